@@ -12,9 +12,9 @@ quick crate="segno-core":
 test crate="segno-core" *filter:
     cargo test -p {{ crate }} {{ filter }}
 
-# Runs one suite across crates, such as `just suite crash`.
-suite name *filter:
-    cargo test -p tests --test {{ name }} {{ filter }}
+# Runs one suite, such as `just suite crash`.
+suite name filter="":
+    cargo test -p tests {{ name }}::{{ filter }}
 
 # Formatting and lints, as the gate has them.
 check:
@@ -27,11 +27,11 @@ gate:
 
 # One seed of the simulation, with its whole log.
 seed number:
-    SEGNO_SEED={{ number }} cargo test -p tests --test simulation one_seed -- --nocapture
+    SEGNO_SEED={{ number }} cargo test -p tests simulation::one_seed -- --nocapture
 
 # Many seeds of the simulation.
 seeds count="100000" first="0":
-    SEGNO_FIRST_SEED={{ first }} SEGNO_SEEDS={{ count }} cargo test -p tests --test simulation any_seed -- --nocapture
+    SEGNO_FIRST_SEED={{ first }} SEGNO_SEEDS={{ count }} cargo test -p tests simulation::any_seed -- --nocapture
 
 # The long forms of the suites, for so many hours.
 long hours="8":
@@ -43,7 +43,7 @@ fuzz target="" seconds="600":
 
 # Writes the pages that are made of the code: commands, routes, contract, SDK.
 reference:
-    SEGNO_GOLDEN=write cargo test -p tests --test reference
+    SEGNO_GOLDEN=write cargo test -p tests reference::
     SEGNO_GOLDEN=write cargo test -p segno-docs --test sdk
 
 # Writes the Rust form of the contract anew, after a change of the WIT.

@@ -19,7 +19,7 @@ mkdir -p "$folder"
 cargo build --workspace --bins --locked || exit
 cargo test --workspace --locked --no-run || exit
 
-test_of() { cargo test --workspace --locked --test "$1" "${@:2}" -- --nocapture; }
+test_of() { cargo test --workspace --locked --test suites "$1" -- --nocapture; } # test_of FILTER
 rounds() { # rounds COMMAND…: again and again with other seeds, until the time is over or one fails
   local end=$((SECONDS + seconds)) first="$RANDOM"
   while [ "$SECONDS" -lt "$end" ]; do
@@ -29,17 +29,17 @@ rounds() { # rounds COMMAND…: again and again with other seeds, until the time
 }
 suite() {
   case "$1" in
-    simulation) SEGNO_SEEDS=1000 rounds test_of simulation any_seed ;;
+    simulation) SEGNO_SEEDS=1000 rounds test_of simulation::any_seed ;;
     chaos) target/debug/chaos --seconds "$seconds" ;;
     chaos-three) target/debug/chaos --seconds "$seconds" --hosts 3 ;;
     soak) target/debug/chaos --seconds "$seconds" --faults none --clients 64 ;;
-    wrong-host) SEGNO_SECONDS="$seconds" SEGNO_SIGNALS=10000 test_of wrong_host ;;
+    wrong-host) SEGNO_SECONDS="$seconds" SEGNO_SIGNALS=10000 test_of wrong_host:: ;;
     crossing) SEGNO_PAIRS=2000 rounds cargo test --workspace --locked --lib crossing -- --nocapture ;;
-    fuzz) SEGNO_FUZZ=100000 rounds test_of fuzz ;;
-    api) SEGNO_CLIENTS=1 SEGNO_SCHEMATHESIS="$seconds" test_of openapi ;;
-    graphs) SEGNO_EVERY=1 test_of graph_crash ;;
-    snapshots) SEGNO_EVERY=1 test_of snapshots ;;
-    defects) cargo test --workspace --locked --test mutation -- --ignored --nocapture ;;
+    fuzz) SEGNO_FUZZ=100000 rounds test_of fuzz:: ;;
+    api) SEGNO_CLIENTS=1 SEGNO_SCHEMATHESIS="$seconds" test_of openapi:: ;;
+    graphs) SEGNO_EVERY=1 test_of graph_crash:: ;;
+    snapshots) SEGNO_EVERY=1 test_of snapshots:: ;;
+    defects) cargo test --workspace --locked --test suites mutation:: -- --ignored --nocapture ;;
   esac
 }
 lane() {

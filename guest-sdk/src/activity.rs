@@ -1,4 +1,4 @@
-//! The context of an activity: its view of the attempt, and the requests that it may make.
+//! The context of an activity: information about the attempt, and its operations.
 
 use std::{future::Future, sync::Arc};
 
@@ -27,9 +27,9 @@ pub(crate) trait Attempt: Send + Sync {
 
 /// One attempt of an activity. Cheap to clone.
 ///
-/// An activity is where effects happen. It may be attempted several times, also when an earlier
-/// attempt did its work and could not report it; so an operation that must happen once should be
-/// given the [`idempotency_key`](Self::idempotency_key).
+/// Activities perform side effects. An activity may be attempted several times, even if an earlier
+/// attempt succeeded but could not report it. Pass the [`idempotency_key`](Self::idempotency_key)
+/// to operations that must happen only once.
 #[derive(Clone)]
 pub struct ActivityContext(Arc<Inner>);
 
@@ -48,14 +48,14 @@ impl ActivityContext {
         &self.0.facts.invocation
     }
 
-    /// A key that is the same for every attempt of one call, and different for any other: pass it
-    /// on to services that should act only once.
+    /// A key that is the same for every attempt of one call, and unique to the call: pass it to
+    /// services that should act only once.
     pub fn idempotency_key(&self) -> &str {
         &self.0.facts.idempotency_key
     }
 
-    /// A token that is larger for every later claim: a service that keeps the largest token it has
-    /// seen refuses stale writers.
+    /// A fencing token that increases with every claim: a service that keeps the largest token it
+    /// has seen can refuse stale writers.
     pub fn fence_token(&self) -> u64 {
         self.0.facts.fence_token
     }
@@ -65,12 +65,12 @@ impl ActivityContext {
         self.0.facts.attempt
     }
 
-    /// When this attempt began.
+    /// Start time of this attempt.
     pub fn started_at(&self) -> Timestamp {
         Timestamp::from_millis(self.0.facts.started_at_ms)
     }
 
-    /// The deadline of the call, if there is one.
+    /// The deadline of the call. `None` if it has none.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.0.facts.deadline_ms.map(Timestamp::from_millis)
     }
@@ -78,7 +78,7 @@ impl ActivityContext {
     /// The last progress that the previous attempt passed to [`heartbeat`](Self::heartbeat).
     ///
     /// # Errors
-    /// Code 400 if the progress is no `T`.
+    /// Code 400 if the progress is not a `T`.
     pub fn last_progress<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         self.0
             .facts
@@ -89,8 +89,8 @@ impl ActivityContext {
     }
 
     /// Reports that this attempt is alive, and its progress, which the next attempt finds in
-    /// [`last_progress`](Self::last_progress). True if cancellation was requested: then the attempt
-    /// should stop. An attempt that never asks is not told.
+    /// [`last_progress`](Self::last_progress). Returns true if cancellation was requested: the
+    /// attempt should then stop. An attempt that never calls this is not notified.
     ///
     /// # Errors
     /// Code 422 if `progress` cannot be written as JSON.
@@ -98,11 +98,12 @@ impl ActivityContext {
         Ok(self.0.attempt.heartbeat(Some(&payload::encode("the progress", progress)?)))
     }
 
-    /// Sends one HTTP request, if the host's policy allows its address. Nothing is retried, and no
-    /// header is added.
+    /// Sends one HTTP request, if the host's policy allows its address. Does not retry, and adds no
+    /// header.
     ///
     /// # Errors
-    /// The failure that the host reports: refused by policy, or no answer. Any status is an answer.
+    /// The failure that the host reports: refused by policy, or no response. A response with any
+    /// status is a success.
     pub fn http(
         &self,
         request: http::Request,
@@ -117,19 +118,19 @@ impl ActivityContext {
     /// The value of a setting of this module: `env.NAME` in the host's `policy.toml`.
     ///
     /// # Errors
-    /// Code 403, which is not tried again: it is not set. The message says where to set it.
+    /// Code 403, which is not retried, if it is not set. The message says where to set it.
     pub fn env(&self, name: &str) -> Result<String> {
         self.0.attempt.env(name).map_err(Error::from_failure)
     }
 
     /// A secret of this module: `secrets.NAME` in the host's `policy.toml`.
     ///
-    /// Nothing that is stored contains it: in log lines, errors and progress `{secret:NAME}` stands
-    /// in its place, and a result with it is refused (code 422). A header of a request may name it
-    /// instead, `"Bearer {secret:NAME}"`, in workflows too: then only the host knows it.
+    /// Its value is never stored: log lines, errors and progress contain `{secret:NAME}` instead,
+    /// and a result with the value is refused (code 422). A request header may name it instead, as
+    /// in `"Bearer {secret:NAME}"`, in workflows too: the host then fills it in.
     ///
     /// # Errors
-    /// Code 403, which is not tried again: it is not set.
+    /// Code 403, which is not retried, if it is not set.
     pub fn secret(&self, name: &str) -> Result<Secret> {
         let value = self.0.attempt.secret(name).map_err(Error::from_failure)?;
         Ok(Secret::new(name, value))

@@ -17,22 +17,22 @@ use crate::{
     time::{Timestamp, millis},
 };
 
-/// Options without values: the function's own defaults apply, else the host's.
+/// Empty options: the function's defaults apply, then the host's.
 pub(crate) fn no_options() -> wit::CallOptions {
     wit::CallOptions { timeout_ms: None, retry: None, start_at_ms: None, labels: Vec::new() }
 }
 
-/// A call of a durable function, or an HTTP request, whose result is awaited. The call is issued
-/// when it is polled for the first time, or by [`start`](Self::start); set its options before.
+/// A call of a durable function, or an HTTP request, whose result is awaited. The call is issued on
+/// its first poll, or by [`start`](Self::start); set its options before.
 #[must_use = "a call is issued when it is awaited, or by `start`"]
 pub struct Call<T>(pub(crate) Step<T>);
 
-/// A start of a durable function without waiting for its end. Awaiting it confirms that the start
-/// was stored and gives the id of the new invocation, which outlives this one.
+/// A start of a durable function that does not wait for its end. Awaiting it confirms that the
+/// start is stored, and returns the id of the new invocation, which outlives this one.
 #[must_use = "a send is issued when it is awaited, or by `start`"]
 pub struct Send(pub(crate) Step<String>);
 
-/// The options of a request that has not been issued yet.
+/// The options of a request that has not been issued. `None` if it has been.
 fn options<T>(step: &mut Step<T>) -> Option<&mut wit::CallOptions> {
     match &mut step.stage {
         Stage::New(
@@ -44,13 +44,13 @@ fn options<T>(step: &mut Step<T>) -> Option<&mut wit::CallOptions> {
     }
 }
 
-/// Options of a request, its `start`, and awaiting it.
+/// Implements the options of a request, its `start`, and awaiting it.
 macro_rules! with_options {
     ($type:ty, $output:ty $(, $generic:ident)?) => {
         impl$(<$generic>)? $type {
-            /// The time from the command to its deadline, all attempts included; from the start, if
-            /// that is delayed. At the deadline the result is an error with code 408, and what was
-            /// called is ended at once, without cleaning up.
+            /// Sets the time from the command (or from the delayed start) to its deadline, all
+            /// attempts included. At the deadline the result is an error with code 408, and the
+            /// callee is ended immediately, without cleaning up.
             pub fn timeout(mut self, duration: Duration) -> Self {
                 if let Some(options) = options(&mut self.0) {
                     options.timeout_ms = Some(millis(duration));
@@ -58,8 +58,8 @@ macro_rules! with_options {
                 self
             }
 
-            /// The retry policy of this call, instead of the activity's own. It does nothing for a
-            /// workflow, whose error is its result.
+            /// Sets the retry policy of this call, instead of the activity's own. Has no effect for
+            /// a workflow, whose error is its result.
             pub fn retry(mut self, policy: RetryPolicy) -> Self {
                 if let Some(options) = options(&mut self.0) {
                     options.retry = Some(policy.into_options());
@@ -67,9 +67,9 @@ macro_rules! with_options {
                 self
             }
 
-            /// The longest that one attempt of an activity or request may take. One that takes longer
-            /// is dropped and fails with code 408, so that it is tried again as the retry policy
-            /// says. It does nothing for a workflow.
+            /// Sets the maximum duration of one attempt of an activity or request. A longer attempt
+            /// is dropped and fails with code 408, and is retried by the retry policy. Has no
+            /// effect for a workflow.
             pub fn attempt_timeout(mut self, duration: Duration) -> Self {
                 if let Some(options) = options(&mut self.0) {
                     let label = ("segno:attempt-timeout-ms".to_owned(), millis(duration).to_string());
@@ -78,7 +78,7 @@ macro_rules! with_options {
                 self
             }
 
-            /// A label by which the call is listed: `segno list --label KEY=VALUE`.
+            /// Adds a label to the call, for filters: `segno list --label KEY=VALUE`.
             pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
                 if let Some(options) = options(&mut self.0) {
                     options.labels.push((key.into(), value.into()));
@@ -86,7 +86,7 @@ macro_rules! with_options {
                 self
             }
 
-            /// Issues the command now; see [`Step::start`].
+            /// Issues the command immediately; see [`Step::start`].
             pub fn start(self) -> Handle<$output> {
                 self.0.start()
             }
@@ -107,10 +107,10 @@ with_options!(Send, String);
 with_options!(SagaStep<T>, T, T);
 
 impl<T> Call<T> {
-    /// Starts what would be called, without waiting for its end.
+    /// Starts the callee without waiting for its end.
     ///
     /// # Panics
-    /// If the call was issued already, or is no call of a function.
+    /// If the call was already issued, or is not a call of a function.
     pub fn send(self) -> Send {
         let Step { invocation, stage, .. } = self.0;
         let request = match stage {

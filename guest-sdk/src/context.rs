@@ -33,7 +33,7 @@ use crate::{
 };
 
 impl Context {
-    /// Announces a function of this crate that is about to be called by its name.
+    /// Registers a function of this crate that is about to be called by its name.
     #[cfg(feature = "graph")]
     pub(crate) fn learn(&self, entry: fn() -> Entry) {
         announce(&*self.0.journal, entry);
@@ -44,18 +44,18 @@ impl Context {
         &self.0.facts.invocation
     }
 
-    /// The id of the invocation that called this one.
+    /// The id of the invocation that called this one. `None` if it was not called by one.
     pub fn parent(&self) -> Option<&str> {
         self.0.facts.parent.as_deref()
     }
 
-    /// When this invocation began.
+    /// Start time of this invocation.
     pub fn started_at(&self) -> Timestamp {
         Timestamp::from_millis(self.0.facts.started_at_ms)
     }
 
-    /// Logical time: the instant of the event that woke the workflow last. It does not pass while
-    /// the workflow computes.
+    /// Logical time: the instant of the event that woke the workflow last. It does not advance
+    /// while the workflow computes.
     pub fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.journal.now())
     }
@@ -65,7 +65,7 @@ impl Context {
         Random(self.0.clone())
     }
 
-    /// Whether the invocation was cancelled.
+    /// Returns true if the invocation was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.is_cancelled()
     }
@@ -75,7 +75,7 @@ impl Context {
         self.0.journal.log(level.into(), message.as_ref());
     }
 
-    /// Calls a durable function of this crate and gives its result. The types of input and result
+    /// Calls a durable function of this crate and returns its result. The types of input and result
     /// are checked at compile time.
     ///
     /// ```
@@ -123,13 +123,13 @@ impl Context {
         self.call_named(<I::Function as Function>::NAME, input)
     }
 
-    /// Calls a durable function by name. A bare name is of this module: of the code that this
-    /// execution runs, and not of what was deployed since. `wasm://MODULE/FUNCTION` is of the module that
-    /// has this name at the time of the call. The types are not checked at compile time.
+    /// Calls a durable function by name. A bare name belongs to this module, in the code that this
+    /// execution runs, not in code deployed since. `wasm://MODULE/FUNCTION` belongs to the module
+    /// that has this name at the time of the call. The types are not checked at compile time.
     ///
     /// # Errors
-    /// Beside the function's own: code 404 if the module has no such function, 422 if no module has
-    /// this name, 400 if the input or the result does not fit.
+    /// In addition to the function's own errors: code 404 if the module has no such function, 422
+    /// if no module has this name, 400 if the input or the result does not match.
     pub fn call_named<In: Serialize + ?Sized, Out: DeserializeOwned>(
         &self,
         function: &str,
@@ -146,33 +146,33 @@ impl Context {
         Call(Step::new(&self.0, request, decode_result))
     }
 
-    /// An object of this module, by its key, to be called: `ctx.object::<Cart>("ada").add(&item)`. The
-    /// functions are those of the module that has this module's name at the time of the call. With
-    /// [`Call::send`], a call is not waited for.
+    /// A client for the object of this module with this key:
+    /// `ctx.object::<Cart>("ada").add(&item)`. Functions resolve to the module that has this
+    /// module's name at the time of the call. [`Call::send`] starts a call without waiting for it.
     pub fn object<O: Object>(&self, key: impl AsRef<str>) -> O::Client {
         O::client(ObjectRef::new::<O>(&self.0, None, key.as_ref()))
     }
 
-    /// An object of another module, by the name of the module and the key.
+    /// A client for an object of another module, by the name of the module and the key.
     pub fn object_of<O: Object>(&self, module: &str, key: impl AsRef<str>) -> O::Client {
         O::client(ObjectRef::new::<O>(&self.0, Some(module), key.as_ref()))
     }
 
-    /// The key of the object whose function this is.
+    /// The key of the object that this function belongs to.
     ///
     /// # Panics
-    /// In a function of no object.
+    /// If the function belongs to no object.
     pub fn key(&self) -> String {
         self.0.journal.key()
     }
 
-    /// The names in the state of this object, in their order: those of its fields that have a value,
-    /// and `FIELD/KEY` for those of a [`StateMap`](crate::StateMap).
+    /// The names in the state of this object, ascending: its fields that have a value, and
+    /// `FIELD/KEY` for the entries of a [`StateMap`](crate::StateMap).
     pub fn state_names(&self) -> Step<Vec<String>> {
         crate::object::names(&self.0)
     }
 
-    /// Removes all of the state of this object.
+    /// Removes the entire state of this object.
     pub fn clear_state(&self) {
         self.0.write(Request::ClearAllState);
     }
@@ -197,13 +197,13 @@ impl Context {
         self.call_named(&format!("{address}#{function}"), arguments)
     }
 
-    /// Runs a plan, a graph of steps that was made at run time: a value that is written as JSON, or
-    /// the JSON of one as text. Functions that the plan names plainly are of this module. For a graph
-    /// that is known when the crate is compiled, see `#[segno::graph]`.
+    /// Runs a plan, that is, a graph of steps built at run time: a value that serialises to JSON,
+    /// or the plan's JSON as text. Bare function names in the plan belong to this module. For a
+    /// graph that is known at compile time, see `#[segno::graph]`.
     ///
     /// The result is an object of the outputs of the plan's output nodes by name, without those of
-    /// nodes that were skipped; read it as a `serde_json::Value`, or as a type whose fields have
-    /// the names of the nodes.
+    /// skipped nodes. Read it as a `serde_json::Value`, or as a type whose fields have the names of
+    /// the nodes.
     ///
     /// ```
     /// # extern crate segno_sdk as segno;
@@ -221,8 +221,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// Code 422 if something is wrong with the plan; the message has all of it. 500 if a node
-    /// failed: the message names the first one that did, and the details are
+    /// Code 422 if the plan is invalid; the message lists all faults. 500 if a node failed: the
+    /// message names the first one, and the details are
     /// `{"failed": {NODE: {"code", "message", "details"}}, "not_run": [NODE]}`.
     pub fn graph<Plan, In, Out>(&self, plan: &Plan, input: &In) -> Call<Out>
     where
@@ -239,8 +239,8 @@ impl Context {
         Call(Step::new(&self.0, request, decode_result))
     }
 
-    /// Starts a durable function of this crate without waiting for its end. It outlives this
-    /// invocation; its id is the value of the future.
+    /// Starts a durable function of this crate without waiting for its end. The new invocation
+    /// outlives this one; the future returns its id.
     pub fn send<A, I: Item<A>>(&self, function: I, input: &<I::Function as Function>::Input) -> Send
     where
         <I::Function as Function>::Input: Serialize,
@@ -264,9 +264,9 @@ impl Context {
     }
 
     /// Computes a value once and records the result: for computations that a replay must not
-    /// repeat, because they are slow or could give another result. The closure returns a value, or
-    /// a `Result` of one; it only computes (effects belong in activities), and draws random numbers
-    /// from a generator of its own.
+    /// repeat, because they are slow or not deterministic. The closure returns a value, or a
+    /// `Result` of one. It must only compute (effects belong in activities), and draws random
+    /// numbers from a separate generator.
     pub fn run<S, R: RunOutput<S>>(
         &self,
         name: &str,
@@ -275,8 +275,8 @@ impl Context {
         Run::new(&self.0, name, closure)
     }
 
-    /// Waits for this time, counted from the moment at which the sleep is issued. A sleep costs a
-    /// row in the host's store, so it may last for years. It is never early.
+    /// Waits for this time, counted from the moment at which the sleep is issued. A sleep costs one
+    /// row in the host's store, so it may last for years. It never ends early.
     pub fn sleep(&self, duration: Duration) -> Step<()> {
         self.sleeping(When::After(duration))
     }
@@ -290,14 +290,14 @@ impl Context {
         Step::new(&self.0, Ok(Request::Sleep { when }), ignore)
     }
 
-    /// A promise that is settled from outside. Its id is not known in advance: read
-    /// [`Promise::id`] and hand it on.
+    /// Creates a promise that is settled from outside. Its id is not known in advance: read
+    /// [`Promise::id`] and pass it on.
     pub fn promise<T: DeserializeOwned>(&self) -> Promise<T> {
         self.promising(None)
     }
 
-    /// A promise that is settled from outside, with the id `{invocation}/p/{name}`, which others
-    /// know in advance.
+    /// Creates a promise that is settled from outside, with the id `{invocation}/p/{name}`, which
+    /// other parties can compute in advance.
     pub fn named_promise<T: DeserializeOwned>(&self, name: impl Into<String>) -> Promise<T> {
         self.promising(Some(name.into()))
     }
@@ -312,7 +312,7 @@ impl Context {
     /// with an error.
     ///
     /// # Errors
-    /// Code 404 if there is no such promise, 409 if it is settled already.
+    /// Code 404 if the promise does not exist, 409 if it is already settled.
     pub fn settle<T: Serialize + ?Sized>(&self, promise: &str, outcome: Result<&T>) -> Step<()> {
         let outcome = match outcome {
             Ok(value) => payload::encode(&format!("the value of promise `{promise}`"), value)
@@ -330,10 +330,10 @@ impl Context {
         Signals::new(&self.0)
     }
 
-    /// The value of the next signal with this name.
+    /// Waits for the next signal with this name and returns its value.
     ///
     /// # Errors
-    /// Code 499 if the invocation is cancelled meanwhile, 400 if the value is no `T`.
+    /// Code 499 if the invocation is cancelled meanwhile, 400 if the value is not a `T`.
     pub fn signal<T: DeserializeOwned>(
         &self,
         name: &str,
@@ -342,10 +342,10 @@ impl Context {
         async move { signals.receive().await.and_then(|signal: Signal| signal.json()) }
     }
 
-    /// Sends another invocation a signal, once, however often this workflow is replayed.
+    /// Sends a signal to another invocation, exactly once, however often this workflow is replayed.
     ///
     /// # Errors
-    /// Code 404 if there is no such invocation, 409 if it has ended.
+    /// Code 404 if the invocation does not exist, 409 if it has ended.
     pub fn send_signal<T: Serialize + ?Sized>(
         &self,
         invocation: &str,
@@ -361,25 +361,27 @@ impl Context {
         Step::new(&self.0, request, ignore)
     }
 
-    /// Ends this generation, and has the next one begin with `input` and an empty journal: return what this
-    /// gives, `return ctx.continue_as_new(&input)`. Whoever knows the id of the invocation finds the newest
-    /// generation; it has the labels and the deadline, and receives every signal that was not received. It
-    /// runs the newest code of the module; see
+    /// Ends this generation and starts the next one with `input` and an empty journal. Return the
+    /// result: `return ctx.continue_as_new(&input)`. The invocation's id refers to the newest
+    /// generation, which keeps the labels and the deadline, and receives every signal that was not
+    /// received. It runs the newest code of the module; see
     /// [`continue_with_same_code`](Self::continue_with_same_code).
     ///
-    /// What the invocation has asked for and does not wait for any more is cancelled, as at any end; wait for
-    /// [`updates_done`](Self::updates_done) if there are updates.
+    /// Commands that the invocation issued and no longer awaits are cancelled, as at any end. If
+    /// there are updates, wait for [`updates_done`](Self::updates_done).
     ///
     /// # Errors
-    /// Always: code 308 ([`Error::CONTINUED`]), or 400 if the input cannot be written as JSON.
+    /// Always returns an error: code 308 ([`Error::CONTINUED`]), or 400 if the input cannot be
+    /// written as JSON.
     ///
     /// # Panics
-    /// Inside the closure of a [`run`](Self::run).
+    /// If called in the closure of a [`run`](Self::run).
     pub fn continue_as_new<I: Serialize + ?Sized, T>(&self, input: &I) -> Result<T> {
         self.hand_over(input, false)
     }
 
-    /// The same, with the code of this generation also if there is newer one.
+    /// Like [`continue_as_new`](Self::continue_as_new), but the next generation runs the code of
+    /// this one, even if a newer version exists.
     ///
     /// # Errors
     /// As [`continue_as_new`](Self::continue_as_new).
@@ -395,38 +397,40 @@ impl Context {
         Err(self.0.continue_as_new(Next { input, same_code }))
     }
 
-    /// Shares a value with the queries and updates of this workflow, which see it from now on, also
-    /// after the end; they are declared by [`macro@query`](macro@crate::query) and
+    /// Shares a value with the queries and updates of this workflow, which see it from now on and
+    /// after the end. They are declared by [`macro@query`](macro@crate::query) and
     /// [`macro@update`](macro@crate::update). Share it before the first await: until then queries
     /// and updates fail with code 425.
     ///
     /// # Panics
-    /// If this workflow shares a value already, and inside the closure of a [`run`](Self::run).
+    /// If this workflow already shares a value, or if called in the closure of a
+    /// [`run`](Self::run).
     pub fn share<T: std::marker::Send + Sync + 'static>(&self, value: T) -> Shared<T> {
         Shared::begin(&self.0, value)
     }
 
-    /// Waits until every update that was accepted has been answered. Those that are not when the
+    /// Waits until every accepted update has been answered. Updates that are unanswered when the
     /// workflow ends are cancelled.
     ///
     /// # Panics
-    /// In the handler of an update, which would wait for itself.
+    /// If called in the handler of an update, which would wait for itself.
     pub fn updates_done(&self) -> impl Future<Output = ()> + use<> {
         let invocation = self.0.clone();
         poll_fn(move |polling| invocation.poll_updates_done(polling.waker()))
     }
 
-    /// Cancels something that was started. A sleep, a promise or a request ends at once, and its
-    /// handle fails with code 499. A called workflow or activity is asked to stop, and its handle
-    /// gives what it answers.
+    /// Cancels a started command. A sleep, a promise or a request ends immediately, and its handle
+    /// fails with code 499. A called workflow or activity is asked to stop, and its handle returns
+    /// its answer.
     pub fn cancel<T>(&self, handle: &Handle<T>) -> Step<()> {
         Step::new(&self.0, Ok(Request::Cancel { command: handle.command() }), ignore)
     }
 
-    /// Sends an HTTP request, durably: the request is repeated by its retry policy, survives the
-    /// host's restart, and carries an `Idempotency-Key` that is the same in every attempt.
-    /// Transient answers (408, 425, 429 and 5xx) are repeated like errors, and become one when the
-    /// policy ends; any other status is an answer; see [`Response::ok`](http::Response::ok).
+    /// Sends an HTTP request durably: the request is retried by its policy, survives a restart of
+    /// the host, and carries an `Idempotency-Key` that is the same in every attempt. Transient
+    /// responses (408, 425, 429 and 5xx) are retried like errors, and become an error when the
+    /// policy is exhausted. Any other status is returned as a response; see
+    /// [`Response::ok`](http::Response::ok).
     pub fn http(&self, request: http::Request) -> Call<http::Response> {
         let request = request.into_wit().map(|request| Request::Http {
             request,
@@ -436,25 +440,25 @@ impl Context {
         Call(Step::new(&self.0, request, http::Response::decode))
     }
 
-    /// Begins a saga: steps that are undone, the last one first, when an error leaves the workflow.
-    /// Its name tells it from the others of this workflow: 1 to 64 letters, digits, `-`, `_`, `.`.
+    /// Begins a saga: its steps are undone, last first, if an error leaves the workflow. The name
+    /// distinguishes it from other sagas of this workflow: 1 to 64 letters, digits, `-`, `_`, `.`.
     pub fn saga(&self, name: impl Into<String>) -> Saga {
         Saga::begin(&self.0, name.into())
     }
 
-    /// Publishes an event, delivered at least once to the receiver of the topic. Awaiting it says
-    /// that the event is stored.
+    /// Publishes an event, delivered at least once to the receiver of the topic. Awaiting it
+    /// confirms that the event is stored.
     pub fn publish<T: Serialize + ?Sized>(&self, topic: &str, payload: &T) -> Step<()> {
         let request = payload::encode(&format!("the event for topic `{topic}`"), payload)
             .map(|payload| Request::Publish { topic: topic.to_owned(), payload });
         Step::new(&self.0, request, ignore)
     }
 
-    /// The output of `future`, if it is ready within `duration`; otherwise the future is dropped.
-    /// What it had asked for goes on; [`Call::timeout`] ends what was called.
+    /// Returns the output of `future`, if it is ready within `duration`; otherwise the future is
+    /// dropped. Commands that it issued continue; [`Call::timeout`] ends the callee.
     ///
     /// # Errors
-    /// Code 408 when the time is over; otherwise the error of `future`.
+    /// Code 408 if the time has elapsed; otherwise the error of `future`.
     pub async fn timeout<T>(
         &self,
         duration: Duration,
@@ -470,7 +474,7 @@ impl Context {
     }
 }
 
-/// For commands whose value is empty.
+/// Decodes a command without a value.
 fn ignore(_: Payload) -> Result<()> {
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Errors, and whether another attempt could help.
+//! Errors, and their classification as final or retryable.
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ use crate::{
 /// The result of a durable function and of most steps.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A failure with a code that has the meaning of HTTP's.
+/// A failure with a code in the sense of HTTP status codes.
 ///
-/// The code also says whether an **activity** is tried again. Codes 400 to 499 are *final*, except
-/// 408 (timed out), 425 (too early) and 429 (too many requests); everything else is *retryable*:
-/// the call's [`RetryPolicy`](crate::RetryPolicy) decides, which may name further codes as final.
-/// An error of a **workflow** ends its invocation whatever the code.
+/// The code also decides if an **activity** is retried. Codes 400 to 499 are *final*, except 408
+/// (timed out), 425 (too early) and 429 (too many requests); all other codes are *retryable*: the
+/// call's [`RetryPolicy`](crate::RetryPolicy) decides, and may name further codes as final. An
+/// error of a **workflow** ends its invocation whatever the code.
 ///
 /// Any standard error (also an `anyhow::Error` or a string) becomes a retryable `Error` with code
 /// 500 through `?`. Like `anyhow::Error`, this type therefore does not implement
@@ -41,7 +41,7 @@ pub struct Error {
     details: Option<Payload>,
 }
 
-/// Whether a failure with this code is not worth another attempt.
+/// Returns true if a failure with this code must not be retried.
 pub(crate) fn is_final(code: u32) -> bool {
     matches!(code, 400..=499) && !matches!(code, 408 | 425 | 429)
 }
@@ -49,9 +49,9 @@ pub(crate) fn is_final(code: u32) -> bool {
 impl Error {
     /// Bad input.
     pub const BAD_INPUT: u32 = 400;
-    /// The host's policy does not allow it.
+    /// The host's policy refuses it.
     pub const FORBIDDEN: u32 = 403;
-    /// There is no such function.
+    /// The function does not exist.
     pub const NOT_FOUND: u32 = 404;
     /// A deadline passed.
     pub const TIMED_OUT: u32 = 408;
@@ -62,39 +62,38 @@ impl Error {
     /// The code of an error without a more specific one; retryable.
     pub const FAILED: u32 = 500;
     /// The workflow continues as new: the code of the error of
-    /// [`Context::continue_as_new`](crate::Context::continue_as_new), whose details are the input of the next
-    /// generation.
+    /// [`Context::continue_as_new`](crate::Context::continue_as_new), whose details are the input
+    /// of the next generation.
     pub const CONTINUED: u32 = 308;
 
-    /// A final error: another attempt would not help. `code` must be a final code (see [`Error`]);
-    /// any other is replaced by [`REFUSED`](Self::REFUSED), since the host would try again after
-    /// it.
+    /// Creates a final error, which is not retried. `code` must be a final code (see [`Error`]);
+    /// any other is replaced by [`REFUSED`](Self::REFUSED), since the host would retry it.
     pub fn terminal(code: u32, message: impl Into<String>) -> Self {
         Self::with_code(if is_final(code) { code } else { Self::REFUSED }, message)
     }
 
-    /// A transient failure; an activity that returns it is tried again.
+    /// Creates a transient failure; an activity that returns it is retried.
     pub fn retryable(message: impl Into<String>) -> Self {
         Self::with_code(Self::FAILED, message)
     }
 
-    /// A failure with any code; the code says whether it is final.
+    /// Creates a failure with any code, which decides if it is final.
     pub fn with_code(code: u32, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), details: None }
     }
 
-    /// The deadline of `what` passed.
+    /// Creates an error for a passed deadline of `what`.
     pub fn timed_out(what: impl fmt::Display) -> Self {
         Self::with_code(Self::TIMED_OUT, format!("{what} timed out"))
     }
 
-    /// The error of an await when the invocation is cancelled.
+    /// Creates the error of an await in a cancelled invocation.
     pub fn cancelled() -> Self {
         Self::with_code(Self::CANCELLED, "cancelled")
     }
 
-    /// Adds a value for programs to the error. Details that cannot be written as JSON are replaced
-    /// by the text of that error.
+    /// Adds structured details for programs. Details that cannot be written as JSON are replaced by
+    /// the text of that error.
     #[must_use]
     pub fn with_details<T: Serialize + ?Sized>(mut self, details: &T) -> Self {
         let json = to_json(details)
@@ -113,27 +112,27 @@ impl Error {
         &self.message
     }
 
-    /// The value for programs, if there is one and it is a `T`.
+    /// The details for programs. `None` if there are none, or they are not a `T`.
     pub fn details<T: DeserializeOwned>(&self) -> Option<T> {
         payload::decode("the details", self.details.as_ref()?).ok()
     }
 
-    /// Whether another attempt would not help.
+    /// Returns true if the error must not be retried.
     pub fn is_final(&self) -> bool {
         is_final(self.code)
     }
 
-    /// Whether the invocation or the step was cancelled.
+    /// Returns true if the invocation or the step was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.code == Self::CANCELLED
     }
 
-    /// Whether a deadline passed.
+    /// Returns true if a deadline passed.
     pub fn is_timed_out(&self) -> bool {
         self.code == Self::TIMED_OUT
     }
 
-    /// The error with which a workflow ends that continues as new with this input.
+    /// The error of a workflow that continues as new with this input.
     pub(crate) fn continued(input: Payload) -> Self {
         let message = "it continues as new: this error is to be returned as it is";
         Self { code: Self::CONTINUED, message: message.to_owned(), details: Some(input) }
@@ -152,7 +151,7 @@ impl Error {
     }
 }
 
-/// Any standard error becomes one with code 500 and its sources in the message.
+/// Converts any standard error to one with code 500 and its sources in the message.
 impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Error {
     fn from(error: E) -> Self {
         let error = error.into();

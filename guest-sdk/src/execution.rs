@@ -1,5 +1,5 @@
-//! Drives the future of one workflow, and those of its updates: polls until none has anything more
-//! to do, then returns to the host.
+//! Drives the future of one workflow and those of its updates: polls until none can make progress,
+//! then returns to the host.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
     update::{Updates, update_of},
 };
 
-/// One invocation, the future that produces its outcome, and the updates that it is to answer.
+/// One invocation, with the future that produces its outcome and the updates that it is answering.
 pub(crate) struct Execution {
     invocation: Arc<Invocation>,
     /// `None` once the future has ended.
@@ -25,7 +25,7 @@ pub(crate) struct Execution {
 }
 
 impl Execution {
-    /// Begins `entry` and runs it until it waits. An input of a wrong type ends it at once.
+    /// Begins `entry` and runs it until it waits. An input of a wrong type ends it immediately.
     pub(crate) fn start(
         entry: Option<&Entry>,
         function: &str,
@@ -78,8 +78,7 @@ impl Execution {
         self.advance();
     }
 
-    /// Polls what was woken: the workflow before its updates, and these in the order in which they
-    /// were accepted.
+    /// Polls woken tasks: the workflow before its updates, and these in the order of acceptance.
     fn advance(&mut self) {
         while let Some(main) = &mut self.main {
             if let Some(outcome) = main.poll_until_idle() {
@@ -99,7 +98,7 @@ impl Execution {
         self.handlers.query(&self.invocation, name, input)
     }
 
-    /// Whether an update may be accepted now.
+    /// Checks that an update may be accepted now.
     pub(crate) fn validate(&self, name: &str, input: &Payload) -> Result<(), wit::Failure> {
         self.handlers.validate(&self.invocation, name, input)
     }

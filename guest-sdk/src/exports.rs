@@ -28,7 +28,7 @@ use crate::{
 };
 
 thread_local! {
-    /// A component instance runs one workflow.
+    /// The one workflow that a component instance runs.
     static EXECUTION: RefCell<Option<Execution>> = const { RefCell::new(None) };
 }
 
@@ -88,7 +88,7 @@ pub fn start(module: fn() -> Module, function: &str, input: &Payload, facts: wit
 #[doc(hidden)]
 pub fn resume(event: wit::Event) {
     EXECUTION.with(|place| {
-        // The host resumes only what it started and what has not ended.
+        // The host resumes only an execution that it started and that has not ended.
         if let Some(execution) = place.borrow_mut().as_mut() {
             execution.resume(event);
         }
@@ -134,8 +134,8 @@ fn log_in_workflow(message: &str) {
 }
 
 /// Logs the message and the place of a panic before the trap. The host reports this line with the
-/// trap: it knows a panic by the level and by the words of the standard library, `panicked at
-/// FILE:LINE:COLUMN:`.
+/// trap: it recognises a panic by the level and by the standard library's wording,
+/// `panicked at FILE:LINE:COLUMN:`.
 fn report_panics(log: fn(&str)) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| std::panic::set_hook(Box::new(move |panic| log(&panic.to_string()))));

@@ -1,11 +1,11 @@
-//! Files of activities.
+//! File access for activities.
 
 use crate::{
     bindings::segno::workflow::{files::Entry, types as wit},
     error::{Error, Result},
 };
 
-/// Bytes of one call of the host.
+/// Maximum size of one host call, in bytes.
 const PART: u64 = 1 << 20;
 
 /// The file operations of an attempt, implemented by the host or by a test. They block.
@@ -17,22 +17,22 @@ pub(crate) trait FileSystem {
     fn remove(&self, path: &str) -> Result<(), wit::Failure>;
 }
 
-/// The files in the directories that the host's policy allows this module (`dirs`).
+/// The files in the directories that the host's policy allows for this module (`dirs`).
 ///
-/// A path begins with the `guest` path of a directory. Errors: 403 if no directory allows it, 404
-/// if there is no such file, 400 if it is a directory (or is none); these are not tried again. 500
-/// for anything else, such as a full disk.
+/// A path begins with the `guest` path of a directory. Errors: 403 if no directory allows the path,
+/// 404 if the file does not exist, 400 if it is a directory (or is not one); these are not retried.
+/// 500 for any other failure, such as a full disk.
 #[derive(Clone, Copy)]
 pub struct Files<'a>(&'a dyn FileSystem);
 
-/// A file or directory in a listed directory.
+/// A file or directory in a directory listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryEntry {
-    /// Its name, without the path of the directory.
+    /// The name, without the path of the directory.
     pub name: String,
-    /// Whether it is a directory.
+    /// True for a directory, false for a file.
     pub is_directory: bool,
-    /// Its size, in bytes.
+    /// The size, in bytes.
     pub size: u64,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Files<'a> {
         Self(system)
     }
 
-    /// The whole file. What is larger than the memory of a guest is read by
+    /// Reads the whole file. Read files larger than the guest's memory with
     /// [`read_part`](Self::read_part).
     ///
     /// # Errors
@@ -57,18 +57,18 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// The whole file, as text.
+    /// Reads the whole file as text.
     ///
     /// # Errors
-    /// See [`Files`]; 400 if it is no UTF-8.
+    /// See [`Files`]; 400 if it is not UTF-8.
     pub fn read_text(&self, path: &str) -> Result<String> {
         String::from_utf8(self.read(path)?).map_err(|error| {
             Error::terminal(Error::BAD_INPUT, format!("`{path}` is not UTF-8: {error}"))
         })
     }
 
-    /// At most `length` bytes of the file from `offset`, fewer where the host reads in smaller
-    /// parts; none at its end.
+    /// Reads at most `length` bytes from `offset`; fewer if the host reads in smaller parts, and
+    /// none at the end of the file.
     ///
     /// # Errors
     /// See [`Files`].
@@ -76,8 +76,8 @@ impl<'a> Files<'a> {
         self.0.read(path, offset, length).map_err(Error::from_failure)
     }
 
-    /// Replaces the file as a whole, or makes it, and the directories above it. Another reader, and
-    /// whoever comes after a crash, sees the old content or the new.
+    /// Atomically replaces the file or creates it, with the directories above it. Concurrent
+    /// readers, and readers after a crash, see either the old or the new content.
     ///
     /// # Errors
     /// See [`Files`].
@@ -85,7 +85,7 @@ impl<'a> Files<'a> {
         self.0.write(path, content.as_ref()).map_err(Error::from_failure)
     }
 
-    /// Adds to the end of the file, or makes it. An attempt that is repeated adds again.
+    /// Appends to the file, or creates it. A retried attempt appends again.
     ///
     /// # Errors
     /// See [`Files`].
@@ -93,7 +93,7 @@ impl<'a> Files<'a> {
         self.0.append(path, content.as_ref()).map_err(Error::from_failure)
     }
 
-    /// The content of a directory, by name.
+    /// Lists the entries of a directory, by name.
     ///
     /// # Errors
     /// See [`Files`]; 413 if there are more than 10,000 entries.
@@ -107,7 +107,7 @@ impl<'a> Files<'a> {
         Ok(entries.collect())
     }
 
-    /// Removes a file; it may be gone already.
+    /// Removes a file. Succeeds if it does not exist.
     ///
     /// # Errors
     /// See [`Files`].

@@ -1,5 +1,5 @@
-//! Writes values as JSON, and refuses numbers that JSON does not have: `serde_json` alone writes `null` for
-//! `NaN` and infinities, which the receiver takes for no value.
+//! Writes values as JSON and refuses numbers that JSON does not have: `serde_json` alone writes
+//! `null` for `NaN` and infinities, which the receiver reads as a missing value.
 
 use serde::{
     Serialize, Serializer,
@@ -16,10 +16,11 @@ pub(crate) fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_
     Ok(String::from_utf8(json).expect("JSON is text"))
 }
 
-/// The name of a field or the key of an entry. It is made only for an error.
+/// The name of a field or the key of an entry, computed only for an error.
 type Name<'a> = &'a dyn Fn() -> String;
 
-/// Hands everything on but numbers that are not finite; an error names the nearest field or key.
+/// A serializer that forwards everything except non-finite numbers; an error names the nearest
+/// field or key.
 struct Finite<'a, S> {
     to: S,
     field: Option<Name<'a>>,

@@ -29,38 +29,38 @@ use crate::{
 pub trait Function: 'static {
     /// [`Context`] for a workflow, [`ActivityContext`] for an activity.
     type Context: FunctionContext;
-    /// `()` for a function without input.
+    /// The input type; `()` for a function without input.
     type Input: Input;
     /// The output of a success.
     type Output: Output;
 
     /// The name for calls.
     const NAME: &'static str;
-    /// The first paragraph of its documentation.
+    /// The first paragraph of its documentation. `None` if it has none.
     const SUMMARY: Option<&'static str>;
 
-    /// How it uses the object that it is of; none: it is of no object.
+    /// The access to its object. `None` if it is not a function of an object.
     const ACCESS: Option<ObjectAccess> = None;
 
-    /// Whether it runs once a key of its object.
+    /// True if it runs once per key of its object.
     #[doc(hidden)]
     const RUNS_ONCE: bool = false;
 
     /// The defaults of calls.
     fn defaults() -> Defaults;
 
-    /// What may be sent to it while it runs.
+    /// The promises and signals that it accepts while it runs.
     fn messages() -> Vec<Message> {
         Vec::new()
     }
 
-    /// How many of its executions may run, and how fast they begin; none: as many as come.
+    /// The limits on concurrency and rate. `None` if unlimited.
     #[doc(hidden)]
     fn limits() -> Option<FunctionLimits> {
         None
     }
 
-    /// Refuses, by a panic, what shows only when the crate is executed.
+    /// Panics on faults that show only at run time.
     #[doc(hidden)]
     fn check() {}
 
@@ -69,8 +69,8 @@ pub trait Function: 'static {
     where
         Self: Sized;
 
-    /// The list of the crate's functions, if [`module!`](crate::module!) made one at its root; for
-    /// tests.
+    /// The list of the crate's functions, if [`module!`](crate::module!) created one at its root;
+    /// for tests.
     #[cfg(not(target_arch = "wasm32"))]
     #[doc(hidden)]
     fn module() -> Option<crate::Module> {
@@ -78,9 +78,9 @@ pub trait Function: 'static {
     }
 }
 
-/// What a durable function can take. Every type with `#[segno::data]` can be taken.
-// What it takes stands on the implementation alone: named here as well, it would be what the
-// compiler complains about, and not the missing attribute.
+/// A type that a durable function can take as input. Every type with `#[segno::data]` qualifies.
+// The bounds are on the implementation only: repeated here, the compiler would report them instead
+// of the missing attribute.
 #[diagnostic::on_unimplemented(
     message = "a durable function cannot take `{Self}`",
     label = "this type cannot be stored",
@@ -106,7 +106,7 @@ impl<T: DeserializeOwned + JsonSchema + 'static> Input for T {
     }
 }
 
-/// What a durable function can return. Every type with `#[segno::data]` can be returned.
+/// A type that a durable function can return. Every type with `#[segno::data]` qualifies.
 #[diagnostic::on_unimplemented(
     message = "a durable function cannot return `{Self}`",
     label = "this type cannot be stored",
@@ -132,14 +132,14 @@ impl<T: Serialize + JsonSchema + 'static> Output for T {
     }
 }
 
-/// The defaults of calls of a function.
+/// The defaults for calls of a function.
 #[derive(Default)]
 pub struct Defaults {
-    /// Whether the workflow receives signals.
+    /// True if the workflow receives signals.
     pub signals: bool,
-    /// Time from the call to its deadline.
+    /// Time from the call to its deadline. `None` if there is no deadline.
     pub timeout: Option<Duration>,
-    /// The retry policy.
+    /// The retry policy. `None` for the host's default.
     pub retry: Option<RetryPolicy>,
 }
 
@@ -150,7 +150,7 @@ pub trait FunctionContext: Sized + 'static {
 }
 
 /// The return value of a durable function: a future of its result. It can be awaited directly,
-/// without its own journal record.
+/// without a journal record.
 pub struct Body<F: Function> {
     future: Pin<Box<dyn Future<Output = Result<F::Output>>>>,
 }
@@ -195,7 +195,7 @@ impl<T, E: Into<Error>> Returns for std::result::Result<T, E> {
     }
 }
 
-/// A function with an attribute. `Arguments` is inferred.
+/// A function with an attribute of the SDK. `Arguments` is inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a durable function",
     note = "put `#[segno::workflow]` or `#[segno::activity]` on it"
@@ -214,7 +214,7 @@ where
     type Function = F;
 }
 
-/// How the function begins, by its kind.
+/// The entry point of a function, by its kind.
 #[derive(Clone, Copy)]
 pub enum Kind {
     #[doc(hidden)]
@@ -289,7 +289,7 @@ impl FunctionContext for ActivityContext {
     }
 }
 
-/// Reads the input, begins the function, and turns its result into an outcome.
+/// Decodes the input, begins the function, and encodes its result as an outcome.
 fn begin<F: Function>(context: F::Context, input: &Payload) -> Result<OutcomeFuture, wit::Failure> {
     let what = format!("the input of `{}`", F::NAME);
     let null = Payload::Json("null".to_owned());
@@ -325,7 +325,7 @@ fn describe<F: Function>() -> wit::FunctionDescription {
     }
 }
 
-/// Reads the result of a call.
+/// Decodes the result of a call.
 pub(crate) fn decode_result<T: DeserializeOwned>(payload: Payload) -> Result<T> {
     payload::decode("the result of a call", &payload)
 }

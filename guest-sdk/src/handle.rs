@@ -18,11 +18,11 @@ use crate::{
 /// The function that decodes the value of a command.
 pub(crate) type Decode<T> = fn(Payload) -> Result<T>;
 
-/// A command that was issued; polling the handle awaits its answer.
+/// An issued command; polling the handle awaits its answer.
 ///
-/// Dropping the handle before the answer tells the host not to deliver it. The work itself goes on
-/// until the workflow ends, and is then asked to stop. To stop it earlier, use
-/// [`Context::cancel`](crate::Context::cancel); to let it outlive the workflow,
+/// Dropping the handle before the answer tells the host not to deliver it. The work itself
+/// continues until the workflow ends, and is then asked to stop. To stop it earlier, use
+/// [`Context::cancel`](crate::Context::cancel); to let it outlive the workflow, use
 /// [`Context::send`](crate::Context::send).
 #[must_use = "the command was issued; await its answer, or drop the handle if the answer is not needed"]
 pub struct Handle<T> {
@@ -73,9 +73,8 @@ impl<T> Drop for Handle<T> {
     }
 }
 
-/// A command that has not been issued yet. It is issued when it is polled for the first time, so
-/// the order of first polls is the order of commands in the journal; [`start`](Self::start) issues
-/// it at once.
+/// A command that has not been issued yet. It is issued on its first poll, so the order of first
+/// polls is the order of commands in the journal; [`start`](Self::start) issues it immediately.
 #[must_use = "a command is issued when it is awaited, or by `start`"]
 pub struct Step<T> {
     pub(crate) invocation: Arc<Invocation>,
@@ -104,11 +103,11 @@ impl<T> Step<T> {
         Self { invocation: invocation.clone(), stage, decode }
     }
 
-    /// Issues the command now. Its handle can be awaited later, be passed to `cancel`, or be
+    /// Issues the command immediately. Its handle can be awaited later, passed to `cancel`, or
     /// dropped.
     ///
     /// # Panics
-    /// If the input cannot be written as JSON; awaiting the step instead gives that as an error.
+    /// If the input cannot be written as JSON. Awaiting the step instead returns that as an error.
     pub fn start(mut self) -> Handle<T> {
         self.issue();
         match std::mem::replace(&mut self.stage, Stage::Done) {

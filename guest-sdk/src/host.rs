@@ -1,4 +1,4 @@
-//! The host seen from inside a component: the imports, as the traits that the rest of the crate
+//! The host as seen from inside a component: its imports, as the traits that the rest of the crate
 //! uses.
 
 use crate::{

@@ -1,4 +1,4 @@
-//! HTTP requests and answers, the same for workflows (durable) and activities (one attempt).
+//! HTTP requests and responses, shared by workflows (durable) and activities (one attempt).
 
 use std::{collections::BTreeMap, fmt};
 
@@ -31,27 +31,27 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request with any method.
+    /// Creates a request with any method.
     pub fn new(method: impl Into<String>, url: impl Into<String>) -> Self {
         Self { method: method.into(), url: url.into(), headers: Vec::new(), body: Ok(None) }
     }
 
-    /// `GET url`.
+    /// Creates a request `GET url`.
     pub fn get(url: impl Into<String>) -> Self {
         Self::new("GET", url)
     }
 
-    /// `POST url`.
+    /// Creates a request `POST url`.
     pub fn post(url: impl Into<String>) -> Self {
         Self::new("POST", url)
     }
 
-    /// `PUT url`.
+    /// Creates a request `PUT url`.
     pub fn put(url: impl Into<String>) -> Self {
         Self::new("PUT", url)
     }
 
-    /// `DELETE url`.
+    /// Creates a request `DELETE url`.
     pub fn delete(url: impl Into<String>) -> Self {
         Self::new("DELETE", url)
     }
@@ -64,7 +64,7 @@ impl Request {
     }
 
     /// Sets the body to `value` as JSON, with its content type. A value that cannot be encoded
-    /// fails the request, and not this call.
+    /// fails the request, not this call.
     #[must_use]
     pub fn json<T: Serialize + ?Sized>(mut self, value: &T) -> Self {
         self.body =
@@ -85,7 +85,7 @@ impl Request {
     }
 }
 
-/// For example: `POST http://localhost:9000/charges`.
+/// Formats a request, for example as `POST http://localhost:9000/charges`.
 impl fmt::Display for Request {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {}", self.method, self.url)
@@ -118,7 +118,7 @@ impl Sent {
     }
 }
 
-/// An answer, with any status. As data it is `{"status", "headers", "body"}`; a body that is not
+/// A response with any status. As data it is `{"status", "headers", "body"}`; a body that is not
 /// UTF-8 is `"body_base64"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Answer", into = "Answer")]
@@ -130,12 +130,12 @@ pub struct Response {
 }
 
 impl Response {
-    /// An answer for tests.
+    /// Creates a response for tests.
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self { status, headers: Vec::new(), body: body.into() }
     }
 
-    /// An answer with a JSON body, for tests.
+    /// Creates a response with a JSON body for tests.
     ///
     /// # Panics
     /// If `value` cannot be written as JSON.
@@ -146,17 +146,17 @@ impl Response {
         )
     }
 
-    /// The status code.
+    /// The HTTP status code.
     pub fn status(&self) -> u16 {
         self.status
     }
 
-    /// True for a status from 200 to 299.
+    /// Returns true for a status from 200 to 299.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// The first header of this name, in any case.
+    /// The value of the first header of this name, case-insensitive.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -164,7 +164,7 @@ impl Response {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The body.
+    /// The body as bytes.
     pub fn body(&self) -> &[u8] {
         &self.body
     }
@@ -177,15 +177,15 @@ impl Response {
     /// The body parsed as JSON.
     ///
     /// # Errors
-    /// Code 400 if the body is no `T`.
+    /// Code 400 if the body is not a `T`.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
         payload::decode("the body of the answer", &Payload::Bytes(self.body.clone()))
     }
 
-    /// The answer itself if it is a success.
+    /// Returns the response if its status is a success.
     ///
     /// # Errors
-    /// Otherwise an error with its status as the code (which decides whether it is final) and the
+    /// Otherwise an error with its status as the code (which decides if it is final) and the
     /// beginning of its body.
     pub fn ok(self) -> Result<Self> {
         if self.is_success() {
@@ -247,7 +247,7 @@ impl From<Response> for Answer {
     }
 }
 
-/// The completion of a durable request, as the host encodes it.
+/// The completion of a durable request, in the host's encoding.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Answer {
     status: u16,

@@ -1,5 +1,5 @@
-//! The state of one running invocation: commands without an answer, and events that were not read
-//! yet. Futures are unknown here, except for their wakers.
+//! The state of one running invocation: unanswered commands and unread events. It knows futures
+//! only by their wakers.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -17,29 +17,29 @@ use crate::{
     shared::Slot,
 };
 
-/// The state of the invocation, shared by its context and by everything that it waits for.
+/// The state of the invocation, shared by its context and by all futures that wait on it.
 pub(crate) struct Invocation {
     pub(crate) facts: wit::Context,
     pub(crate) journal: Arc<dyn Journal>,
     seed: [u8; 32],
     state: Mutex<State>,
     sagas: Mutex<Sagas>,
-    /// What the workflow shares with its queries and updates.
+    /// The value that the workflow shares with its queries and updates.
     slot: Mutex<Option<Slot>>,
 }
 
 struct State {
     /// Commands with a handle.
     open: BTreeMap<u32, Wait>,
-    /// Those that wait for a signal, or for a change of what is shared, in the order in which they
+    /// Futures that wait for a signal or a change of the shared value, in the order in which they
     /// began to wait.
     listeners: BTreeMap<u64, Listener>,
     next_listener: u64,
-    /// Signals that were not read, with their numbers among all that came.
+    /// Unread signals, with their numbers among all received ones.
     signals: VecDeque<(u32, wit::Signal)>,
-    /// Number of signals and updates that came.
+    /// Number of signals and updates received.
     heard: u32,
-    /// What the workflow is to hand over to, if it ends with the error that says so.
+    /// The next generation, used if the workflow ends with the error that continues as new.
     next: Option<Next>,
     updates: Updates,
     random: ChaCha12Rng,
@@ -64,17 +64,17 @@ struct Listener {
 #[derive(Default)]
 struct Updates {
     unanswered: usize,
-    /// Whether the handler of one is being polled.
+    /// True while the handler of an update is polled.
     is_polled: bool,
-    /// Those that wait until all are answered.
+    /// Futures that wait until all are answered.
     wakers: Vec<Waker>,
 }
 
-/// A `run` closure that is being executed.
+/// A `run` closure in execution.
 struct Running {
     name: String,
     random: ChaCha12Rng,
-    /// Handles dropped by the closure; the host is told when the closure has ended.
+    /// Handles dropped by the closure; the host is notified when the closure has ended.
     forgotten: Vec<u32>,
 }
 
@@ -119,7 +119,7 @@ impl Invocation {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A closure only computes: refuses `what` while one runs.
+    /// Refuses `what` while a closure runs: closures may only compute.
     pub(crate) fn refuse_inside_run(&self, what: impl FnOnce() -> String) {
         let running = self.state().running.as_ref().map(|running| running.name.clone());
         if let Some(name) = running {
@@ -145,7 +145,7 @@ impl Invocation {
         issued
     }
 
-    /// Issues a command that is done with its record: nothing answers it.
+    /// Issues a command that is complete with its record and has no answer.
     pub(crate) fn write(&self, request: Request) {
         self.refuse_inside_run(|| request.describe());
         self.journal.issue(request);
@@ -175,7 +175,7 @@ impl Invocation {
         index
     }
 
-    /// The answer to an issued command. Once it was `Ready`, the command is forgotten here.
+    /// Polls the answer of an issued command. After `Ready`, the command is forgotten here.
     pub(crate) fn poll_command(&self, index: u32, waker: &Waker) -> Poll<wit::Outcome> {
         let mut state = self.state();
         let wait = state.open.get_mut(&index).expect("a handle exists only for an open command");
@@ -207,7 +207,8 @@ impl Invocation {
         }
     }
 
-    /// Tells the host that nobody awaits this command. A saga needs to know how its steps end.
+    /// Tells the host that no future awaits this command. Commands of a saga are excluded: it needs
+    /// the outcomes of its steps.
     fn forget(&self, index: u32) {
         if !self.sagas().has(index) {
             self.journal.forget(index);
@@ -226,7 +227,7 @@ impl Invocation {
         self.state().listeners.remove(&key);
     }
 
-    /// The oldest unread signal, with this name if one is given.
+    /// Polls for the oldest unread signal, with this name if one is given.
     pub(crate) fn poll_signal(
         &self,
         key: u64,
@@ -257,7 +258,7 @@ impl Invocation {
         }
     }
 
-    /// Whether a condition holds that is looked at again at every change of what is shared.
+    /// Polls a condition that is evaluated again at every change of the shared value.
     pub(crate) fn poll_condition(
         &self,
         key: u64,
@@ -287,14 +288,14 @@ impl Invocation {
         self.state().updates.unanswered += 1;
     }
 
-    /// The number of a signal, or of an update, that has come.
+    /// The number of the signal or update that was just received.
     pub(crate) fn heard(&self) -> u32 {
         let mut state = self.state();
         state.heard += 1;
         state.heard - 1
     }
 
-    /// Notes what the workflow is to hand over to, and answers the error by which it ends so.
+    /// Notes the next generation, and returns the error that ends the workflow.
     pub(crate) fn continue_as_new(&self, next: Next) -> Error {
         self.refuse_inside_run(|| "continue as new".to_owned());
         let input = next.input.clone();
@@ -302,14 +303,14 @@ impl Invocation {
         Error::continued(input)
     }
 
-    /// Whether the workflow ends with the error that has it continue as new.
+    /// Returns true if the workflow ends with the error that continues as new.
     pub(crate) fn continues(&self, outcome: &wit::Outcome) -> bool {
         let is_marked =
             matches!(outcome, wit::Outcome::Failure(failure) if Error::continues(failure));
         is_marked && self.state().next.is_some()
     }
 
-    /// Notes that an update was answered, and wakes those that wait until all are.
+    /// Notes that an update was answered, and wakes the futures that wait for all answers.
     pub(crate) fn update_answered(&self) {
         let mut state = self.state();
         state.updates.unanswered -= 1;
@@ -320,12 +321,12 @@ impl Invocation {
         }
     }
 
-    /// Says whether what is polled from now on is the handler of an update.
+    /// Sets the flag that the handler of an update is polled from now on.
     pub(crate) fn polls_update(&self, is_polled: bool) {
         self.state().updates.is_polled = is_polled;
     }
 
-    /// Ready when every accepted update was answered.
+    /// Ready when every accepted update has been answered.
     pub(crate) fn poll_updates_done(&self, waker: &Waker) -> Poll<()> {
         let mut state = self.state();
         let is_own = state.updates.is_polled;
@@ -340,7 +341,7 @@ impl Invocation {
         panic!("an update cannot wait for `updates_done`: it would wait for itself");
     }
 
-    /// Draws from the generator of the running closure, else from that of the invocation.
+    /// Draws from the generator of the running closure, or else from that of the invocation.
     pub(crate) fn with_random<T>(&self, draw: impl FnOnce(&mut ChaCha12Rng) -> T) -> T {
         let mut state = self.state();
         match &mut state.running {
@@ -353,7 +354,7 @@ impl Invocation {
         self.state().cancelled
     }
 
-    /// Takes an event and wakes the futures that wait for it.
+    /// Accepts an event and wakes the futures that wait for it.
     pub(crate) fn tell(&self, event: wit::Event) {
         match event {
             wit::Event::Completed(completion) => self.complete(completion),
@@ -383,7 +384,8 @@ impl Invocation {
         self.wake_listeners();
     }
 
-    /// Lets those that wait for a signal, or for a change of what is shared, look again.
+    /// Wakes the futures that wait for a signal or a change of the shared value, so that they check
+    /// again.
     pub(crate) fn wake_listeners(&self) {
         let mut state = self.state();
         let wakers: Vec<Waker> =
@@ -392,8 +394,8 @@ impl Invocation {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Fails every await that is pending now: those that were polled and have no answer. Later
-    /// awaits are not affected.
+    /// Fails every await that is currently pending: polled and without an answer. Later awaits are
+    /// not affected.
     fn cancel(&self) {
         let mut state = self.state();
         state.cancelled = true;
@@ -417,7 +419,7 @@ impl Invocation {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Reports the end; handles dropped from now on are not reported.
+    /// Reports the outcome; handles dropped from now on are not reported.
     pub(crate) fn finish(&self, outcome: &wit::Outcome) {
         let continues = self.continues(outcome);
         let mut state = self.state();

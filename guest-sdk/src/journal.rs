@@ -1,5 +1,5 @@
-//! The commands of a workflow, as plain data, so that a test can keep and compare them; the host or
-//! a test carries them out.
+//! The commands of a workflow as plain data, so that a test can keep and compare them; the host or
+//! a test executes them.
 
 use std::{any::Any, time::Duration};
 
@@ -59,7 +59,7 @@ impl Request {
         }
     }
 
-    /// Whether the command is done with its record, so that nothing answers it.
+    /// Returns true if the command is complete with its record and has no answer.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn is_write(&self) -> bool {
         matches!(
@@ -108,46 +108,46 @@ impl Request {
     }
 }
 
-/// What a generation hands over to.
+/// The start of the next generation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Next {
     /// The input of the next generation.
     pub(crate) input: Payload,
-    /// Whether it runs the code of this one.
+    /// True if the next generation runs the code of this one.
     pub(crate) same_code: bool,
 }
 
-/// The result of issuing a command: its index, and the id of the promise it made, if that is not
+/// The result of issuing a command: its index, and the id of its promise if that is not
 /// `{invocation}/{index}`.
 pub(crate) struct Issued {
     pub(crate) index: u32,
     pub(crate) promise: Option<String>,
 }
 
-/// The workflow's side of the journal. Nothing here blocks.
+/// The workflow's side of the journal. No method blocks.
 pub(crate) trait Journal: Send + Sync {
     fn issue(&self, request: Request) -> Issued;
     fn run(&self, name: &str) -> wit::RunAnswer;
     fn run_done(&self, command: u32, outcome: &wit::Outcome);
     fn forget(&self, command: u32);
     fn now(&self) -> u64;
-    /// The key of the object whose function is executed.
+    /// The key of the object whose function is running.
     fn key(&self) -> String;
     fn log(&self, level: wit::Level, message: &str);
     fn finish(&self, outcome: &wit::Outcome);
 
-    /// Says which signals were never read, by number; only the host asks.
+    /// Reports the numbers of signals that were never read; only the host needs them.
     fn unread(&self, signals: &[u32]) {
         let _ = signals;
     }
 
-    /// The end of a generation. In a test it is an end as any other, with this outcome.
+    /// Ends a generation. A test treats this like any other end, with this outcome.
     fn continue_as_new(&self, next: &Next, outcome: &wit::Outcome) {
         let _ = next;
         self.finish(outcome);
     }
 
-    /// Announces a function of this crate that is about to be called, by what
+    /// Registers a function of this crate that is about to be called, by what
     /// [`announce`](crate::function::announce) gives; only a test uses this.
     fn learn(&self, entry: &dyn Any) {
         let _ = entry;

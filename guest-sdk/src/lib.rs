@@ -2,8 +2,8 @@
 //!
 //! A **workflow** is an `async fn` that survives the death of its host: its commands and the events
 //! it received are in a journal, from which its state is restored. An **activity** is an `async fn`
-//! in which effects happen; it is attempted until it succeeds or a policy ends it. Use this package
-//! under the name `segno`:
+//! that performs side effects; it is attempted until it succeeds or its policy ends it. Use this
+//! package under the name `segno`:
 //!
 //! ```toml
 //! segno = { package = "segno-sdk", path = "…" }
@@ -21,26 +21,29 @@
 //! segno::module!(hello);
 //! ```
 //!
-//! | to | look at |
+//! | task | see |
 //! |---|---|
-//! | ask for something in a workflow: calls, time, promises, signals, requests | [`Context`] |
-//! | act in an activity | [`ActivityContext`] |
-//! | wait for several things | [`select`], [`join`], [`try_join_all`], and [`Context::timeout`] |
-//! | fail, and say whether another attempt helps | [`Error`], [`RetryPolicy`] |
+//! | issue commands in a workflow: calls, timers, promises, signals, requests | [`Context`] |
+//! | perform side effects in an activity | [`ActivityContext`] |
+//! | wait for several futures | [`select`], [`join`], [`try_join_all`], and [`Context::timeout`] |
+//! | fail, and choose if a retry helps | [`Error`], [`RetryPolicy`] |
 //! | send HTTP requests | [`http::Request`] |
-//! | keep state by key, which one execution at a time writes | [`macro@object`], [`State`], [`Context::object`] |
-//! | be asked, and told what to do, while it runs | [`Context::share`], [`macro@query`], [`macro@update`] |
-//! | undo steps when the whole does not come about | [`Saga`] |
-//! | have the host run a graph of steps | [`Context::graph`]; with the feature `graph`, `#[segno::graph]` |
-//! | limit how many executions run, and how fast they begin | the argument `limit(…)` of [`macro@workflow`] |
+//! | keep state by key, with one writer at a time | [`macro@object`], [`State`],
+//! [`Context::object`] |
+//! | answer queries and updates while a workflow runs | [`Context::share`], [`macro@query`],
+//! [`macro@update`] |
+//! | undo steps if the whole does not succeed | [`Saga`] |
+//! | run a graph of steps on the host | [`Context::graph`]; with the feature `graph`,
+//! `#[segno::graph]` |
+//! | limit concurrency and rate of executions | the argument `limit(…)` of [`macro@workflow`] |
 //! | declare functions and their data | [`macro@workflow`], [`macro@activity`], [`macro@data`], [`module!`] |
 //! | run a workflow natively, in virtual time | [`testing::Test`] |
 //!
-//! The page `docs/sdk.md` of Segno has every operation with an example.
+//! The page `docs/sdk.md` of Segno shows every operation with an example.
 
 #![warn(missing_docs)]
 
-// The macros write `::segno`, also in this crate.
+// The macros generate paths with `::segno`, also in this crate.
 extern crate self as segno;
 
 mod context;

@@ -1,4 +1,4 @@
-//! What [`module!`](crate::module!) takes.
+//! The items that [`module!`](crate::module!) accepts.
 
 use crate::{
     function::{Entry, Item},
@@ -7,9 +7,8 @@ use crate::{
     object::ObjectEntries,
 };
 
-/// What can be listed in [`module!`](crate::module!): a durable function, a kind of object, or a
-/// query or an update of a workflow.
-/// `Mark` is inferred.
+/// An item that can be listed in [`module!`](crate::module!): a durable function, a kind of object,
+/// or a query or an update of a workflow. `Mark` is inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no durable function, no query or update, and no kind of object",
     note = "put `#[segno::workflow]` or `#[segno::activity]` on a function, `#[segno::query(WORKFLOW)]` or `#[segno::update(WORKFLOW)]` on what a workflow answers, `#[segno::object]` on an `impl` block"

@@ -2,18 +2,18 @@
 
 use crate::bindings::segno::workflow::types as wit;
 
-/// The level of a line.
+/// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Every detail.
+    /// Detailed tracing of single operations.
     Trace,
-    /// Details for finding faults.
+    /// Details for debugging.
     Debug,
     /// Normal operation.
     Info,
-    /// An unexpected event that was handled.
+    /// An unexpected event that the code handled.
     Warn,
-    /// A failure.
+    /// A failure of an operation.
     Error,
 }
 
@@ -41,32 +41,36 @@ impl From<wit::Level> for Level {
     }
 }
 
-/// Logs at level trace: `segno::trace!(ctx, "{x} of {y}")`.
+/// Logs at level trace: `segno::trace!(ctx, "{x} of {y}")`. `ctx` is the context of a workflow or
+/// an activity.
 #[macro_export]
 macro_rules! trace {
     ($ctx:expr, $($format:tt)+) => { $ctx.log($crate::Level::Trace, format!($($format)+)) };
 }
 
-/// Logs at level debug: `segno::debug!(ctx, "{x} of {y}")`.
+/// Logs at level debug: `segno::debug!(ctx, "{x} of {y}")`. `ctx` is the context of a workflow or
+/// an activity.
 #[macro_export]
 macro_rules! debug {
     ($ctx:expr, $($format:tt)+) => { $ctx.log($crate::Level::Debug, format!($($format)+)) };
 }
 
-/// Logs at level info: `segno::info!(ctx, "{x} of {y}")`. The context is that of a workflow or of
-/// an activity.
+/// Logs at level info: `segno::info!(ctx, "{x} of {y}")`. `ctx` is the context of a workflow or an
+/// activity.
 #[macro_export]
 macro_rules! info {
     ($ctx:expr, $($format:tt)+) => { $ctx.log($crate::Level::Info, format!($($format)+)) };
 }
 
-/// Logs at level warn: `segno::warn!(ctx, "{x} of {y}")`.
+/// Logs at level warn: `segno::warn!(ctx, "{x} of {y}")`. `ctx` is the context of a workflow or an
+/// activity.
 #[macro_export]
 macro_rules! warn {
     ($ctx:expr, $($format:tt)+) => { $ctx.log($crate::Level::Warn, format!($($format)+)) };
 }
 
-/// Logs at level error: `segno::error!(ctx, "{x} of {y}")`.
+/// Logs at level error: `segno::error!(ctx, "{x} of {y}")`. `ctx` is the context of a workflow or
+/// an activity.
 #[macro_export]
 macro_rules! error {
     ($ctx:expr, $($format:tt)+) => { $ctx.log($crate::Level::Error, format!($($format)+)) };

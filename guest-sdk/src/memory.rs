@@ -1,9 +1,9 @@
-//! The memory of a module.
+//! The memory allocator of a module.
 //!
 //! The linker flags of `segno build` reserve a heap in the initial memory of an instance. Growing a
-//! memory costs the host more than everything else that a small workflow does, and this allocator
-//! grows the memory only when that heap is used up. A module with its own allocator takes this
-//! package without its default features.
+//! memory costs the host more than everything else that a small workflow does; this allocator grows
+//! the memory only when that heap is used up. A module with its own allocator must disable the
+//! default features of this package.
 
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;

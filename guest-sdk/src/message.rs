@@ -1,11 +1,11 @@
-//! What may be sent to a workflow.
+//! The messages that a workflow accepts.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 
 use crate::bindings::exports::segno::workflow::messages::{MessageDescription, MessageKind};
 
 /// A named promise that a workflow awaits, or a signal that it receives, with the type of its
-/// value. Made by the arguments `promises(…)` and `signals(…)` of `#[segno::workflow]`.
+/// value. Created by the arguments `promises(…)` and `signals(…)` of `#[segno::workflow]`.
 pub struct Message {
     kind: MessageKind,
     name: &'static str,
@@ -13,12 +13,12 @@ pub struct Message {
 }
 
 impl Message {
-    /// A promise with this name.
+    /// Declares a promise with this name and a value of type `T`.
     pub fn promise<T: JsonSchema>(name: &'static str) -> Self {
         Self { kind: MessageKind::Promise, name, schema: schema::<T> }
     }
 
-    /// A signal with this name.
+    /// Declares a signal with this name and a value of type `T`.
     pub fn signal<T: JsonSchema>(name: &'static str) -> Self {
         Self { kind: MessageKind::Signal, name, schema: schema::<T> }
     }

@@ -8,14 +8,14 @@ use crate::bindings::segno::workflow::types as wit;
 use crate::function::Entry;
 use crate::handler::{HandlerEntry, word};
 
-/// One thing of a module, with its types erased.
+/// One item of a module, with its types erased.
 #[doc(hidden)]
 pub enum Listing {
     Function(Entry),
     Handler(HandlerEntry),
 }
 
-/// The list of a crate's durable functions, queries and updates, made by
+/// The list of a crate's durable functions, queries and updates, created by
 /// [`module!`](crate::module!).
 pub struct Module {
     pub(crate) functions: Vec<Entry>,
@@ -37,7 +37,7 @@ impl Module {
     }
 
     /// # Panics
-    /// If two things have one name, or a handler is of a workflow that is not listed.
+    /// If two items have the same name, or a handler belongs to a workflow that is not listed.
     fn check(&self) {
         let mut names = BTreeSet::new();
         for entry in &self.functions {
@@ -64,19 +64,20 @@ impl Module {
         }
     }
 
-    /// The names of the functions, in the order in which they were listed.
+    /// The names of the functions, in list order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.functions.iter().map(|entry| entry.name)
     }
 
-    /// The JSON schemas (draft 2020-12) of a function's input and output.
+    /// The JSON schemas (draft 2020-12) of a function's input and output. `None` if the function is
+    /// not listed.
     pub fn schemas(&self, function: &str) -> Option<(String, String)> {
         let description = (self.find(function)?.describe)();
         description.input_schema.zip(description.output_schema)
     }
 
-    /// The descriptions of the functions. Updates come as signals, so a workflow that has any takes
-    /// signals.
+    /// The descriptions of the functions. Updates arrive as signals, so a workflow with updates
+    /// accepts signals.
     #[doc(hidden)]
     pub fn describe(&self) -> Vec<wit::FunctionDescription> {
         let describe = |entry: &Entry| {
@@ -95,7 +96,7 @@ impl Module {
         self.handlers.iter().map(HandlerEntry::description).collect()
     }
 
-    /// The functions of objects that run once a key.
+    /// The functions of objects that run once per key.
     #[doc(hidden)]
     pub fn describe_runs(&self) -> Vec<String> {
         let runs = self.functions.iter().filter(|entry| entry.runs_once);
@@ -108,7 +109,7 @@ impl Module {
         self.functions.iter().filter_map(|entry| (entry.limits)()).collect()
     }
 
-    /// Whether this query or update is in the list.
+    /// Returns true if this query or update is in the list.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn lists(&self, entry: &HandlerEntry) -> bool {
         let key = |entry: &HandlerEntry| (entry.function, entry.kind(), entry.name);
@@ -120,19 +121,19 @@ impl Module {
     }
 }
 
-/// What stands for the list of a crate that has none.
+/// The fallback for a crate without a list.
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
 pub mod no_module {
     use super::Module;
 
-    /// No list.
+    /// Returns `None`: there is no list.
     pub fn segno_module() -> Option<Module> {
         None
     }
 }
 
-/// Texts as one array, for the section of a component that names the functions of its crates.
+/// Concatenates texts, for the component section that names the functions of its crates.
 #[doc(hidden)]
 pub const fn bytes<const N: usize>(texts: &[&str]) -> [u8; N] {
     let mut bytes = [0; N];
@@ -148,7 +149,7 @@ pub const fn bytes<const N: usize>(texts: &[&str]) -> [u8; N] {
     bytes
 }
 
-/// The length of texts together.
+/// The total length of the texts, in bytes.
 #[doc(hidden)]
 pub const fn length(texts: &[&str]) -> usize {
     let (mut text, mut length) = (0, 0);
@@ -159,15 +160,16 @@ pub const fn length(texts: &[&str]) -> usize {
     length
 }
 
-/// Lists the durable functions of a crate, and the queries and updates of its workflows, and exports them from its component. Use it once in a
-/// crate, usually at the end of `lib.rs`: `segno::module!(order, charge);`. A kind of object
-/// (`#[segno::object]`) is listed by the name of its type.
+/// Lists the durable functions of a crate, and the queries and updates of its workflows, and
+/// exports them from its component. Use it once in a crate, usually at the end of `lib.rs`:
+/// `segno::module!(order, charge);`. A kind of object (`#[segno::object]`) is listed by the name of
+/// its type.
 ///
 /// The macro creates a function `segno_module` that returns the list.
 #[macro_export]
 macro_rules! module {
     ($($function:path),+ $(,)?) => {
-        /// The durable functions of this crate.
+        /// The list of this crate's durable functions, queries and updates.
         pub fn segno_module() -> $crate::Module {
             $crate::Module::of([$($crate::__private::Listed::listings($function)),+])
         }

@@ -1,4 +1,4 @@
-//! Values in calls of the host: JSON text, converted from and to serde types.
+//! Payloads in host calls: JSON text, converted from and to serde types.
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -10,7 +10,7 @@ use crate::{
 
 pub use wit::Payload;
 
-/// The JSON text of `value`; `what` names it in the error.
+/// Encodes `value` as JSON; `what` names it in the error.
 pub(crate) fn encode<T: Serialize + ?Sized>(what: &str, value: &T) -> Result<Payload> {
     match to_json(value) {
         Ok(json) => Ok(Payload::Json(json)),
@@ -38,7 +38,7 @@ pub(crate) fn decode<T: DeserializeOwned>(what: &str, payload: &Payload) -> Resu
     Ok(value)
 }
 
-/// Whether the payload means "no input": it is empty, or JSON `null`.
+/// Returns true if the payload means "no input": it is empty, or JSON `null`.
 pub(crate) fn is_empty(payload: &Payload) -> bool {
     let bytes = match payload {
         Payload::Json(json) => json.as_bytes(),

@@ -1,4 +1,4 @@
-//! Plans of graphs that a workflow has the host run. What is right in a plan, the host knows.
+//! Plans of graphs that the host runs for a workflow. The host validates them.
 
 use serde::{Serialize, de::IgnoredAny};
 
@@ -8,11 +8,11 @@ use crate::{
     payload::{self, Payload},
 };
 
-/// What is called to have a plan run.
+/// The function name that runs a plan.
 pub(crate) const GRAPH: &str = "segno:graph";
 
-/// The input of that call. No plan is a text, so a text is the JSON of one; it is passed on as it
-/// was written, with the keys that are there twice, which the host refuses.
+/// Encodes the input of that call. A plan is never a JSON string, so a string is taken as the
+/// plan's JSON text; it is passed on as written, with duplicate keys, which the host refuses.
 pub(crate) fn encode<Plan: Serialize + ?Sized, In: Serialize + ?Sized>(
     plan: &Plan,
     input: &In,

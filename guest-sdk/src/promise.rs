@@ -1,4 +1,4 @@
-//! Promises: values that come from outside.
+//! Promises: values that are settled from outside.
 
 use std::{
     cell::RefCell,
@@ -16,15 +16,15 @@ use crate::{
 };
 
 /// A promise that is settled from outside by its [`id`](Self::id): by a person, another workflow,
-/// or a web hook. Awaiting it gives the value, or the error with which it was rejected.
+/// or a web hook. Awaiting it returns the value, or the error with which it was rejected.
 ///
-/// The promise is created when it is polled for the first time, or when its id is read, whichever
-/// is first.
+/// The promise is created on its first poll, or when its id is read, whichever is first.
 #[must_use = "a promise is made when it is awaited, when its id is asked for, or by `start`"]
 pub struct Promise<T>(pub(crate) RefCell<Step<T>>);
 
 impl<T> Promise<T> {
-    /// The time after which the promise fails with code 408. Set it before the promise is created.
+    /// Sets the time after which the promise fails with code 408. Must be set before the promise is
+    /// created.
     pub fn timeout(mut self, duration: Duration) -> Self {
         if let Stage::New(Request::Promise { options, .. }) = &mut self.0.get_mut().stage {
             options.timeout_ms = Some(millis(duration));
@@ -32,8 +32,8 @@ impl<T> Promise<T> {
         self
     }
 
-    /// The id by which the promise is settled: `{invocation}/p/{name}` for a named promise. Creates
-    /// the promise.
+    /// The id for settling the promise: `{invocation}/p/{name}` for a named promise. Creates the
+    /// promise.
     pub fn id(&self) -> String {
         let mut step = self.0.borrow_mut();
         step.issue();
@@ -43,7 +43,7 @@ impl<T> Promise<T> {
         }
     }
 
-    /// Creates the promise now; see [`Step::start`].
+    /// Creates the promise immediately; see [`Step::start`].
     pub fn start(self) -> Handle<T> {
         self.0.into_inner().start()
     }

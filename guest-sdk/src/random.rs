@@ -9,14 +9,13 @@ use crate::invocation::Invocation;
 /// The generator of one invocation (ChaCha with 12 rounds, from the invocation's seed). It
 /// implements the traits of `rand_core` 0.10, so it works with the `rand` crate.
 ///
-/// Inside the closure of a [`run`](crate::Context::run), numbers come from a generator of that
-/// closure, so that later numbers do not depend on whether the closure was executed or its result
-/// was replayed.
+/// In the closure of a [`run`](crate::Context::run), numbers come from a separate generator of that
+/// closure, so that later numbers do not depend on the closure being executed or replayed.
 #[derive(Clone)]
 pub struct Random(pub(crate) Arc<Invocation>);
 
 impl Random {
-    /// Any number, uniformly distributed.
+    /// A uniformly distributed number.
     pub fn u64(&mut self) -> u64 {
         self.next_u64()
     }
@@ -26,7 +25,7 @@ impl Random {
         if bound == 0 {
             return 0;
         }
-        // Numbers above the largest multiple of `bound` would make small results likelier.
+        // Numbers above the largest multiple of `bound` would make small results more likely.
         let limit = u64::MAX - u64::MAX % bound;
         loop {
             let drawn = self.next_u64();
@@ -81,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// A crate that is built anew with a later SDK draws the same numbers as before.
+    /// A crate that is rebuilt with a later SDK must draw the same numbers.
     #[test]
     fn the_numbers_of_a_seed_are_always_the_same() {
         let mut random = ChaCha12Rng::from_seed([7; 32]);

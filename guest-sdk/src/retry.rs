@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::{bindings::segno::workflow::types as wit, time::millis};
 
-/// How an activity or HTTP request is repeated after a retryable error. Set it on one call with
-/// [`Call::retry`](crate::Call::retry), or as the default of an activity with
-/// `#[segno::activity(retry(…))]`. Where neither is set, the host doubles a delay of 500 ms up to
-/// 60 s, without a limit on attempts.
+/// The schedule of retries of an activity or HTTP request after a retryable error. Set it on one
+/// call with [`Call::retry`](crate::Call::retry), or as the default of an activity with
+/// `#[segno::activity(retry(…))]`. If neither is set, the host doubles a delay of 500 ms up to 60
+/// s, without a limit on attempts.
 ///
 /// ```
 /// # extern crate segno_sdk as segno;
@@ -26,8 +26,8 @@ use crate::{bindings::segno::workflow::types as wit, time::millis};
 pub struct RetryPolicy(wit::RetryOptions);
 
 impl RetryPolicy {
-    /// Delays that double from 100 ms to one minute, with a random fifth, without a limit on
-    /// attempts.
+    /// Delays that double from 100 ms to one minute, with a jitter of one fifth and without a limit
+    /// on attempts.
     pub fn exponential() -> Self {
         Self(wit::RetryOptions {
             initial_ms: 100,
@@ -44,29 +44,29 @@ impl RetryPolicy {
         Self::exponential().max_attempts(1)
     }
 
-    /// The delay after the first failed attempt; never longer than [`max`](Self::max).
+    /// Sets the delay after the first failed attempt; it never exceeds [`max`](Self::max).
     #[must_use]
     pub fn initial(mut self, wait: Duration) -> Self {
         self.0.initial_ms = millis(wait);
         self
     }
 
-    /// The factor by which each delay is longer than the one before; below 1 it counts as 1. The host
-    /// refuses one that is not finite.
+    /// Sets the factor between consecutive delays; values below 1 count as 1. The host refuses one
+    /// that is not finite.
     #[must_use]
     pub fn factor(mut self, factor: f64) -> Self {
         self.0.factor = if factor < 1.0 { 1.0 } else { factor };
         self
     }
 
-    /// The longest delay.
+    /// Sets the maximum delay.
     #[must_use]
     pub fn max(mut self, wait: Duration) -> Self {
         self.0.max_ms = millis(wait);
         self
     }
 
-    /// The random fraction of each delay, 0 to 1, so that many failures are not repeated at the
+    /// Sets the random fraction of each delay, 0 to 1, so that many failures are not retried at the
     /// same time.
     #[must_use]
     pub fn jitter(mut self, fraction: f64) -> Self {
@@ -74,14 +74,15 @@ impl RetryPolicy {
         self
     }
 
-    /// Maximum number of attempts, the first included; at least one.
+    /// Sets the maximum number of attempts, including the first; at least one.
     #[must_use]
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.0.max_attempts = Some(attempts.max(1));
         self
     }
 
-    /// Further codes that are final, beside those that always are (see [`Error`](crate::Error)).
+    /// Adds codes that are final, in addition to those that always are (see
+    /// [`Error`](crate::Error)).
     #[must_use]
     pub fn non_retryable(mut self, codes: impl IntoIterator<Item = u32>) -> Self {
         self.0.non_retryable.extend(codes);

@@ -1,4 +1,4 @@
-//! Computations whose result is recorded, so that they are done once.
+//! Computations whose result is recorded, so that they are executed once.
 
 use std::{
     future::Future,
@@ -18,9 +18,9 @@ use crate::{
     payload::{self, Payload},
 };
 
-/// A recorded computation. The closure is executed when the run is polled for the first time, or by
-/// [`start`](Self::start); a replay returns the recorded result instead. An error is recorded like
-/// a value and is not tried again.
+/// A recorded computation. The closure is executed on the first poll, or by [`start`](Self::start);
+/// a replay returns the recorded result instead. An error is recorded like a value and is not
+/// retried.
 #[must_use = "a run is executed when it is awaited, or by `start`"]
 pub struct Run<T> {
     invocation: Arc<Invocation>,
@@ -46,13 +46,13 @@ pub trait RunOutput<Shape> {
     /// The recorded value.
     type Value: Serialize + DeserializeOwned;
 
-    /// The value, or the error.
+    /// Converts to the value or the error.
     fn into_result(self) -> Result<Self::Value>;
 }
 
-/// The shape of a plain value.
+/// Marks closures that return a plain value.
 pub struct Plain;
-/// The shape of a result.
+/// Marks closures that return a result.
 pub struct Fallible;
 
 impl<T: Serialize + DeserializeOwned> RunOutput<Plain> for T {
@@ -97,7 +97,7 @@ impl<T: DeserializeOwned> Run<T> {
         }
     }
 
-    /// Executes the closure now, or reads its recorded result.
+    /// Executes the closure immediately, or reads its recorded result.
     pub fn start(mut self) -> Handle<T> {
         self.issue();
         match std::mem::replace(&mut self.stage, Stage::Done) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A secret of an activity's module. It is not printed, and cannot be made into JSON.
+/// A secret of an activity's module. It is hidden in debug output and cannot be serialised.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     name: String,
@@ -14,7 +14,7 @@ impl Secret {
         Self { name: name.to_owned(), value }
     }
 
-    /// The value, to be handed on to the service that it is for.
+    /// The value, for use with the service that it belongs to.
     pub fn expose(&self) -> &str {
         &self.value
     }

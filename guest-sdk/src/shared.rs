@@ -1,4 +1,4 @@
-//! What a workflow shares with its queries and updates: one value in its memory.
+//! The value in a workflow's memory that it shares with its queries and updates.
 
 use std::{
     any::{Any, type_name},
@@ -12,14 +12,14 @@ use crate::{
     invocation::Invocation,
 };
 
-/// The code of a query that came before the workflow shared what it reads.
+/// Failure code of a query that arrives before the workflow shares its value.
 const TOO_EARLY: u32 = 425;
 
-/// A value that a workflow shares with its queries and updates; made by
-/// [`Context::share`](crate::Context::share). Cheap to clone: every clone is the same value.
+/// A value that a workflow shares with its queries and updates, created by
+/// [`Context::share`](crate::Context::share). Cheap to clone: every clone refers to the same value.
 ///
-/// The value is in the memory of the workflow. It is not stored: a replay makes it again, by the
-/// same writes in the same order.
+/// The value is in the memory of the workflow. It is not stored: a replay rebuilds it by the same
+/// writes in the same order.
 ///
 /// ```
 /// # extern crate segno_sdk as segno;
@@ -68,15 +68,16 @@ impl<T> Shared<T> {
     /// Reads the value.
     ///
     /// # Panics
-    /// Inside the closure of a [`write`](Self::write) of the same value.
+    /// If called in the closure of a [`write`](Self::write) of the same value.
     pub fn read<R>(&self, read: impl FnOnce(&T) -> R) -> R {
         read(&reading(&self.value))
     }
 
-    /// Changes the value, and lets those that wait [`until`](Self::until) something look at it.
+    /// Changes the value, and wakes the futures of [`until`](Self::until), which check their
+    /// conditions again.
     ///
     /// # Panics
-    /// Inside the closure of a [`read`](Self::read) or `write` of the same value, and inside the
+    /// If called in the closure of a [`read`](Self::read) or `write` of the same value, or in the
     /// closure of a [`run`](crate::Context::run), which a replay does not execute.
     pub fn write<R>(&self, write: impl FnOnce(&mut T) -> R) -> R {
         self.invocation.refuse_inside_run(|| format!("a write of the shared {}", shown::<T>()));
@@ -85,8 +86,8 @@ impl<T> Shared<T> {
         result
     }
 
-    /// Waits until the condition holds: an update, or another part of the workflow, has made it
-    /// true. It is looked at after each change.
+    /// Waits until the condition holds, because an update or another part of the workflow changed
+    /// the value. It is evaluated after each change.
     ///
     /// # Errors
     /// Code 499 if the invocation is cancelled while it waits.
@@ -122,17 +123,17 @@ impl<T: Send + Sync + 'static> Shared<T> {
     }
 }
 
-/// The place in an invocation for what it shares.
+/// The slot of an invocation for its shared value.
 pub(crate) struct Slot {
     value: Arc<dyn Any + Send + Sync>,
-    /// The type of the value, for messages.
+    /// The type's name, for messages.
     shown: fn() -> String,
 }
 
-/// What `function` shares, as a `T`; `what` reads it.
+/// Reads the shared value of `function` as a `T`; `what` names the reader.
 ///
 /// # Errors
-/// Code 425 if nothing is shared yet, 500 if something of another type is.
+/// Code 425 if no value is shared yet, 500 if its type is different.
 pub(crate) fn find<T: Send + Sync + 'static>(
     invocation: &Arc<Invocation>,
     function: &str,
@@ -154,7 +155,7 @@ pub(crate) fn find<T: Send + Sync + 'static>(
     }
 }
 
-/// Workflows run on one thread: who cannot have the lock is inside the closure of who has it.
+/// Workflows run on one thread: if the lock is held, the caller is inside the holder's closure.
 fn reading<T>(value: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     match value.try_read() {
         Ok(guard) => guard,
@@ -176,7 +177,7 @@ fn writing<T>(value: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     }
 }
 
-/// A place among those that wait for a change.
+/// A registration of a future that waits for a change.
 struct Listening {
     invocation: Arc<Invocation>,
     key: u64,
@@ -204,7 +205,7 @@ fn without_paths(name: &str) -> String {
     let mut begin = 0;
     for letter in name.chars() {
         if letter == ':' {
-            // Twice in a row; what came before is a module.
+            // Each colon of `::`: the text before it is a module path.
             short.truncate(begin);
             continue;
         }

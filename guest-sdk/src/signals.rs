@@ -1,4 +1,4 @@
-//! Signals: messages to a running invocation from outside.
+//! Signals: messages from outside to a running invocation.
 
 use std::{
     future::Future,
@@ -17,7 +17,7 @@ use crate::{
     payload::{self, Payload},
 };
 
-/// One signal.
+/// A signal that the invocation received.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signal {
     name: String,
@@ -30,10 +30,10 @@ impl Signal {
         &self.name
     }
 
-    /// The value as a `T`.
+    /// Decodes the value as a `T`.
     ///
     /// # Errors
-    /// Code 400 if the value is no `T`.
+    /// Code 400 if the value is not a `T`.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
         payload::decode(&format!("the payload of signal `{}`", self.name), &self.payload)
     }
@@ -46,8 +46,8 @@ impl From<wit::Signal> for Signal {
 }
 
 /// The signals of this invocation in the order of their arrival; signals that arrive before a
-/// receiver waits are kept. Each signal is given once, to the first receiver that waits. The stream
-/// has no end; a cancellation is given as one error.
+/// receiver waits are kept. Each signal is delivered once, to the first receiver that waits. The
+/// stream has no end; a cancellation is delivered as one error.
 ///
 /// The function must be declared with `#[segno::workflow(signals)]`.
 pub struct Signals {
@@ -68,7 +68,7 @@ impl Signals {
         self
     }
 
-    /// The next signal.
+    /// Waits for the next signal.
     ///
     /// # Errors
     /// Code 499 if the invocation is cancelled while it waits.

@@ -23,7 +23,7 @@ impl Wake for Woken {
     }
 }
 
-/// A future that is polled again when it is woken.
+/// A future with a flag that is set when it is woken.
 pub(crate) struct Task {
     future: OutcomeFuture,
     woken: Arc<Woken>,
@@ -55,7 +55,7 @@ impl Task {
     }
 }
 
-/// The failure of a call of a function that does not exist.
+/// The failure of a call to a function that does not exist.
 pub(crate) fn no_such_function(function: &str) -> wit::Failure {
     let message =
         format!("this module has no function `{function}`; is it in the list of `segno::module!`?");

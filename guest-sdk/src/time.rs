@@ -39,14 +39,13 @@ impl Timestamp {
         self.0
     }
 
-    /// How long after `earlier` this is; zero if it is not after.
+    /// The duration since `earlier`; zero if it is not earlier.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
 }
 
-/// Whole milliseconds, rounded up, so that no event is early; the maximum stands for longer
-/// durations.
+/// Whole milliseconds, rounded up so that no event is early; longer durations saturate.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
@@ -67,12 +66,12 @@ impl Sub<Duration> for Timestamp {
     }
 }
 
-/// RFC 3339 in UTC.
+/// Formats as RFC 3339 in UTC.
 impl fmt::Display for Timestamp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(self.0));
         match time {
-            // The last second of the year 9999, beyond which RFC 3339 has no form.
+            // The last second of the year 9999, after which RFC 3339 has no notation.
             Some(time) if self.0 <= 253_402_300_799_999 => {
                 humantime::format_rfc3339_millis(time).fmt(formatter)
             }

@@ -1,4 +1,4 @@
-//! The updates of one execution that were accepted and not answered yet.
+//! The accepted and unanswered updates of one execution.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::{
     task::Task,
 };
 
-/// How the names of signals begin that are updates.
+/// Name prefix of signals that carry updates.
 const SIGNAL: &str = "segno:update/";
 
-/// The name of the update that this signal is.
+/// The name of the update that a signal carries. `None` for an ordinary signal.
 pub(crate) fn update_of(signal: &wit::Signal) -> Option<&str> {
     signal.name.strip_prefix(SIGNAL)
 }
 
-/// An update as an event in a test.
+/// An update as an event, for tests.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn event(name: &str, promise: &str, input: &Payload) -> wit::Event {
     let input = match input {
@@ -37,7 +37,7 @@ pub(crate) fn event(name: &str, promise: &str, input: &Payload) -> wit::Event {
 /// The payload of an update: `{"promise": ID, "input": …}`.
 #[derive(serde::Deserialize)]
 struct Told {
-    /// What the answer settles.
+    /// The id of the promise that the answer settles.
     promise: String,
     input: Option<Box<RawValue>>,
 }
@@ -48,12 +48,12 @@ struct Running {
     task: Task,
 }
 
-/// The running updates, in the order in which they were accepted.
+/// The running updates, in the order of acceptance.
 #[derive(Default)]
 pub(crate) struct Updates(Vec<Running>);
 
 impl Updates {
-    /// Begins the handler of an update. One that cannot begin is answered at once with the failure.
+    /// Begins the handler of an update. If it cannot begin, the failure is answered immediately.
     pub(crate) fn accept(
         &mut self,
         invocation: &Arc<Invocation>,
@@ -79,7 +79,7 @@ impl Updates {
         }
     }
 
-    /// Polls the first handler that can go on until it waits; false if none can.
+    /// Polls the first woken handler until it waits. Returns false if none is woken.
     pub(crate) fn advance(&mut self, invocation: &Arc<Invocation>) -> bool {
         let Some(place) = self.0.iter().position(|running| running.task.is_woken()) else {
             return false;
@@ -96,7 +96,8 @@ impl Updates {
         true
     }
 
-    /// Drops what was not answered when the workflow ended; the host cancels the promises.
+    /// Drops the updates that were unanswered when the workflow ended; the host cancels their
+    /// promises.
     pub(crate) fn drop_all(&mut self) {
         self.0.clear();
     }
@@ -104,6 +105,6 @@ impl Updates {
 
 fn settle(invocation: &Arc<Invocation>, promise: String, outcome: wit::Outcome) {
     let issued = invocation.issue(Request::Settle { promise, outcome });
-    // Whether the promise was still open does not change what the workflow does.
+    // The workflow does not depend on the result of settling the promise.
     invocation.let_go(issued.index);
 }

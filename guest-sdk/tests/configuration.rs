@@ -1,6 +1,6 @@
-//! What the operator of a host sets for activities, in a test: settings, secrets, files.
+//! The operator's settings for activities, in a test: environment, secrets, files.
 
-// The name under which users depend on this package, and which the macros write.
+// The name under which users depend on this package, and which the macros generate.
 extern crate segno_sdk as segno;
 
 use segno::{ActivityContext, Context, Error, Result, testing::Test};

@@ -1,6 +1,6 @@
-//! What the attributes make of a function.
+//! The functions that the attributes generate.
 
-// The name under which users depend on this package, and which the macros write.
+// The name under which users depend on this package, and which the macros generate.
 extern crate segno_sdk as segno;
 
 use segno::{ActivityContext, Context, Function, Item, Result, rand_core::Rng, testing::Test};
@@ -18,7 +18,7 @@ async fn effect(_ctx: ActivityContext) -> std::result::Result<(), std::num::Pars
     Ok(())
 }
 
-/// What is added.
+/// The numbers to add.
 #[segno::data]
 #[derive(Debug)]
 struct Numbers {

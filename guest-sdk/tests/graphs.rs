@@ -1,7 +1,7 @@
-//! Graphs as `#[segno::graph]` declares them: the plan that they make, and its run.
+//! Graphs declared with `#[segno::graph]`: their plans and runs.
 #![cfg(feature = "graph")]
 
-// The name under which users depend on this package, and which the macros write.
+// The name under which users depend on this package, and which the macros generate.
 extern crate segno_sdk as segno;
 
 use std::time::Duration;

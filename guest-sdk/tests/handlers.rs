@@ -1,6 +1,6 @@
-//! Queries and updates: what a workflow answers while it runs.
+//! Queries and updates, which a workflow answers while it runs.
 
-// The name under which users depend on this package, and which the macros write.
+// The name under which users depend on this package, and which the macros generate.
 extern crate segno_sdk as segno;
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use segno::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What may be seen of an order.
+/// The shared state of an order.
 #[derive(Default)]
 struct Progress {
     step: String,
@@ -88,7 +88,7 @@ async fn refuse(ctx: Context, _progress: Shared<Progress>, code: u32) -> Result<
     Err(Error::with_code(code, "no"))
 }
 
-/// In no list.
+/// Missing from the list.
 #[segno::query(order)]
 fn unlisted(progress: &Progress) -> Result<bool> {
     Ok(progress.approved)
@@ -136,7 +136,7 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
-/// An order of `hat` that is approved after this number of seconds.
+/// A test of an order of `hat` that is approved after this number of seconds.
 fn approved_after(seconds: u32) -> Test {
     let mut test = Test::new();
     test.update(let_pass, &()).after(seconds * SECOND);
@@ -168,7 +168,7 @@ fn an_update_is_answered_and_leaves_no_open_command() {
     let second = test.update(add_note, &text("fragile")).after(SECOND / 2);
     assert_eq!(test.run(order, &text("hat")).unwrap(), ["gift", "fragile"]);
     assert_eq!((first.answer().unwrap(), second.answer().unwrap()), (1, 2));
-    // Commands 0 and 1 are the sleeps of the notes, the others settle promises.
+    // Commands 0 and 1 are the sleeps of the notes; the others settle promises.
     assert_eq!(test.forgotten(), [2, 3, 4]);
     assert_eq!(test.elapsed(), 10 * SECOND);
     test.replay_check();
@@ -193,7 +193,7 @@ fn what_a_validator_refuses_leaves_no_trace() {
     assert_eq!(test.forgotten().len(), 2, "a note and the approval were answered");
     test.replay_check();
 
-    // One without input.
+    // An update without input.
     let mut test = approved_after(1);
     test.update(add_note, &text("gift")).after(SECOND / 2);
     let again = test.update(let_pass, &()).after(SECOND);
@@ -277,7 +277,7 @@ fn a_cancellation_fails_what_updates_and_conditions_wait_for() {
         let shared = ctx.share(0);
         let error = shared.until(|code| *code > 0).await.unwrap_err();
         ctx.updates_done().await;
-        // What begins to wait after the cancellation waits as usual.
+        // A wait that begins after the cancellation works as usual.
         let later = shared.until(|code| *code > 600);
         assert_eq!(ctx.timeout(SECOND, later).await.unwrap_err().code(), 408);
         Ok((error.code(), shared.read(|code| *code)))
@@ -322,7 +322,7 @@ fn a_workflow_answers_its_own_queries_only() {
     assert_eq!(error.message(), "`order` has no query `count`; it has `step`, `has-note`");
 }
 
-/// What a signal does that the host would send for an update.
+/// The effect of a signal in the host's encoding of an update.
 fn told(name: &str, payload: &Value) -> (Test, Result<Value>) {
     #[segno::workflow(signals)]
     async fn listener(ctx: Context) -> Result<Value> {
@@ -426,7 +426,7 @@ fn the_module_describes_what_its_workflows_answer() {
     assert_eq!(names, ["order", "other-order"], "handlers are no functions");
 }
 
-/// Lists beside that of the crate.
+/// Lists other than that of the crate.
 mod lists {
     use segno::{Context, Result};
 
@@ -530,7 +530,7 @@ fn queries_and_updates_are_functions_that_can_be_called() {
     assert!(!has_note(&progress, text("x")).into_result().unwrap());
 }
 
-/// Runs a body with what is shared.
+/// Runs a body with a shared value.
 macro_rules! shares {
     ($name:ident, |$ctx:ident, $shared:ident| $body:expr) => {{
         #[segno::workflow]

@@ -1,4 +1,4 @@
-//! What the compiler says about code that lacks an attribute: which one, and where.
+//! The compiler's messages for code that lacks an attribute: they name the attribute and the place.
 
 use std::{
     env, fs,
@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-/// The library that this test was built with: the latest one beside it.
+/// The library that this test was built with: the latest one in the folder.
 fn library(folder: &Path) -> PathBuf {
     let entries = fs::read_dir(folder).expect("the folder of the test");
     let files = entries.map(|entry| entry.expect("it can be read").path());
@@ -21,7 +21,7 @@ fn library(folder: &Path) -> PathBuf {
     files.filter(is_library).max_by_key(made).expect("the library was built")
 }
 
-/// What the compiler says about a crate with this source.
+/// The compiler's messages for a crate with this source.
 fn complaint(name: &str, source: &str) -> String {
     let test = env::current_exe().expect("the path of the test");
     let folder = test.parent().expect("it is in a folder");
@@ -172,7 +172,7 @@ fn a_limit_that_makes_no_sense_is_refused_at_its_place() {
             continue;
         }
         assert!(said.contains(what), "{attribute}: {said}");
-        // The place is underlined, from its first letter to its last.
+        // The place is underlined from its first letter to its last.
         let underlined = format!(" {}\n", "^".repeat(place.len()));
         assert!(place.is_empty() || said.contains(&underlined), "{attribute}: {said}");
     }

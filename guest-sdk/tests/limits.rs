@@ -1,4 +1,4 @@
-//! Limits: how many executions may run, and how fast they begin, as a module declares it.
+//! Limits on concurrency and rate, as a module declares them.
 
 extern crate segno_sdk as segno;
 

@@ -1,4 +1,4 @@
-//! Objects: state by key, which one execution at a time writes.
+//! Objects: state by key, with one writer at a time.
 
 extern crate segno_sdk as segno;
 
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use segno::{Context, Error, Result, State, StateMap, testing::Test};
 
-/// What somebody wants to buy.
+/// The items that a customer wants to buy.
 #[segno::object]
 struct Cart {
     total: State<u64>,

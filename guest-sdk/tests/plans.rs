@@ -1,7 +1,8 @@
-//! Plans that a workflow has the host run, in tests: the test context runs them by the host's rules.
+//! Plans that the host runs for a workflow, in tests: the test context runs them by the host's
+//! rules.
 #![cfg(feature = "graph")]
 
-// The name under which users depend on this package, and which the macros write.
+// The name under which users depend on this package, and which the macros generate.
 extern crate segno_sdk as segno;
 
 use std::time::Duration;

@@ -49,7 +49,8 @@ impl Signup {
     }
 }
 
-/// The run, a confirmation a minute later, and what the second run and the second confirmation are told.
+/// Starts the run, confirms a minute later, and returns the codes for the second run and the second
+/// confirmation.
 #[segno::workflow]
 async fn everything(ctx: Context, mail: String) -> Result<(String, u32, u32, Option<String>)> {
     let ada = ctx.object::<Signup>("ada");
@@ -104,7 +105,7 @@ fn a_test_settles_it_from_outside() {
     let error = Error::terminal(403, "blocked");
     test.object_promise("Signup@bob", "confirmed").reject(error.clone());
     assert_eq!(test.run_object::<_, String>(Signup, "bob", "run", MAIL).unwrap_err(), error);
-    // Nobody does: it waits for as long as it says.
+    // The address is never confirmed: the function waits until its limit.
     let late = test.run_object::<_, String>(Signup, "eve", "run", MAIL).unwrap_err();
     assert_eq!((late.code(), test.elapsed()), (410, Duration::from_secs(86_400)));
 }

@@ -1,4 +1,4 @@
-//! Sagas: what is undone, in which order, and what is said of it.
+//! Sagas: the undone steps, their order, and the reports.
 
 extern crate segno_sdk as segno;
 
@@ -13,7 +13,7 @@ use segno::{
 #[segno::data]
 #[derive(Clone, Default)]
 struct Trip {
-    /// How the trip goes wrong.
+    /// The fault to simulate.
     fault: String,
     on_unknown_undo: bool,
 }
@@ -69,7 +69,7 @@ fn trip(fault: &str) -> Trip {
     Trip { fault: fault.to_owned(), on_unknown_undo: false }
 }
 
-/// The steps that were undone, in their order.
+/// The undone steps, in order.
 fn undone(test: &Test) -> Vec<String> {
     let cancelled = test.calls(cancel).into_iter().map(|undo| match undo.output {
         Some(output) => format!("{} {output}", undo.input),
@@ -181,20 +181,20 @@ fn a_step_of_which_nobody_knows_waits_for_a_person_unless_it_is_declared() {
         });
         test
     };
-    // It acted, says a person.
+    // A person answers that it acted.
     let mut test = silent();
     test.promise("u/trip/2").after(Duration::from_secs(600)).resolve(&());
     let error = test.run(travel, &trip("late")).unwrap_err();
     assert_eq!(undone(&test), ["hotel nothing", "flight flight-1"]);
     assert!(error.is_timed_out());
     test.replay_check();
-    // It did not.
+    // A person answers that it did not act.
     let mut test = silent();
     test.promise("u/trip/2").reject(Error::terminal(404, "no such booking"));
     test.run(travel, &trip("late")).unwrap_err();
     assert_eq!(undone(&test), ["flight flight-1"]);
     test.replay_check();
-    // Nobody is asked.
+    // No person is asked.
     let mut test = silent();
     let trip = Trip { on_unknown_undo: true, ..trip("late") };
     test.run(travel, &trip).unwrap_err();

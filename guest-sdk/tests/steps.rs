@@ -1,6 +1,6 @@
-//! Each command of a workflow, in a test of its own.
+//! Each command of a workflow, in a separate test.
 
-// The name under which users depend on this package, and which the macros write.
+// The name under which users depend on this package, and which the macros generate.
 extern crate segno_sdk as segno;
 
 use std::{

@@ -1,6 +1,6 @@
-//! A test finds what is missing in the list of a module.
+//! A test reports functions that are missing in the list of a module.
 
-// The name under which users depend on this package, and which the macros write.
+// The name under which users depend on this package, and which the macros generate.
 extern crate segno_sdk as segno;
 
 use segno::{ActivityContext, Context, Result, testing::Test};
@@ -32,7 +32,7 @@ async fn forgotten(_ctx: ActivityContext, number: u64) -> Result<u64> {
     Ok(number)
 }
 
-/// A function of a test's own, which no component has.
+/// A function of a test, which no component has.
 #[segno::workflow]
 async fn outside(ctx: Context) -> Result<u64> {
     ctx.call(forgotten, &3).await

@@ -1,6 +1,6 @@
 //! Waiting for several futures, dropping the losers, and cancellation.
 
-// The name under which users depend on this package, and which the macros write.
+// The name under which users depend on this package, and which the macros generate.
 extern crate segno_sdk as segno;
 
 use std::time::Duration;
@@ -12,8 +12,8 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[segno::activity]
 async fn slow(ctx: ActivityContext, seconds: u32) -> Result<u32> {
-    // An attempt takes no virtual time, so a slow activity consists of attempts, each a tenth of a
-    // second or more apart.
+    // An attempt takes no virtual time, so a slow activity consists of several attempts, each a
+    // tenth of a second or more apart.
     if ctx.attempt() <= seconds { Err(Error::retryable("not yet")) } else { Ok(seconds) }
 }
 

@@ -1,6 +1,8 @@
 //! Segno, the host: durable functions as WebAssembly components, interrupted and replayed.
 //!
-//! Every layer is a crate; here they have one name each, and the command line combines them.
+//! Every layer is a crate, re-exported here under one name; the command line combines them.
+
+#![forbid(unsafe_code)]
 
 pub mod cli;
 
@@ -11,7 +13,7 @@ pub use segno_client as client;
 pub use segno_demo as demo;
 pub use segno_engine::{
     boot, bundles, commit_latency, delivery, endpoint, events, host, lease_ttl, metrics, notifier,
-    quarantine, recovery, services, slots, target, traces, values, worker,
+    quarantine, recovery, services, slots, stuck, target, traces, values, worker,
 };
 pub use segno_env as runtime;
 pub use segno_guest as guest;

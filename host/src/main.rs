@@ -1,24 +1,26 @@
 //! The command `segno`.
 
+#![forbid(unsafe_code)]
+
 use std::{process::ExitCode, time::Duration};
 
 use segno::cli::{Cli, Console, Exit};
 use tokio::runtime::Runtime;
 
-/// Memory passes from thread to thread here: a command is allocated on one, decided on another, and
-/// its reply freed on a third. This allocator is made for that; the system's took a tenth of a
-/// step's time.
+/// Memory moves between threads here: a command is allocated on one, decided on another, and its
+/// reply freed on a third. This allocator is made for that; the system's allocator took a tenth of
+/// a step's time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long background work may go on when the command has ended. All relevant work is done by
-/// then: the process must not wait for a computation whose result is not needed any more.
+/// Maximum time for background work after the end of the command. All relevant work is done by
+/// then: the process must not wait for a computation whose result is no longer needed.
 const LEFT_OVER: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
-        // Help and version end here too, with code 0.
+        // Help and version also end here, with code 0.
         Err(error) => error.exit(),
     };
     let mut console = Console::system(cli.json(), cli.color(), cli.full());

@@ -1,4 +1,4 @@
-//! The README and the documents, as far as they are checked: their fenced blocks.
+//! The fenced blocks of the README and the documents.
 
 use std::{
     fs,
@@ -8,23 +8,23 @@ use std::{
 /// A fenced block.
 #[derive(Debug)]
 pub struct Block {
-    /// The document, from the repository.
+    /// Path of the document, relative to the repository.
     pub file: String,
-    /// The heading above it.
+    /// Heading above the block.
     pub section: String,
-    /// What stands behind the fence.
+    /// Text after the opening fence.
     pub language: String,
-    /// What is between the fences.
+    /// Text between the fences.
     pub text: String,
 }
 
 impl Block {
-    /// The commands of a block that shows a shell.
+    /// Commands of a block that shows a shell session.
     pub fn commands(&self) -> Vec<&str> {
         self.text.lines().filter_map(|line| line.strip_prefix("$ ")).collect()
     }
 
-    /// What is shown below each command.
+    /// Output shown below each command.
     pub fn answers(&self) -> Vec<String> {
         let mut answers: Vec<String> = Vec::new();
         for line in self.text.lines() {
@@ -38,7 +38,7 @@ impl Block {
     }
 }
 
-/// The folder with everything.
+/// Root folder of the repository.
 ///
 /// # Panics
 /// Never, in a checkout.
@@ -46,14 +46,14 @@ pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("it is in the repository").to_owned()
 }
 
-/// The README and the documents, in this order.
+/// Paths of the README and of the documents, in this order.
 ///
 /// # Panics
-/// The folder cannot be read.
+/// If the folder cannot be read.
 pub fn files() -> Vec<PathBuf> {
     let documents = fs::read_dir(repository().join("docs")).expect("there are documents");
     let documents = documents.map(|entry| entry.expect("it can be read").path());
-    // Beside them is a folder of pictures.
+    // The folder also holds a folder of pictures.
     let is_text = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "md");
     let mut files: Vec<PathBuf> = documents.filter(is_text).collect();
     files.sort();
@@ -61,10 +61,10 @@ pub fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Their fenced blocks.
+/// Fenced blocks of all documents.
 ///
 /// # Panics
-/// One of them cannot be read, or a block is not closed.
+/// If a document cannot be read, or a block is not closed.
 pub fn blocks() -> Vec<Block> {
     files().iter().flat_map(|file| blocks_of(&repository(), file)).collect()
 }

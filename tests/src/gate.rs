@@ -1,26 +1,25 @@
-//! A store behind a gate: every read passes the gate first.
+//! A store behind a gate that every read must pass first.
 //!
-//! The gates are the faults of a test (`world::faults`) and a link of the simulation
-//! (`sim::remote`).
+//! The gates are a test's faults (`world::faults`) and a link of the simulation (`sim::remote`).
 
 use segno::store::{Store, StoreError};
 
-/// What a read passes before it reaches the store.
+/// A gate that a read passes before it reaches the store.
 pub trait Gate {
-    /// Lets a read pass, later, or never.
+    /// Lets a read pass immediately, later, or never.
     fn pass(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// The store behind the gate.
     fn behind(&self) -> &dyn Store;
 
-    /// The number of records that a read of a journal shows.
+    /// Maximum number of records that a read of a journal returns.
     fn shown(&self) -> u32;
 
-    /// Takes note of the bytes of promises that one read answered.
+    /// Records the number of bytes of promises that one read returned.
     fn seen(&self, _bytes: u64) {}
 }
 
-/// Implements every part of [`segno::store::Store`] that reads, and the modules.
+/// Implements all reading parts of [`segno::store::Store`], and the modules.
 #[macro_export]
 macro_rules! gated_reads {
     ($store:ty) => {

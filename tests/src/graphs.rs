@@ -1,4 +1,4 @@
-//! Graphs for tests: functions that plans call, and a plan with something of everything.
+//! Graphs for tests: functions that plans call, and a plan that uses every feature.
 
 use std::{
     collections::BTreeMap,
@@ -18,16 +18,17 @@ use serde_json::{Value as Json, json};
 
 use crate::world::script::Script;
 
-/// How often each node's function was begun, by the promise that it is for.
+/// Number of starts of each node's function, by the id of its promise.
 pub type Begun = Arc<Mutex<BTreeMap<String, u32>>>;
 
-/// The same, to be compared.
+/// Copy of the counts, for comparison.
 pub fn begun_of(begun: &Begun) -> BTreeMap<String, u32> {
     begun.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// A module of activities: `echo` answers its input, `fail` never succeeds, `slow` takes five
-/// seconds of this many milliseconds, `lap` is a workflow that calls `echo`, and `trip` one that fails; `large` answers nine MiB.
+/// A module of activities: `echo` returns its input, `fail` never succeeds, `slow` takes five
+/// seconds of `second` milliseconds each, `lap` is a workflow that calls `echo`, `trip` is a
+/// workflow that fails, and `large` returns 9 MiB.
 pub fn functions(second: i64) -> (Arc<Script>, Begun) {
     let begun = Begun::default();
     let noted = |begun: &Begun, id: &str| {
@@ -70,7 +71,7 @@ pub fn functions(second: i64) -> (Arc<Script>, Begun) {
     (Arc::new(script), begun)
 }
 
-/// The command that starts a run, of the module `m`.
+/// Command that starts a run of the module `m`.
 pub fn run(id: &str, start: &Json) -> Command {
     let tags = Tags::from([
         (tags::TARGET.to_owned(), GRAPH_RUN.to_owned()),
@@ -81,8 +82,9 @@ pub fn run(id: &str, start: &Json) -> Command {
     Command::PromiseCreate(NewPromise { id: id.into(), param, tags, timeout_at: Timestamp::NEVER })
 }
 
-/// Twenty nodes of every kind: a failure that closes two, a condition that leaves one out, a signal,
-/// a repetition, and a graph in the graph. A second may be shorter than one.
+/// A plan with twenty nodes of every kind: a failure that closes two nodes, a condition that skips
+/// one, a signal, a repetition, and a nested graph. `second` is the length of a second in
+/// milliseconds, so that tests can be shorter.
 pub fn twenty(second: i64) -> Json {
     let inner = json!({ "nodes": {
         "x": { "call": "echo" },

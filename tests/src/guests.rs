@@ -1,4 +1,4 @@
-//! The guests of this repository as components, and an engine that runs some.
+//! The guests of this repository as components, and an engine that runs them.
 
 use std::{
     collections::BTreeMap,
@@ -12,21 +12,20 @@ use segno::{
 };
 use segno_core::id::Digest;
 
-/// The component of a guest of this repository, by the name of its package: an example, or one of
-/// those under `tests/guests`. All of them are built once in a run, and always together: for
-/// another set of packages, cargo would compile their dependencies with other features, and all of
-/// them again.
+/// Component of a guest of this repository, by the name of its package: an example, or a crate
+/// under `tests/guests`. All guests are built once per run, and always together, because for
+/// another set of packages cargo would recompile all dependencies with other features.
 ///
 /// # Panics
-/// There is no such guest, or they cannot be built; the message says why.
+/// If there is no such guest, or the guests cannot be built. The message has the reason.
 pub fn component(name: &str) -> Vec<u8> {
     all().get(name).unwrap_or_else(|| panic!("there is no guest `{name}`")).to_vec()
 }
 
-/// The components of all guests of this repository, by the names of their packages.
+/// Components of all guests of this repository, by the names of their packages.
 ///
 /// # Panics
-/// They cannot be built; the message says why.
+/// If they cannot be built. The message has the reason.
 pub fn all() -> &'static BTreeMap<String, Arc<[u8]>> {
     static BUILT: OnceLock<BTreeMap<String, Arc<[u8]>>> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -37,10 +36,10 @@ pub fn all() -> &'static BTreeMap<String, Arc<[u8]>> {
     })
 }
 
-/// Crates of one workspace as components, in their order, compiled into the target folder `target`.
+/// Builds crates of one workspace as components, in their order, in the target folder `target`.
 ///
 /// # Panics
-/// They cannot be built; the message says why.
+/// If they cannot be built. The message has the reason.
 pub fn build_into(folders: &[impl AsRef<Path>], target: &Path) -> Vec<Arc<[u8]>> {
     let crates: Vec<_> = folders
         .iter()
@@ -51,7 +50,7 @@ pub fn build_into(folders: &[impl AsRef<Path>], target: &Path) -> Vec<Arc<[u8]>>
     compile(&crates, Some(target))
 }
 
-/// The components of these crates; without a target folder, in that of their workspace.
+/// Compiles these crates into components. Without a target folder, uses that of their workspace.
 fn compile(crates: &[crate_build::WorkflowCrate], target: Option<&Path>) -> Vec<Arc<[u8]>> {
     let say = |message: &str| eprintln!("{message}");
     let directory = &crates.first().expect("there is something to build").directory;
@@ -68,16 +67,16 @@ fn compile(crates: &[crate_build::WorkflowCrate], target: Option<&Path>) -> Vec<
     built.into_iter().map(|built| built.component.into()).collect()
 }
 
-/// The folder of compiled code that all suites share, in the target folder.
+/// Folder of compiled code that all suites share, in the target folder.
 fn compiled() -> PathBuf {
     let suite = std::env::current_exe().expect("the suite is a program");
     suite.with_file_name("compiled")
 }
 
-/// The engine with these components, and nothing allowed.
+/// Creates an engine for these components, with a policy that allows nothing.
 ///
 /// # Panics
-/// The engine cannot be set up.
+/// If the engine cannot be set up.
 pub fn engine(components: &[Arc<[u8]>]) -> Arc<Wasm> {
     let source: BTreeMap<Digest, Arc<[u8]>> =
         components.iter().map(|component| (Digest::of(component), component.clone())).collect();

@@ -14,24 +14,21 @@ use tempfile::TempDir;
 
 use crate::payments::PaymentService;
 
-/// The hosts of one test. They are stopped before the directory is removed.
+/// The hosts of one test. They are stopped before the folder is removed.
 pub struct HostGroup {
-    /// The hosts.
     pub hosts: Vec<Server>,
-    /// The payment service.
     pub payments: PaymentService,
-    /// Time.
     pub env: Env,
-    /// Where data directories, ledger and logs are.
+    /// Folder of data directories, ledger and logs.
     pub folder: TempDir,
 }
 
 impl HostGroup {
-    /// Starts hosts on the database at `url`, with further arguments of `segno serve`. Modules
+    /// Starts hosts on the database at `url`, with additional arguments of `segno serve`. Modules
     /// named `order` may call the payment service.
     ///
     /// # Panics
-    /// A host does not come up; the message carries the end of its output.
+    /// If a host does not start. The message has the end of its output.
     pub async fn start(
         binary: &str,
         url: &str,
@@ -51,10 +48,10 @@ impl HostGroup {
         group
     }
 
-    /// How host `number` is run.
+    /// Options of host `number`.
     ///
     /// # Panics
-    /// The folder cannot be used, or there is no free port.
+    /// If the folder cannot be used, or there is no free port.
     pub fn options(
         &self,
         binary: &str,
@@ -71,15 +68,15 @@ impl HostGroup {
         options
     }
 
-    /// A client of host `number`, modulo the number of hosts.
+    /// Client of host `number`, modulo the number of hosts.
     pub fn client(&self, number: usize) -> &Client {
         self.hosts[number % self.hosts.len()].client()
     }
 
-    /// Uploads `component` as `alias` for all of them.
+    /// Uploads `component` as `alias` for all hosts.
     ///
     /// # Panics
-    /// It is refused.
+    /// If the upload is refused.
     pub async fn deploy(&self, alias: &str, component: Vec<u8>) {
         self.deploy_at(0, alias, component).await;
     }
@@ -87,7 +84,7 @@ impl HostGroup {
     /// Uploads `component` as `alias` at host `number`.
     ///
     /// # Panics
-    /// It refuses it.
+    /// If the host refuses the upload.
     pub async fn deploy_at(&self, number: usize, alias: &str, component: Vec<u8>) {
         let deployed = self.client(number).deploy(component, Some(alias)).await;
         deployed.unwrap_or_else(|error| panic!("{alias}: {error}"));

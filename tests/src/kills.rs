@@ -1,4 +1,4 @@
-//! Kills of hosts beside work that goes on.
+//! Kills of hosts while work is in progress.
 
 use std::{
     cell::Cell,
@@ -8,36 +8,36 @@ use std::{
 use segno::{demo::server::Server, runtime::Env};
 use segno_core::time::Millis;
 
-/// How often hosts were killed. Work waits for kills, so that it is disturbed on a fast machine too, and
-/// there is an end to them, so that it is done on a slow one.
+/// Number of kills so far. Work waits for kills, so that it is also disturbed on a fast machine.
+/// The number of kills is bounded, so that the work also ends on a slow one.
 pub struct Kills {
     least: usize,
     done: AtomicUsize,
 }
 
 impl Kills {
-    /// Work that is disturbed `least` times before it ends.
+    /// Creates a counter for work that is disturbed `least` times before it ends.
     pub fn of(least: usize) -> Self {
         Self { least, done: AtomicUsize::new(0) }
     }
 
-    /// How often hosts were killed until now.
+    /// Number of kills so far.
     pub fn done(&self) -> usize {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Waits until there were as many kills as belong to step `step` of `steps`.
+    /// Waits until the kills due before step `step` of `steps` have happened.
     pub async fn before(&self, step: usize, steps: usize, env: &Env) {
         while self.done() * steps < self.least * step {
             env.runtime.sleep(Millis(20)).await;
         }
     }
 
-    /// Does `work`, while one host after the other is killed, and started again, until the work has ended or
-    /// was disturbed four times as often as it has to be.
+    /// Runs `work` while killing and restarting one host after the other, until the work ends or
+    /// has been disturbed four times as often as required.
     ///
     /// # Panics
-    /// A host does not come up again, or the work did not wait for the kills.
+    /// If a host does not restart, or the work did not wait for the kills.
     pub async fn beside<T>(
         &self,
         hosts: &mut [Server],

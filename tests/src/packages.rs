@@ -1,8 +1,8 @@
-//! Packages that are no part of the workspace, as lock files say: installed once, by the ordinary
+//! Packages outside the workspace, pinned by lock files. They are installed once, by the ordinary
 //! clients of their registries, into a cache.
 //!
-//! `SEGNO_CLIENTS=1` asks for that. Where they cannot be had, a suite says what is missing and
-//! skips; with `SEGNO_CLIENTS=required`, as in CI, it fails.
+//! `SEGNO_CLIENTS=1` enables the installation. If the packages are unavailable, a suite says what
+//! is missing and skips. With `SEGNO_CLIENTS=required`, as in CI, the suite fails.
 
 use std::{
     env,
@@ -12,25 +12,25 @@ use std::{
     process::{Command, Output},
 };
 
-/// The scripts and lock files of a suite.
+/// Scripts and lock files of a suite.
 pub struct Packages {
-    /// The folder of the suite within Segno's cache.
+    /// Folder of the suite within Segno's cache.
     pub suite: &'static str,
-    /// The folder with scripts and lock files.
+    /// Folder with scripts and lock files.
     pub scripts: &'static str,
 }
 
-/// The Node of a folder in which npm installed the package `node`.
+/// Path of Node in a folder in which npm installed the package `node`.
 pub fn node(folder: &Path) -> PathBuf {
     folder.join("node_modules/node/bin/node")
 }
 
 impl Packages {
-    /// The folder `name` with what `source`, a folder of the scripts, has a `package-lock.json` for;
-    /// none if that cannot be had here, and standard error says why.
+    /// Installs the packages of `source`, a folder of the scripts with a `package-lock.json`, into
+    /// the folder `name`. `None` if they are unavailable, with the reason on standard error.
     ///
     /// # Panics
-    /// It cannot be installed, and has to be.
+    /// If the installation fails and is required.
     pub fn npm(
         &self,
         name: &str,
@@ -49,11 +49,11 @@ impl Packages {
         })
     }
 
-    /// The folder `name` with an environment, `venv`, for the file `requirements` of the scripts;
-    /// none if that cannot be had here, and standard error says why.
+    /// Installs the file `requirements` of the scripts into an environment, `venv`, in the folder
+    /// `name`. `None` if it is unavailable, with the reason on standard error.
     ///
     /// # Panics
-    /// It cannot be installed, and has to be.
+    /// If the installation fails and is required.
     pub fn python(&self, name: &str, requirements: &str) -> Option<PathBuf> {
         self.installed(name, Path::new(requirements), |folder| {
             let mut venv = Command::new(new_python(folder)?);
@@ -66,11 +66,12 @@ impl Packages {
         })
     }
 
-    /// The folder `name` with a debug build of the crate in the folder `source` of the scripts; none
-    /// if it cannot be built here, and standard error says why. Cargo finds what has changed.
+    /// Builds the crate in the folder `source` of the scripts for debugging, into the folder
+    /// `name`. `None` if it cannot be built here, with the reason on standard error. Cargo finds
+    /// what has changed.
     ///
     /// # Panics
-    /// It cannot be built, and has to be.
+    /// If the build fails and is required.
     pub fn cargo(&self, name: &str, source: &str) -> Option<PathBuf> {
         self.wanted(name, || {
             let (folder, _lock) = self.locked(name)?;
@@ -83,10 +84,10 @@ impl Packages {
         })
     }
 
-    /// Copies scripts beside their packages, where Node looks for those.
+    /// Copies scripts next to their packages, where Node looks for those.
     ///
     /// # Panics
-    /// The folder cannot be written.
+    /// If the folder cannot be written.
     pub fn beside(&self, folder: &Path, scripts: &[&str]) {
         for name in scripts {
             let copied = self.copy(Path::new(name), &folder.join(name));
@@ -94,8 +95,7 @@ impl Packages {
         }
     }
 
-    /// The folder in which packages are installed, once for all tests and until the lock file
-    /// changes.
+    /// Folder in which packages are installed, once for all tests, until the lock file changes.
     fn installed(
         &self,
         name: &str,
@@ -115,7 +115,7 @@ impl Packages {
         })
     }
 
-    /// What comes of an attempt, if it is asked for.
+    /// Result of an attempt. `None` if it is not enabled, or failed and is not required.
     fn wanted<T>(&self, name: &str, attempt: impl FnOnce() -> Result<T, String>) -> Option<T> {
         let wanted = env::var("SEGNO_CLIENTS").unwrap_or_default();
         if wanted.is_empty() {
@@ -134,8 +134,8 @@ impl Packages {
         }
     }
 
-    /// The folder of that name in the cache, until the file is closed: other tests, and other
-    /// checkouts, want the same.
+    /// The folder with this name in the cache, locked until the file is closed, because other tests
+    /// and checkouts use the same folder.
     fn locked(&self, name: &str) -> Result<(PathBuf, File), String> {
         let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
         let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")));
@@ -151,19 +151,19 @@ impl Packages {
     fn copy(&self, script: &Path, to: &Path) -> Result<(), String> {
         let failed = |error: io::Error| format!("{}: {error}", to.display());
         let wanted = fs::read(Path::new(self.scripts).join(script)).map_err(failed)?;
-        // Other tests may be reading it.
+        // Other tests may be reading the file.
         if fs::read(to).is_ok_and(|had| had == wanted) {
             return Ok(());
         }
-        // And others may be writing it.
+        // Other tests may be writing the file.
         let fresh = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(to)).map_err(failed)?;
         fs::write(fresh.path(), wanted).map_err(failed)?;
         fresh.persist(to).map_err(|error| failed(error.error)).map(drop)
     }
 }
 
-/// A Python that is new enough: the one that `SEGNO_PYTHON` names, on the path, where pyenv keeps
-/// them, or from Debian.
+/// A sufficiently new Python: the one that `SEGNO_PYTHON` names, one on the path, one of pyenv, or
+/// Debian's.
 fn new_python(folder: &Path) -> Result<PathBuf, String> {
     let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let kept = fs::read_dir(home.join(".pyenv/versions")).into_iter().flatten().flatten();
@@ -185,7 +185,7 @@ fn new_python(folder: &Path) -> Result<PathBuf, String> {
     Ok(PathBuf::from(printed.trim()))
 }
 
-/// What a command printed.
+/// Output of a successful command.
 fn succeeded(what: &str, output: io::Result<Output>) -> Result<String, String> {
     match output {
         Ok(output) if output.status.success() => {

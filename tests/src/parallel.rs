@@ -2,10 +2,10 @@
 
 use std::{sync::Mutex, thread};
 
-/// Does `work` on each item, on as many threads as there are processors.
+/// Runs `work` on each item, with one thread per processor.
 ///
 /// # Panics
-/// `work` panicked.
+/// If `work` panics.
 pub fn for_each<T: Send>(items: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
     let items = Mutex::new(items);
     thread::scope(|scope| {

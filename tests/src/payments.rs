@@ -1,4 +1,4 @@
-//! The demo's payment service inside the test's own process, on a port of its own.
+//! The demo's payment service inside the test's own process, on its own port.
 
 use std::{path::Path, sync::Arc};
 
@@ -15,10 +15,10 @@ pub struct PaymentService {
 }
 
 impl PaymentService {
-    /// Starts one with its ledger in `folder`.
+    /// Starts a service with its ledger in `folder`.
     ///
     /// # Panics
-    /// There is no free port, or the folder cannot be used.
+    /// If there is no free port, or the folder cannot be used.
     pub async fn start(folder: &Path, options: PaymentsOptions, env: &Env) -> Self {
         let ledger = folder.join("ledger.jsonl");
         let payments = Payments::open(&ledger, options, env.clone()).expect("the ledger opens");
@@ -32,12 +32,12 @@ impl PaymentService {
         Self { payments, address }
     }
 
-    /// Its address, such as `http://127.0.0.1:9000`.
+    /// Address of the service, such as `http://127.0.0.1:9000`.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Everything it was asked so far.
+    /// All requests so far.
     pub fn entries(&self) -> Vec<Entry> {
         self.payments.entries()
     }

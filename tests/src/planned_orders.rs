@@ -7,10 +7,10 @@ use segno::demo::{
 };
 use segno_core::time::Millis;
 
-/// How long a forgotten order waits for its approval.
+/// Time that a forgotten order waits for its approval.
 pub const APPROVAL_TIMEOUT: Millis = Millis(3_000);
 
-/// Orders of every fate, placed between the first fault and the last.
+/// Orders with every fate, placed between the first fault and the last.
 pub fn planned_orders(
     orders: usize,
     faults: usize,

@@ -1,16 +1,15 @@
-//! What a terminal shows, one screen after the other, as an SVG that moves by itself: a picture of a
-//! session that a test has run.
+//! Renders a terminal session that a test has run as an animated SVG, one screen after the other.
 
 use std::fmt::Write as _;
 
-/// Columns of the terminal.
+/// Width of the terminal, in characters.
 pub const COLUMNS: usize = 80;
-/// Lines of the terminal.
+/// Height of the terminal, in lines.
 const ROWS: usize = 24;
-/// Pixels of a character, and of a line.
+/// Width of a character and height of a line, in pixels.
 const WIDTH: f64 = 8.4;
 const HEIGHT: f64 = 19.0;
-/// Pixels around the text; above it are the buttons of the window.
+/// Pixels around the text. The space above the text holds the buttons of the window.
 const MARGIN: f64 = 16.0;
 const TOP: f64 = 40.0;
 
@@ -18,14 +17,14 @@ const STYLE: &str = "text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,m
     .b{font-weight:700}.d{fill:#948d88}.c{fill:#7cc7d6}.g{fill:#8fc77f}.r{fill:#f08a8a}.y{fill:#e3c07b}.m{fill:#e39ac2}\
     .s{opacity:0}";
 
-/// A session.
+/// A recorded session.
 #[derive(Default)]
 pub struct Recording {
     lines: Vec<Vec<Span>>,
     screens: Vec<(Vec<Vec<Span>>, u32)>,
 }
 
-/// Characters of one look.
+/// Characters with the same style.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Span {
     classes: String,
@@ -33,26 +32,26 @@ struct Span {
 }
 
 impl Recording {
-    /// Somebody types a command, and looks at it for a moment.
+    /// Prints a typed command, and shows it for 900 ms.
     pub fn types(&mut self, command: &str) {
         self.print(&format!("\u{1b}[35m$\u{1b}[0m \u{1b}[1m{command}\u{1b}[0m\n"));
         self.shows(900);
     }
 
-    /// A program prints this; its colours are those of a terminal.
+    /// Prints the output of a program, with the colours of its escape sequences.
     pub fn print(&mut self, printed: &str) {
         for line in printed.trim_end_matches('\n').split('\n') {
             self.lines.extend(wrapped(spans(line.trim_end_matches('\r'))));
         }
     }
 
-    /// What is there is shown for so many milliseconds.
+    /// Shows the current screen for `ms` milliseconds.
     pub fn shows(&mut self, ms: u32) {
         let first = self.lines.len().saturating_sub(ROWS);
         self.screens.push((self.lines[first..].to_vec(), ms));
     }
 
-    /// The picture.
+    /// The session as an SVG.
     pub fn svg(&self, title: &str) -> String {
         let width = WIDTH * COLUMNS as f64 + 2.0 * MARGIN;
         let height = HEIGHT * ROWS as f64 + TOP + MARGIN;
@@ -99,7 +98,7 @@ impl Recording {
     }
 }
 
-/// The commands that a picture shows, in order, each once.
+/// Distinct commands that a picture shows, in order.
 pub fn commands(svg: &str) -> Vec<String> {
     let mut commands = Vec::new();
     let prompt = "<tspan class=\"m\">$</tspan> <tspan class=\"b\">";
@@ -113,7 +112,7 @@ pub fn commands(svg: &str) -> Vec<String> {
     commands
 }
 
-/// A line with the colours of a terminal, as spans.
+/// Splits a line with escape sequences into spans.
 fn spans(line: &str) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut classes: Vec<&str> = Vec::new();
@@ -138,7 +137,7 @@ fn spans(line: &str) -> Vec<Span> {
     spans
 }
 
-/// The look that a code asks for; none: the plain one.
+/// CSS class for an escape code. `None` for the plain style.
 fn class(code: &str) -> Option<&'static str> {
     Some(match code {
         "1" => "b",
@@ -152,7 +151,7 @@ fn class(code: &str) -> Option<&'static str> {
     })
 }
 
-/// The lines that a terminal makes of one.
+/// Wraps a line at the width of the terminal.
 fn wrapped(spans: Vec<Span>) -> Vec<Vec<Span>> {
     let (mut lines, mut line, mut column) = (Vec::new(), Vec::new(), 0);
     for Span { classes, text } in spans {

@@ -1,4 +1,4 @@
-//! Replays of a journal from each of its positions, which must all be identical.
+//! Replays a journal from each of its positions. All replays must be identical.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ use crate::{
 /// byte for byte.
 ///
 /// # Panics
-/// They differ.
+/// If they differ.
 pub async fn reruns_from_every_place(guests: &dyn Guests, world: &World, id: &str) {
     let promise = world.promise(id).await.expect("the invocation is there");
     let journal = world.journal(id).await;
@@ -40,22 +40,22 @@ pub async fn reruns_from_every_place(guests: &dyn Guests, world: &World, id: &st
     }
 }
 
-/// The snapshots of executions, one after each record at which the guest waits.
+/// Snapshots of executions, one after each record at which the guest waits.
 #[derive(Debug, Default)]
 pub struct SnapshotTally {
-    /// Number of those that an execution went on from.
+    /// Number of snapshots from which an execution continued.
     pub resumed: usize,
-    /// Reasons why others could not be made.
+    /// Reasons why other snapshots could not be made.
     pub refused: BTreeSet<String>,
 }
 
 impl SnapshotTally {
-    /// Takes a snapshot after each record of the invocation at which it waits, lets an instance of
-    /// `new` go on from it, and compares the journals byte for byte. The invocation may have ended or
+    /// Takes a snapshot after each record at which the invocation waits, lets an instance of `new`
+    /// continue from it, and compares the journals byte for byte. The invocation may have ended or
     /// not.
     ///
     /// # Panics
-    /// They differ.
+    /// If the journals differ.
     pub async fn add(&mut self, guests: &dyn Guests, new: &dyn Guests, world: &World, id: &str) {
         let promise = world.promise(id).await.expect("the invocation is there");
         let journal = world.journal(id).await;
@@ -97,7 +97,7 @@ impl SnapshotTally {
     }
 }
 
-/// The values that a journal left in promises.
+/// Values of a journal that are stored in promises.
 async fn own_values(
     world: &World,
     invocation: &PromiseId,

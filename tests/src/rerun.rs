@@ -1,5 +1,5 @@
-//! Runs a workflow again from a prefix of its journal, telling it the rest of the recorded events
-//! at their recorded times: interrupting an execution at any place changes nothing.
+//! Replays a workflow from a prefix of its journal, and delivers the rest of the recorded events at
+//! their recorded times. An interruption at any record must change nothing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,10 +24,10 @@ use segno_core::{
     transition::turn_in,
 };
 
-/// The values that a journal left in promises.
+/// Looks up the values of a journal that are stored in promises.
 pub type OwnValues<'a> = &'a (dyn Fn(&PromiseId) -> Outcome + Sync);
 
-/// A journal whose records were all handed over.
+/// A journal source whose records were all handed over.
 struct InMemory<'a>(OwnValues<'a>);
 
 #[async_trait]
@@ -41,23 +41,23 @@ impl JournalSource for InMemory<'_> {
     }
 }
 
-/// Another engine, in which an instance goes on from a snapshot.
+/// Another engine, in which an instance continues from a snapshot.
 #[derive(Clone, Copy)]
 pub struct NewEngine<'a> {
-    /// The modules in it.
+    /// Modules of that engine.
     pub guests: &'a dyn Guests,
-    /// All that a new instance of the module keeps.
+    /// Memory of a new instance of the module.
     pub base: &'a Memory,
 }
 
-/// Why there is no journal of an execution that goes on from a snapshot.
+/// Reason why an execution could not be resumed from a snapshot.
 #[derive(Debug)]
 pub enum NotResumed {
-    /// The guest has not come to rest there.
+    /// The guest is not idle at this record.
     Busy,
-    /// The instance keeps something that cannot be read, as this error says.
+    /// The instance holds something that cannot be read.
     Refused(GuestError),
-    /// It goes on in another way.
+    /// The resumed execution diverged.
     Wrong(anyhow::Error),
 }
 
@@ -67,11 +67,11 @@ impl<E: Into<anyhow::Error>> From<E> for NotResumed {
     }
 }
 
-/// The journal that results when an execution is interrupted after `cut` records of `journal` and
-/// goes on with the same outcomes at the same times.
+/// Journal of an execution that is interrupted after `cut` records of `journal`, and continues with
+/// the same outcomes at the same times.
 ///
 /// # Errors
-/// The guest diverged within the prefix or failed; the journal has no beginning.
+/// The guest diverged within the prefix or failed, or the journal lacks its first record.
 pub async fn rerun(
     guests: &dyn Guests,
     promise: &Promise,
@@ -86,8 +86,8 @@ pub async fn rerun(
     }
 }
 
-/// The same, but that what goes on is an instance of `new`, restored from a snapshot that is taken
-/// after `cut` records, which are one or more.
+/// Does the same, but continues with an instance of `new`, restored from a snapshot after `cut`
+/// records. `cut` is at least 1.
 ///
 /// # Errors
 /// [`NotResumed`].
@@ -210,8 +210,8 @@ fn lock(recorder: &Mutex<Recorder>) -> MutexGuard<'_, Recorder> {
     recorder.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An instance of another engine that keeps what this one keeps, and where it stands. Both went
-/// through bytes.
+/// Moves an instance and its place in the journal to another engine. Both are serialized and read
+/// back.
 async fn moved(
     new: NewEngine<'_>,
     instance: &mut dyn Workflow,

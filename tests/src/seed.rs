@@ -1,11 +1,11 @@
-//! The seed of a suite's random numbers, printed and repeatable.
+//! The seed of a suite's random numbers. It is printed, so that a run can be repeated.
 
 use segno::{demo::rng::DemoRng, runtime::Env};
 
-/// The draws of this run; the seed is printed, and `SEGNO_SEED` sets it.
+/// Random numbers of this run. The seed is printed, and `SEGNO_SEED` sets it.
 ///
 /// # Panics
-/// `SEGNO_SEED` is not a number.
+/// If `SEGNO_SEED` is not a number.
 pub fn chance() -> DemoRng {
     let fresh = || Env::system().runtime.nonce() % 1_000_000;
     let seed = number("SEGNO_SEED").unwrap_or_else(fresh);
@@ -13,10 +13,10 @@ pub fn chance() -> DemoRng {
     DemoRng::new(seed)
 }
 
-/// The number in the environment variable `name`.
+/// Number in the environment variable `name`. `None` if it is not set.
 ///
 /// # Panics
-/// It is set and not a number.
+/// If it is set and not a number.
 pub fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("`{name}` must be a number, not `{text}`")))

@@ -1,10 +1,10 @@
 //! The commands that a document shows, run as printed.
 //!
-//! What is substituted, so that tests can run side by side: the addresses, by `SEGNO_LISTEN`, by
-//! `SEGNO_SERVER`, and in the text of lines where they are written out; the home, which is a folder
-//! of its own with the repository as `~/segno`; and the target folder, so that dependencies are
-//! compiled once. Kept is what would be downloaded again, and how: the folders of cargo and rustup,
-//! Segno's cache, and the settings of npm and pip.
+//! So that tests can run concurrently, some values are substituted. The addresses: by
+//! `SEGNO_LISTEN`, by `SEGNO_SERVER`, and in lines that contain them. The home folder: a separate
+//! folder with the repository as `~/segno`. The target folder: a shared one, so that dependencies
+//! are compiled once. Kept is everything that would be downloaded again, and the settings for it:
+//! the folders of cargo and rustup, Segno's cache, and the settings of npm and pip.
 
 use std::{
     env,
@@ -18,21 +18,19 @@ use std::{
 
 use crate::documents::repository;
 
-/// The address of the host in the documents.
+/// Address of the host in the documents.
 const HOST: &str = "127.0.0.1:7766";
-/// The address of a service beside it.
+/// Address of the service next to it.
 const SERVICE: &str = "127.0.0.1:7767";
 
 /// A line and its results.
 #[derive(Debug)]
 pub struct Said {
-    /// The line as it is printed.
+    /// The line as printed in the document.
     pub line: String,
-    /// Its exit code; none: it was not reached.
+    /// Exit code. `None` if the line was not reached.
     pub exit: Option<i32>,
-    /// Its standard output.
     pub out: String,
-    /// Its standard error.
     pub err: String,
 }
 
@@ -45,31 +43,31 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// Shells in `folder`, where `segno` is this binary; crates are compiled in `target`.
+    /// Creates shells in `folder`, where `segno` is this binary. Crates are compiled in `target`.
     ///
     /// # Panics
-    /// The folder is not empty, or there are no free ports.
+    /// If the folder is not empty, or there are no free ports.
     pub fn in_folder(folder: &Path, segno: &str, target: &Path) -> Self {
         for name in ["bin", "home", "work"] {
             fs::create_dir(folder.join(name)).expect("the folder is empty");
         }
         symlink(segno, folder.join("bin/segno")).expect("links can be made");
         symlink(repository(), folder.join("home/segno")).expect("links can be made");
-        // Both at the same time, so that they differ.
+        // Both ports are bound at the same time, so that they differ.
         let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("there is a port"));
         let [host, service] = free.map(|free| free.local_addr().expect("it is bound").to_string());
         Self { folder: folder.to_owned(), target: target.to_owned(), host, service }
     }
 
-    /// The folder in which the first line is run.
+    /// Folder in which the first line runs.
     pub fn work(&self) -> PathBuf {
         self.folder.join("work")
     }
 
-    /// Runs lines in one shell, and ends what they left in the background.
+    /// Runs lines in one shell, and ends the background jobs that they started.
     ///
     /// # Panics
-    /// There are no lines, or the shell does not understand one.
+    /// If there are no lines, or the shell does not understand one.
     pub fn run(&self, beginning_in: &str, lines: &[String]) -> Vec<Said> {
         assert!(!lines.is_empty(), "there are lines to run");
         let said = tempfile::tempdir_in(&self.folder).expect("there is room for a folder");

@@ -1,4 +1,4 @@
-//! A directory, a payment service and a real host for one test, removed after it.
+//! A folder, a payment service and a real host for one test, removed afterwards.
 
 use std::path::Path;
 
@@ -18,30 +18,28 @@ use crate::payments::PaymentService;
 
 /// The real processes of one test.
 pub struct TestHost {
-    /// The host. It is ended before the folder goes.
+    /// The host. It is ended before the folder is removed.
     pub server: Server,
-    /// The payment service.
     pub payments: PaymentService,
-    /// Time.
     pub env: Env,
     folder: TempDir,
 }
 
 impl TestHost {
-    /// A host on an empty data directory; `binary` is the command `segno`. Modules called `order`
-    /// may speak to the payment service.
+    /// Starts a host on an empty data directory. `binary` is the command `segno`. Modules named
+    /// `order` may call the payment service.
     ///
     /// # Panics
-    /// The host does not come up; the message carries the end of its output.
+    /// If the host does not start. The message has the end of its output.
     pub async fn start(binary: &str) -> Self {
         Self::with(binary, PaymentsOptions::default(), &[]).await
     }
 
-    /// The same with a payment service that behaves as `payments` says, and further arguments of
-    /// `segno serve`.
+    /// Does the same with options of the payment service, and with additional arguments of `segno
+    /// serve`.
     ///
     /// # Panics
-    /// The host does not come up; the message carries the end of its output.
+    /// If the host does not start. The message has the end of its output.
     pub async fn with(binary: &str, payments: PaymentsOptions, arguments: &[&str]) -> Self {
         let env = Env::system();
         let folder = tempfile::tempdir().expect("there is room for a folder");
@@ -54,20 +52,20 @@ impl TestHost {
         Self { server, payments, env, folder }
     }
 
-    /// Speaks to the host.
+    /// Client of the host.
     pub fn client(&self) -> &Client {
         self.server.client()
     }
 
-    /// Where data, ledger and log are.
+    /// Folder of data, ledger and log.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Uploads `component` as `alias` and gives its digest.
+    /// Uploads `component` as `alias`. Returns its digest.
     ///
     /// # Panics
-    /// The host refuses it.
+    /// If the host refuses it.
     pub async fn deploy(&self, alias: &str, component: Vec<u8>) -> String {
         let deployed = self.client().deploy(component, Some(alias)).await;
         deployed.unwrap_or_else(|error| panic!("{alias}: {error}")).module.digest
@@ -76,7 +74,7 @@ impl TestHost {
     /// Starts `target` as `id`.
     ///
     /// # Errors
-    /// What the host refuses.
+    /// The host's refusal.
     pub async fn start_as(
         &self,
         id: &str,
@@ -92,10 +90,10 @@ impl TestHost {
         self.client().start(&start).await
     }
 
-    /// Looks at `id` until `seen` says that it is as expected.
+    /// Reads `id` repeatedly until `seen` returns true.
     ///
     /// # Panics
-    /// It is not within 30 seconds; the message shows what it is.
+    /// If that takes longer than 30 s. The message shows the last state.
     pub async fn until(
         &self,
         id: &str,
@@ -115,27 +113,27 @@ impl TestHost {
         }
     }
 
-    /// `id` when it has ended.
+    /// Waits until `id` has ended.
     ///
     /// # Panics
-    /// It does not within 30 seconds.
+    /// If that takes longer than 30 s.
     pub async fn ended(&self, id: &str) -> Invocation {
         self.until(id, "at its end", |invocation| invocation.state.is_settled()).await
     }
 }
 
-/// How a host in `folder` is run.
+/// Options of a host in `folder`.
 ///
 /// # Panics
-/// The folder cannot be used, or there is no free port.
+/// If the folder cannot be used, or there is no free port.
 pub fn options(binary: &str, folder: &Path) -> ServerOptions {
     ServerOptions::within(folder, Path::new(binary)).expect("the folder can be used")
 }
 
-/// Why a host with these options does not come up.
+/// Error with which a host with these options fails to start.
 ///
 /// # Panics
-/// It does come up.
+/// If the host starts.
 pub async fn refusal_to_start(options: ServerOptions) -> ServerError {
     match Server::start(options, Env::system()).await {
         Ok(_) => panic!("the host came up"),

@@ -1,4 +1,4 @@
-//! Guests that misbehave while they run: each is stopped, its invocation names the reason, and no
+//! Guests that misbehave while they run. Each is stopped, its invocation states the reason, and no
 //! other execution is affected.
 
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use tests::{guests, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// A canary on `host` begins, is told to go on, and ends.
+/// Starts a canary on `host`, settles its promise, and checks its outcome.
 async fn canary_ends(host: &TestHost, id: &str) {
     let manners = json!({ "name": "Ada", "times": 2 });
     host.start_as(id, "hostile/behave", manners).await.expect("it starts");
@@ -30,9 +30,10 @@ fn reason(invocation: &Invocation) -> String {
     note.or(failure).unwrap_or_default()
 }
 
-/// Runs `hostile/{function}` beside one that waits; the reason must contain one of `words`.
+/// Runs `hostile/{function}` next to an invocation that waits. The reason must contain one of
+/// `words`.
 async fn misbehaves(function: &str, input: Value, words: &[&str]) {
-    // A second of CPU time is much for what is shown here, and a tenth of the usual limit.
+    // One second of CPU time is plenty for these tests, and a tenth of the default limit.
     let host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--limit", "cpu_ms=1000"]).await;
     let pid = host.server.pid();
     host.deploy("hostile", guests::component("hostile")).await;
@@ -43,7 +44,8 @@ async fn misbehaves(function: &str, input: Value, words: &[&str]) {
     let named = |seen: &Invocation| words.iter().any(|word| reason(seen).contains(word));
     host.until("bad", &format!("stopped because of {words:?}"), named).await;
 
-    // Others go on while it is stopped, waits for its next attempt, or is at it again.
+    // Other executions continue while the bad one is stopped, waits for its next attempt, or runs
+    // again.
     host.start_as("polite", "hostile/decline", json!(null)).await.expect("it starts");
     let polite = host.ended("polite").await;
     assert_eq!(polite.failure.map(|failure| failure.code), Some(418));
@@ -85,7 +87,7 @@ async fn a_panic_is_a_trap_and_says_where() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_that_compute_for_ever_leave_slots_to_others_and_end_when_killed() {
-    // None of them ends by itself while this is looked at: each slot that one keeps stays taken.
+    // None of them ends during the test, so each slot that one holds stays taken.
     let arguments = ["--slots", "16", "--limit", "cpu_ms=3600000"];
     let host = TestHost::with(SEGNO, PaymentsOptions::default(), &arguments).await;
     host.deploy("hostile", guests::component("hostile")).await;
@@ -96,7 +98,7 @@ async fn many_that_compute_for_ever_leave_slots_to_others_and_end_when_killed() 
     for number in 0..5 {
         canary_ends(&host, &format!("canary-{number}")).await;
     }
-    // A quarter of the slots is theirs, and all the others were put off.
+    // They get a quarter of the slots. All others were put off.
     until(&host, "segno_put_off_total", |put_off| put_off >= 44.0).await;
     until(&host, "segno_executions_running", |running| running <= 4.0).await;
 
@@ -109,7 +111,7 @@ async fn many_that_compute_for_ever_leave_slots_to_others_and_end_when_killed() 
     host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Ends when the figure `name` of the host is as `seen` says.
+/// Waits until `seen` accepts the host's metric `name`.
 async fn until(host: &TestHost, name: &str, seen: impl Fn(f64) -> bool) {
     let url = format!("{}/metrics", host.client().server());
     let give_up_at = host.env.clock.now() + Millis(30_000);
@@ -131,17 +133,18 @@ async fn a_log_for_ever_is_cut_and_harms_nobody() {
     misbehaves("chatter", json!(null), &["limits.cpu_ms"]).await;
 }
 
-/// The address of a server that takes connections and answers nothing.
+/// Address of a server that accepts connections and never answers.
 fn silent_server() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
-    // It ends with the process.
+    // The server ends with the process.
     std::thread::spawn(move || listener.incoming().collect::<Vec<_>>());
     format!("http://{address}")
 }
 
-/// So many HTTP steps, and as many activities, whose server never answers, on a host with these arguments;
-/// then some that want little, one after the other. Answers how long the slowest of those took.
+/// On a host with these arguments, runs `count` HTTP steps and as many activities against a server
+/// that never answers, and then small executions, one after the other. Returns the duration of the
+/// slowest of those.
 async fn beside_silence(count: usize, arguments: &[&str]) -> Millis {
     let address = silent_server();
     let folder = tempfile::tempdir().expect("a folder");
@@ -162,7 +165,8 @@ async fn beside_silence(count: usize, arguments: &[&str]) -> Millis {
         let id = format!("activity-{number}");
         host.start_as(&id, "flows/by_activity", effect).await.expect("it starts");
     }
-    // Nothing of what others have begun ends here: without room for them these would wait for a minute.
+    // None of the other executions ends here. If they held all slots, these would wait for a
+    // minute.
     let mut longest = Millis::ZERO;
     let many = async {
         for number in 0..20 {
@@ -182,7 +186,7 @@ async fn beside_silence(count: usize, arguments: &[&str]) -> Millis {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_that_never_answer_hold_up_nobody() {
-    // As many slots of each kind: more than these would be taken, if one could.
+    // The same number of slots of each kind. The silent steps would take all of them if they could.
     let narrow = ["--slots", "16", "--requests", "16", "--activities", "16"];
     beside_silence(40, &narrow).await;
 }

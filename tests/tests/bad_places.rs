@@ -1,5 +1,5 @@
-//! Data directories and ports that a host cannot use: it says which, and what to do, and does not
-//! come up.
+//! Data directories and ports that a host cannot use. The host names the problem and a remedy, and
+//! does not start.
 
 use std::{net::TcpListener, path::PathBuf, process::Command};
 
@@ -41,7 +41,7 @@ async fn a_data_directory_that_cannot_be_made_is_named() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_data_directory_that_cannot_be_written_is_named() {
     let folder = folder();
-    // Not even root may write here.
+    // Not even root can write here.
     let data = PathBuf::from("/proc/self");
     let refusal = refusal(ServerOptions { data, ..options(SEGNO, folder.path()) }).await;
     assert!(refusal.contains("/proc/self"), "{refusal}");
@@ -95,8 +95,8 @@ async fn a_database_of_a_newer_format_is_left_alone() {
     assert!(refusal.contains("9999") && refusal.contains("newer"), "{refusal}");
 }
 
-/// A limit on the size of files stands for a disk that is full: writes beyond it fail, and the
-/// process goes on.
+/// A limit on the file size simulates a full disk: writes beyond it fail, and the process
+/// continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_refuses_work_and_loses_none() {
     let mut host = TestHost::start(SEGNO).await;
@@ -104,7 +104,7 @@ async fn a_full_disk_refuses_work_and_loses_none() {
     let acknowledged = fill_up(&mut host).await;
     assert!(!acknowledged.is_empty(), "the limit lets nothing in: it is too small for this test");
 
-    // With room again, everything that was acknowledged is there and ends.
+    // With room again, every acknowledged execution exists and ends.
     host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
     for id in acknowledged {
         let ended = host.ended(&id).await;
@@ -112,8 +112,8 @@ async fn a_full_disk_refuses_work_and_loses_none() {
     }
 }
 
-/// Starts executions on a host whose files may not grow by much until it refuses; gives the ids of
-/// those it took.
+/// Starts executions on a host with a limited file size until it refuses one. Returns the ids of
+/// the accepted ones.
 async fn fill_up(host: &mut TestHost) -> Vec<String> {
     let limited = limited_binary(host);
     host.server.kill().expect("it was alive");
@@ -135,7 +135,7 @@ async fn fill_up(host: &mut TestHost) -> Vec<String> {
                 assert_eq!(problem.status, 503, "{problem:#?}");
                 return acknowledged;
             }
-            // A host that cannot write any more may also end; it must have said why.
+            // A host that can no longer write may also end. It must have logged the reason.
             Err(ClientError::Unreachable { .. } | ClientError::Slow { .. }) => {
                 let log = std::fs::read_to_string(&server.options().log).expect("there is a log");
                 let says = ["space", "full", "disk", "I/O"].iter().any(|word| log.contains(word));
@@ -148,8 +148,7 @@ async fn fill_up(host: &mut TestHost) -> Vec<String> {
     panic!("the disk never got full");
 }
 
-/// The command under a limit of 24 MiB for each file, with the signal ignored that would end it
-/// there.
+/// The command with a limit of 24 MiB per file. The signal that would end it there is ignored.
 fn limited_binary(host: &TestHost) -> PathBuf {
     let path = host.folder().join("limited.sh");
     // `ulimit -f` counts blocks of 512 bytes in POSIX shells.

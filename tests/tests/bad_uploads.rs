@@ -1,5 +1,5 @@
-//! Uploads, starts and inputs that are wrong: each is refused with a code and words, and the host
-//! and what runs on it are unharmed.
+//! Invalid uploads, starts and inputs. Each is refused with a code and a message, and the host and
+//! its executions are unharmed.
 
 use std::process::Command;
 
@@ -12,9 +12,9 @@ use tests::{guests, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// A component with nothing in it.
+/// An empty component.
 const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
-/// A core module with nothing in it.
+/// An empty core module.
 const CORE: &[u8] = b"\0asm\x01\0\0\0";
 /// `(component (import "acme:mail/send@1.0.0" (instance (export "send" (func)))))`.
 const ACME: &str =
@@ -27,7 +27,7 @@ fn refused<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> Problem {
     }
 }
 
-/// A host on which one execution waits, so that every test can see it unharmed.
+/// A host on which one execution waits, so that every test can check that it is unharmed.
 async fn busy_host() -> TestHost {
     let host = TestHost::start(SEGNO).await;
     host.deploy("hostile", guests::component("hostile")).await;
@@ -44,7 +44,7 @@ async fn waits(host: &TestHost) {
     host.until("bystander", "waiting for its promise", waits).await;
 }
 
-/// The same process still serves, and what was waiting goes on.
+/// Checks that the same process still serves, and that the waiting execution continues.
 async fn unharmed(host: TestHost, pid: u32) {
     assert_eq!(host.server.pid(), pid);
     host.client().resolve("bystander/p/go", json!("sings")).await.expect("it waits for it");
@@ -189,11 +189,11 @@ async fn the_command_line_says_the_same_with_its_exit_codes() {
     unharmed(host, pid).await;
 }
 
-/// A component over which a compiler sits for minutes: a few functions of some megabytes each.
+/// A component that takes minutes to compile: a few functions of several megabytes each.
 fn heavy() -> Vec<u8> {
     let sized =
         |id: u8, content: Vec<u8>| [&[id], leb(content.len()).as_slice(), &content].concat();
-    // (func (param i64) (result i64)): the parameter is changed again and again.
+    // `(func (param i64) (result i64))`: changes the parameter repeatedly.
     let mut body = vec![0];
     for step in 0_u32..300_000 {
         let factor = (step % 63) as u8;
@@ -222,14 +222,14 @@ fn leb(mut number: usize) -> Vec<u8> {
     bytes
 }
 
-/// The files of compiled code under `data`, by name.
+/// Names of the files with compiled code under `data`.
 fn compiled_files(data: &std::path::Path) -> Vec<String> {
     let entries = |path: &std::path::Path| {
         let entries = std::fs::read_dir(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
         entries.map(|entry| entry.expect("it can be read").path()).collect::<Vec<_>>()
     };
     let files = entries(&data.join("compiled")).into_iter().flat_map(|path| entries(&path));
-    // The folder of snapshots has folders.
+    // Skips the folders of snapshots.
     let files = files.filter(|path| path.is_file());
     files.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect()
 }
@@ -241,14 +241,14 @@ async fn a_host_that_compiles_goes_on_and_stops_at_once() {
     let client = host.client().clone();
     let mut upload = tokio::task::JoinSet::new();
     upload.spawn(async move { client.deploy(heavy(), Some("heavy")).await });
-    // Until the compiler is at it.
+    // Waits until the compiler is running.
     host.env.runtime.sleep(segno_core::time::Millis(2_000)).await;
     assert!(upload.try_join_next().is_none(), "it was compiled in no time");
     host.start_as("polite", "hostile/decline", json!(null)).await.expect("it starts");
     let failure = host.ended("polite").await.failure;
     assert_eq!(failure.map(|failure| failure.code), Some(418));
     waits(&host).await;
-    // It is an error if it had to be killed.
+    // Returns an error if the host had to be killed.
     host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
     let answer = upload.join_next().await.expect("it was begun").expect("no panic");
     assert!(answer.is_err(), "{answer:?}");
@@ -277,7 +277,7 @@ async fn an_upload_that_takes_too_much_of_the_compiler_is_refused_by_name() {
     );
     let files = compiled_files(&host.server.options().data);
     assert!(files.is_empty(), "of refused components nothing is left: {files:?}");
-    // What is compiled next is not held up.
+    // The next compilation is not delayed.
     host.deploy("hostile", guests::component("hostile")).await;
     host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }

@@ -1,7 +1,6 @@
 //! The chaos driver in its short form: one host on SQLite, and three on PostgreSQL.
 //!
-//! `SEGNO_CHAOS_SECONDS` sets for how long faults are put in (40), `SEGNO_SEED` repeats a run's
-//! draws.
+//! `SEGNO_CHAOS_SECONDS` sets the duration of the faults (40), `SEGNO_SEED` repeats a run's draws.
 
 use std::process::{Command, Stdio};
 
@@ -10,7 +9,7 @@ use tests::seed;
 const CHAOS: &str = env!("CARGO_BIN_EXE_chaos");
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// Runs the driver; its table goes to the test's output.
+/// Runs the driver. Its table goes to the test's output.
 fn chaos(arguments: &[&str]) {
     let seconds = seed::number("SEGNO_CHAOS_SECONDS").unwrap_or(40).to_string();
     let mut command = Command::new(CHAOS);

@@ -1,5 +1,5 @@
-//! What an operator sets for a module: settings, secrets and directories, from a policy file to the
-//! function, and where a secret does not go.
+//! Settings, secrets and directories of a module, from the policy file to the function. Secrets
+//! must not leak.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use tests::{guests, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
-/// The secret, as the file of it says.
+/// The secret, as its file contains it.
 const SECRET: &str = "pay-0123456789";
 
-/// A service that repeats the credentials it was sent, and its address.
+/// Starts a service that repeats the credentials it received. Returns its address.
 async fn echo(env: &Env) -> String {
     let repeat = |headers: HeaderMap| async move {
         let said = headers.get("authorization").and_then(|value| value.to_str().ok());
@@ -30,7 +30,7 @@ async fn echo(env: &Env) -> String {
     format!("http://{address}/")
 }
 
-/// A host whose policy gives the module `configured` two directories, a setting and a secret.
+/// A host whose policy grants the module `configured` two directories, a setting and a secret.
 async fn host(folder: &Path) -> TestHost {
     for name in ["in", "out"] {
         std::fs::create_dir(folder.join(name)).expect("a directory");
@@ -63,7 +63,7 @@ async fn ran(host: &TestHost, id: &str, function: &str, input: Value) -> Invocat
     host.ended(id).await
 }
 
-/// The code and the message of its failure.
+/// Code and message of the failure.
 fn failure(ended: &Invocation) -> (u32, String) {
     let failure = ended.failure.as_ref().unwrap_or_else(|| panic!("it failed: {ended:#?}"));
     (failure.code, failure.message.clone())
@@ -75,7 +75,7 @@ async fn settings_and_directories_reach_activities_in_rust() {
     let host = host(folder.path()).await;
     let ended = ran(&host, "region", "setting", json!("REGION")).await;
     assert_eq!(ended.output, Some(json!("eu")));
-    // Another attempt would find the same, so there is one.
+    // Another attempt would have the same result, so there is only one.
     let ended = ran(&host, "none", "setting", json!("ZONE")).await;
     let (code, message) = failure(&ended);
     assert_eq!(code, 403);

@@ -1,8 +1,8 @@
-//! The console in a real Chromium: each page, each action, live changes, access, data that wants to
-//! be more than data, and much of it.
+//! The console in a real Chromium: each page, each action, live changes, access, data that tries to
+//! inject markup, and large amounts of data.
 //!
-//! It runs with `SEGNO_CLIENTS=1`, which installs `playwright-core` and `axe-core` from npm; the
-//! browser is Debian's `chromium`.
+//! The suite runs with `SEGNO_CLIENTS=1`, which installs `playwright-core` and `axe-core` from npm.
+//! The browser is Debian's `chromium`.
 
 use std::{
     net::TcpListener,
@@ -21,8 +21,8 @@ const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/console");
 const PACKAGES: Packages = Packages { suite: "console-suite", scripts: SCRIPTS };
 const TOKEN: &str = "a-token-of-the-console-suite";
 
-/// The folder with the scripts and their packages, and the browser; none if they cannot be had here,
-/// and standard error says why.
+/// Folder with the scripts and their packages, and the path of the browser. `None` if they are
+/// unavailable, with the reason on standard error.
 fn browser() -> Option<(PathBuf, PathBuf)> {
     let folder = PACKAGES.npm("browser", "", |folder| {
         let mut command = Command::new(node(folder));
@@ -71,7 +71,7 @@ async fn run(script: &str, server: String, settings: &[(&str, &str)]) {
     eprintln!("{said}");
 }
 
-/// A host with the modules that the scripts start.
+/// A host with the modules that the scripts use.
 async fn host() -> TestHost {
     let host = TestHost::start(SEGNO).await;
     for name in [
@@ -110,7 +110,7 @@ async fn data_is_text_and_nothing_of_it_runs() {
     run("hostile.mjs", host.client().server().to_string(), &[]).await;
 }
 
-/// Runs a script that begins and ends its own host, in an empty folder.
+/// Runs a script that starts and ends its own host, in an empty folder.
 async fn run_alone(script: &str, settings: &[(&str, &str)]) {
     if browser().is_none() {
         return;
@@ -156,8 +156,8 @@ async fn the_documentation_is_searched_with_a_host_and_without() {
     run("site.mjs", host.client().server().to_string(), &[]).await;
 }
 
-/// Makes the pictures of the documents anew, in the folder that `SEGNO_PICTURES` names, from the
-/// repository.
+/// Takes the pictures of the documents again, into the folder that `SEGNO_PICTURES` names, relative
+/// to the repository.
 #[tokio::test(flavor = "multi_thread")]
 async fn pictures() {
     let Ok(folder) = std::env::var("SEGNO_PICTURES") else {

@@ -1,6 +1,5 @@
-//! The guest contract without the SDK: a module written in the text format, wrapped as any
-//! toolchain does it, on a real host. Other languages are tried by `other-languages.sh` beside
-//! this, which needs their compilers.
+//! The guest contract without the SDK: a module in the text format, wrapped as any toolchain does
+//! it, on a real host. `other-languages.sh` tests other languages, and needs their compilers.
 
 use std::path::Path;
 
@@ -49,7 +48,7 @@ async fn a_module_written_by_hand_survives_a_kill_and_replays() {
     assert_eq!((ended.state, ended.output), (InvocationState::Resolved, Some(input)));
     let replay = host.client().replay("one", None).await.expect("it can be replayed");
     assert_eq!(replay.verdict, ReplayVerdict::Identical, "{replay:#?}");
-    // Started, run, call, the two completions, finished.
+    // Started, run, call, two completions, finished.
     assert_eq!((replay.matched, replay.journal_len), (6, 6), "{replay:#?}");
     host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
@@ -67,10 +66,10 @@ async fn a_module_written_by_hand_hears_that_it_is_cancelled() {
     host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A component of every version of the contract, as it was built when that version was the current one.
-/// These files never change. 0.1.0 was built from `host/bench/guest`; from 0.2.0 on they are built from
-/// `tests/guests/parts`, which has to use whatever the version adds, with the command `segno` of the
-/// version's last commit:
+/// A component of every version of the contract, as built when that version was current. These
+/// files never change. 0.1.0 was built from `host/bench/guest`. Since 0.2.0 they are built from
+/// `tests/guests/parts`, which must use all additions of the version, with the command `segno` of
+/// the version's last commit:
 ///
 /// ```text
 /// segno build tests/guests/parts --locked --out tests/contract/0.3.0.wasm
@@ -80,11 +79,11 @@ const GOLDEN: &[(&str, &[u8])] = &[
     ("0.2.0", include_bytes!("../contract/0.2.0.wasm")),
 ];
 
-/// A component that uses what came to 0.2.0 after the other one was built: functions that run once a key,
-/// and promises of objects. It was built from `tests/guests/keys`.
+/// A component that uses the parts of 0.2.0 that were added after the other one was built:
+/// functions that run once per key, and promises of objects. It was built from `tests/guests/keys`.
 const RUNS: &[u8] = include_bytes!("../contract/0.2.0-runs.wasm");
 
-/// A host with the golden component of a version as module `old`.
+/// A host with the golden component of a version as the module `old`.
 async fn host_of(version: &str) -> TestHost {
     let (_, component) = GOLDEN.iter().find(|(of, _)| *of == version).expect("it is kept");
     host_with(version, component).await
@@ -103,7 +102,7 @@ async fn kill(host: &mut TestHost) {
     host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// It resolved with this, and its journal is the same when it is run again.
+/// Checks that the invocation resolved with `output`, and that its replay is identical.
 async fn resolves(host: &TestHost, id: &str, output: Json) {
     let ended = host.ended(id).await;
     assert_eq!(ended.state, InvocationState::Resolved, "{ended:#?}");
@@ -113,7 +112,7 @@ async fn resolves(host: &TestHost, id: &str, output: Json) {
     assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
 }
 
-/// Ends a wait for a promise, once it is waited for.
+/// Waits until a promise is awaited, and resolves it.
 async fn let_go(host: &TestHost, id: &str, name: &str) {
     let promise = format!("{id}/p/{name}");
     host.until(id, "waiting", waits_for(&promise)).await;

@@ -1,5 +1,5 @@
-//! Crash at every point: the real wasm, the real worker, one fault at each commit in turn, with the
-//! same result.
+//! A crash at every point: the real wasm and the real worker, with one fault at each commit in
+//! turn. The result must stay the same.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -15,7 +15,7 @@ use tests::{
     world::{Fault, Faults, World},
 };
 
-/// The results that must not depend on crashes.
+/// Results that must not depend on crashes.
 #[derive(Debug, PartialEq)]
 struct Seen {
     outcome: (Verdict, Json),
@@ -23,16 +23,16 @@ struct Seen {
     history: Vec<String>,
 }
 
-/// One workflow, and what people do to it meanwhile.
+/// One workflow, and the settlements that people make meanwhile.
 struct Script {
     module: &'static str,
     function: &'static str,
     input: Json,
-    /// Promises under the invocation that the test settles when they appear.
+    /// Promises of the invocation that the test settles when they appear.
     settles: Vec<(&'static str, Verdict, Json)>,
-    /// Whether its history has one order only.
+    /// True if its history has only one possible order.
     sequential: bool,
-    /// How it ends.
+    /// Verdict at its end.
     verdict: Verdict,
 }
 
@@ -74,7 +74,7 @@ impl Script {
         (Seen { outcome, accepted: world.ledger.accepted(), history }, world)
     }
 
-    /// Runs without a fault, then with every fault at every commit; however it is started.
+    /// Runs without a fault, then with every fault at every commit, for both ways of starting.
     async fn survives(&self) -> Seen {
         let stored = self.survives_from(Start::Stored).await;
         let ahead = self.survives_from(Start::Ahead).await;
@@ -108,10 +108,10 @@ impl Script {
     }
 }
 
-/// How a workflow is started.
+/// Way of starting a workflow.
 #[derive(Debug, Clone, Copy)]
 enum Start {
-    /// The invocation is stored, and then acquired by a host.
+    /// The invocation is stored, and then claimed by a host.
     Stored,
     /// A host starts the invocation speculatively, and stores it with its first commit.
     Ahead,
@@ -174,8 +174,8 @@ async fn approval_survives_every_fault_at_every_commit() {
     .await;
 }
 
-/// A journey of five steps, of which some go otherwise: what is done and undone of it, in the order
-/// of the steps.
+/// Runs a journey of five steps, of which `others` have another outcome. Returns the actions and
+/// compensations in the order of the steps.
 async fn journey_survives(
     others: &[(usize, Json)],
     settles: Vec<(&'static str, Verdict, Json)>,

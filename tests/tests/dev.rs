@@ -1,4 +1,4 @@
-//! `segno dev` on a new project: a host of its own, and a round after every change.
+//! `segno dev` on a new project: it runs its own host, and starts a round after every change.
 
 use std::{
     fs,
@@ -18,10 +18,10 @@ use segno_core::time::Millis;
 use serde_json::{Value as Json, json};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
-/// How long a round may take: a build, for the most part.
+/// Time limit of a round. Most of it is the build.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// A command that runs, and what it says.
+/// A running command, and the rounds that it reports.
 struct Dev {
     child: Child,
     rounds: Receiver<Json>,
@@ -47,7 +47,7 @@ impl Dev {
         self.rounds.recv_timeout(PATIENCE).expect("a round comes to its end")
     }
 
-    /// Ends it as Ctrl-C does; its exit code.
+    /// Ends the command with SIGINT, as Ctrl-C does. Returns its exit code.
     fn stop(mut self) -> Option<i32> {
         let id = self.child.id().to_string();
         let killed = Command::new("kill").args(["-INT", &id]).status().expect("there is `kill`");
@@ -58,7 +58,7 @@ impl Dev {
 
 impl Drop for Dev {
     fn drop(&mut self) {
-        // It has ended, or the test has failed.
+        // The command has ended, or the test has failed, so an error is ignored.
         let _ = self.child.kill();
     }
 }
@@ -92,7 +92,7 @@ async fn a_project_is_built_checked_and_deployed_after_every_change() {
     assert!(started.expect("it runs").status.success());
     waits_for_its_answer(&client).await;
 
-    // What was not asked yet may change: the execution moves along.
+    // A part of the code that has not run yet may change: the execution moves to the new code.
     change(&source, "\"refused\"", "\"turned away\"");
     let compatible = dev.round();
     assert_eq!(compatible["report"]["in_flight"], json!({ "same": 1 }), "{compatible:#}");
@@ -101,18 +101,18 @@ async fn a_project_is_built_checked_and_deployed_after_every_change() {
     assert_eq!(moved.as_deref(), compatible["module"].as_str());
     assert_ne!(moved.as_deref(), Some(&*digest));
 
-    // A mistake is shown by file and line, and nothing is deployed.
+    // An error is reported by file and line, and nothing is deployed.
     change(&source, "use segno::", "use segmo::");
     let broken = dev.round();
     let why = broken["error"]["detail"].as_str().expect("it does not compile");
     assert!(why.contains("src/lib.rs:3"), "{why}");
     assert_eq!(client.module("flow").await.expect("it is there").digest, *moved.as_ref().unwrap());
 
-    // Mended, it is what it was before.
+    // The fix restores the previous code.
     change(&source, "use segmo::", "use segno::");
     assert_eq!(dev.round()["unchanged"], json!(true));
 
-    // What was asked already must not change: the execution stays on the code that it has.
+    // A part that has already run must not change: the execution stays on its code.
     change(&source, "below(1_000_000)", "below(1_000)");
     let differs = dev.round();
     assert_eq!(differs["report"]["in_flight"], json!({ "diverges": 1 }), "{differs:#}");

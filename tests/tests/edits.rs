@@ -1,5 +1,5 @@
-//! Code is changed while orders are in flight: what a check says of each order, and of each change,
-//! is what happens when the order is moved to the new code.
+//! Code changes while orders are in flight. For each order and each change, the prediction of a
+//! check must equal the outcome of moving the order to the new code.
 
 use std::{path::Path, sync::Arc};
 
@@ -23,25 +23,25 @@ use tests::{
     world::{Fault, Faults, World, story},
 };
 
-/// What became of an order that was moved, or what a check says will.
+/// Outcome of moving an order, or its prediction by a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// It goes on to its end on the new code, which repeats all of it.
+    /// The order continues to its end on the new code, which replays the whole journal.
     GoesOn,
-    /// It stops where the new code leaves the journal.
+    /// The order stops where the new code diverges from the journal.
     Diverges { at: u32 },
-    /// It stops because the new code ends there.
+    /// The order stops because the new code panics there.
     Fails,
 }
 
-/// The code of the example, and of a change.
+/// Code of the example, and of a change.
 struct Code {
     guests: Arc<Wasm>,
     old: Arc<[u8]>,
     new: Arc<[u8]>,
 }
 
-/// An order that one person approves, and another does not.
+/// Decisions about an order: approved or refused.
 const DECISIONS: [bool; 2] = [true, false];
 
 fn order() -> Json {
@@ -51,8 +51,8 @@ fn order() -> Json {
 }
 
 impl Code {
-    /// A host that has died after its commit `commit`, with an order in flight; none: the order had
-    /// ended by then.
+    /// A host that has died after its commit `commit`, with an order in flight. The flag is false
+    /// if the order had already ended.
     async fn in_flight(&self, commit: u64, approved: bool) -> (World, bool) {
         let faults = Faults::at(commit, Fault::CrashAfter);
         let mut world = World::new(self.guests.clone(), "order", self.old.clone(), faults).await;
@@ -67,7 +67,7 @@ impl Code {
         Digest::of(&self.new)
     }
 
-    /// What a check says of the order.
+    /// Prediction of a check for the order. The flag is true if a journal was compared.
     async fn foreseen(&self, world: &World) -> (Fate, bool) {
         let rows = world.memory.read().list(&InvocationFilter::default()).await;
         let rows = rows.expect("memory answers").items;
@@ -87,7 +87,7 @@ impl Code {
         }
     }
 
-    /// What happens when the order is moved, whatever a check says.
+    /// Outcome of moving the order, regardless of the check.
     async fn moved(&self, mut world: World, approved: bool) -> Fate {
         let records = u32::try_from(world.journal("it").await.len()).expect("they are few");
         let id = || PromiseId::from("it");
@@ -118,7 +118,7 @@ impl Code {
         Fate::Diverges { at: u32::try_from(at).expect("journals are short") }
     }
 
-    /// Replays an order that was moved, and has ended, on the code that it ended on.
+    /// Replays an order that was moved and has ended, on the code on which it ended.
     async fn is_repeated(&self, world: &World) {
         let host = world.host();
         let replay = segno::worker::replay(&host, &PromiseId::from("it"), None).await;
@@ -128,7 +128,7 @@ impl Code {
     }
 }
 
-/// Decides about the order once it waits for that; whether it has ended.
+/// Decides about the order once it waits for a decision. Returns true if it has ended.
 async fn decided(world: &World, approved: bool) -> bool {
     for name in ["approval", "consent"] {
         let id = format!("it/p/{name}");
@@ -156,13 +156,14 @@ async fn every_place(edit: &Edit, old: Arc<[u8]>, new: Arc<[u8]>) {
     let guests = engine(&[old.clone(), new.clone()]);
     let code = Code { guests, old, new };
     for component in [&code.old, &code.new] {
-        // Compiled now: a host that dies while it compiles would take the compiling along.
+        // Compiled beforehand, because a host that dies during the compilation would abort it.
         let described = code.guests.describe(Digest::of(component)).await;
         described.expect("the crate describes itself");
     }
     assert_ne!(code.candidate(), Digest::of(&code.old), "`{}` changes nothing", edit.name);
     let mut places = 0;
-    // What is undone of a refused order matters to one edit; `SEGNO_EVERY=1` tries all with both.
+    // The compensation of a refused order matters to one edit only. `SEGNO_EVERY=1` tries all edits
+    // with both decisions.
     let both = std::env::var_os("SEGNO_EVERY").is_some() || edit.name == "forget-a-compensation";
     for approved in DECISIONS.into_iter().filter(|approved| *approved || both) {
         places += places_of(edit, &code, approved).await;
@@ -171,7 +172,7 @@ async fn every_place(edit: &Edit, old: Arc<[u8]>, new: Arc<[u8]>) {
     assert!(places > 10, "an order has more places than {places}");
 }
 
-/// Checks and moves an order at every commit of its way. Answers how many places it was at.
+/// Checks and moves an order after every commit of its run. Returns the number of commits.
 async fn places_of(edit: &Edit, code: &Code, approved: bool) -> u64 {
     for commit in 0.. {
         let (world, in_flight) = code.in_flight(commit, approved).await;

@@ -1,5 +1,5 @@
-//! Components as deployments: the examples under a runtime of services, in every version of the protocol, and with
-//! the connection broken after every frame.
+//! Components as deployments: the examples under a runtime of services, in every version of the
+//! protocol, and with the connection broken after every frame.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,7 @@ fn component(name: &str) -> Arc<[u8]> {
     guests::component(name).into()
 }
 
-/// Every course of attempts that does not break.
+/// Every course of attempts without a broken connection.
 fn courses() -> Vec<Course> {
     let of =
         |version| {
@@ -36,11 +36,11 @@ fn courses() -> Vec<Course> {
 #[derive(Clone, Default)]
 struct Ledger(Arc<Mutex<Book>>);
 
-/// What it was asked, by idempotency key: where, and with what.
+/// Requests by idempotency key: path and body.
 #[derive(Default)]
 struct Book {
     entries: BTreeMap<String, (String, Json)>,
-    /// How many of its answers are still to be lost.
+    /// Number of answers still to be lost.
     losses: usize,
 }
 
@@ -64,7 +64,7 @@ impl Ledger {
         }
     }
 
-    /// Begins anew; so many answers will be lost.
+    /// Clears the book, and sets the number of answers to be lost.
     fn clear(&self, losses: usize) {
         *self.0.lock().expect("no panic") = Book { losses, ..Book::default() };
     }
@@ -125,7 +125,7 @@ async fn an_order_is_charged_once_and_shipped_in_every_version_and_mode() {
         let mut world = first.again(course);
         let outcome = world.run("o", ORDER, two_items(), &approve()).await;
         assert_shipped(&world, &ledger, &success(&outcome), course);
-        // The two answers that were lost, and nothing else.
+        // The two lost answers, and no other failure.
         let retries: Vec<_> = world.failures.iter().map(|error| error.code).collect();
         assert_eq!(retries, [503, 503], "{course:?}");
         let delays = world.failures.iter().map(|error| error.next_retry_delay_ms.expect("one"));
@@ -159,7 +159,8 @@ async fn an_order_that_is_not_approved_is_undone() {
     }
 }
 
-/// Runs a world over and over, and breaks the connection one frame later each time, until it does not break.
+/// Runs a world repeatedly, and breaks the connection one frame later each time, until the run
+/// completes without a break. Returns the number of frames.
 async fn broken_everywhere(
     first: &World,
     version: ProtocolVersion,
@@ -197,7 +198,7 @@ async fn an_order_survives_a_break_after_every_frame() {
     }
 }
 
-/// Comments, silence, a reminder each, and a decision.
+/// Comments, silence with a reminder each, and a decision.
 fn course_of_an_approval() -> [Act; 6] {
     [
         Act::Signal("a", "comment", json!("page 3 is empty")),
@@ -259,7 +260,7 @@ async fn the_time_that_a_workflow_was_told_is_that_of_its_journal_whatever_break
             let reminded = success(&outcome);
             let told = reminded["at"].as_array().expect("a list").iter();
             let told: Vec<i64> = told.map(|at| at.as_i64().expect("a time")).collect();
-            // Of the start, and of each day after its message was sent.
+            // The times of the start, and of each day after its message was sent.
             let kept = world.times("r");
             assert_eq!((kept.len(), &kept[1..]), (4, &told[..]), "{course:?}");
             let days = told.windows(2).map(|two| two[1] - two[0]);
@@ -336,7 +337,7 @@ async fn a_person_signs_up_once_and_is_looked_at_and_told_meanwhile_whatever_bre
         let after = world.run("after", STATUS, Json::Null, &[]).await;
         assert_eq!(success(&after), confirmed, "{course:?}");
 
-        // The runtime answers this by itself.
+        // The runtime answers this without an attempt.
         let attempts = world.attempts();
         let again = world.run("again", SIGN_UP, json!(MAIL), &[]).await;
         assert_eq!((failure(&again).code, world.attempts()), (409, attempts), "{course:?}");
@@ -361,7 +362,7 @@ async fn who_does_not_confirm_in_time_is_not_signed_up_but_may_confirm() {
         let mut world = first.again(course);
         let outcome = world.run("run", SIGN_UP, json!(MAIL), &[]).await;
         assert_eq!((failure(&outcome).code, world.elapsed_ms()), (410, DAY_MS), "{course:?}");
-        // What the workflow holds is there when it has ended.
+        // The state of the workflow is still there after its end.
         let code = world.state("Signup", "ada", "code").expect("it is kept");
         let confirmed = world.run("confirm", CONFIRM, code, &[]).await;
         assert_eq!(success(&confirmed), Json::Null, "{course:?}");
@@ -376,13 +377,14 @@ async fn promises_of_a_workflow_are_settled_before_and_while_they_are_waited_for
     let [run, confirm, refuse, look] =
         ["run", "confirm", "refuse", "look"].map(|handler| ("Visit", "ada", handler));
     let visit = async |world: &mut World, course: Course| {
-        // Before there is a run, with a value and with a failure.
+        // Settles the promise with a value before the run exists. Below, a waiting run gets a
+        // failure.
         let told = world.run("c", confirm, json!(7), &[]).await;
         assert_eq!(success(&told), json!([null, 7]), "{course:?}");
         let visited = world.run("r", run, json!("Ada"), &[]).await;
         assert_eq!(success(&visited), json!(["Ada", 7]), "{course:?}");
         let twice = world.run("t", ("keys", "", "visits_twice"), json!("bob"), &[]).await;
-        // The workflow waits for a run by its key, and is refused another.
+        // The workflow waits for a run of its key, and a second run is refused.
         assert_eq!(success(&twice), json!(["bob", 7, 409]), "{course:?}");
     };
     let refused = async |world: &mut World, course: Course| {
@@ -437,7 +439,7 @@ async fn a_saga_is_undone_in_reverse() {
     assert_eq!(undone(&world), [0; 4]);
 }
 
-/// What a service is told of journeys, as `take …` and `leave …`.
+/// Requests of journeys to the service, by `take` and `leave`.
 fn told(ledger: &Ledger) -> [Vec<Json>; 2] {
     ["take", "leave"].map(|path| ledger.entries(path))
 }
@@ -475,7 +477,7 @@ async fn a_step_whose_effect_is_unknown_is_undone_in_doubt_or_as_a_person_says()
             let [_, mut left] = told(&ledger);
             left.sort_by_key(ToString::to_string);
             assert_eq!(left, expected, "{version} {acted}");
-            // The call whose time was over is told to stop, in its next attempt.
+            // The call whose deadline passed is cancelled, in its next attempt.
             world.then(Act::Tick).await;
             let boat = world.called("take")[1].to_owned();
             let stopped = world.outcome(&boat).expect("it has ended");
@@ -497,7 +499,7 @@ async fn what_a_workflow_leaves_behind_is_told_to_stop() {
         let outcome = world.outcome("f").expect("it has ended");
         assert_eq!(failure(outcome).code, 409, "{course:?}");
         for child in ["f.1", "f.2"] {
-            // It waits for its next attempt, in which it hears of it.
+            // The child waits for its next attempt, which receives the cancellation.
             world.then(Act::Tick).await;
             let outcome = world.outcome(child).unwrap_or_else(|| panic!("{child} goes on"));
             assert_eq!(failure(outcome).code, 409, "{course:?}");
@@ -545,7 +547,7 @@ async fn other_code_that_asks_for_something_else_is_paused_and_mended_code_goes_
             .iter()
             .map(|error| (error.code, error.related_command_type, error.behavior))
             .collect();
-        // The one after its call, the other before it asked for anything but the time.
+        // One trapped after its call, the other before it issued any command but the time.
         assert_eq!(traps, [(500, Some(0x040D), 0), (500, Some(0x0411), 0)], "{version}");
         assert!(world.failures[0].message.contains("there is no second note"), "{version}");
         assert!(world.failures[0].stacktrace.contains("tune-one/src/lib.rs"), "{version}");
@@ -572,7 +574,7 @@ async fn what_a_runtime_has_no_place_for_is_refused_by_name() {
     let refused = failure(&outcome);
     assert_eq!(refused.code, 422);
     assert!(refused.message.contains("`chaos`"), "{}", refused.message);
-    // What is no input of a function is refused by the guest itself, as ever.
+    // An input that does not fit the function is refused by the guest itself.
     let outcome = world.run("b", ("flows", "", "announce"), json!("three"), &[]).await;
     assert_eq!(failure(&outcome).code, 400);
 }

@@ -1,6 +1,7 @@
-//! `segno endpoint` as a process, called by a runtime that is another process: Segno's own, and with
-//! `SEGNO_RESTATE_SERVER=1` the released server of Restate (npm `@restatedev/restate-server`), which has to be installed in
-//! the folder that `SEGNO_RESTATE_SERVER_DIR` names, or in `target/restate-server`.
+//! `segno endpoint` as a process, called by a runtime in another process. The runtime is Segno's
+//! own, or with `SEGNO_RESTATE_SERVER=1` the released server of Restate (npm
+//! `@restatedev/restate-server`). The server must be installed in the folder that
+//! `SEGNO_RESTATE_SERVER_DIR` names, or in `target/restate-server`.
 
 use std::{
     path::{Path, PathBuf},
@@ -23,14 +24,14 @@ use tests::{guests, payments::PaymentService, test_host::TestHost};
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 const LIMIT: Millis = Millis(60_000);
 
-/// An endpoint as a process.
+/// An endpoint process.
 struct Endpoint {
     process: Process,
     uri: String,
 }
 
 impl Endpoint {
-    /// Serves the component of an example as the module of its name.
+    /// Serves the component of an example as the module with the same name.
     async fn start(name: &str, folder: &Path, policy: Option<&Path>, env: &Env) -> Self {
         let component = folder.join(format!("{name}.wasm"));
         if !component.exists() {
@@ -57,14 +58,14 @@ impl Endpoint {
         Self { process, uri }
     }
 
-    /// Ends it in good order.
+    /// Stops the process gracefully.
     async fn stop(self, env: &Env) {
         let status = self.process.terminate(env, LIMIT).await.expect("it ends");
         assert!(status.success(), "{status}");
     }
 }
 
-/// A runtime: where it takes calls and registrations.
+/// A runtime, with its addresses for calls and registrations.
 struct Runtime {
     ingress: String,
     admin: String,
@@ -81,7 +82,7 @@ impl Runtime {
         assert!(status.is_success(), "{status}: {text}");
     }
 
-    /// Begins an invocation and gives its id.
+    /// Begins an invocation. Returns its id.
     async fn send(&self, path: &str, input: &Json) -> String {
         let url = format!("{}/{path}/send", self.ingress);
         let said = self.client.post(url).json(input).send().await.expect("it answers");
@@ -90,14 +91,14 @@ impl Runtime {
         body["invocationId"].as_str().expect("an id").to_owned()
     }
 
-    /// Calls a handler, and answers the status and the body of its result.
+    /// Calls a handler. Returns the status and the body of its result.
     async fn call(&self, path: &str, input: &Json) -> (u16, Json) {
         let asked = self.client.post(format!("{}/{path}", self.ingress)).json(input).send();
         let said = self.env.within(LIMIT, asked).await.expect("it ends").expect("it answers");
         answered(said).await
     }
 
-    /// The code that a person was sent, when it is in the state of the sign-up.
+    /// Waits for the confirmation code in the state of a sign-up. Returns it.
     async fn code_of(&self, person: &str) -> u64 {
         let query = format!(
             "SELECT value_utf8 FROM state WHERE service_name = 'Signup' AND service_key = '{person}' AND key = 'code'"
@@ -119,7 +120,7 @@ impl Runtime {
         assert!(said.status().is_success(), "{}", said.status());
     }
 
-    /// The status and the body of the result of an invocation, when it has one.
+    /// Waits for the result of an invocation. Returns its status and body.
     async fn result(&self, id: &str) -> (u16, Json) {
         let url = format!("{}/restate/invocation/{id}/attach", self.ingress);
         let asked = self.client.get(url).send();
@@ -128,14 +129,14 @@ impl Runtime {
     }
 }
 
-/// The status and the body of an answer.
+/// Status and body of an answer.
 async fn answered(said: reqwest::Response) -> (u16, Json) {
     let status = said.status().as_u16();
     let text = said.text().await.expect("a body");
     (status, serde_json::from_str(&text).unwrap_or(Json::String(text)))
 }
 
-/// The id of the first awakeable of an invocation, whose id is made of these bytes.
+/// Id of the first awakeable of an invocation, whose id consists of these bytes.
 fn first_awakeable(invocation: &[u8]) -> String {
     let invocation = invocation.to_vec().into();
     AwakeableId { kind: AwakeableKind::Signal, invocation, index: 17 }.to_string()
@@ -152,7 +153,7 @@ fn order(payments: &str) -> Json {
     })
 }
 
-/// An order over HTTP/2, and an approval over HTTP/1.1, from beginning to end.
+/// An order over HTTP/2, and an approval over HTTP/1.1, from start to end.
 async fn order_and_approval(
     runtime: &Runtime,
     folder: &Path,
@@ -179,7 +180,7 @@ async fn order_and_approval(
     let document =
         json!({ "title": "Report", "approver": "Ada", "remind_after_s": 1, "reminders": 9 });
     let id = runtime.send("approval/approval", &document).await;
-    // Time for a reminder.
+    // Leaves time for a reminder.
     env.runtime.sleep(Millis(2_500)).await;
     runtime.resolve(&first_awakeable(&bytes_of(&id)), &json!("approve")).await;
     let (status, verdict) = runtime.result(&id).await;
@@ -197,7 +198,7 @@ async fn order_and_approval(
     approvals.stop(env).await;
 }
 
-/// A person signs up: the run of a workflow, which is looked at and told the code of the mail.
+/// A person signs up: the run of a workflow, which is queried and gets the code from the mail.
 async fn sign_up(runtime: &Runtime, folder: &Path) {
     let env = &runtime.env;
     let signups = Endpoint::start("signup", folder, None, env).await;
@@ -219,7 +220,7 @@ async fn sign_up(runtime: &Runtime, folder: &Path) {
     assert_eq!(status, 409, "{late}");
     assert_eq!(runtime.call("Signup/ada/status", &Json::Null).await, (200, confirmed));
 
-    // The endpoint is gone: the runtime answers by itself.
+    // The endpoint is gone, so the runtime answers alone.
     signups.stop(env).await;
     let (status, again) = runtime.call("Signup/ada/run", &mail).await;
     assert_eq!(
@@ -242,12 +243,12 @@ async fn segnos_own_runtime_calls_an_endpoint() {
     let bytes_of = |id: &str| id.as_bytes().to_vec();
     order_and_approval(&runtime, host.folder(), &host.payments, bytes_of).await;
     sign_up(&runtime, host.folder()).await;
-    // The host knows them as it knows what it runs itself: halted, if anything had gone wrong.
+    // The host lists them like its own executions. They would be halted if anything had gone wrong.
     let listed = host.client().list(&Default::default()).await.expect("it answers");
     assert!(listed.items.iter().all(|it| it.state != InvocationState::Halted), "{listed:#?}");
 }
 
-/// The folder in which the released server is installed.
+/// Folder in which the released server is installed. `None` if it is not requested.
 fn restate_server() -> Option<PathBuf> {
     std::env::var_os("SEGNO_RESTATE_SERVER").filter(|said| said == "1")?;
     let folder = std::env::var_os("SEGNO_RESTATE_SERVER_DIR").map_or_else(

@@ -1,5 +1,5 @@
-//! Published events and a real host that is killed: every one arrives, always under the same id,
-//! and what was taken never comes again.
+//! Published events and a real host that is killed. Every event arrives, always under the same id,
+//! and an accepted event is never delivered again.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// A receiver of events, which can be told to refuse them.
+/// A receiver of events, which can refuse them.
 #[derive(Clone, Default)]
 struct Receiver {
     posts: Arc<Mutex<Vec<CloudEvent>>>,
@@ -28,7 +28,7 @@ struct Receiver {
 }
 
 impl Receiver {
-    /// On a free port; answers its address.
+    /// Starts a receiver on a free port. Returns its address.
     async fn start(env: &Env) -> (Self, String) {
         let receiver = Self::default();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -39,7 +39,7 @@ impl Receiver {
         (receiver, format!("http://{address}/hook"))
     }
 
-    /// How often each event was taken, by its id.
+    /// Number of deliveries of each event, by id.
     fn taken(&self) -> BTreeMap<String, usize> {
         let mut taken = BTreeMap::new();
         for event in self.posts.lock().unwrap_or_else(PoisonError::into_inner).iter() {
@@ -57,7 +57,7 @@ async fn take(State(receiver): State<Receiver>, Json(event): Json<CloudEvent>) -
     StatusCode::NO_CONTENT
 }
 
-/// What `herald/announce` publishes: command 2n is the event, 2n + 1 the pause.
+/// Ids of the events of `herald/announce`. Command 2n is the event, 2n + 1 the pause.
 fn expected(invocation: &str, count: usize) -> Vec<String> {
     (0..=count).map(|number| format!("{invocation}/{}", number * 2)).collect()
 }
@@ -97,7 +97,7 @@ async fn pushed_events_arrive_however_often_the_host_is_killed() {
     }
     let taken = receiver.taken();
     assert_eq!(taken.keys().cloned().collect::<Vec<_>>(), wanted);
-    // What was taken does not come again, not even after another start.
+    // Accepted events are not delivered again, not even after another start.
     host.server.kill().unwrap_or_else(|error| panic!("{error}"));
     host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
     host.env.runtime.sleep(Millis(1_000)).await;

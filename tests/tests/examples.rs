@@ -1,4 +1,4 @@
-//! Every example, deployed on a real host and run from end to end.
+//! Every example, deployed on a real host and run from start to end.
 
 use std::{
     path::Path,
@@ -158,7 +158,7 @@ async fn a_person_signs_up_once_and_confirms_also_before_the_run_asks_and_after_
         assert_eq!(replay.verdict, ReplayVerdict::Identical, "{id}: {replay:#?}");
     }
 
-    // Support confirms it before there is a run.
+    // Support confirms the sign-up before its run begins.
     let bob = ["signup", "Signup", "bob"];
     let by = json!("support");
     let settled = host.client().resolve_object_promise(bob, "confirmed", by).await;
@@ -191,7 +191,7 @@ async fn a_reminder_waits_on_a_timer_that_ends_a_day_later() {
     assert_eq!(wait.kind, WaitKind::Timer);
     let sleeps = wait.until_at_ms.expect("a timer has an end") - seen.created_at_ms;
     assert!((DAY_MS..DAY_MS + 60_000).contains(&sleeps), "{sleeps} ms");
-    // With nothing to remind of, only the follow-up is left behind, and it waits for a week.
+    // Without reminders only the follow-up is left, and it waits for a week.
     let input = json!({ "who": "ada", "what": "practise", "days": 0 });
     host.start_as("now", "reminder/remind", input).await.expect("it starts");
     let ended = host.ended("now").await.output.expect("it ends at once");
@@ -214,7 +214,7 @@ async fn an_approver_is_reminded_comments_and_decides() {
     host.client().signal("doc", &comment("too fast")).await.expect("it takes signals");
     let reminded = |seen: &segno::api::model::Invocation| !seen.children.is_empty();
     host.until("doc", "reminded", reminded).await;
-    // What the workflow could not read is refused to the sender, and changes nothing.
+    // A signal that the workflow could not read is refused to its sender, and changes nothing.
     let numbered = SendSignal { payload: json!(5), ..comment("") };
     let misspelt = SendSignal { name: "coment".into(), ..comment("again") };
     for (said, words) in [
@@ -244,7 +244,7 @@ async fn a_subscription_is_charged_until_it_is_cancelled_or_unpaid() {
     let policy = policy.to_str().expect("it is text");
     let host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--policy", policy]).await;
     host.deploy("subscription", guests::component("subscription")).await;
-    // The trial is over at once, and the next period is far away.
+    // The trial ends immediately, and the next period is far away.
     let plan = |price_cents: u64| {
         let payments = host.payments.address();
         json!({
@@ -275,7 +275,7 @@ async fn a_subscription_is_charged_until_it_is_cancelled_or_unpaid() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trip_is_booked_as_a_whole_or_undone() {
-    // Under the name of the module that may speak to the payment service.
+    // Uses the module name that may call the payment service.
     let host = TestHost::start(SEGNO).await;
     host.deploy("order", guests::component("trip")).await;
     let trip = |who: &str, city: &str, nights: u32| {
@@ -302,7 +302,7 @@ async fn a_trip_is_booked_as_a_whole_or_undone() {
     assert_eq!((of(Kind::Charge), of(Kind::Refund)), (names(&["long", "well"]), names(&["long"])));
 }
 
-/// `segno` with these arguments, against this host: what it prints.
+/// Output of `segno` with these arguments against this host. The flag is true if it succeeded.
 fn said(host: &TestHost, arguments: &[&str]) -> (String, bool) {
     let mut command = Command::new(SEGNO);
     command.args(arguments).args(["--server", &host.client().server()]);
@@ -328,7 +328,7 @@ async fn prices_go_from_files_to_files_as_a_function_and_as_a_plan() {
     let host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--policy", place]).await;
     host.deploy("prices", guests::component("prices")).await;
 
-    // Without the list of the south: the run fails, and a later one takes over what is done.
+    // Without the list of the south the run fails. A later run takes over the completed nodes.
     let plan = example.join("plan.toml").display().to_string();
     let input = r#"{"north": "/in/north.csv", "south": "/in/south.csv"}"#;
     let run =
@@ -355,7 +355,7 @@ async fn prices_go_from_files_to_files_as_a_function_and_as_a_plan() {
     assert_eq!(written, planned);
     assert!(planned["articles"].as_u64().is_some_and(|articles| articles > 4), "{planned}");
 
-    // The typed graph of the module does the same, and the journal of its workflow repeats.
+    // The typed graph of the module has the same result, and the journal of its workflow replays.
     let input = serde_json::from_str(input).expect("JSON");
     host.start_as("typed", "prices/prices", input).await.expect("it starts");
     assert_eq!(report("typed").await, planned);

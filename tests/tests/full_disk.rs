@@ -1,5 +1,5 @@
 //! Hosts that cannot write: on a full disk, and on a PostgreSQL that accepts no writes. They report
-//! it, refuse new work, lose nothing, and recover by themselves.
+//! the problem, refuse new work, lose nothing, and recover without help.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use throwaway_postgres::Cluster;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// The guest of the benchmarks: building one takes longer than this suite.
+/// Guest of the benchmarks, prebuilt, because building one takes longer than this suite.
 const BENCH: &[u8] = include_bytes!("../../host/bench/guest/bench.wasm");
-/// How long anything may take.
+/// Time limit of every operation.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn start(id: &str) -> StartInvocation {
@@ -30,7 +30,7 @@ fn start(id: &str) -> StartInvocation {
     }
 }
 
-/// The answer of `/ready`: its status and its text; none: no host answers.
+/// Status and text of `/ready`. `None` if no host answers.
 async fn ready(client: &Client) -> Option<(u16, String)> {
     let answer = reqwest::get(format!("{}/ready", client.server())).await.ok()?;
     Some((answer.status().as_u16(), answer.text().await.ok()?))
@@ -52,12 +52,12 @@ async fn pause(ms: i64) {
     Env::system().runtime.sleep(Millis(ms)).await;
 }
 
-/// Starts a host that cannot write, and lets it write by `mend` when it has said so, by `/ready` or
-/// by its end.
+/// Starts a host that cannot write. Once the host has reported that, by `/ready` or by its end,
+/// `mend` makes writes possible.
 async fn starts_when_mended(server: &mut Server, words: &str, mend: impl FnOnce()) {
     let client = server.client().clone();
     let looking = async {
-        // As long as a start may take without an answer: it has ended by then.
+        // The maximum duration of a start without an answer. By then the host has ended.
         for _ in 0..100 {
             if let Some((status, said)) = ready(&client).await {
                 assert!(status == 503 && said.contains(words), "{status}: {said}");
@@ -76,7 +76,7 @@ async fn starts_when_mended(server: &mut Server, words: &str, mend: impl FnOnce(
     until_ready(&client, 200).await;
 }
 
-/// Starts until one is refused, with the names of those that were taken.
+/// Starts executions until one is refused. Returns the ids of the accepted ones, and the refusal.
 async fn fill(client: &Client) -> (Vec<String>, ClientError) {
     let mut taken = Vec::new();
     for number in 0..10_000 {
@@ -89,7 +89,7 @@ async fn fill(client: &Client) -> (Vec<String>, ClientError) {
     panic!("starts are taken without end");
 }
 
-/// Everything that was taken is there, and ends.
+/// Checks that all accepted executions exist and end.
 async fn ends(client: &Client, taken: &[String]) {
     for id in taken {
         let promise = format!("{id}/p/turn-0");
@@ -131,8 +131,8 @@ async fn a_host_on_a_full_disk_says_so_and_goes_on_when_there_is_room() {
     until_ready(&client, 200).await;
     client.start(&start("after")).await.expect("there is room again");
 
-    // The same from the start on: it comes up and says so, or ends and says so, and the next start
-    // goes on.
+    // The same from the start on: the host starts and reports the problem, or ends with a message,
+    // and the next start continues.
     server.drain().await.expect("it stops");
     preload.fill_disk(true).expect("the file can be written");
     let mend = || preload.fill_disk(false).expect("the file can be written");
@@ -173,7 +173,7 @@ async fn a_host_over_a_postgresql_that_takes_no_writes_says_so_and_goes_on_when_
     until_ready(&client, 200).await;
     client.start(&start("after")).await.expect("it is taken");
 
-    // A database that is away, and one that is away when the host starts.
+    // A database that is down, and one that is down when the host starts.
     cluster.stop();
     until_ready(&client, 503).await;
     health_is_well(&client).await;

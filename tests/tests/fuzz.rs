@@ -1,6 +1,6 @@
-//! Decoders and parsers of foreign bytes: seeds, and changed copies of them.
+//! Decoders and parsers of foreign bytes, run on seeds and on mutated copies of them.
 //!
-//! `SEGNO_FUZZ` sets how many inputs the quickest target gets (4,000; slower ones get fewer),
+//! `SEGNO_FUZZ` sets the number of inputs for the fastest target (4,000; slower ones get fewer),
 //! `SEGNO_FUZZ_TARGET` names the only target to run, `SEGNO_SEED` repeats a run's draws. A failure
 //! prints the input in hexadecimal.
 

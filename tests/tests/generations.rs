@@ -1,5 +1,6 @@
-//! Workflows that continue as new, on a real host that is killed meanwhile: no signal that was taken is lost, whoever names
-//! the invocation finds the newest generation, and each generation replays. And what is sent before a workflow is ready for it.
+//! Workflows that continue as new, on a real host that is killed meanwhile. No accepted signal is
+//! lost, the id of the invocation leads to the newest generation, and each generation replays. Also
+//! messages that arrive before a workflow is ready for them.
 
 use std::time::Duration;
 
@@ -57,7 +58,7 @@ async fn no_signal_is_lost_between_generations() {
     let ended = host.client().wait("sum", Duration::from_secs(60)).await.expect("it is there");
     assert_eq!((ended.state, ended.output), (InvocationState::Resolved, Some(json!(210))));
 
-    // Ten generations had two each; the next one was told to end.
+    // Ten generations received two signals each. The next one received the signal to end.
     let newest = host.client().invocation("sum").await.expect("it is there");
     let generation = newest.generation.expect("there are several");
     assert_eq!((&*newest.id, generation.number, generation.generations), ("sum/g/11", 11, 11));
@@ -79,7 +80,7 @@ async fn no_signal_is_lost_between_generations() {
         third,
         "a key is answered as the first time"
     );
-    // A workflow was told of the sum by the other one.
+    // One workflow sent the sum to another.
     host.client().resolve("told/p/done", json!(1)).await.expect("it waits");
     let told = host.ended("told").await;
     assert_eq!(told.output, Some(json!(["210"])));
@@ -91,7 +92,7 @@ async fn no_signal_is_lost_between_generations() {
 async fn what_is_sent_before_a_workflow_is_ready_is_kept_and_what_it_leaves_is_shown() {
     let host = TestHost::start(SEGNO).await;
     host.deploy("herald", guests::component("herald")).await;
-    // One request starts it and sends the first signal.
+    // One request starts the workflow and sends the first signal.
     let input = json!(1);
     let start =
         Some(StartFirst { target: "herald/relay".to_owned(), input, ..StartFirst::default() });
@@ -105,7 +106,8 @@ async fn what_is_sent_before_a_workflow_is_ready_is_kept_and_what_it_leaves_is_s
     assert_eq!((taken.signal, taken.started), (0, true));
     let again = host.client().signal("early", &first("text")).await.expect("it is taken");
     assert_eq!((again.signal, again.started), (0, false));
-    // The promise is settled before the workflow, which begins later, makes it; a value that it never makes, too.
+    // A promise may be settled before the workflow, which begins later, creates it. So may one that
+    // the workflow never creates.
     let later = StartInvocation {
         id: Some("later".to_owned()),
         target: "herald/relay".to_owned(),
@@ -115,7 +117,7 @@ async fn what_is_sent_before_a_workflow_is_ready_is_kept_and_what_it_leaves_is_s
     };
     host.client().start(&later).await.expect("it starts");
     for id in ["early", "later"] {
-        // What ends the workflow comes last.
+        // The signal that ends the workflow is sent last.
         for name in ["never", "done"] {
             let promise = format!("{id}/p/{name}");
             let settled = host.client().resolve(&promise, json!(7)).await.expect("it is kept");

@@ -1,9 +1,8 @@
-//! A run of twenty nodes on real stores, with a crash at a commit: on SQLite the host comes back, on
-//! PostgreSQL there are two. Every end is that of the undisturbed run, and each output was accepted
-//! once.
+//! A run of twenty nodes on real stores, with a crash at a commit. On SQLite the host restarts, on
+//! PostgreSQL there are two hosts. Every result is that of the undisturbed run, and each output was
+//! accepted once.
 //!
-//! `SEGNO_EVERY` says how far apart the commits are at which something goes wrong (9); 1 is every
-//! commit.
+//! `SEGNO_EVERY` sets the distance between the commits with a fault (9). 1 means every commit.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -41,18 +40,18 @@ use tests::{
 };
 use throwaway_postgres::Cluster;
 
-/// A second of these runs, in milliseconds.
+/// Length of a second in these runs, in milliseconds.
 const SECOND: i64 = 40;
-/// How long anything may take.
+/// Time limit of every operation.
 const PATIENCE: Millis = Millis(60_000);
 
-/// The rules of the hosts: a dead host's claims are given on soon.
+/// Settings of the hosts: the claims of a dead host are released soon.
 fn config() -> Config {
     let ttl = (Millis(1_500), Millis(1_000), Millis(2_000));
     Config { ttl, ..Config::default() }
 }
 
-/// Hints go to the life that is up.
+/// Passes hints to the incarnation that is up.
 #[derive(Default)]
 struct Switch(Mutex<Option<Arc<CommitNotifier>>>);
 
@@ -64,7 +63,7 @@ impl Hints for Switch {
     }
 }
 
-/// A host over a store, in one life after the other.
+/// A host over a store, across its incarnations.
 struct TestHost {
     name: &'static str,
     store: Arc<dyn Store>,
@@ -77,7 +76,7 @@ struct TestHost {
 static LIVES: AtomicU64 = AtomicU64::new(1);
 
 impl TestHost {
-    /// Starts a life; one that goes on ends where it stands.
+    /// Starts an incarnation. One that is up crashes first.
     async fn boot(&mut self) {
         loop {
             if let Some((runtime, _)) = self.life.take() {
@@ -118,7 +117,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// A store behind each of these hosts, the first of which fails as `faults` say.
+    /// Creates a host for each of these stores. The first one fails as `faults` define.
     async fn new(stores: Vec<(&'static str, Arc<dyn Store>, Arc<Switch>)>, faults: Faults) -> Self {
         let (script, _) = functions(SECOND);
         let env = Env::system();
@@ -146,7 +145,7 @@ impl Stage {
         row.map(|row| row.promise)
     }
 
-    /// Waits for this; a host that dies comes back.
+    /// Waits until `is_so` returns true. A host that dies is restarted.
     async fn until(&mut self, what: &str, is_so: impl AsyncFn(&Self) -> bool) {
         let end = self.env.clock.now() + PATIENCE;
         while !is_so(self).await {
@@ -162,11 +161,12 @@ impl Stage {
         }
     }
 
-    /// The end of a run of twenty nodes, with everything that was made for it.
+    /// Result of a run of twenty nodes, with everything that was created for it.
     async fn twenty(mut self) -> (String, u64, bool) {
         let plan = json!({ "nodes": twenty(SECOND), "max_parallel": 4 });
         let start = run("g", &json!({ "plan": plan, "input": { "n": 1 } }));
-        // Who stores a command hears of it first: the host that fails has the most to do.
+        // The host that stores a command gets the first hint, so the host that fails has the most
+        // work.
         let store = self.hosts[0].store.clone();
         store.execute(vec![start]).await.expect("it is started");
         let nodes = async |stage: &Self| {
@@ -199,7 +199,7 @@ impl Stage {
             format!("{} {settled:?}", promise.id())
         });
         let mut seen = nodes.chain(promises).collect::<Vec<_>>().join("\n");
-        // Which attempt of an activity was the last one depends on who died.
+        // The number of an activity's last attempt depends on the crashes.
         for attempt in 1..5 {
             seen = seen.replace(&format!("attempt {attempt} failed"), "failed");
         }
@@ -241,7 +241,7 @@ async fn postgres(cluster: &Cluster, faults: Faults) -> (String, u64, bool) {
     Stage::new(stores, faults).await.twenty().await
 }
 
-/// The commits at which something goes wrong, and what.
+/// The commits with a fault, and the faults.
 fn faults(commits: u64) -> impl Iterator<Item = (u64, Fault)> {
     let every = usize::try_from(seed::number("SEGNO_EVERY").unwrap_or(9)).expect("it is small");
     (0..commits).step_by(every.max(1)).zip(Fault::ALL.into_iter().cycle())

@@ -1,5 +1,5 @@
-//! Guests that panic, and guests that use what a component lacks: what their authors are told, and
-//! where.
+//! Guests that panic, and guests that use features that components lack. Their authors get the
+//! message and its place in the source.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 use tests::{guests, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
-/// The file in which the functions are, from their workspace.
+/// Source file of the functions, relative to their workspace.
 const FILE: &str = "tests/guests/gaps/src/lib.rs";
 
 /// A host with the module `gaps`.
@@ -21,18 +21,18 @@ async fn host(arguments: &[&str]) -> TestHost {
     host
 }
 
-/// `id` when it is halted.
+/// Waits until `id` is halted.
 async fn halted(host: &TestHost, id: &str) -> Invocation {
     let is_halted = |seen: &Invocation| seen.state == InvocationState::Halted;
     host.until(id, "halted", is_halted).await
 }
 
-/// The message of `id`'s note when it is halted.
+/// Message of `id`'s note once it is halted.
 async fn reason(host: &TestHost, id: &str) -> String {
     halted(host, id).await.note.expect("it is halted for a reason").message
 }
 
-/// What the command prints, answers and remarks together.
+/// Combined output of the command, on both streams.
 fn said(host: &TestHost, arguments: &[&str]) -> String {
     let server = ["--server", &host.client().server()];
     let output = Command::new(SEGNO).args(server).args(arguments).output().expect("it runs");
@@ -40,7 +40,7 @@ fn said(host: &TestHost, arguments: &[&str]) -> String {
     text(&output.stdout) + &text(&output.stderr)
 }
 
-/// The number of the line of the fixture that contains `text`.
+/// Number of the fixture's line that contains `text`.
 fn line_of(text: &str) -> usize {
     let source = include_str!("../guests/gaps/src/lib.rs");
     source.lines().position(|line| line.contains(text)).expect("it is there") + 1
@@ -108,7 +108,7 @@ async fn a_panic_is_shown_with_its_message_its_place_and_the_authors_frames() {
     assert!(result.contains(&place) && result.contains("a must be over 100"), "{result}");
     let replay = said(&host, &["replay", "it"]);
     assert!(replay.contains("no record yet") && replay.contains("a must be over 100"), "{replay}");
-    // Three attempts were made.
+    // Three attempts were made, and the log has each line once.
     let logs = said(&host, &["logs", "it"]);
     for line in ["stumbles by expect", "any moment now", "panicked at", "a must be over 100"] {
         assert_eq!(logs.matches(line).count(), 1, "{line}: {logs}");
@@ -214,7 +214,7 @@ async fn whoever_uses_what_a_component_lacks_is_told_what_to_use() {
             assert!(reason.contains(&format!("panicked at {FILE}:")), "{id}: {reason}");
         }
     }
-    // The seed of its order is the same in every replay.
+    // The seed of the map's order is the same in every replay.
     host.start_as("map", "gaps/reach", json!("HashMap")).await.expect("it starts");
     assert_eq!(host.ended("map").await.output, Some(json!(6)));
     host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));

@@ -1,4 +1,4 @@
-//! The guide: what it quotes is the source of the example, and its commands do what it says.
+//! The guide: its listings quote the source of the example, and its commands do what it says.
 
 use std::{fs, path::Path};
 
@@ -9,7 +9,7 @@ use tests::{
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// What the guide quotes, from the folder of the example.
+/// Files that the guide quotes, relative to the folder of the example.
 const SOURCES: [&str; 4] = ["src/lib.rs", "src/tests.rs", "bug.patch", "upgrade.patch"];
 
 fn guide() -> Vec<Block> {
@@ -33,7 +33,7 @@ fn what_is_quoted_is_the_source_of_the_example() {
     assert_eq!(quoted, [true; SOURCES.len()], "the guide quotes {SOURCES:?}");
 }
 
-/// The exit code that a line has to end with: what its comment says, or 0.
+/// Expected exit code of a line: the one in its comment, or 0.
 fn expected(line: &str) -> i32 {
     let code = line.split_once("# exit code ").map(|(_, rest)| rest);
     let code = code.filter(|rest| !rest.contains(" if "));

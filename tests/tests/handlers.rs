@@ -1,4 +1,5 @@
-//! Queries and updates on real hosts: what was accepted is done once, whatever dies; and wrong use.
+//! Queries and updates on real hosts. An accepted update is executed once, whatever crashes. Also
+//! misuse.
 //!
 //! `SEGNO_OPERATIONS` sets the number of bids of each bidder (16).
 
@@ -21,7 +22,7 @@ use throwaway_postgres::Cluster;
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 const BIDDERS: usize = 5;
 
-/// Asks the hosts one after the other until one answers, or refuses for a reason of the workflow's.
+/// Asks the hosts in turn until one answers, or the workflow itself refuses.
 async fn asked<T>(
     clients: &[Client],
     first: usize,
@@ -47,7 +48,7 @@ async fn leader(clients: &[Client], first: usize, env: &Env) -> Option<u64> {
     answer.await.expect("a query is answered").value["amount"].as_u64()
 }
 
-/// The amounts that a bidder was told to be accepted.
+/// Amounts that were accepted according to the answers to a bidder.
 async fn bids(clients: &[Client], number: usize, env: &Env, count: u64, kills: &Kills) -> Vec<u64> {
     let mut accepted = Vec::new();
     for turn in 0..count {
@@ -75,7 +76,7 @@ async fn bids(clients: &[Client], number: usize, env: &Env, count: u64, kills: &
     accepted
 }
 
-/// Bidders at one auction, while hosts are killed.
+/// Runs bidders at one auction while hosts are killed.
 async fn auction(clients: &[Client], env: &Env, hosts: &mut [Server]) {
     clients[0].deploy(guests::component("auction"), Some("auction")).await.expect("a module");
     let start = StartInvocation {
@@ -89,11 +90,11 @@ async fn auction(clients: &[Client], env: &Env, hosts: &mut [Server]) {
     let kills = Kills::of(4);
     let bidders = (0..BIDDERS).map(|number| bids(clients, number, env, count, &kills));
     let accepted = kills.beside(hosts, env, futures::future::join_all(bidders)).await;
-    // Each amount was taken once, of one bidder, and each that was taken is there.
+    // Each amount was accepted once, from one bidder, and each accepted amount is stored.
     let amounts: Vec<u64> = accepted.iter().flatten().copied().collect();
     let distinct: BTreeSet<u64> = amounts.iter().copied().collect();
     assert_eq!(distinct.len(), amounts.len(), "{accepted:?}");
-    // Where all bid the same at the same time, each amount is that of one of them.
+    // When all bid the same amount at the same time, one of them gets it.
     assert!(amounts.len() as u64 * 2 > count, "{} bids were accepted", amounts.len());
     for (number, accepted) in accepted.iter().enumerate() {
         let query = SendQuery { input: json!(number.to_string()), at: None };
@@ -129,7 +130,7 @@ async fn updates_of_three_hosts_that_are_killed_are_done_once_and_answered() {
     }
 }
 
-/// One request starts what is not there and tells it; repeated, it does neither again.
+/// One request starts a missing workflow and sends the update. Its repetition does neither again.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_update_may_start_what_it_is_for() {
     let host = TestHost::start(SEGNO).await;
@@ -192,7 +193,7 @@ async fn wrong_use_is_refused_by_name_and_leaves_no_trace() {
         assert!(refused.to_string().contains(said), "{refused}");
     }
     assert_eq!(records().await, before);
-    // One that was accepted and fails is answered with its failure.
+    // An update that was accepted and fails is answered with its failure.
     let failed = client.update("it", "set", &of(json!(5))).await.expect("an answer");
     assert_eq!(failed.failure.map(|failure| failure.code), Some(409));
     let wait = UpdateWait::Accepted;
@@ -202,7 +203,7 @@ async fn wrong_use_is_refused_by_name_and_leaves_no_trace() {
     let ended = client.update("it", "set", &of(json!(10))).await.expect("an answer");
     assert_eq!(ended.output, Some(json!(0)));
     assert_eq!(host.ended("it").await.output, Some(json!(10)));
-    // It has ended: it is asked as ever, takes nothing, and owes nothing.
+    // The workflow has ended. It still answers queries, accepts no updates, and owes no answers.
     let number = client.query("it", "number", &SendQuery::default()).await.expect("an answer");
     assert_eq!(number.value, json!(10));
     let early = SendQuery { at: Some(1), ..SendQuery::default() };

@@ -1,5 +1,5 @@
-//! A real host, killed with SIGKILL again and again while fifty orders run: all end, and the ledger
-//! is exact.
+//! A real host, killed repeatedly with SIGKILL while fifty orders run. All orders end, and the
+//! ledger is exact.
 //!
 //! `SEGNO_KILLS` sets the number of kills (20), `SEGNO_SEED` repeats a run's draws.
 
@@ -46,7 +46,7 @@ async fn fifty_orders_end_exactly_once_however_often_the_host_is_killed() {
     host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Kills the host `kills` times, now and then while it is still coming up, and counts how often
+/// Kills the host `kills` times, now and then during its start. Returns the number of kills while
 /// orders were in flight.
 async fn kill(
     host: &mut TestHost,
@@ -63,7 +63,7 @@ async fn kill(
         host.server.kill().unwrap_or_else(|error| panic!("kill {kill}: {error}"));
         reached.send_replace(kill);
         if chance.between(1, 5) == 1 {
-            // It is dropped, and so left alone, on its way up: the next restart kills it there.
+            // The restart is dropped midway. The next restart kills the host there.
             let _ = env.within(chance.length(1, 150), host.server.restart()).await;
         }
         host.server.restart().await.unwrap_or_else(|error| panic!("after kill {kill}: {error}"));

@@ -1,10 +1,10 @@
-//! A new user's first hour, in each language: a project is made, deployed, started, resolved and
-//! replayed; a defect is read by file and line, mended, and the execution goes on; code is upgraded
-//! while something is in flight.
+//! A new user's first hour, in each language. A project is created, deployed, started, resolved and
+//! replayed. A defect is reported by file and line and fixed, and the execution continues. Code is
+//! upgraded while an execution is in flight.
 //!
-//! JavaScript and Python need tools from npm and PyPI: they are tried with `SEGNO_CLIENTS=1`, which
-//! installs them, into Segno's cache. Where they cannot be had, the suite says so and skips; with
-//! `SEGNO_CLIENTS=required`, as in CI, it fails.
+//! JavaScript and Python need tools from npm and PyPI. They are tested with `SEGNO_CLIENTS=1`,
+//! which installs the tools into Segno's cache. If the tools are unavailable, the suite says so and
+//! skips. With `SEGNO_CLIENTS=required`, as in CI, it fails.
 
 use std::{env, fs, path::Path};
 
@@ -12,27 +12,29 @@ use tests::shell::{Said, Shell};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// What differs from language to language.
+/// The parts that differ between languages.
 struct Course {
-    /// The name, as for `segno new`.
+    /// Name of the language for `segno new`.
     language: &'static str,
-    /// A command that tests the new project.
+    /// Command that tests the new project.
     test: Option<&'static str>,
-    /// The file with the functions.
+    /// File with the functions.
     source: &'static str,
-    /// The line of the workflow that decides its outcome; and with a defect; mended.
+    /// Line of the workflow that determines its outcome: original, with a defect, and fixed.
     outcome: [&'static str; 3],
-    /// The line of the activity that sends the mail; and with a defect for `boom`, and a request to any
-    /// other address, a setting, a secret and a file.
+    /// Line of the activity that sends the mail: original, and a version with a defect for `boom`,
+    /// which for any other address uses a request, a setting, a secret and a file.
     mail: [&'static str; 2],
-    /// The retries of the activity, and without any.
+    /// Retry option of the activity: original, and without retries.
     retries: [&'static str; 2],
-    /// The messages of both defects.
+    /// Messages of both defects.
     messages: [&'static str; 2],
-    /// A line of the workflow that begins a saga and gives it up, in place of that of the outcome; and
-    /// where an activity that undoes is put in front, with it. None: there are examples of it.
+    /// Replacement for the outcome line that begins a saga and aborts it, then the place before
+    /// which a compensating activity is inserted, and that activity. `None` for a language whose
+    /// examples cover it.
     saga: Option<[&'static str; 3]>,
-    /// A line that is not of the language, and what the build says of its place, line `N`.
+    /// Line with a syntax error, and the place that the build reports for it, with `N` for the line
+    /// number.
     nonsense: [&'static str; 2],
 }
 
@@ -104,7 +106,7 @@ const PYTHON: Course = Course {
     nonsense: ["let = (", "File \"app.py\", line N"],
 };
 
-/// The address of a mail that is a URL as well: the host's own, which the shell puts in.
+/// Address of a mail that is also a URL: the host's own, which the shell substitutes.
 const BAD: &str = "http://127.0.0.1:7766/openapi.json?";
 
 const POLICY: &str = r#"["*"]
@@ -133,7 +135,7 @@ fn the_first_hour_in_python() {
     }
 }
 
-/// Whether projects can be built here: that is found out with one that has an error.
+/// True if projects can be built here, which a project with an error shows.
 fn has_tools(course: &Course) -> bool {
     let language = course.language;
     let wanted = env::var("SEGNO_CLIENTS").unwrap_or_default();
@@ -165,7 +167,7 @@ fn shell(folder: &Path) -> Shell {
     Shell::in_folder(folder, SEGNO, &Path::new(env!("CARGO_TARGET_TMPDIR")).join("documents"))
 }
 
-/// A line of the script, its exit code, and what it says on either stream.
+/// A line of the script, its exit code, and parts of its output on either stream.
 type Step = (String, i32, Vec<String>);
 
 fn step(line: impl Into<String>, exit: i32, parts: &[&str]) -> Step {
@@ -193,14 +195,14 @@ fn first_hour(course: &Course) {
     assert!(wrong.is_empty(), "these are wrong: {wrong:#?}\n\nall of them: {said:#?}");
 }
 
-/// The source as it is written one after the other.
+/// The versions of the source, in the order in which they are written.
 struct Versions {
     defective: String,
     mended: String,
     nonsense: String,
-    /// With a saga that is given up.
+    /// The version with an aborted saga.
     given_up: String,
-    /// The places of the two defects, and of the nonsense.
+    /// Places of the two defects, and of the syntax error.
     places: [String; 3],
 }
 
@@ -245,7 +247,7 @@ impl Versions {
     }
 }
 
-/// The example of the language has objects.
+/// The language's example has objects.
 fn objects(course: &Course) -> Vec<Step> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/other-languages");
     let folder = if course.language == "js" { "javascript" } else { "python" };
@@ -281,7 +283,7 @@ fn objects(course: &Course) -> Vec<Step> {
     ]
 }
 
-/// A project of the time of contract 0.1.0 has the shim of that time, and is built as ever.
+/// A project from the time of contract 0.1.0 has the shim of that time, and still builds.
 fn older(course: &Course) -> Vec<Step> {
     let contract = concat!(env!("CARGO_MANIFEST_DIR"), "/contract");
     let (shim, exports) = match course.language {
@@ -317,7 +319,7 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
 
     let mut script = Vec::new();
     if course.language == "rust" {
-        // A function that the module's list lacks is noticed before anything calls it.
+        // A function that is missing in the module's list is reported before it is called.
         let list = "s/module!(signup, send_mail)/module!(signup)/";
         let unlisted = "`send_mail` is declared and not in the list of the module: add it";
         script.extend([
@@ -333,7 +335,7 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
         step("segno ready --wait 60s", 0, &["ready"]),
         deploy(),
         start("ada", "ada"),
-        // A value of another type is refused to who sends it.
+        // A value of the wrong type is refused to its sender.
         step(
             "segno resolve ada/p/confirmed '\"yes\"' --wait 30s",
             1,
@@ -344,7 +346,7 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
         step("segno replay ada", 0, &["identical"]),
         step("segno logs ada", 0, &["mail to ada@example.org: "]),
         start("old", "old"),
-        // What does not compile is named by file and line.
+        // A compile error is reported by file and line.
         write("nonsense"),
         step("segno build . --prepare", 1, &[nonsense]),
         // A defect in the workflow and one in the activity.
@@ -354,19 +356,19 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
         confirm("bad", 6, "bad  halted"),
         ended("bad", 6, &[&panicked, no_outcome]),
         step("segno inspect bad", 0, &[&panicked, no_outcome]),
-        // Mended: it goes on where it stopped.
+        // After the fix the execution continues where it stopped.
         write("mended"),
         deploy(),
         step("segno continue bad --module shop", 0, &["continues on shop"]),
         ended("bad", 0, &["@example.org is welcome"]),
         step("segno replay bad", 0, &["identical"]),
-        // What was in flight ends on the code on which it began.
+        // Executions in flight end on the code on which they began.
         confirm("old", 0, "old  resolved"),
         ended("old", 0, &["old@example.org is confirmed"]),
         step("segno replay old", 0, &["identical"]),
     ]);
     if course.language != "rust" {
-        // An activity asks the host itself, and has a defect. Both are on the code of that time.
+        // One activity calls the host itself, another has a defect. Both run on the defective code.
         let place = format!("{activity}: {no_mail}");
         let at = script.iter().position(|(line, ..)| line.starts_with("segno continue"));
         let again = [
@@ -375,10 +377,10 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
             ended("boom", 4, &[&place]),
             step("segno inspect boom/0", 0, &[&place]),
         ];
-        // Before the mended code is written and deployed.
+        // Inserts them before the fixed code is written and deployed.
         let at = at.expect("it is continued") - 2;
         script.splice(at..at, again);
-        // A saga.
+        // A saga that is aborted.
         script.extend([
             write("given-up"),
             deploy(),

@@ -1,5 +1,5 @@
-//! Limits on real hosts: whatever dies, no more have begun and not ended than may, and no more begin in
-//! a time; and nothing is counted in the end.
+//! Limits on real hosts. Whatever crashes, the number of running executions and the rate of starts
+//! stay within their limits, and the counters are 0 in the end.
 //!
 //! `SEGNO_JOBS` sets the number of executions that are counted (60).
 
@@ -22,21 +22,21 @@ use throwaway_postgres::Cluster;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// Three, so that both of the bounds of `job` hold somebody up: 2 of a customer, 4 in all.
+/// Three customers, so that both limits of `job` cause waits: 2 per customer, 4 in total.
 const CUSTOMERS: [&str; 3] = ["ada", "bob", "cleo"];
 const OF_CUSTOMER: usize = 2;
 const IN_ALL: usize = 4;
-/// Executions of `mail`, of which 4 begin at once, and 8 in a second.
+/// Executions of `mail`, of which a burst of 4 may begin immediately, and 8 per second.
 const MAILS: usize = 30;
 const BURST: i64 = 4;
 const IN_A_SECOND: i64 = 8;
 
-/// How long one takes.
+/// Duration of an execution.
 const TAKES: Millis = Millis(150);
-/// How far the clocks of hosts and database are apart at most, on one machine.
+/// Maximum clock difference between hosts and database on one machine.
 const SKEW: Millis = Millis(100);
 
-/// Starts a function under an id, at whichever host is there.
+/// Starts a function under an id, at any host that is up.
 async fn start(clients: &[Client], first: usize, env: &Env, id: &str, function: &str) {
     let request = StartInvocation {
         id: Some(id.to_owned()),
@@ -53,7 +53,7 @@ async fn start(clients: &[Client], first: usize, env: &Env, id: &str, function: 
     panic!("no host has started `{id}`")
 }
 
-/// Those that have begun and not ended, by customer.
+/// Number of running executions, by customer.
 fn running(seen: &[InvocationSummary]) -> BTreeMap<String, usize> {
     let mut running = BTreeMap::new();
     for one in seen.iter().filter(|one| one.journal_len > 0 && !one.state.is_settled()) {
@@ -66,8 +66,8 @@ fn customer(id: &str) -> &str {
     id.split('-').nth(1).expect("ids name their customer")
 }
 
-/// Looks at the executions of a function again and again until all have ended. Answers them, and the most
-/// of them that it saw at once. Those of `job` are never more than they may be.
+/// Reads the executions of a function repeatedly until all have ended. Returns them, and the
+/// maximum number seen running. Checks the limits of `job` at each read.
 async fn watched(
     clients: &[Client],
     env: &Env,
@@ -101,7 +101,7 @@ async fn watched(
     unreachable!("hosts are asked until the test ends")
 }
 
-/// From its first record to its end.
+/// Time from the first record to the end of an execution.
 #[derive(Debug)]
 struct Span {
     id: String,
@@ -121,7 +121,7 @@ async fn spans(client: &Client, ended: &[InvocationSummary]) -> Vec<Span> {
     spans
 }
 
-/// The most of these that had begun and not ended at the same time.
+/// Maximum number of executions that were running at the same time.
 fn most_at_once<'a>(spans: impl Iterator<Item = &'a Span> + Clone) -> usize {
     let at = |instant: i64| {
         spans.clone().filter(|span| (span.began + SKEW.0..span.ended).contains(&instant)).count()
@@ -129,7 +129,7 @@ fn most_at_once<'a>(spans: impl Iterator<Item = &'a Span> + Clone) -> usize {
     spans.clone().map(|span| at(span.began + SKEW.0)).max().unwrap_or_default()
 }
 
-/// Executions of both functions, while hosts are killed.
+/// Runs executions of both functions while hosts are killed.
 async fn work(clients: &[Client], env: &Env, hosts: &mut [Server]) {
     clients[0].deploy(guests::component("narrow"), Some("narrow")).await.expect("a module");
     let jobs = seed::number("SEGNO_JOBS").map_or(60, |jobs| jobs as usize);
@@ -164,7 +164,8 @@ async fn work(clients: &[Client], env: &Env, hosts: &mut [Server]) {
         let own = spans_of_jobs.iter().filter(|span| customer(&span.id) == each);
         assert!(most_at_once(own) <= OF_CUSTOMER, "{each}: {spans_of_jobs:#?}");
     }
-    // Others wait all the time, so each token that was made anew by a crash would be used at once.
+    // Other executions wait all the time, so a token that a crash duplicated would be used
+    // immediately.
     let spans_of_mails = spans(&clients[0], &mails).await;
     let first = mails.iter().map(|mail| mail.created_at_ms).min().expect("there are some");
     for (number, span) in (1..).zip(&spans_of_mails) {
@@ -179,14 +180,14 @@ async fn work(clients: &[Client], env: &Env, hosts: &mut [Server]) {
     }
 }
 
-/// Where the rows are.
+/// Location of the rows.
 enum Database {
     File(PathBuf),
     Server(String),
 }
 
 impl Database {
-    /// Nothing is counted or waits any more, and no message is owed.
+    /// Checks that no execution is counted or waiting, and that no message is left.
     async fn is_quiet(&self, env: &Env) {
         for (what, count) in [
             ("limits", "SELECT count(*) FROM limits WHERE running + waiting > 0"),

@@ -1,5 +1,5 @@
-//! Many concurrent clients: some order of the operations explains every answer of a store, by the
-//! core's rules.
+//! Many concurrent clients: some order of the operations must explain every answer of a store, by
+//! the core's rules.
 
 use std::{path::Path, sync::Arc};
 
@@ -30,7 +30,7 @@ fn env(clock: &Arc<HandClock>) -> Env {
     Env { clock: clock.clone(), runtime: Arc::new(SystemRuntime) }
 }
 
-/// A SQLite store that does not wait for the disk: no test here pulls the plug.
+/// A SQLite store that does not wait for the disk, because no test here cuts the power.
 async fn sqlite(directory: &Path, clock: &Arc<HandClock>) -> Arc<dyn Store> {
     let config = SqliteConfig { dir: directory.to_owned(), relaxed: true };
     let (env, hints) = (env(clock), Arc::new(NoHints));
@@ -48,7 +48,7 @@ async fn deploy(store: &dyn Store) {
     store.execute(vec![deploy]).await.expect("an alias");
 }
 
-/// How many courses; `SEGNO_COURSES` sets another number.
+/// Number of courses, 6 by default. `SEGNO_COURSES` sets another number.
 fn courses() -> u64 {
     number("SEGNO_COURSES").unwrap_or(6)
 }
@@ -57,7 +57,7 @@ fn course(seed: u64) -> Course {
     Course { seed, clients: 6, groups: 4, phases: 3, questions: 14, lost: 80 }
 }
 
-/// Every group of a course: whether an order explains it.
+/// Verdict for every group of a course.
 fn verdicts(groups: &[Vec<Operation>]) -> Vec<Verdict> {
     groups.iter().map(|group| check(group, &Config::default(), MODULE)).collect()
 }
@@ -68,7 +68,7 @@ fn explained(seed: u64, groups: &[Vec<Operation>]) {
     }
 }
 
-/// How many operations overlapped another one: without, there was nothing to explain.
+/// Number of operations that overlapped another one. Without overlaps there is nothing to explain.
 fn overlapping(groups: &[Vec<Operation>]) -> usize {
     let overlaps = |one: &Operation, group: &[Operation]| {
         group.iter().any(|other| {
@@ -96,7 +96,7 @@ async fn sqlite_answers_many_clients_as_if_one_came_after_the_other() {
     assert!(overlapped * 2 > operations, "{overlapped} of {operations}");
 }
 
-/// Two hosts' stores over one database, the clients of each in turn.
+/// The stores of two hosts over one database. Clients use them in turn.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgresql_answers_the_clients_of_two_hosts_as_if_one_came_after_the_other() {
     let Some(cluster) = Cluster::shared() else { return };
@@ -127,7 +127,7 @@ async fn postgresql_answers_the_clients_of_two_hosts_as_if_one_came_after_the_ot
     assert!(overlapped * 2 > operations, "{overlapped} of {operations}");
 }
 
-/// What the search is worth: every kind of lie is found.
+/// Checks the search itself: it must find every kind of defect.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_that_lies_is_found_out() {
     for lie in [Lie::StaleRead, Lie::LostWrite, Lie::DoubleGrant] {
@@ -149,7 +149,7 @@ async fn a_store_that_lies_is_found_out() {
     }
 }
 
-/// The search is no rubber stamp: it refuses one wrong answer in a history that is right otherwise.
+/// Checks that the search refuses a single wrong answer in an otherwise correct history.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_answer_changed_is_found() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -1,5 +1,5 @@
-//! Links of the README, the documents and the pages for contributors lead to files and headings that
-//! are there.
+//! Links in the README, the documents and the pages for contributors lead to existing files and
+//! headings.
 
 use std::{
     collections::BTreeSet,
@@ -9,7 +9,7 @@ use std::{
 
 use tests::documents::{files, repository};
 
-/// The pages beside the README and the documents.
+/// Checked pages besides the README and the documents.
 const PAGES: [&str; 6] = [
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -19,7 +19,7 @@ const PAGES: [&str; 6] = [
     ".github/PULL_REQUEST_TEMPLATE.md",
 ];
 
-/// A link, with the place it leads to.
+/// A link, with its target.
 struct Link {
     from: PathBuf,
     path: String,
@@ -50,7 +50,7 @@ fn links_of(file: &Path) -> Vec<Link> {
     targets.map(link).collect()
 }
 
-/// The names by which the headings of a document are linked, as GitHub makes them.
+/// Anchors of a document's headings, as GitHub generates them.
 fn headings_of(file: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(file).expect("it can be read");
     let headings = prose(&text).into_iter().filter(|line| line.starts_with('#'));

@@ -1,4 +1,4 @@
-//! Mended code reaches what is stuck; what ended is started once more, and removed.
+//! Fixed code reaches halted executions. Ended executions are started again, and removed.
 
 use segno::{
     api::model::{
@@ -12,8 +12,8 @@ use tests::{guests, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// A host with `tune`, the workflows of which are halted by what is wrong with them; and the module
-/// that is mended, as `tune2`.
+/// A host with `tune`, whose workflows are halted by their defects, and with the fixed module as
+/// `tune2`. Returns the digest of the fixed module.
 async fn halted(ids: &[(&str, &str)]) -> (TestHost, String) {
     let host = TestHost::start(SEGNO).await;
     host.deploy("tune", guests::component("tune-one")).await;
@@ -29,7 +29,7 @@ async fn until_halted(host: &TestHost, id: &str) {
     host.until(id, "halted", |seen| seen.state == InvocationState::Halted).await;
 }
 
-/// The code of a refusal, and what it says.
+/// Code and detail of a refusal.
 fn refusal<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> (String, String) {
     match answer.expect_err("it is refused") {
         ClientError::Refused(problem) => (problem.code.clone(), problem.detail.clone()),
@@ -43,7 +43,7 @@ async fn a_halted_execution_goes_on_with_mended_code_if_that_repeats_its_journal
     let client = host.client();
     let old = client.invocation("enc").await.expect("it is there").module.expect("it has one");
 
-    // The same code fails again; a module without the function, or none at all, is refused.
+    // The same code fails again. A module without the function, or an unknown module, is refused.
     client.resume("enc", None).await.expect("it was halted");
     until_halted(&host, "enc").await;
     host.deploy("hello", guests::component("hello")).await;
@@ -60,14 +60,14 @@ async fn a_halted_execution_goes_on_with_mended_code_if_that_repeats_its_journal
     let ended = host.ended("enc").await;
     assert_eq!(ended.output, Some(json!(["do", "mi"])));
     assert_eq!(ended.module.as_deref(), Some(&*mended));
-    // What it called then is of the new module, and its own replay is that of the new one.
+    // The later calls use the new module, and so does the replay.
     let calls = client.invocation("enc").await.expect("it is there").children;
     let pinned = client.invocation(&calls[0].id).await.expect("it is there").module;
     assert_eq!(pinned.as_deref(), Some(&*mended));
     let replay = client.replay("enc", None).await.expect("it can be replayed");
     assert_eq!((replay.verdict, &replay.module), (ReplayVerdict::Identical, &mended));
 
-    // Nothing was recorded: nothing is to be repeated.
+    // Nothing was recorded, so nothing must be repeated.
     let moved = client.resume("ove", Some("tune2".to_owned())).await.expect("it may begin");
     assert_eq!(moved.module.as_deref(), Some(&*mended));
     host.server.kill().expect("it was alive");
@@ -127,7 +127,7 @@ async fn an_execution_goes_on_from_a_record_as_another_one() {
     host.start_as("ply", "tune/play", json!("waltz")).await.expect("it starts");
     host.until("ply", "waiting", |seen| !seen.waits.is_empty() && seen.journal_len > 2).await;
     let client = host.client();
-    // What an open command waits for is where its code says.
+    // An open command's reason to wait includes its place in the code.
     let why = client.why("ply").await.expect("it is there");
     let place = why.chain.last().and_then(|link| link.place.clone()).expect("it waits in its code");
     assert!(place.to_string().contains("play"), "{place}");

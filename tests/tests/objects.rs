@@ -1,4 +1,5 @@
-//! Objects on real hosts: linearizable whatever dies, bad use, and what the command line says.
+//! Objects on real hosts: linearizable whatever crashes. Also misuse, and the output of the command
+//! line.
 //!
 //! `SEGNO_OPERATIONS` sets the number of operations of each client (16), `SEGNO_SEED` repeats a
 //! run's draws.
@@ -27,14 +28,14 @@ use tests::{
 use throwaway_postgres::Cluster;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
-/// Few, so that clients are in each other's way.
+/// Few registers, so that clients contend for them.
 const REGISTERS: usize = 4;
 const CLIENTS: usize = 6;
 const ACCOUNTS: usize = 100;
-/// What each account has in the beginning.
+/// Initial balance of each account.
 const MONEY: u64 = 1_000;
 
-/// What a client asks of a register.
+/// Operation of a client on a register.
 #[derive(Debug, Clone)]
 enum Asked {
     Swap(u64),
@@ -42,7 +43,7 @@ enum Asked {
     Read,
 }
 
-/// A register, and whether it was ever written.
+/// Rules of a register. Its state is `None` until it is written.
 struct Register;
 
 impl Rules for Register {
@@ -68,7 +69,7 @@ impl Rules for Register {
     }
 }
 
-/// Calls a function until some host says how it ended, under one id: it is done once.
+/// Calls a function under one id until a host returns its outcome. It is executed once.
 async fn settled(
     clients: &[Client],
     first: usize,
@@ -99,10 +100,10 @@ async fn settled(
     panic!("`{id}` has not ended")
 }
 
-/// What the clients of one run did.
+/// Record of one run's clients.
 struct Done {
     history: Vec<Vec<Operation<Asked>>>,
-    /// By account, what is due to be there.
+    /// Expected balance of each account, by number.
     money: BTreeMap<usize, u64>,
     transfers: usize,
 }
@@ -111,7 +112,7 @@ fn account(number: usize) -> String {
     format!("bank/Account@{number}")
 }
 
-/// Clients at registers and accounts, while hosts are killed.
+/// Runs clients on registers and accounts while hosts are killed.
 async fn work(clients: &[Client], env: &Env, hosts: &mut [Server]) -> Done {
     let operations = seed::number("SEGNO_OPERATIONS").unwrap_or(16) as usize;
     for number in 0..ACCOUNTS {
@@ -167,7 +168,7 @@ async fn work(clients: &[Client], env: &Env, hosts: &mut [Server]) -> Done {
     let moved = kills.beside(hosts, env, running).await;
     let mut money: BTreeMap<usize, u64> = (0..ACCOUNTS).map(|number| (number, MONEY)).collect();
     let moved: Vec<_> = moved.into_iter().flatten().collect();
-    // In whichever order: the sums are the same.
+    // The order does not matter, because the sums are the same.
     for (from, to, amount) in &moved {
         money.insert(*to, money[to].wrapping_add(*amount));
         money.insert(*from, money[from].wrapping_sub(*amount));
@@ -175,7 +176,7 @@ async fn work(clients: &[Client], env: &Env, hosts: &mut [Server]) -> Done {
     Done { history: history.close(), money, transfers: moved.len() }
 }
 
-/// Whether an order explains each register, and every account has what it should.
+/// Checks that an order explains each register, and that every account has its expected balance.
 async fn explained(done: Done, clients: &[Client], env: &Env) {
     for (number, operations) in done.history.iter().enumerate() {
         let verdict = check_by(&Register, &None, operations);
@@ -245,7 +246,7 @@ async fn objects_of_three_hosts_that_are_killed_answer_as_if_one_came_after_the_
     }
 }
 
-/// What is wrong is said, and the search is not one that finds an order for anything.
+/// Checks that the search reports a violation, and does not find an order for every history.
 #[test]
 fn a_history_that_no_order_explains_is_noticed() {
     let operation = |asked, called, answer: &str| Operation {
@@ -295,7 +296,7 @@ async fn wrong_use_is_refused_by_name_and_changes_nothing() {
     assert_eq!(host.ended("read").await.output, Some(json!(5)), "what was written stays");
     host.start_as("names", "shelf/Register@a/names", Json::Null).await.expect("it starts");
     assert_eq!(host.ended("names").await.output, Some(json!(["a", ["value"]])));
-    // What a workflow calls wrongly fails in the workflow.
+    // A wrong call by a workflow fails in the workflow.
     host.start_as("calls", "shelf/calls", json!(2_000)).await.expect("it starts");
     assert_eq!(host.ended("calls").await.output, Some(json!([404, 400])));
     for (target, said) in [

@@ -1,8 +1,8 @@
-//! The OpenAPI document is true: a fuzzer (PyPI `schemathesis`) generates valid and invalid
-//! requests from it, and compares every answer of a real host with the document.
+//! Checks the OpenAPI document: a fuzzer (PyPI `schemathesis`) generates valid and invalid requests
+//! from it, and compares every answer of a real host with the document.
 //!
-//! It runs with `SEGNO_CLIENTS=1`, which installs it, and `SEGNO_SCHEMATHESIS=SECONDS`, for so
-//! long: 300 in the long suite.
+//! The suite runs with `SEGNO_CLIENTS=1`, which installs the fuzzer, and
+//! `SEGNO_SCHEMATHESIS=SECONDS`, which sets the duration: 300 in the long suite.
 
 use std::{env, process::Command};
 
@@ -19,7 +19,7 @@ async fn every_answer_is_one_that_the_document_names() {
     };
     let Some(program) = schemathesis() else { return };
     let host = TestHost::start(SEGNO).await;
-    // Something to find under the ids that the document gives as examples.
+    // Creates objects under the ids that the document uses as examples.
     host.deploy("shop", guests::component("fan-out")).await;
     host.deploy("reports", guests::component("hello")).await;
     let started = host.start_as("order-1001", "reports/hello", "Ada".into()).await;

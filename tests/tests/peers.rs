@@ -1,4 +1,4 @@
-//! Real hosts on one real PostgreSQL: killed, paused past their leases, and the database itself
+//! Real hosts on one real PostgreSQL: killed, and paused past their leases. The database itself is
 //! restarted under load.
 //!
 //! `SEGNO_WORKFLOWS` sets the number of orders (60), `SEGNO_SEED` repeats a run's draws.
@@ -29,22 +29,22 @@ use tokio::sync::watch;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// How long a claim lasts in these tests, and how it is said on the command line.
+/// Duration of a claim in these tests, and the argument that sets it.
 const LEASE: Millis = Millis(2_000);
 const ARGUMENTS: [&str; 2] = ["--lease", "2"];
 
-/// What is done to the hosts.
+/// Fault of a host or of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
-    /// SIGKILL, and a start soon after.
+    /// SIGKILL, and a restart soon after.
     Kill,
-    /// SIGKILL, and a start only after others took its work.
+    /// SIGKILL, and a restart only after other hosts took over its work.
     Death,
     /// SIGSTOP past the lease, then SIGCONT.
     Pause,
-    /// The database ends in good order, and comes back.
+    /// The database stops cleanly, and restarts.
     Restart,
-    /// The database ends as if its machine had crashed, and comes back.
+    /// The database ends as if its machine had crashed, and restarts.
     Crash,
 }
 
@@ -66,7 +66,7 @@ async fn three_hosts_killed_and_paused_at_random_lose_and_repeat_nothing() {
     let customers = clients.iter().map(|client| DemoClient { client, env: &env, module: "order" });
     let customers: Vec<_> = customers.collect();
     let (tally, (reached, reach)) = (Tally::default(), watch::channel(0));
-    // Each order is served by another host.
+    // Each share of the orders is served by another host.
     let served =
         customers.iter().zip(shares(&planned_orders, customers.len())).map(|(client, share)| {
             let (reach, tally) = (&reach, &tally);
@@ -87,7 +87,7 @@ async fn three_hosts_killed_and_paused_at_random_lose_and_repeat_nothing() {
     }
     injected.report(orders);
     let slowest = injected.requeues.iter().max().copied().unwrap_or(Millis::ZERO);
-    // The rest of a lease, the scan, and what a busy machine adds.
+    // The rest of a lease, the scan, and the delay of a busy machine.
     assert!(
         slowest <= Millis(LEASE.0 * 2 + 8_000),
         "a dead host's claim was given on after {slowest}"
@@ -111,7 +111,7 @@ async fn the_older_of_two_hosts_with_one_name_ends_and_says_why() {
         assert!(looks < 300, "the older host goes on");
         env.runtime.sleep(Millis(100)).await;
     }
-    // It has to take leave of everything first.
+    // The replaced host must first shut down completely.
     env.runtime.sleep(Millis(2_000)).await;
     let ended = group.hosts[0].kill().expect_err("it ended by itself").to_string();
     assert!(ended.contains("another host was started as `twin`"), "{ended}");
@@ -122,7 +122,7 @@ async fn the_older_of_two_hosts_with_one_name_ends_and_says_why() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_whose_database_is_away_says_so_and_goes_on_when_it_is_back() {
     let Some(cluster) = Cluster::start(&[]) else { return };
-    // A connection by the socket needs no password; a password must not be printed all the same.
+    // A connection over the socket needs no password. A password must not be printed all the same.
     let url = cluster.database().url().replace("segno@", "segno:hush-hush@");
     let payments = PaymentsOptions::default();
     let group = HostGroup::start(SEGNO, &url, 1, payments, &["--no-notify", "--lease", "2"]).await;
@@ -152,7 +152,7 @@ async fn a_host_whose_database_is_away_says_so_and_goes_on_when_it_is_back() {
     assert!(!log.contains("hush-hush"), "the password is in the log");
 }
 
-/// What was done, and how long a dead host's claims lasted.
+/// Injected faults, and the times until a dead host's claims were released.
 #[derive(Debug, Default)]
 struct Injected {
     faults: BTreeMap<Fault, usize>,
@@ -187,7 +187,7 @@ async fn inject(
         env.runtime.sleep(chance.length(200, 1_000)).await;
         let victim = usize::try_from(chance.between(0, 2)).expect("it is small");
         let fault = match number {
-            // Each of them for certain, the rest by chance.
+            // Each of these faults occurs once, the rest at random.
             2 => Fault::Death,
             3 => Fault::Pause,
             4 => Fault::Restart,
@@ -231,7 +231,7 @@ async fn inject(
     injected
 }
 
-/// How long a dead node's claims last; none if it held none.
+/// Time until a dead node's claims are released. `None` if it held none.
 async fn until_released(env: &Env, url: &str, node: &str) -> Option<Millis> {
     let mut connection = PgConnection::connect(url).await.expect("the database answers");
     let died = env.clock.now();
@@ -253,7 +253,7 @@ async fn until_released(env: &Env, url: &str, node: &str) -> Option<Millis> {
     }
 }
 
-/// The name that a host made up for itself.
+/// Name that a host chose for itself.
 fn node_of(options: &segno::demo::server::ServerOptions) -> String {
     let own = std::fs::read_to_string(options.data.join("node")).expect("a host has a name");
     let machine =

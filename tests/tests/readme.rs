@@ -1,6 +1,6 @@
-//! The commands of the documents do what they say: every fenced `console` block of the sections
-//! below and of the API's document is run as printed, and the answers that stand below a command
-//! are compared. Those of the guide are run in `guide.rs`; nothing else may have such blocks.
+//! The commands of the documents do what they say. Every fenced `console` block in the sections
+//! below and in the API's document is run as printed, and the answers below a command are compared.
+//! The blocks of the guide are run in `guide.rs`. No other document may have such blocks.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use tests::{
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// Blocks of commands that are not run, by file and the beginning of their first line, and why. They
+/// Command blocks that are not run, by file and start of their first line, with the reason. They
 /// are fenced as `text`.
 const NOT_RUN: [(&str, &str, &str); 27] = [
     ("README.md", "cargo install", "compiles the host once more, optimised"),
@@ -56,17 +56,17 @@ const NOT_RUN: [(&str, &str, &str); 27] = [
     ("docs/running.md", "journalctl", "reads a service of the system"),
 ];
 
-/// The sections whose commands are run, one after the other, in one shell: by document and heading.
+/// Sections whose commands run one after the other, in one shell, by document and heading.
 const SECTIONS: [(&str, &str); 3] = [
     ("docs/howto.md", "Begin a project"),
     ("docs/howto.md", "Run something by the clock"),
     ("docs/howto.md", "Share a value between several writers"),
 ];
 
-/// The section whose commands are run afterwards, in the same folder, with a host of its own.
+/// Section whose commands run afterwards, in the same folder, with a separate host.
 const AFTERWARDS: [(&str, &str); 1] = [("docs/operations.md", "Looking after a store")];
 
-/// The document that goes on from there, with a host of its own as well.
+/// Document whose commands run after those, also with a separate host.
 const API: &str = "docs/api.md";
 
 #[test]
@@ -154,12 +154,12 @@ fn every_line_works_as_printed() {
     }
 }
 
-/// Whether a block stands in one of these sections.
+/// True if a block is in one of these sections.
 fn is_in(block: &Block, sections: &[(&str, &str)]) -> bool {
     sections.contains(&(block.file.as_str(), block.section.as_str()))
 }
 
-/// Runs the commands of the API's document, and compares what they answer.
+/// Runs the commands of the API's document, and compares their answers.
 fn the_api_answers_as_shown(shell: &Shell, blocks: &[Block]) -> Vec<Said> {
     let shown = blocks.iter().filter(|block| block.file == API && block.language == "console");
     let (mut lines, mut answers) = (Vec::new(), Vec::new());
@@ -177,7 +177,7 @@ fn the_api_answers_as_shown(shell: &Shell, blocks: &[Block]) -> Vec<Said> {
     said
 }
 
-/// Whether an answer is as it is shown: `…` stands for anything.
+/// True if an answer is as shown. `…` matches any text.
 fn is_as_shown(shown: &str, answer: &str) -> bool {
     let mut rest = answer.trim_end();
     let parts: Vec<&str> = shown.split('…').collect();

@@ -1,6 +1,6 @@
-//! The recordings in the documents: sessions at a terminal, which this suite runs.
+//! The recordings in the documents: terminal sessions that this suite runs.
 //!
-//! `SEGNO_PICTURES=docs/images cargo test -p tests --test recording` makes them anew.
+//! `SEGNO_PICTURES=docs/images cargo test -p tests recording::` records them again.
 
 use std::{
     fs,
@@ -19,14 +19,14 @@ use tests::{
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// A session: its folder, its host, and what is shown of it.
+/// A session: its host, and the recording.
 struct Session {
     host: TestHost,
     recording: Recording,
 }
 
 impl Session {
-    /// Types a command and shows what it prints.
+    /// Types a command and shows its output.
     fn run(&mut self, command: &str) {
         self.recording.types(command);
         let printed = self.printed(command, "");
@@ -34,7 +34,7 @@ impl Session {
         self.recording.shows(2_600);
     }
 
-    /// What a command prints on a terminal that is 80 columns wide; `typed` are lines for it.
+    /// Output of a command on a terminal that is 80 columns wide. `typed` are input lines for it.
     fn printed(&self, command: &str, typed: &str) -> String {
         let words = command.strip_prefix("segno ").expect("commands of segno only");
         let line = format!("stty cols {COLUMNS} rows 24 -echo; {SEGNO} {words}");
@@ -49,12 +49,12 @@ impl Session {
             .spawn()
             .expect("`script` of util-linux is there");
         let mut stdin = child.stdin.take().expect("it was asked for");
-        // It reads when it has started; a terminal keeps what was typed before.
+        // The command reads its input once it has started. A terminal buffers it until then.
         stdin.write_all(typed.as_bytes()).expect("it reads");
         let output = child.wait_with_output().expect("it ends");
         drop(stdin);
         let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
-        // What was typed before the echo was off.
+        // Removes input that was echoed before the echo was off.
         let text = typed.lines().fold(text, |text, line| {
             let echoed = format!("{line}\n");
             text.strip_prefix(&echoed).map(str::to_owned).unwrap_or(text)
@@ -65,7 +65,7 @@ impl Session {
     }
 }
 
-/// What stays on the screen: a line of progress is wiped away.
+/// Removes progress lines, which a terminal erases.
 fn without_progress(text: &str) -> String {
     text.lines()
         .map(|line| line.rsplit("\u{1b}[K").next().unwrap_or_default())
@@ -97,7 +97,7 @@ async fn an_order_waits_is_approved_and_is_stepped_through() {
     session.run("segno inspect order-7");
     let step = "segno replay order-7 --step";
     session.recording.types(step);
-    // One key after the other.
+    // Presses one key after the other.
     let (mut typed, mut shown) = (String::new(), 0);
     for key in ["n", "n", "n", "n", "p", "q"] {
         let printed = session.printed(step, &format!("{typed}q\n"));

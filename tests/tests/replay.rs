@@ -1,5 +1,5 @@
-//! Replays of the real examples: read-only, and from each of their places, the journal is the same
-//! byte for byte.
+//! Replays of the real examples: read-only, and from each of their records with a byte-identical
+//! journal.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ async fn replays(module: &str, function: &str, input: Json, resolves: &[(&str, J
     replays_after(Millis::ZERO, module, function, input, resolves).await;
 }
 
-/// The same for a workflow that sleeps for at least `length`.
+/// Does the same for a workflow that sleeps for at least `length`.
 async fn replays_after(
     length: Millis,
     module: &str,

@@ -1,8 +1,9 @@
-//! Released clients of the Resonate protocol, unmodified, on a real host: applications run, workers
+//! Released clients of the Resonate protocol, unmodified, on a real host. Applications run, workers
 //! and hosts are killed, and functions of modules and of workers call each other. The clients are
 //! npm `@resonatehq/sdk` 0.11.5, PyPI `resonate-sdk` 0.8.1 and crates.io `resonate-sdk` 0.6.0.
 //!
-//! They run with `SEGNO_CLIENTS=1`; `SEGNO_CLIENTS=required` fails where they cannot be installed.
+//! The suite runs with `SEGNO_CLIENTS=1`. `SEGNO_CLIENTS=required` fails if the clients cannot be
+//! installed.
 
 use std::{fs, path::PathBuf};
 
@@ -17,7 +18,7 @@ use throwaway_postgres::Cluster;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// A host, workers of one language, and the file in which they write what they did.
+/// A host, the language of its workers, and the file in which they record their executions.
 struct Fixture {
     host: TestHost,
     language: Language,
@@ -43,7 +44,7 @@ impl Fixture {
         self.language.worker(&self.url(), name, 2_000, &self.ledger)
     }
 
-    /// What comes of asking.
+    /// Answer to a client's request.
     fn ask(&self, arguments: &[&str]) -> Value {
         answer(self.language.asks(&self.url(), arguments))
     }
@@ -54,7 +55,7 @@ impl Fixture {
         assert_eq!(answered["value"], value, "{arguments:?}: {answered}");
     }
 
-    /// How often a line was written.
+    /// Number of occurrences of a line in the ledger.
     fn noted(&self, line: &str) -> usize {
         let ledger = fs::read_to_string(&self.ledger).unwrap_or_default();
         ledger.lines().filter(|noted| *noted == line).count()
@@ -85,7 +86,7 @@ impl Fixture {
         (promises.remove(at), promises)
     }
 
-    /// The children of `root`; they ended before it, and have no later deadline.
+    /// Children of `root`. Checks that they ended before it, and have no later deadline.
     async fn ended_children(&self, root: &str) -> Vec<PromiseSummary> {
         let (root, children) = self.family(root).await;
         for child in &children {
@@ -103,7 +104,7 @@ async fn pause(ms: u64) {
     segno::runtime::Env::system().runtime.sleep(length).await;
 }
 
-/// Each of these for every language.
+/// Runs each of these scenarios for every language.
 macro_rules! in_each_language {
     ($($scenario:ident),* $(,)?) => {
         mod typescript {
@@ -209,7 +210,7 @@ async fn a_body_outlives_its_lease_by_heartbeats(language: Language) {
 }
 
 async fn another_worker_takes_over_from_one_that_was_killed(language: Language) {
-    // The lease is a minute long: only the closed stream says that the worker is gone.
+    // The lease lasts a minute, so only the closed stream reveals that the worker is gone.
     let fixture = Fixture::new(language, &["--grace-s", "0.5"]).await;
     let first = fixture.worker("first");
     let asked = fixture.language.asks(&fixture.url(), &["rpc", "work", "steps", "20", "150"]);
@@ -232,7 +233,8 @@ async fn workflows_go_on_when_a_host_on_postgresql_is_killed(language: Language)
 }
 
 async fn survives_kills(mut fixture: Fixture) {
-    // A worker whose write finds no host lets go of its task, and cannot say so: the lease says it.
+    // A worker whose write finds no host drops its task, and cannot report it. The expiry of the
+    // lease releases the task.
     let (_one, _two) = (fixture.hasty_worker("one"), fixture.hasty_worker("two"));
     let asked: Vec<_> = (0..5)
         .map(|n| {
@@ -256,7 +258,7 @@ async fn functions_of_modules_and_of_workers_call_each_other(language: Language)
     let fixture = Fixture::new(language, &[]).await;
     fixture.host.deploy("bridge", guests::component("bridge")).await;
     let _worker = fixture.worker("one");
-    // From outside into the module.
+    // Calls from outside into the module.
     fixture.expect(&["module", "in-1", "double", "21"], json!(42));
     fixture.expect(&["rpc", "in-2", "call_double", "4"], json!(8));
     if !matches!(fixture.language, Language::Python(_)) {
@@ -270,7 +272,7 @@ async fn functions_of_modules_and_of_workers_call_each_other(language: Language)
     from_the_module(&fixture).await;
 }
 
-/// What the module asks of workers.
+/// Calls from the module to workers.
 async fn from_the_module(fixture: &Fixture) {
     let failure = format!("500 {}", fixture.language.failure("no stock"));
     for (id, function, input, output) in [
@@ -303,7 +305,7 @@ async fn a_parent_ends_after_children_that_it_does_not_await(language: Language)
 }
 
 async fn children_that_nobody_awaits_go_on_when_their_worker_is_killed(language: Language) {
-    // As above, the closed stream alone says that the worker is gone.
+    // As above, only the closed stream reveals that the worker is gone.
     let fixture = Fixture::new(language, &["--grace-s", "0.5"]).await;
     let first = fixture.worker("first");
     let asked = fixture.language.asks(&fixture.url(), &["rpc", "all-2", "begin_all", "2", "2000"]);
@@ -340,7 +342,7 @@ async fn a_detached_call_outlives_its_parent(language: Language) {
     fixture.expect(&["rpc", "leave-1", "leave_behind"], json!("left"));
     let (parent, below) = fixture.family("leave-1").await;
     assert_eq!(parent.state, PromiseState::Resolved);
-    // Beside the call there may be the promise for which it waits, under a longer id.
+    // Besides the call there may be the promise for which it waits, under a longer id.
     let detached = below.iter().map(|promise| &promise.id).min_by_key(|id| id.len());
     let detached = detached.unwrap_or_else(|| panic!("there is a call: {parent:#?}"));
     let open = fixture.language.first_step(detached);

@@ -1,7 +1,9 @@
-//! The shims of JavaScript and Python over a host of a few lines: waits for signals that lose races, what nobody read at
-//! the end, and options that make no sense. `languages.rs` builds components with them.
+//! The shims of JavaScript and Python over a minimal host: waits for signals that lose races,
+//! signals that are unread at the end, and invalid options. `languages.rs` builds components with
+//! the shims.
 //!
-//! Without `node` or `python3` a test says so and skips; with `SEGNO_CLIENTS=required`, as in CI, it fails.
+//! Without `node` or `python3` a test says so and skips. With `SEGNO_CLIENTS=required`, as in CI,
+//! it fails.
 
 use std::{env, path::Path, process::Command};
 

@@ -1,6 +1,6 @@
 //! Several hosts, one store, one seed: the real worker and recovery in virtual time, with all kinds
 //! of faults, and every rule checked after every step. `docs/testing.md` describes the checks and
-//! how to run more.
+//! the ways to run more.
 
 use std::{
     collections::BTreeMap,
@@ -20,10 +20,11 @@ use tests::{
     },
 };
 
-/// Seeds of an ordinary run; `SEGNO_SEEDS` sets another number.
+/// Number of seeds in an ordinary run. `SEGNO_SEEDS` sets another number.
 const SEEDS: u64 = 400;
 
-/// Runs scenarios on all processors; answers each report to `see`, and the first failure of all.
+/// Runs scenarios on all processors, and passes each report to `see`. Fails with the first failed
+/// scenario.
 fn run_all(
     scenarios: impl Iterator<Item = Scenario> + Send,
     see: impl Fn(&Scenario, &Report) + Sync,
@@ -44,14 +45,14 @@ fn run_all(
     }
 }
 
-/// Says all there is to say about a failure.
+/// Fails with the shortest failing script, its log and its findings.
 fn fail(scenario: &Scenario) -> ! {
     let shortest = shrink(scenario);
     let report = run(&shortest);
     let lines: Vec<&str> = report.log.lines().collect();
     let last = lines[lines.len().saturating_sub(120)..].join("\n");
     panic!(
-        "seed {seed} fails. Repeat it with\n  SEGNO_SEED={seed} cargo test -p tests --test simulation one_seed -- --nocapture\n\
+        "seed {seed} fails. Repeat it with\n  SEGNO_SEED={seed} cargo test -p tests simulation::one_seed -- --nocapture\n\
          The shortest script that fails:\n{shortest}{last}\n{findings:#?}",
         seed = scenario.seed,
         findings = report.findings,
@@ -97,8 +98,8 @@ fn any_seed_keeps_every_rule() {
     assert!(seeds < 200 || missing.is_empty(), "{missing:?} never happened");
 }
 
-/// One seed with its whole log: `SEGNO_SEED=… cargo test -p tests --test simulation one_seed --
-/// --nocapture`.
+/// Runs one seed twice, and prints the whole log with `SEGNO_SEED=… cargo test -p tests
+/// simulation::one_seed -- --nocapture`.
 #[test]
 fn one_seed_twice_has_the_same_log() {
     let named = number("SEGNO_SEED");
@@ -116,8 +117,8 @@ fn one_seed_twice_has_the_same_log() {
     }
 }
 
-/// Found by seed 8: the host that hands a message over need not be the one at which the worker
-/// listens.
+/// Found by seed 8: the host that delivers a message may be another one than the host at which the
+/// worker listens.
 #[test]
 fn a_worker_is_found_at_whichever_host_it_listens() {
     let rpc = Errand::Rpc { function: "chain", input: 1, deadline: None };
@@ -126,15 +127,15 @@ fn a_worker_is_found_at_whichever_host_it_listens() {
     run_all((0..20).map(|seed| Scenario { seed, ..quiet.clone() }), |_, _| {});
 }
 
-/// Signals come while the one who is to hear them suspends, at a database that decides by
-/// statements: what a decision sees of another transaction is all of it, or nothing.
+/// Signals arrive while their receiver suspends, on a database that decides by statements. A
+/// decision must see another transaction completely or not at all.
 #[test]
 fn decisions_see_one_committed_state_whatever_commits_between_their_statements() {
     let seeds = number("SEGNO_SEEDS").map_or(60, |seeds| seeds / 10);
     let functions = ["listener", "listener", "order", "fan"];
     let scenarios = (0..seeds).map(|seed| {
         let mut scenario = Scenario::quiet(seed, &functions);
-        // All signals in the time that a suspension takes.
+        // Moves all signals into the time that a suspension takes.
         for (at, op) in &mut scenario.ops {
             if let Op::Signal { .. } = op {
                 *at = 300 + (*at % 7);
@@ -145,7 +146,7 @@ fn decisions_see_one_committed_state_whatever_commits_between_their_statements()
     run_all(scenarios, |_, report| assert!(report.commits > 10, "{}", report.log));
 }
 
-/// Found by seed 845: a host looks for a tree that another one has removed meanwhile.
+/// Found by seed 845: a host looks up a tree that another host has removed meanwhile.
 #[test]
 fn hosts_that_remove_the_same_trees_at_once_see_them_gone_or_whole() {
     let functions = ["order", "fan", "race", "detach", "saga"];
@@ -156,7 +157,7 @@ fn hosts_that_remove_the_same_trees_at_once_see_them_gone_or_whole() {
     run_all(scenarios, |_, report| assert!(report.commits > 10, "{}", report.log));
 }
 
-/// Every fault at every commit of a few scenarios, two hosts up.
+/// Injects every fault at every commit of a few scenarios, with two hosts up.
 fn every_fault_at_every_commit(functions: &[&'static str]) {
     every_fault_of(&Scenario::quiet(2, functions));
 }
@@ -219,7 +220,7 @@ fn a_schedule_a_resource_and_a_saga_survive_every_fault_at_every_commit_of_two_h
     every_fault_of(&Scenario { ops, ..Scenario::quiet(4, &[]) });
 }
 
-/// One errand of each kind at two deployments of services.
+/// A scenario with one errand of each kind at two deployments of services.
 fn services(seed: u64, modes: [(u32, bool); 2]) -> Scenario {
     let deployments = modes.map(|(version, whole)| Mode { version, whole });
     let ops = ServiceErrand::each().into_iter();
@@ -232,7 +233,7 @@ fn services_survive_every_fault_at_every_commit_of_two_hosts() {
     every_fault_of(&services(5, [(6, false), (2, true)]));
 }
 
-/// Whichever frame is cut off, and whichever comes twice.
+/// Cuts the stream at every frame, and duplicates every frame.
 #[test]
 fn services_survive_every_cut_and_every_doubled_frame() {
     let modes = [[(7, false), (2, true)], [(3, false), (6, true)]];
@@ -254,7 +255,7 @@ fn services_survive_every_cut_and_every_doubled_frame() {
         run_all(scenarios, |scenario, report| {
             let (_, fault) = &scenario.faults[0];
             let happened = report.counts.contains_key(fault.kind());
-            // After the last frame that may not come twice there are others.
+            // After the last frame that the protocol forbids to repeat there are others.
             let is_optional = matches!(fault, Fault::Frame { how: FrameFault::Twice, .. });
             assert!(happened || is_optional, "{fault} did not happen");
         });
@@ -262,8 +263,8 @@ fn services_survive_every_cut_and_every_doubled_frame() {
     }
 }
 
-/// A table of what leases of several lengths cost: short ones are lost by hosts that are only slow,
-/// and long ones keep what a dead host held.
+/// Prints a table of the costs of leases of several durations. Slow hosts lose short leases, and
+/// long leases keep the claims of a dead host.
 #[test]
 #[ignore = "a table, which takes some minutes"]
 fn longer_leases_repeat_less_and_recover_later() {

@@ -1,4 +1,4 @@
-//! Two hosts whose PostgreSQL switches over to its standby while their sessions stay open.
+//! Two hosts whose PostgreSQL fails over to its standby while their sessions stay open.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use throwaway_postgres::{Cluster, Route};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// The guest of the benchmarks: building one takes longer than this suite.
+/// Guest of the benchmarks, prebuilt, because building one takes longer than this suite.
 const BENCH: &[u8] = include_bytes!("../../host/bench/guest/bench.wasm");
 const ARGUMENTS: [&str; 2] = ["--lease", "2"];
 
-/// Steps, one after the other; the answer is waited for.
+/// A start of sequential steps, which waits for the result.
 fn start(id: &str, steps: u32, wait_ms: u64) -> StartInvocation {
     StartInvocation {
         id: Some(id.to_owned()),
@@ -34,7 +34,8 @@ async fn pause(ms: i64) {
     Env::system().runtime.sleep(Millis(ms)).await;
 }
 
-/// Starts at a host, as a client does that is told to come again later; the answer's status and body.
+/// Starts at a host, and repeats the request after a 503. Returns the status and body of the
+/// answer.
 async fn started(client: &Client, start: &StartInvocation) -> (u16, Value) {
     let url = format!("{}/v1/invocations", client.server());
     for _ in 0..200 {
@@ -48,13 +49,13 @@ async fn started(client: &Client, start: &StartInvocation) -> (u16, Value) {
     panic!("nothing is started");
 }
 
-/// How many invocations a host lists.
+/// Number of invocations that a host lists.
 async fn listed(client: &Client) -> usize {
     let query = InvocationQuery { limit: Some(1_000), ..InvocationQuery::default() };
     client.list(&query).await.map_or(0, |page| page.items.len())
 }
 
-/// Waits for what SQL says at a server to be this.
+/// Waits until an SQL query at a server returns `expected`.
 async fn until(server: &Cluster, database: &str, sql: &str, expected: &str) {
     let mut found = String::new();
     for _ in 0..200 {
@@ -95,7 +96,7 @@ async fn hosts_follow_a_switch_over_with_all_of_their_connections() {
         for (host, client) in clients.iter().enumerate() {
             let id = format!("after-{host}-{round}");
             let (status, begun) = started(client, &start(&id, 3, 10_000)).await;
-            // What was committed is read, by whichever host.
+            // Every host reads the committed outcome.
             let state = &begun["invocation"]["state"];
             assert!(status < 300 && *state == "resolved", "{id}: {status} {begun}");
             for other in &clients {
@@ -116,7 +117,7 @@ async fn hosts_follow_a_switch_over_with_all_of_their_connections() {
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'segno %'";
     until(&primary, "postgres", sessions, "0").await;
 
-    // What a host held that dies now is taken over.
+    // Another host takes over the claims of a host that dies now.
     let long: Vec<String> = (0..4).map(|number| format!("long-{number}")).collect();
     for id in &long {
         started(&clients[0], &start(id, 5_000, 0)).await;
@@ -140,7 +141,7 @@ async fn hosts_follow_a_switch_over_with_all_of_their_connections() {
     let node = "SELECT count(*) FROM tasks WHERE state = 2";
     until(&standby, &database, node, "0").await;
 
-    // No server takes writes: a host says so, and goes on by itself when there is one.
+    // No server accepts writes. A host reports that, and continues without help once one does.
     let ready = async |expected: u16| {
         for _ in 0..200 {
             let answer = reqwest::get(format!("{}/ready", clients[1].server())).await;

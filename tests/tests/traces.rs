@@ -1,5 +1,5 @@
-//! A real host that sends traces, and a receiver that reads them: a tree of calls is one trace,
-//! across lives.
+//! A real host that sends traces, and a receiver that reads them. A call tree is one trace, across
+//! incarnations of the host.
 
 use std::{
     collections::BTreeMap,
@@ -19,10 +19,10 @@ use tokio::net::TcpListener;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// A trace begun by another system.
+/// Trace context from another system.
 const GIVEN: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// Keeps the spans it is sent, and what sent them.
+/// Receives spans, and the names of the services that sent them.
 #[derive(Clone, Default)]
 struct Collector {
     spans: Arc<Mutex<Vec<Span>>>,
@@ -44,7 +44,7 @@ impl Collector {
         self.spans.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The spans, once `enough` says so.
+    /// Waits until `enough` accepts the spans. Returns them.
     async fn until(&self, host: &TestHost, enough: impl Fn(&[Span]) -> bool) -> Vec<Span> {
         let give_up_at = host.env.clock.now() + Millis(30_000);
         loop {
@@ -86,7 +86,7 @@ fn attribute(span: &Span, key: &str) -> Option<String> {
     }
 }
 
-/// The names from a span up to its root.
+/// Names from a span up to its root.
 fn lineage<'a>(spans: &'a [Span], span: &'a Span) -> Vec<&'a str> {
     let by_id: BTreeMap<&[u8], &Span> =
         spans.iter().map(|span| (span.span_id.as_slice(), span)).collect();
@@ -104,7 +104,7 @@ async fn a_tree_of_calls_is_one_trace_across_lives() {
     let (collector, url) = Collector::start(&Env::system()).await;
     let mut host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--otlp", &url]).await;
     host.deploy("tune", guests::component("tune-one")).await;
-    // Started with an external trace, so without the client.
+    // Started with an external trace context, so without the client.
     let request = reqwest::Client::new()
         .post(format!("{}/v1/invocations", host.client().server()))
         .header("content-type", "application/json")
@@ -112,7 +112,7 @@ async fn a_tree_of_calls_is_one_trace_across_lives() {
         .body(json!({ "id": "t", "target": "tune/play", "input": "song" }).to_string());
     assert!(request.send().await.expect("the host answers").status().is_success());
     host.until("t", "at its promise", |invocation| invocation.journal_len >= 4).await;
-    // The first child has ended in this life, the rest happens in the next.
+    // The first child has ended in this incarnation. The rest happens in the next.
     collector.until(&host, |spans| names(spans).contains(&"sound")).await;
     host.server.kill().unwrap_or_else(|error| panic!("{error}"));
     host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));

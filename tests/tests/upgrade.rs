@@ -1,4 +1,4 @@
-//! Another module under the same name: what is in flight ends on the code it began with.
+//! Another module under the same name. Executions in flight end on the code on which they began.
 
 use std::process::Command;
 
@@ -22,7 +22,7 @@ async fn executions_end_on_the_code_they_began_with_and_new_ones_use_the_new() {
     host.start_as("new", "tune/play", json!("waltz")).await.expect("it starts");
     waiting(&host, "new").await;
 
-    // The code that an execution is pinned to is on disk, not in the process.
+    // The code of a pinned execution is on disk, not in the process.
     host.server.kill().expect("it was alive");
     host.server.restart().await.expect("it comes back");
     for id in ["old", "new"] {
@@ -52,20 +52,20 @@ async fn replays_name_the_first_difference(host: &TestHost, one: &str) {
     let field = field.unwrap_or_else(|| panic!("no field shows what is recorded: {divergence:#?}"));
     assert!(field.asked.contains("re"), "{field:?}");
 
-    // Nothing was changed by looking.
+    // The check changed nothing.
     assert_eq!(
         client.invocation("old").await.expect("it is there").output,
         host.ended("old").await.output
     );
 }
 
-/// The same code with another digest, as another compiler or another dependency makes it.
+/// The same code with another digest, as another compiler or another dependency produces it.
 fn compiled_anew(component: &[u8]) -> Vec<u8> {
-    // A custom section: its number, its length, the length of its name, and its name.
+    // A custom section: id, length, length of the name, and name.
     [component, &[0, 5, 4], b"anew"].concat()
 }
 
-/// What `segno deploy` says of a component, and its exit code.
+/// Output and exit code of `segno deploy` for a component.
 fn deploy(host: &TestHost, component: &[u8], arguments: &[&str]) -> (String, Option<i32>) {
     let file = host.folder().join("candidate.wasm");
     std::fs::write(&file, component).expect("there is room");
@@ -76,7 +76,7 @@ fn deploy(host: &TestHost, component: &[u8], arguments: &[&str]) -> (String, Opt
     (String::from_utf8(said).expect("it says text"), output.status.code())
 }
 
-/// How many in flight and how many that have ended a verdict has.
+/// Counts of a verdict: executions in flight, and ended ones.
 fn counts<'a>(said: &'a str, verdict: &str) -> Vec<&'a str> {
     let line = said.lines().find_map(|line| line.strip_prefix(verdict));
     line.unwrap_or_default().split_whitespace().take(2).collect()
@@ -104,13 +104,13 @@ async fn code_is_checked_before_it_is_deployed_and_what_repeats_its_journal_is_m
     let (said, exit) = deploy(&host, &same, &["--check"]);
     assert_eq!(exit, Some(0), "{said}");
     assert_eq!(counts(&said, "same so far"), ["2", "1"], "{said}");
-    // The code is the same but for its digest, and so are its costs.
+    // The code only differs in its digest, so the costs are the same.
     let costs = said.lines().find(|line| line.starts_with("instructions")).expect(&said);
     let cells: Vec<&str> =
         costs.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
     assert_eq!((cells.len(), cells[1], cells[3]), (4, cells[2], "none"), "{said}");
     assert!(cells[1].contains(' '), "some thousands: {said}");
-    // Looking activates nothing and moves nothing.
+    // The check activates nothing and moves nothing.
     let named = host.client().module("tune").await.expect("it is known").digest;
     assert_eq!((&named, pinned(&host, "a").await), (&first, Some(first.clone())));
 
@@ -145,7 +145,8 @@ async fn code_runs_beside_live_executions_and_the_first_difference_is_told() {
     host.start_as("before", "tune/play", json!("waltz")).await.expect("it starts");
     waiting(&host, "before").await;
 
-    // While the code runs beside: one execution goes on to its end, another begins and ends.
+    // While the candidate runs in the shadow, one execution continues to its end, and another
+    // begins and ends.
     let live = async {
         host.start_as("meanwhile", "tune/play", json!("waltz")).await.expect("it starts");
         for id in ["before", "meanwhile"] {
@@ -242,7 +243,7 @@ async fn an_execution_is_seen_as_it_was_at_a_record() {
     assert_eq!(beyond.expect_err("there are not so many").code(), "no-such-record");
 }
 
-/// The module that an execution runs on.
+/// Digest of the module on which an execution runs.
 async fn pinned(host: &TestHost, id: &str) -> Option<String> {
     host.client().invocation(id).await.expect("it is there").module
 }

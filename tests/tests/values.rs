@@ -1,5 +1,5 @@
-//! Values on real hosts: what is accepted comes back as it was, by every way and on both stores, and what is
-//! not JSON is refused where it enters, by its name and place.
+//! Values on real hosts. An accepted value comes back unchanged, by every path and on both stores.
+//! Invalid JSON is refused on entry, with its kind and place.
 
 use std::{path::Path, process::Command};
 
@@ -22,10 +22,10 @@ use tests::{guests, host_group::HostGroup, shell::Shell, test_host::TestHost};
 use throwaway_postgres::Cluster;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
-/// Number of drawn values, beside those that are chosen.
+/// Number of random values, in addition to the chosen ones.
 const DRAWN: usize = 40;
 
-/// Values whose like were lost or changed once.
+/// Values of kinds that were once lost or changed.
 const CHOSEN: &str = r#"[123456789012345678901234567890, -0.0, 1.0, 1.50, 1e400, -1E-400, 0.1, 18446744073709551616,
     "", "é\u0000\n\u202e\ud83d\ude00", {"": {"": []}}, {"base64": "aGk="}, {"$from": "input"}, {"not_json": "NaN"},
     {"resolved": 1}, {"__type": "error", "code": 1}, {"func": "f", "args": [1]}, [[]], {}, null, "null", "NaN"]"#;
@@ -48,7 +48,8 @@ fn any_json() -> impl Strategy<Value = Json> {
     })
 }
 
-/// One value with all that is tried in it: drawn from a fixed seed, chosen, and as deep as may be.
+/// One value that contains all tested values: random ones from a fixed seed, chosen ones, and one
+/// of the maximum depth.
 fn everything() -> Json {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
@@ -58,12 +59,13 @@ fn everything() -> Json {
         _ => unreachable!(),
     };
     values.extend((0..DRAWN).map(|_| strategy.new_tree(&mut runner).expect("a value").current()));
-    // With the list itself, and what some ways put around it.
+    // Together with the list itself, and the levels that some paths add.
     values.push((0..90).fold(json!("deep"), |inner, _| json!([inner])));
     Json::Array(values)
 }
 
-/// A service that answers with the body of the request, if it is JSON to it, and its address.
+/// Starts a service that echoes the body of the request with the media type of JSON. Returns its
+/// address.
 async fn service(env: &Env) -> String {
     let repeat = |body: Bytes| async move { ([(header::CONTENT_TYPE, "application/json")], body) };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("there is a port");
@@ -74,7 +76,7 @@ async fn service(env: &Env) -> String {
     format!("http://{address}/")
 }
 
-/// A host over HTTP, without the client's types between.
+/// A host over plain HTTP, without the client's types.
 struct Door {
     server: String,
     http: reqwest::Client,
@@ -85,7 +87,7 @@ impl Door {
         Self { server: format!("http://{}", server.options().listen), http: reqwest::Client::new() }
     }
 
-    /// The status and the body of an answer to this text.
+    /// Sends this text. Returns the status and the body of the answer.
     async fn sent(&self, method: &str, path: &str, body: String) -> (u16, Json) {
         let method = method.parse().expect("a method");
         let request = self.http.request(method, format!("{}{path}", self.server));
@@ -108,7 +110,7 @@ impl Door {
         answer
     }
 
-    /// The output of an invocation, when it has one.
+    /// Waits for the output of an invocation. Returns it.
     async fn output(&self, id: &str) -> Json {
         let waited = self.get(&format!("/v1/invocations/{id}/wait?timeout_ms=60000")).await;
         assert_eq!(waited["state"], "resolved", "{id}: {waited}");
@@ -116,7 +118,7 @@ impl Door {
     }
 }
 
-/// Passes the value through everything, and asks for it everywhere.
+/// Passes the value through everything, and reads it by every path.
 async fn comes_back(host: &Server, env: &Env, value: &Json) {
     let door = Door::of(host);
     let service = service(env).await;
@@ -205,7 +207,7 @@ async fn comes_back(host: &Server, env: &Env, value: &Json) {
     assert_eq!(replay["verdict"], "identical", "{replay}");
 }
 
-/// Runs the command, and answers what it printed.
+/// Runs the command. Returns its output.
 fn segno(arguments: &[&str]) -> String {
     let ran = Command::new(SEGNO).args(arguments).output().expect("it runs");
     let told = String::from_utf8_lossy(&ran.stderr);
@@ -213,7 +215,7 @@ fn segno(arguments: &[&str]) -> String {
     String::from_utf8(ran.stdout).expect("a text")
 }
 
-/// What the command line, a bundle and a moved store show.
+/// Checks the value in the command line's output, in a bundle and in a moved store.
 async fn comes_out(host: Server, folder: &Path, value: &Json) {
     let server = format!("http://{}", host.options().listen);
     let printed = segno(&["--server", &server, "result", "echo", "--json"]);
@@ -270,7 +272,7 @@ fn policy(folder: &Path) -> String {
     path.to_str().expect("a path").to_owned()
 }
 
-/// Texts that are not JSON by the rule, and how the refusal names each.
+/// Texts that are not valid JSON by the rule, with the name of each in the refusal.
 fn refused() -> [(String, &'static str); 6] {
     let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     [
@@ -319,7 +321,7 @@ async fn what_is_not_json_is_refused_where_it_enters() {
                 (400, &json!("invalid-json")),
                 "{path}: {problem}"
             );
-            // Of a request with a plan, the input is looked at by itself.
+            // In a request with a plan, the input is checked separately.
             let is_named = said.contains(reason) || said.contains(&reason.replace("101", "100"));
             assert!(is_named, "{path}: {said}");
         }
@@ -433,8 +435,8 @@ def same(value, ctx):
     return value
 "#;
 
-/// A language: the file of a project, its text, values that the language has, and how each value that it refuses is
-/// named.
+/// A language: a project's source file and its text, values that the language supports, and the
+/// name of each value in its refusal.
 struct Language {
     name: &'static str,
     file: &'static str,
@@ -472,7 +474,7 @@ const LANGUAGES: [Language; 2] = [
     },
 ];
 
-/// The component of a project in this language; none where its tools cannot be had.
+/// Component of a project in this language. `None` if its tools are unavailable.
 fn built(language: &Language, folder: &Path) -> Option<Vec<u8>> {
     let wanted = std::env::var("SEGNO_CLIENTS").unwrap_or_default();
     if wanted.is_empty() {

@@ -1,4 +1,4 @@
-//! `segno verify`: defects that were planted are found, and what is right passes.
+//! `segno verify` finds planted defects, and passes correct workflows.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -11,7 +11,7 @@ use tests::guests;
 
 const BOUNDS: Bounds = Bounds { runs: 400, seed: 1 };
 
-/// A script for all that is not said otherwise: payments are accepted.
+/// Default script: payments are accepted.
 const PAYMENTS: &str = r#"
     [[answer]]
     http = "POST http://payments/"
@@ -44,8 +44,8 @@ fn verified(setup: &Arc<Setup>) -> Report {
     explore(setup, BOUNDS, &mut |_, _| {}).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The kinds of what is found in a workflow of `planted`. Each schedule repeats its finding exactly, and
-/// a shorter one does not.
+/// Kinds of findings in a workflow of `planted`. Checks that each schedule repeats its finding
+/// exactly, and that a shorter one does not.
 fn found(function: &str, input: Json, script: &str) -> BTreeSet<&'static str> {
     let setup = set_up("planted", function, input, script);
     let report = verified(&setup);
@@ -90,8 +90,8 @@ const SAGAS: &str = "[compensates]\nbook = \"unbook\"\ncharge = \"uncharge\"\n";
 
 #[test]
 fn state_in_a_static_is_found() {
-    // The number that a replay asks for is another; or, if a wait was replayed before it was asked for,
-    // the outcome is another.
+    // The number in the replayed command differs. If a wait was replayed before the command, the
+    // outcome differs.
     let kinds = found("counts_in_static", json!(null), "");
     assert_eq!(kinds, BTreeSet::from(["divergence", "fault-dependence"]));
     let kinds = found("answers_from_static", json!(null), "");
@@ -106,7 +106,7 @@ fn dependence_on_the_order_of_completions_is_found() {
     assert_eq!(kinds, BTreeSet::from(["order-dependence"]));
     sound("planted", "first_come", parts.clone(), "orders_may_differ = true");
     let report = sound("planted", "in_order", parts, "");
-    // Three calls at once: 3! orders.
+    // Three concurrent calls have 3! orders.
     assert_eq!((report.orders.explored, report.orders.complete), (6, true));
 }
 
@@ -120,7 +120,7 @@ fn a_request_without_a_key_or_with_a_new_one_is_found() {
 #[test]
 fn a_race_of_a_timer_and_a_completion_is_found() {
     assert_eq!(found("expects_the_answer", json!(null), ""), ["trap"].into());
-    // The booking is made after the timer, and nobody undoes it.
+    // The booking completes after the timer, and is never undone.
     assert_eq!(found("gives_up", json!(null), ROOMS), ["lost-compensation"].into());
     let strict = "timers_must_not_differ = true";
     assert_eq!(found("gives_up", json!(null), strict), ["timer-dependence"].into());
@@ -130,7 +130,7 @@ fn a_race_of_a_timer_and_a_completion_is_found() {
 #[test]
 fn a_lost_compensation_is_found() {
     assert_eq!(found("keeps_the_booking", json!("bad"), ROOMS), ["lost-compensation"].into());
-    // A failed payment is handled, and a cancellation is not.
+    // The workflow handles a failed payment, but not a cancellation.
     assert_eq!(found("undoes_failures_only", json!("bad"), ROOMS), ["lost-compensation"].into());
     sound("planted", "undoes_everything", json!("bad"), SAGAS);
     sound("planted", "undoes_everything", json!("good"), SAGAS);
@@ -146,8 +146,9 @@ fn a_wait_for_nothing_is_found_unless_the_script_ends_it() {
 #[test]
 fn of_orders_that_only_children_could_tell_apart_one_is_explored() {
     let report = sound("planted", "two_children", json!(null), "");
-    // Each child has three events (it begins, and two results), of which the root learns only by the
-    // last. 6! / (3! 3!) = 20 orders; the root can tell two apart: which child ends first.
+    // Each child has three events (its start, and two results), of which the root sees only the
+    // last. There are 6! / (3! 3!) = 20 orders. The root can tell two apart: the child that ends
+    // first.
     assert_eq!((report.orders.explored, report.orders.complete), (2, true));
 }
 
@@ -176,8 +177,8 @@ fn order_with_three_items_has_as_many_orders_as_counted_by_hand() {
     let setup = set_up("order", "order", order(&["tea", "cup", "pot"]), ORDER);
     let report = verified(&setup);
     println!("{report:#?}");
-    // The stock is reserved, the payment made, the approval given: each before the next is asked for.
-    // Then three parcels are shipped at once, in any of 3! = 6 orders.
+    // The reservation, the payment and the approval each complete before the next is requested.
+    // Then three parcels are shipped concurrently, in any of 3! = 6 orders.
     assert_eq!((report.orders.explored, report.orders.complete), (6, true));
     assert!(report.failures.is_empty(), "{:#?}", report.failures);
     for (word, least) in [
@@ -204,7 +205,7 @@ fn the_examples_are_sound() {
         signal = \"comment\"
         value = \"page 3 is empty\"
     ";
-    // Whether the comment or the decision is first decides whether it is part of the verdict.
+    // The order of the comment and the decision determines if the comment is part of the verdict.
     let meant = format!("orders_may_differ = true\n{approval}");
     sound("approval", "approval", document.clone(), &meant);
     let report = verified(&set_up("approval", "approval", document, approval));

@@ -1,8 +1,9 @@
-//! `segno verify` as a command, and in `cargo test`: a crate that `segno new` makes, and a component in
-//! JavaScript with the same defects as those in Rust.
+//! `segno verify` as a command, and in `cargo test`: a crate that `segno new` creates, and a
+//! JavaScript component with the same defects as those in Rust.
 //!
-//! JavaScript needs tools from npm: it is tried with `SEGNO_CLIENTS=1`, which installs them, into Segno's
-//! cache; with `SEGNO_CLIENTS=required`, as in CI, it fails if they cannot be had.
+//! JavaScript needs tools from npm. It is tested with `SEGNO_CLIENTS=1`, which installs the tools
+//! into Segno's cache. With `SEGNO_CLIENTS=required`, as in CI, the suite fails if they are
+//! unavailable.
 
 use std::{env, fs, path::Path};
 
@@ -20,7 +21,7 @@ fn run(shell: &Shell, folder: &str, lines: &[&str]) -> Vec<Said> {
     shell.run(folder, &lines)
 }
 
-/// A test of a crate as `segno new` makes it.
+/// A test in a crate that `segno new` created.
 const SOUND: &str = r#"
 #[test]
 fn signup_is_sound_under_every_fault() {
@@ -60,7 +61,7 @@ fn a_crate_verifies_itself_in_cargo_test() {
     let heard = |at: usize| format!("{}{}", said[at].out, said[at].err);
     assert_eq!(said[1].exit, Some(0), "{said:#?}");
     assert!(heard(1).contains("1 passed"), "{said:#?}");
-    // Without the program, the test says what to do.
+    // Without the program, the test's message has the remedy.
     assert_eq!(said[2].exit, Some(101), "{said:#?}");
     assert!(heard(2).contains("install segno, or say in the variable SEGNO"), "{said:#?}");
     // The finding is the message of the test: kind, place, schedule and command.
@@ -74,7 +75,7 @@ fn a_crate_verifies_itself_in_cargo_test() {
     assert!(said[5].err.contains("no workflow `sign_up`; it has `signup`"), "{said:#?}");
 }
 
-/// Workflows with one defect each, and one without.
+/// Workflows with one defect each, and one without a defect.
 const WORKFLOWS: &str = r"
 import { module } from './segno.js';
 
@@ -132,7 +133,7 @@ export const { functions, messages, objects } = module({
 });
 ";
 
-/// Payments are accepted, and no card is.
+/// Payments are accepted, and every card is declined.
 const SCRIPT: &str = r#"
 [[answer]]
 http = "POST http://payments/"
@@ -197,7 +198,7 @@ fn defects_in_javascript_are_found() {
     assert_eq!(sound.exit, Some(0), "{sound:#?}");
     let report: Json = serde_json::from_str(&sound.out).expect("a report");
     assert_eq!(report["orders"]["explored"], 6, "{report:#}");
-    // A finding is repeated by its command.
+    // The printed command repeats the finding.
     let report: Json = serde_json::from_str(&said[1].out).expect("a report");
     let command = report["commands"][0].as_str().expect("a command").to_owned();
     let again = shell.run("faulty", &[format!("{command} --json")]);

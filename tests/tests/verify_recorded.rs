@@ -1,4 +1,5 @@
-//! `segno verify --bundle`: an execution that a host ran is the world in which others are tried.
+//! `segno verify --bundle`: a recorded execution of a host provides the world in which other
+//! schedules are tried.
 
 use std::{path::Path, process::Command};
 
@@ -9,7 +10,7 @@ use tests::{guests, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// What a command prints, and its exit code.
+/// Output and exit code of a command.
 fn segno(folder: &Path, arguments: &[&str]) -> (String, i32) {
     let run = Command::new(SEGNO).args(arguments).current_dir(folder).output().expect("it starts");
     let said = [run.stdout, run.stderr].concat();
@@ -50,13 +51,15 @@ async fn an_order_of_a_host_is_tried_in_every_order_with_what_it_was_told() {
     let write = |name: &str, text: &str| {
         std::fs::write(folder.join(name), text).expect("there is room");
     };
-    // Nothing was given back then, and cancelled orders give back: nobody knows what comes of it.
+    // The recorded order made no refund, but a cancelled order does. So the refund's answer is
+    // unknown.
     let whole = ["--bundle", "whole.segno-bundle"];
     let (said, exit) = segno(folder, &[&["verify"], &whole[..]].concat());
     assert_eq!(exit, 1, "{said}");
     assert!(said.contains("/refunds` is sent, and nothing is sent outside"), "{said}");
 
-    // Two parcels are handed over at once. Nothing is done outside: the charge is the recorded one.
+    // Two parcels are handed over concurrently. Nothing is sent outside: the charge is the recorded
+    // one.
     let payments = host.payments.address();
     let refunds = format!(
         "[[answer]]\nhttp = \"POST {payments}/refunds\"\noutcomes = [{{ body = {{ charge = \"c\", accepted = true }} }}]\n"
@@ -72,7 +75,7 @@ async fn an_order_of_a_host_is_tried_in_every_order_with_what_it_was_told() {
     let shipped = |outcome: &str| outcome.starts_with("resolved") && outcome.contains(charge);
     assert!(outcomes.keys().any(|outcome| shipped(outcome)), "{report:#}");
 
-    // What is written goes before what was recorded: nobody approves.
+    // The script takes precedence over the record: the approval is refused.
     write("no.toml", &format!("{refunds}[[send]]\npromise = \"approval\"\nvalue = false\n"));
     let refused = verified(folder, &[&whole[..], &["--script", "no.toml"]].concat());
     let outcomes = refused["outcomes"].as_object().expect("outcomes");

@@ -1,10 +1,10 @@
-//! Three real hosts on one PostgreSQL; each request goes to a host other than the working one:
-//! signals, promises, cancellations.
+//! Three real hosts on one PostgreSQL. Each request (signal, promise, cancellation) goes to a host
+//! other than the working one.
 //!
-//! Every signal is told exactly once and in the order of its sender, no workflow halts, and no
-//! event that was acknowledged comes again. `SEGNO_SIGNALS` sets the number of signals (1,500), and
-//! `SEGNO_SECONDS` how long hosts are killed, paused past their leases and cut off meanwhile (40);
-//! `SEGNO_SEED` repeats a run's draws.
+//! Every signal is delivered exactly once and in the order of its sender, no workflow halts, and no
+//! acknowledged event is delivered again. `SEGNO_SIGNALS` sets the number of signals (1,500), and
+//! `SEGNO_SECONDS` the time for which hosts are killed, paused past their leases and cut off
+//! meanwhile (40). `SEGNO_SEED` repeats a run's draws.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,14 +28,14 @@ use tokio::sync::watch;
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 const LEASE: Millis = Millis(2_000);
-/// How long a host may be unreachable for its clients.
+/// Maximum time for which a host may be unreachable for its clients.
 const RETRY_TIMEOUT: Millis = Millis(60_000);
 /// Number of concurrent workflows.
 const WIDTH: usize = 24;
 /// Number of senders for one workflow.
 const SENDERS: usize = 2;
 const EACH: usize = 12;
-/// The signals of all of them.
+/// Number of signals in one round.
 const ROUND: usize = WIDTH * SENDERS * EACH;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,7 +106,7 @@ async fn what_is_sent_while_hosts_die_and_sleep_is_told_once_and_in_order() {
     fixture.judge(&events, rounds).await;
 }
 
-/// Ends every other connection of every host.
+/// Ends every second connection of all hosts.
 async fn drop_connections(url: &str) {
     let mut connection = PgConnection::connect(url).await.expect("the database answers");
     let drop = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
@@ -141,7 +141,7 @@ impl Fixture {
         answer.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Workflows that hear everything they are sent; every eighth is cancelled on the way.
+    /// Runs workflows that receive all their signals. Every eighth is cancelled midway.
     async fn round(&self, round: usize, chance: &mut DemoRng) {
         let flows = (0..WIDTH).map(|number| {
             let cancelled = number % 8 == 7;
@@ -165,7 +165,7 @@ impl Fixture {
                 self.sleep(Millis(pause.0 * 4)).await;
                 self.insist(async || self.clients[(number + 2) % 3].cancel(&id).await).await;
             } else {
-                // Also before anybody waits for it.
+                // The promise may be settled before the workflow awaits it.
                 self.resolve(&id, number).await;
             }
         };
@@ -191,7 +191,7 @@ impl Fixture {
         }
     }
 
-    /// One after the other, each at another host.
+    /// Sends signals one after the other, each at another host.
     async fn send(&self, id: &str, number: usize, sender: usize, pause: Millis) {
         for nth in 0..EACH {
             let text = format!("{sender}:{nth}");
@@ -205,7 +205,7 @@ impl Fixture {
             let sent = async || client.signal(id, &signal).await;
             match insist(&self.env, RETRY_TIMEOUT, sent).await {
                 Ok(_) => {}
-                // It was cancelled.
+                // The workflow was cancelled.
                 Err(ClientError::Refused(problem)) if problem.status == 409 => return,
                 Err(error) => panic!("{id}: {error}"),
             }
@@ -241,8 +241,8 @@ impl Fixture {
         panic!("{id} does not end");
     }
 
-    /// Reads and acknowledges events until all is sent and none is left. Answers how often each was
-    /// acknowledged.
+    /// Reads and acknowledges events until all are sent and none is left. Returns the ids of the
+    /// acknowledged events.
     async fn read_events(&self, ended: watch::Receiver<bool>) -> BTreeSet<String> {
         let mut acknowledged = BTreeSet::new();
         let query = EventQuery { topic: None, cursor: None, limit: Some(200), wait_ms: Some(300) };
@@ -266,7 +266,7 @@ impl Fixture {
         acknowledged
     }
 
-    /// What is true of the end.
+    /// Checks the invariants at the end.
     async fn judge(self, events: &BTreeSet<String>, rounds: usize) {
         let mut connection = PgConnection::connect(&self.url).await.expect("the database answers");
         let halted = "SELECT count(*) FROM tasks WHERE state = 4";

@@ -1,25 +1,25 @@
-//! A person in the loop.
+//! An approval workflow with a person in the loop.
 //!
-//! It teaches: waiting for whichever comes first of a decision (a promise), a comment (a signal)
-//! and the time for a reminder (a sleep). What loses a `select` and is not needed any more is
-//! simply dropped; the decision is kept by passing it as `&mut`.
+//! It shows how to wait for the first of a decision (a promise), a comment (a signal) and a
+//! reminder (a sleep). A loser of a `select` that is no longer needed is simply dropped; the
+//! decision is kept by passing it as `&mut`.
 
 use std::time::Duration;
 
 use segno::{ActivityContext, Context, Either, Error, Result};
 
-/// What has to be decided.
+/// A document to be approved.
 #[segno::data]
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// Its title.
+    /// The title of the document.
     pub title: String,
-    /// Who decides.
+    /// The person who decides.
     pub approver: String,
-    /// After how many seconds without news the approver is reminded; a day if it does not say.
+    /// Time without news after which the approver is reminded, in seconds. Default: one day.
     #[serde(default = "a_day")]
     pub remind_after_s: u64,
-    /// How many reminders before it is given up; three if it does not say.
+    /// Number of reminders before giving up. Default: 3.
     #[serde(default = "three")]
     pub reminders: u32,
 }
@@ -32,26 +32,26 @@ fn three() -> u32 {
     3
 }
 
-/// The approver's word: the value of the promise `{invocation}/p/decision`.
+/// The approver's decision: the value of the promise `{invocation}/p/decision`.
 #[segno::data]
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
-    /// It may be published.
+    /// The document may be published.
     Approve,
-    /// It may not.
+    /// The document may not be published.
     Refuse,
 }
 
-/// How it ended.
+/// The result of an approval.
 #[segno::data]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// What was decided.
+    /// The final decision.
     pub decision: Decision,
-    /// What was said meanwhile, each a signal `comment` with a text.
+    /// Comments received meanwhile, each sent as a signal `comment` with a text.
     pub comments: Vec<String>,
-    /// How often the approver had to be reminded.
+    /// Number of reminders sent to the approver.
     pub reminders: u32,
 }
 
@@ -84,8 +84,8 @@ pub async fn approval(ctx: Context, document: Document) -> Result<Verdict> {
     }
 }
 
-/// Tells the approver, who comes first, that a title, which comes second, is waiting. It stands for
-/// a mail service.
+/// Reminds the approver (first element) that the document with this title (second element) is
+/// waiting. It stands for a mail service.
 #[segno::activity]
 pub async fn remind(ctx: ActivityContext, (approver, title): (String, String)) -> Result<()> {
     segno::info!(ctx, "{approver}, \"{title}\" is waiting for you");
@@ -116,8 +116,8 @@ mod tests {
         let verdict = test.run(approval, &document()).unwrap();
 
         let comments = vec!["page 3 is empty".to_owned(), "fixed".to_owned()];
-        // Reminded a day after each silence: 25 hours after the start, and a day after the comment
-        // at 30 hours.
+        // Each reminder follows a day of silence: 25 hours after the start, and a day after the
+        // comment at 30 hours.
         assert_eq!(verdict, Verdict { decision: Decision::Approve, comments, reminders: 2 });
         assert_eq!(test.calls(remind).len(), 2);
         assert_eq!(test.elapsed(), 60 * HOUR);

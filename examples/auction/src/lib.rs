@@ -1,36 +1,36 @@
-//! An auction: it is asked who leads, told of bids, and over when its time is.
+//! An auction: a query asks for the leader, updates place bids, and it ends when its time is over.
 //!
-//! It teaches: what a workflow shares with queries and updates; a validator, so that what is not
-//! to be accepted leaves no trace; updates that change how the workflow goes on; and to answer all
-//! that were accepted before the end.
+//! It shows how a workflow shares a value with queries and updates; how a validator refuses an
+//! update without leaving a trace; how updates change the course of the workflow; and how it
+//! answers all accepted updates before its end.
 
 use std::time::Duration;
 
 use segno::{Context, Either, Error, Result, Shared};
 
-/// What is sold.
+/// The lot for sale.
 #[segno::data]
 #[derive(Clone, Debug)]
 pub struct Lot {
-    /// What it is.
+    /// The name of the lot.
     pub name: String,
     /// The lowest bid.
     pub least: u64,
-    /// How long bids are taken, in seconds.
+    /// Time for bids, in seconds.
     pub open_s: u64,
 }
 
-/// A bid.
+/// A bid of one bidder.
 #[segno::data]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bid {
-    /// Who bids.
+    /// The name of the bidder.
     pub bidder: String,
-    /// How much.
+    /// The amount of the bid.
     pub amount: u64,
 }
 
-/// What an auction shares with its queries and updates.
+/// The value that an auction shares with its queries and updates.
 pub struct Auction {
     least: u64,
     bids: Vec<Bid>,
@@ -63,7 +63,7 @@ pub async fn auction(ctx: Context, lot: Lot) -> Result<Option<Bid>> {
     Ok(winner)
 }
 
-/// Who leads, and with how much.
+/// The leading bidder and amount.
 #[segno::query(auction)]
 pub fn leader(auction: &Auction) -> Result<Option<Bid>> {
     Ok(auction.leader().cloned())
@@ -76,7 +76,7 @@ pub fn bids_of(auction: &Auction, bidder: String) -> Result<Vec<u64>> {
     Ok(bids.map(|bid| bid.amount).collect())
 }
 
-/// Bids. The answer is the lowest amount that outbids it.
+/// Places a bid. The answer is the lowest amount that outbids it.
 #[segno::update(auction, validate = is_higher)]
 pub async fn bid(_ctx: Context, auction: Shared<Auction>, bid: Bid) -> Result<u64> {
     Ok(auction.write(|auction| {
@@ -94,7 +94,7 @@ fn is_higher(auction: &Auction, bid: &Bid) -> Result<()> {
     }
 }
 
-/// Ends the auction before its time.
+/// Ends the auction early.
 #[segno::update(auction)]
 pub async fn close(_ctx: Context, auction: Shared<Auction>) -> Result<()> {
     auction.write(|auction| auction.is_closed = true);

@@ -1,5 +1,5 @@
-//! Accounts as objects: the balance of an account is state, by the account's number, which one
-//! execution at a time writes. A transfer is a workflow that calls two of them.
+//! Accounts as objects: the balance of an account is state, keyed by the account's number, with one
+//! writer at a time. A transfer is a workflow that calls two of them.
 
 use segno::{Context, Error, Result, State};
 
@@ -11,14 +11,14 @@ pub struct Account {
 
 #[segno::object]
 impl Account {
-    /// Adds money and answers the balance.
+    /// Adds money and returns the balance.
     async fn deposit(&mut self, _ctx: Context, amount: u64) -> Result<u64> {
         let balance = self.balance.get().await?.unwrap_or_default() + amount;
         self.balance.set(&balance)?;
         Ok(balance)
     }
 
-    /// Takes money and answers the balance. Fails with 409 where there is not enough.
+    /// Withdraws money and returns the balance. Fails with code 409 if the balance is too low.
     async fn withdraw(&mut self, ctx: Context, amount: u64) -> Result<u64> {
         let balance = self.balance.get().await?.unwrap_or_default();
         let Some(left) = balance.checked_sub(amount) else {
@@ -30,25 +30,27 @@ impl Account {
         Ok(left)
     }
 
-    /// The balance. It only reads: it waits for nobody, and nobody waits for it.
+    /// Returns the balance. It only reads, so it neither waits for other executions nor blocks
+    /// them.
     #[shared]
     async fn balance(&self, _ctx: Context) -> Result<u64> {
         Ok(self.balance.get().await?.unwrap_or_default())
     }
 }
 
-/// Money that moves from one account to another.
+/// A transfer of money from one account to another.
 #[segno::data]
 pub struct Transfer {
     /// The account that pays.
     pub from: String,
-    /// The account that is paid.
+    /// The account that receives.
     pub to: String,
-    /// How much.
+    /// The amount to transfer.
     pub amount: u64,
 }
 
-/// Moves money, once: whatever fails in between, both sides are done in the end, or none is.
+/// Transfers money exactly once: whatever fails in between, in the end both sides are done or
+/// neither is.
 #[segno::workflow]
 pub async fn transfer(ctx: Context, transfer: Transfer) -> Result<()> {
     let Transfer { from, to, amount } = transfer;

@@ -1,15 +1,15 @@
-//! Many children at once.
+//! Many children in parallel.
 //!
-//! It teaches: a call is a future like any other, so a thousand of them are one `try_join_all`. All
-//! are issued before the workflow waits, and the host stores them in one commit.
+//! It shows that a call is a future like any other, so a thousand of them are one `try_join_all`.
+//! All are issued before the workflow waits, and the host stores them in one commit.
 
 use segno::{ActivityContext, Context, Result};
 
-/// How wide to fan out.
+/// The width of the fan-out.
 #[segno::data]
 #[derive(Clone, Debug)]
 pub struct Width {
-    /// The number of children; 1,000 if it does not say.
+    /// The number of children. Default: 1,000.
     #[serde(default = "thousand")]
     pub children: u64,
 }
@@ -18,7 +18,7 @@ fn thousand() -> u64 {
     1_000
 }
 
-/// Squares the numbers from 1 to the number of children, each in a child, and adds them up.
+/// Squares the numbers from 1 to the number of children, each in a child, and adds up the results.
 #[segno::workflow]
 pub async fn fan_out(ctx: Context, width: Width) -> Result<u64> {
     let squares =

@@ -1,6 +1,6 @@
 //! The smallest workflow: one input, one output, and the list of the module's functions.
 
-/// Greets somebody.
+/// Greets a person.
 #[segno::workflow]
 pub async fn hello(_ctx: segno::Context, name: String) -> segno::Result<String> {
     Ok(format!("Hello, {name}!"))

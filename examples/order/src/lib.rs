@@ -1,24 +1,24 @@
-//! An order from stock to shipment, and how to undo half of it.
+//! An order from stock to shipment, with compensation when a step fails.
 //!
-//! It teaches: activities for effects; a durable HTTP request, whose `Idempotency-Key` lets the
-//! payment service charge once however often it is asked; a named promise that a person settles,
+//! It shows activities for side effects; a durable HTTP request, whose `Idempotency-Key` lets the
+//! payment service charge once however often it is sent; a named promise that a person settles,
 //! with a time limit; steps in parallel; and compensation, which is ordinary code after an error.
 
 use std::time::Duration;
 
 use segno::{ActivityContext, Context, Error, Result, RetryPolicy, http::Request};
 
-/// What a customer wants.
+/// An order of a customer.
 #[segno::data]
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// The customer's number for it.
+    /// The customer's number for the order.
     pub id: String,
-    /// What is to be shipped.
+    /// The items to ship.
     pub items: Vec<Item>,
     /// The address of the payment service, such as `http://127.0.0.1:9000`.
     pub payments: String,
-    /// How long somebody may take to approve it, in seconds; three days if it does not say.
+    /// Time for the approval, in seconds. Default: three days.
     #[serde(default = "three_days")]
     pub approve_within_s: u64,
 }
@@ -33,45 +33,45 @@ fn three_days() -> u64 {
 pub struct Item {
     /// The article.
     pub sku: String,
-    /// How many of them.
+    /// The number of articles.
     pub quantity: u32,
-    /// What one of them costs.
+    /// The price of one article, in cents.
     pub price_cents: u64,
 }
 
-/// Items that are set aside in the warehouse.
+/// Items that are reserved in the warehouse.
 #[segno::data]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reservation {
-    /// What it is called; the workflow's choice.
+    /// The name of the reservation, which the workflow chooses.
     pub name: String,
     /// The items.
     pub items: Vec<Item>,
 }
 
-/// What the customer gets in the end.
+/// The receipt for the customer.
 #[segno::data]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Receipt {
     /// The order's id.
     pub order: String,
-    /// The payment service's number.
+    /// The payment service's number of the charge.
     pub charge: String,
-    /// What was paid.
+    /// The amount paid, in cents.
     pub amount_cents: u64,
     /// One tracking number for each item.
     pub shipments: Vec<String>,
 }
 
-/// Reserves the stock, charges, waits for an approval, and ships. What was done is undone if a
-/// later step fails.
+/// Reserves the stock, charges, waits for an approval, and ships. If a later step fails, the
+/// earlier ones are undone.
 ///
-/// The approval is the promise `{invocation}/p/approval`: `true` approves; `false`, a rejection,
-/// and the end of the time do not.
+/// The approval is the promise `{invocation}/p/approval`: `true` approves; `false`, a rejection or
+/// a timeout does not.
 #[segno::workflow(promises(approval: bool))]
 pub async fn order(ctx: Context, order: Order) -> Result<Receipt> {
-    // It has its name before it is made: also one that was under way when the order was cancelled
-    // is given back by it.
+    // The name is known before the reservation is made, so a reservation that was in flight when
+    // the order was cancelled can be released by it.
     let name = format!("reservation-{}", ctx.id());
     let reservation = Reservation { name, items: order.items.clone() };
     if let Err(error) = ctx.call(reserve, &reservation).await {
@@ -114,15 +114,15 @@ fn amount(order: &Order) -> u64 {
     order.items.iter().map(|item| u64::from(item.quantity) * item.price_cents).sum()
 }
 
-/// The payment service's answer.
+/// The payment service's response.
 #[segno::data]
 struct Charge {
     charge: String,
     accepted: bool,
 }
 
-/// The host makes this request, durably: it is repeated until there is an answer. Its key is the
-/// order's own and not that of the request, so that it can be asked for once more.
+/// The host sends this request durably: it is retried until there is a response. Its key is the
+/// order's own, not that of the request, so that it can be sent again.
 async fn charge(ctx: &Context, order: &Order) -> Result<Charge> {
     let body = segno::serde_json::json!({ "order": order.id, "amount_cents": amount(order) });
     let request = Request::post(format!("{}/charges", order.payments))
@@ -139,8 +139,8 @@ async fn charge(ctx: &Context, order: &Order) -> Result<Charge> {
     Ok(charge)
 }
 
-/// Gives back a payment that was under way when the order was cancelled: it may have been made.
-/// Asked for under the same key it is made once at most, and has a number to give it back by.
+/// Refunds a payment that was in flight when the order was cancelled and may have been made. Sent
+/// again under the same key, it is made at most once, and returns a number for the refund.
 async fn give_back(ctx: &Context, order: &Order) -> Result<()> {
     match charge(ctx, order).await {
         Ok(charge) => refund(ctx, order, &charge).await,
@@ -173,10 +173,10 @@ async fn approved(ctx: &Context, order: &Order) -> Result<()> {
     }
 }
 
-/// Sets the items aside in the warehouse.
+/// Reserves the items in the warehouse.
 ///
-/// It stands for a request to the warehouse's own system, which would be given the name of the
-/// reservation, so that a second attempt finds that of the first.
+/// It stands for a request to the warehouse's own system. The name of the reservation would let a
+/// second attempt find the reservation of the first.
 #[segno::activity(timeout = "1m", retry(initial = "100ms", max_attempts = 10))]
 pub async fn reserve(ctx: ActivityContext, reservation: Reservation) -> Result<()> {
     let Reservation { name, items } = reservation;
@@ -192,14 +192,14 @@ pub async fn reserve(ctx: ActivityContext, reservation: Reservation) -> Result<(
     Ok(())
 }
 
-/// Gives the items of a reservation back; there may be none.
+/// Releases a reservation, which may not exist.
 #[segno::activity]
 pub async fn release(ctx: ActivityContext, reservation: String) -> Result<()> {
     segno::info!(ctx, "{reservation} released");
     Ok(())
 }
 
-/// Hands one item to the carrier and gives its tracking number.
+/// Hands one item to the carrier and returns its tracking number.
 #[segno::activity(timeout = "1h")]
 pub async fn ship(ctx: ActivityContext, item: Item) -> Result<String> {
     segno::info!(ctx, "{} of `{}` handed over", item.quantity, item.sku);

@@ -1,4 +1,4 @@
-//! The order against a payment service that keeps a ledger, as the real one does.
+//! The order against a payment service that keeps a ledger, as a real one does.
 
 use std::{
     collections::BTreeMap,
@@ -20,8 +20,8 @@ const PAYMENTS: &str = "http://payments.test";
 struct Ledger(Arc<Mutex<BTreeMap<String, Value>>>);
 
 impl Ledger {
-    /// Answers the test's requests; the first `failures` of them fail after they were entered, like
-    /// an answer that is lost.
+    /// Answers the test's requests. The first `failures` responses fail after the request was
+    /// entered, like a lost response.
     fn serve(&self, test: &mut Test, accept: bool, mut failures: u32) {
         for path in ["charges", "refunds"] {
             let ledger = self.0.clone();
@@ -86,7 +86,7 @@ fn an_approved_order_is_charged_once_and_shipped() {
     test.replay_check();
 }
 
-/// The charge was given back and the stock released, each once.
+/// Checks that the charge was refunded and the stock released, each once.
 fn assert_undone(test: &Test, ledger: &Ledger) {
     assert_eq!(ledger.entries("charges").len(), 1);
     assert_eq!(ledger.entries("refunds"), [json!({ "charge": "charge-test/charge" })]);
@@ -102,7 +102,7 @@ fn an_order_that_is_not_approved_is_undone() {
         |test| {
             test.cancel_after(Duration::from_secs(60));
         },
-        |_| {}, // nobody answers
+        |_| {}, // the approval is never answered
     ];
     for (refuse, code) in refusals.iter().zip([409, 403, 499, 408]) {
         let (mut test, ledger) = (Test::new(), Ledger::default());
@@ -129,7 +129,7 @@ fn an_order_that_cannot_be_shipped_is_undone() {
 
 #[test]
 fn a_cancelled_order_gives_back_what_was_under_way() {
-    // While the stock is being reserved, nothing has been asked of the payment service.
+    // While the stock is being reserved, no request has been sent to the payment service.
     let (mut test, ledger) = (Test::new(), Ledger::default());
     ledger.serve(&mut test, true, 0);
     test.on(reserve, |_| Err(Error::retryable("the warehouse does not answer")));
@@ -138,7 +138,7 @@ fn a_cancelled_order_gives_back_what_was_under_way() {
     assert_eq!(test.calls(release), ["reservation-test"]);
     assert!(ledger.entries("charges").is_empty());
 
-    // While it is charged, the first answer is lost.
+    // While the charge is in flight, the first response is lost.
     let (mut test, ledger) = (Test::new(), Ledger::default());
     ledger.serve(&mut test, true, 1);
     test.cancel_after(Duration::from_millis(50));

@@ -1,8 +1,8 @@
-//! Prices of two shops: two files are cleaned at the same time, merged, and reported.
+//! Prices of two shops: two files are cleaned in parallel, merged, and reported.
 //!
-//! It teaches: a graph, whose steps run as soon as what they need has ended; a step that runs only if
-//! there is something to do; files in directories that the host's policy allows; and why what is
-//! large stays in files, while from step to step goes where it is.
+//! It shows a graph, whose steps run as soon as their dependencies have ended; a step that runs
+//! only on a condition; files in directories that the host's policy allows; and large data that
+//! stays in files, while steps pass only the paths.
 
 mod table;
 
@@ -15,46 +15,46 @@ use segno::{
 
 use crate::table::Table;
 
-/// Where the lists of prices are.
+/// The paths of the price lists.
 #[segno::data]
 #[derive(Clone, Debug)]
 pub struct Sources {
-    /// The list of the shop in the north, such as `/in/north.csv`.
+    /// The list of the northern shop, such as `/in/north.csv`.
     pub north: String,
-    /// The list of the shop in the south.
+    /// The list of the southern shop.
     pub south: String,
 }
 
-/// A file with prices that can be relied on.
+/// A file with cleaned prices.
 #[segno::data]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prices {
-    /// Where it is.
+    /// The path of the file.
     pub file: String,
-    /// How many articles are in it.
+    /// Number of articles in it.
     pub articles: u64,
-    /// How many lines were left out on the way, since they have no price.
+    /// Number of lines dropped so far because they have no price.
     pub dropped: u64,
 }
 
-/// What is in the report.
+/// The contents of the report.
 #[segno::data]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// How many articles there are.
+    /// Number of articles.
     pub articles: u64,
-    /// How many lines were left out.
+    /// Number of dropped lines.
     pub dropped: u64,
-    /// The article with the lowest price, and the price.
+    /// The article with the lowest price, and that price in cents.
     pub cheapest: (String, u64),
-    /// The sum of all prices.
+    /// The sum of all prices, in cents.
     pub total_cents: u64,
 }
 
 /// Cleans both lists, merges them, and reports, unless there is nothing to report.
 #[segno::graph]
 pub fn prices(graph: &Graph, sources: Input<Sources>) -> Output<Option<Report>> {
-    // A disk that is busy is asked again, for a while.
+    // Retries a busy disk for a while.
     let patiently = RetryPolicy::exponential().initial(Duration::from_secs(1)).max_attempts(10);
     let north = graph
         .call("clean_north", clean, (sources.at("/north"), "/out/north.csv"))
@@ -65,9 +65,9 @@ pub fn prices(graph: &Graph, sources: Input<Sources>) -> Output<Option<Report>> 
     graph.call("report", report, merged).when(merged.at("/articles").above(0_u64))
 }
 
-/// Reads a list of prices, and writes what can be relied on to another file.
+/// Reads a price list and writes the cleaned list to another file.
 ///
-/// A file is replaced as a whole, so an attempt that is repeated writes the same again.
+/// A file is replaced atomically, so a retried attempt writes the same again.
 #[segno::activity]
 pub async fn clean(ctx: ActivityContext, (from, to): (String, String)) -> Result<Prices> {
     let (table, dropped) = Table::read(&ctx.files().read_text(&from)?);
@@ -78,7 +78,7 @@ pub async fn clean(ctx: ActivityContext, (from, to): (String, String)) -> Result
     Ok(Prices { file: to, articles: table.len(), dropped })
 }
 
-/// Merges two lists: of an article that both have, the lower price counts.
+/// Merges two lists. For an article in both, the lower price counts.
 #[segno::activity]
 pub async fn merge(ctx: ActivityContext, (left, right): (Prices, Prices)) -> Result<Prices> {
     let mut table = Table::default();
@@ -91,7 +91,7 @@ pub async fn merge(ctx: ActivityContext, (left, right): (Prices, Prices)) -> Res
     Ok(Prices { file, articles: table.len(), dropped: left.dropped + right.dropped })
 }
 
-/// Writes the report, and gives what is in it.
+/// Writes the report and returns its contents.
 #[segno::activity]
 pub async fn report(ctx: ActivityContext, prices: Prices) -> Result<Report> {
     let (table, _) = Table::read(&ctx.files().read_text(&prices.file)?);

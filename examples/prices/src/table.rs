@@ -1,5 +1,5 @@
-//! A list of prices, as the shops write it: a line for each article, its name and its price in cents,
-//! after a line with the names of the columns. No more of CSV than that.
+//! A price list in the shops' format: a header line, then one line per article with its name and
+//! its price in cents. No other features of CSV are supported.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -10,8 +10,8 @@ const COLUMNS: &str = "article,cents";
 pub struct Table(BTreeMap<String, u64>);
 
 impl Table {
-    /// The table in this text, and how many lines have no price. Of an article that is there twice,
-    /// the lower price counts.
+    /// Parses the table. Returns it with the number of lines without a price. For a duplicate
+    /// article, the lower price counts.
     pub fn read(text: &str) -> (Self, u64) {
         let mut table = Self::default();
         let mut dropped = 0;
@@ -35,19 +35,19 @@ impl Table {
         *known = cents.min(*known);
     }
 
-    /// Adds the prices of another.
+    /// Adds the prices of another table.
     pub fn merge(&mut self, other: Self) {
         for (article, cents) in other.0 {
             self.add(&article, cents);
         }
     }
 
-    /// How many articles there are.
+    /// Number of articles.
     pub fn len(&self) -> u64 {
         self.0.len() as u64
     }
 
-    /// The article with the lowest price, of several the first by name.
+    /// The article with the lowest price; of several, the first by name.
     pub fn cheapest(&self) -> Option<(&str, u64)> {
         let cheapest = self.0.iter().min_by_key(|(_, cents)| **cents);
         cheapest.map(|(article, cents)| (article.as_str(), *cents))
@@ -59,7 +59,7 @@ impl Table {
     }
 }
 
-/// As it is read.
+/// Formats the table as it is read.
 impl fmt::Display for Table {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(out, "{COLUMNS}")?;

@@ -1,8 +1,8 @@
-//! Time that passes without anything running.
+//! Timers that pass without any process running.
 //!
-//! It teaches: a sleep may last for days, since nothing but a row in the host's store waits; time
-//! is read from the context; and a send starts another function later, which outlives the one that
-//! sent it.
+//! It shows that a sleep may last for days, since only a row in the host's store waits; that time
+//! is read from the context; and that a send starts another function later, which outlives the
+//! sender.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use segno::{ActivityContext, Context, Result, Timestamp};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What to remind somebody of.
+/// A reminder for a person.
 #[segno::data]
 #[derive(Clone, Debug)]
 pub struct Reminder {
-    /// Who is reminded.
+    /// The person to remind.
     pub who: String,
-    /// Of what.
+    /// The subject of the reminder.
     pub what: String,
-    /// For how many days, once a day.
+    /// Number of days, with one message per day.
     pub days: u32,
 }
 
@@ -26,23 +26,23 @@ pub struct Reminder {
 #[segno::data]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// Who gets it.
+    /// The recipient.
     pub to: String,
-    /// What it says.
+    /// The text of the message.
     pub text: String,
 }
 
-/// What was done.
+/// The result of a reminder.
 #[segno::data]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reminded {
-    /// When each message was sent.
+    /// The times at which messages were sent.
     pub at: Vec<Timestamp>,
-    /// The id of the invocation that asks a week later how it went.
+    /// The id of the invocation that follows up a week later.
     pub follow_up: String,
 }
 
-/// Reminds once a day, then leaves a question for a week later.
+/// Sends a reminder once a day, then schedules a follow-up for a week later.
 #[segno::workflow]
 pub async fn remind(ctx: Context, reminder: Reminder) -> Result<Reminded> {
     let mut at = Vec::new();

@@ -1,8 +1,8 @@
-//! Reports: many customers ask for them, and none holds up the others.
+//! Reports for many customers, none of which blocks the others.
 //!
-//! It teaches: how many executions of a function may run, of one customer and in all; that urgent ones
-//! go first; a rate, for a service that takes no more; and that whatever has no room waits for it,
-//! without a line of code. And an activity that goes on where its last attempt stopped.
+//! It shows limits on the executions of a function, per customer and in total; priorities; a rate
+//! limit for a slow service; and queueing, without a line of code. It also shows an activity that
+//! continues where its last attempt stopped.
 //!
 //! ```text
 //! $ segno deploy examples/reports
@@ -17,36 +17,37 @@ use std::time::Duration;
 
 use segno::{ActivityContext, Context, Error, Result, http::Request};
 
-/// What a customer asks for.
+/// A request for a report.
 #[segno::data]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
-    /// Who asks, and is sent the report.
+    /// The customer who requests and receives the report.
     pub customer: String,
-    /// How many days the report is about. The warehouse takes a second for each.
+    /// Number of days that the report covers. The warehouse takes a second for each.
     pub days: u64,
-    /// From 0 to 9: the highest goes first.
+    /// Priority from 0 to 9: the highest goes first.
     #[serde(default)]
     pub urgency: u8,
-    /// The address of the warehouse, such as `https://warehouse.example.com`. Without one, the example makes the data up.
+    /// The address of the warehouse, such as `https://warehouse.example.com`. Without one, the
+    /// example generates the data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warehouse: Option<String>,
 }
 
-/// A mail.
+/// A mail to a customer.
 #[segno::data]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mail {
-    /// To whom.
+    /// The recipient.
     pub customer: String,
-    /// What it says.
+    /// The text of the mail.
     pub text: String,
 }
 
-/// Has a report made, and mails it.
+/// Produces a report and mails it.
 ///
-/// The warehouse bears five at a time. A report is one of them from its first record to its end, also
-/// while it sleeps.
+/// The warehouse handles five reports at a time. A report counts from its first record to its end,
+/// even while it sleeps.
 #[segno::workflow(limit(
     key = "customer",
     concurrency = 2,
@@ -62,7 +63,7 @@ pub async fn report(ctx: Context, wanted: Wanted) -> Result<String> {
     Ok(text)
 }
 
-/// Has the warehouse begin. The answer is how many seconds it takes.
+/// Starts the report in the warehouse. Returns the number of seconds that it takes.
 #[segno::activity]
 pub async fn ask_warehouse(_ctx: ActivityContext, wanted: Wanted) -> Result<u64> {
     match wanted.days {
@@ -71,8 +72,8 @@ pub async fn ask_warehouse(_ctx: ActivityContext, wanted: Wanted) -> Result<u64>
     }
 }
 
-/// Fetches what the warehouse has made, day by day. An attempt that fails has said how far it came, and the next one
-/// goes on from there.
+/// Fetches the report from the warehouse, day by day. A failed attempt has reported its progress,
+/// and the next one continues from there.
 #[segno::activity(retry(initial = "1s", max_attempts = 10))]
 pub async fn fetch(ctx: ActivityContext, wanted: Wanted) -> Result<String> {
     let mut lines: Vec<String> = ctx.last_progress()?.unwrap_or_default();
@@ -90,7 +91,7 @@ pub async fn fetch(ctx: ActivityContext, wanted: Wanted) -> Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// Sends a mail. The mail service takes two at once, and ten in a second.
+/// Sends a mail. The mail service accepts bursts of two, and ten per second.
 #[segno::activity(limit(rate = "10/s", burst = 2))]
 pub async fn send_mail(ctx: ActivityContext, mail: Mail) -> Result<()> {
     segno::info!(ctx, "mail to {}: {}", mail.customer, mail.text);
@@ -126,7 +127,7 @@ mod tests {
         test.replay_check();
     }
 
-    // A test runs one execution, which is alone: limits have no effect here.
+    // A test runs a single execution, so limits have no effect here.
 
     #[test]
     fn a_report_is_mailed_when_the_warehouse_has_made_it() {

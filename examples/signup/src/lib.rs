@@ -1,17 +1,17 @@
-//! A person signs up: a mail with a code is sent, and the address is confirmed with that code within a day.
+//! A signup: a mail with a code is sent, and the address is confirmed with that code within a day.
 //!
-//! It teaches: a workflow by key, which runs once for each person; shared functions that look at it and
-//! tell it something, while it runs and when it has ended; and a promise of the object, which may be
-//! settled by whoever comes first, before the run asks for it too.
+//! It shows a workflow by key, which runs once per person; shared functions that read its state and
+//! send it data, while it runs and after its end; and a promise of the object, which may be settled
+//! before the run waits for it.
 
 use std::time::Duration;
 
 use segno::{ActivityContext, Context, Either, Error, ObjectPromise, Result, State};
 
-/// How long the code is good, in seconds.
+/// Validity of the code, in seconds.
 const GOOD_S: u64 = 24 * 60 * 60;
 
-/// A person, by the name under which they sign up.
+/// A person, keyed by the name used for the signup.
 #[segno::object]
 pub struct Signup {
     mail: State<String>,
@@ -19,13 +19,13 @@ pub struct Signup {
     confirmed: ObjectPromise<String>,
 }
 
-/// How far a person got.
+/// The progress of a signup.
 #[segno::data]
 #[derive(Debug, PartialEq)]
 pub struct Status {
     /// The address.
     pub mail: Option<String>,
-    /// Whether it is confirmed, and how.
+    /// The way in which the address was confirmed. `None` if it is not confirmed.
     pub confirmed_by: Option<String>,
 }
 
@@ -55,7 +55,7 @@ impl Signup {
         self.confirmed.resolve(&"code".to_owned()).await
     }
 
-    /// How far it is, also after the end.
+    /// Returns the progress, also after the end.
     #[shared]
     pub async fn status(&self, _ctx: Context) -> Result<Status> {
         let (mail, confirmed_by) = segno::try_join(self.mail.get(), self.confirmed.peek()).await?;
@@ -63,7 +63,7 @@ impl Signup {
     }
 }
 
-/// Sends a mail. This one only writes it down.
+/// Sends a mail. This example only logs it.
 #[segno::activity]
 pub async fn send(ctx: ActivityContext, mail: String) -> Result<()> {
     ctx.log(segno::Level::Info, mail);

@@ -1,15 +1,14 @@
 //! A subscription: a trial, an invoice for each period, reminders, and its end.
 //!
-//! It teaches: a workflow that lasts for years, and therefore stays small; a child workflow that is
-//! called by the name of its module, so that each invoice runs the code that was deployed last; a
-//! durable request; a signal that ends a sleep; and due dates, which do not shift when a step takes
-//! long.
+//! It shows a workflow that lasts for years, and therefore stays small; a child workflow that is
+//! called by the name of its module, so that each invoice runs the code deployed last; a durable
+//! request; a signal that ends a sleep; and due dates, which do not shift when a step takes long.
 
 use std::time::Duration;
 
 use segno::{ActivityContext, Context, Either, Result, RetryPolicy, http::Request};
 
-/// What a customer subscribes to.
+/// The terms of a subscription.
 #[segno::data]
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -17,18 +16,18 @@ pub struct Plan {
     pub customer: String,
     /// The price of one period.
     pub price_cents: u64,
-    /// What is taken off the price.
+    /// The discount on the price, in cents.
     #[serde(default)]
     pub discount_cents: u64,
     /// The address of the payment service, such as `https://pay.example.com`.
     pub payments: String,
-    /// The length of the trial in seconds; 14 days if it is left out.
+    /// The length of the trial, in seconds. Default: 14 days.
     #[serde(default = "two_weeks")]
     pub trial_s: u64,
-    /// The length of a period in seconds; 30 days if it is left out.
+    /// The length of a period, in seconds. Default: 30 days.
     #[serde(default = "thirty_days")]
     pub period_s: u64,
-    /// The time in seconds after which a declined payment is tried again; 3 days if it is left out.
+    /// The time after which a declined payment is retried, in seconds. Default: 3 days.
     #[serde(default = "three_days")]
     pub remind_after_s: u64,
 }
@@ -47,7 +46,7 @@ fn three_days() -> u64 {
     3 * DAY_S
 }
 
-/// How a subscription ended.
+/// The result of a subscription.
 #[segno::data]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
@@ -57,7 +56,7 @@ pub struct Ended {
     pub because: Reason,
 }
 
-/// Why a subscription ended.
+/// The reason for the end of a subscription.
 #[segno::data]
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[serde(rename_all = "lowercase")]
@@ -93,17 +92,17 @@ pub async fn subscription(ctx: Context, plan: Plan) -> Result<Ended> {
     }
 }
 
-/// One period to be paid.
+/// An invoice for one period.
 #[segno::data]
 #[derive(Clone, Debug)]
 pub struct Invoice {
     /// Its number, from 1.
     pub number: u32,
-    /// What is paid for.
+    /// The plan that is charged.
     pub plan: Plan,
 }
 
-/// How often a declined payment is tried again.
+/// Number of retries of a declined payment.
 const REMINDERS: u32 = 3;
 
 /// Announces an invoice and charges it, with reminders. The result says whether it was paid.

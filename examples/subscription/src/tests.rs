@@ -49,7 +49,7 @@ fn an_unpaid_invoice_ends_it() {
     test.replay_check();
 }
 
-/// Lets the payment service accept the `n`-th charge, from 0, and decline those before.
+/// Makes the payment service accept the `n`-th charge, from 0, and decline those before.
 fn accept_charge(test: &mut Test, n: usize) {
     let mut charges = 0;
     test.on_http("POST", PAYMENTS, move |_| {

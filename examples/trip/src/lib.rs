@@ -1,7 +1,7 @@
 //! A trip that is booked as a whole or not at all.
 //!
-//! It teaches: a saga, whose steps say what undoes them; a step that is an HTTP request; a step that
-//! is undone also if its effect is unknown; and the report of what was undone.
+//! It shows a saga, whose steps have compensations; a step that is an HTTP request; a step that is
+//! undone even if its effect is unknown; and the report of the undone steps.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use segno::{
     http::{Request, Response, Sent},
 };
 
-/// What a traveller wants.
+/// A trip to book.
 #[segno::data]
 #[derive(Clone, Debug)]
 pub struct Trip {
-    /// Who travels.
+    /// The name of the traveller.
     pub traveller: String,
-    /// Where to.
+    /// The destination.
     pub city: String,
-    /// How long.
+    /// Number of nights.
     pub nights: u32,
     /// The address of the payment service, such as `http://127.0.0.1:9000`.
     pub payments: String,
 }
 
-/// What was booked.
+/// The booked trip.
 #[segno::data]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Booking {
@@ -38,14 +38,14 @@ pub struct Booking {
     pub charge: String,
 }
 
-/// Books flight, hotel and car, and pays. If a step fails, the ones before it are undone, the last
-/// one first, and the failure says what was.
+/// Books flight, hotel and car, and pays. If a step fails, the earlier ones are undone, last first,
+/// and the failure reports them.
 #[segno::workflow]
 pub async fn trip(ctx: Context, trip: Trip) -> Result<Booking> {
     let saga = ctx.saga("booking");
     let flight = saga.call(book_flight, &trip).compensate(cancel_flight).await?;
-    // The hotel answers slowly. After a minute the effect is unknown, and the booking is cancelled:
-    // to cancel one that does not exist does no harm.
+    // The hotel responds slowly. After a minute the effect is unknown, and the booking is
+    // cancelled: cancelling one that does not exist is harmless.
     let hotel = saga.call(book_hotel, &trip).compensate(cancel_hotel);
     let hotel = hotel.timeout(Duration::from_secs(60)).on_unknown(OnUnknown::Compensate).await?;
     let car = saga.call(rent_car, &trip).compensate(return_car).await?;
@@ -56,15 +56,14 @@ pub async fn trip(ctx: Context, trip: Trip) -> Result<Booking> {
     Ok(Booking { flight, hotel, car, charge })
 }
 
-/// The payment service's answer.
+/// The payment service's response.
 #[segno::data]
 struct Charge {
     charge: String,
     accepted: bool,
 }
 
-/// A request by the host. It is undone if it was answered, whatever the answer; `refund` looks at
-/// that.
+/// Sends the payment by the host. It is undone after any response; `refund` inspects the response.
 async fn pay(saga: &segno::Saga, trip: &Trip) -> Result<String> {
     let body = segno::serde_json::json!({
         "order": trip.traveller,
@@ -106,28 +105,28 @@ pub async fn rent_car(ctx: ActivityContext, trip: Trip) -> Result<String> {
     Ok(format!("car-{}", ctx.idempotency_key()))
 }
 
-/// Gives the seat back.
+/// Cancels the seat.
 #[segno::activity]
 pub async fn cancel_flight(ctx: ActivityContext, undo: Undo<Trip, String>) -> Result<()> {
     segno::info!(ctx, "{:?} of {} is cancelled", undo.output, undo.input.traveller);
     Ok(())
 }
 
-/// Gives the room back, if there is one: the hotel is asked by the traveller's name.
+/// Cancels the room, if it exists: the hotel looks it up by the traveller's name.
 #[segno::activity]
 pub async fn cancel_hotel(ctx: ActivityContext, undo: Undo<Trip, String>) -> Result<()> {
     segno::info!(ctx, "the room of {} is cancelled, if there is one", undo.input.traveller);
     Ok(())
 }
 
-/// Gives the car back.
+/// Cancels the car.
 #[segno::activity]
 pub async fn return_car(ctx: ActivityContext, undo: Undo<Trip, String>) -> Result<()> {
     segno::info!(ctx, "{:?} is returned", undo.output);
     Ok(())
 }
 
-/// Pays back what was charged.
+/// Refunds the charge.
 #[segno::activity(retry(initial = "200ms", max = "30s"))]
 pub async fn refund(ctx: ActivityContext, undo: Undo<Sent, Response>) -> Result<()> {
     let charge: Option<Charge> = undo.output.and_then(|answer| answer.ok().ok()?.json().ok());

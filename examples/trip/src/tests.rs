@@ -21,7 +21,7 @@ fn test(accepted: bool) -> Test {
     test
 }
 
-/// The steps that were undone, in their order.
+/// The undone steps, in order.
 fn undone(error: &Error) -> Vec<String> {
     let reports = SagaReport::of(error);
     reports.into_iter().flat_map(|report| report.undone).map(|step| step.step).collect()

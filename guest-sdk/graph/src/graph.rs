@@ -1,5 +1,5 @@
-//! The algebra of graphs: four constructors, out of which every graph is made. An expression knows
-//! nothing of cycles; [`Relation`](crate::Relation) does.
+//! The algebra of graphs: four constructors that build every graph. Expressions may describe cyclic
+//! graphs; [`Relation`](crate::Relation) rejects cycles.
 
 use std::{
     fmt, mem,
@@ -8,19 +8,20 @@ use std::{
 
 /// A graph as an expression (Mokhov, *Algebraic Graphs with Class*). `+` is overlay, `*` is connect.
 ///
-/// Nothing here recurses, so an expression may be as deep as memory allows.
+/// No operation recurses, so an expression may be as deep as memory allows.
 pub enum Graph<A> {
-    /// No vertices.
+    /// The empty graph.
     Empty,
-    /// One vertex.
+    /// A graph with one vertex.
     Vertex(A),
-    /// The vertices and edges of both.
+    /// The vertices and edges of both graphs.
     Overlay(Box<Graph<A>>, Box<Graph<A>>),
-    /// Those of both, and an edge from each vertex of the left to each of the right.
+    /// The vertices and edges of both graphs, and an edge from each vertex of the left to each of
+    /// the right.
     Connect(Box<Graph<A>>, Box<Graph<A>>),
 }
 
-/// What is left to do in a walk that keeps its own stack.
+/// A pending step of a walk that keeps its own stack.
 enum Visit<'a, A> {
     Enter(&'a Graph<A>),
     Overlay,
@@ -33,27 +34,27 @@ impl<A> Graph<A> {
         Self::Vertex(from) * Self::Vertex(to)
     }
 
-    /// The overlay of all of them.
+    /// The overlay of all given graphs.
     pub fn overlays(graphs: impl IntoIterator<Item = Self>) -> Self {
         graphs.into_iter().reduce(Add::add).unwrap_or(Self::Empty)
     }
 
-    /// All of them connected, each with all that follow.
+    /// The connection of all given graphs: each is connected with all that follow.
     pub fn connects(graphs: impl IntoIterator<Item = Self>) -> Self {
         graphs.into_iter().reduce(Mul::mul).unwrap_or(Self::Empty)
     }
 
-    /// An edge from each vertex to each that follows.
+    /// A graph with an edge from each vertex to each that follows.
     pub fn clique(vertices: impl IntoIterator<Item = A>) -> Self {
         Self::connects(vertices.into_iter().map(Self::Vertex))
     }
 
-    /// An edge from the centre to each leaf.
+    /// A graph with an edge from the centre to each leaf.
     pub fn star(centre: A, leaves: impl IntoIterator<Item = A>) -> Self {
         Self::Vertex(centre) * Self::overlays(leaves.into_iter().map(Self::Vertex))
     }
 
-    /// An edge from each vertex to the next.
+    /// A graph with an edge from each vertex to the next.
     pub fn path(vertices: impl IntoIterator<Item = A>) -> Self
     where
         A: Clone,
@@ -69,7 +70,7 @@ impl<A> Graph<A> {
         path
     }
 
-    /// The value of the expression, with a meaning for each constructor.
+    /// Evaluates the expression, with one function per constructor.
     pub fn fold<'a, B>(
         &'a self,
         mut empty: impl FnMut() -> B,
@@ -134,7 +135,7 @@ impl<A: Clone> Clone for Graph<A> {
     }
 }
 
-/// As text: `(a * (b + c))`.
+/// Formats the expression as text: `(a * (b + c))`.
 impl<A: fmt::Debug> fmt::Debug for Graph<A> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         enum Part<'a, A> {

@@ -1,17 +1,17 @@
-//! Graph runs of Segno, pure: which nodes are ready, what a failure closes, when a run has settled;
-//! and the plans that people, programs and language models write. No I/O, clock or randomness: the
-//! host decides with it, and guests compile it to test their plans.
+//! The pure logic of graph runs: ready nodes, closure under failure, and settlement; and the plans
+//! that people, programs and language models write. It has no I/O, clock or randomness: the host
+//! decides with it, and guests compile it to test their plans.
 //!
-//! The rules are there twice. [`rules`] are the definitions, short and slow, over names; [`Progress`]
-//! is what runs, over indices, where a fact costs what it touches. The tests hold the second to the
-//! first.
+//! The rules are implemented twice. [`rules`] has the definitions, short and slow, over names.
+//! [`Progress`] is the production implementation, over indices, where a fact costs only the edges
+//! that it touches. The tests check the second against the first.
 //!
-//! In the order a newcomer should read:
-//! - [`NodeName`], [`Graph`], [`Relation`]: names, the algebra of graphs, its meaning as edges;
-//! - [`state`]: what is known of the nodes of a run;
+//! Reading order for newcomers:
+//! - [`NodeName`], [`Graph`], [`Relation`]: names, the algebra of graphs, and its meaning as edges;
+//! - [`state`]: the known facts about the nodes of a run;
 //! - [`rules`]: the definitions;
 //! - [`Topology`], [`Progress`]: edges between indices, and a run over them;
-//! - [`plan`]: what is written to have a graph run.
+//! - [`plan`]: the documents that describe graphs to run.
 
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]

@@ -4,23 +4,23 @@ use std::{borrow::Borrow, fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The name of a node: 1 to 64 ASCII letters, digits, `-` and `_`. A copy shares the text.
+/// The name of a node: 1 to 64 ASCII letters, digits, `-` and `_`. Clones share the text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeName(Arc<str>);
 
-/// A text is no name of a node.
+/// The text is not a valid node name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no name of a node: it has 1 to 64 letters, digits, `-` or `_`")]
 pub struct InvalidName(
-    /// The text, cut to 80 characters.
+    /// The invalid text, cut to 80 characters.
     pub String,
 );
 
 impl NodeName {
-    /// The longest name, in bytes.
+    /// Maximum length of a name, in bytes.
     pub const MAX_LEN: usize = 64;
 
-    /// The name with this text.
+    /// Creates a name with this text.
     ///
     /// # Errors
     /// [`InvalidName`] if the text is empty, too long or has another character.
@@ -32,7 +32,7 @@ impl NodeName {
         Ok(Self(text.into()))
     }
 
-    /// Its text.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,10 +1,10 @@
-//! What an expression of the algebra means: nodes and edges, both ways, without cycles.
+//! The meaning of an expression of the algebra: nodes and edges in both directions, without cycles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{graph::Graph, name::NodeName, topology::Topology};
 
-/// An acyclic graph over names; the definitions read it.
+/// An acyclic graph over names, used by the definitions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Relation {
     nodes: BTreeSet<NodeName>,
@@ -12,11 +12,11 @@ pub struct Relation {
     predecessors: BTreeMap<NodeName, BTreeSet<NodeName>>,
 }
 
-/// The graph has a cycle: no node of it could ever be the first.
+/// The graph has a cycle, so none of its nodes could start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the graph has a cycle: {}", arrows(.cycle))]
 pub struct CycleError {
-    /// One cycle in the order of its edges: begins and ends with the same node.
+    /// One cycle in the order of its edges; it begins and ends with the same node.
     pub cycle: Vec<NodeName>,
 }
 
@@ -27,14 +27,15 @@ fn arrows(cycle: &[NodeName]) -> String {
 static NONE: BTreeSet<NodeName> = BTreeSet::new();
 
 impl Relation {
-    /// What the expression means.
+    /// Evaluates an expression.
     ///
     /// # Errors
     /// [`CycleError`], also for an edge from a node to itself.
     pub fn from_graph(graph: &Graph<NodeName>) -> Result<Self, CycleError> {
         type Meaning = (BTreeSet<NodeName>, Vec<(NodeName, NodeName)>);
         let overlay = |left: Meaning, right: Meaning| {
-            // The smaller into the larger: a chain of overlays then costs no more than a balanced tree.
+            // Merges the smaller into the larger: a chain of overlays then costs no more than a
+            // balanced tree.
             let (mut nodes, few) = larger_first(left.0, right.0, BTreeSet::len);
             nodes.extend(few);
             let (mut edges, few) = larger_first(left.1, right.1, Vec::len);
@@ -59,7 +60,7 @@ impl Relation {
         Self::from_edges(nodes, edges)
     }
 
-    /// The graph of these nodes and edges; the ends of an edge are nodes, listed or not.
+    /// The graph of these nodes and edges; the ends of an edge become nodes, listed or not.
     ///
     /// # Errors
     /// [`CycleError`].
@@ -82,7 +83,7 @@ impl Relation {
         self.nodes.iter()
     }
 
-    /// Whether this is a node.
+    /// Returns true if the graph has this node.
     pub fn contains(&self, node: &NodeName) -> bool {
         self.nodes.contains(node)
     }
@@ -102,7 +103,7 @@ impl Relation {
         self.predecessors.get(node).unwrap_or(&NONE)
     }
 
-    /// All that is behind these nodes: what a path of one edge or more leads to.
+    /// All descendants of these nodes: the nodes on a path of one edge or more from them.
     pub fn descendants<'a>(
         &'a self,
         of: impl IntoIterator<Item = &'a NodeName>,

@@ -1,5 +1,5 @@
-//! What is known of a run: a status for each node, an output for some. What follows from it is in
-//! [`rules`](crate::rules).
+//! The known facts about a run: a status for each node, and an output for some.
+//! [`rules`](crate::rules) has their consequences.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::{name::NodeName, relation::Relation};
 
-/// Where a node stands.
+/// The status of a node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeStatus {
-    /// Not begun, or to be begun again.
+    /// Not started, or to be started again.
     Pending,
-    /// An attempt was made; says nothing about whether it is alive.
+    /// An attempt was made; it may be alive or not.
     Running,
-    /// An attempt was cut off; as good as pending.
+    /// An attempt was cut off; equivalent to pending.
     Interrupted,
-    /// Done, with an output.
+    /// Ended with an output.
     Completed,
-    /// Failed, or closed by the failure of a node before it.
+    /// Failed, or closed by the failure of a predecessor.
     Failed,
-    /// Left out; its successors go on.
+    /// Skipped by its condition; its successors continue.
     Skipped,
-    /// Until the run's signal with this name is delivered.
+    /// Waiting until the run's signal with this name is delivered.
     Waiting(String),
     /// Replaced by other nodes. Never produced: the topology of a run is fixed.
     Rewritten,
 }
 
 impl NodeStatus {
-    /// Whether nothing changes it any more.
+    /// Returns true if the status is final.
     pub fn is_terminal(&self) -> bool {
         match self {
             Self::Completed | Self::Failed | Self::Skipped | Self::Rewritten => true,
@@ -38,7 +38,7 @@ impl NodeStatus {
         }
     }
 
-    /// Whether successors may begin.
+    /// Returns true if successors may start.
     pub fn unblocks(&self) -> bool {
         match self {
             Self::Completed | Self::Skipped | Self::Rewritten => true,
@@ -47,7 +47,7 @@ impl NodeStatus {
         }
     }
 
-    /// Whether the node has an output.
+    /// Returns true if the node has an output.
     pub fn owns_output(&self) -> bool {
         match self {
             Self::Completed | Self::Rewritten => true,
@@ -56,7 +56,7 @@ impl NodeStatus {
         }
     }
 
-    /// Whether a failure before the node closes it.
+    /// Returns true if a failure of a predecessor closes the node.
     pub fn is_propagatable(&self) -> bool {
         match self {
             Self::Pending | Self::Waiting(_) => true,
@@ -66,42 +66,42 @@ impl NodeStatus {
     }
 }
 
-/// Why a node failed. Codes 400 to 599 have the meaning that they have in HTTP.
+/// The reason of a node's failure. Codes 400 to 599 have the meaning that they have in HTTP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailureDetail {
     /// The code, for programs.
     pub code: u32,
     /// The message, for people.
     pub message: String,
-    /// Further data of the failing side.
+    /// Further data from the failing party.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<serde_json::Value>,
 }
 
-/// How an attempt of a node ended, with an output of type `V`.
+/// The outcome of a node's attempt, with an output of type `V`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeOutcome<V> {
-    /// With an output.
+    /// Succeeded with an output.
     Succeeded(V),
-    /// Left out.
+    /// Skipped by its condition.
     Skipped,
-    /// It waits for the run's signal with this name, whose value becomes its output.
+    /// Suspended until the run's signal with this name arrives, whose value becomes the output.
     SuspendedOn(String),
-    /// With a failure.
+    /// Ended with a failure.
     Failed(FailureDetail),
-    /// Not in time.
+    /// Exceeded its deadline.
     TimedOut,
-    /// Cancelled: begun again unless the run is.
+    /// Cancelled: started again unless the run is cancelled.
     Cancelled,
-    /// Its worker went away: begun again.
+    /// The worker went away: started again.
     Shutdown,
     /// Cancelled together with the run.
     RunCancelled,
 }
 
 impl<V> NodeOutcome<V> {
-    /// The status that it leaves.
+    /// The resulting status of the node.
     pub fn status(&self) -> NodeStatus {
         match self {
             Self::Succeeded(_) => NodeStatus::Completed,
@@ -112,22 +112,22 @@ impl<V> NodeOutcome<V> {
         }
     }
 
-    /// Whether the node is begun again.
+    /// Returns true if the node is started again.
     pub fn is_reset(&self) -> bool {
         self.status() == NodeStatus::Pending
     }
 }
 
-/// A fact: how an attempt of this node ended.
+/// A fact: the outcome of an attempt of this node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeResult<V> {
-    /// The node.
+    /// The name of the node.
     pub node: NodeName,
-    /// How it ended.
+    /// The outcome of the attempt.
     pub outcome: NodeOutcome<V>,
 }
 
-/// What is known of a run.
+/// The known facts about a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraphState<V> {
     /// The status of every node.
@@ -137,30 +137,30 @@ pub struct GraphState<V> {
 }
 
 impl<V> GraphState<V> {
-    /// Before anything happened: every node is pending.
+    /// The initial state: every node is pending.
     pub fn new(relation: &Relation) -> Self {
         let pending = |node: &NodeName| (node.clone(), NodeStatus::Pending);
         Self { status: relation.nodes().map(pending).collect(), output: BTreeMap::new() }
     }
 
-    /// The status of a node; a missing one is pending.
+    /// The status of a node; pending if it has none.
     pub fn status(&self, node: &NodeName) -> &NodeStatus {
         self.status.get(node).unwrap_or(&NodeStatus::Pending)
     }
 }
 
-/// What a failed node means for the others.
+/// The effect of a failed node on the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailurePolicy {
-    /// What does not depend on it is finished first.
+    /// Nodes that do not depend on it are finished first.
     #[default]
     Drain,
-    /// The run settles at once.
+    /// The run settles immediately.
     FailFast,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
@@ -170,16 +170,16 @@ pub enum RunOutcome {
     Failed,
 }
 
-/// What a state calls for.
+/// The classification of a state: the next step of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step<V> {
     /// These nodes can run, ascending.
     Progressing(GraphState<V>, Vec<NodeName>),
-    /// The run is over.
+    /// The run has ended.
     Settled(GraphState<V>, RunOutcome),
     /// Nothing can run before a signal is delivered.
     Suspended(GraphState<V>),
-    /// Nothing can run and nothing will come. No well-formed state of a run leads here.
+    /// Nothing can run, and no signal is awaited. No well-formed state of a run leads here.
     Stuck(GraphState<V>, StuckDiagnostic),
 }
 
@@ -192,7 +192,7 @@ impl<V> Step<V> {
         }
     }
 
-    /// Which step this is.
+    /// The kind of the step.
     pub fn kind(&self) -> StepKind {
         match self {
             Self::Progressing(..) => StepKind::Progressing,
@@ -203,23 +203,23 @@ impl<V> Step<V> {
     }
 }
 
-/// Which of the four steps, without the state.
+/// The kind of a step, without the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepKind {
-    /// There are nodes that can run, or run.
+    /// Some nodes can run or are running.
     Progressing,
-    /// The run is over.
+    /// The run has ended.
     Settled(RunOutcome),
     /// Nothing can run before a signal is delivered.
     Suspended,
-    /// Nothing can run and nothing will come.
+    /// Nothing can run, and no signal is awaited.
     Stuck,
 }
 
-/// Why a run is stuck.
+/// The reason that a run is stuck.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StuckDiagnostic {
-    /// Each node that is neither terminal nor waiting, with what blocks it: predecessors that do
-    /// not unblock, and their status. A node that only was not normalised has none.
+    /// Each node that is neither terminal nor waiting, with its blockers: predecessors that do not
+    /// unblock, and their status. A node that was merely not normalised has no blockers.
     pub blocked: BTreeMap<NodeName, BTreeMap<NodeName, NodeStatus>>,
 }

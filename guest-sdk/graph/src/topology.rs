@@ -1,23 +1,23 @@
-//! The nodes and edges of a plan between dense indices: what runs, runs over this. It knows nothing
-//! of statuses.
+//! The nodes and edges of a plan between dense indices; runs are executed over it. It has no
+//! statuses.
 
 use crate::{
     name::NodeName,
     relation::{CycleError, Relation},
 };
 
-/// A node, as its place in the ascending order of names; 4 bytes.
+/// A node as its position in the ascending order of names; 4 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeIndex(pub u32);
 
 impl NodeIndex {
-    /// The index of a slice.
+    /// The position as an index into a slice.
     pub fn at(self) -> usize {
         self.0 as usize
     }
 }
 
-/// An acyclic graph, in compact form: 8 bytes an edge and 24 a node, besides the names.
+/// An acyclic graph in compact form: 8 bytes per edge and 24 per node, in addition to the names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     names: Vec<NodeName>,
@@ -25,23 +25,23 @@ pub struct Topology {
     predecessors: Adjacency,
 }
 
-/// For each node its neighbours on one side, ascending, one after the other in one list.
+/// The neighbours of every node on one side, ascending per node, concatenated in one list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Adjacency {
-    /// Where the neighbours of node `n` begin; one more at the end.
+    /// Offset of the first neighbour of node `n`, with one more entry for the end.
     starts: Vec<u32>,
     neighbours: Vec<NodeIndex>,
 }
 
 impl Topology {
-    /// The graph with these nodes, whose names ascend without repetition, and edges between them.
-    /// Repeated edges count once.
+    /// Creates the graph with these nodes, whose names ascend without repetition, and edges between
+    /// them. Repeated edges count once.
     ///
     /// # Errors
     /// [`CycleError`] with one cycle of names.
     ///
     /// # Panics
-    /// If the names do not ascend, or an edge leads to no node.
+    /// If the names do not ascend, or an edge leads to a missing node.
     pub fn new(
         names: Vec<NodeName>,
         mut edges: Vec<(NodeIndex, NodeIndex)>,
@@ -65,17 +65,17 @@ impl Topology {
         }
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// How many edges there are.
+    /// Number of edges.
     pub fn edges(&self) -> usize {
         self.successors.neighbours.len()
     }
@@ -90,7 +90,7 @@ impl Topology {
         &self.names[node.at()]
     }
 
-    /// The node with this name.
+    /// The node with this name. `None` if there is none.
     pub fn index_of(&self, name: &str) -> Option<NodeIndex> {
         let found = self.names.binary_search_by(|known| known.as_str().cmp(name)).ok()?;
         Some(NodeIndex(u32::try_from(found).expect("indices have 32 bits")))
@@ -116,8 +116,7 @@ impl Topology {
         self.nodes().filter(|node| self.successors(*node).is_empty())
     }
 
-    /// For each node the length of the longest path to it; a node's layer is above those of its
-    /// predecessors.
+    /// The length of the longest path to each node; it exceeds the lengths of all predecessors.
     pub fn depths(&self) -> Vec<u32> {
         let mut depths = vec![0; self.len()];
         for node in self.in_order() {
@@ -128,7 +127,7 @@ impl Topology {
         depths
     }
 
-    /// The nodes, each after its predecessors; without those on cycles and behind them.
+    /// The nodes in topological order, without those on cycles and their descendants.
     fn in_order(&self) -> Vec<NodeIndex> {
         let mut missing: Vec<usize> =
             self.nodes().map(|node| self.predecessors(node).len()).collect();
@@ -146,13 +145,13 @@ impl Topology {
         order
     }
 
-    /// One cycle in the order of its edges, from its smallest node back to that.
+    /// One cycle in the order of its edges, from its smallest node back to that node.
     fn cycle(&self) -> Option<Vec<NodeIndex>> {
         let mut left = vec![true; self.len()];
         for node in self.in_order() {
             left[node.at()] = false;
         }
-        // A node that is left has a predecessor that is left, so walking back comes to a cycle.
+        // Every remaining node has a remaining predecessor, so walking back reaches a cycle.
         let mut node = self.nodes().find(|node| left[node.at()])?;
         let mut walked = Vec::new();
         let mut place = vec![None; self.len()];
@@ -178,7 +177,7 @@ impl Topology {
 }
 
 impl Adjacency {
-    /// Of edges that ascend.
+    /// Builds the lists from ascending edges.
     fn new(nodes: usize, edges: &[(NodeIndex, NodeIndex)]) -> Self {
         let mut starts = vec![0_u32; nodes + 1];
         for (from, to) in edges {
@@ -205,7 +204,7 @@ impl From<&Relation> for Topology {
 }
 
 impl Topology {
-    /// As [`Topology::new`], with edges between names.
+    /// Like [`Topology::new`], with edges between names.
     pub(crate) fn of_edges<'a>(
         names: Vec<NodeName>,
         edges: impl Iterator<Item = (&'a NodeName, &'a NodeName)>,
@@ -223,7 +222,7 @@ impl Topology {
 mod tests {
     use super::*;
 
-    /// Nodes `a`, `b`, … and edges as pairs of letters.
+    /// A graph with nodes `a`, `b`, … and edges given as pairs of letters.
     fn topology(nodes: u8, edges: &str) -> Result<Topology, CycleError> {
         let letter = |at: u8| NodeName::new(&char::from(b'a' + at).to_string()).expect("a name");
         let index = |letter: u8| NodeIndex(u32::from(letter - b'a'));

@@ -1,5 +1,5 @@
-//! The laws of the algebra of graphs: two expressions that a law makes equal mean the same relation,
-//! or both have a cycle. Each law is tried on a wrong meaning of a constructor too, which it must
+//! The laws of the algebra of graphs: two expressions that a law equates mean the same relation, or
+//! both have a cycle. Each law is also tried with a wrong meaning of a constructor, which it must
 //! reject.
 
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ fn then(left: &Expression, right: &Expression) -> Expression {
     left.clone() * right.clone()
 }
 
-/// What an expression means; nothing, if it has a cycle.
+/// The meaning of an expression. `None` if it has a cycle.
 type Meaning = fn(&Expression) -> Option<Relation>;
 
 fn right(of: &Expression) -> Option<Relation> {
@@ -31,7 +31,7 @@ fn right(of: &Expression) -> Option<Relation> {
 
 type Parts = (BTreeSet<NodeName>, BTreeSet<(NodeName, NodeName)>);
 
-/// A meaning with these constructors.
+/// Evaluates an expression with these constructors.
 fn by(
     of: &Expression,
     overlay: fn(Parts, Parts) -> Parts,
@@ -53,7 +53,7 @@ fn connected(left: Parts, right: Parts) -> Parts {
     (nodes, &edges | &pairs)
 }
 
-/// Wrong meanings, each of one constructor.
+/// Wrong meanings, each with one wrong constructor.
 const WRONG: [(&str, Meaning); 5] = [
     ("the edges of the right are lost in an overlay", |of| {
         by(of, |left, right| (&left.0 | &right.0, left.1), connected)
@@ -111,7 +111,7 @@ const LAWS: [(&str, Law); 12] = [
     ("a connection with itself is saturated", |x, _, _| (then(x, &then(x, x)), then(x, x))),
 ];
 
-/// Expressions over these vertices, of which some have no cycle.
+/// Expressions over these vertices, some without a cycle.
 fn expression(vertices: std::ops::Range<u8>) -> impl Strategy<Value = Expression> {
     let vertex = |at: u8| Graph::Vertex(NodeName::new(&format!("n{at:02}")).expect("a name"));
     let leaf = prop_oneof![1 => Just(Empty), 4 => vertices.prop_map(vertex)];
@@ -124,8 +124,8 @@ fn expression(vertices: std::ops::Range<u8>) -> impl Strategy<Value = Expression
     })
 }
 
-/// Three expressions that have vertices in common, or that have none, so that connections of them
-/// have no cycles.
+/// Three expressions with common vertices, or with disjoint ones, so that their connections have no
+/// cycles.
 fn three() -> impl Strategy<Value = (Expression, Expression, Expression)> {
     prop_oneof![
         (expression(0..4), expression(4..8), expression(8..12)),

@@ -1,14 +1,13 @@
-//! Every small graph, every outcome, every persisted prefix: what runs says what the definitions
-//! say.
+//! Every small graph, every outcome, every persisted prefix: runs agree with the definitions.
 //!
-//! Graphs: all with edges from smaller to larger nodes, so every acyclic graph up to renaming: 1,099
-//! of 1 to 5 nodes. States: all sets of facts that a run can have persisted, in whatever order they
-//! came. Outcomes by class: completed, failed, waiting and reset; up to 4 nodes also skipped. A
+//! Graphs: all with edges from smaller to larger nodes, so every acyclic graph up to renaming:
+//! 1,099 of 1 to 5 nodes. States: all sets of facts that a run can have persisted, in any order of
+//! arrival. Outcomes by class: completed, failed, waiting and reset; up to 4 nodes also skipped. A
 //! signal is delivered as a value or as a failure, before or after a node waits for it. In each
-//! state, with both policies: recovery from the bare facts, from closed rows and from rows that claim
-//! to run; the next fact of each node of the frontier; the next delivery.
+//! state, with both policies, the test tries: recovery from the bare facts, from closed rows and
+//! from rows that claim to run; the next fact of each node of the frontier; the next delivery.
 //!
-//! `SEGNO_NODES=6` tries graphs of 6 nodes too, which takes minutes.
+//! `SEGNO_NODES=6` also tries graphs of 6 nodes, which takes minutes.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -27,7 +26,7 @@ use segno_graph::{
 
 const SIGNAL: &str = "go";
 
-/// What is persisted: for each node its fact, and what the signal brought.
+/// The persisted facts: one for each node, and the signal's delivery.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Stored {
     facts: Vec<Option<Class>>,
@@ -48,7 +47,7 @@ enum Delivered {
     Failure,
 }
 
-/// What can be seen of a run.
+/// The observable state of a run.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     status: Vec<NodeStatus>,
@@ -67,7 +66,7 @@ struct Graph {
 }
 
 impl Graph {
-    /// The graph with those edges of the complete one that `mask` selects.
+    /// The subgraph of the complete graph with the edges that `mask` selects.
     fn numbered(nodes: usize, mask: u32, definition: Definition) -> Self {
         let name = |at: usize| NodeName::new(&format!("n{at}")).expect("a name");
         let names: Vec<NodeName> = (0..nodes).map(name).collect();
@@ -127,7 +126,7 @@ impl Graph {
         })
     }
 
-    /// Looks at every state of the run; returns how many there are.
+    /// Visits every state of the run; returns their number.
     fn check(&self) -> Result<usize, String> {
         let mut known: HashMap<Stored, Seen> = HashMap::new();
         let start = Stored { facts: vec![None; self.names.len()], delivered: None };
@@ -244,7 +243,7 @@ fn after<T>(pair: &[Progress; 2], mut change: impl FnMut(&mut Progress) -> T) ->
     pair
 }
 
-/// Running nodes are shown as what they are in the definitions, after their reset.
+/// Running nodes are shown as their definitions have them, after their reset.
 fn seen([drain, fail_fast]: &[Progress; 2]) -> Seen {
     let status = |node| match drain.node_status(node) {
         NodeStatus::Running => NodeStatus::Pending,
@@ -287,7 +286,7 @@ fn what_runs_says_what_the_definitions_say_of_every_small_graph() {
 
 #[test]
 fn a_wrong_definition_would_be_noticed() {
-    // Recovers as if the first edge of the first node were not there.
+    // A wrong definition: ignores the first edge of the first node.
     let definition: Definition = |relation, state, signals, policy| {
         let first = relation.edges().next().map(|(from, to)| (from.clone(), to.clone()));
         let others = relation
@@ -298,7 +297,7 @@ fn a_wrong_definition_would_be_noticed() {
         rules::recover(&fewer, state, signals, policy)
     };
     check_all(2, definition).expect_err("a difference");
-    // Forgets what was delivered.
+    // A wrong definition: forgets deliveries.
     let definition: Definition = |relation, state, _, policy| {
         rules::recover(relation, state, &rules::Signals::new(), policy)
     };

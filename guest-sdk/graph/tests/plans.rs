@@ -1,4 +1,4 @@
-//! Plans: what is wrong with them, in which words; what one means; that the schema agrees.
+//! Plans: the messages for their faults, the meaning of a valid one, and agreement with the schema.
 
 use std::fmt::Write as _;
 
@@ -18,12 +18,12 @@ fn checked(plan: &Value) -> CheckedPlan {
     plan.unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// The plan with these nodes.
+/// A checked plan with these nodes.
 fn nodes(nodes: Value) -> CheckedPlan {
     checked(&json!({ "nodes": nodes }))
 }
 
-/// What is told of a plan in JSON text.
+/// The faults reported for a plan in JSON.
 fn told(text: &str) -> String {
     match Plan::from_json(text).and_then(|plan| plan.check()) {
         Ok(_) => String::new(),
@@ -35,7 +35,7 @@ fn index(plan: &CheckedPlan, name: &str) -> NodeIndex {
     plan.topology().index_of(name).expect("a node")
 }
 
-/// Whether the schema finds the fault too, or only the whole plan shows it.
+/// The place where a fault is visible: also to the schema, or only in the whole plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Seen {
     InForm,
@@ -53,7 +53,7 @@ fn two(fields: &str) -> String {
     format!(r#"{{"nodes": {{"b": {{"call": "b"}}, "a": {{"call": "a", {fields}}}}}}}"#)
 }
 
-/// Bad plans, and what is told of each.
+/// Invalid plans, each with its reported fault.
 fn faults() -> Vec<(String, Seen, &'static str)> {
     vec![
         ("[]".into(), InForm, "this is a list: write a table with `name`, `max_parallel`, `on_failure`, `outputs` and `nodes`"),
@@ -175,7 +175,7 @@ fn the_schema_finds_what_the_form_shows_and_nothing_else() {
     }
 }
 
-/// Plans in which nothing is wrong.
+/// Valid plans.
 fn good() -> Vec<Value> {
     let one = |node: Value| json!({ "nodes": { "a": node } });
     vec![
@@ -235,7 +235,7 @@ proptest! {
     }
 }
 
-/// The data with one part of it replaced, somewhere.
+/// Replaces one part of the data, at a random place.
 fn damaged(data: &mut Value, mut dice: impl Iterator<Item = usize>, with: Value) {
     let roll = dice.next().unwrap_or_default();
     let into = |len: usize| (!roll.is_multiple_of(8) && len > 0).then(|| roll / 8 % len);
@@ -374,7 +374,7 @@ fn a_node_gets_its_template_or_what_it_needs_or_the_runs_input() {
         }},
     }));
     let (run_input, first) = (json!({"url": "http://x"}), json!({"n": 1, "text": "one"}));
-    // The second was skipped.
+    // The second node was skipped.
     let outputs = |node| (node == index(&plan, "first")).then_some(&first);
     for (node, input) in [
         ("first", run_input.clone()),

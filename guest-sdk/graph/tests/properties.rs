@@ -1,5 +1,5 @@
-//! The laws of the reduction on random graphs. Each law is tried on a wrong version of a rule too,
-//! which it must reject: a law that nothing breaks says nothing.
+//! The laws of the reduction on random graphs. Each law is also tried with a wrong version of a
+//! rule, which it must reject: a law that no wrong rule violates proves nothing.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -22,7 +22,7 @@ type State = GraphState<u32>;
 type Batch = fn(&Relation, &[NodeResult<u32>], State, FailurePolicy) -> Step<u32>;
 type Recover = fn(&Relation, State, &Signals<u32>, FailurePolicy) -> Step<u32>;
 
-/// The rules under test; a wrong version differs in one.
+/// The rules under test; a wrong version differs in one rule.
 #[derive(Clone, Copy)]
 struct Rules {
     ready: fn(&Relation, &State) -> Vec<NodeName>,
@@ -44,9 +44,9 @@ const RIGHT: Rules = Rules {
 #[derive(Clone, Debug)]
 struct Case {
     relation: Relation,
-    /// Which node of the frontier ends next, and how.
+    /// The index of the next frontier node to end, and its outcome.
     script: Vec<(usize, NodeOutcome<u32>)>,
-    /// Any numbers, for choices.
+    /// Random numbers for choices.
     dice: Vec<usize>,
 }
 
@@ -69,7 +69,7 @@ fn case() -> impl Strategy<Value = Case> {
         (names, prop::collection::vec(0..100_u32, pairs), Just(percent))
     });
     let relation = graph.prop_map(|(order, chances, percent)| {
-        // The names are shuffled, so that their order is not that of the edges.
+        // Names are shuffled, so that their order differs from that of the edges.
         let name = |at: usize| NodeName::new(&format!("n{:02}", order[at])).expect("a name");
         let pairs = (0..order.len()).flat_map(|to| (0..to).map(move |from| (from, to)));
         let chosen = pairs.zip(chances).filter(|(_, chance)| *chance < percent);
@@ -82,7 +82,7 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    /// The facts of the script, as a run would bring them forth.
+    /// The facts of the script, as a run would produce them.
     fn facts(&self) -> Vec<NodeResult<u32>> {
         let mut state = State::new(&self.relation);
         let mut facts = Vec::new();
@@ -99,7 +99,7 @@ impl Case {
         facts
     }
 
-    /// The state after half of the facts, closed.
+    /// The closed state after half of the facts.
     fn reached(&self) -> State {
         let apply = |state, fact: &NodeResult<u32>| rules::apply_node_fact(fact, state);
         let facts = self.facts();
@@ -122,7 +122,7 @@ impl Case {
         shuffled
     }
 
-    /// Statuses without regard to the edges.
+    /// Random statuses, regardless of the edges.
     fn anything(&self) -> State {
         let mut state = State::new(&self.relation);
         for (node, dice) in self.relation.nodes().zip(&self.dice) {
@@ -163,7 +163,7 @@ fn failed(state: &State) -> BTreeSet<&NodeName> {
     all.filter(|(_, status)| **status == NodeStatus::Failed).map(|(node, _)| node).collect()
 }
 
-/// Closes the successors of failed nodes, and not what is behind them.
+/// Wrong rule: closes the successors of failed nodes, but not their descendants.
 fn close_one_level(relation: &Relation, mut state: State) -> State {
     let failed: Vec<NodeName> = failed(&state).into_iter().cloned().collect();
     for node in failed.iter().flat_map(|node| relation.successors(node)) {
@@ -174,7 +174,7 @@ fn close_one_level(relation: &Relation, mut state: State) -> State {
     state
 }
 
-/// Stops at the first failure, and forgets the facts behind it.
+/// Wrong rule: stops at the first failure and forgets the facts after it.
 fn stop_at_a_failure(
     relation: &Relation,
     facts: &[NodeResult<u32>],
@@ -221,7 +221,7 @@ fn facts_of_different_nodes_commute() {
         }
         Ok(())
     };
-    // Looks at other nodes: after a failure nothing is recorded.
+    // Wrong rule: looks at other nodes and records nothing after a failure.
     let after_failure = |fact: &NodeResult<u32>, state: State| {
         if failed(&state).is_empty() { rules::apply_node_fact(fact, state) } else { state }
     };
@@ -262,7 +262,7 @@ fn closing_never_takes_a_failure_back() {
         prop_assert!(failed(&before).is_subset(&failed(&after)));
         Ok(())
     };
-    // Computes failures anew from the nodes without predecessors.
+    // Wrong rule: recomputes failures from the nodes without predecessors.
     let anew = |relation: &Relation, mut state: State| {
         for node in relation.nodes().filter(|node| !relation.predecessors(node).is_empty()) {
             if *state.status(node) == NodeStatus::Failed {
@@ -302,7 +302,8 @@ fn every_stored_prefix_recovers_to_a_well_formed_state_that_is_not_stuck() {
         let begun = case.dice[0] % (facts.len() + 1);
         let apply = |state, fact: &NodeResult<u32>| rules::apply_node_fact(fact, state);
         let mut stored = facts[..begun].iter().fold(State::new(&case.relation), apply);
-        // A wave is under way: all of it claims to run, some of it is recorded, in any order.
+        // A wave in flight: all of its nodes claim to run, and some facts are recorded, in any
+        // order.
         let closed = rules::propagate_failure(&case.relation, stored.clone());
         let wave = case.shuffled(&case.wave(&closed));
         for fact in &wave {

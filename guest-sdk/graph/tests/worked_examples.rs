@@ -1,5 +1,5 @@
 //! The worked examples of *Staged Reduction for Durable Workflow Execution* (sections 3.9.1 and
-//! 3.9.2), step by step, in the definitions and in what runs.
+//! 3.9.2), step by step, in the definitions and in [`Progress`].
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn name(text: &str) -> NodeName {
     NodeName::new(text).expect("a name")
 }
 
-/// `alpha` before `beta` and `gamma`, these before `delta`.
+/// A graph with `alpha` before `beta` and `gamma`, and these before `delta`.
 fn diamond() -> Relation {
     let path = |nodes: [&str; 3]| Graph::path(nodes.map(name));
     let both = path(["alpha", "beta", "delta"]) + path(["alpha", "gamma", "delta"]);
@@ -58,7 +58,7 @@ fn progressing(state: GraphState<String>, frontier: &[&str]) -> Step<String> {
     Step::Progressing(state, frontier.iter().map(|node| name(node)).collect())
 }
 
-/// What runs, recovered from the same rows, and the nodes that it dispatches.
+/// A [`Progress`] recovered from the same rows, and the nodes that it dispatches.
 fn run(state: &GraphState<String>) -> (Progress, Vec<String>) {
     let rows = state.status.iter();
     let rows = rows.map(|(node, status)| (node.clone(), status.clone()));
@@ -109,7 +109,7 @@ fn what_runs_completes_the_diamond_in_the_same_waves() {
 
 #[test]
 fn after_a_crash_in_a_wave_only_what_was_not_recorded_runs_again() {
-    // Facts are persisted one by one: that of gamma was, beta still ran.
+    // Facts are persisted one by one: gamma's was, while beta was still running.
     let stored = state([Completed, Running, Completed, Pending]);
     let back = state([Completed, Pending, Completed, Pending]);
     assert_eq!(recovered(stored.clone()), progressing(back.clone(), &["beta"]));

@@ -14,22 +14,22 @@ use syn::{
 
 use crate::limit::Limit;
 
-/// All arguments; the function's kind decides which are allowed.
+/// All arguments; the kind of the function decides which of them are allowed.
 #[derive(Default)]
 pub struct Arguments {
     pub name: Option<LitStr>,
     pub signals: Option<Ident>,
     pub promises: Option<Ident>,
-    /// Expressions of `segno::Message`, of signals and promises.
+    /// Expressions of type `segno::Message`, for signals and promises.
     messages: Vec<TokenStream>,
     timeout: Option<Duration>,
-    /// Calls of `RetryPolicy`'s methods, in the order in which they were written.
+    /// Calls of `RetryPolicy`'s methods, in source order.
     retry: Option<Vec<TokenStream>>,
     limit: Option<Limit>,
 }
 
 impl Arguments {
-    /// A value of `segno::Defaults`.
+    /// An expression of type `segno::Defaults`.
     pub fn defaults(&self) -> TokenStream {
         let signals = self.signals.is_some();
         let timeout = option(self.timeout.map(duration));
@@ -53,7 +53,7 @@ fn duration(duration: Duration) -> TokenStream {
 }
 
 impl Arguments {
-    /// The method `messages` of `segno::Function`, if the function has any.
+    /// The method `messages` of `segno::Function`. `None` if the function has no messages.
     pub fn messages(&self) -> Option<TokenStream> {
         let messages = &self.messages;
         (!messages.is_empty()).then(|| {
@@ -65,7 +65,7 @@ impl Arguments {
         })
     }
 
-    /// The method `limits` of `segno::Function`, if the function has a limit.
+    /// The method `limits` of `segno::Function`. `None` if the function has no limit.
     pub fn limits(&self) -> Option<TokenStream> {
         self.limit.as_ref().map(Limit::method)
     }
@@ -117,7 +117,7 @@ pub fn comma(input: ParseStream) -> syn::Result<()> {
     Ok(())
 }
 
-/// `(approved: bool, "change-plan": Plan)`.
+/// Parses `(approved: bool, "change-plan": Plan)`.
 fn messages(input: ParseStream, of_kind: &Ident) -> syn::Result<Vec<TokenStream>> {
     let inner;
     parenthesized!(inner in input);

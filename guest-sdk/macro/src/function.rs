@@ -1,9 +1,9 @@
-//! A durable function from an `async fn`.
+//! Expands an `async fn` into a durable function.
 //!
-//! `async fn order(ctx: Context, order: Order) -> Result<Receipt>` becomes a `fn order(Context,
-//! Order) -> Body<Order…>`, whose return type names a hidden type that implements
-//! `segno::Function`. So the name still stands for a function (a unit struct of that name would
-//! forbid a parameter of that name), and everything about it follows from its type.
+//! `async fn order(ctx: Context, order: Order) -> Result<Receipt>` becomes a
+//! `fn order(Context, Order) -> Body<Order…>`, whose return type names a hidden type that
+//! implements `segno::Function`. The name still denotes a function (a unit struct of that name
+//! would forbid a parameter of that name), and all of its properties follow from its type.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -20,7 +20,7 @@ pub enum Kind {
     Activity,
 }
 
-/// The function with its parts checked.
+/// The parts of the function's signature, checked.
 struct Signature<'a> {
     context: &'a Type,
     input: Option<&'a Type>,
@@ -74,7 +74,7 @@ fn check(kind: Kind, item: &ItemFn) -> syn::Result<Signature<'_>> {
     Ok(Signature { context, input, output })
 }
 
-/// `more` is added to the implementation of `segno::Function`.
+/// Expands the function; `more` is added to its implementation of `segno::Function`.
 pub fn expand(
     kind: Kind,
     arguments: &Arguments,
@@ -153,7 +153,7 @@ pub struct Implementation<'a> {
     pub arguments: &'a Arguments,
     /// Further items of the implementation.
     pub more: &'a TokenStream,
-    /// Its function `begin`.
+    /// The method `begin` of the implementation.
     pub begin: &'a TokenStream,
 }
 
@@ -192,8 +192,8 @@ impl Implementation<'_> {
 
                 #begin
 
-                // The list that `segno::module!` made at the root of the crate; where there is none,
-                // the name of the outer block is found.
+                // The list that `segno::module!` created at the root of the crate. Without one,
+                // name resolution finds the outer block's constant.
                 #[cfg(not(target_arch = "wasm32"))]
                 fn module() -> ::core::option::Option<::segno::Module> {
                     #[allow(unused_imports)]
@@ -206,8 +206,8 @@ impl Implementation<'_> {
                 }
             }
 
-            // A component says which functions its crates declare, so that one that is not listed is
-            // noticed when it is uploaded.
+            // A component lists the functions that its crates declare, so that an unlisted one is
+            // detected at upload.
             #[cfg(target_arch = "wasm32")]
             const _: () = {
                 const NAME: &str = concat!(env!("CARGO_PKG_NAME"), "\t", #name, "\n");
@@ -219,7 +219,7 @@ impl Implementation<'_> {
     }
 }
 
-/// The first paragraph of the documentation.
+/// The first paragraph of the documentation. `None` if there is none.
 pub fn summary(attributes: &[Attribute]) -> Option<String> {
     let mut lines = Vec::new();
     for attribute in attributes {

@@ -1,9 +1,9 @@
-//! A graph from a function that builds it.
+//! Expands a function that builds a graph.
 //!
-//! `fn prices(graph: &Graph, sources: Input<Sources>) -> Output<Report>` becomes a workflow `async fn
-//! prices(Context, Sources) -> Result<Report>` that runs the graph's plan, and the function goes into
-//! `segno::graph::GraphFunction` of the workflow's hidden type. The types are read out of the
-//! signature as they are written there.
+//! `fn prices(graph: &Graph, sources: Input<Sources>) -> Output<Report>` becomes a workflow
+//! `async fn prices(Context, Sources) -> Result<Report>` that runs the graph's plan. The function
+//! itself becomes the implementation of `segno::graph::GraphFunction` for the workflow's hidden
+//! type. The types are read from the signature as written.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -77,7 +77,7 @@ pub fn expand(arguments: &Arguments, item: &ItemFn) -> syn::Result<TokenStream> 
 
         impl ::segno::graph::GraphFunction for #handle {
             fn build(graph: &::segno::graph::Graph) {
-                // `Output` has the lifetime of the graph, which need not be written.
+                // `Output` has the lifetime of the graph, which may be omitted.
                 #[allow(unknown_lints, mismatched_lifetime_syntaxes)]
                 fn __segno_graph(#inputs) -> #returned #block
                 graph.returns::<<Self as ::segno::Function>::Output>(__segno_graph(graph #passed));
@@ -88,7 +88,8 @@ pub fn expand(arguments: &Arguments, item: &ItemFn) -> syn::Result<TokenStream> 
     })
 }
 
-/// The `T` of an `Input<T>` or `Output<T>`, also with a lifetime; of a tuple of these, the tuple.
+/// The `T` of an `Input<T>` or `Output<T>`, also with a lifetime; for a tuple of these, the tuple
+/// of their types.
 fn value(handle: &Type) -> Option<TokenStream> {
     match handle {
         Type::Tuple(tuple) => {

@@ -1,9 +1,10 @@
-//! A query or an update from a function.
+//! Expands a query or an update.
 //!
-//! `fn has_note(progress: &Progress, text: String) -> Result<bool>` becomes a `fn has_note(&Progress,
-//! String) -> Answer<HasNote…>`, and `async fn add_note(ctx: Context, progress: Shared<Progress>, text:
-//! String) -> Result<usize>` a `fn add_note(Context, Shared<Progress>, String) -> Answering<AddNote…>`,
-//! whose return types name a hidden type, as with durable functions.
+//! `fn has_note(progress: &Progress, text: String) -> Result<bool>` becomes a
+//! `fn has_note(&Progress, String) -> Answer<HasNote…>`, and
+//! `async fn add_note(ctx: Context, progress: Shared<Progress>, text: String) -> Result<usize>` a
+//! `fn add_note(Context, Shared<Progress>, String) -> Answering<AddNote…>`, whose return types name
+//! a hidden type, as with durable functions.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
@@ -34,7 +35,7 @@ impl Kind {
     }
 }
 
-/// `order, name = "…", validate = …`.
+/// Parsed arguments: `order, name = "…", validate = …`.
 pub struct Arguments {
     workflow: Path,
     name: Option<LitStr>,
@@ -66,7 +67,7 @@ impl Parse for Arguments {
     }
 }
 
-/// The name for those who ask; the host knows no other names.
+/// The name that callers use, validated against the host's rule for names.
 fn name(arguments: &Arguments, ident: &Ident) -> syn::Result<String> {
     let (name, span): (String, Span) = match &arguments.name {
         Some(name) => (name.value(), name.span()),
@@ -80,9 +81,10 @@ fn name(arguments: &Arguments, ident: &Ident) -> syn::Result<String> {
     Ok(name)
 }
 
-/// The function with its parts checked.
+/// The parts of the function's signature, checked.
 struct Signature<'a> {
-    /// What the workflow shares: the `T` of `&T` in a query, the `Shared<T>` of an update.
+    /// The type that the workflow shares: the `T` of `&T` in a query, or of `Shared<T>` in an
+    /// update.
     shared: &'a Type,
     input: Option<&'a Type>,
     output: &'a Type,
@@ -166,7 +168,7 @@ pub fn expand(kind: Kind, arguments: &Arguments, item: &ItemFn) -> syn::Result<T
             quote! {
                 #[allow(clippy::ptr_arg)]
                 #visibility fn #ident(shared: &#shared, #parameter) -> ::segno::Answer<#handle> {
-                    // A query takes what the workflow shares, and no slice of it.
+                    // A query takes a reference to the shared value, not to a slice of it.
                     #[allow(clippy::ptr_arg)]
                     fn __segno_body(#inputs) -> #output #body
                     ::segno::Answer::new(__segno_body(shared #passed))
@@ -233,7 +235,7 @@ pub fn expand(kind: Kind, arguments: &Arguments, item: &ItemFn) -> syn::Result<T
         #(#attributes)*
         #function
 
-        // Beside the functions of its crate, in lines of their own: `CRATE query⇥WORKFLOW/NAME`.
+        // Listed with the functions of the crate, as separate lines: `CRATE query⇥WORKFLOW/NAME`.
         #[cfg(target_arch = "wasm32")]
         const _: () = {
             const TEXTS: &[&str] = &[

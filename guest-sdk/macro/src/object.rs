@@ -1,8 +1,8 @@
-//! A kind of object: its state from a struct, its functions from an `impl` block.
+//! Expands a kind of object: its state from a struct, its functions from an `impl` block.
 //!
 //! `async fn add(&mut self, ctx: Context, item: Item) -> Result<u32>` stays a method, and becomes a
-//! workflow `Cart/add` that makes a `Cart` of the execution's state and calls the method. Beside
-//! the type, a constant of the same name lists the functions, for `segno::module!`.
+//! workflow `Cart/add` that creates a `Cart` from the execution's state and calls the method. In
+//! addition to the type, a constant of the same name lists the functions for `segno::module!`.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -139,7 +139,7 @@ fn as_function(item: &ImplItem) -> Option<&ImplItemFn> {
     }
 }
 
-/// An object with a function that runs once a key has no other exclusive function.
+/// Checks that an object with a function that runs once per key has no other exclusive function.
 fn check_run(object: &syn::Ident, methods: &[Method<'_>]) -> syn::Result<()> {
     let Some(run) = methods.iter().find(|method| method.is_run) else { return Ok(()) };
     let ident = |method: &Method<'_>| method.item.sig.ident.clone();
@@ -155,7 +155,7 @@ fn check_run(object: &syn::Ident, methods: &[Method<'_>]) -> syn::Result<()> {
     Err(Error::new(other.item.sig.ident.span(), message))
 }
 
-/// What an attribute says of a function.
+/// The attribute of a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Said {
     Shared,
@@ -168,8 +168,8 @@ impl Said {
         [("shared", Self::Shared), ("exclusive", Self::Exclusive), ("run", Self::Run)];
 }
 
-/// Takes `#[shared]`, `#[exclusive]` and `#[run]` off the functions. Answers for each what it says, and
-/// its arguments.
+/// Removes `#[shared]`, `#[exclusive]` and `#[run]` from the functions. Returns the attribute of
+/// each, with its arguments.
 fn take_own_attributes(item: &mut ItemImpl) -> syn::Result<Vec<(Option<Said>, Arguments)>> {
     let mut all = Vec::new();
     for item in &mut item.items {
@@ -301,7 +301,7 @@ impl<'a> Method<'a> {
         .expand()
     }
 
-    /// The method of the client.
+    /// The method of the generated client.
     fn call(&self, object: &syn::Ident) -> TokenStream {
         let (handle, method) = (self.handle(object), &self.item.sig.ident);
         let said = self.item.attrs.iter().filter(|attribute| is(attribute, "doc"));

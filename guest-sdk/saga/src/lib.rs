@@ -1,50 +1,52 @@
-//! What a saga does next: the one rule, which the host evaluates over the rows of its store and the
-//! SDK over the journal of an invocation.
+//! The rule for the next action of a saga. The host evaluates it over the rows of its store, and
+//! the SDK over the journal of an invocation.
 //!
-//! A saga is a row of steps that are undone when the whole does not come about. Nothing is inferred:
-//! without the fact that a step is to be undone, it is not undone; a step whose effect is unknown
-//! stops the saga for a person.
+//! A saga is a sequence of steps that are undone if the whole does not succeed. Nothing is
+//! inferred: a step is undone only if a fact says that it must be, and a step with an unknown
+//! effect stops the saga until a person decides.
 
+#![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 use serde::{Deserialize, Serialize};
 
-/// What a fact says. The numbers are stored.
+/// The kind of a fact. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum FactKind {
-    /// The step acted, or may have: it is to be undone if the saga is aborted.
+    /// The step acted, or may have: it must be undone if the saga is aborted.
     Registered = 1,
-    /// It is undone.
+    /// The step was undone.
     Completed = 2,
-    /// Undoing it failed, for good.
+    /// Undoing the step failed, finally.
     Failed = 3,
 }
 
-/// A step as far as its promise tells.
+/// A step, with the outcome of its promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepView {
-    /// Its place in the saga.
+    /// Number of the step in the saga.
     pub seq: u32,
-    /// How it ended.
+    /// The outcome of the step.
     pub end: StepEnd,
 }
 
-/// How a step ended.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepEnd {
-    /// It has not; it may have acted.
+    /// Not settled: the step may have acted.
     Open,
-    /// With a value: it acted.
+    /// Settled with a value: the step acted.
     Acted,
-    /// With a failure of its own, or an HTTP step with an answer that [`declines`]: it says that it did not act.
+    /// Settled with its own failure, or, for an HTTP step, with a status that [`declines`]: the
+    /// step reports that it did not act.
     Failed,
-    /// By deadline or cancellation: the effect is unknown.
+    /// Settled by deadline or cancellation: the effect is unknown.
     Unknown,
 }
 
 impl StepEnd {
-    /// How the step ended after a person was asked: what the person said, if the effect is unknown.
+    /// The outcome after a person was asked: the person's answer replaces an unknown effect.
     #[must_use]
     pub fn after(self, said: Self) -> Self {
         match (self, said) {
@@ -54,38 +56,38 @@ impl StepEnd {
     }
 }
 
-/// Whether a server that answers an HTTP step with this status says that it did not act: 4xx, which stands for a failure of the
-/// step. One that is to be undone in doubt is undone after such an answer as well.
+/// Returns true if an HTTP step with this response status did not act: 4xx, which counts as a
+/// failure of the step. A step that is registered for undoing in doubt is undone even then.
 pub fn declines(status: u16) -> bool {
     (400..500).contains(&status)
 }
 
-/// What a saga does next.
+/// The next action of a saga.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SagaNext {
-    /// It goes on; also while a step has no outcome, without which nothing may be undone.
+    /// Continue; also while a step has no outcome, since nothing may be undone until then.
     Forward,
-    /// This step is undone.
+    /// Undo this step.
     Compensate {
-        /// Which.
+        /// Number of the step.
         seq: u32,
     },
-    /// Everything that acted is undone.
+    /// All steps that acted are undone.
     Compensated,
-    /// Undoing this step failed: the saga stops, and what lies before it stays.
+    /// Undoing this step failed: the saga stops, and earlier steps are not undone.
     CompensationFailed {
-        /// Which.
+        /// Number of the step.
         seq: u32,
     },
     /// The effect of this step is unknown: a person decides.
     Unclear {
-        /// Which.
+        /// Number of the step.
         seq: u32,
     },
 }
 
-/// The next action of a saga, from recorded facts alone (each with the place of its step): after any
-/// crash it is the same. Steps are undone from the last to the first.
+/// Returns the next action of a saga, from recorded facts alone (each with the number of its step):
+/// it is the same after any crash. Steps are undone from the last to the first.
 pub fn saga_next(
     facts: impl IntoIterator<Item = (u32, FactKind)>,
     steps: &[StepView],
@@ -119,12 +121,12 @@ pub fn saga_next(
 }
 
 impl FactKind {
-    /// The stored number.
+    /// The number under which the kind is stored.
     pub fn number(self) -> u8 {
         self as u8
     }
 
-    /// The kind with this stored number.
+    /// The kind with this stored number. `None` if there is none.
     pub fn from_number(number: u8) -> Option<Self> {
         [Self::Registered, Self::Completed, Self::Failed]
             .into_iter()
@@ -175,7 +177,7 @@ mod tests {
         assert_eq!(next(&facts, &steps, true), SagaNext::Unclear { seq: 1 });
         let facts = [(0, Registered), (1, Registered)];
         assert_eq!(next(&facts, &steps, true), SagaNext::Compensate { seq: 1 });
-        // What lies behind it is undone first.
+        // The step after it is undone first.
         let steps = [(0, StepEnd::Unknown), (1, StepEnd::Acted)];
         assert_eq!(next(&[(1, Registered)], &steps, true), SagaNext::Compensate { seq: 1 });
         let facts = [(1, Registered), (1, Completed)];

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use crate::invocation::Invocation;
 
-/// A workflow's way to everything that is not computation. Cheap to clone.
+/// A workflow's access to everything except computation. Cheap to clone.
 ///
-/// Each method that issues a command returns a future and does nothing itself: the command is
-/// **issued when the future is polled for the first time**, or by its `start`. The order in which
-/// commands are issued is part of the workflow's history and must be the same in every replay,
-/// which holds as long as a workflow depends only on its input and this context.
+/// Each method that issues a command returns a future and does nothing until then: the command is
+/// **issued on the first poll**, or by its `start`. The order in which commands are issued is part
+/// of the workflow's history and must be the same in every replay. This holds as long as a workflow
+/// depends only on its input and this context.
 ///
-/// After a cancellation every await that is pending at that moment fails with code 499; awaits
-/// begun later work as usual, so that a workflow can clean up.
+/// After a cancellation, every await that is pending at that moment fails with code 499. Later
+/// awaits work as usual, so that a workflow can clean up.
 #[derive(Clone)]
 pub struct Context(pub(super) Arc<Invocation>);
 

@@ -1,4 +1,4 @@
-//! Conditions of nodes. What they mean, `segno-graph` says.
+//! Conditions of nodes. `segno-graph` defines their meaning.
 
 use std::ops::{BitAnd, BitOr, Not};
 
@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::source::{Origin, json};
 
-/// Whether a node is wanted: `rows.at::<u64>("/count").above(0) & !quiet.is(true)`. True or false of
-/// any data: a comparison with what is missing or has another type is false.
+/// A condition that decides if a node runs: `rows.at::<u64>("/count").above(0) & !quiet.is(true)`.
+/// It has a value for any data: a comparison with a missing value or with another type is false.
 #[must_use = "a condition does nothing before it is given to `when`"]
 pub struct Condition(pub(super) Part);
 
-/// A condition and what it is made of.
+/// A condition and its operands.
 pub(super) enum Part {
     Test { origin: Origin, at: String, test: &'static str, value: Value },
     All(Vec<Part>),
@@ -40,7 +40,7 @@ impl Condition {
     }
 }
 
-/// Both.
+/// True if both conditions hold.
 impl BitAnd for Condition {
     type Output = Self;
 
@@ -49,7 +49,7 @@ impl BitAnd for Condition {
     }
 }
 
-/// At least one of the two.
+/// True if at least one of the two conditions holds.
 impl BitOr for Condition {
     type Output = Self;
 
@@ -58,7 +58,7 @@ impl BitOr for Condition {
     }
 }
 
-/// The contrary.
+/// True if the condition does not hold.
 impl Not for Condition {
     type Output = Self;
 

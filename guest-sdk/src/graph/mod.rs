@@ -1,9 +1,9 @@
-//! Graphs in Rust: steps, and what each needs, as `#[segno::graph]` declares them.
+//! Graphs in Rust: steps and their dependencies, declared with `#[segno::graph]`.
 //!
-//! The function under the attribute is given a [`Graph`] and a handle of the input. It adds nodes,
-//! whose [`Output`]s are the inputs of others, and returns the outputs that are the result. It is
-//! executed when a run begins, and makes a plan, which the host runs: what can run at the same time
-//! does, and nothing of the module is in memory meanwhile.
+//! The function under the attribute gets a [`Graph`] and a handle of the input. It adds nodes,
+//! whose [`Output`]s are the inputs of other nodes, and returns the outputs that form the result.
+//! It is executed when a run begins and produces a plan, which the host runs: independent nodes run
+//! in parallel, and the module need not be in memory meanwhile.
 //!
 //! ```
 //! # extern crate segno_sdk as segno;
@@ -37,7 +37,7 @@
 //! assert_eq!(Test::new().run(prices, &sources).unwrap(), 3);
 //! ```
 //!
-//! An edge that is missing, or of another type, does not compile:
+//! A missing edge, or one of another type, does not compile:
 //!
 //! ```compile_fail,E0277
 //! # extern crate segno_sdk as segno;

@@ -1,4 +1,4 @@
-//! The graph that is being built: its nodes, as a plan has them.
+//! A graph under construction: its nodes, in the form of a plan.
 
 use std::{
     cell::RefCell,
@@ -18,14 +18,14 @@ use crate::{
     http,
 };
 
-/// A graph that is being built; see the [module](super).
+/// A graph under construction; see the [module](super).
 ///
-/// Each method adds a node under a name, 1 to 64 letters, digits, `-` and `_`, by which the node is
-/// listed, its promise is settled, and an error names it. It begins when every node whose output
-/// is its input, or part of its condition, has ended.
+/// Each method adds a node under a name of 1 to 64 letters, digits, `-` and `_`. The name appears
+/// in lists and errors, and identifies the node's promise. A node starts when every node whose
+/// output is part of its input or condition has ended.
 ///
 /// # Panics
-/// If two nodes have one name.
+/// If two nodes have the same name.
 pub struct Graph(RefCell<Nodes>);
 
 #[derive(Default)]
@@ -33,28 +33,28 @@ pub(super) struct Nodes {
     list: Vec<Node>,
     max_parallel: Option<u32>,
     fails_fast: bool,
-    /// The nodes that are returned, and whether there is one, rather than a tuple.
+    /// The nodes that are returned, and true if it is a single one instead of a tuple.
     returned: Vec<u32>,
     is_one: bool,
-    /// The functions of this crate that are called.
+    /// The functions of this crate that nodes call.
     pub(super) entries: Vec<fn() -> Entry>,
 }
 
 struct Node {
     name: String,
-    /// As in a plan, without `needs`.
+    /// Fields as in a plan, without `needs`.
     fields: Map<String, Value>,
     needs: BTreeSet<u32>,
-    /// Where in the output of the node its value is.
+    /// JSON pointer to the value in the output of the node.
     result: String,
-    /// Something takes its output for one that is there.
+    /// True if some use requires the output to be present.
     is_taken: bool,
 }
 
-/// A plan, and how the result of the function is made of its outputs.
+/// A plan, and the way to build the function's result from its outputs.
 pub(super) struct Built {
     pub(super) plan: Value,
-    /// The names of nodes, each with the place of its value.
+    /// Names of returned nodes, each with the JSON pointer of its value.
     pub(super) returned: Vec<(String, String)>,
     pub(super) is_one: bool,
     pub(super) entries: Vec<fn() -> Entry>,
@@ -65,8 +65,8 @@ impl Graph {
         Self(RefCell::default())
     }
 
-    /// A call of a durable function of this crate. The types of input and output are checked at
-    /// compile time.
+    /// Adds a call of a durable function of this crate. The types of input and output are checked
+    /// at compile time.
     ///
     /// ```compile_fail,E0277
     /// # extern crate segno_sdk as segno;
@@ -92,8 +92,8 @@ impl Graph {
         self.call_named(node, <I::Function as Function>::NAME, input)
     }
 
-    /// A call of a function by its name: a bare one is of this module, `wasm://MODULE/FUNCTION` of
-    /// another. The types are not checked at compile time.
+    /// Adds a call of a function by name: a bare name belongs to this module,
+    /// `wasm://MODULE/FUNCTION` to another. The types are not checked at compile time.
     pub fn call_named<In, Out>(
         &self,
         node: impl Into<String>,
@@ -103,7 +103,7 @@ impl Graph {
         self.add(node, "call", json!(function), Some(input.expression()))
     }
 
-    /// A call of a function of an external worker; `arguments` is the tuple of the function's
+    /// Adds a call of a function of an external worker; `arguments` is the tuple of the function's
     /// arguments. See [`Context::call_remote`](crate::Context::call_remote).
     pub fn call_remote<In, Out>(
         &self,
@@ -117,7 +117,7 @@ impl Graph {
         output
     }
 
-    /// An HTTP request by the host; see [`Context::http`](crate::Context::http).
+    /// Adds an HTTP request by the host; see [`Context::http`](crate::Context::http).
     pub fn http(&self, node: impl Into<String>, request: Request) -> Output<'_, http::Response> {
         let output = self.add(node, "http", Value::Null, None);
         let template = self.template(output.node, request.into_expression());
@@ -125,13 +125,13 @@ impl Graph {
         output
     }
 
-    /// Waits so long, once its turn has come.
+    /// Adds a wait of this duration, counted from the node's start.
     pub fn sleep(&self, node: impl Into<String>, length: Duration) -> Output<'_, ()> {
         self.add(node, "sleep", json!(written(length)), None)
     }
 
-    /// Waits until its promise is settled from outside, for example by a person. Its id is
-    /// `{run}/n/{node}/0`; `shown` is what the one who settles it is shown, as the promise's input.
+    /// Adds a promise that is settled from outside, for example by a person. Its id is
+    /// `{run}/n/{node}/0`; `shown` becomes the promise's input, for display to the settling party.
     pub fn promise<In, Out>(
         &self,
         node: impl Into<String>,
@@ -140,14 +140,14 @@ impl Graph {
         self.add(node, "promise", json!(true), Some(shown.expression()))
     }
 
-    /// Waits for the run's signal with this name, the promise `{run}/sig/{name}`. Its value is the
-    /// output of every node that waits for it, also of one that begins later.
+    /// Adds a wait for the run's signal with this name, the promise `{run}/sig/{name}`. Its value
+    /// is the output of every node that waits for it, including nodes that start later.
     pub fn signal<Out>(&self, node: impl Into<String>, signal: &str) -> Output<'_, Out> {
         self.add(node, "signal", json!(signal), None)
     }
 
-    /// Another graph of this crate as a node: its nodes run under this one, with a limit of their
-    /// own on how many run at once.
+    /// Adds another graph of this crate as a node: its nodes run as children of this one, with a
+    /// separate limit on concurrency.
     pub fn graph<A, I: Item<A>>(
         &self,
         node: impl Into<String>,
@@ -166,7 +166,7 @@ impl Graph {
         output
     }
 
-    /// Order without data: `graph.order(a >> (b + c) >> d)`; see [`Order`].
+    /// Adds dependencies without data: `graph.order(a >> (b + c) >> d)`; see [`Order`].
     pub fn order(&self, order: Order) {
         let mut nodes = self.0.borrow_mut();
         for (before, after) in order.edges {
@@ -174,13 +174,13 @@ impl Graph {
         }
     }
 
-    /// How many nodes run at once, 1 to 1000. Without it, 16.
+    /// Sets the maximum number of concurrent nodes, 1 to 1000. Default: 16.
     pub fn max_parallel(&self, most: u32) -> &Self {
         self.0.borrow_mut().max_parallel = Some(most);
         self
     }
 
-    /// Has the first failure end the run. Without it, what does not depend on a failed node is
+    /// Ends the run at the first failure. By default, nodes that do not depend on a failed one are
     /// finished first.
     pub fn fail_fast(&self) -> &Self {
         self.0.borrow_mut().fails_fast = true;
@@ -229,7 +229,7 @@ impl Graph {
         self.0.borrow_mut().list[node as usize].fields.insert(field.to_owned(), value);
     }
 
-    /// The node needs what the order puts before it.
+    /// Makes the node depend on the nodes of the order.
     pub(super) fn add_needs(&self, node: u32, before: Order) {
         self.0.borrow_mut().list[node as usize].needs.extend(before.nodes);
     }
@@ -252,7 +252,7 @@ impl Graph {
         node.needs.extend(needs);
     }
 
-    /// An expression as the template of a node, which needs what is in it.
+    /// The expression as the template of a node, which then depends on the nodes in it.
     fn template(&self, node: u32, expression: Expression) -> Value {
         let mut nodes = self.0.borrow_mut();
         let mut needs = BTreeSet::new();
@@ -288,7 +288,7 @@ impl Nodes {
         }
     }
 
-    /// Notes that something takes the output of a node, perhaps as one that may be missing.
+    /// Notes a use of a node's output, possibly a use that tolerates a missing output.
     fn take(&mut self, node: u32, may_be_missing: bool) {
         let Node { name, fields, is_taken, .. } = &mut self.list[node as usize];
         assert!(
@@ -314,7 +314,8 @@ impl Nodes {
         }
     }
 
-    /// Where a value is: the node, under this key, and the place in its output.
+    /// The template of a value: a reference to the node, under this key, and a pointer into its
+    /// output.
     fn place(&self, origin: Origin, at: &str, key: &str, needs: &mut BTreeSet<u32>) -> Value {
         let (name, at) = match origin {
             Origin::Input => ("input", at.to_owned()),
@@ -356,7 +357,7 @@ impl Nodes {
     }
 }
 
-/// A length of time as it is written in a plan.
+/// Formats a duration as in a plan.
 pub(super) fn written(length: Duration) -> String {
     humantime::format_duration(length).to_string()
 }

@@ -7,11 +7,11 @@ use std::{
 
 use super::Output;
 
-/// Nodes, and which of them end before others begin; given to [`Graph::order`](super::Graph::order)
-/// and [`Output::after`].
+/// Nodes with constraints on their order; passed to [`Graph::order`](super::Graph::order) and
+/// [`Output::after`].
 ///
-/// `a + b` are both. `a >> b` is `a` before `b`: each node of the left before each of the right. So
-/// `a >> (b + c) >> d` is a diamond.
+/// `a + b` has both. `a >> b` puts `a` before `b`: each node of the left ends before each of the
+/// right starts. So `a >> (b + c) >> d` is a diamond.
 #[derive(Clone, Default)]
 #[must_use = "an order does nothing before it is given to `graph.order` or `after`"]
 pub struct Order {
@@ -25,7 +25,7 @@ impl<T> From<Output<'_, T>> for Order {
     }
 }
 
-/// All of them.
+/// Collects all nodes, without constraints.
 impl<'g, T> FromIterator<Output<'g, T>> for Order {
     fn from_iter<I: IntoIterator<Item = Output<'g, T>>>(outputs: I) -> Self {
         let nodes = outputs.into_iter().map(|output| output.node).collect();

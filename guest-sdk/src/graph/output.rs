@@ -1,4 +1,4 @@
-//! Handles of what there will be: the input of a run, the outputs of its nodes, and parts of them.
+//! Handles of future values: the input of a run, the outputs of its nodes, and parts of them.
 
 use std::{marker::PhantomData, time::Duration};
 
@@ -11,20 +11,19 @@ use super::{
 };
 use crate::retry::RetryPolicy;
 
-/// The output that a node will have, a `T`; what a node is given as its input. It is copied
-/// freely.
+/// The future output of a node, a `T`, for use as the input of other nodes. Handles are `Copy`.
 pub struct Output<'g, T> {
     graph: &'g Graph,
     pub(super) node: u32,
-    /// The node has a condition, so that there may be no output.
+    /// True if the node has a condition, so that the output may be missing.
     pub(super) may_be_missing: bool,
     value: PhantomData<fn() -> T>,
 }
 
-/// The input that a run will have, a `T`.
+/// The future input of a run, a `T`.
 pub struct Input<T>(PhantomData<fn() -> T>);
 
-/// A part of an input or an output. What `T` it is, was stated and is not checked.
+/// A part of an input or an output. The type `T` is stated by the author and not checked.
 pub struct Place<T> {
     pub(super) origin: Origin,
     pub(super) at: String,
@@ -58,11 +57,12 @@ impl<'g, T> Output<'g, T> {
         Self { graph, node, may_be_missing: false, value: PhantomData }
     }
 
-    /// How a call or a request is repeated, in place of the function's own policy. What part of a
-    /// delay is random, the host decides.
+    /// Sets the retry policy of a call or a request, instead of the function's own. The host
+    /// decides the jitter.
     ///
     /// # Panics
-    /// If the policy names codes as final: a plan has no word for that. The function's own may.
+    /// If the policy names codes as final, which a plan cannot express. The function's own policy
+    /// may.
     pub fn retry(self, policy: RetryPolicy) -> Self {
         let policy = policy.into_options();
         assert!(
@@ -81,39 +81,39 @@ impl<'g, T> Output<'g, T> {
         self
     }
 
-    /// Has the node, a call of an activity or a request, begin once only, because its effect may not be
-    /// repeated: if its worker is lost, the node fails with code 520, for nobody knows whether it acted.
+    /// Starts the node, a call of an activity or a request, at most once, because its effect must
+    /// not be repeated: if its worker is lost, the node fails with code 520, since the effect is
+    /// unknown.
     pub fn once(self) -> Self {
         self.graph.set(self.node, "once", json!(true));
         self
     }
 
-    /// The time from the node's beginning to its deadline, at which it fails with code 408.
+    /// Sets the time from the node's start to its deadline, at which it fails with code 408.
     pub fn timeout(self, length: Duration) -> Self {
         self.graph.set(self.node, "timeout", json!(written(length)));
         self
     }
 
-    /// The longest that one attempt of the node, a call of an activity or a request, may take. One that
-    /// takes longer is dropped and fails with code 408, so that it is tried again as the retry policy
-    /// says.
+    /// Sets the maximum duration of one attempt of the node, a call of an activity or a request. A
+    /// longer attempt is dropped and fails with code 408, and is retried by the retry policy.
     pub fn attempt_timeout(self, length: Duration) -> Self {
         self.graph.set(self.node, "attempt_timeout", json!(written(length)));
         self
     }
 
-    /// Has the node begin after these have ended, beside those that it takes something from:
+    /// Starts the node after these have ended, in addition to the nodes that it takes data from:
     /// `.after(a)`, `.after(a + b)`.
     pub fn after(self, before: impl Into<Order>) -> Self {
         self.graph.add_needs(self.node, before.into());
         self
     }
 
-    /// Has the node run only if this holds when its turn has come. If it does not, the node is
-    /// skipped: there is no output, and what needs it goes on.
+    /// Runs the node only if this condition holds when its dependencies have ended. Otherwise the
+    /// node is skipped: it has no output, and its dependents continue.
     ///
     /// # Panics
-    /// If the output was taken before, as one that is always there.
+    /// If the output was used before as one that is always present.
     pub fn when(self, condition: Condition) -> Output<'g, Option<T>> {
         self.graph.add_condition(self.node, condition);
         Output { may_be_missing: true, ..Output::new(self.graph, self.node) }
@@ -157,8 +157,8 @@ impl<T> Place<T> {
 macro_rules! with_parts {
     ($type:ty $(, $lifetime:lifetime)?) => {
         impl<$($lifetime,)? T> $type {
-            /// The part to which a JSON pointer leads, such as `/rows/0`; null where there is none.
-            /// Its type is stated by the use, or as in `at::<u64>("/rows")`.
+            /// The part that a JSON pointer, such as `/rows/0`, selects; null if it is missing. The
+            /// type is inferred from the use, or stated as in `at::<u64>("/rows")`.
             pub fn at<Part>(&self, pointer: &str) -> Place<Part> {
                 let at = format!("{}{pointer}", self.base());
                 Place { origin: self.origin(), at, value: PhantomData }
@@ -168,7 +168,7 @@ macro_rules! with_parts {
                 Condition::test(self.origin(), self.base().to_owned(), test, value)
             }
 
-            /// Whether it is equal to this; a missing value is null.
+            /// True if the value equals this; a missing value counts as null.
             pub fn is(&self, value: T) -> Condition
             where
                 T: serde::Serialize,
@@ -176,7 +176,7 @@ macro_rules! with_parts {
                 self.test("is", value)
             }
 
-            /// Whether it is not equal to this.
+            /// True if the value does not equal this.
             pub fn is_not(&self, value: T) -> Condition
             where
                 T: serde::Serialize,
@@ -184,7 +184,7 @@ macro_rules! with_parts {
                 self.test("is_not", value)
             }
 
-            /// Whether it is a number greater than this.
+            /// True if the value is a number greater than this.
             pub fn above(&self, number: T) -> Condition
             where
                 T: super::Number,
@@ -192,7 +192,7 @@ macro_rules! with_parts {
                 self.test("above", number)
             }
 
-            /// Whether it is a number less than this.
+            /// True if the value is a number less than this.
             pub fn below(&self, number: T) -> Condition
             where
                 T: super::Number,
@@ -200,7 +200,7 @@ macro_rules! with_parts {
                 self.test("below", number)
             }
 
-            /// Whether it is a number not less than this.
+            /// True if the value is a number not less than this.
             pub fn at_least(&self, number: T) -> Condition
             where
                 T: super::Number,
@@ -208,7 +208,7 @@ macro_rules! with_parts {
                 self.test("at_least", number)
             }
 
-            /// Whether it is a number not greater than this.
+            /// True if the value is a number not greater than this.
             pub fn at_most(&self, number: T) -> Condition
             where
                 T: super::Number,
@@ -216,7 +216,8 @@ macro_rules! with_parts {
                 self.test("at_most", number)
             }
 
-            /// Whether there is a value, null included. A skipped node has none.
+            /// True if the value is present; null counts as present. The output of a skipped node
+            /// is missing.
             pub fn exists(&self) -> Condition {
                 self.test("exists", true)
             }

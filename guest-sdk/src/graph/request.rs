@@ -1,4 +1,4 @@
-//! HTTP requests of nodes.
+//! HTTP requests of graph nodes.
 
 use super::source::{Expression, Source};
 
@@ -16,27 +16,27 @@ impl Request {
         Self { method, url: url.expression(), headers: Vec::new(), body: None }
     }
 
-    /// `GET url`.
+    /// Creates a request `GET url`.
     pub fn get(url: impl Source<String>) -> Self {
         Self::new("GET", url)
     }
 
-    /// `POST url`.
+    /// Creates a request `POST url`.
     pub fn post(url: impl Source<String>) -> Self {
         Self::new("POST", url)
     }
 
-    /// `PUT url`.
+    /// Creates a request `PUT url`.
     pub fn put(url: impl Source<String>) -> Self {
         Self::new("PUT", url)
     }
 
-    /// `PATCH url`.
+    /// Creates a request `PATCH url`.
     pub fn patch(url: impl Source<String>) -> Self {
         Self::new("PATCH", url)
     }
 
-    /// `DELETE url`.
+    /// Creates a request `DELETE url`.
     pub fn delete(url: impl Source<String>) -> Self {
         Self::new("DELETE", url)
     }
@@ -48,7 +48,7 @@ impl Request {
         self
     }
 
-    /// Sets the body, JSON with its content type.
+    /// Sets the body to JSON, with its content type.
     #[must_use]
     pub fn json<T>(mut self, body: impl Source<T>) -> Self {
         self.body = Some(body.expression());

@@ -1,4 +1,4 @@
-//! A graph as a durable function: a workflow that has the host run its plan.
+//! A graph as a durable function: a workflow whose plan the host runs.
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub trait GraphFunction: Function {
 )]
 pub trait OneOutput {}
 
-/// What a graph returns: an [`Output`], or a tuple of them.
+/// The return type of a graph: an [`Output`], or a tuple of them.
 #[diagnostic::on_unimplemented(
     message = "a graph cannot return `{Self}`",
     note = "it returns `Output<T>`, or a tuple of several"
@@ -33,8 +33,8 @@ pub trait Returned {
     /// The result of the function.
     type Value;
 
-    /// The nodes, each with whether its output may be missing; and whether it is one rather than a
-    /// tuple.
+    /// The nodes, each with true if its output may be missing; and true if it is a single one
+    /// instead of a tuple.
     #[doc(hidden)]
     fn outputs(self) -> (Vec<(u32, bool)>, bool);
 }
@@ -66,10 +66,10 @@ tuple!(A 0, B 1, C 2, D 3);
 tuple!(A 0, B 1, C 2, D 3, E 4);
 tuple!(A 0, B 1, C 2, D 3, E 4, F 5);
 
-/// The plan of a graph, as data: to look at, to draw, or to keep beside others.
+/// The plan of a graph as data, for inspection, drawing or storage.
 ///
 /// # Panics
-/// If two nodes have one name.
+/// If two nodes have the same name.
 pub fn plan_of<A, I: Item<A>>(graph: I) -> Value
 where
     I::Function: GraphFunction,
@@ -78,8 +78,8 @@ where
     Graph::build::<I::Function>().plan
 }
 
-/// Refuses a graph that cannot be run, before a module is taken. In a component that is a name that
-/// two nodes have; a plan as a whole is checked in tests, and by the host when a run begins.
+/// Refuses a graph that cannot be run, before the module is accepted. In a component this covers
+/// duplicate node names; tests, and the host at the start of a run, check the whole plan.
 #[cfg(target_arch = "wasm32")]
 pub fn check<F: GraphFunction>() {
     drop(Graph::build::<F>());
@@ -95,7 +95,7 @@ pub fn check<F: GraphFunction>() {
     }
 }
 
-/// The workflow that the attribute makes.
+/// The workflow that the attribute generates.
 pub async fn run<F: GraphFunction>(context: Context, input: F::Input) -> Result<F::Output>
 where
     F::Input: Serialize,
@@ -104,7 +104,7 @@ where
     let Built { plan, returned, is_one, entries } = Graph::build::<F>();
     entries.into_iter().for_each(|entry| context.learn(entry));
     let outputs: Value = context.graph(&plan, &input).await?;
-    // An output that is not there is of a node that was skipped, and so a `None`.
+    // A missing output belongs to a skipped node, and so becomes `None`.
     let value = |(name, at): &(String, String)| -> Value {
         outputs.get(name).and_then(|output| output.pointer(at)).cloned().unwrap_or_default()
     };

@@ -1,4 +1,5 @@
-//! Inputs of nodes: outputs of others, the input of the run, constants, and what is made of them.
+//! Inputs of nodes: outputs of other nodes, the input of the run, constants, and combinations of
+//! them.
 
 use std::marker::PhantomData;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use crate::finite::to_json;
 
-/// What gives a node its input, a `T`: an [`Output<T>`](super::Output), an
+/// A source for a node's input of type `T`: an [`Output<T>`](super::Output), an
 /// [`Input<T>`](super::Input), a [`Place<T>`](super::Place), a constant by [`value`], a tuple, a
 /// `Vec` or an array of these, or an object by [`record`]. `()` and `&str` are constants
 /// themselves.
@@ -21,7 +22,7 @@ pub trait Source<T> {
     fn expression(self) -> Expression;
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Clone, Copy)]
 pub enum Origin {
     /// The input of the run.
@@ -47,10 +48,11 @@ pub struct Constant<T> {
     of: PhantomData<fn() -> T>,
 }
 
-/// A constant as an input. No object in it may have the key `$from`, by which a plan names outputs.
+/// Creates a constant as an input. No object in it may have the key `$from`, which plans use for
+/// references to outputs.
 ///
 /// # Panics
-/// If it cannot be written as JSON.
+/// If the value cannot be written as JSON.
 pub fn value<T: Serialize>(value: T) -> Constant<T> {
     Constant { value: json(value), of: PhantomData }
 }
@@ -61,14 +63,14 @@ pub struct Record<T> {
     of: PhantomData<fn() -> T>,
 }
 
-/// An object whose fields have different sources. That it is a `T` is not checked:
+/// Creates an object whose fields have different sources. The match with `T` is not checked:
 /// `record::<Order>().field("item", item).field("count", value(2))`.
 pub fn record<T>() -> Record<T> {
     Record { fields: Vec::new(), of: PhantomData }
 }
 
 impl<T> Record<T> {
-    /// Adds a field.
+    /// Adds a field with this source.
     #[must_use]
     pub fn field<F>(mut self, name: &str, source: impl Source<F>) -> Self {
         self.fields.push((name.to_owned(), source.expression()));

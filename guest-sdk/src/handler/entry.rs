@@ -21,12 +21,12 @@ type Failable<T> = Result<T, wit::Failure>;
 
 /// Answers a query.
 pub(super) type Ask = fn(&Arc<Invocation>, &Payload) -> Failable<Payload>;
-/// Refuses an update that is not to be accepted.
+/// Checks an update before its acceptance; an error refuses it.
 pub(super) type Validate = fn(&Arc<Invocation>, &Payload) -> Failable<()>;
-/// Begins an update that was accepted.
+/// Begins an accepted update.
 pub(super) type Begin = fn(&Arc<Invocation>, &Payload) -> Failable<OutcomeFuture>;
 
-/// What a handler does, by its kind.
+/// The action of a handler, by its kind.
 #[derive(Clone, Copy)]
 pub(super) enum Act {
     Query(Ask),
@@ -36,11 +36,11 @@ pub(super) enum Act {
 /// A query or an update with its types erased.
 #[derive(Clone, Copy)]
 pub struct HandlerEntry {
-    /// The workflow.
+    /// The name of the workflow.
     pub(crate) function: &'static str,
     pub(crate) name: &'static str,
     pub(super) act: Act,
-    /// A summary, and the schemas of input and output.
+    /// Returns a summary and the schemas of input and output.
     describe: fn() -> (Option<&'static str>, String, String),
 }
 
@@ -80,7 +80,7 @@ impl HandlerEntry {
     }
 }
 
-/// The kind in a sentence.
+/// The kind as a word for messages.
 pub(crate) fn word(kind: HandlerKind) -> &'static str {
     match kind {
         HandlerKind::Query => "query",
@@ -88,7 +88,7 @@ pub(crate) fn word(kind: HandlerKind) -> &'static str {
     }
 }
 
-/// The kind in a sentence about several.
+/// The kind as a plural for messages.
 pub(super) fn plural(kind: HandlerKind) -> &'static str {
     match kind {
         HandlerKind::Query => "queries",

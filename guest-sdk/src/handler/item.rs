@@ -1,4 +1,5 @@
-//! The functions under `#[segno::query]` and `#[segno::update]`, and the workflow that they name.
+//! The functions under `#[segno::query]` and `#[segno::update]`, and the workflow that they belong
+//! to.
 
 use super::{Answer, Answering, Handler, Query, Update};
 use crate::{

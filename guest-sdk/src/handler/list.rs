@@ -60,7 +60,7 @@ impl Handlers {
         }
     }
 
-    /// Whether an update may be accepted now.
+    /// Checks that an update may be accepted now.
     pub(crate) fn validate(
         &self,
         invocation: &Arc<Invocation>,
@@ -74,7 +74,7 @@ impl Handlers {
         found.and_then(|validate| validate(invocation, input))
     }
 
-    /// Begins an update that was accepted.
+    /// Begins an accepted update.
     pub(crate) fn begin(
         &self,
         invocation: &Arc<Invocation>,

@@ -1,4 +1,4 @@
-//! Queries and updates: what a workflow answers while it runs.
+//! Queries and updates, which a workflow answers while it runs.
 
 mod entry;
 mod item;
@@ -23,22 +23,23 @@ use crate::{
 
 /// A query or an update, implemented by `#[segno::query]` and `#[segno::update]` only.
 pub trait Handler: 'static {
-    /// The type of what the workflow shares.
+    /// The type that the workflow shares.
     type Shared: Send + Sync + 'static;
-    /// `()` for a handler without input.
+    /// The input type; `()` for a handler without input.
     type Input: Input;
     /// The output of a success.
     type Output: Output;
 
     /// The name of the workflow for calls.
     const WORKFLOW: &'static str;
-    /// The name by which it is asked; a workflow has no two queries, and no two updates, of one name.
+    /// The name for callers; the queries of a workflow have distinct names, and so have its
+    /// updates.
     const NAME: &'static str;
-    /// The first paragraph of its documentation.
+    /// The first paragraph of its documentation. `None` if it has none.
     const SUMMARY: Option<&'static str>;
 }
 
-/// A question about a workflow, which only reads what the workflow shares.
+/// A question about a workflow, which only reads the value that the workflow shares.
 pub trait Query: Handler {
     #[doc(hidden)]
     fn answer(shared: &Self::Shared, input: Self::Input) -> Result<Self::Output>;
@@ -46,7 +47,7 @@ pub trait Query: Handler {
 
 /// A request to a workflow, which the workflow answers.
 pub trait Update: Handler + Sized {
-    /// Refuses what is not to be accepted.
+    /// Checks the update before its acceptance; an error refuses it.
     #[doc(hidden)]
     fn validate(shared: &Self::Shared, input: &Self::Input) -> Result<()> {
         let _ = (shared, input);
@@ -67,7 +68,7 @@ impl<Q: Handler> Answer<Q> {
         Self(result.into_result())
     }
 
-    /// The result, for code that calls the query like any other function.
+    /// Returns the result, for code that calls the query like any other function.
     pub fn into_result(self) -> Result<Q::Output> {
         self.0
     }

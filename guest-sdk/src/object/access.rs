@@ -1,11 +1,11 @@
 //! How functions of objects use them.
 
-/// How a function of an object uses it.
+/// The access of a function to its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectAccess {
-    /// It takes `&mut self`: one execution of a key at a time, in the order in which they were
-    /// accepted.
+    /// Takes `&mut self`: one execution per key at a time, in the order of acceptance.
     Exclusive,
-    /// It takes `&self`: it only reads, and runs at once, beside other executions of the key.
+    /// Takes `&self`: only reads, and runs immediately, concurrently with other executions of the
+    /// key.
     Shared,
 }

@@ -1,4 +1,4 @@
-//! Objects: a kind of object, and a key. Each has state, which one execution at a time writes.
+//! Objects: identified by a kind and a key. Each has state with one writer at a time.
 
 mod access;
 mod promise;
@@ -26,10 +26,10 @@ use crate::{
 
 /// A kind of object, implemented by `#[segno::object]` on an `impl` block.
 pub trait Object: ObjectFields {
-    /// The name of the kind.
+    /// The name of the kind, as in calls.
     const NAME: &'static str;
 
-    /// How its functions are called.
+    /// The type of the client that calls its functions.
     type Client;
 
     #[doc(hidden)]
@@ -42,7 +42,7 @@ pub trait ObjectFields: Sized + 'static {
     fn of(context: &Context) -> Self;
 }
 
-/// One object, to be called.
+/// A reference to one object, for calls.
 #[derive(Clone)]
 pub struct ObjectRef {
     invocation: Arc<Invocation>,

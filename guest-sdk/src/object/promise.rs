@@ -16,12 +16,12 @@ use crate::{
     payload::{self, Payload},
 };
 
-/// A promise of an object, under the name of its field: settled once, by any function of the object or
-/// from outside, and waited for by any.
+/// A promise of an object, named by its field: settled once, by any function of the object or from
+/// outside; any function can wait for it.
 ///
-/// It belongs to the object and to no execution: it may be settled before anybody waits for it, and it
-/// is there when those who waited have ended. It has no deadline; a [`select`](crate::select()) with
-/// [`sleep`](Context::sleep) waits for a limited time.
+/// It belongs to the object, not to an execution: it may be settled before any function waits for
+/// it, and it outlives the executions that waited. It has no deadline; combine
+/// [`select`](crate::select()) with [`sleep`](Context::sleep) to limit the wait.
 ///
 /// ```
 /// # extern crate segno_sdk as segno;
@@ -64,7 +64,7 @@ pub struct ObjectPromise<T> {
     of: PhantomData<fn() -> T>,
 }
 
-/// How a promise stands, as the host says it.
+/// The status of a promise, in the host's encoding.
 #[derive(Deserialize)]
 enum Standing<T> {
     #[serde(rename = "resolved")]
@@ -82,10 +82,10 @@ impl<T: 'static> StateField for ObjectPromise<T> {
 }
 
 impl<T: Serialize + DeserializeOwned> ObjectPromise<T> {
-    /// The value, when the promise is settled.
+    /// Waits until the promise is settled and returns its value.
     ///
     /// # Errors
-    /// The error with which the promise was rejected. Code 400 if its value is no `T`.
+    /// The error with which the promise was rejected. Code 400 if its value is not a `T`.
     pub fn wait(&self) -> Step<T> {
         let decode = |payload: Payload| payload::decode("the value of a promise", &payload);
         Step::new(
@@ -95,10 +95,10 @@ impl<T: Serialize + DeserializeOwned> ObjectPromise<T> {
         )
     }
 
-    /// The value, if the promise is settled now; none: nobody has settled it.
+    /// The value, if the promise is settled now. `None` if it is pending.
     ///
     /// # Errors
-    /// The error with which the promise was rejected. Code 400 if its value is no `T`.
+    /// The error with which the promise was rejected. Code 400 if its value is not a `T`.
     pub fn peek(&self) -> Step<Option<T>> {
         Step::new(
             &self.invocation,
@@ -107,19 +107,19 @@ impl<T: Serialize + DeserializeOwned> ObjectPromise<T> {
         )
     }
 
-    /// Resolves the promise.
+    /// Resolves the promise with this value.
     ///
     /// # Errors
-    /// Code 409 if the promise was settled before, 422 if the value cannot be written as JSON.
+    /// Code 409 if the promise was already settled, 422 if the value cannot be written as JSON.
     pub fn resolve(&self, value: &T) -> Step<()> {
         let value = payload::encode(&format!("the value of the promise `{}`", self.name), value);
         self.settle(value.map(wit::Outcome::Success))
     }
 
-    /// Rejects the promise: who waits for it has this error.
+    /// Rejects the promise: its awaiters fail with this error.
     ///
     /// # Errors
-    /// Code 409 if the promise was settled before.
+    /// Code 409 if the promise was already settled.
     pub fn reject(&self, error: Error) -> Step<()> {
         self.settle(Ok(wit::Outcome::Failure(error.into_failure())))
     }
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(read::<Option<u32>>("null").expect("it is read"), None);
         assert_eq!(read::<Option<u32>>(r#"{"resolved":null}"#).expect("it is read"), Some(None));
         assert_eq!(read::<()>(r#"{"resolved":null}"#).expect("it is read"), Some(()));
-        // As bytes that are JSON text.
+        // A value in bytes that contain JSON text.
         assert_eq!(read::<u32>(r#"{"resolved_base64":"Nw=="}"#).expect("it is read"), Some(7));
         let rejected = r#"{"rejected":{"code":422,"message":"no","details":[1]}}"#;
         let error = read::<u32>(rejected).expect_err("it was rejected");

@@ -13,16 +13,16 @@ use crate::{
     payload::{self, Payload},
 };
 
-/// What a field of an object can be.
+/// A type that can be a field of an object.
 pub trait StateField: 'static {
     #[doc(hidden)]
     fn of(context: &Context, name: &str) -> Self;
 }
 
-/// One value of an object's state, under the name of its field.
+/// One value of an object's state, named by its field.
 ///
-/// It is read when it is asked for, and written with the step that writes it: a value that was
-/// written is there if what this execution did after it is, whatever fails in between.
+/// It is read on demand, and a write is stored with the command that writes it: after a failure, the
+/// value is present if the later effects of this execution are.
 ///
 /// ```
 /// # extern crate segno_sdk as segno;
@@ -83,8 +83,8 @@ pub struct State<T> {
     of: PhantomData<fn() -> T>,
 }
 
-/// Values of an object's state by keys, each stored by itself: under the name of the field, `/`, and
-/// the key. What is not asked for is not read.
+/// Values of an object's state by key, each stored separately: under the name of the field, `/`,
+/// and the key. Only requested values are read.
 pub struct StateMap<T> {
     invocation: Arc<Invocation>,
     name: String,
@@ -104,10 +104,10 @@ impl<T: 'static> StateField for StateMap<T> {
 }
 
 impl<T: Serialize + DeserializeOwned> State<T> {
-    /// The value; none: it was never set, or was cleared.
+    /// Reads the value. `None` if it was never set, or was cleared.
     ///
     /// # Errors
-    /// Code 400 if what is stored is no `T`.
+    /// Code 400 if the stored value is not a `T`.
     pub fn get(&self) -> Step<Option<T>> {
         read(&self.invocation, self.name.clone())
     }
@@ -127,10 +127,10 @@ impl<T: Serialize + DeserializeOwned> State<T> {
 }
 
 impl<T: Serialize + DeserializeOwned> StateMap<T> {
-    /// The value of a key; none: it was never set, or was removed.
+    /// Reads the value of a key. `None` if it was never set, or was removed.
     ///
     /// # Errors
-    /// Code 400 if what is stored is no `T`.
+    /// Code 400 if the stored value is not a `T`.
     pub fn get(&self, key: &str) -> Step<Option<T>> {
         read(&self.invocation, self.at(key))
     }
@@ -143,12 +143,12 @@ impl<T: Serialize + DeserializeOwned> StateMap<T> {
         write(&self.invocation, self.at(key), value)
     }
 
-    /// Removes a key.
+    /// Removes a key and its value.
     pub fn remove(&mut self, key: &str) {
         self.invocation.write(Request::ClearState { name: self.at(key) });
     }
 
-    /// The keys that have a value, in their order.
+    /// Lists the keys that have a value, ascending.
     ///
     /// # Errors
     /// As for any step: code 499 if the execution is cancelled meanwhile.

@@ -1,4 +1,4 @@
-//! Sagas: steps that are undone when the whole does not come about.
+//! Sagas: sequences of steps that are undone if the whole does not succeed.
 
 mod report;
 mod state;
@@ -24,15 +24,15 @@ use crate::{
     payload,
 };
 
-/// Steps of a workflow that are undone, the last one first, when the whole does not come about;
-/// made by [`Context::saga`](crate::Context::saga).
+/// Steps of a workflow that are undone, last first, if the whole does not succeed. Created by
+/// [`Context::saga`](crate::Context::saga).
 ///
-/// A step is a call or an HTTP request with the function that undoes it. What is to be undone is
-/// recorded with the step's end; an unwinding follows from these records alone, and so it goes on
-/// where it was, after a crash, on another host, or with a workflow that was cancelled.
+/// A step is a call or an HTTP request, with the function that undoes it. The need to undo it is
+/// recorded with the step's end. Unwinding depends on these records alone, so it continues where it
+/// stopped after a crash, on another host, or in a cancelled workflow.
 ///
-/// A saga is unwound when an error leaves the workflow, or its [`scope`](Self::scope), and by
-/// [`abort`](Self::abort). It is over when the workflow or the scope ends well.
+/// A saga is unwound if an error leaves the workflow or its [`scope`](Self::scope), and by
+/// [`abort`](Self::abort). It is complete when the workflow or the scope ends successfully.
 ///
 /// ```
 /// # extern crate segno_sdk as segno;
@@ -69,7 +69,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Saga {
     invocation: Arc<Invocation>,
-    /// Its place among the sagas of the invocation.
+    /// Index among the sagas of the invocation.
     index: usize,
 }
 
@@ -78,7 +78,8 @@ pub struct Saga {
 pub struct Undo<In, Out> {
     /// The step's input.
     pub input: In,
-    /// The step's output. None: it is not known whether the step had an effect (see [`OnUnknown`]).
+    /// The step's output. `None` if it is not known that the step had an effect (see
+    /// [`OnUnknown`]).
     pub output: Option<Out>,
 }
 
@@ -88,8 +89,8 @@ impl Saga {
         Self { invocation: invocation.clone(), index }
     }
 
-    /// A step: a call of a durable function of this crate. Say what undoes it:
-    /// [`SagaCall::compensate`]. A call that needs no undoing is one of the context's.
+    /// Adds a step: a call of a durable function of this crate. Set its compensation with
+    /// [`SagaCall::compensate`]. Use the context for a call that needs no compensation.
     pub fn call<A, I: Item<A>>(
         &self,
         function: I,
@@ -104,7 +105,7 @@ impl Saga {
         self.call_named(<I::Function as Function>::NAME, input)
     }
 
-    /// A step: a call of a durable function by its name, as
+    /// Adds a step: a call of a durable function by its name, like
     /// [`Context::call_named`](crate::Context::call_named).
     pub fn call_named<In: Serialize + ?Sized, Given, Out: DeserializeOwned>(
         &self,
@@ -115,18 +116,19 @@ impl Saga {
         SagaCall::call(self, function, input, decode_result)
     }
 
-    /// A step: an HTTP request by the host, as [`Context::http`](crate::Context::http). An answer
-    /// counts as having acted, and what undoes it is given the answer. With 4xx the server says that it did not act: the step is
-    /// not undone, unless [`OnUnknown::Compensate`] says so.
+    /// Adds a step: an HTTP request by the host, like [`Context::http`](crate::Context::http). A
+    /// response means that the step acted, and is passed to the compensation. With status 4xx the
+    /// server reports that it did not act: the step is not undone, unless [`OnUnknown::Compensate`]
+    /// is set.
     pub fn http(&self, request: http::Request) -> SagaCall<http::Sent, http::Response> {
         SagaCall::http(self, request, http::Response::decode)
     }
 
-    /// The output of `steps`. If they fail, the saga is unwound first, and the error says what was
-    /// undone ([`SagaReport::of`]).
+    /// Returns the output of `steps`. If they fail, the saga is unwound first, and the error
+    /// reports what was undone ([`SagaReport::of`]).
     ///
     /// # Errors
-    /// That of `steps`.
+    /// The error of `steps`.
     pub async fn scope<T>(&self, steps: impl Future<Output = Result<T>>) -> Result<T> {
         match steps.await {
             Ok(value) => {
@@ -137,14 +139,14 @@ impl Saga {
         }
     }
 
-    /// Unwinds the saga now. The error is final (code 422), has the reason and what was undone, and
-    /// is there to be returned.
+    /// Unwinds the saga. Returns a final error (code 422) with the reason and the report, for the
+    /// workflow to return.
     pub async fn abort(&self, reason: impl Display) -> Error {
         let error = Error::terminal(Error::REFUSED, reason.to_string());
         unwind::unwind(&self.invocation, self.index, error).await
     }
 
-    /// Ends the saga: its steps stay, whatever happens later.
+    /// Completes the saga: its steps are not undone, whatever happens later.
     pub fn complete(&self) {
         self.invocation.sagas().end(self.index);
     }

@@ -1,4 +1,4 @@
-//! What came of an unwinding.
+//! The result of an unwinding.
 
 use std::fmt;
 
@@ -7,32 +7,32 @@ use serde_json::Value;
 
 use crate::error::Error;
 
-/// What an unwinding undid, and what it could not undo. Each list begins with the last step.
+/// The steps that an unwinding undid, and those that it could not undo. Each list begins with the
+/// last step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SagaReport {
     /// The saga's name.
     pub saga: String,
-    /// What is undone.
+    /// The steps that were undone.
     pub undone: Vec<StepReport>,
-    /// What could not be undone: there the unwinding stopped.
+    /// The steps that could not be undone: the unwinding stopped there.
     pub failed: Vec<StepReport>,
-    /// Steps for which it is not known whether they had an effect, and no operator has said so yet.
-    /// The unwinding stopped there.
+    /// Steps with an unknown effect that no operator has resolved yet. The unwinding stopped there.
     pub unclear: Vec<StepReport>,
-    /// Steps before the one at which the unwinding stopped: they acted, and are not undone.
+    /// Steps before the one at which the unwinding stopped: they acted and are not undone.
     pub left: Vec<StepReport>,
 }
 
 /// A step in a [`SagaReport`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepReport {
-    /// The step's place in its saga, from 0.
+    /// Number of the step in its saga, from 0.
     pub seq: u32,
     /// The function that was called, or the request.
     pub step: String,
-    /// What undoes it.
+    /// The function that undoes the step.
     pub compensate: String,
-    /// Why it could not be undone.
+    /// The reason that the step could not be undone. `None` unless undoing failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -41,18 +41,18 @@ pub struct StepReport {
 #[derive(Serialize, Deserialize)]
 struct Details {
     sagas: Vec<SagaReport>,
-    /// Those that the error had itself.
+    /// The error's own details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     details: Option<Value>,
 }
 
 impl SagaReport {
-    /// The reports in an error that came out of sagas, the last saga first.
+    /// The reports in an error that left sagas, the last saga first.
     pub fn of(error: &Error) -> Vec<Self> {
         error.details::<Details>().map(|details| details.sagas).unwrap_or_default()
     }
 
-    /// `error` with this report.
+    /// Adds this report to `error`.
     pub(super) fn added_to(self, error: Error) -> Error {
         let (mut sagas, details) = match error.details::<Details>() {
             Some(Details { sagas, details }) => (sagas, details),
@@ -64,7 +64,7 @@ impl SagaReport {
     }
 }
 
-/// For example: ``saga `trip`: `book_hotel`, `book_flight` undone``.
+/// Formats a summary, for example ``saga `trip`: `book_hotel`, `book_flight` undone``.
 impl fmt::Display for SagaReport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |steps: &[StepReport]| -> String {

@@ -1,5 +1,5 @@
-//! What an invocation knows of its sagas: the steps that were begun, how each ended, and what is
-//! undone. It is all told by completions, so it is the same in every replay.
+//! The state of an invocation's sagas: started steps, their outcomes, and undone steps. All of it
+//! is derived from completions, so it is the same in every replay.
 
 use std::{
     collections::BTreeMap,
@@ -18,16 +18,16 @@ use crate::{
     task::OutcomeFuture,
 };
 
-/// A step of a saga; its place is given when it is issued.
+/// A step of a saga; its number is assigned when it is issued.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StepOf {
     saga: usize,
     pub(crate) declared: wit::Step,
-    /// The step in words.
+    /// A description of the step.
     name: String,
-    /// Its input as JSON.
+    /// The input of the step, as JSON.
     input: String,
-    /// Whether it is an HTTP request, whose answer may decline it.
+    /// True for an HTTP request, whose response may decline it.
     is_http: bool,
 }
 
@@ -49,20 +49,20 @@ impl StepOf {
     }
 }
 
-/// The sagas of an invocation, in the order in which they were begun.
+/// The sagas of an invocation, in the order in which they began.
 #[derive(Default)]
 pub(crate) struct Sagas {
     list: Vec<State>,
-    /// What a command is to its saga, by its index.
+    /// The role of each saga command, by the command's index.
     roles: BTreeMap<u32, Role>,
-    /// Of an unwinding.
+    /// The waker of an unwinding.
     waker: Option<Waker>,
-    /// What unwinds those that a failure of the workflow leaves open. Set by the first of them: a
-    /// module without sagas is without that code.
+    /// Unwinds the sagas that a failure of the workflow leaves open. Set by the first saga, so a
+    /// module without sagas does not link that code.
     pub(crate) unwind: Option<Unwind>,
 }
 
-/// Unwinds what is open, and gives the outcome that says so.
+/// Unwinds open sagas and returns the outcome with the reports.
 pub(crate) type Unwind = fn(Arc<Invocation>, types::Outcome) -> OutcomeFuture;
 
 struct State {
@@ -79,11 +79,11 @@ struct Step {
     output: Option<String>,
     is_http: bool,
     end: StepEnd,
-    /// The undoing, or the question, was issued and has no answer.
+    /// True while the compensation or the question is issued and unanswered.
     is_waited_for: bool,
-    /// Nobody said whether it acted.
+    /// True if the step's effect is unknown and no answer was given.
     is_unclear: bool,
-    /// Why it could not be undone.
+    /// The reason that it could not be undone.
     error: Option<Error>,
 }
 
@@ -101,19 +101,19 @@ enum Part {
     Verdict,
 }
 
-/// What an unwinding does next.
+/// The next action of an unwinding.
 pub(super) enum Act {
     /// Undo a step with this input.
     Undo(wit::Step, Payload),
-    /// Ask whether a step acted.
+    /// Ask a person for the outcome of a step.
     Ask(wit::Step, String),
-    /// Nothing is left to do, or can be done.
+    /// The unwinding has ended, or cannot continue.
     Over,
 }
 
 impl Sagas {
     /// # Panics
-    /// There is one of this name: the names tell the steps of sagas apart.
+    /// A saga of this name exists already: names must distinguish the steps of sagas.
     pub(super) fn begin(&mut self, name: String, unwind: Unwind) -> usize {
         self.unwind = Some(unwind);
         let is_taken = self.list.iter().any(|saga| saga.name == name);
@@ -126,13 +126,13 @@ impl Sagas {
         self.list[saga].is_over = true;
     }
 
-    /// The sagas that an error of the workflow unwinds, the last one first.
+    /// The sagas that an error of the workflow unwinds, last first.
     pub(super) fn open(&self) -> Vec<usize> {
         let open = self.list.iter().enumerate().filter(|(_, saga)| !saga.is_over);
         open.map(|(index, _)| index).rev().collect()
     }
 
-    /// Gives a step its place, before it is issued.
+    /// Assigns a step its number, before it is issued.
     pub(crate) fn place(&self, step: &mut StepOf) {
         let saga = &self.list[step.saga];
         assert!(
@@ -144,7 +144,7 @@ impl Sagas {
         step.declared.seq = u32::try_from(saga.steps.len()).expect("a saga has few steps");
     }
 
-    /// The command with this index is this step.
+    /// Registers the command with this index as this step.
     pub(crate) fn issued(&mut self, command: u32, step: StepOf) {
         let StepOf { saga, declared, name, input, is_http } = step;
         self.roles.insert(command, Role { saga, seq: declared.seq, part: Part::Step });
@@ -161,7 +161,8 @@ impl Sagas {
         });
     }
 
-    /// The command with this index undoes a step, or asks about it.
+    /// Registers the command with this index as the compensation of a step, or as the question
+    /// about it.
     pub(super) fn acts(&mut self, command: u32, saga: usize, act: &Act) {
         let (step, part) = match act {
             Act::Undo(step, _) => (step, Part::Undo),
@@ -172,12 +173,13 @@ impl Sagas {
         self.list[saga].steps[step.seq as usize].is_waited_for = true;
     }
 
-    /// Whether a command belongs to a saga: its completion is needed even if nobody awaits it.
+    /// Returns true if a command belongs to a saga: its completion is needed even if no future
+    /// awaits it.
     pub(crate) fn has(&self, command: u32) -> bool {
         self.roles.contains_key(&command)
     }
 
-    /// Takes the completion of a command.
+    /// Processes the completion of a command.
     pub(crate) fn complete(&mut self, completion: &types::Completion) -> Option<Waker> {
         let Role { saga, seq, part } = self.roles.remove(&completion.command)?;
         let State { steps, facts, .. } = &mut self.list[saga];
@@ -211,7 +213,7 @@ impl Sagas {
                 facts.push((seq, FactKind::Registered));
             }
             (Part::Verdict, types::Outcome::Failure(failure)) => match failure.code {
-                // The question was taken back: that is no answer.
+                // The question was withdrawn, which is no answer.
                 Error::CANCELLED => step.is_unclear = true,
                 _ => step.end = StepEnd::Failed,
             },
@@ -220,7 +222,7 @@ impl Sagas {
         self.waker.take()
     }
 
-    /// The next act of an unwinding; pending while a completion is missing.
+    /// The next action of an unwinding; pending while a completion is missing.
     pub(super) fn next(&mut self, saga: usize, waker: &Waker) -> Poll<Act> {
         let State { steps, facts, .. } = &self.list[saga];
         let views: Vec<StepView> =
@@ -249,7 +251,7 @@ impl Sagas {
         act.map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// What came of an unwinding that is over.
+    /// The report of an ended unwinding.
     pub(super) fn report(&self, saga: usize) -> SagaReport {
         let State { name, steps, facts, .. } = &self.list[saga];
         let has = |step: &Step, kind| facts.contains(&(step.declared.seq, kind));
@@ -268,7 +270,7 @@ impl Sagas {
 }
 
 impl Step {
-    /// Whether the server said that it did not act.
+    /// Returns true if the server reported that it did not act.
     fn is_declined(&self) -> bool {
         #[derive(serde::Deserialize)]
         struct Answer {
@@ -290,7 +292,7 @@ impl Step {
     }
 }
 
-/// The JSON of an input or an output; bytes are none.
+/// The JSON of an input or an output; bytes become null.
 pub(super) fn json(payload: &Payload) -> String {
     match payload {
         Payload::Json(text) => text.clone(),

@@ -13,11 +13,11 @@ use crate::{
     payload::Payload,
 };
 
-/// A step of which it was not said yet what undoes it.
+/// A step without its compensation.
 #[must_use = "say what undoes the step, by `compensate`; a call that needs no undoing is one of the context's"]
 pub struct SagaCall<In, Out> {
     saga: Saga,
-    /// The function, or the request.
+    /// A description of the function or the request.
     name: String,
     /// The input as JSON.
     input: String,
@@ -27,19 +27,20 @@ pub struct SagaCall<In, Out> {
     given: PhantomData<fn(In)>,
 }
 
-/// A step of a saga, which is issued when it is polled for the first time, or by `start`.
+/// A step of a saga, issued on its first poll or by `start`.
 #[must_use = "a step is issued when it is awaited, or by `start`"]
 pub struct SagaStep<T>(pub(crate) Step<T>);
 
-/// What an unwinding does about a step of which nobody knows whether it acted: its deadline passed,
-/// or it was cancelled or killed. An HTTP step that was answered with 4xx counts as one that did not act.
+/// The treatment of a step with an unknown effect in an unwinding: its deadline passed, or it was
+/// cancelled or killed. An HTTP step that was answered with 4xx counts as one that did not act.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnUnknown {
     /// Waits for a person, who settles the promise `{invocation}/u/{saga}/{seq}` (`segno saga`).
     #[default]
     Ask,
-    /// Undoes it; [`Undo::output`] is none. For functions that undo what may not have been done: an HTTP step is undone after an
-    /// answer 4xx as well, which is its output then.
+    /// Undoes the step with `None` as [`Undo::output`]. For compensations that also work if the
+    /// step did not act: an HTTP step is then undone after a 4xx response as well, which is its
+    /// output.
     Compensate,
 }
 
@@ -88,9 +89,9 @@ impl<In, Out> SagaCall<In, Out> {
         }
     }
 
-    /// The function of this crate that undoes the step: it is called with the step's input and
-    /// output. It is tried as its own retry policy says; if it fails for good, the unwinding stops
-    /// there, for a person.
+    /// Sets the function of this crate that undoes the step. It is called with the step's input and
+    /// output, and retried by its own policy; if it fails finally, the unwinding stops there for a
+    /// person.
     pub fn compensate<A, I: Item<A>>(self, function: I) -> SagaStep<Out>
     where
         I::Function: Function<Input = Undo<In, Out>>,
@@ -100,8 +101,8 @@ impl<In, Out> SagaCall<In, Out> {
         self.compensate_named(<I::Function as Function>::NAME)
     }
 
-    /// The same by name: a bare name is in this module, `wasm://MODULE/FUNCTION` in another. It is
-    /// called with `{"input": …, "output": …}`.
+    /// Sets the function by name: a bare name belongs to this module, `wasm://MODULE/FUNCTION` to
+    /// another. It is called with `{"input": …, "output": …}`.
     pub fn compensate_named(self, function: &str) -> SagaStep<Out> {
         let Self { saga, name, input, mut request, is_http, decode, .. } = self;
         if let Ok(Request::Call { step, .. } | Request::Http { step, .. }) = &mut request {
@@ -112,7 +113,7 @@ impl<In, Out> SagaCall<In, Out> {
 }
 
 impl<T> SagaStep<T> {
-    /// What an unwinding does if nobody knows whether the step acted.
+    /// Sets the treatment of the step in an unwinding if its effect is unknown.
     pub fn on_unknown(mut self, what: OnUnknown) -> Self {
         if let Stage::New(request) = &mut self.0.stage
             && let Some(step) = request.step()

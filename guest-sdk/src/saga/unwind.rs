@@ -1,4 +1,5 @@
-//! Unwinding: undoes the steps of a saga from the last to the first, as recorded facts say.
+//! Unwinding: undoes the steps of a saga from the last to the first, as determined by recorded
+//! facts.
 
 use std::{future::poll_fn, sync::Arc};
 
@@ -8,7 +9,7 @@ use crate::{
     invocation::Invocation, journal::Request, task::OutcomeFuture,
 };
 
-/// Unwinds a saga, and adds what came of it to the error that is the reason.
+/// Unwinds a saga, and adds the report to the error that is the reason.
 pub(super) async fn unwind(invocation: &Arc<Invocation>, saga: usize, reason: Error) -> Error {
     invocation.sagas().end(saga);
     loop {
@@ -36,7 +37,7 @@ pub(super) async fn unwind(invocation: &Arc<Invocation>, saga: usize, reason: Er
     report.added_to(reason)
 }
 
-/// The outcome of a workflow, after the sagas were unwound that its failure leaves open.
+/// The outcome of a workflow, after unwinding the sagas that its failure left open.
 pub(super) fn unwind_all(invocation: Arc<Invocation>, outcome: wit::Outcome) -> OutcomeFuture {
     Box::pin(async move {
         let wit::Outcome::Failure(failure) = outcome else { return outcome };

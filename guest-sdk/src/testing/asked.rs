@@ -21,7 +21,7 @@ use crate::{
     payload,
 };
 
-/// A query or an update that will be sent while the workflow runs; by default at once. Made by
+/// A query or an update that is sent while the workflow runs; by default at its start. Created by
 /// [`Test::ask`] and [`Test::update`].
 pub struct Asked<T> {
     what: String,
@@ -30,20 +30,20 @@ pub struct Asked<T> {
 }
 
 impl<T: DeserializeOwned> Asked<T> {
-    /// Delays it by this time after the start.
+    /// Delays the query or update by this time after the start.
     pub fn after(self, delay: Duration) -> Self {
         lock(&self.ask).after = delay;
         self
     }
 
-    /// The answer, after the run.
+    /// Returns the answer, after the run.
     ///
     /// # Errors
-    /// The failure with which it was refused or answered; code 499 if it was an update that the
-    /// workflow had not answered when it ended.
+    /// The failure with which it was refused or answered. Code 499 for an update that the workflow
+    /// had not answered when it ended.
     ///
     /// # Panics
-    /// If it was not sent, because the workflow ended before.
+    /// If it was not sent because the workflow ended before.
     pub fn answer(&self) -> Result<T> {
         let ask = lock(&self.ask);
         let what = &self.what;
@@ -64,7 +64,7 @@ fn read<T: DeserializeOwned>(what: &str, outcome: wit::Outcome) -> Result<T> {
 }
 
 impl Test {
-    /// Defines that a query will be asked while the workflow runs: `test.ask(step, &()).after(…)`.
+    /// Schedules a query while the workflow runs: `test.ask(step, &()).after(…)`.
     ///
     /// # Panics
     /// If the input cannot be written as JSON.
@@ -80,7 +80,7 @@ impl Test {
         self.schedule(HandlerEntry::of_query(query), input)
     }
 
-    /// Defines that an update will be sent to the workflow: `test.update(add_note, &text).after(…)`.
+    /// Schedules an update of the workflow: `test.update(add_note, &text).after(…)`.
     ///
     /// # Panics
     /// If the input cannot be written as JSON.
@@ -106,13 +106,13 @@ impl Test {
         Asked { what, ask, answer: PhantomData }
     }
 
-    /// Asks a query after the run: the workflow is as it was at its end.
+    /// Sends a query after the run, to the workflow in its final state.
     ///
     /// # Errors
     /// The failure of the query.
     ///
     /// # Panics
-    /// If nothing was run yet, or the workflow is in the list of its module and the query is not.
+    /// If there was no run yet, or the workflow is in the list of its module and the query is not.
     pub fn query<A, I: QueryItem<A>>(
         &self,
         query: I,
@@ -135,7 +135,8 @@ impl Test {
     }
 }
 
-/// Refuses a handler that `segno::module!` does not list. A test could run it; a host could not.
+/// Panics for a handler that `segno::module!` does not list: a test could run it, but a host could
+/// not.
 pub(super) fn check_list(module: &Module, entry: &HandlerEntry) {
     assert!(
         module.lists(entry),

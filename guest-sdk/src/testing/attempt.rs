@@ -21,15 +21,15 @@ use crate::{
     retry::RetryPolicy,
 };
 
-/// More attempts than this are taken for an endless loop.
+/// Number of attempts that counts as an endless loop.
 const ATTEMPT_LIMIT: u32 = 1_000;
 
-/// What is attempted.
+/// The subject of an attempt.
 pub(super) enum Body {
     Activity(Entry),
-    /// A stand-in for an activity.
+    /// A stand-in for an activity, by its name.
     Double(String),
-    /// A stand-in for a workflow, whose failure is final.
+    /// A stand-in for a workflow, by its name; its failure is final.
     Final(String),
     Http(wit::HttpRequest),
 }
@@ -37,7 +37,7 @@ pub(super) enum Body {
 pub(super) struct Attempting {
     body: Body,
     input: Payload,
-    /// The id of the call, and its idempotency key.
+    /// The id of the call, which is also its idempotency key.
     key: String,
     retry: wit::RetryOptions,
     attempt: u32,
@@ -45,7 +45,7 @@ pub(super) struct Attempting {
 }
 
 impl Attempting {
-    /// A call in a test; `default` is the function's own retry policy.
+    /// Creates a call in a test; `default` is the function's own retry policy.
     pub(super) fn new(
         body: Body,
         input: Payload,
@@ -61,7 +61,7 @@ impl Attempting {
         Self { body, input, key, retry, attempt: 0, progress: Arc::default() }
     }
 
-    /// Runs one attempt: the outcome, or the delay in milliseconds before the next attempt.
+    /// Runs one attempt. Returns the outcome, or the delay in milliseconds before the next attempt.
     pub(super) fn attempt(
         &mut self,
         now_ms: u64,
@@ -138,7 +138,7 @@ impl Attempting {
     }
 }
 
-/// Like the host: a result that contains a secret is refused.
+/// Refuses a result that contains a secret, like the host.
 fn without(
     secrets: &BTreeMap<String, String>,
     function: &str,
@@ -154,7 +154,8 @@ fn without(
     wit::Outcome::Failure(Error::terminal(Error::REFUSED, message).into_failure())
 }
 
-/// Like the host: a transient answer (408, 425, 429 and 5xx) is a failure; any other is a success.
+/// Treats a transient response (408, 425, 429 and 5xx) as a failure and any other as a success,
+/// like the host.
 fn durable(what: &str, answer: Response) -> crate::Result<Payload> {
     let status = answer.status();
     if status >= 500 || matches!(status, 408 | 425 | 429) {
@@ -227,7 +228,7 @@ impl FileSystem for TestAttempt {
     }
 }
 
-/// As the host says it, where it is not set in the policy.
+/// The host's failure for a name that is not set in the policy.
 fn not_set(what: &str, name: &str) -> wit::Failure {
     let message = format!(
         "`{name}` is not set: a test sets it by `test.{what}({name:?}, …)`, an operator in policy.toml"

@@ -1,4 +1,4 @@
-//! Stand-ins for functions and for the web.
+//! Stand-ins for functions and for HTTP servers.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) type FunctionDouble = Box<dyn FnMut(&Payload) -> wit::Outcome + Send>
 
 type HttpDouble = Box<dyn FnMut(&SeenRequest) -> Result<Response> + Send>;
 
-/// A request that was made in a test.
+/// A request that was sent in a test.
 #[derive(Clone, Debug)]
 pub struct SeenRequest {
     request: wit::HttpRequest,
@@ -28,7 +28,7 @@ impl SeenRequest {
         Self { request }
     }
 
-    /// The method, as it was written.
+    /// The method, as the workflow wrote it.
     pub fn method(&self) -> &str {
         &self.request.method
     }
@@ -38,17 +38,17 @@ impl SeenRequest {
         &self.request.url
     }
 
-    /// The first header of this name, in any case. A durable request carries `Idempotency-Key`, as
-    /// from the host.
+    /// The first header of this name, case-insensitive. A durable request carries
+    /// `Idempotency-Key`, as on a host.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.request.headers.iter();
         headers.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// The body read as JSON.
+    /// The body parsed as JSON.
     ///
     /// # Errors
-    /// Code 400 if the body is no `T`, or if there is none.
+    /// Code 400 if the body is not a `T`, or is missing.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
         let none = Payload::Json(String::new());
         payload::decode("the body of the request", self.request.body.as_ref().unwrap_or(&none))
@@ -93,7 +93,8 @@ impl Doubles {
         self.web.push((method.to_owned(), url.to_owned(), Box::new(answer)));
     }
 
-    /// Answers a request by the stand-in with the longest matching address, the newest of several.
+    /// Answers a request by the stand-in with the longest matching address; of equal ones, by the
+    /// newest.
     pub(super) fn answer_web(&mut self, request: wit::HttpRequest) -> Result<Response> {
         let seen = SeenRequest::new(request);
         self.requests.push(seen.clone());

@@ -7,7 +7,7 @@ use crate::{
     error::Error,
 };
 
-/// Contents by path. Every path may be written.
+/// Contents by path. Every path is writable.
 #[derive(Default)]
 pub(super) struct MemoryFiles(pub(super) BTreeMap<String, Vec<u8>>);
 

@@ -1,14 +1,14 @@
 //! Runs a workflow natively, in virtual time: no component, no host, no waiting.
 //!
-//! A [`Test`] takes the host's place. Functions of the same crate that the workflow calls run for
-//! real unless the test gives a [stand-in](Test::on); requests, promises, signals, queries and
-//! updates come as the test defines in advance. When everything waits, time jumps to the next event that is due,
-//! so a sleep of a year takes no time; when nothing more is due, the test panics and names what the
-//! workflow still waits for. If the workflow is in the list of [`module!`](crate::module!), so must
-//! be whatever it calls in its own module: a host knows no other functions.
+//! A [`Test`] replaces the host. Functions of the same crate that the workflow calls run for real
+//! unless the test sets a [stand-in](Test::on). Requests, promises, signals, queries and updates
+//! follow the test's definitions. When all futures wait, time jumps to the next due event, so a
+//! sleep of a year takes no time. When no event is due, the test panics and names what the workflow
+//! still waits for. If the workflow is in the list of [`module!`](crate::module!), every function
+//! that it calls in its own module must be listed too: a host knows no other functions.
 //!
-//! With the feature `graph` of this package, graphs run by the rules of the host, and their nodes as
-//! the commands of a workflow do.
+//! With the feature `graph` of this package, graphs run by the rules of the host, and their nodes
+//! run like the commands of a workflow.
 //!
 //! ```
 //! # extern crate segno_sdk as segno;
@@ -36,8 +36,8 @@
 //! test.replay_check();
 //! ```
 //!
-//! A [`Test`] runs the functions natively. [`verify()`] builds the component and runs that in the real engine, with
-//! crashes, lost claims and results in other orders.
+//! A [`Test`] runs the functions natively. [`verify()`] builds the component and runs it in the
+//! real engine, with crashes, lost claims and results in other orders.
 
 mod asked;
 mod scenario;

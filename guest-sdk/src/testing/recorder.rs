@@ -27,11 +27,11 @@ pub(super) enum Record {
 #[derive(Default)]
 pub(super) struct Common {
     pub(super) logs: Vec<(Level, String)>,
-    /// Functions of the crate under test that were called, by name.
+    /// Called functions of the crate under test, by name.
     pub(super) learned: BTreeMap<&'static str, Entry>,
 }
 
-/// Work of the world for an invocation.
+/// Work that an invocation passes to the world.
 pub(super) enum Todo {
     Command(u32, Request),
     Ran(u32, wit::Outcome),
@@ -103,7 +103,7 @@ impl Recorder {
         self.state().records.clone()
     }
 
-    /// The number of commands issued.
+    /// Number of issued commands.
     pub(super) fn length(&self) -> u32 {
         self.state().next_index
     }

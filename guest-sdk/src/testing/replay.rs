@@ -1,4 +1,4 @@
-//! Replays a workflow from its journal and compares.
+//! Replays a workflow from its journal and compares the commands.
 
 use std::sync::{Arc, Mutex};
 

@@ -18,14 +18,14 @@ use crate::{
 /// Produces the outcome of a promise from its id.
 pub(super) type Settler = Box<dyn FnMut(&str) -> wit::Outcome + Send>;
 
-/// How a test identifies a promise.
+/// The identification of a promise in a test.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Which {
     /// By name, or by whole id.
     Named(String),
     /// The n-th promise without a name, from 0.
     Unnamed(usize),
-    /// That of an object, by the object and the name.
+    /// A promise of an object, by the object and the name.
     OfObject(String, String),
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Ask {
     pub(super) outcome: Option<wit::Outcome>,
 }
 
-/// What happens at some time after the workflow's start.
+/// An event at some time after the workflow's start.
 pub(super) enum Arrival {
     /// A signal or a cancellation.
     Event {
@@ -61,7 +61,7 @@ pub(super) struct Scenario {
     pub(super) objects: Objects,
 }
 
-/// Defines how a promise will be settled. Made by [`Test::promise`](super::Test::promise).
+/// A plan for settling a promise. Created by [`Test::promise`](super::Test::promise).
 #[must_use = "say `resolve`, `reject` or `settle_with`"]
 pub struct PromiseScript<'a> {
     pub(super) scenario: &'a mut Scenario,
@@ -70,8 +70,8 @@ pub struct PromiseScript<'a> {
 }
 
 impl PromiseScript<'_> {
-    /// Delays the settlement by this time after the promise was created; that of an object, after
-    /// the start.
+    /// Delays the settlement by this time after the creation of the promise, or, for one of an
+    /// object, after the start.
     pub fn after(mut self, delay: Duration) -> Self {
         self.after = delay;
         self
@@ -93,7 +93,7 @@ impl PromiseScript<'_> {
         self.plan(Box::new(move |_| wit::Outcome::Failure(failure.clone())));
     }
 
-    /// Calls `settle` with the promise's id when the time has come.
+    /// Settles the promise with the result of `settle`, which is called with its id when it is due.
     pub fn settle_with<T: Serialize>(
         self,
         mut settle: impl FnMut(&str) -> Result<T> + Send + 'static,
@@ -115,8 +115,8 @@ impl PromiseScript<'_> {
     }
 }
 
-/// Defines when a signal arrives. Made by [`Test::signal`](super::Test::signal); by default at
-/// once.
+/// A plan for a signal's arrival; by default at the start. Created by
+/// [`Test::signal`](super::Test::signal).
 pub struct SignalScript<'a>(pub(super) &'a mut Duration);
 
 impl SignalScript<'_> {

@@ -44,7 +44,7 @@ impl Default for Test {
 }
 
 impl Test {
-    /// A test without events from outside.
+    /// Creates a test without events from outside.
     pub fn new() -> Self {
         Self {
             invocation: "test".to_owned(),
@@ -74,8 +74,7 @@ impl Test {
         self
     }
 
-    /// Lets `answer` stand in for a function. It may fail: an activity is then tried again by its
-    /// policy.
+    /// Replaces a function by `answer`, which may fail: an activity is then retried by its policy.
     pub fn on<A, I: Item<A>>(
         &mut self,
         function: I,
@@ -93,7 +92,7 @@ impl Test {
         self.on_named(<I::Function as Function>::NAME, answer)
     }
 
-    /// Lets `answer` stand in for a function, by the name for calls.
+    /// Replaces a function by `answer`, by the name for calls.
     pub fn on_named<In: DeserializeOwned, Out: Serialize>(
         &mut self,
         function: &str,
@@ -103,7 +102,7 @@ impl Test {
         self
     }
 
-    /// Lets `answer` answer requests whose address begins with `url`; the longest match applies.
+    /// Answers requests whose address begins with `url` with `answer`; the longest match applies.
     pub fn on_http(
         &mut self,
         method: &str,
@@ -114,38 +113,38 @@ impl Test {
         self
     }
 
-    /// Sets what an activity reads by `ctx.env`.
+    /// Sets the value that activities read with `ctx.env`.
     pub fn env(&mut self, name: &str, value: impl Into<String>) -> &mut Self {
         lock(&self.doubles).env.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Sets what an activity reads by `ctx.secret`.
+    /// Sets the value that activities read with `ctx.secret`.
     pub fn secret(&mut self, name: &str, value: impl Into<String>) -> &mut Self {
         lock(&self.doubles).secrets.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Makes a file that activities find by `ctx.files()`. The files of a test are in memory.
+    /// Creates a file for activities (`ctx.files()`). The files of a test are in memory.
     pub fn file(&mut self, path: &str, content: impl Into<Vec<u8>>) -> &mut Self {
         lock(&self.doubles).files.0.insert(path.to_owned(), content.into());
         self
     }
 
-    /// The content of a file, as it is now.
+    /// The current content of a file. `None` if it does not exist.
     pub fn file_content(&self, path: &str) -> Option<Vec<u8>> {
         lock(&self.doubles).files.0.get(path).cloned()
     }
 
-    /// Defines how a promise with this name, or this whole id, will be settled. In a graph, the
-    /// promise of a node has the name of the node, and a signal is the promise `sig/{name}`, which
-    /// is made when the run begins.
+    /// Plans the settlement of the promise with this name, or this whole id. In a graph, the
+    /// promise of a node has the node's name, and a signal is the promise `sig/{name}`, which is
+    /// created at the start of the run.
     pub fn promise(&mut self, name: &str) -> PromiseScript<'_> {
         let which = Which::Named(name.to_owned());
         PromiseScript { scenario: &mut self.scenario, which, after: Duration::ZERO }
     }
 
-    /// Defines how the `n`-th promise without a name, from 0, will be settled.
+    /// Plans the settlement of the `n`-th promise without a name, from 0.
     pub fn unnamed_promise(&mut self, n: usize) -> PromiseScript<'_> {
         PromiseScript {
             scenario: &mut self.scenario,
@@ -154,7 +153,7 @@ impl Test {
         }
     }
 
-    /// Defines that a signal will arrive.
+    /// Plans the arrival of a signal.
     ///
     /// # Panics
     /// If the value cannot be written as JSON.
@@ -169,7 +168,7 @@ impl Test {
         }
     }
 
-    /// Defines that the invocation will be cancelled this long after its start.
+    /// Plans the cancellation of the invocation this long after its start.
     pub fn cancel_after(&mut self, delay: Duration) -> &mut Self {
         self.scenario.arrivals.push(Arrival::Event { after: delay, event: wit::Event::Cancelled });
         self
@@ -196,7 +195,7 @@ impl Test {
         }
     }
 
-    /// Runs a workflow with an input of any type.
+    /// Runs a workflow with an input of any JSON type.
     ///
     /// # Errors
     /// The workflow's own error, and code 400 if the input has a wrong type.
@@ -209,10 +208,10 @@ impl Test {
     }
 
     /// Runs a function of an object to its end and returns its result:
-    /// `test.run_object(Cart, "ada", "add", &item)`. The state of objects stays for the next run.
+    /// `test.run_object(Cart, "ada", "add", &item)`. The state of objects is kept for the next run.
     ///
     /// # Errors
-    /// The function's own error. Code 409 if it runs once a key, and has run.
+    /// The function's own error. Code 409 if it runs once per key and has already run.
     ///
     /// # Panics
     /// If the kind of object has no such function, or the function waits for an event that this test
@@ -240,7 +239,7 @@ impl Test {
         }
     }
 
-    /// Sets a part of the state of an object, by the object (`Cart@ada`) and the name of the field;
+    /// Sets an entry of an object's state, by the object (`Cart@ada`) and the name of the field;
     /// for a [`StateMap`](crate::StateMap), `FIELD/KEY`.
     ///
     /// # Panics
@@ -257,19 +256,20 @@ impl Test {
         self
     }
 
-    /// A part of the state of an object, as it is now.
+    /// The current value of an entry of an object's state. `None` if it is not set.
     pub fn state_of<T: DeserializeOwned>(&self, object: &str, name: &str) -> Option<T> {
         self.scenario.objects.get(object, name).map(|value| read(name, value))
     }
 
-    /// Defines how a promise of an object is settled from outside, by the object (`Signup@ada`) and the
-    /// name of the field; at the start of the next run, if not [`after`](PromiseScript::after) that.
+    /// Plans the settlement of an object's promise from outside, by the object (`Signup@ada`) and
+    /// the name of the field. It is settled at the start of the next run, or
+    /// [`after`](PromiseScript::after) a delay.
     pub fn object_promise(&mut self, object: &str, name: &str) -> PromiseScript<'_> {
         let which = Which::OfObject(object.to_owned(), name.to_owned());
         PromiseScript { scenario: &mut self.scenario, which, after: Duration::ZERO }
     }
 
-    /// The value or the error of a promise of an object; none: it is not settled.
+    /// The value or the error of a promise of an object. `None` if it is pending.
     pub fn object_promise_of<T: DeserializeOwned>(
         &self,
         object: &str,
@@ -303,7 +303,7 @@ impl Test {
     /// The inputs of the calls of a function, in order.
     ///
     /// # Panics
-    /// If nothing was run yet.
+    /// If there was no run yet.
     pub fn calls<A, I: Item<A>>(&self, function: I) -> Vec<<I::Function as Function>::Input>
     where
         <I::Function as Function>::Input: DeserializeOwned,
@@ -312,10 +312,10 @@ impl Test {
         self.inputs(<I::Function as Function>::NAME)
     }
 
-    /// The inputs of the calls of a function, by its name.
+    /// The inputs of the calls of a function, in order, by its name.
     ///
     /// # Panics
-    /// If nothing was run yet.
+    /// If there was no run yet.
     pub fn calls_named(&self, function: &str) -> Vec<Value> {
         self.inputs(function)
     }
@@ -333,7 +333,7 @@ impl Test {
     /// The inputs of the sends to a function, each with its earliest start.
     ///
     /// # Panics
-    /// If nothing was run yet.
+    /// If there was no run yet.
     pub fn sent<A, I: Item<A>>(
         &self,
         function: I,
@@ -354,10 +354,10 @@ impl Test {
         sends.collect()
     }
 
-    /// The events that were published, each with its topic.
+    /// The published events, each with its topic.
     ///
     /// # Panics
-    /// If nothing was run yet.
+    /// If there was no run yet.
     pub fn published(&self) -> Vec<(String, Value)> {
         let commands = self.report().commands.iter();
         let events = commands.filter_map(|(_, request)| match request {
@@ -367,7 +367,7 @@ impl Test {
         events.collect()
     }
 
-    /// The HTTP requests, those of activities and repeated ones included.
+    /// The HTTP requests, including those of activities and retries.
     pub fn requests(&self) -> Vec<SeenRequest> {
         lock(&self.doubles).requests.clone()
     }
@@ -380,15 +380,15 @@ impl Test {
     /// The log lines of workflows and activities.
     ///
     /// # Panics
-    /// If nothing was run yet.
+    /// If there was no run yet.
     pub fn logs(&self) -> Vec<(Level, String)> {
         lock(&self.report().common).logs.clone()
     }
 
-    /// Whether a line that contains `text` was logged.
+    /// Returns true if a line that contains `text` was logged.
     ///
     /// # Panics
-    /// If nothing was run yet.
+    /// If there was no run yet.
     pub fn logged(&self, text: &str) -> bool {
         self.logs().iter().any(|(_, line)| line.contains(text))
     }
@@ -397,7 +397,7 @@ impl Test {
     /// example the losers of a `select`.
     ///
     /// # Panics
-    /// If nothing was run yet.
+    /// If there was no run yet.
     pub fn forgotten(&self) -> Vec<u32> {
         self.report().forgotten.clone()
     }
@@ -405,13 +405,13 @@ impl Test {
     /// The virtual time that has passed.
     ///
     /// # Panics
-    /// If nothing was run yet.
+    /// If there was no run yet.
     pub fn elapsed(&self) -> Duration {
         Timestamp::from_millis(self.report().ended_at_ms).since(self.started_at)
     }
 
     /// Replays every workflow of the last run from its journal, with the same events in the same
-    /// order, and compares each command, as the host does after a restart.
+    /// order, and compares each command, like a host after a restart.
     ///
     /// # Panics
     /// At the first difference, which the message names: the workflow depends on more than its

@@ -1,4 +1,5 @@
-//! `segno verify` in a test: the crate's component, in the real engine, under every fault it knows.
+//! Runs `segno verify` in a test: the crate's component in the real engine, under every fault that
+//! it knows.
 
 use std::{
     env,
@@ -11,10 +12,11 @@ use std::{
 use serde::Serialize;
 use serde_json::Value as Json;
 
-/// A workflow of this crate that is to be verified as a component.
+/// A verification of a workflow of this crate as a component.
 ///
-/// The crate is built with `segno build` and run by `segno verify`, both by the program in the variable
-/// `SEGNO` or, without it, by `segno` on the path. Nothing is sent outside, and no host is needed.
+/// `segno build` builds the crate, and `segno verify` runs it; the program is the one in the
+/// environment variable `SEGNO` or, without it, `segno` on the path. Nothing is sent outside, and
+/// no host is needed.
 ///
 /// ```no_run
 /// # extern crate segno_sdk as segno;
@@ -45,45 +47,45 @@ pub fn verify(function: impl Into<String>) -> Verify {
 }
 
 impl Verify {
-    /// Starts it with this input; without one, with `null`.
+    /// Sets the workflow's input. Default: `null`.
     ///
     /// # Panics
-    /// The input cannot be written as JSON.
+    /// If the input cannot be written as JSON.
     pub fn input<T: Serialize + ?Sized>(mut self, input: &T) -> Self {
         self.input = Some(serde_json::to_value(input).expect("the input can be written as JSON"));
         self
     }
 
-    /// What activities and requests come to, and what is sent to it: a file, by its path from the folder
-    /// of the crate.
+    /// Sets the script: a file with the outcomes of activities and requests and the items sent to
+    /// the workflow, by its path from the folder of the crate.
     pub fn script(self, path: impl AsRef<Path>) -> Self {
         let path = self.folder.join(path);
         self.option("--script", path)
     }
 
-    /// A further component, by the name that the workflow calls it by.
+    /// Adds another component, under the name by which the workflow calls it.
     pub fn module(self, name: &str, path: impl AsRef<Path>) -> Self {
         let path = self.folder.join(path);
         self.option("--module", format!("{name}={}", path.display()))
     }
 
-    /// Makes at most so many runs.
+    /// Sets the maximum number of runs.
     pub fn runs(self, runs: usize) -> Self {
         self.option("--runs", runs.to_string())
     }
 
-    /// Draws samples from this seed.
+    /// Sets the seed of random samples.
     pub fn seed(self, seed: u64) -> Self {
         self.option("--seed", seed.to_string())
     }
 
-    /// The outcome may depend on the order in which results come.
+    /// Allows the outcome to depend on the order of results.
     pub fn orders_may_differ(mut self) -> Self {
         self.flags.push("--orders-may-differ");
         self
     }
 
-    /// Only the run of this schedule, as a finding prints it.
+    /// Runs only this schedule, in the notation that a finding prints.
     pub fn schedule(self, schedule: &str) -> Self {
         self.option("--schedule", schedule)
     }
@@ -93,10 +95,10 @@ impl Verify {
         self
     }
 
-    /// Verifies it.
+    /// Runs the verification.
     ///
     /// # Panics
-    /// Something was found, with the findings as the message; or nothing could be verified.
+    /// If there are findings, which are in the message, or if nothing could be verified.
     #[track_caller]
     pub fn check(&self) {
         let output = self.run(false);
@@ -107,10 +109,10 @@ impl Verify {
         }
     }
 
-    /// Verifies it, and gives the report of `segno verify --json`.
+    /// Runs the verification and returns the report of `segno verify --json`.
     ///
     /// # Panics
-    /// Nothing could be verified.
+    /// If nothing could be verified.
     #[track_caller]
     pub fn report(&self) -> Json {
         let output = self.run(true);

@@ -1,4 +1,5 @@
-//! The host's part in a test: starts invocations, answers their commands, and moves virtual time.
+//! The host's role in a test: starts invocations, executes their commands, and advances virtual
+//! time.
 
 #[cfg(feature = "graph")]
 mod graph;
@@ -48,10 +49,10 @@ pub(super) struct Report {
     /// Indices of forgotten commands of the workflow under test.
     pub(super) forgotten: Vec<u32>,
     pub(super) common: Arc<Mutex<Common>>,
-    /// The workflow under test, to be asked.
+    /// The workflow under test, for queries after the run.
     pub(super) invocation: Arc<Invocation>,
     pub(super) handlers: Handlers,
-    /// The functions of the module, if the workflow is one of them.
+    /// The functions of the module, if the workflow is listed there.
     pub(super) listing: Option<Module>,
 }
 
@@ -62,11 +63,11 @@ pub(super) struct World<'a> {
     scenario: &'a mut Scenario,
     common: Arc<Mutex<Common>>,
     invocations: BTreeMap<String, Running>,
-    /// Future actions by time, and in the order of their definition at equal times.
+    /// Future actions by time; actions at equal times are ordered by their definition.
     due: BTreeMap<(u64, u64), Action>,
     decided: u64,
-    /// Commands without an answer, by who issued them and their index, with descriptions for
-    /// messages. A node of a graph is a command of its run.
+    /// Unanswered commands by issuer and index, with descriptions for messages. A node of a graph
+    /// is a command of its run.
     open: BTreeMap<(String, u32), String>,
     #[cfg(feature = "graph")]
     runs: BTreeMap<String, graph::Run>,
@@ -75,9 +76,9 @@ pub(super) struct World<'a> {
     /// Accepted updates by their promises.
     updates: BTreeMap<String, Arc<Mutex<Ask>>>,
     commands: Vec<(u64, Request)>,
-    /// The functions of the crate under test.
+    /// The list of functions of the crate under test.
     module: Option<Module>,
-    /// The names of the functions of the module, if the function under test is one of them.
+    /// The names of the module's functions, if the function under test is listed there.
     listed: Option<Vec<&'static str>>,
 }
 
@@ -88,7 +89,7 @@ struct Running {
     recorder: Arc<Recorder>,
     execution: Execution,
     object: Option<OwnObject>,
-    /// The command that waits for the result.
+    /// The command that awaits the result.
     parent: Option<(String, u32)>,
     outcome: Option<wit::Outcome>,
 }
@@ -140,7 +141,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Runs the invocation `root`, of the function of an object if one is named, until it has an
+    /// Runs the invocation `root`, of an object's function if one is given, until it has an
     /// outcome.
     pub(super) fn run(
         mut self,
@@ -240,7 +241,7 @@ impl<'a> World<'a> {
         parent: Option<(String, u32)>,
         object: Option<OwnObject>,
     ) {
-        // Each invocation has its own generator, seeded by its id.
+        // Each invocation has its own generator, seeded from its id.
         let name = id
             .bytes()
             .fold(self.seed, |seed, byte| seed.wrapping_mul(0x100_0000_01b3) ^ u64::from(byte));
@@ -279,7 +280,7 @@ impl<'a> World<'a> {
         self.attend(id);
     }
 
-    /// Carries out the commands that the invocation issued since the last call.
+    /// Executes the commands that the invocation issued since the last call.
     fn attend(&mut self, id: &str) {
         let recorder = self.invocations[id].recorder.clone();
         while let Some(todo) = recorder.next_todo() {
@@ -388,14 +389,14 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The function of the crate under test with this name, if it was called by the item, or is in
+    /// The function of the crate under test with this name, if it was called by its item or is in
     /// the list.
     fn known(&self, function: &str) -> Option<Entry> {
         let learned = lock(&self.common).learned.get(function).copied();
         learned.or_else(|| self.module.as_ref()?.find(function).copied())
     }
 
-    /// What this invocation runs, for messages.
+    /// The name of the invocation's function, for messages.
     fn name_of(&self, id: &str) -> &str {
         #[cfg(feature = "graph")]
         if let Some(run) = self.runs.get(id) {
@@ -413,7 +414,8 @@ impl<'a> World<'a> {
         );
     }
 
-    /// Refuses a function that `segno::module!` does not list. A test could run it; a host could not.
+    /// Panics for a function that `segno::module!` does not list: a test could run it, but a host
+    /// could not.
     fn check_list(&self, does: &str, id: &str, function: &str) {
         let Some(listed) = &self.listed else { return };
         let keyed = Keyed::parse(function);
@@ -423,7 +425,7 @@ impl<'a> World<'a> {
         if is_elsewhere || listed.contains(&name) {
             return;
         }
-        // A kind of object is listed whole.
+        // A kind of object is listed as a whole.
         let missing = keyed.as_ref().map_or(function, |keyed| {
             keyed.name.split_once('/').map_or(function, |(kind, _)| kind)
         });
@@ -496,7 +498,7 @@ impl<'a> World<'a> {
         self.overdue(id, command, timeout_ms);
     }
 
-    /// Fails the command at its deadline, unless it has an answer.
+    /// Fails the command at its deadline, unless it was answered.
     fn overdue(&mut self, id: &str, command: u32, timeout_ms: Option<u64>) {
         if let Some(timeout_ms) = timeout_ms {
             let what = self.open[&(id.to_owned(), command)].clone();
@@ -534,7 +536,7 @@ impl<'a> World<'a> {
         self.overdue(id, command, timeout_ms);
     }
 
-    /// Settles a promise if it exists and is pending; the answer for the settler.
+    /// Settles a promise that exists and is pending. Returns the answer for the settling party.
     fn settle(&mut self, promise: &str, outcome: wit::Outcome) -> wit::Outcome {
         if let Some(answer) = self.settle_update(promise, &outcome) {
             return answer;
@@ -559,7 +561,7 @@ impl<'a> World<'a> {
     fn cancel(&mut self, id: &str, command: u32) {
         let child = format!("{id}/{command}");
         match self.invocations.get(&child) {
-            // The workflow receives the cancellation, and decides itself how it ends.
+            // The workflow receives the cancellation, and determines its own outcome.
             Some(_) => self.decide(
                 self.now_ms,
                 Action::Tell { invocation: child, event: wit::Event::Cancelled },
@@ -581,7 +583,7 @@ impl<'a> World<'a> {
             }
             Action::SettleOfObject { object, name, mut settler } => {
                 let outcome = settler(&name);
-                // One that is settled already stays so, as on a host.
+                // An already settled promise stays unchanged, as on a host.
                 let _ = self.settle_of_object(&object, &name, outcome);
             }
             Action::Attempt { invocation, command, mut attempting } => {
@@ -618,14 +620,14 @@ impl<'a> World<'a> {
                 let options = crate::call::no_options();
                 let mut attempting =
                     Attempting::new(Body::Activity(entry), input, id, &options, None);
-                // One attempt only: its result is not visible in this test.
+                // A single attempt suffices: its result is not visible in this test.
                 let _ = attempting.attempt(self.now_ms, &self.doubles, &self.common);
             }
         }
     }
 
     fn complete(&mut self, id: &str, command: u32, outcome: wit::Outcome) {
-        // The first answer counts, and a forgotten command gets none.
+        // Only the first answer counts, and a forgotten command gets none.
         if self.open.remove(&(id.to_owned(), command)).is_none() {
             return;
         }

@@ -1,11 +1,11 @@
-//! Limits on concurrent requests, commands and bodies, so that memory stays bounded under any load,
-//! and an overloaded host works as fast as any other.
+//! Limits on concurrent requests, commands and bodies, which bound memory under any load and keep
+//! an overloaded host fast.
 //!
-//! A request beyond the limits waits for a moment, in order of arrival; at most one request per
+//! A request beyond the limits waits briefly, in order of arrival; at most one request for each
 //! connection waits. A request waits before it is read ([`super::connection`]), or after its head
 //! if its connection could not know that it would have to wait. A request that would wait for
-//! longer is refused and told when to retry. A refusal costs little, since nothing is looked up
-//! before, and a client that retries at once waits at the end of the queue.
+//! longer is refused with an indication of when to retry. A refusal is cheap, since nothing is
+//! looked up before, and a client that retries immediately waits at the end of the queue.
 
 use std::{
     num::NonZero,
@@ -18,22 +18,22 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::ApiError;
 
-/// How long a connection with a permit may send nothing before the permit passes to others.
+/// Time after which a silent connection passes its permit to others.
 pub(super) const FIRST_BYTE_TIMEOUT: Millis = Millis(100);
 const FULL: &str = "it is processing its maximum number of requests";
 
-/// The limits.
+/// Limits on concurrent requests, commands, reads and bodies.
 #[derive(Debug, Clone, Copy)]
 pub struct AdmissionLimits {
     /// Maximum number of requests with a body being read or processed. A body that arrives slowly
     /// counts only at first.
     pub requests: usize,
-    /// Maximum number of commands that the store has not answered yet. More than a full commit
-    /// gains nothing.
+    /// Maximum number of commands that the store has not answered yet. More than fill a commit gain
+    /// nothing.
     pub commands: usize,
     /// Maximum number of concurrent reads of clients.
     pub reads: usize,
-    /// How long a request waits for a permit.
+    /// Maximum time that a request waits for a permit.
     pub patience: Millis,
     /// Maximum number of bytes of bodies being read, queued or processed, for all requests.
     pub body_bytes: usize,
@@ -51,9 +51,9 @@ impl Default for AdmissionLimits {
     }
 }
 
-/// Half of the processors, so that the other half is for commands: two concurrent reads on two
-/// processors doubled the time of a start beside them, one read made it a quarter longer. More
-/// concurrent reads would only make each slower.
+/// Default number of concurrent reads: half of the processors, so that the other half is free for
+/// commands. On two processors, two concurrent reads doubled the time of a start, and one read
+/// increased it by a quarter. More concurrent reads would only make each slower.
 fn half_of_the_processors() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     (processors / 2).clamp(1, 4)
@@ -69,7 +69,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// All permits are free.
+    /// Creates the permits, all of them free.
     pub fn new(limits: AdmissionLimits) -> Self {
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits));
         Self {
@@ -85,7 +85,7 @@ impl Admission {
         place(&self.requests, self.patience, env, FULL).await
     }
 
-    /// Whether a request would have to wait for a permit.
+    /// Returns true if a request would have to wait for a permit.
     pub(super) fn is_full(&self) -> bool {
         self.requests.available_permits() == 0
     }
@@ -96,13 +96,13 @@ impl Admission {
         place(&self.commands, self.patience, env, full).await
     }
 
-    /// An empty share of the memory for bodies.
+    /// Creates an empty share of the memory for bodies.
     pub(super) fn body(&self) -> BodyRoom {
         BodyRoom { _entry: None, bodies: self.bodies.clone(), taken: None }
     }
 }
 
-/// A permit, waited for up to `patience`.
+/// Waits up to `patience` for a permit.
 pub(super) async fn place(
     places: &Arc<Semaphore>,
     patience: Millis,
@@ -143,7 +143,7 @@ pub(super) struct BodyRoom {
 }
 
 impl BodyRoom {
-    /// The same, with the permit of a request that was admitted.
+    /// Adds the permit of an admitted request.
     pub(super) fn within(self, entry: Option<OwnedSemaphorePermit>) -> Self {
         Self { _entry: entry, ..self }
     }

@@ -1,4 +1,4 @@
-//! The limit that an execution is behind, and why it waits there.
+//! The limit that applies to an execution, and why the execution waits for it.
 
 use segno_core::{
     id::PromiseId,
@@ -15,12 +15,12 @@ use super::{
     view,
 };
 
-/// How many of those before an execution are counted.
+/// Maximum number of preceding executions that are counted.
 const COUNTED: u32 = 1_000;
-/// How many of those that have the places are named.
+/// Maximum number of listed executions that occupy places.
 pub(super) const HOLDERS: u32 = 10;
 
-/// The limit that an execution is behind, if there is one.
+/// Returns the limit that applies to the execution; `None` if there is none.
 pub(super) async fn limit(
     store: &dyn Store,
     promise: &Promise,
@@ -79,7 +79,7 @@ async fn wait(
     })
 }
 
-/// Who was admitted by a key of a limit, or by all of them: those that are halted first.
+/// Returns the executions admitted by a limit, for one key or for all: halted ones first.
 pub(super) async fn holders(
     store: &dyn Store,
     limit: &LimitName,
@@ -93,7 +93,7 @@ pub(super) async fn holders(
     let holders = rows.into_iter().zip(places).filter_map(|(row, place)| {
         let PromiseRow { promise, task } = row?;
         let state = view::state(&promise, &task?);
-        // It may have settled since.
+        // The execution may have settled since.
         let holder = LimitHolder { id: promise.id().to_string(), state };
         (!state.is_settled()).then_some((place.partition, holder))
     });

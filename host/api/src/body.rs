@@ -1,5 +1,4 @@
-//! Reading bodies, queries and paths: bounded in size and time, with refusals that say what was
-//! wrong.
+//! Reading of bodies, queries and paths: bounded in size and time, with descriptive refusals.
 
 use std::pin::pin;
 
@@ -23,13 +22,13 @@ use super::{
     error::ApiError,
 };
 
-/// The period in which at least 40 KiB of a body (4 KiB a second), or its end, must arrive. Single
-/// bytes now and then count as silence, too.
+/// Period in which at least 40 KiB of a body (4 KiB per second), or its end, must arrive.
+/// Occasional single bytes count as silence.
 const BODY_IDLE_TIMEOUT: Millis = Millis(10_000);
 const LEAST: usize = 40 * 1024;
-/// The time within which a whole body must arrive, at any rate.
+/// Maximum time for a whole body.
 const WHOLE: Millis = Millis(300_000);
-/// How long the rest of a refused body is read, so that the client gets to read the answer.
+/// Time for which the rest of a refused body is read, so that the client can read the answer.
 const DRAIN: Millis = Millis(2_000);
 /// Maximum size of a JSON body, in bytes.
 const JSON_LIMIT: usize = 4 * 1024 * 1024;
@@ -51,7 +50,7 @@ impl<T: DeserializeOwned> FromRequest<Api> for Body<T> {
 /// Maximum size of a JSON body with a plan, in bytes.
 const PLAN_LIMIT: usize = 20 * 1024 * 1024;
 
-/// The same as [`Body`] for bodies with plans, which may be large.
+/// Like [`Body`], for bodies with plans, which may be larger.
 pub struct PlanBody<T>(pub T, pub BodyRoom);
 
 impl<T: DeserializeOwned> FromRequest<Api> for PlanBody<T> {
@@ -80,7 +79,7 @@ async fn json_bytes(
     Ok((bytes, room))
 }
 
-/// The query of the URL.
+/// The parsed query of the URL.
 pub struct Query<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequestParts<Api> for Query<T> {
@@ -93,7 +92,7 @@ impl<T: DeserializeOwned> FromRequestParts<Api> for Query<T> {
     }
 }
 
-/// The one variable segment of a path, decoded: it may contain slashes that were written `%2F`.
+/// The single variable segment of a path, decoded. It may contain slashes, written as `%2F`.
 pub struct Segment(pub String);
 
 impl FromRequestParts<Api> for Segment {
@@ -121,12 +120,13 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Api> for Segments<T> {
     }
 }
 
-/// Checks a request by the rule of values: it is full of them.
+/// Checks a request body by the rules for stored values, because it contains such values.
 fn check(bytes: &[u8]) -> Result<(), NotJson> {
     json::check_within(bytes, json::REQUEST_DEPTH_MAX)
 }
 
-/// The same where a plan is in the request. What is wrong with that, its reader tells by its places.
+/// Like [`check`], for a request with a plan. Checks only `input`: the plan's parser reports faults
+/// of the plan with their locations.
 fn check_with_plan(bytes: &[u8]) -> Result<(), NotJson> {
     #[derive(Deserialize)]
     struct Input<'a> {
@@ -136,7 +136,7 @@ fn check_with_plan(bytes: &[u8]) -> Result<(), NotJson> {
     let read = serde_json::from_slice::<Input<'_>>(bytes);
     let Input { input } = match read {
         Ok(read) => read,
-        // The check of the whole says it in its own words.
+        // The check of the whole body has a better error message.
         Err(error) => return check(bytes).and(Err(json::not_json(bytes, &error))),
     };
     input.map_or(Ok(()), |input| json::check(input.get()))
@@ -146,7 +146,7 @@ fn parse<T: DeserializeOwned>(
     bytes: &[u8],
     check: impl FnOnce(&[u8]) -> Result<(), NotJson>,
 ) -> Result<T, ApiError> {
-    // A list would be read as the fields of an object, in order.
+    // serde would read a list as the fields of an object, in order.
     if bytes.trim_ascii_start().starts_with(b"[") {
         let reason = "a list is not expected here, but an object".to_owned();
         return Err(ApiError::BadJson { reason, line: 1, column: 1 });
@@ -175,7 +175,7 @@ pub fn check_type(headers: &HeaderMap, wanted: &'static str) -> Result<(), ApiEr
     Err(ApiError::WrongContentType { given: given.to_owned(), wanted })
 }
 
-/// Waits until this request is admitted, before its body is read.
+/// Waits for admission of this request, before its body is read.
 pub(super) async fn let_in(
     api: &Api,
     came: &Extensions,
@@ -190,9 +190,8 @@ pub(super) async fn let_in(
     }
 }
 
-/// Reads a body of at most `limit` bytes; `setting` names the setting behind the limit. Its memory
-/// is released when the second part of the answer is dropped, and with it the `entry` of an
-/// admitted request.
+/// Reads a body of at most `limit` bytes; `setting` names the setting of the limit. Dropping the
+/// second part of the result releases the memory, and with it the `entry` of an admitted request.
 pub(super) async fn read(
     api: &Api,
     headers: &HeaderMap,

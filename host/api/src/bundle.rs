@@ -1,4 +1,4 @@
-//! Bundles: executions with all that a replay elsewhere needs, as one file.
+//! Bundles: executions with everything that a replay elsewhere needs, in one file.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 
@@ -22,14 +22,14 @@ use super::{
 
 /// The media type of a bundle.
 const BUNDLE: &str = "application/vnd.segno.bundle";
-/// A larger bundle waits in a file for its receiver.
+/// Size in bytes above which a bundle is buffered in a file.
 const IN_MEMORY: usize = 4 << 20;
-/// What is read of it at once.
+/// Number of bytes of the file that are read in one go.
 const CHUNK: usize = 64 << 10;
 
-/// Makes a bundle of an invocation: its journal, logs and values, the components that ran it and the
-/// engine's settings, read as of one instant. It can be replayed anywhere, without a host. It holds
-/// the values of the invocation, unless they are hidden.
+/// Exports a bundle of an invocation: its journal, logs and values, the components that ran it and
+/// the engine's settings, all as of one instant. It can be replayed anywhere, without a host. It
+/// contains the values of the invocation, unless they are redacted.
 #[utoipa::path(
     get, path = "/v1/invocations/{id}/bundle", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F"), BundleQuery),
@@ -45,8 +45,8 @@ pub async fn of_invocation(
     made(&api, Asked::Ids(vec![id]), &query).await
 }
 
-/// Makes a bundle of all that is in flight of a module, so that new code can be checked against it
-/// elsewhere.
+/// Exports a bundle of all unfinished executions of a module, so that new code can be checked
+/// against it elsewhere.
 #[utoipa::path(
     get, path = "/v1/modules/{module}/bundle", tag = "modules",
     params(
@@ -64,8 +64,8 @@ pub async fn in_flight(
     made(&api, Asked::InFlight(module), &query).await
 }
 
-/// The bundle is whole before the first byte of it is sent: the store is read as of one instant, and
-/// no slow receiver prolongs that.
+/// Builds the complete bundle before sending the first byte: the store is read as of one instant,
+/// and a slow receiver does not prolong that.
 async fn made(api: &Api, asked: Asked, query: &BundleQuery) -> Result<Response, ApiError> {
     let selection = Selection { asked, tree: query.tree.unwrap_or_default() };
     let options = BundleOptions {

@@ -1,7 +1,7 @@
-//! The stored modules, cached for a moment.
+//! The stored modules, cached briefly.
 //!
-//! The cache only serves to refuse early and with a good message: the engine decides, with the
-//! execution itself, which module an execution runs.
+//! The cache only serves to refuse early with a good message. The engine decides which module an
+//! execution runs, when it accepts the execution.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,15 +19,14 @@ use super::{
     model::{Function, Handler, Message, Module, ModuleDescription},
 };
 
-/// Maximum age of the cached list. Uploads through this API are seen at once.
+/// Maximum age of the cached list. Uploads through this API are visible immediately.
 const FRESH: Millis = Millis(2_000);
 
 /// The cached modules.
 #[derive(Default)]
 pub struct Catalog {
     modules: Mutex<Option<(Timestamp, Arc<Modules>)>>,
-    /// Held by the request that reads the list again because it is too old: the others wait for
-    /// that.
+    /// Held by the request that reloads an outdated list; other requests wait for it.
     reading: tokio::sync::Mutex<()>,
 }
 
@@ -40,7 +39,7 @@ pub struct Entry {
     pub digest: Digest,
     /// The module's description, without the number of its executions.
     pub module: Module,
-    /// Why its description cannot be read, if it cannot.
+    /// The error, if the description cannot be read.
     pub unreadable: Option<String>,
 }
 
@@ -51,7 +50,7 @@ impl Modules {
         Self(entries)
     }
 
-    /// The module with this alias, digest, or prefix of a digest that only one module has.
+    /// Finds a module by alias, digest, or unique prefix of a digest.
     pub fn find(&self, name: &str) -> Option<&Entry> {
         let by_alias = |entry: &&Entry| entry.module.aliases.iter().any(|alias| alias == name);
         if let Some(entry) = self.0.iter().find(by_alias) {
@@ -65,12 +64,12 @@ impl Modules {
         fitting.next().filter(|_| fitting.next().is_none())
     }
 
-    /// The module with this digest.
+    /// Finds the module with this digest.
     pub fn by_digest(&self, digest: Digest) -> Option<&Entry> {
         self.0.iter().find(|entry| entry.digest == digest)
     }
 
-    /// Every alias, in order.
+    /// Returns all aliases, sorted.
     pub fn aliases(&self) -> Vec<String> {
         let mut aliases: Vec<String> =
             self.0.iter().flat_map(|entry| entry.module.aliases.iter().cloned()).collect();
@@ -95,19 +94,19 @@ impl Entry {
         Self { digest: row.digest, module, unreadable }
     }
 
-    /// The function with this name.
+    /// Finds the function with this name.
     pub fn function(&self, name: &str) -> Option<&Function> {
         self.module.description.functions.iter().find(|function| function.name == name)
     }
 }
 
-/// The function that a request names.
+/// A function resolved from a request.
 pub struct Resolved {
-    /// The digest of its module.
+    /// Digest of its module.
     pub digest: Digest,
     /// The function's description.
     pub function: Function,
-    /// Whether the module was named by an alias, and not by its digest.
+    /// True if the request named the module by an alias instead of a digest.
     pub by_alias: bool,
 }
 
@@ -119,7 +118,7 @@ impl Resolved {
 }
 
 impl Api {
-    /// The list of stored modules, from the cache or the store.
+    /// Reads the list of stored modules from the store, and caches it.
     pub(super) async fn modules(&self) -> Result<Arc<Modules>, ApiError> {
         let now = self.host.env.clock.now();
         let modules = Arc::new(Modules::of(self.host.store.modules().list().await?));
@@ -128,7 +127,7 @@ impl Api {
         Ok(modules)
     }
 
-    /// The module `name` and its `function`, or the refusal that lists the known names.
+    /// Resolves a module and its function; the refusal lists the known names.
     pub(super) async fn resolve(&self, name: &str, function: &str) -> Result<Resolved, ApiError> {
         if let Some(resolved) = self.recalled(name, function) {
             return Ok(resolved);
@@ -169,7 +168,7 @@ impl Api {
         Some(Resolved::of(entry, name, entry.function(function)?))
     }
 
-    /// The digest of the module `name`.
+    /// Resolves the digest of the module `name`.
     pub(super) async fn digest(&self, name: &str) -> Result<Digest, ApiError> {
         let modules = self.modules().await?;
         let found = modules.find(name).map(|entry| entry.digest);
@@ -185,7 +184,7 @@ impl Api {
         known.as_ref().filter(|(at, _)| now < *at + FRESH).map(|(_, modules)| modules.clone())
     }
 
-    /// Where `input` does not match the function's schema.
+    /// Returns the places where `input` does not match the function's input schema.
     pub(super) fn misfits(
         &self,
         module: Digest,
@@ -196,7 +195,7 @@ impl Api {
         self.host.schemas.misfits(module, &function.name, SchemaOf::Input, schema, input)
     }
 
-    /// Where `output` does not match the schema of what the function returns.
+    /// Returns the places where `output` does not match the function's output schema.
     pub(super) fn output_misfits(
         &self,
         module: Digest,
@@ -207,7 +206,7 @@ impl Api {
         self.host.schemas.misfits(module, &function.name, SchemaOf::Output, schema, output)
     }
 
-    /// Where the value of a message does not match its schema.
+    /// Returns the places where the value of a message does not match its schema.
     pub(super) fn message_misfits(
         &self,
         module: Digest,
@@ -219,7 +218,7 @@ impl Api {
         self.host.schemas.misfits(module, &function.name, of, &message.schema, value)
     }
 
-    /// Where the input of a query or update does not match its schema.
+    /// Returns the places where the input of a query or update does not match its schema.
     pub(super) fn handler_misfits(
         &self,
         module: Digest,

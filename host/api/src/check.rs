@@ -1,4 +1,5 @@
-//! Checking a module against the journals of what is in flight, before anything runs on it.
+//! Checks of a module against the journals of unfinished executions, before the module runs
+//! anything.
 
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::id::Digest;
@@ -20,16 +21,16 @@ use super::{
     view,
 };
 
-/// Executions on a page.
+/// Number of executions on a page.
 const CHECKED: PageSize = PageSize { usual: 64, largest: 1_000 };
-/// Executions that are looked at for a page: most may have ended.
+/// Maximum number of executions examined for a page: most may have ended.
 const LOOKED_AT: usize = 20_000;
-/// Executions that are listed at once.
+/// Number of executions read from the store in one go.
 const LISTED: u32 = 1_000;
 
-/// Replays what is in flight of a module against another, a page at a time, the newest first.
-/// Nothing is changed, nothing is done outside, and nothing is activated. That every record is
-/// repeated proves the past of an execution only: what the code does next, no record says.
+/// Replays the unfinished executions of a module on another one, in pages, newest first. The replay
+/// changes nothing, has no external effects, and activates nothing. Repeating every record proves
+/// the past of an execution only: no record shows what the code does next.
 #[utoipa::path(
     post, path = "/v1/modules/{module}/check", tag = "modules",
     params(("module" = String, Path, description = "The alias by which the executions were called")),
@@ -61,14 +62,15 @@ pub async fn check(
     }))
 }
 
-/// The executions of a page.
+/// The executions selected for a page.
 struct Chosen {
     rows: Vec<InvocationRow>,
     ended_left: u32,
     next: Option<i64>,
 }
 
-/// Looks for executions in flight, and for `ended` ones that are not, among the next of the module.
+/// Selects unfinished executions, and up to `ended` ended ones, from the module's executions after
+/// `after`.
 async fn choose(
     api: &Api,
     module: String,
@@ -96,14 +98,14 @@ async fn choose(
         }
         chosen.next = page.next;
         filter.after = page.next;
-        // A listing is not divided: a page may have nearly twice as many as asked for.
+        // A listing is not split, so a page may have nearly twice the requested number.
         if page.next.is_none() || chosen.rows.len() >= limit || looked_at >= LOOKED_AT {
             return Ok(chosen);
         }
     }
 }
 
-/// What replays cost, for the first `count` executions that repeat every record.
+/// Measures replay costs of the first `count` executions that repeat every record.
 async fn costs(
     api: &Api,
     checked: &[Checked],
@@ -128,7 +130,7 @@ async fn costs(
             Ok(change) => change,
             Err(ReplayError::Store(error)) => return Err(error.into()),
             Err(ReplayError::Guest { error, .. }) => return Err(not_counted(error)),
-            // It was removed meanwhile, or its journal with its end.
+            // The execution was removed meanwhile, or its journal was removed with its end.
             Err(_) => None,
         });
         left -= 1;
@@ -155,12 +157,12 @@ fn comparison(change: CostChange) -> CostComparison {
     CostComparison { own: shown(change.own), candidate: shown(change.other) }
 }
 
-/// Whether an execution with this verdict cannot go on with the candidate.
+/// Returns true if an execution with this verdict cannot continue on the candidate.
 pub(super) fn is_bad(verdict: CheckVerdict) -> bool {
     matches!(verdict, CheckVerdict::Diverges | CheckVerdict::Fails | CheckVerdict::Damaged)
 }
 
-/// An execution as it was found; none: it is gone.
+/// Converts a check result for the answer; `None` if the execution was removed.
 pub(super) fn shown(checked: Checked, candidate: Digest) -> Option<CheckedExecution> {
     let Checked { row, verdict } = checked;
     let summary = view::summary(&row);

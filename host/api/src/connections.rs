@@ -1,9 +1,9 @@
-//! The open connections, and which one is closed when there are too many.
+//! The open connections, and the policy for closing one when there are too many.
 //!
-//! A new connection is always accepted. If the maximum number is open, in all or from one address,
-//! the connection that has been idle for the longest is closed; if none is idle, the one that has
-//! been sending the head of a request for the longest, then a body. If all are being answered, a
-//! few more are accepted, for health checks only.
+//! A new connection is always accepted. If the maximum number is open, in total or from one
+//! address, the host closes the connection that has been idle for the longest. If none is idle, it
+//! closes the one that has been sending the head of a request for the longest, then a body. If all
+//! are being answered, it accepts a few more, for health checks only.
 
 use std::{
     collections::HashMap,
@@ -20,10 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 /// Number of connections accepted beyond the limit, for `/health` and `/ready` only.
 const FOR_HEALTH: usize = 64;
-/// How long the head of a request may take, from its first byte.
+/// Maximum duration of a request's head, from its first byte.
 pub(super) const HEAD: Millis = Millis(10_000);
 
-/// The phase of a connection, in the order in which connections are closed to make room.
+/// Phase of a connection, in the order in which connections are closed to make room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 enum Doing {
@@ -33,12 +33,12 @@ enum Doing {
     Answer,
 }
 
-/// The phase of one connection, and its start.
+/// Phase of one connection, and when it began.
 pub(super) struct ConnectionMark {
     clock: Arc<dyn Clock>,
     doing: AtomicU8,
     since_ms: AtomicU64,
-    /// Cancelled when the connection makes room, or has taken too long.
+    /// Cancelled to close the connection, to make room or because it took too long.
     ended: CancellationToken,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Entered {
     connections: Arc<Connections>,
     number: u64,
     pub(super) mark: Arc<ConnectionMark>,
-    /// Whether only health checks are answered.
+    /// True if the connection is for health checks only.
     pub(super) for_health: bool,
 }
 
@@ -78,24 +78,24 @@ impl ConnectionMark {
         Arc::new(Self { clock, doing, since_ms, ended: CancellationToken::new() })
     }
 
-    /// The connection is between two requests, or its client has sent everything.
+    /// Marks the connection as between two requests, or its client as having sent everything.
     pub(super) fn is_idle(&self) {
         self.changes_to(Doing::Idle);
     }
 
-    /// Bytes were received. After an answer they are the next head.
+    /// Handles received bytes. After an answer they begin the next head.
     pub(super) fn receives(&self) {
         if self.doing.load(Ordering::Acquire) == Doing::Idle as u8 {
             self.changes_to(Doing::Head);
         }
     }
 
-    /// A head was received, and a body follows.
+    /// Marks the head as received; a body follows.
     pub(super) fn awaits_a_body(&self) {
         self.changes_to(Doing::Body);
     }
 
-    /// A whole request was received.
+    /// Marks the request as received completely.
     pub(super) fn is_answered(&self) {
         self.changes_to(Doing::Answer);
     }
@@ -111,7 +111,8 @@ impl ConnectionMark {
         }
     }
 
-    /// The order of closing: the phase, then its start. None: the connection is being answered.
+    /// Position in the order of closing: the phase, then its start. `None` while the connection is
+    /// being answered.
     pub(super) fn makes_room(&self) -> Option<(u8, u64)> {
         let doing = self.doing.load(Ordering::Acquire);
         (doing != Doing::Answer as u8).then(|| (doing, self.since_ms.load(Ordering::Acquire)))
@@ -119,7 +120,7 @@ impl ConnectionMark {
 }
 
 impl Connections {
-    /// Limits the number of connections, in all and of one peer.
+    /// Limits the number of connections, in total and for each peer.
     pub(super) fn new(clock: Arc<dyn Clock>, all: usize, of_a_peer: usize) -> Arc<Self> {
         Arc::new(Self {
             clock,
@@ -129,7 +130,7 @@ impl Connections {
         })
     }
 
-    /// Accepts a connection. Another may have to end for it.
+    /// Accepts a connection. May close another one.
     pub(super) fn enter(self: &Arc<Self>, from: IpAddr) -> Entered {
         let peer = peer(from);
         let mark = ConnectionMark::new(self.clock.clone());
@@ -156,7 +157,7 @@ impl Connections {
         Entered { connections: self.clone(), number, mark, for_health }
     }
 
-    /// Ends connections that have been sending a head for too long.
+    /// Closes connections that have been sending a head for too long.
     pub(super) fn end_slow_heads(&self) {
         let now = elapsed_ms(&*self.clock);
         let longest = HEAD.0.cast_unsigned();
@@ -177,7 +178,8 @@ impl Connections {
 }
 
 impl Open {
-    /// Ends the first of these connections in the order of closing. Answers whether there was one.
+    /// Closes the first matching connection in the order of closing. Returns false if there is
+    /// none.
     fn end_one(&mut self, of: impl Fn(&Entry) -> bool) -> bool {
         let those = self.entries.iter().filter(|(_, entry)| of(entry));
         let first = those.filter_map(|(number, entry)| Some((entry.mark.makes_room()?, *number)));
@@ -204,7 +206,8 @@ impl Drop for Entered {
     }
 }
 
-/// The peer of an address: one machine has a whole IPv6 network.
+/// Returns the peer of an address. An IPv6 network counts as one peer, because one machine may own
+/// it.
 fn peer(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

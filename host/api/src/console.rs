@@ -1,5 +1,5 @@
-//! The files of the console, for browsers. They hold nothing of this host, so they need no token;
-//! all that they show comes from `/v1`.
+//! The files of the console, for browsers. They contain no data of this host, so they need no
+//! token. All displayed data comes from `/v1`.
 
 use axum::{
     Router,
@@ -12,8 +12,8 @@ use segno_console::{Asset, POLICY, asset, page};
 
 use super::{Api, ApiError, served::Served};
 
-/// The routes of the console. Every address below `/console/` that is no file is one of its pages,
-/// which the script in the browser tells apart.
+/// Routes of the console. Every path below `/console/` that is not a file is a page, which the
+/// script in the browser distinguishes.
 pub(super) fn routes() -> Router<Api> {
     Router::new()
         .route("/console", get(async || Redirect::permanent("/console/")))

@@ -1,4 +1,4 @@
-//! Operations on a running invocation.
+//! Commands on running invocations.
 
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
@@ -27,7 +27,7 @@ use super::{
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
-/// Requests the cancellation of an invocation, which may clean up and end.
+/// Requests the cancellation of an invocation, which may clean up before it ends.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/cancel", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -42,7 +42,7 @@ pub async fn cancel(
     end(&api, id.clone(), Command::Cancel { invocation: id }).await
 }
 
-/// Ends an invocation at once, without notifying it.
+/// Kills an invocation: ends it immediately, without notifying it.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/kill", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -57,7 +57,7 @@ pub async fn kill(
     end(&api, id.clone(), Command::Kill { invocation: id }).await
 }
 
-/// Carries out what ends an invocation; answers whether it had not ended.
+/// Executes a command that ends an invocation. `changed` is true if the invocation had not ended.
 async fn end(api: &Api, id: PromiseId, command: Command) -> Result<Json<Accepted>, ApiError> {
     api.invocation(&id).await?;
     match act(api, &id, command).await? {
@@ -91,7 +91,7 @@ pub async fn halt(
     }
 }
 
-/// Takes the claim on the task of an invocation from its holder, and offers the task again at once.
+/// Releases the task of an invocation from its holder, and offers the task again immediately.
 /// Further writes of the holder are refused.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/release", tag = "invocations", request_body = ReleaseTask,
@@ -117,7 +117,8 @@ pub async fn release(
     }
 }
 
-/// Sends a signal to an invocation; with `start`, to one that is started in the same step if there is none.
+/// Sends a signal to an invocation. With `start`, starts the invocation in the same transaction if
+/// it does not exist.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/signals", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -132,7 +133,7 @@ pub async fn signal(
     let id = api.stored_id(id).await?;
     check_name("the name of the signal", &signal.name).map_err(|bad| bad_name("name", &bad))?;
     let start = match signal.start {
-        // One that is there is told, whatever it was started with.
+        // An existing invocation receives the signal, regardless of its function.
         Some(first) if api.host.store.read().promise(&id).await?.is_none() => {
             let target = Target::parse(&first.target)?;
             let resolved = api.resolve(&target.module, &target.function()).await?;
@@ -153,7 +154,7 @@ pub async fn signal(
         let row = api.invocation(&id).await?;
         api.check_signal(&row, &signal.name, &signal.payload).await?;
     }
-    // Without a key, sending the command again after an unknown outcome would send two signals.
+    // Without a key, repeating the command after an unknown outcome would send two signals.
     let key = signal.key.unwrap_or_else(|| format!("api:{:016x}", api.host.env.runtime.nonce()));
     let name = signal.name.clone();
     let (invocation, payload) = (id.clone(), stored(&signal.payload));
@@ -187,7 +188,7 @@ pub(super) async fn act(api: &Api, id: &PromiseId, command: Command) -> Result<R
     answered(api, id, reply).await
 }
 
-/// The reply, or the refusal in the words of the API.
+/// Returns the reply, or the refusal as an API error.
 async fn answered(api: &Api, id: &PromiseId, reply: Reply) -> Result<Reply, ApiError> {
     match reply {
         Reply::Refused(Refusal::Conflict(Conflict::PromiseSettled(_))) => {

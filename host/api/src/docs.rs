@@ -1,4 +1,4 @@
-//! The documentation, for browsers: it is that of this version, and holds nothing of this host.
+//! The documentation, for browsers. It describes this version and contains no data of this host.
 
 use axum::{
     Router,
@@ -24,7 +24,7 @@ pub(super) fn routes() -> Router<Api> {
         )
 }
 
-/// What was typed.
+/// The search text.
 #[derive(Deserialize)]
 struct Typed {
     #[serde(default)]
@@ -46,7 +46,7 @@ fn at(address: &str, headers: &HeaderMap) -> Result<Response, ApiError> {
     }
 }
 
-/// Whether a browser asks for a page: programs take anything, or JSON.
+/// Returns true if a browser requests a page. Programs accept anything, or JSON.
 fn is_person(headers: &HeaderMap) -> bool {
     let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
     accepted.is_some_and(|accepted| accepted.contains("text/html"))

@@ -1,4 +1,4 @@
-//! The errors of the API: one enum, one problem document each.
+//! Errors of the API: one enum, with one problem document for each variant.
 
 use axum::{
     Json,
@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 
 use super::model::{FailureView, HandlerKind, Problem};
 
-/// Why a request was refused or failed. [`ApiError::code`] is stable.
+/// The reason why a request was refused or failed. [`ApiError::code`] is stable.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// No such route.
+    /// No such route exists.
     #[error("there is nothing at {path}; GET /openapi.json lists what there is")]
     UnknownRoute {
         /// The path of the request.
@@ -28,7 +28,7 @@ pub enum ApiError {
         /// The path of the request.
         path: String,
     },
-    /// The body is not of the type that the route takes.
+    /// The body does not have the content type of the route.
     #[error("the body's content type is {given}; send {wanted}")]
     WrongContentType {
         /// The content type as sent.
@@ -41,7 +41,7 @@ pub enum ApiError {
     TooLarge {
         /// The limit, in bytes.
         limit: u64,
-        /// The setting behind the limit.
+        /// The setting that determines the limit.
         setting: &'static str,
     },
     /// The body came too slowly.
@@ -50,13 +50,13 @@ pub enum ApiError {
          in all"
     )]
     TooSlow {
-        /// The longest silence between two pieces, in seconds.
+        /// Maximum silence between two pieces, in seconds.
         seconds: i64,
     },
     /// The connection broke while the body was read.
     #[error("the body could not be read: {0}")]
     BrokenBody(String),
-    /// The body is not JSON, or not the JSON that the route takes.
+    /// The body is not JSON, or not the expected JSON.
     #[error("the body is not what is expected: {reason}")]
     BadJson {
         /// The reason.
@@ -66,13 +66,13 @@ pub enum ApiError {
         /// The column, from 1.
         column: usize,
     },
-    /// The query is not what the route takes.
+    /// The query is not the expected one.
     #[error("the query is not what is expected: {0}")]
     BadQuery(String),
     /// The path cannot be decoded.
     #[error("the path is not what is expected: {0}")]
     BadPath(String),
-    /// A field has an impossible value.
+    /// A field has an invalid value.
     #[error("`{field}` {reason}")]
     BadField {
         /// The name of the field.
@@ -83,15 +83,15 @@ pub enum ApiError {
     /// The text cannot be an id.
     #[error("{0}")]
     BadId(String),
-    /// There is no token, or a wrong one.
+    /// The token is missing or wrong.
     #[error(
         "{0}; send it as `Authorization: Bearer TOKEN` (`--token` or SEGNO_TOKEN for the command line)"
     )]
     Unauthorized(String),
-    /// The token is valid and does not allow the request.
+    /// The token is valid but does not allow the request.
     #[error("{0}")]
     NoRights(String),
-    /// The request was meant for another host name.
+    /// The request is addressed to another host name.
     #[error("the Host header names `{0}`, which is not this host; allow it with `--name`")]
     ForeignHost(String),
     /// The request was made by a page of another site.
@@ -130,12 +130,12 @@ pub enum ApiError {
         /// The functions of the module.
         known: Vec<String>,
     },
-    /// Something is wrong with a plan.
+    /// A plan has faults.
     #[error("the plan cannot be run:{}", faults_words(.faults, *.more))]
     BadPlan {
-        /// Each fault.
+        /// The reported faults.
         faults: Vec<Misfit>,
-        /// How many more there are.
+        /// Number of further faults.
         more: usize,
     },
     /// The input does not fit the function's schema.
@@ -146,49 +146,49 @@ pub enum ApiError {
         /// The places that do not match, with reasons.
         errors: Vec<Misfit>,
     },
-    /// The value of a promise or a signal, or the input of a query or an update, does not fit the
-    /// schema that the workflow gives for it.
+    /// The value of a promise or a signal, or the input of a query or an update, does not match the
+    /// schema that the workflow declares.
     #[error("the value does not fit the {kind} `{name}` of `{function}`: {}", misfit_words(.errors))]
     BadMessage {
-        /// What it is: a promise, a signal, a query or an update.
+        /// Kind of the message: a promise, a signal, a query or an update.
         kind: &'static str,
-        /// Its name.
+        /// Name of the message.
         name: String,
-        /// The workflow.
+        /// Name of the workflow function.
         function: String,
         /// The places that do not match, with reasons.
         errors: Vec<Misfit>,
     },
-    /// The workflow takes no such signal.
+    /// The workflow does not accept this signal.
     #[error("`{function}` does not take the signal `{name}`: {}", known_words("it takes", .known, "it takes none"))]
     UnknownSignal {
-        /// The workflow.
+        /// Name of the workflow function.
         function: String,
         /// The name as sent.
         name: String,
-        /// The signals that it takes.
+        /// The signals that it accepts.
         known: Vec<String>,
     },
     /// The workflow has no such query or update.
     #[error("`{function}` has no {} `{name}`: {}", kind.as_str(), known_words("it has", .known, "it has none"))]
     UnknownHandler {
-        /// What was asked for.
+        /// The requested kind.
         kind: HandlerKind,
-        /// The workflow.
+        /// Name of the workflow function.
         function: String,
         /// The name as sent.
         name: String,
-        /// The queries, or updates, that it has.
+        /// The queries or updates that it has.
         known: Vec<String>,
     },
     /// The workflow answered a query with a failure, or refused an update.
     #[error("the {} `{name}` was refused: {} (code {})", kind.as_str(), failure.message, failure.code)]
     HandlerFailed {
-        /// What was asked for.
+        /// The requested kind.
         kind: HandlerKind,
-        /// Its name.
+        /// Name of the query or update.
         name: String,
-        /// What the workflow says.
+        /// The workflow's failure.
         failure: FailureView,
     },
     /// No invocation has this id.
@@ -206,10 +206,10 @@ pub enum ApiError {
     /// No schedule has this id.
     #[error("there is no schedule `{0}`; `segno schedule list` shows which there are")]
     UnknownSchedule(String),
-    /// The resource was never leased or written.
+    /// The resource has never been leased or written.
     #[error("there is no resource `{0}`: it was never leased or written")]
     UnknownResource(String),
-    /// The promise belongs to an invocation, which settles it itself.
+    /// The promise belongs to an invocation, which settles it.
     #[error("`{0}` is an invocation, which settles itself; use cancel or kill")]
     IsInvocation(String),
     /// The promise is settled; nothing can change it.
@@ -227,7 +227,7 @@ pub enum ApiError {
         id: String,
         /// The state of the object.
         state: String,
-        /// The state that the operation needs.
+        /// The state that the operation requires.
         wanted: &'static str,
     },
     /// Another refusal of the engine.
@@ -240,26 +240,26 @@ pub enum ApiError {
         /// The reason.
         reason: String,
     },
-    /// An upload that cannot be run.
+    /// The uploaded component cannot be run.
     #[error("{reason}")]
     BadModule {
         /// A stable code for the fault.
         code: String,
-        /// The fault and its remedy.
+        /// The fault, and how to correct it.
         reason: String,
         /// The report of the check, as far as it got.
         report: Option<Value>,
     },
-    /// The host is stopping or has not started yet.
+    /// The host is stopping, or has not started yet.
     #[error("the host is {0}")]
     NotReady(&'static str),
     /// More requests arrive than the host can process.
     #[error("the host is overloaded: {0}; nothing was done, send it again in a moment")]
     Overloaded(&'static str),
-    /// The store did not answer as it should.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A fault of the host.
+    /// An internal fault of the host.
     #[error("a fault of the host: {0}")]
     Internal(String),
 }
@@ -482,7 +482,7 @@ impl IntoResponse for ApiError {
         match &self {
             // An overloaded host should log little.
             Self::Overloaded(_) => tracing::debug!(code = self.code(), "{self}"),
-            // The store has logged it, once.
+            // The store has already logged it once.
             Self::Store(StoreError::Unavailable { .. }) | Self::NotReady(_) => {
                 tracing::debug!(code = self.code(), "{self}");
             }
@@ -519,7 +519,7 @@ fn misfits_json(errors: &[Misfit]) -> Vec<Value> {
     errors.iter().map(json).collect()
 }
 
-/// The faults of a plan, a line each.
+/// Formats the faults of a plan, one on each line.
 fn faults_words(faults: &[Misfit], more: usize) -> String {
     let lines = faults.iter().map(|fault| match fault.path.as_str() {
         "" => format!("\n  {}", fault.reason),

@@ -1,9 +1,9 @@
 //! Published events: reading unacknowledged ones, and acknowledging them.
 //!
-//! Reading removes nothing. An event is there until it is acknowledged, however often it is read,
-//! and by any client; so a cursor is a bookmark and no guarantee: with several hosts an event may
-//! be committed behind one that was read. A client that must miss no event reads from the beginning
-//! and acknowledges.
+//! Reading removes nothing. An event stays until it is acknowledged, regardless of how often and by
+//! which clients it is read. A cursor is a bookmark, not a guarantee: with several hosts, an event
+//! may be committed before a position that was already read. A client that must not miss any event
+//! reads from the beginning and acknowledges.
 
 use axum::{Json, extract::State};
 use segno_core::{
@@ -28,15 +28,15 @@ use super::{
 const DEFAULT_LIMIT: u32 = 100;
 /// Maximum number of events in a page, and of ids in an acknowledgement.
 const LIMIT: u32 = 1_000;
-/// Maximum number of events read for one page: a rare topic must not cost more.
+/// Maximum number of events examined for one page, which bounds the cost of a rare topic.
 const LOOKED_AT: usize = 10_000;
-/// The longest wait, in milliseconds.
+/// Maximum wait, in milliseconds.
 const LONGEST_WAIT_MS: u64 = 300_000;
-/// How often a waiting request reads the store for events that other hosts published.
+/// Interval at which a waiting request reads the store for events that other hosts published.
 const LOOK_AGAIN: Millis = Millis(1_000);
 
-/// Reads unacknowledged events, the oldest first. With `wait_ms` an empty answer comes only when
-/// the time is over.
+/// Reads unacknowledged events, oldest first. With `wait_ms`, an empty answer is sent only after
+/// this time.
 #[utoipa::path(
     get, path = "/v1/events", tag = "events", params(EventQuery),
     responses((status = 200, body = EventPage), Refusals),
@@ -56,7 +56,7 @@ pub async fn list(
     let env = &api.host.env;
     let until = env.clock.now() + wait;
     loop {
-        // Subscribe first, then read: an event published in between is notified.
+        // Subscribe before reading, so that an event published in between wakes the request.
         let mut published = api.host.notifier.published();
         let page = read(&api, after, topic, limit as usize).await?;
         let left = until.since(env.clock.now());
@@ -100,7 +100,7 @@ pub async fn acknowledge(
     Ok(Json(Acknowledged { acknowledged: request.ids.len() }))
 }
 
-/// A page of events after this position, and the position at which it ends.
+/// Reads a page of events after this position, with the cursor of the next page.
 async fn read(
     api: &Api,
     mut after: Option<EventPlace>,

@@ -1,5 +1,5 @@
-//! Forking an invocation: a new one begins with the first records of its journal, with results of
-//! one's choice, on the same module or another that repeats them.
+//! Forks: starts a new invocation with the first records of another one's journal, optionally with
+//! replaced results, on the same module or another that repeats the records.
 
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
@@ -32,12 +32,12 @@ use super::{
     state::{new_id, refused, unexpected},
 };
 
-/// Maximum number of forks that are numbered for the client.
+/// Maximum number of forks with host-generated ids.
 const NUMBERED: u32 = 1_000;
 
-/// Starts a new invocation from the first records of this one's journal, which stays as it is. What
-/// those records tell is not done again; what was open there is begun anew. The module repeats the
-/// records first: nothing is started if it does not.
+/// Starts a new invocation from the first records of this one's journal; this one does not change.
+/// Recorded effects are not repeated; commands open at that position are issued again. The module
+/// repeats the records first; if it fails to, nothing is started.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/fork", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -104,7 +104,7 @@ pub async fn fork(
     }
 }
 
-/// Where an invocation comes from, if it began with records of another one.
+/// Returns the origin of an invocation; `None` if it is not a fork.
 pub(super) fn origin(tags: &Tags) -> Option<ForkedFrom> {
     let Stored { of, records, set } = Stored::of(tags)?;
     Some(ForkedFrom { id: of, records, set })
@@ -127,7 +127,7 @@ fn given(given: &GivenResult) -> Result<Given, ApiError> {
     Ok(Given { command: given.command, outcome })
 }
 
-/// Checks that the function which a call names may have such a value.
+/// Checks that a given value of a call matches the output schema of the called function.
 async fn fits(api: &Api, prefix: &Prefix, module: Digest, given: &Given) -> Result<(), ApiError> {
     let Outcome::Success(Payload::Json(text)) = &given.outcome else { return Ok(()) };
     let Some((CommandKind::Call, name)) = prefix.command(given.command) else { return Ok(()) };
@@ -178,7 +178,7 @@ fn not_forked(error: ForkError) -> ApiError {
     ApiError::Refused { status, code, reason: error.to_string() }
 }
 
-/// The first of `{id}-f1`, `{id}-f2`, … that nothing has.
+/// Returns the first unused id of `{id}-f1`, `{id}-f2`, ….
 async fn free(api: &Api, id: &PromiseId) -> Result<PromiseId, ApiError> {
     for number in 1..=NUMBERED {
         let new = PromiseId::new(format!("{id}-f{number}"));

@@ -1,5 +1,5 @@
-//! What queries and updates have in common: the check of what is asked by what the module says of
-//! itself, and asking.
+//! Common parts of queries and updates: checks against the module's description, and evaluation by
+//! the workflow.
 
 use axum::http::StatusCode;
 use segno_core::id::{Digest, PromiseId};
@@ -30,7 +30,7 @@ impl Api {
         self.check_handler_of(module, &function, kind, name, input)
     }
 
-    /// The same of a function.
+    /// Like [`check_handler`](Self::check_handler), for a function.
     pub(super) fn check_handler_of(
         &self,
         module: Digest,
@@ -70,7 +70,7 @@ impl Api {
         }
     }
 
-    /// The module and the function that the invocation `row` runs, or ran.
+    /// Returns the module and the function that the invocation `row` runs, or ran.
     async fn workflow_of(&self, row: &PromiseRow) -> Result<(Digest, Function), ApiError> {
         let id = row.promise.id();
         let refused = |reason: String| ApiError::Refused {
@@ -95,7 +95,7 @@ impl Api {
         Ok((module, function.clone()))
     }
 
-    /// Asks the workflow.
+    /// Has the workflow evaluate a query, or validate an update, and returns its answer.
     pub(super) async fn ask(
         &self,
         id: &PromiseId,
@@ -112,7 +112,7 @@ impl Api {
     }
 }
 
-/// That a workflow had not begun when the time was over that somebody waited for it.
+/// Builds the error for a workflow that had not begun within the wait limit.
 pub(super) fn not_begun(
     id: &PromiseId,
     (kind, name): (HandlerKind, &str),
@@ -129,7 +129,7 @@ pub(super) fn not_begun(
     }
 }
 
-/// Why a workflow did not answer.
+/// Converts the reason why a workflow did not answer.
 pub(super) fn not_asked(error: AskError, (kind, name): (HandlerKind, &str)) -> ApiError {
     match error {
         AskError::Replay(ReplayError::NoSuchRecord { .. }) => {
@@ -149,7 +149,7 @@ pub(super) fn not_asked(error: AskError, (kind, name): (HandlerKind, &str)) -> A
     }
 }
 
-/// The value that a workflow answered, or its failure.
+/// Converts the workflow's answer: a value, or its failure as an error.
 pub(super) fn answer(kind: HandlerKind, name: &str, outcome: &Outcome) -> Result<Value, ApiError> {
     match outcome {
         Outcome::Success(value) => Ok(values::payload_json(value)),

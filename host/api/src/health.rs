@@ -9,16 +9,16 @@ use super::{
     openapi::Refusals,
 };
 
-/// How long the store may take to confirm that it commits.
+/// Maximum time for the store to confirm that it commits.
 const LONGEST: Millis = Millis(5_000);
 
-/// Answers while the process is alive. Needs no token.
+/// Answers as long as the process is alive. Needs no token.
 #[utoipa::path(get, path = "/health", tag = "host", responses((status = 200, body = Health), Refusals))]
 pub async fn health() -> Json<Health> {
     Json(Health { status: "ok".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() })
 }
 
-/// Answers whether the host takes work, and its store commits it. Needs no token.
+/// Answers 200 if the host accepts work and its store commits. Needs no token.
 #[utoipa::path(get, path = "/ready", tag = "host", responses((status = 200, body = Readiness), Refusals))]
 pub async fn ready(State(api): State<Api>) -> Result<Json<Readiness>, ApiError> {
     if api.stopping.is_cancelled() {
@@ -30,7 +30,7 @@ pub async fn ready(State(api): State<Api>) -> Result<Json<Readiness>, ApiError> 
     Ok(Json(Readiness { status: "ready".to_owned() }))
 }
 
-/// Health checks only, for connections beyond the limit.
+/// Routes for connections beyond the limit: health checks only.
 pub(super) fn only(api: Api) -> Router {
     let full = async || ApiError::Overloaded("as many connections as it takes are being answered");
     Router::new()

@@ -1,4 +1,5 @@
-//! The root of the host: for browsers it leads to the console, for programs it says where to go on.
+//! The root path of the host: redirects browsers to the console, and lists further paths for
+//! programs.
 
 use axum::{
     Json,
@@ -8,7 +9,7 @@ use axum::{
 
 use super::{model::Index, openapi::Refusals};
 
-/// Says what this is and where to go on; browsers are sent to the console. Needs no token.
+/// Identifies the host and lists further paths; redirects browsers to the console. Needs no token.
 #[utoipa::path(
     get, path = "/", tag = "host",
     responses(
@@ -31,7 +32,7 @@ pub async fn index(headers: HeaderMap) -> Response {
     .into_response()
 }
 
-/// Whether the client names HTML among what it takes, as browsers do.
+/// Returns true if the client accepts HTML explicitly, as browsers do.
 fn wants_html(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted.flat_map(|value| value.split(',')).any(|kind| kind.trim().starts_with("text/html"))

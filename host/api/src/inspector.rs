@@ -1,4 +1,4 @@
-//! The check of uploads, as a trait, and its implementation by wasmtime.
+//! The check of uploaded components, as a trait, and its implementation by wasmtime.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use super::model::{
     ModuleDescription, ObjectAccess, Retry,
 };
 
-/// Reports what a component needs and offers, or its faults.
+/// Reports the imports and exports of a component, or its faults.
 #[async_trait]
 pub trait ComponentInspector: Send + Sync + 'static {
     /// Checks `component`.
     async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleDescription, Rejected>;
 }
 
-/// Why a component cannot be run.
+/// The reason why a component cannot be run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rejected {
     /// A stable code in kebab case, for example `not-wasm`.
     pub code: String,
-    /// The fault and its remedy.
+    /// The fault, and how to correct it.
     pub message: String,
-    /// The report as far as it got.
+    /// The report, as far as it got.
     pub report: Option<Value>,
 }
 

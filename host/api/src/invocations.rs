@@ -29,9 +29,9 @@ use super::{
     view,
 };
 
-/// Number of invocations in which an error is searched for one page, at least.
+/// Minimum number of invocations searched for an error text, for each page.
 const SEARCHED: usize = 5_000;
-/// Maximum number of waits and of children shown with an invocation.
+/// Maximum number of waits and of children listed with an invocation.
 const SHOWN: u32 = 100;
 
 /// Lists invocations, newest first.
@@ -72,8 +72,8 @@ pub async fn list(
     }))
 }
 
-/// A page of those that fit the filter and whose error holds this text, in small letters. Pages of
-/// the filter are read until one has such a row, or enough of them were.
+/// Reads a page of invocations that match the filter and whose error contains this text, given in
+/// lowercase. Reads pages of the filter until one has a match or enough rows were read.
 async fn with_error(
     store: &dyn Store,
     filter: &InvocationFilter,
@@ -105,7 +105,7 @@ fn counted(counts: StateCounts) -> InvocationCounts {
     InvocationCounts { states: states.collect(), newest_only: counts.newest_only }
 }
 
-/// What a query asks of the store.
+/// Converts a query to a filter of the store.
 pub(super) fn filter(query: InvocationQuery) -> Result<InvocationFilter, ApiError> {
     if let Some(state) = &query.state
         && InvocationState::parse(state).is_none()
@@ -146,7 +146,7 @@ pub async fn describe(
     look_at(&api, &api.generation(id).await?).await.map(Json)
 }
 
-/// Where it stands among the generations of its invocation; none: there is no other one.
+/// Returns the invocation's position among its generations; `None` if there is only one.
 async fn generation(
     api: &Api,
     promise: &Promise,
@@ -170,7 +170,7 @@ async fn generation(
     Ok(Some(Generation { of: first.to_string(), number, generations, next }))
 }
 
-/// All that is known of an invocation, without its journal.
+/// Reads all data of an invocation except its journal.
 pub(super) async fn look_at(api: &Api, id: &PromiseId) -> Result<Invocation, ApiError> {
     let found = match api.execute(Command::TaskGet { id: id.clone() }).await? {
         Reply::Task(found) => *found,

@@ -28,7 +28,7 @@ use super::{
     view,
 };
 
-/// Number of records or lines of a page.
+/// Number of records or lines on a page.
 const PAGE: PageSize = PageSize { usual: 1000, largest: 10_000 };
 
 /// Lists the records of an invocation's journal, in order.
@@ -93,7 +93,8 @@ pub async fn logs(
     Ok(Json(LogPage { id: id.to_string(), lines, next, uncommitted }))
 }
 
-/// What the last attempt logged, if it trapped and no other has made it good; numbered from `from`.
+/// Returns the log lines of the last attempt, if it trapped and no later attempt has succeeded;
+/// numbered from `from`.
 fn uncommitted(row: &PromiseRow, from: u32) -> Vec<LogLine> {
     let task = row.task.as_ref().filter(|task| task.attempt > 0);
     let note = task.and_then(|task| task.note.as_ref());
@@ -118,7 +119,7 @@ fn range(query: &RangeQuery) -> Result<(u32, u32), ApiError> {
     Ok((query.from.unwrap_or(0), PAGE.of(query.limit)?))
 }
 
-/// Stored levels count from 0.
+/// Converts a stored level, which counts from 0.
 fn level(stored: u8) -> LogLevel {
     match Stored::from_number(stored.saturating_add(Stored::Trace.number())) {
         Some(Stored::Trace) => LogLevel::Trace,
@@ -129,7 +130,7 @@ fn level(stored: u8) -> LogLevel {
     }
 }
 
-/// The promise whose value a record refers to instead of repeating it.
+/// Returns the promise whose value a record refers to instead of repeating it.
 pub(crate) fn owner(id: &PromiseId, record: &Record) -> Option<PromiseId> {
     match &record.body {
         RecordBody::Notified { index, outcome: Outcome::Own } => Some(id.command(*index)),
@@ -138,7 +139,7 @@ pub(crate) fn owner(id: &PromiseId, record: &Record) -> Option<PromiseId> {
     }
 }
 
-/// A record in the API's form; `own` is the promise that [`owner`] named.
+/// Converts a record for the answer; `own` is the row of the promise that [`owner`] returned.
 pub(crate) fn show(record: &Record, own: Option<&PromiseRow>) -> JournalRecord {
     let mut shown = JournalRecord {
         seq: record.seq,

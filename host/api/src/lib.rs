@@ -1,6 +1,6 @@
 //! The native HTTP API: JSON under `/v1`, errors as problem documents, and an OpenAPI document.
 //!
-//! Handlers read the store and send it commands; they decide nothing. The wire types are in
+//! Handlers read the store and send commands to it; the engine decides. The wire types are in
 //! [`model`].
 
 pub use segno_model as model;

@@ -1,4 +1,4 @@
-//! Limits of functions: listing them, looking at their keys, setting them.
+//! Limits of functions: listing them, reading their keys, setting them.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use super::{
     state::{refused, unexpected},
 };
 
-/// Executions that were admitted which are looked at for a page of keys.
+/// Maximum number of admitted executions examined for a page of keys.
 const LOOKED_AT: u32 = 1_000;
 
 /// Lists the limits that modules declare or operators set, by name.
@@ -49,8 +49,8 @@ pub async fn list(
     Ok(Json(LimitList { items, next: next.map(|name| name.to_string()) }))
 }
 
-/// Shows a limit: the rule that holds and where it comes from, who runs and who waits, and a page of
-/// its keys.
+/// Reads a limit: the effective rule and its source, the numbers of admitted and waiting
+/// executions, and a page of its keys.
 #[utoipa::path(
     get, path = "/v1/limits/{module}/{function}", tag = "limits",
     params(
@@ -91,8 +91,8 @@ pub async fn describe(
     }))
 }
 
-/// Sets a limit, which then goes before what the module declares: the whole rule, as it is from now
-/// on.
+/// Sets a limit, which then takes precedence over the module's declaration. The body is the whole
+/// rule and replaces the previous one.
 #[utoipa::path(
     put, path = "/v1/limits/{module}/{function}", tag = "limits", request_body = LimitRule,
     params(
@@ -109,7 +109,7 @@ pub async fn set(
     changed(&api, &path, Some(rule)).await.map(Json)
 }
 
-/// Goes back to the limit that the module declares, or to none.
+/// Resets a limit to the module's declaration, or to none.
 #[utoipa::path(
     delete, path = "/v1/limits/{module}/{function}", tag = "limits",
     params(
@@ -152,10 +152,10 @@ async fn changed(
     })
 }
 
-/// A limit, with what its module declares if nobody came to it yet.
+/// Finds a limit. If the store has no row of it yet, takes the module's declaration.
 ///
 /// # Errors
-/// There is no such function, and nothing is stored of a limit of this name either.
+/// The function does not exist, and the store has no limit with this name either.
 async fn found(
     api: &Api,
     store: &dyn Store,
@@ -165,7 +165,7 @@ async fn found(
     let entry = modules.find(module);
     let of_alias = |entry: &&Entry| entry.module.aliases.contains(module);
     let name = match entry {
-        // An execution that is started by a digest has the limit of the digest.
+        // An execution started by a digest is subject to the limit of the digest.
         Some(entry) if !of_alias(&entry) => {
             LimitName::of(&format!("sha256:{}", entry.digest), function)
         }
@@ -194,13 +194,13 @@ async fn found(
     Ok((name, Limit { declared, ..Limit::default() }))
 }
 
-/// The rules that a module declares, by function.
+/// Returns the rules that a module declares, by function.
 fn declared_by(entry: &Entry) -> BTreeMap<String, Rule> {
     let limits = entry.module.description.facts().limits;
     limits.into_iter().map(|(function, rule)| (function.to_string(), rule)).collect()
 }
 
-/// What the modules that have a name declare, after this name.
+/// Returns the rules declared by modules with an alias, for limits after `after`.
 fn declarations(modules: &Modules, after: Option<&LimitName>) -> BTreeMap<LimitName, Rule> {
     let named = modules.0.iter().flat_map(|entry| {
         let declared = declared_by(entry);
@@ -215,8 +215,8 @@ fn declarations(modules: &Modules, after: Option<&LimitName>) -> BTreeMap<LimitN
     named.filter(|(name, _)| after.is_none_or(|after| name > after)).collect()
 }
 
-/// A page of rows, with what is declared and has no row: as many as a page has, and where the next
-/// one begins.
+/// Merges a page of rows with declared limits that have no row. Returns the page and the cursor of
+/// the next one.
 fn joined(
     rows: Vec<LimitRow>,
     next: Option<LimitName>,
@@ -226,7 +226,7 @@ fn joined(
     let without_row = declared
         .into_iter()
         .map(|(name, rule)| (name, Limit { declared: Some(rule), ..Limit::default() }));
-    // What is behind the page of rows belongs to a later page.
+    // Limits after the page of rows belong to a later page.
     let is_here = |name: &LimitName| next.as_ref().is_none_or(|last| name <= last);
     let mut all: BTreeMap<LimitName, Limit> =
         without_row.filter(|(name, _)| is_here(name)).collect();
@@ -279,14 +279,15 @@ fn key(key: &str, row: &Partition, rule: &Rule, now: Timestamp) -> LimitKey {
     }
 }
 
-/// The tokens that there are, and when the next one comes if there is none.
+/// Returns the number of available tokens, and when the next one becomes available if there is
+/// none.
 pub(super) fn tokens(bounds: Bounds, bucket: Bucket, now: Timestamp) -> (Option<u32>, Option<i64>) {
     let Some(rate) = bounds.rate else { return (None, None) };
     let next = bucket.next(rate);
     (Some(bucket.tokens(rate, now)), (next > now).then_some(next.0))
 }
 
-/// Until when nobody of this key begins, because others may come.
+/// Returns when an execution of this key begins at the earliest, because of debouncing.
 pub(super) fn debounced_until(row: &Partition, now: Timestamp) -> Option<i64> {
     (row.not_before > now && row.waiting() > 0).then_some(row.not_before.0)
 }
@@ -327,7 +328,7 @@ mod tests {
             ),
             (&["m/b", "m/d"], None, &["m/a", "m/c"], 4, ("m/a m/b! m/c m/d!", "")),
             (&["m/b", "m/d"], None, &["m/a", "m/c"], 3, ("m/a m/b! m/c", "m/c")),
-            // There are further rows, and what is declared may stand between them.
+            // There are further rows, between which declared limits may be.
             (&["m/b", "m/d"], Some("m/d"), &["m/c", "m/e"], 2, ("m/b! m/c", "m/c")),
             (&["m/b", "m/d"], Some("m/d"), &["m/e"], 2, ("m/b! m/d!", "m/d")),
             (&[], None, &["m/a", "m/b"], 1, ("m/a", "m/a")),

@@ -1,4 +1,4 @@
-//! The API without a socket, for commands that look at bundles.
+//! The API without a socket, for commands that read bundles.
 
 use axum::{
     Router,
@@ -9,12 +9,12 @@ use tower::ServiceExt as _;
 
 use super::{Api, router};
 
-/// The routes of an API in this process. Cheap to clone.
+/// The router of an API in this process. Cheap to clone.
 #[derive(Clone)]
 pub struct LocalApi(Router);
 
 impl LocalApi {
-    /// The routes of `api`.
+    /// Creates the router of `api`.
     pub fn new(api: Api) -> Self {
         Self(router(api))
     }
@@ -22,7 +22,7 @@ impl LocalApi {
     /// Answers a request.
     ///
     /// # Errors
-    /// The answer broke off.
+    /// The answer ended early.
     pub async fn answer(
         &self,
         request: Request<Vec<u8>>,

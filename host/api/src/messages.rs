@@ -1,5 +1,5 @@
-//! The check of what is sent to a running workflow, by what its module says of it: a value of the
-//! wrong type is refused to the sender, and not given to the workflow.
+//! Checks of messages to a running workflow against the module's declarations. A value of the wrong
+//! type is refused, and does not reach the workflow.
 
 use segno_core::{
     id::{Digest, PromiseId},
@@ -17,7 +17,7 @@ use super::{
 };
 
 impl Api {
-    /// Checks a signal to the invocation `row`. One that has ended is not asked about.
+    /// Checks a signal to the invocation `row`. Skips the check if the invocation has ended.
     pub(super) async fn check_signal(
         &self,
         row: &PromiseRow,
@@ -28,7 +28,7 @@ impl Api {
         self.check_signal_of(module, &function, name, payload)
     }
 
-    /// The same of a function.
+    /// Like [`check_signal`](Self::check_signal), for a function.
     pub(super) fn check_signal_of(
         &self,
         module: Digest,
@@ -52,7 +52,7 @@ impl Api {
         })
     }
 
-    /// Checks the value of a promise that a workflow knows by a name, or will.
+    /// Checks the value of a promise that is, or will be, a named promise of a workflow.
     pub(super) async fn check_value(&self, id: &PromiseId, value: &Value) -> Result<(), ApiError> {
         for (owner, name) in id.named_by() {
             let Some(owner) = self.host.store.read().promise(&owner).await? else { continue };
@@ -63,9 +63,9 @@ impl Api {
         Ok(())
     }
 
-    /// The workflow that the outcome of this promise is kept for.
+    /// Returns the workflow for which the outcome of this promise is kept, if any.
     pub(super) async fn kept_for(&self, promise: &Promise) -> Result<Option<KeptFor>, ApiError> {
-        // A promise that a client makes, or that waits, is not kept.
+        // A promise that a client created, or that is pending, is not kept.
         let Some(maker) = promise.spec.made_by.as_ref().filter(|_| !promise.is_pending()) else {
             return Ok(None);
         };
@@ -98,7 +98,7 @@ impl Api {
         message.map_or(Ok(()), |message| self.check(module, &function, message, value))
     }
 
-    /// The module and the function that the pending invocation `row` runs.
+    /// Returns the module and the function that the pending invocation `row` runs.
     async fn described(&self, row: &PromiseRow) -> Result<Option<(Digest, Function)>, ApiError> {
         let module = row.task.as_ref().and_then(|task| task.module);
         let name = view::function(&row.promise);

@@ -1,4 +1,4 @@
-//! Metrics for Prometheus, and the counting of requests.
+//! Metrics for Prometheus, and request counters.
 
 use axum::{
     Router,
@@ -20,22 +20,22 @@ use super::{Api, ApiError, openapi::Refusals, reads};
 pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
     let metrics = &api.host.metrics;
     metrics.gauges.quarantined(&api.host.quarantine.counts());
-    // Whoever looks after the host is answered while it is busy, one after the other.
+    // Monitoring is answered even while the host is busy, one request after the other.
     let _alone = api.counts.lock().await;
     metrics.gauges.read(&reads::store(&api.host).read().counts().await?);
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.text()).into_response())
 }
 
-/// A router with the metrics only, for an address of their own.
+/// A router with the metrics only, to serve them on a separate address.
 pub fn metrics_only(api: Api) -> Router {
     Router::new().route("/metrics", get(metrics)).with_state(api)
 }
 
-/// Counts a request and its answer.
+/// Middleware that counts a request and its answer.
 pub async fn count(State(api): State<Api>, request: Request, next: Next) -> Response {
     let method = match request.method().as_str() {
         known @ ("GET" | "POST" | "PUT" | "DELETE" | "HEAD" | "OPTIONS") => known.to_owned(),
-        // A client can invent any number of methods, which must not become as many metrics.
+        // Clients can invent any number of methods, which must not create as many time series.
         _ => "other".to_owned(),
     };
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());

@@ -1,5 +1,5 @@
-//! Continuing a halted invocation, with the code that began it or with other code that repeats its
-//! journal; and moving any that no worker holds to such code.
+//! Continues a halted invocation, with the code that began it or with other code that repeats its
+//! journal; and moves an invocation that no worker holds to such code.
 
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
@@ -25,8 +25,8 @@ use super::{
     view,
 };
 
-/// Continues a halted invocation. With a module, the invocation is moved to it, if a replay of the
-/// journal is identical; nothing is changed if it is not.
+/// Continues a halted invocation. With a module, moves the invocation to it if a replay of the
+/// journal is identical; otherwise changes nothing.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/continue", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -46,7 +46,7 @@ pub async fn proceed(
         }
         Some(name) => {
             let row = api.invocation(&id).await?;
-            // A replay takes its time: it is only begun where the move may be made.
+            // A replay takes time, so it only begins if the move is allowed.
             if let Some(task) = row.task.as_ref().filter(|task| task.status() != TaskStatus::Halted)
             {
                 let conflict = Conflict::WrongState { id, status: task.status() };
@@ -59,8 +59,8 @@ pub async fn proceed(
     Ok(Json(Continued { id: id.to_string(), changed: true, module, records }))
 }
 
-/// Moves an invocation that no worker holds to another module, if a replay of its journal is
-/// identical; nothing is changed if it is not.
+/// Moves an invocation that no worker holds to another module if a replay of its journal is
+/// identical; otherwise changes nothing.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/move", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -92,8 +92,8 @@ pub async fn relocate(
     Ok(Json(Moved { id: id.to_string(), module: module.to_string(), records }))
 }
 
-/// Moves an invocation to the module with this name or digest. Answers the module, and how many
-/// records it repeated.
+/// Moves an invocation to the module with this alias or digest. Returns the module and the number
+/// of records that it repeated.
 async fn migrate(
     api: &Api,
     id: &PromiseId,
@@ -109,8 +109,8 @@ async fn migrate(
     }
 }
 
-/// Replays the journal against the module. Answers the number of its records, all of which the
-/// module repeated.
+/// Replays the journal on the module. Returns the number of records, all of which the module
+/// repeated.
 async fn compare(
     api: &Api,
     id: &PromiseId,
@@ -132,7 +132,7 @@ async fn compare(
                 ),
             )),
         },
-        // Nothing was recorded: any module that has the function may begin.
+        // The journal is empty: any module that has the function may begin.
         Err(ReplayError::NoJournal(..)) if is_untouched(api, id).await? => {
             let function = target::function_of(&row.promise);
             api.resolve(name, &function).await?;
@@ -149,7 +149,7 @@ async fn compare(
     }
 }
 
-/// Whether the journal has no record.
+/// Returns true if the journal has no records.
 async fn is_untouched(api: &Api, id: &PromiseId) -> Result<bool, ApiError> {
     Ok(api.host.store.read().journal(id, 0, 1).await?.is_empty())
 }

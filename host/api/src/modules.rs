@@ -28,7 +28,7 @@ use super::{
 const WASM: &str = "application/wasm";
 
 /// Uploads a component, checks it, and points an alias to it. Executions that began on the alias's
-/// former module finish on that module.
+/// previous module finish on that module.
 #[utoipa::path(
     post, path = "/v1/modules", tag = "modules", params(DeployQuery),
     request_body(content = Vec<u8>, content_type = "application/wasm", description = "The component"),
@@ -57,7 +57,7 @@ pub async fn deploy(
     let digest = Digest::of(&component);
     let inspected = tokio::select! {
         biased;
-        // Compiling takes longer than a host takes to stop.
+        // Compiling takes longer than the host takes to stop.
         () = api.stopping.cancelled() => return Err(ApiError::NotReady("stopping")),
         inspected = api.inspector.inspect(component.clone()) => inspected,
     };
@@ -121,8 +121,8 @@ pub async fn describe(
     one(&api, &name).await.map(Json)
 }
 
-/// Takes an alias away. Nothing is started through it from then on; executions that began finish on the module
-/// that they began with, and retention removes that after them.
+/// Removes an alias. No further executions start through it. Executions that began finish on their
+/// module, and retention removes the module after them.
 #[utoipa::path(
     delete, path = "/v1/modules/{module}", tag = "modules",
     params(("module" = String, Path, description = "An alias")),
@@ -142,7 +142,7 @@ pub async fn undeploy(
 }
 
 impl Api {
-    /// Takes an alias away from the module that it stands for.
+    /// Removes an alias from the module to which it points.
     pub(crate) async fn take_alias(&self, alias: &str, module: Digest) -> Result<(), ApiError> {
         let reply = self.execute(Command::Undeploy { alias: Text::from(alias), module }).await?;
         self.host.services.forget();
@@ -155,12 +155,12 @@ impl Api {
             Reply::Refused(refusal) => return Err(refused(&PromiseId::from(alias), refusal)),
             other => return Err(unexpected(&other)),
         }
-        // What is remembered has the alias.
+        // The cached list still has the alias.
         self.modules().await.map(drop)
     }
 }
 
-/// Downloads the component of a module, as it was uploaded.
+/// Downloads the component of a module as it was uploaded.
 #[utoipa::path(
     get, path = "/v1/modules/{module}/component", tag = "modules",
     params(("module" = String, Path, description = "An alias, a digest, or at least 8 digits of one")),

@@ -1,4 +1,4 @@
-//! The promises of objects, by name: whoever settles one makes it, if there is none.
+//! Promises of objects, by name. Settling a promise creates it if it does not exist.
 
 use axum::{Json, extract::State};
 use segno_core::{
@@ -24,10 +24,10 @@ use super::{
     view,
 };
 
-/// Module, kind of object, key, name.
+/// Module, object kind, key, name.
 type Path = (String, String, String, String);
 
-/// Shows a promise of an object. One that nobody has made is pending.
+/// Reads a promise of an object. A promise that has not been created is pending.
 #[utoipa::path(
     get, path = "/v1/objects/{module}/{object}/{key}/promises/{name}", tag = "objects",
     params(
@@ -48,8 +48,8 @@ pub async fn promise(
     shown(&api, &object, name, row.as_ref().map(|row| &row.promise), None).await
 }
 
-/// Resolves a promise of an object, before anybody waits for it, while someone does, or after. A promise
-/// settles once: later attempts answer the first outcome.
+/// Resolves a promise of an object, before, while or after an invocation waits for it. A promise
+/// settles once: later attempts return the first outcome.
 #[utoipa::path(
     post, path = "/v1/objects/{module}/{object}/{key}/promises/{name}/resolve", tag = "objects",
     params(
@@ -103,7 +103,7 @@ async fn settle(
         tags: [(tags::OBJECT.to_owned(), object.to_string())].into(),
         timeout_at: Timestamp::NEVER,
     });
-    // What was made and not settled is as good as not made: whoever asks again settles it.
+    // If the promise is created and then not settled, repeating the request settles it.
     for command in [make, Command::PromiseSettle { id: id.clone(), verdict, value }] {
         match api.execute(command).await? {
             Reply::Promise { promise, changed } if !promise.is_pending() => {
@@ -117,7 +117,7 @@ async fn settle(
     Err(ApiError::Internal(format!("`{id}` is pending, and was settled")))
 }
 
-/// The object and the name, if there is a module with such a kind of object.
+/// Parses the object and the name, and checks that a module has this kind of object.
 async fn of(api: &Api, (module, kind, key, name): Path) -> Result<(ObjectId, String), ApiError> {
     let object = named(&(module.clone(), kind.clone(), key))?;
     if name.is_empty() || name.len() > LONGEST_NAME {

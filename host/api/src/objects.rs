@@ -33,10 +33,10 @@ use super::{
     view,
 };
 
-/// How many bytes of values one answer shows.
+/// Maximum total size of the values in one answer, in bytes.
 const SHOWN_BYTES: u64 = 1 << 20;
 
-/// Lists objects that have state, or an invocation that is kept, by name.
+/// Lists objects with state or with a retained invocation, by name.
 #[utoipa::path(
     get, path = "/v1/objects", tag = "objects", params(ObjectQuery),
     responses((status = 200, body = ObjectList), Refusals),
@@ -67,7 +67,8 @@ pub async fn list(
     }))
 }
 
-/// Shows an object: its state, and whose turn it is. An object that nobody wrote has no state.
+/// Reads an object: its state, and the holder of its turn. An object that was never written has no
+/// state.
 #[utoipa::path(
     get, path = "/v1/objects/{module}/{object}/{key}", tag = "objects",
     params(
@@ -88,8 +89,8 @@ pub async fn describe(
     shown(&*store, object, query.name.as_deref()).await.map(Json)
 }
 
-/// Changes the state of an object: 409 `object-busy` while an invocation has the turn, or waits for
-/// it.
+/// Changes the state of an object: 409 `object-busy` while an invocation holds the turn, or waits
+/// for it.
 #[utoipa::path(
     patch, path = "/v1/objects/{module}/{object}/{key}", tag = "objects",
     request_body = ChangeState,
@@ -150,7 +151,7 @@ pub(super) fn named(
     (module, object, key): &(String, String, String),
 ) -> Result<ObjectId, ApiError> {
     let is_part = |part: &str| !part.is_empty() && !part.contains(['/', '@', ':', ' ']);
-    // Keys of registered services may be empty, and their modules are named with a colon.
+    // Keys of registered services may be empty, and their modules have names with a colon.
     let service = service_of_alias(module);
     let is_keyed = service.is_some() || !key.is_empty();
     if !is_part(service.unwrap_or(module)) || !is_part(object) || !is_keyed {
@@ -162,7 +163,8 @@ pub(super) fn named(
     Ok(ObjectId::new(format!("{module}/{object}@{key}")))
 }
 
-/// Which of these invocations have not settled, and the object whose turn each has or waits for.
+/// Returns the invocations that have not settled, each with the object whose turn it holds or
+/// awaits.
 pub(crate) async fn held(
     store: &dyn Store,
     ids: &[PromiseId],
@@ -192,7 +194,7 @@ async fn shown(
         true => BTreeMap::new(),
         false => read.object_state(&object, &wanted).await?,
     };
-    // Its line is found as that of the object with this very name.
+    // Finds the queue through the list entry of the object with exactly this name.
     let filter = ObjectFilter { prefix: Some(object.to_string()), after: None, limit: 1 };
     let row = read.objects(&filter).await?.items.into_iter().find(|row| row.object == object);
     let line = row.and_then(|row| row.line);

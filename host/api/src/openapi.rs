@@ -17,15 +17,15 @@ use super::{
     updates, wait, why,
 };
 
-/// The characters of an id, as a pattern: no control characters, and no text that vanishes from a
-/// path.
+/// Pattern of an id's characters: no control characters, and no text that URL normalization removes
+/// from a path.
 pub(super) const ID: &str = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$";
 
-/// Maximum number of characters in an id. The limit on bytes is the same number, so an id with
-/// characters outside ASCII ends earlier, with 512 characters at the earliest.
+/// Maximum number of characters in an id. The limit in bytes is the same number, so an id with
+/// characters outside ASCII may have fewer, 512 in the worst case.
 const LONGEST_ID: usize = 2048;
 
-/// Operations whose body may be omitted, because `{}` is enough.
+/// Operations whose body may be omitted, because `{}` is sufficient.
 const OPTIONAL_BODIES: [&str; 8] = [
     "promises_resolve",
     "promises_reject",
@@ -37,7 +37,7 @@ const OPTIONAL_BODIES: [&str; 8] = [
     "updates_send",
 ];
 
-/// Problems that any route may answer; `code` in the problem document says more.
+/// Problems that any route may answer; `code` in the problem document is more specific.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "a description: nothing is made of it but the document")]
 pub enum Refusals {
@@ -48,7 +48,7 @@ pub enum Refusals {
     /// `unauthorized`: this host requires a token.
     #[response(status = 401, content_type = "application/problem+json")]
     Unauthorized(Problem),
-    /// The request was made for another host or by a page of another site: `foreign-host`,
+    /// The request is for another host or from a page of another site: `foreign-host`,
     /// `foreign-origin`; it lacks the header of its session: `missing-csrf`; or the token does not
     /// allow it: `not-allowed`.
     #[response(status = 403, content_type = "application/problem+json")]
@@ -65,9 +65,10 @@ pub enum Refusals {
     #[response(status = 408, content_type = "application/problem+json")]
     Slow(Problem),
     /// The object's state does not allow the operation: `already-settled`, `wrong-state`,
-    /// `is-an-invocation`, `id-taken`, `no-journal`, `not-begun`, `journal-damaged`, `resource-busy`, `object-busy`, `ran-already`,
-    /// `stale-token`, `not-a-graph-run`, `is-a-graph-run`, `already-sent`, `no-handlers`,
-    /// `journal-grew`, `exists`, `no-such-record`, `no-such-command`, `no-fork-there`, `diverges`.
+    /// `is-an-invocation`, `id-taken`, `no-journal`, `not-begun`, `journal-damaged`,
+    /// `resource-busy`, `object-busy`, `ran-already`, `stale-token`, `not-a-graph-run`,
+    /// `is-a-graph-run`, `already-sent`, `no-handlers`, `journal-grew`, `exists`, `no-such-record`,
+    /// `no-such-command`, `no-fork-there`, `diverges`.
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(Problem),
     /// `body-too-large`.
@@ -76,13 +77,14 @@ pub enum Refusals {
     /// `unsupported-media-type`.
     #[response(status = 415, content_type = "application/problem+json")]
     MediaType(Problem),
-    /// `invalid-input`, `invalid-limit`, `invalid-plan`, `invalid-result`, `query-failed`, `query-trapped`, `update-refused`, or the fault of an uploaded module.
+    /// `invalid-input`, `invalid-limit`, `invalid-plan`, `invalid-result`, `query-failed`,
+    /// `query-trapped`, `update-refused`, or the fault of an uploaded module.
     #[response(status = 422, content_type = "application/problem+json")]
     Unfit(Problem),
     /// `internal`.
     #[response(status = 500, content_type = "application/problem+json")]
     Internal(Problem),
-    /// Not now, try again later: `not-ready`, `store-unavailable`, `unknown-outcome`, `conflict`.
+    /// Temporary; retry later: `not-ready`, `store-unavailable`, `unknown-outcome`, `conflict`.
     #[response(status = 503, content_type = "application/problem+json")]
     Unavailable(Problem),
 }
@@ -193,14 +195,14 @@ pub enum Refusals {
 )]
 struct Document;
 
-/// The OpenAPI document.
+/// Builds the OpenAPI document.
 pub fn document() -> openapi::OpenApi {
     let mut document = Document::openapi();
     for item in document.paths.paths.values_mut() {
         let operations =
             [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete];
         for operation in operations.into_iter().flatten() {
-            // Functions have the same names in several modules, and an operation's id must be
+            // Functions of several modules have the same names, but an operation's id must be
             // unique.
             let tag = operation.tags.iter().flatten().next().cloned().unwrap_or_default();
             let name = operation.operation_id.take().unwrap_or_default();
@@ -248,8 +250,8 @@ fn complete(parameter: &mut Parameter) {
     }
 }
 
-/// Adds the maximum to an unsigned number: formats of unsigned numbers are not in OpenAPI's own
-/// list, and those of signed ones end earlier.
+/// Adds the maximum to an unsigned number: OpenAPI defines no formats for unsigned numbers, and
+/// those of signed ones end earlier.
 fn bound(schema: &mut Object) {
     let (format, largest) = match &schema.format {
         Some(SchemaFormat::KnownFormat(KnownFormat::Int32)) => ("uint32", u64::from(u32::MAX)),
@@ -262,7 +264,7 @@ fn bound(schema: &mut Object) {
     }
 }
 
-/// The OpenAPI document of this API.
+/// Returns the OpenAPI document of this API.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "host", operation_id = "openapi",
     responses((status = 200, body = Object, description = "The document"), Refusals),

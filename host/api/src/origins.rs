@@ -1,32 +1,32 @@
-//! Origins whose pages may use a front end, beside this host's own.
+//! Foreign origins whose pages may use a front end.
 
 use std::sync::Arc;
 
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-/// Origins that were allowed by name; `*` allows all.
+/// The allowed origins; `*` allows all.
 #[derive(Clone, Debug, Default)]
 pub struct AllowedOrigins(Arc<[String]>);
 
 impl AllowedOrigins {
-    /// These origins.
+    /// Allows these origins.
     pub fn new(origins: impl Into<Arc<[String]>>) -> Self {
         Self(origins.into())
     }
 
-    /// Whether pages of this origin are allowed.
+    /// Returns true if pages of this origin are allowed.
     pub fn allows(&self, origin: &HeaderValue) -> bool {
         self.0.iter().any(|allowed| allowed == "*" || allowed.as_bytes() == origin.as_bytes())
     }
 
-    /// Answers for preflights and marks answers for pages; `None` if no origin is allowed. Pages may send every header
-    /// that they name, and read the headers `exposed`.
+    /// Middleware that answers CORS preflights and adds CORS headers; `None` if no origin is
+    /// allowed. Pages may send any header, and read the headers `exposed`.
     pub fn layer(&self, exposed: impl IntoIterator<Item = HeaderName>) -> Option<CorsLayer> {
         if self.0.is_empty() {
             return None;
         }
-        // One that is no value of a header is sent by no browser.
+        // No browser sends an origin that is not a valid header value.
         let allowed = match self.0.iter().any(|origin| origin == "*") {
             true => AllowOrigin::any(),
             false => AllowOrigin::list(
@@ -41,7 +41,7 @@ impl AllowedOrigins {
         Some(cors)
     }
 
-    /// Whether a request comes from a page of an allowed origin.
+    /// Returns true if a request comes from a page of an allowed origin.
     pub fn allow<B>(&self, request: &axum::http::Request<B>) -> bool {
         request.headers().get(header::ORIGIN).is_some_and(|origin| self.allows(origin))
     }

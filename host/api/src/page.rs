@@ -1,20 +1,20 @@
-//! The parameters of every listing: limit, cursor, and label.
+//! Parameters of every listing: limit, cursor, and label.
 
 use super::ApiError;
 
-/// The number of lines on a page.
+/// Number of items on a page.
 pub struct PageSize {
-    /// The default.
+    /// Default number.
     pub usual: u32,
-    /// The maximum.
+    /// Maximum number.
     pub largest: u32,
 }
 
-/// The sizes of most listings.
+/// Page size of most listings.
 pub const LISTING: PageSize = PageSize { usual: 100, largest: 1000 };
 
 impl PageSize {
-    /// The number of lines for this request.
+    /// Returns the number of items for this request.
     ///
     /// # Errors
     /// The number is zero, or larger than the maximum.
@@ -28,10 +28,10 @@ impl PageSize {
     }
 }
 
-/// The number after which a page begins, from the cursor of the page before.
+/// Parses the cursor of the previous page.
 ///
 /// # Errors
-/// The text is no cursor.
+/// The text is not a cursor.
 pub fn cursor(after: &str) -> Result<i64, ApiError> {
     let reason = || "is not a cursor from an earlier page".to_owned();
     after.parse().map_err(|_| ApiError::BadField { field: "after", reason: reason() })

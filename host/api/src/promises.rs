@@ -1,4 +1,4 @@
-//! Creating, reading and listing promises, and settling external ones.
+//! Creates, reads and lists promises, and settles external ones.
 
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
@@ -30,8 +30,8 @@ use super::{
     view,
 };
 
-/// Creates a promise. The same id again with the same parameter and target answers the first one, unchanged; with
-/// another one it is refused (409 `key-reused`).
+/// Creates a promise. The same id again with the same parameter and target returns the first
+/// promise, unchanged; with others it is refused (409 `key-reused`).
 #[utoipa::path(
     post, path = "/v1/promises", tag = "promises", request_body = CreatePromise,
     responses(
@@ -82,7 +82,7 @@ pub async fn create(
     }
 }
 
-/// What counts where a promise is asked for again.
+/// Returns the request parts that a repeated creation must match.
 fn parts(param: &Stored, tags: &Tags) -> RequestParts {
     let kind = if tags::is_timer(tags) { "timer" } else { "promise" };
     RequestParts::new()
@@ -91,8 +91,8 @@ fn parts(param: &Stored, tags: &Tags) -> RequestParts {
         .text("kind", kind)
 }
 
-/// Checks that tags have the engine's names: the prefix of the Resonate protocol belongs to that
-/// protocol's wire format.
+/// Checks that tags use the engine's names: the prefix `resonate:` belongs to the wire format of
+/// the Resonate protocol.
 fn check_tags(tags: &Tags) -> Result<(), ApiError> {
     let prefixed = tags.keys().find_map(|name| {
         let bare = name.strip_prefix("resonate:")?;
@@ -121,7 +121,7 @@ fn check_target(api: &Api, target: &str) -> Result<(), ApiError> {
     }
 }
 
-/// Lists promises by id: those of invocations, and all others.
+/// Lists promises by id, those of invocations and all others.
 #[utoipa::path(
     get, path = "/v1/promises", tag = "promises", params(PromiseQuery),
     responses((status = 200, body = PromisePage), Refusals),
@@ -156,8 +156,8 @@ pub async fn list(
     Ok(Json(PromisePage { items, unreadable: view::unreadable("promise", page.unreadable), next }))
 }
 
-/// A page of those that fit the filter and are settled from outside, by signals too if these are wanted. Most pending promises are calls,
-/// so more rows are read for a page than it has.
+/// Reads a page of promises that match the filter and are settled from outside, optionally with
+/// signals. Most pending promises are calls, so it reads more rows than the page has.
 async fn external_ones(
     store: &dyn Store,
     mut filter: PromiseFilter,
@@ -232,8 +232,9 @@ pub async fn describe(
     shown(&api, &row, None).await
 }
 
-/// Resolves a promise with a value. A promise settles once: later attempts answer the first
-/// outcome. A named promise of a workflow (`ID/p/NAME`) may be settled before the workflow makes it.
+/// Resolves a promise with a value. A promise settles once: later attempts return the first
+/// outcome. A named promise of a workflow (`ID/p/NAME`) may be settled before the workflow creates
+/// it.
 #[utoipa::path(
     post, path = "/v1/promises/{id}/resolve", tag = "promises",
     params(("id" = String, Path, description = "The promise; a slash is written %2F")),
@@ -269,7 +270,7 @@ pub async fn reject(
     settle(&api, promise_id(id)?, Verdict::Rejected, value).await
 }
 
-/// The value of a promise that is rejected.
+/// Returns the stored value of a rejection.
 pub(super) fn rejection(body: RejectPromise) -> Result<Stored, ApiError> {
     match (body.failure, body.value) {
         (Some(failure), None) => Ok(stored_failure(&failure)),

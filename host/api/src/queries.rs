@@ -1,4 +1,4 @@
-//! Asking workflows.
+//! Queries of workflows.
 
 use std::time::Duration;
 
@@ -17,8 +17,9 @@ use super::{
     wait::DEFAULT_WAIT_MS,
 };
 
-/// Asks a workflow, whatever it is doing: it may run, wait, be halted, or have ended; one that has not
-/// begun is waited for. It sees what was committed, and nothing is changed.
+/// Sends a query to a workflow in any state: running, waiting, halted, or ended. If it has not
+/// begun, the request waits for its beginning. The workflow sees its committed state and changes
+/// nothing.
 #[utoipa::path(
     get, path = "/v1/invocations/{id}/queries/{name}", tag = "invocations",
     params(
@@ -41,7 +42,7 @@ pub async fn get(
     ask(&api, id, name, SendQuery { input, at: query.at }).await.map(Json)
 }
 
-/// The same with an input that is too long for an address.
+/// Sends a query whose input is too long for a URL.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/queries/{name}", tag = "invocations",
     params(
@@ -78,7 +79,7 @@ async fn ask(
     let answered = loop {
         match api.ask(&id, what, &input, at).await {
             Ok(answered) => break answered,
-            // It is about to begin, or waits for that.
+            // The workflow is about to begin, or waits to begin.
             Err(AskError::Replay(ReplayError::NoJournal(..))) if row.promise.is_pending() => {
                 if clock.elapsed().saturating_sub(began) >= limit {
                     return Err(not_begun(&id, what, DEFAULT_WAIT_MS));

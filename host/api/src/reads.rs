@@ -1,9 +1,9 @@
 //! Read permits for lists, inspections, trees and events.
 //!
-//! Reads of clients take nothing from the engine: they have their own database connections, and a
-//! few permits, so that the processors are left to commands. A read beyond the permits waits for a
-//! moment, in order of arrival, and is then refused and told when to retry. What a start or a wait
-//! reads of its own invocation needs no permit: it is one row.
+//! Client reads do not slow the engine down: they have separate database connections and few
+//! permits, so that the processors stay available for commands. A read beyond the permits waits
+//! briefly, in order of arrival, and is then refused with an indication of when to retry. The reads
+//! of a start or a wait about its own invocation need no permit: they concern one row.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -26,15 +26,15 @@ pub struct Reads {
     patience: Millis,
 }
 
-/// The store with a read permit. A handler holds it no longer than its reads take, and never while
-/// it waits for something else.
+/// The store with a read permit. A handler must hold it only during its reads, never while it waits
+/// for something else.
 pub(crate) struct Read {
     store: Arc<dyn Store>,
     _place: OwnedSemaphorePermit,
 }
 
 impl Reads {
-    /// All permits are free.
+    /// Creates the permits, all of them free.
     pub(super) fn new(limits: AdmissionLimits) -> Self {
         let places = limits.reads.clamp(1, Semaphore::MAX_PERMITS);
         Self { places: Arc::new(Semaphore::new(places)), patience: limits.patience }
@@ -50,7 +50,7 @@ impl Reads {
     }
 }
 
-/// The store's interface for reads of clients.
+/// The store's interface for client reads.
 pub(super) fn store(host: &Host) -> Arc<dyn Store> {
     host.store.for_clients().unwrap_or_else(|| host.store.clone())
 }

@@ -1,4 +1,4 @@
-//! Removing an invocation that has ended, or its journal, before retention does.
+//! Removes an ended invocation, or its journal, before its retention period is over.
 
 use std::collections::BTreeSet;
 
@@ -21,18 +21,18 @@ use super::{
     wait::outcome,
 };
 
-/// Default time in which what was cancelled may clean up, in milliseconds.
+/// Default time for cancelled executions to clean up, in milliseconds.
 const GRACE_MS: u64 = 10_000;
-/// Maximum of that time, in milliseconds.
+/// Maximum time for cancelled executions to clean up, in milliseconds.
 const LONGEST_GRACE_MS: u64 = 300_000;
-/// How long what was killed may take until nothing of it runs any more.
+/// Maximum wait until killed executions no longer run.
 const LAST_WAIT: Millis = Millis(20_000);
-/// The delay between two looks at a tree that has not ended.
+/// Polling interval for a tree that has not ended.
 const LOOK: Millis = Millis(20);
 
-/// Removes an invocation that has ended, with its journal, its log and everything that it made. Its
-/// id can be used again then. With `cancel` what has not ended is cancelled first, and killed when
-/// `grace_ms` have passed.
+/// Removes an ended invocation, with its journal, its log and all its descendants. The id is then
+/// free again. With `cancel`, first cancels executions that have not ended, and kills them after
+/// `grace_ms` milliseconds.
 #[utoipa::path(
     delete, path = "/v1/invocations/{id}", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F"), RemoveQuery),
@@ -67,7 +67,7 @@ pub async fn remove(
     }
 }
 
-/// Removes a tree, if nothing keeps it.
+/// Removes a tree, unless something requires it to be kept.
 async fn prune(api: &Api, id: &PromiseId) -> Result<Result<u32, Kept>, ApiError> {
     let before = api.host.env.clock.now();
     let command = Command::Prune { top: id.clone(), before, part: false, state: false };
@@ -78,8 +78,9 @@ async fn prune(api: &Api, id: &PromiseId) -> Result<Result<u32, Kept>, ApiError>
     }
 }
 
-/// Cancels what has not ended of a tree, kills it when the time is over, and removes the tree as
-/// soon as nothing keeps it. Who gives up waiting may ask again: it goes on from there.
+/// Cancels the unfinished executions of a tree, kills them when the time is over, and removes the
+/// tree as soon as possible. A client that gives up waiting may repeat the request, which then
+/// continues.
 async fn cancel_and_prune(
     api: &Api,
     id: &PromiseId,
@@ -108,7 +109,7 @@ async fn cancel_and_prune(
         };
         let waits = match &kept {
             Kept::Pending { id: member } => {
-                // What outlives its maker is ended by itself.
+                // An execution that outlives its parent has to be ended separately.
                 let is_new = asked.insert((member.clone(), is_killed));
                 let invocation = member.clone();
                 let command = match is_killed {
@@ -134,8 +135,8 @@ async fn cancel_and_prune(
     }
 }
 
-/// Removes the journal and the log of an invocation that has ended. Its outcome stays, and a start under its id is
-/// answered with that.
+/// Removes the journal and the log of an ended invocation. Its outcome stays, and a start with its
+/// id returns that outcome.
 #[utoipa::path(
     delete, path = "/v1/invocations/{id}/journal", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -160,7 +161,7 @@ pub async fn remove_journal(
     outcome(&api.invocation(&id).await?).map(Json)
 }
 
-/// What can be done where something stays.
+/// Returns advice for an invocation that cannot be removed.
 pub(crate) fn advice(kept: &Kept) -> String {
     match kept {
         Kept::Unreadable { .. } => "`segno doctor` names what is damaged".to_owned(),

@@ -1,4 +1,4 @@
-//! Replaying an invocation, to check whether its journal is reproduced.
+//! Replays an invocation, to check that its journal is reproduced.
 
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
@@ -25,8 +25,8 @@ use super::{
     view,
 };
 
-/// Runs an invocation's journal against a module, and reports whether every record is reproduced.
-/// Nothing is changed.
+/// Replays an invocation's journal on a module, and reports if every record is reproduced. Changes
+/// nothing.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/replay", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -56,11 +56,11 @@ pub async fn replay(
     Ok(Json(replay))
 }
 
-/// What was open after the first records, and where in the code it was issued.
+/// Returns the commands open after the first records, with the places in the code that issued them.
 async fn open(api: &Api, id: &PromiseId, at: Option<u32>) -> Result<Vec<OpenPlaceView>, ApiError> {
     let places = match open_places(&api.host, id, at, None).await {
         Ok(places) => places,
-        // The code that runs it cannot be run: the replay on another module says what it can.
+        // The pinned module cannot be run; the replay on another module reports what it can.
         Err(ReplayError::Guest { .. }) => Vec::new(),
         Err(error) => return Err(not_replayed(error)),
     };
@@ -73,7 +73,7 @@ async fn open(api: &Api, id: &PromiseId, at: Option<u32>) -> Result<Vec<OpenPlac
     Ok(shown.collect())
 }
 
-/// Why nothing could be replayed.
+/// Converts the reason why nothing could be replayed.
 pub(super) fn not_replayed(error: ReplayError) -> ApiError {
     let code = match error {
         ReplayError::NotFound(id) => return ApiError::UnknownInvocation(id.to_string()),
@@ -86,7 +86,7 @@ pub(super) fn not_replayed(error: ReplayError) -> ApiError {
     ApiError::Refused { status: StatusCode::CONFLICT, code, reason: error.to_string() }
 }
 
-/// A report, as it is shown.
+/// Converts a report for the answer.
 pub(super) fn found(id: &PromiseId, report: &ReplayReport) -> Replay {
     Replay {
         id: id.to_string(),
@@ -126,7 +126,7 @@ fn shown(divergence: &Divergence, report: &ReplayReport) -> DivergenceView {
     }
 }
 
-/// The report of a guest that failed during the replay, with the number of matched records.
+/// Builds the report of a guest that failed during the replay, with the number of matched records.
 async fn failed(
     api: &Api,
     id: &PromiseId,
@@ -144,7 +144,7 @@ async fn failed(
     Ok(Replay { running, ..failure(id, module, (matched, found.head.len), &error) })
 }
 
-/// A guest that failed after `matched` records of `of`, in an execution that has ended.
+/// Builds the report of a guest that failed after `matched` of `of` records, in an ended execution.
 pub(super) fn failure(
     id: &PromiseId,
     module: Option<Digest>,

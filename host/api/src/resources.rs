@@ -1,5 +1,5 @@
-//! Resources that several writers share: leasing them, and writing them so that a stale writer
-//! changes nothing.
+//! Resources shared by several writers: leases, and fenced writes that a stale writer cannot
+//! perform.
 
 use axum::{Json, extract::State};
 use segno_core::{
@@ -20,7 +20,7 @@ use super::{
     values::{json_of, stored},
 };
 
-/// Reads a resource, and the last lease on it.
+/// Reads a resource and its last lease.
 #[utoipa::path(
     get, path = "/v1/resources/{name}", tag = "resources",
     params(("name" = String, Path, description = "The resource; a slash is written %2F")),
@@ -38,8 +38,8 @@ pub async fn describe(
     }
 }
 
-/// Leases a resource: 409 `resource-busy` while another holder has it. Every lease has a larger
-/// token.
+/// Leases a resource: 409 `resource-busy` while another holder has it. Each lease has a larger
+/// token than the previous one.
 #[utoipa::path(
     post, path = "/v1/resources/{name}/lease", tag = "resources", request_body = TakeResource,
     params(("name" = String, Path, description = "The resource; a slash is written %2F")),
@@ -57,8 +57,8 @@ pub async fn lease(
     Ok(Json(answered(&api, &name, command).await?))
 }
 
-/// Writes a resource: 409 `stale-token` if a token at least as large has written it, and then the
-/// writer must stop. The same write again changes nothing.
+/// Writes a resource: 409 `stale-token` if a token at least as large has written it; the writer
+/// must then stop. Repeating the same write changes nothing.
 #[utoipa::path(
     put, path = "/v1/resources/{name}", tag = "resources", request_body = WriteResource,
     params(("name" = String, Path, description = "The resource; a slash is written %2F")),

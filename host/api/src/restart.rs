@@ -1,4 +1,4 @@
-//! Starting an invocation once more: a new one with the same function, input and labels.
+//! Restarts an invocation: starts a new one with the same function, input and labels.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,13 @@ use super::{
     start,
 };
 
-/// The label of a new invocation that says which one it was started in place of.
+/// Label of a new invocation with the id of the invocation that it replaces.
 pub(crate) const RESTART_OF: &str = "restart-of";
-/// Maximum number of restarts that are numbered for the client.
+/// Maximum number of restarts with host-generated ids.
 const NUMBERED: u32 = 1_000;
 
-/// Starts a new invocation with the function, input, labels and time limit of this one, whatever
-/// state that is in. Its label `restart-of` names this one.
+/// Starts a new invocation with the function, input, labels and time limit of this one, regardless
+/// of this one's state. Its label `restart-of` names this one.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/restart", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -56,7 +56,7 @@ pub async fn restart(
     Box::pin(start::begin_with(api, headers, start, bytes, room)).await
 }
 
-/// The request that starts `promise`'s function once more.
+/// Builds the request that starts `promise`'s function again.
 fn again(
     promise: &Promise,
     new: String,
@@ -116,7 +116,7 @@ fn again(
     })
 }
 
-/// The first of `{id}-r1`, `{id}-r2`, … that nothing has.
+/// Returns the first unused id of `{id}-r1`, `{id}-r2`, ….
 pub(super) async fn free(api: &Api, id: &PromiseId) -> Result<String, ApiError> {
     for number in 1..=NUMBERED {
         let new = PromiseId::new(format!("{id}-r{number}"));

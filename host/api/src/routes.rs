@@ -14,7 +14,7 @@ use super::{
     session, shadow, start, stream, tasks, tree, updates, wait, why,
 };
 
-/// The API as a service.
+/// Builds the router of the API.
 pub fn router(api: Api) -> Router {
     let beside = api.beside.clone();
     let v1 = Router::new()
@@ -98,7 +98,7 @@ pub fn router(api: Api) -> Router {
         .merge(docs::routes())
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
-        // Bodies are limited where they are read.
+        // Bodies are limited when they are read.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(api.clone(), access::guard))
         .layer(middleware::from_fn_with_state(api.clone(), metrics::count))

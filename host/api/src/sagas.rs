@@ -1,4 +1,4 @@
-//! The sagas of an invocation, from recorded facts and the promises of its steps.
+//! The sagas of an invocation, derived from recorded facts and the promises of the steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,11 +18,11 @@ use super::{
     view,
 };
 
-/// Children that are read at a time, and in all.
+/// Number of children read in one page, and in total.
 const PAGE: u32 = 1_000;
 const MOST: usize = 20_000;
 
-/// Reads the sagas of an invocation: their steps, what is undone, and what a person has to say.
+/// Reads the sagas of an invocation: steps, compensations, and questions for an operator.
 #[utoipa::path(
     get, path = "/v1/invocations/{id}/sagas", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -37,7 +37,7 @@ pub async fn sagas(
     let row = store.read().promise(&id).await?.filter(|row| row.task.is_some());
     let row = row.ok_or_else(|| ApiError::UnknownInvocation(id.to_string()))?;
     let (children, incomplete) = children(&*store, &id).await?;
-    // After the promises, so that no fact is missing that follows from them.
+    // Read after the promises, so that facts recorded before them are included.
     let facts = store.read().facts(&id).await?.into_iter().map(|(key, _)| key).collect();
     drop(store);
     let has_ended = !row.promise.is_pending();
@@ -50,7 +50,7 @@ pub async fn sagas(
     Ok(Json(SagaPage { id: id.to_string(), ended, killed, items, incomplete }))
 }
 
-/// What an invocation made, and whether there is more.
+/// Reads the children of an invocation. Also returns true if there are more.
 async fn children(
     store: &dyn Store,
     id: &PromiseId,
@@ -121,7 +121,7 @@ impl Found<'_> {
         self.children.get(&self.invocation.verdict_on(saga, seq))
     }
 
-    /// How a step ended: if nobody knew, as a person said.
+    /// Returns the end of a step. If it is unknown, the operator's answer applies.
     fn end(&self, saga: &str, seq: u32, promise: &Promise) -> StepEnd {
         step_end(Some(promise)).after(step_end(self.question(saga, seq)))
     }

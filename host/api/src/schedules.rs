@@ -1,4 +1,4 @@
-//! Creating, reading, listing, pausing, triggering and backfilling schedules.
+//! Creates, reads, lists, pauses, triggers and backfills schedules.
 
 use std::collections::BTreeMap;
 
@@ -35,13 +35,13 @@ use super::{
     view,
 };
 
-/// Number of occurrences to come that are shown.
+/// Number of future occurrences in an answer.
 const UPCOMING: usize = 10;
-/// The default id of the invocations that a schedule creates.
+/// Default template for the ids of invocations.
 const INVOCATION_ID: &str = "{{.id}}@{{.timestamp}}";
 
-/// Creates a schedule. The same id again with the same schedule answers the first one, unchanged; with another one it is
-/// refused (409 `key-reused`).
+/// Creates a schedule. The same id again with the same schedule returns the first one, unchanged;
+/// with another schedule it is refused (409 `key-reused`).
 #[utoipa::path(
     post, path = "/v1/schedules", tag = "schedules", request_body = CreateSchedule,
     responses(
@@ -160,8 +160,8 @@ pub async fn resume(
     Ok(Json(answered(&api, command).await?.1))
 }
 
-/// Starts an invocation now, as for an occurrence, also while the schedule is paused. Its deadline counts
-/// from now.
+/// Starts an invocation now, as for an occurrence, even if the schedule is paused. Its deadline
+/// counts from now.
 #[utoipa::path(
     post, path = "/v1/schedules/{id}/trigger", tag = "schedules", request_body = Trigger,
     params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
@@ -209,7 +209,7 @@ pub async fn backfill(
     }
 }
 
-/// Validates the request, and answers the schedule to create.
+/// Validates the request, and returns the schedule to create.
 async fn prepare(api: &Api, request: CreateSchedule) -> Result<NewSchedule, ApiError> {
     let id = ScheduleId::new(new_id(request.id)?.as_str());
     let mut tags = labelled(&request.labels)?;
@@ -293,7 +293,8 @@ fn schedule_refused(refusal: Refusal) -> ApiError {
     }
 }
 
-/// Schedules, with how their last invocations stand and what keeps the next ones from starting.
+/// Converts schedules for the answer, with the states of their last invocations and with problems
+/// that prevent the next start.
 async fn looked_at(api: &Api, schedules: &[Schedule]) -> Result<Vec<ScheduleView>, ApiError> {
     let last: Vec<PromiseId> =
         schedules.iter().filter_map(|schedule| schedule.last_id.clone()).collect();
@@ -320,7 +321,7 @@ fn last_run(row: &PromiseRow) -> Option<LastRun> {
     Some(LastRun { state: view::state(promise, task), error: failure.or_else(note) })
 }
 
-/// Why nothing can be started at this address.
+/// Returns the problem that prevents a start at this address, if any.
 fn problem(modules: &Modules, address: &str) -> Option<String> {
     let target = Target::parse(address).ok().filter(|_| address::is_internal(address))?;
     let Some(entry) = modules.find(&target.module) else {

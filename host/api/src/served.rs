@@ -1,4 +1,5 @@
-//! Files for browsers, which are embedded in the host and hold nothing of it: so they need no token.
+//! Files for browsers. They are embedded in the host and contain no data of it, so they need no
+//! token.
 
 use axum::{
     body::Body,
@@ -7,16 +8,16 @@ use axum::{
 };
 use segno_asset::Asset;
 
-/// Where such files are.
+/// Path prefixes of the files.
 const PLACES: [&str; 2] = ["/console", "/docs"];
 
-/// Whether such a file answers at this path.
+/// Returns true if a path is below one of these prefixes.
 pub(super) fn serves(path: &str) -> bool {
     let below = |place: &&str| path.strip_prefix(*place);
     PLACES.iter().filter_map(below).any(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// A file, and how a browser may use it.
+/// A file with its response headers.
 pub(super) struct Served<'a> {
     /// The file.
     pub asset: &'a Asset,
@@ -27,7 +28,7 @@ pub(super) struct Served<'a> {
 }
 
 impl Served<'_> {
-    /// The answer to a request with these headers.
+    /// Builds the response to a request with these headers.
     pub fn answer(self, headers: &HeaderMap) -> Response {
         let mut response = Response::new(Body::empty());
         let said = response.headers_mut();
@@ -59,7 +60,7 @@ impl Served<'_> {
     }
 }
 
-/// Whether a header is a list that has this item.
+/// Returns true if a list header contains this item.
 fn lists(headers: &HeaderMap, name: &HeaderName, item: &str) -> bool {
     let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     let mut items = values.flat_map(|value| value.split(',')).map(str::trim);

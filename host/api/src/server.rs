@@ -1,4 +1,4 @@
-//! The listeners: how many connections are open, and how they end.
+//! The listeners: number and end of connections.
 
 use std::{future::Future, io, net::SocketAddr, pin::pin};
 
@@ -9,32 +9,32 @@ use tokio_util::task::TaskTracker;
 
 use super::{Api, connection, connections::Connections, health, metrics::metrics_only, router};
 
-/// How long sent bytes may stay unacknowledged, in milliseconds: then the client is gone, or does
-/// not read any more.
+/// Maximum time that sent bytes may stay unacknowledged, in milliseconds. After it the client is
+/// considered gone, or no longer reading.
 #[cfg(target_os = "linux")]
 const UNTAKEN_MS: u32 = 60_000;
-/// How long requests may take to finish when the host stops.
+/// Time that requests have to finish when the host stops.
 const GRACE: Millis = Millis(10_000);
-/// The pause after a failed accept (out of file descriptors, for example).
+/// Pause after a failed accept, for example because of missing file descriptors.
 const PAUSE: Millis = Millis(100);
 
-/// The interval between checks for slow heads.
+/// Interval between checks for slow heads.
 const SWEEP: Millis = Millis(1_000);
 
-/// Serves on `listener` until `stop` completes and the requests being answered then are done.
+/// Serves on `listener` until `stop` completes and the requests in progress then are done.
 pub async fn serve(listener: TcpListener, api: Api, stop: impl Future<Output = ()>) {
     let router = router(api.clone());
     answer(listener, api.clone(), router, stop).await;
     api.stopping.cancel();
 }
 
-/// Serves the metrics only on `listener`, until the host stops. Clients need no token.
+/// Serves only the metrics on `listener`, until the host stops. Clients need no token.
 pub async fn serve_metrics(listener: TcpListener, api: Api) {
     let stopping = api.stopping.clone();
     answer(listener, api.clone(), metrics_only(api), stopping.cancelled()).await;
 }
 
-/// Serves other routes on `listener`, with their own guards, until the host stops.
+/// Serves other routes on `listener`, with separate guards, until the host stops.
 pub async fn serve_beside(listener: TcpListener, api: Api, router: Router) {
     let stopping = api.stopping.clone();
     answer(listener, api, router, stopping.cancelled()).await;
@@ -87,10 +87,10 @@ async fn answer(listener: TcpListener, api: Api, router: Router, stop: impl Futu
 
 async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     let (stream, address) = listener.accept().await?;
-    // Answers are small and complete: waiting for more bytes to send only adds delay.
+    // Answers are small and complete, so waiting for more bytes to send would only add delay.
     stream.set_nodelay(true)?;
-    // Without this, data for a client that vanished silently would be retransmitted for a quarter
-    // of an hour.
+    // Otherwise, data for a client that vanished silently would be retransmitted for a quarter of
+    // an hour.
     #[cfg(target_os = "linux")]
     rustix::net::sockopt::set_tcp_user_timeout(&stream, UNTAKEN_MS)?;
     Ok((stream, address))

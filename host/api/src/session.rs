@@ -1,4 +1,4 @@
-//! Opening and ending sessions of browsers.
+//! Opens and ends browser sessions.
 
 use axum::{
     Json,
@@ -17,7 +17,7 @@ use super::{
     openapi::Refusals,
 };
 
-/// Says whether this host asks for a token, and when the session of the sender ends.
+/// Reports if this host requires a token, and when the sender's session ends.
 #[utoipa::path(
     get, path = "/v1/session", tag = "sessions",
     responses((status = 200, body = Session), Refusals),
@@ -27,16 +27,16 @@ pub async fn describe(State(api): State<Api>, headers: HeaderMap) -> Json<Sessio
     Json(shown(&api, session.as_ref()))
 }
 
-/// Opens a session that stands for the token of this request, and sets its cookie. Requests with the
-/// cookie that change something send the session's `csrf` as `x-segno-csrf`. A session ends after 12
+/// Opens a session that represents the token of this request, and sets its cookie. Modifying
+/// requests with the cookie send the session's `csrf` as `x-segno-csrf`. A session ends after 12
 /// hours, with its token, or with the host.
 #[utoipa::path(
     post, path = "/v1/session", tag = "sessions",
     responses((status = 200, body = Session), Refusals),
 )]
 pub async fn open(State(api): State<Api>, headers: HeaderMap) -> Result<Response, ApiError> {
-    // A host that asks for no token has nothing for which a session could stand, and a session opens
-    // no other one.
+    // Without required tokens there is nothing to represent, and a session cannot open another
+    // session.
     let token = headers.get(header::AUTHORIZATION).and_then(bearer);
     let Some(token) = token.filter(|_| api.access.needs_token()) else {
         return Ok(describe(State(api), headers).await.into_response());

@@ -1,4 +1,4 @@
-//! New code beside live executions, on the same events, without effects.
+//! Shadow runs: new code follows live executions on the same events, without effects.
 
 use axum::{Json, extract::State};
 use segno_core::time::Millis;
@@ -12,14 +12,14 @@ use super::{
     openapi::Refusals,
 };
 
-/// Maximum time of one request, in milliseconds.
+/// Maximum duration of one request, in milliseconds.
 const LONGEST_MS: u64 = 60_000;
-/// The pause between two looks.
+/// Polling interval.
 const PAUSE: Millis = Millis(1_000);
 
-/// Follows what runs under a name with other code: every journal that grows is replayed on the
-/// candidate, without effects. Answers with the first differences, or when the time is over.
-/// Nothing is changed, and nothing is activated.
+/// Follows the live executions of a module with other code: replays every journal that grows on the
+/// candidate, without effects. Answers with the first differences, or at the end of the wait.
+/// Changes nothing, and activates nothing.
 #[utoipa::path(
     post, path = "/v1/modules/{module}/shadow", tag = "modules",
     params(("module" = String, Path, description = "The alias by which the executions were called")),

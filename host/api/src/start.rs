@@ -1,4 +1,4 @@
-//! Starting an invocation, once for each id.
+//! Starts an invocation, once for each id.
 
 use std::{collections::BTreeMap, pin::pin};
 
@@ -44,12 +44,12 @@ use super::{
     wait::{outcome, settled},
 };
 
-/// The longest time that a speculative start holds its command permit. On an overloaded host a
-/// start takes longer than usual, and still counts as a command.
+/// Maximum time that a speculative start holds its command permit. On an overloaded host a start
+/// takes longer than usual, and still counts as a command.
 const MAX_PERMIT_HOLD: Millis = Millis(500);
 
-/// Starts an invocation. The same id again with the same target and input answers the first execution; with another
-/// one it is refused (409 `key-reused`).
+/// Starts an invocation. The same id again with the same target and input returns the first
+/// execution; with others it is refused (409 `key-reused`).
 #[utoipa::path(
     post, path = "/v1/invocations", tag = "invocations", request_body = StartInvocation,
     responses(
@@ -63,7 +63,7 @@ pub async fn start(
     headers: HeaderMap,
     Body(request, room): Body<StartInvocation>,
 ) -> Result<(StatusCode, Json<Started>), ApiError> {
-    // Boxed, so that a request that waits for admission takes no memory for it.
+    // Boxed, so that a request that waits for admission needs no memory for it.
     Box::pin(begin(api, headers, request, room)).await
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn begin(
     begin_with(api, headers, request, None, room).await
 }
 
-/// The same with an input of `bytes`, which no request can say.
+/// Like [`begin`], with an input of `bytes`, which a request cannot express.
 pub(super) async fn begin_with(
     api: Api,
     headers: HeaderMap,
@@ -86,8 +86,7 @@ pub(super) async fn begin_with(
 ) -> Result<(StatusCode, Json<Started>), ApiError> {
     let target = Target::parse(&request.target)?;
     let given = request.id.clone().map(new_id).transpose()?;
-    // The permit comes first, so that an overloaded host spends nothing on requests that it
-    // refuses.
+    // The permit comes first, so that an overloaded host spends nothing on refused requests.
     let place = api.room().await?;
     let given = match given {
         Some(id) => Some(id),
@@ -96,13 +95,13 @@ pub(super) async fn begin_with(
     if let Some(id) = &given
         && let Some(row) = api.host.store.read().promise(id).await?
     {
-        // A wait for the end of the first execution needs no permit.
+        // Waiting for the end of the first execution needs no permit.
         drop((place, room));
         return exists(&api, &request, row).await;
     }
     let id = given.unwrap_or_else(|| {
         let nonce = api.host.env.runtime.nonce();
-        // Ids below others say who made them.
+        // Ids below others would imply a parent.
         PromiseId::new(format!("{}-{nonce:016x}", target.function().replace('/', ".")))
     });
     let Prepared { mut new, module, is_plain } =
@@ -114,17 +113,17 @@ pub(super) async fn begin_with(
         new.param.headers.insert(TRACEPARENT.to_owned(), parent.to_owned());
     }
     let wait_ms = request.wait_ms.unwrap_or(0);
-    // Whose turn it is with an object is decided where it is stored.
+    // For functions of objects the store decides who holds the turn.
     let now = is_plain && request.start_at_ms.is_none();
     let created = create(&api, new, module, now, place).await?;
     drop(room);
     let invocation = match created {
         Created::Other => {
-            // Another request with this id was faster.
+            // A concurrent request with this id was faster.
             let row = api.invocation(&id).await?;
             return exists(&api, &request, row).await;
         }
-        // The reply contains the answer already.
+        // The reply already contains the answer.
         Created::Begun(begun) if wait_ms == 0 || !begun.promise.is_pending() => {
             view::outcome(&begun.promise, &begun.task)
         }
@@ -139,13 +138,13 @@ pub(super) async fn begin_with(
     Ok((StatusCode::CREATED, Json(started)))
 }
 
-/// The result of creating an invocation.
+/// Result of creating an invocation.
 enum Created {
     /// The invocation began; this is its task.
     Begun(Box<TaskReply>),
     /// The invocation waits for a worker.
     Waiting,
-    /// An invocation with this id exists.
+    /// An invocation with this id exists already.
     Other,
 }
 
@@ -164,7 +163,7 @@ async fn create(
         Some((slot, slots)) => {
             let mut beginning = pin!(slots.begin(slot, new, module));
             let in_time = api.host.env.within(MAX_PERMIT_HOLD, &mut beginning).await;
-            // A guest that computes for long before there is anything to store must not hold a
+            // A guest that computes for long before it has something to store must not hold a
             // command permit.
             drop(place);
             let begun = match in_time {
@@ -184,13 +183,13 @@ async fn create(
     }
 }
 
-/// A start that was checked.
+/// A validated start.
 struct Prepared {
     /// The promise to create.
     new: NewPromise,
     /// The module to run.
     module: Digest,
-    /// Whether the function is of no object.
+    /// True if the function belongs to no object and no service.
     is_plain: bool,
 }
 
@@ -223,7 +222,7 @@ async fn prepare(
         tags.insert(tags::DELAY.to_owned(), at.to_string());
         begins = begins.max(Timestamp(at));
     }
-    // Counted from the instant at which the invocation may begin, as for calls of guests.
+    // Counted from when the invocation may begin, as for calls of guests.
     let timeout_at = match request.timeout_ms {
         Some(length) => in_time(begins, length)?,
         None => by_default(begins, function.timeout_ms),
@@ -234,12 +233,13 @@ async fn prepare(
     };
     param.headers.extend(attempts(request, &function)?);
     let new = NewPromise { id, param, tags, timeout_at };
-    // A deployment is called under a claim.
+    // Deployments are called under a claim.
     let is_plain = function.access.is_none() && !target.is_service();
     Ok(Prepared { new, module: digest, is_plain })
 }
 
-/// The headers that say how the attempts of an activity go, as far as the request does.
+/// Returns the headers with the retry policy and the attempt timeout of an activity, if the request
+/// has them.
 fn attempts(request: &StartInvocation, function: &Function) -> Result<Tags, ApiError> {
     let mut headers = Tags::new();
     if let Some(asked) = &request.retry {
@@ -256,7 +256,8 @@ fn attempts(request: &StartInvocation, function: &Function) -> Result<Tags, ApiE
     Ok(headers)
 }
 
-/// The policy that was asked for. What is left out is as the function says, else as the host does it.
+/// Returns the requested policy. Absent fields default to the function's policy, then to the
+/// host's.
 fn policy(asked: &StartRetry, described: Option<&Retry>) -> Result<RetryPolicy, ApiError> {
     let own = described.map_or_else(RetryPolicy::default, |retry| RetryPolicy {
         initial_ms: retry.initial_ms,
@@ -289,7 +290,7 @@ fn policy(asked: &StartRetry, described: Option<&Retry>) -> Result<RetryPolicy, 
     })
 }
 
-/// The policy and the time limit of attempts that an earlier start or call had, for the same once more.
+/// Returns the policy and the attempt timeout of an earlier start or call, to repeat it.
 pub(super) fn attempts_of(param: &Value) -> (Option<StartRetry>, Option<u64>) {
     let header = |name: &str| param.headers.get(name);
     let retry = header(tags::RETRY_HEADER).and_then(|said| values::read_policy(said).ok());
@@ -305,7 +306,7 @@ pub(super) fn attempts_of(param: &Value) -> (Option<StartRetry>, Option<u64>) {
     (retry, limit.filter(|limit| *limit > 0))
 }
 
-/// The promise of an invocation that another request makes.
+/// Builds the promise of an invocation that another request creates.
 pub(super) async fn to_be_made(
     api: &Api,
     id: PromiseId,
@@ -315,7 +316,7 @@ pub(super) async fn to_be_made(
     Ok(prepare(api, id, &target, request, None).await?.new)
 }
 
-/// Labels as tags.
+/// Converts labels to tags.
 pub(super) fn labelled(labels: &BTreeMap<String, String>) -> Result<Tags, ApiError> {
     let mut tags = Tags::new();
     for (name, value) in labels {
@@ -325,14 +326,14 @@ pub(super) fn labelled(labels: &BTreeMap<String, String>) -> Result<Tags, ApiErr
     Ok(tags)
 }
 
-/// The end of the time limit that a function has by itself. One that was uploaded before there was a
-/// maximum may have a longer one.
+/// Returns the deadline from the default timeout of a function. Modules uploaded before there was a
+/// maximum may exceed it, which results in no deadline.
 pub(super) fn by_default(begins: Timestamp, timeout_ms: Option<u64>) -> Timestamp {
     let limit = timeout_ms.and_then(|length| begins.in_time(length).ok());
     limit.unwrap_or(Timestamp::NEVER)
 }
 
-/// The end of a time limit that was asked for.
+/// Returns the deadline from a requested timeout.
 pub(super) fn in_time(begins: Timestamp, timeout_ms: u64) -> Result<Timestamp, ApiError> {
     begins.in_time(timeout_ms).map_err(|refused| ApiError::BadField {
         field: "timeout_ms",
@@ -340,7 +341,7 @@ pub(super) fn in_time(begins: Timestamp, timeout_ms: u64) -> Result<Timestamp, A
     })
 }
 
-/// The answer if the id is taken: the first execution.
+/// Answers with the first execution, because the id is taken.
 async fn exists(
     api: &Api,
     request: &StartInvocation,
@@ -369,7 +370,7 @@ async fn exists(
     Ok((StatusCode::OK, Json(started)))
 }
 
-/// The limit behind which an invocation waits to be admitted.
+/// Returns the limit for which an invocation waits, if any.
 async fn behind(
     api: &Api,
     invocation: &InvocationOutcome,
@@ -383,7 +384,7 @@ async fn behind(
     Ok(behind.filter(|limit| limit.waits.is_some()))
 }
 
-/// Checks that the request repeats the one that started this invocation.
+/// Checks that the request equals the one that started this invocation.
 fn repeats(request: &StartInvocation, first: &Promise) -> Result<(), KeyReused> {
     let parts =
         |target: &str, input| RequestParts::new().text("target", target).json("input", input);
@@ -398,12 +399,13 @@ fn repeats(request: &StartInvocation, first: &Promise) -> Result<(), KeyReused> 
     )
 }
 
-/// A target without what may be left out of it.
+/// Removes the optional parts of a target.
 fn bare(target: &str) -> &str {
     target.strip_prefix("wasm://").unwrap_or(target).trim_start_matches("sha256:")
 }
 
-/// Whether a target names a module by the beginning of the digest in another one, and the same function.
+/// Returns true if `asked` names the module of `stored` by a prefix of its digest, and the same
+/// function.
 fn names(asked: &str, stored: &str) -> bool {
     let (Some((hex, path)), Some((digest, stored_path))) =
         (asked.split_once('/'), stored.split_once('/'))

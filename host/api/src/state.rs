@@ -1,4 +1,4 @@
-//! The state that the handlers share.
+//! Shared state of the route handlers.
 
 use std::sync::Arc;
 
@@ -39,10 +39,10 @@ pub const CONNECTIONS: usize = 4_096;
 /// Default maximum number of open connections from one address other than this machine's.
 pub const CONNECTIONS_OF_A_PEER: usize = 3_072;
 
-/// This many queries of tools are answered at a time.
+/// Maximum number of concurrent SQL queries of tools.
 const QUERIES: usize = 4;
 
-/// Everything behind the routes. Cheap to clone.
+/// Shared state of the route handlers. Cheap to clone.
 #[derive(Clone)]
 pub struct Api {
     /// The host behind the API.
@@ -65,21 +65,20 @@ pub struct Api {
     pub admission: Admission,
     /// Permits for reads of clients.
     pub reads: Reads,
-    /// Permits for queries of tools: each has its tables in memory.
+    /// Permits for SQL queries of tools: each has tables in memory.
     pub(crate) queries: Arc<Semaphore>,
-    /// Routes beside the API's own, with their own guards.
+    /// Additional routes, with separate guards.
     pub beside: Router,
     /// The front end for services written for Restate.
     pub restate: RestateSettings,
     pub(super) catalog: Arc<Catalog>,
     pub(super) sessions: Arc<Sessions>,
-    /// Who counts for the metrics does so alone: there is nothing to be gained from counting twice
-    /// at a time.
+    /// Serializes the counts for metrics: concurrent counts would be redundant.
     pub(super) counts: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Api {
-    /// An API for `host`.
+    /// Creates an API for `host`.
     pub fn new(
         host: Host,
         inspector: Arc<dyn ComponentInspector>,
@@ -106,30 +105,31 @@ impl Api {
         }
     }
 
-    /// The same with other admission limits.
+    /// Sets other admission limits.
     #[must_use]
     pub fn admitting(self, limits: AdmissionLimits) -> Self {
         Self { admission: Admission::new(limits), reads: Reads::new(limits), ..self }
     }
 
-    /// The session of the sender of these headers, who sent no token.
+    /// Returns the session of the sender of these headers, if the host requires a token and they
+    /// contain none.
     pub(crate) fn session(&self, headers: &HeaderMap, now: Timestamp) -> Option<Session> {
         let asks = self.access.needs_token() && !headers.contains_key(header::AUTHORIZATION);
         asks.then(|| self.sessions.find(headers, now)).flatten()
     }
 
-    /// The store for reads of a client, with a read permit.
+    /// Returns the store for client reads, with a read permit.
     pub(crate) async fn look(&self) -> Result<Read, ApiError> {
         self.reads.place(&self.host).await
     }
 
-    /// A permit for one command, held until dropped.
+    /// Waits for a permit for one command, held until dropped.
     pub(crate) async fn room(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         self.admission.command(&self.host.env).await
     }
 
-    /// Admits a request whose body is still to be read, unless its connection has waited for the
-    /// permit already.
+    /// Admits a request whose body is still to be read, unless its connection already waited for
+    /// the permit.
     pub(crate) async fn let_in(&self, came: &Extensions) -> Result<OwnedSemaphorePermit, ApiError> {
         match came.get().and_then(AdmissionTicket::take) {
             Some(place) => place,
@@ -137,9 +137,9 @@ impl Api {
         }
     }
 
-    /// Reads a body of at most `limit` bytes; `setting` names the setting behind the limit. The
-    /// body holds the permit of an admitted request; the body of a refused one is read so that the
-    /// refusal can name the request.
+    /// Reads a body of at most `limit` bytes; `setting` names the setting of the limit. The body
+    /// holds the permit of an admitted request. The body of a refused request is also read, so that
+    /// the refusal can identify the request.
     pub(crate) async fn read(
         &self,
         headers: &HeaderMap,
@@ -151,15 +151,15 @@ impl Api {
         body::read(self, headers, body, entry, limit, setting).await
     }
 
-    /// Sends one command, with a permit. A refusal is a reply here; only the store's failures are
-    /// errors.
+    /// Sends one command, with a permit. A refusal is returned as a reply; only failures of the
+    /// store are errors.
     pub(super) async fn execute(&self, command: Command) -> Result<Reply, ApiError> {
         let _room = self.room().await?;
         Ok(self.host.attempt(command).await?)
     }
 
-    /// The generation of an invocation that is meant by an id: the newest one, unless another one is named
-    /// (`ID/g/1` is the first).
+    /// Returns the generation of an invocation that an id refers to: the newest one, unless the id
+    /// names a generation (`ID/g/1` is the first).
     pub(super) async fn generation(&self, id: String) -> Result<PromiseId, ApiError> {
         let stored = self.stored_id(id.clone()).await?;
         if stored.as_str() != id {
@@ -169,7 +169,8 @@ impl Api {
         Ok(newest.unwrap_or(stored))
     }
 
-    /// The id under which an invocation is stored: that of its first generation, `ID/g/1`, is `ID`.
+    /// Returns the id under which an invocation is stored: the first generation, `ID/g/1`, is
+    /// stored as `ID`.
     pub(super) async fn stored_id(&self, id: String) -> Result<PromiseId, ApiError> {
         let id = promise_id(id)?;
         if let Some(first) = id.as_str().strip_suffix("/g/1").map(PromiseId::from)
@@ -204,8 +205,8 @@ pub(super) fn new_id(id: String) -> Result<PromiseId, ApiError> {
     Ok(id)
 }
 
-/// Validates the id of an object that may exist. An earlier version may have created it with any
-/// length, of blanks, or below an execution with any name.
+/// Validates the id of an object that may exist. Earlier versions may have created it with any
+/// length, from blanks, or below an execution with any name.
 pub(super) fn promise_id(id: String) -> Result<PromiseId, ApiError> {
     let is_named = |id: &str| id.contains("/p/");
     let is_possible = match id.as_str() {
@@ -218,7 +219,7 @@ pub(super) fn promise_id(id: String) -> Result<PromiseId, ApiError> {
     }
 }
 
-/// The error for a refusal of the engine that concerns the invocation `id`.
+/// Converts a refusal of the engine that concerns the invocation `id`.
 pub(super) fn refused(id: &PromiseId, refusal: Refusal) -> ApiError {
     match refusal {
         Refusal::NotFound(missing) => ApiError::UnknownInvocation(missing.to_string()),
@@ -243,7 +244,7 @@ pub(super) fn refused(id: &PromiseId, refusal: Refusal) -> ApiError {
     }
 }
 
-/// The error for a field with a name that cannot be one.
+/// Builds the error for a field with an invalid name.
 pub(super) fn bad_name(field: &'static str, bad: &BadName) -> ApiError {
     ApiError::BadField { field, reason: format!("cannot be used: {bad}") }
 }
@@ -259,7 +260,7 @@ impl From<KeyReused> for ApiError {
     }
 }
 
-/// The error for a reply that the command cannot have.
+/// Builds the error for a reply that the command cannot have.
 pub(super) fn unexpected(reply: &Reply) -> ApiError {
     ApiError::Internal(format!("the engine gave an answer of the wrong kind: {reply:?}"))
 }

@@ -1,8 +1,8 @@
-//! The stream of changes: server-sent events that say which invocations and promises were written.
+//! The stream of changes: server-sent events with the ids of changed invocations and promises.
 //!
-//! An event says that something is to be read again, and not what it is now: so one that is lost, or
-//! comes twice, does no harm. A client that does not read fast enough has at most a bounded set of
-//! ids waiting, and is told when there were more.
+//! An event means that something has to be read again; it does not contain the new state. So lost
+//! or duplicate events are harmless. For a client that reads too slowly, the host keeps a bounded
+//! set of ids, and reports if there were more.
 
 use std::convert::Infallible;
 
@@ -25,14 +25,14 @@ use super::{
     state::promise_id,
 };
 
-/// The silence after which a comment is sent, so that dead connections are noticed.
+/// Time without events after which a comment is sent, so that dead connections are detected.
 const PING_AFTER: Millis = Millis::seconds(15);
-/// The least time between two events: what changes meanwhile is told together.
+/// Minimum time between two events; changes in between are combined.
 const BETWEEN: Millis = Millis(200);
 
-/// Server-sent events: a `changed` event names the invocations and promises that this host has
-/// written since the event before, at most five times a second. Changes by other hosts of the same
-/// database are named as far as they settle or cancel something.
+/// Server-sent events: a `changed` event contains the invocations and promises that this host has
+/// written since the previous event, at most five times per second. Changes by other hosts of the
+/// same database are included only if they settle or cancel something.
 #[utoipa::path(
     get, path = "/v1/stream", tag = "host", params(StreamQuery),
     responses(
@@ -68,7 +68,7 @@ pub async fn stream(
 struct Streaming {
     api: Api,
     watcher: ChangeWatcher,
-    /// The end of the token or the session.
+    /// When the token or the session ends.
     ends_at: Timestamp,
     told: Told,
 }
@@ -84,8 +84,8 @@ impl Streaming {
     async fn next(&mut self) -> Option<Bytes> {
         let env = &self.api.host.env;
         if self.told == Told::Nothing {
-            // So that the client learns at once that it is connected. It waits for two seconds before
-            // it connects again.
+            // Sent first, so that the client knows immediately that it is connected. The client
+            // waits two seconds before it reconnects.
             self.told = Told::Silence;
             return Some(Bytes::from_static(b"retry: 2000\n: connected\n\n"));
         }

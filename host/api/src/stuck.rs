@@ -1,4 +1,4 @@
-//! Listing what cannot go on by itself, with the reason.
+//! Listing of invocations that cannot continue without intervention, with the reasons.
 
 use segno_engine::stuck::{STATES, look};
 use segno_store::InvocationFilter;
@@ -10,13 +10,13 @@ use super::{
     page, view,
 };
 
-/// Invocations that are read at once.
+/// Number of invocations read in one go.
 const READ: u32 = 500;
-/// Invocations that are looked at for a page: most may go on.
+/// Maximum number of invocations examined for a page: most are not stuck.
 const LOOKED_AT: usize = 5_000;
 
-/// Lists those of the invocations that the query takes which cannot go on by themselves: halted
-/// ones first, then those that nobody takes, then those that wait. The newest of each come first.
+/// Lists the invocations of the query that cannot continue without intervention: halted ones first,
+/// then those that no worker claims, then waiting ones; newest first within each group.
 pub(super) async fn list(api: &Api, query: InvocationQuery) -> Result<InvocationPage, ApiError> {
     if query.state.is_some() {
         let reason = "says nothing beside a state: leave one of them out".to_owned();
@@ -37,8 +37,8 @@ pub(super) async fn list(api: &Api, query: InvocationQuery) -> Result<Invocation
             page.next = Some(format!("{state}.{}", filter.after.unwrap_or_default()));
             break;
         }
-        // What is found on a page is shown whole: of a state that is stuck as a rule, no more is read
-        // than fits.
+        // Everything found in a read is returned, so a state in which most invocations are stuck is
+        // read only as far as the page has room.
         filter.limit = if state == 0 { READ.min(room as u32) } else { READ };
         let store = api.look().await?;
         let read = store.read().list(&filter).await?;
@@ -64,7 +64,7 @@ pub(super) async fn list(api: &Api, query: InvocationQuery) -> Result<Invocation
     Ok(page)
 }
 
-/// The state that is looked through, and the place in it, from the cursor of the page before.
+/// Parses the cursor of the previous page: the state to search, and the position in it.
 fn cursor(after: &str) -> Result<(usize, Option<i64>), ApiError> {
     let parsed = after.split_once('.').and_then(|(state, after)| {
         let state = state.parse().ok().filter(|state| *state < STATES.len())?;
@@ -76,7 +76,7 @@ fn cursor(after: &str) -> Result<(usize, Option<i64>), ApiError> {
     })
 }
 
-/// The quarantined rows of this host whose ids have this prefix.
+/// Returns the quarantined rows of this host whose ids have this prefix.
 fn quarantined(api: &Api, prefix: Option<&str>) -> Vec<UnreadableRow> {
     let cases = api.host.quarantine.cases().into_iter();
     let rows = cases.map(|(subject, case)| UnreadableRow {

@@ -1,4 +1,4 @@
-//! Targets of requests: functions of modules, and of objects.
+//! Targets of requests: functions of modules and of objects, and handlers of services.
 
 use std::borrow::Cow;
 
@@ -15,9 +15,9 @@ use super::{Api, ApiError, catalog::Resolved};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target<'a> {
     pub(super) module: Cow<'a, str>,
-    /// What stands behind the module: a function, or `OBJECT@KEY/FUNCTION`.
+    /// The part after the module: a function, or `OBJECT@KEY/FUNCTION`.
     path: &'a str,
-    /// The whole address of a handler of a service.
+    /// The complete address of a service's handler.
     service: Option<&'a str>,
 }
 
@@ -61,18 +61,18 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The name of the function in its module.
+    /// Returns the name of the function in its module.
     pub(super) fn function(&self) -> Cow<'a, str> {
         address::function_of(self.service.unwrap_or(self.path))
     }
 
-    /// Whether it is a handler of a service, which runs outside.
+    /// Returns true if it is a handler of a service, which runs externally.
     pub(super) fn is_service(&self) -> bool {
         self.service.is_some()
     }
 
-    /// The target as stored: a digest is written out in full, so that it cannot be taken for an
-    /// alias.
+    /// Returns the stored form of the target. It contains the full digest, which cannot be taken
+    /// for an alias.
     pub(super) fn address(&self, digest: Digest, by_alias: bool) -> String {
         let path = self.path;
         if let Some(address) = self.service {
@@ -84,10 +84,11 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The id of the run of a key, if the function runs once a key: so the key is enough to find it.
+    /// Returns the id of the key's run, if the function runs once for each key: the key identifies
+    /// the run.
     ///
     /// # Errors
-    /// As [`Target::resolve`].
+    /// See [`Target::resolve`].
     pub(super) async fn run(&self, api: &Api) -> Result<Option<PromiseId>, ApiError> {
         let run = match (self.service.map(Address::parse), Keyed::parse(self.path)) {
             (Some(Ok(address)), _) => match Called::of(&address) {
@@ -102,10 +103,10 @@ impl<'a> Target<'a> {
         Ok(self.resolve(api).await?.function.runs_once.then_some(run))
     }
 
-    /// The function in the module that is stored.
+    /// Resolves the function in the stored module.
     ///
     /// # Errors
-    /// There is none, or it needs a key and has none, or the other way round.
+    /// The function does not exist, or the target lacks a required key or has a superfluous one.
     pub(super) async fn resolve(&self, api: &Api) -> Result<Resolved, ApiError> {
         let resolved = api.resolve(&self.module, &self.function()).await?;
         if let Some(address) = self.service {

@@ -1,4 +1,5 @@
-//! Reading tasks and their holders. Operations on a task are those on its invocation, in `control`.
+//! Reads tasks and their holders. Operations on tasks are operations on their invocations, in
+//! `control`.
 
 use axum::{Json, extract::State};
 use segno_core::promise::{HaltReason, Promise, Task, TaskState as Stored};
@@ -14,7 +15,7 @@ use super::{
     view,
 };
 
-/// Lists tasks, newest first: those of functions of modules and those of external workers.
+/// Lists tasks of module functions and of external workers, newest first.
 #[utoipa::path(
     get, path = "/v1/tasks", tag = "tasks", params(TaskQuery),
     responses((status = 200, body = TaskPage), Refusals),

@@ -1,4 +1,4 @@
-//! For the tests of this crate and of the command line: a host without workers, its API, and functions
+//! Test support for this crate and the command line: a host without workers, its API, and functions
 //! that send requests.
 
 use std::sync::Arc;
@@ -40,17 +40,17 @@ use crate::{
     router,
 };
 
-/// Maximum size of a component here, in bytes.
+/// Maximum size of a component in these tests, in bytes.
 pub const LIMIT: usize = 64 * 1024;
 
 fn message(kind: MessageKind, name: &str, schema: serde_json::Value) -> Message {
     Message { kind, name: name.to_owned(), schema }
 }
 
-/// Accepts components that begin with `wasm`; the words after it name the functions of the module.
+/// Accepts components that begin with `wasm`; the words after it are the names of the functions.
 struct ByFirstWord;
 
-/// Five at a time for each customer.
+/// A limit of five concurrent executions for each customer.
 fn limit() -> Rule {
     let per_key = Bounds { concurrency: Some(5), rate: None };
     Rule { key: Some("customer.id".into()), per_key, ..Rule::default() }
@@ -111,22 +111,22 @@ impl ComponentInspector for ByFirstWord {
     }
 }
 
-/// A node of a run, its state, and what its attempt came to, if that settles now.
+/// A node of a run, its state, and the outcome of its attempt if it has settled.
 pub type NodeStep<'a> = (&'a str, NodeState, Option<Result<&'a str, &'a str>>);
 
 /// A host without workers.
 pub struct World {
-    /// The state of its API.
+    /// State of the API.
     pub api: Api,
     router: Router,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
     /// The status.
     pub status: StatusCode,
-    /// `Content-Type`, or nothing.
+    /// `Content-Type`, or empty.
     pub content_type: String,
     /// `Retry-After`.
     pub retry_after: Option<String>,
@@ -141,12 +141,12 @@ impl Default for World {
 }
 
 impl World {
-    /// A host that serves any client on this machine.
+    /// Creates a host that serves any client on this machine.
     pub fn new() -> Self {
         Self::with(|access| access)
     }
 
-    /// A host with other access rules than for any client on this machine.
+    /// Creates a host with modified access rules; the default serves any client on this machine.
     pub fn with(access: impl FnOnce(Access) -> Access) -> Self {
         let env = Env::system();
         let notifier = Arc::new(CommitNotifier::default());
@@ -158,7 +158,7 @@ impl World {
         )
     }
 
-    /// The same API over another host.
+    /// Creates the API over another host.
     pub fn over(host: Host, access: impl FnOnce(Access) -> Access) -> Self {
         let open = Access::new(([127, 0, 0, 1], 7766).into(), None, false, vec![]);
         let access = access(open.expect("loopback needs no token"));
@@ -166,20 +166,20 @@ impl World {
         Self { router: router(api.clone()), api }
     }
 
-    /// The same with other admission limits.
+    /// Sets other admission limits.
     pub fn admitting(self, limits: AdmissionLimits) -> Self {
         let api = self.api.admitting(limits);
         Self { router: router(api.clone()), api }
     }
 
-    /// The same with other reachable addresses.
+    /// Sets other reachable addresses.
     pub fn reaching(self, reach: Reach) -> Self {
         let mut api = self.api;
         api.reach = reach;
         Self { router: router(api.clone()), api }
     }
 
-    /// With a module `shop`, whose functions are `order`, `ship` and `short`.
+    /// Creates a host with a module `shop`, whose functions are `order`, `ship` and `short`.
     pub async fn shop() -> Self {
         let world = Self::new();
         let answer = world.upload("shop", "wasm order ship short").await;
@@ -195,9 +195,10 @@ impl World {
         self.ask(request.expect("a request")).await
     }
 
-    /// Begins an invocation `id` whose saga `trip` has these steps, numbered from 0; each says
-    /// whether it is undone in doubt. What it makes under `undone` are undoings of its steps, and
-    /// under `asked` are questions to a person.
+    /// Begins an invocation `id` with a saga `trip` that has these steps, numbered from 0. Each
+    /// flag is true if the step is undone when it is unknown if it acted. Promises that the
+    /// invocation creates under `undone` are compensations of its steps, and those under `asked`
+    /// are questions to an operator.
     pub async fn saga(&self, id: &str, steps: &[bool]) -> Claim {
         self.start(id).await.ok();
         let claim = self.acquire(id).await;
@@ -213,8 +214,9 @@ impl World {
         claim
     }
 
-    /// Writes what a run came to, as its coordinator does: for each node the promise of its attempt,
-    /// settled with a value (or a rejection), and its state; none: the promise is not made.
+    /// Writes the results of a run, as its coordinator does: for each node its state, and the
+    /// promise of its attempt, settled with a value or a rejection. `None` leaves the promise
+    /// pending; a skipped node gets no promise.
     pub async fn nodes(&self, claim: &Claim, nodes: &[NodeStep<'_>]) {
         let mut acts = Vec::new();
         for (node, state, value) in nodes {
@@ -246,14 +248,14 @@ impl World {
         self.command(Command::TaskFence { claim, records: vec![], logs: vec![], actions }).await;
     }
 
-    /// Begins to undo a step of the saga `trip`.
+    /// Begins the compensation of a step of the saga `trip`.
     pub async fn undo(&self, claim: &Claim, seq: usize) {
         let id = claim.id.compensation("trip", u32::try_from(seq).expect("few"));
         let tags = Tags::from([(tags::TARGET.to_owned(), "wasm:///undo".to_owned())]);
         self.make(claim, [(id.to_string(), tags)]).await;
     }
 
-    /// Asks whether a step of the saga `trip` acted.
+    /// Asks the operator if a step of the saga `trip` acted.
     pub async fn ask_about(&self, claim: &Claim, seq: usize) {
         let id = claim.id.verdict_on("trip", u32::try_from(seq).expect("few"));
         self.make(claim, [(id.to_string(), trip_step(seq))]).await;
@@ -276,7 +278,7 @@ impl World {
         self.command(Command::TaskFence { claim, records: vec![], logs: vec![], actions }).await;
     }
 
-    /// Settles a promise, of whatever kind.
+    /// Settles a promise of any kind.
     pub async fn settle(&self, id: &str, verdict: Verdict, value: &str) {
         let value = Stored::of(value.to_owned().into_bytes());
         self.command(Command::PromiseSettle { id: id.into(), verdict, value }).await;
@@ -292,7 +294,7 @@ impl World {
         self.send(Method::POST, path, body.to_string()).await
     }
 
-    /// Sends a request with a body that is said to be JSON.
+    /// Sends a request with a body declared as JSON.
     pub async fn send(&self, method: Method, path: &str, json: impl Into<Body>) -> Answer {
         let request = Request::builder()
             .method(method)
@@ -302,7 +304,7 @@ impl World {
         self.ask(request.expect("a request")).await
     }
 
-    /// The answer to `request`, sent to localhost unless it says otherwise.
+    /// Sends `request` and returns the response. The default host is localhost.
     pub async fn ask(&self, mut request: Request<Body>) -> Answer {
         let headers = request.headers_mut();
         if !headers.contains_key(header::HOST) {
@@ -371,7 +373,7 @@ impl World {
         self.command(Command::PromiseCreate(new)).await;
     }
 
-    /// The digest of the module with this alias.
+    /// Returns the digest of the module with this alias.
     pub async fn digest(&self, alias: &str) -> Digest {
         let module = self.get(&format!("/v1/modules/{alias}")).await.ok();
         module["digest"].as_str().and_then(|digest| digest.parse().ok()).expect("a digest")
@@ -423,7 +425,7 @@ impl World {
 }
 
 impl Answer {
-    /// Checks that the answer is a problem with this status and code; its detail.
+    /// Checks that the response is a problem with this status and code. Returns its detail.
     #[track_caller]
     pub fn problem(&self, status: u16, code: &str) -> &str {
         assert_eq!(self.body["code"], code, "{self:?}");
@@ -435,7 +437,7 @@ impl Answer {
         self.body["detail"].as_str().expect("a detail")
     }
 
-    /// Checks that the answer is a success; its body.
+    /// Checks that the response is a success. Returns its body.
     #[track_caller]
     pub fn ok(self) -> Value {
         assert!(self.status.is_success(), "{self:?}");

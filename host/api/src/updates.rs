@@ -1,4 +1,4 @@
-//! Telling workflows of updates, and waiting for their answers.
+//! Updates of workflows: sends them, and waits for the answers.
 
 use axum::{
     Json,
@@ -34,11 +34,12 @@ use super::{
     wait::{self, DEFAULT_WAIT_MS},
 };
 
-/// The first pause before a workflow that was overtaken is asked again, and the longest.
+/// Minimum and maximum pause before an update is offered again to a workflow that progressed
+/// meanwhile.
 pub(super) const PAUSE: (Millis, Millis) = (Millis(2), Millis(200));
 
-/// Tells a workflow of an update, and waits until it is accepted or answered. The workflow is asked
-/// first whether it takes it; one that it refuses leaves no trace.
+/// Sends an update to a workflow, and waits until it is accepted or answered. The workflow first
+/// validates the update; a refused update leaves no trace.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/updates/{name}", tag = "invocations",
     params(
@@ -72,7 +73,7 @@ pub async fn send(
     Ok(Json(shown(&id, name, &answered.promise)))
 }
 
-/// Starts the invocation that is to be told, unless there is one of this id.
+/// Starts the receiving invocation, unless one with this id exists.
 async fn start_first(
     api: &Api,
     id: &PromiseId,
@@ -81,7 +82,7 @@ async fn start_first(
     headers: HeaderMap,
     room: BodyRoom,
 ) -> Result<(), ApiError> {
-    // What cannot be told starts nothing.
+    // An invalid update starts nothing.
     let target = Target::parse(&first.target)?;
     let resolved = api.resolve(&target.module, &target.function()).await?;
     let (module, function) = (resolved.digest, &resolved.function);
@@ -119,13 +120,13 @@ fn shown(id: &PromiseId, name: String, answered: &Promise) -> UpdateAnswer {
     }
 }
 
-/// Waits for a while. Answers how long the next pause is.
+/// Waits for `pause`. Returns the duration of the next pause.
 pub(super) async fn paused(api: &Api, pause: Millis) -> Millis {
     api.host.env.runtime.sleep(pause).await;
     Millis(pause.0 * 2).min(PAUSE.1)
 }
 
-/// An update that is to be accepted.
+/// An update to be accepted.
 struct Sent<'a> {
     id: &'a PromiseId,
     name: &'a str,
@@ -133,27 +134,29 @@ struct Sent<'a> {
     key: Option<&'a str>,
 }
 
-/// How a try to have it accepted ended.
+/// Result of an attempt to have an update accepted.
 enum Try {
     Accepted(PromiseId, u32),
-    /// The workflow had not seen everything.
+    /// The workflow progressed since it was asked.
     Overtaken(Refusal),
 }
 
 impl Sent<'_> {
-    /// Has the workflow asked, and the update accepted, as often as it takes: between the two the
-    /// workflow may have gone on, or have continued as new. Answers which signal of which generation it is.
+    /// Asks the workflow and has the update accepted, repeatedly if necessary: in between the
+    /// workflow may have progressed, or continued as new. Returns the generation and the index of
+    /// the update's signal.
     async fn accepted(
         &self,
         api: &Api,
         row: &PromiseRow,
         limit_ms: u64,
     ) -> Result<(PromiseId, u32), ApiError> {
-        // Without a key, sending the command again after an unknown outcome would send two.
+        // Without a key, repeating the command after an unknown outcome would send two updates.
         let nonce = || format!("api:{:016x}", api.host.env.runtime.nonce());
         let key = Text::from(self.key.map_or_else(nonce, str::to_owned));
         if self.key.is_some() || !row.promise.is_pending() {
-            // One that was accepted already is not asked about again; an ended workflow takes none.
+            // An update that was accepted before is not validated again; an ended workflow accepts
+            // none.
             let nothing_seen = (u32::MAX, u32::MAX);
             if let Try::Accepted(id, n) = self.offer(api, self.id, &key, nothing_seen).await? {
                 return Ok((id, n));
@@ -167,12 +170,12 @@ impl Sent<'_> {
             let id = &api.generation(self.id.to_string()).await?;
             let now = api.invocation(id).await?;
             if id != row.promise.id() {
-                // Another generation, which may have other code.
+                // Another generation may have other code.
                 api.check_handler(&now, what.0, self.name, self.input).await?;
             }
             let asked = match api.ask(id, what, self.input, None).await {
                 Ok(asked) => asked,
-                // It is about to begin, or waits for that.
+                // The workflow is about to begin, or waits to begin.
                 Err(AskError::Replay(ReplayError::NoJournal(..))) if now.promise.is_pending() => {
                     if is_over {
                         return Err(not_begun(id, what, limit_ms));

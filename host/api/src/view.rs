@@ -1,4 +1,4 @@
-//! Rows in the API's form.
+//! Conversion of stored rows to the API's types.
 
 use std::collections::BTreeMap;
 
@@ -23,15 +23,15 @@ use super::{
     values::{failure_of, json_of},
 };
 
-/// Characters of a failure's message in a listing.
+/// Maximum length of a failure's message in a listing, in characters.
 const LISTED_MESSAGE_CHARS: usize = 500;
 
-/// A deadline; none if the promise has none.
+/// Returns a deadline; `None` if the promise has none.
 pub fn deadline(at: Timestamp) -> Option<i64> {
     (at < Timestamp::NEVER).then_some(at.0)
 }
 
-/// The state of an invocation.
+/// Returns the state of an invocation.
 pub fn state(promise: &Promise, task: &Task) -> InvocationState {
     match promise.settlement().map(|settlement| settlement.verdict) {
         Some(Verdict::Resolved) => InvocationState::Resolved,
@@ -39,7 +39,7 @@ pub fn state(promise: &Promise, task: &Task) -> InvocationState {
         Some(Verdict::Canceled) => InvocationState::Cancelled,
         Some(Verdict::TimedOut) => InvocationState::TimedOut,
         None => match task.state {
-            // A pending promise with a finished task is damage; the reconciler offers it again.
+            // A pending promise with a finished task is corrupt; the reconciler offers it again.
             TaskState::Pending { .. } | TaskState::Fulfilled => InvocationState::Pending,
             TaskState::Acquired { .. } => InvocationState::Acquired,
             TaskState::Suspended => InvocationState::Suspended,
@@ -48,7 +48,7 @@ pub fn state(promise: &Promise, task: &Task) -> InvocationState {
     }
 }
 
-/// The state of a promise.
+/// Returns the state of a promise.
 pub fn promise_state(promise: &Promise) -> PromiseState {
     match promise.settlement().map(|settlement| settlement.verdict) {
         None => PromiseState::Pending,
@@ -59,13 +59,13 @@ pub fn promise_state(promise: &Promise) -> PromiseState {
     }
 }
 
-/// The function that produces the value: a module's by its address, a worker's by its name in the
-/// parameter.
+/// Returns the function that produces the value: a module's by its address, a worker's by the name
+/// in the parameter.
 pub fn function(promise: &Promise) -> Option<String> {
     function_of(promise.target()?, &promise.spec.param)
 }
 
-/// The function that a call of `target` with this parameter runs.
+/// Returns the function that a call of `target` with this parameter runs.
 pub fn function_of(target: &str, param: &Value) -> Option<String> {
     match address::is_internal(target) {
         true => target.rsplit(['/', ':']).next().map(str::to_owned),
@@ -73,17 +73,17 @@ pub fn function_of(target: &str, param: &Value) -> Option<String> {
     }
 }
 
-/// The holder of a task: a worker by the name that it chose, a host by its node name.
+/// Returns the holder of a task: a worker by its chosen name, a host by its node name.
 pub fn holder(holder: &Holder) -> String {
     holder.worker_pid().unwrap_or(holder.node.as_str()).to_owned()
 }
 
-/// Whether `id` is that of a signal to `invocation`.
+/// Returns true if `id` is the id of a signal to `invocation`.
 pub fn is_signal(invocation: &PromiseId, id: &PromiseId) -> bool {
     id.as_str().strip_prefix(invocation.as_str()).is_some_and(|rest| rest.starts_with("/s/"))
 }
 
-/// The value of a promise that resolved.
+/// Returns the value of a resolved promise.
 pub fn output(promise: &Promise) -> Option<serde_json::Value> {
     let settlement = promise.settlement()?;
     let resolved = settlement.verdict == Verdict::Resolved;
@@ -92,7 +92,7 @@ pub fn output(promise: &Promise) -> Option<serde_json::Value> {
     })
 }
 
-/// The failure of a promise that did not resolve.
+/// Returns the failure of a promise that settled without resolving.
 pub fn failure(promise: &Promise) -> Option<FailureView> {
     let settlement = promise.settlement()?;
     let value = settlement.value.as_ref();
@@ -110,7 +110,7 @@ pub fn failure(promise: &Promise) -> Option<FailureView> {
     }
 }
 
-/// The failure as a listing shows it.
+/// Returns the failure, shortened for a listing.
 fn short_failure(promise: &Promise) -> Option<FailureView> {
     let FailureView { code, message, .. } = failure(promise)?;
     let message = message.chars().take(LISTED_MESSAGE_CHARS).collect();
@@ -121,7 +121,8 @@ fn is_killed(value: &Value) -> bool {
     value.headers.contains_key(tags::KILLED_HEADER)
 }
 
-/// The last error of a task that is not done, without further data; of one that is, that its journal was removed.
+/// Returns the last error of a pending task, without details. For a settled one, returns the note
+/// about its removed journal, if any.
 pub fn short_note(promise: &Promise, task: &Task) -> Option<Note> {
     current_note(promise, task).map(|note| Note { details: None, ..note })
 }
@@ -134,8 +135,8 @@ fn current_note(promise: &Promise, task: &Task) -> Option<Note> {
     current.map(note)
 }
 
-/// The id of the calling invocation. What a schedule starts is its own parent, a generation has the first one as
-/// its parent, and neither was called.
+/// Returns the id of the calling invocation. An invocation started by a schedule is its own parent,
+/// and a generation has the first one as its parent; neither has a caller.
 pub fn caller(promise: &Promise) -> Option<String> {
     let tags = &promise.spec.tags;
     let is_called = |parent: &&String| {
@@ -144,7 +145,7 @@ pub fn caller(promise: &Promise) -> Option<String> {
     tags.get(tags::PARENT).filter(is_called).cloned()
 }
 
-/// When a task is offered next, if it waits for that.
+/// Returns when a pending task is offered next.
 pub fn retry_at(task: &Task) -> Option<i64> {
     match task.state {
         TaskState::Pending { retry_at, .. } => Some(retry_at.0),
@@ -152,7 +153,7 @@ pub fn retry_at(task: &Task) -> Option<i64> {
     }
 }
 
-/// A note in the API's form.
+/// Converts a note.
 pub fn note(note: &StoredNote) -> Note {
     Note {
         kind: note.kind.to_string(),
@@ -161,8 +162,8 @@ pub fn note(note: &StoredNote) -> Note {
     }
 }
 
-/// The progress of an activity that has not ended. Bytes that are no JSON are stored behind a zero
-/// byte.
+/// Returns the progress of an activity that has not ended. Bytes that are not JSON are stored after
+/// a zero byte.
 pub fn progress(promise: &Promise, task: &Task) -> Option<Progress> {
     let payload = task.progress.payload.as_ref().filter(|_| promise.is_pending())?;
     let value = match payload.as_slice() {
@@ -172,7 +173,7 @@ pub fn progress(promise: &Promise, task: &Task) -> Option<Progress> {
     Some(Progress { value, at_ms: task.progress.at.0 })
 }
 
-/// The lease on a task.
+/// Returns the lease on a task.
 pub fn lease(task: &Task) -> Option<Lease> {
     task.lease().map(|lease| Lease {
         node: lease.holder.node.to_string(),
@@ -181,7 +182,7 @@ pub fn lease(task: &Task) -> Option<Lease> {
     })
 }
 
-/// The progress of a cancellation.
+/// Converts the progress of a cancellation.
 pub fn cancel(state: CancelState) -> CancelProgress {
     match state {
         CancelState::None => CancelProgress::None,
@@ -191,7 +192,7 @@ pub fn cancel(state: CancelState) -> CancelProgress {
     }
 }
 
-/// The labels of users among the tags.
+/// Returns the users' labels among the tags.
 pub fn labels(tags: &Tags) -> BTreeMap<String, String> {
     tags.iter()
         .filter_map(|(name, value)| {
@@ -200,7 +201,8 @@ pub fn labels(tags: &Tags) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What it has not read of what it was sent; none: it has read everything, or another generation will.
+/// Returns the unread messages of an invocation; `None` if there are none, or if another generation
+/// will read them.
 pub fn unread(promise: &Promise, task: &Task) -> Option<Unread> {
     let handed_over = promise.settlement().is_some_and(|it| handed_to(it).is_some());
     let is_workflow = task.module.is_some() && task.inbox.heard.is_some();
@@ -210,14 +212,14 @@ pub fn unread(promise: &Promise, task: &Task) -> Option<Unread> {
     (!handed_over && task.successors == 0 && !is_read).then_some(Unread { signals, promises })
 }
 
-/// Number of signals, and of promises that were settled early, that it has not read.
+/// Returns the number of unread signals and unread promises that were settled early.
 pub fn unread_count(promise: &Promise, task: &Task) -> u32 {
     unread(promise, task).map_or(0, |Unread { signals, promises }| {
         signals.saturating_add(u32::try_from(promises.len()).unwrap_or(u32::MAX))
     })
 }
 
-/// The outcome of an invocation, for clients that wait for it.
+/// Returns the outcome of an invocation, for clients that wait for it.
 pub fn outcome(promise: &Promise, task: &Task) -> InvocationOutcome {
     InvocationOutcome {
         id: promise.id().to_string(),
@@ -233,7 +235,7 @@ pub fn outcome(promise: &Promise, task: &Task) -> InvocationOutcome {
     }
 }
 
-/// A line of a listing.
+/// Converts an invocation to an item of a listing.
 pub fn summary(row: &InvocationRow) -> InvocationSummary {
     let spec = &row.promise.spec;
     InvocationSummary {
@@ -257,7 +259,7 @@ pub fn summary(row: &InvocationRow) -> InvocationSummary {
     }
 }
 
-/// A promise that the invocation `waiter` waits for.
+/// Describes a promise that the invocation `waiter` waits for.
 pub fn wait(waiter: &Promise, awaited: &PromiseRow) -> Wait {
     let (awaited, task) = (&awaited.promise, awaited.task.as_ref());
     let kind = match awaited.target() {
@@ -279,13 +281,13 @@ pub fn wait(waiter: &Promise, awaited: &PromiseRow) -> Wait {
     }
 }
 
-/// Whether an invocation waits for its turn behind another one.
+/// Returns true if an invocation waits for its turn behind another one.
 fn is_turn(waiter: &Promise, awaited: &Promise) -> bool {
     let is_call = awaited.spec.made_by.as_ref() == Some(waiter.id());
     !is_call && turn_in(waiter).is_some_and(|object| turn_in(awaited) == Some(object))
 }
 
-/// A promise in the API's form.
+/// Converts a promise.
 pub fn promise(row: &PromiseRow, awaited_by: &[PromiseId], changed: Option<bool>) -> PromiseView {
     let promise = &row.promise;
     let spec = &promise.spec;
@@ -306,7 +308,7 @@ pub fn promise(row: &PromiseRow, awaited_by: &[PromiseId], changed: Option<bool>
     }
 }
 
-/// The unreadable rows of a page, which are of the kind `kind`.
+/// Converts the unreadable rows of a page, which have the kind `kind`.
 pub fn unreadable(kind: &str, rows: Vec<Unreadable>) -> Vec<UnreadableRow> {
     let shown = |row: Unreadable| {
         let Unreadable { id, reason } = row;

@@ -17,7 +17,7 @@ pub(super) const DEFAULT_WAIT_MS: u64 = 30_000;
 /// Maximum wait, in milliseconds.
 const LONGEST_WAIT_MS: u64 = 300_000;
 
-/// Waits for the end of the invocation; answers its state when the time is over.
+/// Waits for the end of the invocation. Answers with its current state when the time is over.
 #[utoipa::path(
     get, path = "/v1/invocations/{id}/wait", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F"), WaitQuery),
@@ -33,7 +33,7 @@ pub async fn wait(
     outcome(&row).map(Json)
 }
 
-/// The state of the invocation.
+/// Returns the state of the invocation.
 pub fn outcome(row: &PromiseRow) -> Result<InvocationOutcome, ApiError> {
     match &row.task {
         Some(task) => Ok(view::outcome(&row.promise, task)),
@@ -41,7 +41,7 @@ pub fn outcome(row: &PromiseRow) -> Result<InvocationOutcome, ApiError> {
     }
 }
 
-/// The invocation when it has ended, or its state after `limit_ms`.
+/// Returns the invocation when it has ended, or in its current state after `limit_ms`.
 pub async fn settled(api: &Api, id: &PromiseId, limit_ms: u64) -> Result<PromiseRow, ApiError> {
     if limit_ms == 0 {
         return api.invocation(id).await;
@@ -49,7 +49,7 @@ pub async fn settled(api: &Api, id: &PromiseId, limit_ms: u64) -> Result<Promise
     watched(api, id, limit_ms, || api.invocation(id)).await
 }
 
-/// What `read` answers of the promise when it has settled, or after `limit_ms`.
+/// Returns the result of `read` when the promise has settled, or after `limit_ms`.
 pub async fn watched<R>(
     api: &Api,
     id: &PromiseId,
@@ -60,7 +60,7 @@ where
     R: Future<Output = Result<PromiseRow, ApiError>>,
 {
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
-    // Watch first, then read: a later settlement is notified, an earlier one is read.
+    // Watch before reading: a later settlement wakes the request, an earlier one is read.
     api.host.notifier.watch(id.clone(), sender);
     let row = read().await;
     let is_pending = row.as_ref().is_ok_and(|row| row.promise.is_pending());

@@ -1,4 +1,4 @@
-//! Why an execution does not go on: from it along what it waits for, to what has to happen.
+//! Diagnosis of an execution that does not progress: follows the chain of waits to the cause.
 
 use axum::{Json, extract::State};
 use segno_core::{address, id::PromiseId, tags};
@@ -19,14 +19,14 @@ use super::{
     target::Target,
 };
 
-/// Executions in a chain.
+/// Maximum number of executions in a chain.
 const LONGEST: usize = 32;
-/// Other promises that are named.
+/// Maximum number of other awaited promises listed.
 const ALTERNATIVES: usize = 5;
-/// The kinds of notes that say that the code came to an end from which it cannot go on.
+/// Kinds of notes that report that the code cannot continue.
 const CODE: [&str; 3] = ["divergence", "trap", "waits-for-nothing"];
 
-/// Says why an execution does not go on, and what would set it going.
+/// Explains why an execution does not progress, and what would resume it.
 #[utoipa::path(
     get, path = "/v1/invocations/{id}/why", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -51,7 +51,8 @@ pub async fn why(State(api): State<Api>, Segment(id): Segment) -> Result<Json<Wh
         }
         let seen = match look_at(&api, &id).await {
             Ok(seen) => seen,
-            // It was removed, or is a promise that no function produces: the link before says it.
+            // The execution was removed, or the promise is produced by no function; the previous
+            // link says so.
             Err(ApiError::UnknownInvocation(_)) if !why.chain.is_empty() => break,
             Err(error) => return Err(error),
         };
@@ -87,21 +88,21 @@ pub async fn why(State(api): State<Api>, Segment(id): Segment) -> Result<Json<Wh
     Ok(Json(why))
 }
 
-/// Whether an invocation would run now or later if its module were there. Only the last of a chain is so,
-/// and modules are looked at once.
+/// Returns true if an invocation would run now or later if its module existed. Only the last link
+/// of a chain is such an invocation, so modules are read once.
 fn may_run(reason: WhyReason) -> bool {
     use WhyReason::{BackingOff, Delayed, Halted, Offered};
     matches!(reason, BackingOff | Delayed | Halted | Offered)
 }
 
-/// Whether the module that an invocation runs is not stored.
+/// Returns true if the module that an invocation runs is not stored.
 async fn is_missing(api: &Api, seen: &Invocation) -> Result<bool, ApiError> {
     let Some(module) = &seen.module else { return Ok(names_a_module(&seen.target)) };
     Ok(!api.modules().await?.0.iter().any(|entry| entry.digest.to_string() == *module))
 }
 
-/// Whose turn it is with the object for which this execution waits or runs: those in the line between are
-/// not looked at one by one.
+/// Returns the holder of the turn with the object for which this execution waits or runs, without
+/// following the queue in between.
 async fn holder(api: &Api, id: Option<&str>) -> Result<Option<String>, ApiError> {
     let Some(id) = id.map(PromiseId::from) else { return Ok(None) };
     let store = api.look().await?;
@@ -116,7 +117,7 @@ async fn holder(api: &Api, id: Option<&str>) -> Result<Option<String>, ApiError>
     Ok(row.filter(|row| row.promise.is_pending()).map(|_| holder.to_string()))
 }
 
-/// What sets a halted execution going.
+/// Returns commands that resume a halted execution.
 fn continuations(seen: &Invocation, modules: &Modules) -> Vec<String> {
     let id = quoted(&seen.id);
     let mut commands = Vec::new();
@@ -130,11 +131,11 @@ fn continuations(seen: &Invocation, modules: &Modules) -> Vec<String> {
     let present = alias.as_deref().and_then(|alias| modules.find(alias));
     let is_other = present.is_some_and(|entry| Some(entry.digest.to_string()) != seen.module);
     match alias {
-        // The alias has had other code since.
+        // The alias has pointed to other code since.
         Some(alias) if is_other => {
             commands.push(format!("segno continue {id} --module {}", quoted(&alias)));
         }
-        // The same code would come to the same end.
+        // The same code would fail in the same way.
         Some(alias) if is_its_code && !alias.starts_with("sha256:") => {
             let alias = quoted(&alias);
             commands.push(format!(
@@ -149,7 +150,8 @@ fn continuations(seen: &Invocation, modules: &Modules) -> Vec<String> {
     commands
 }
 
-/// Adds what an execution takes now, as its module declares it, with commands that send that.
+/// Adds the messages that an execution accepts now, as its module declares them, with commands that
+/// send them.
 fn takes(link: &mut WhyLink, seen: &Invocation, modules: &Modules) {
     let entry = modules.0.iter().find(|entry| Some(entry.digest.to_string()) == seen.module);
     let name = address::function_of(&seen.target);
@@ -195,12 +197,12 @@ fn message_view(kind: &str, name: &str, schema: Option<&Value>) -> WhyMessage {
     WhyMessage { kind: kind.to_owned(), name: name.to_owned(), value }
 }
 
-/// The type that a schema asks for, if it asks for one.
+/// Returns the type in a schema, if it has one.
 fn type_of(schema: &Value) -> Option<&str> {
     schema.get("type")?.as_str()
 }
 
-/// A value of the form that a schema asks for.
+/// Returns an example value for a schema.
 fn example(schema: &Value) -> String {
     let known = schema.get("examples").and_then(|examples| examples.get(0));
     let known = known.or_else(|| schema.get("enum").and_then(|values| values.get(0)));
@@ -227,13 +229,14 @@ fn example(schema: &Value) -> String {
     }
 }
 
-/// Makes a link the last of a circle.
+/// Makes a link the last one of a deadlock.
 fn deadlocked(link: &mut WhyLink, circle: &[String]) {
     link.reason = WhyReason::Deadlocked;
     link.commands = circle.iter().map(|id| format!("segno cancel {}", quoted(id))).collect();
 }
 
-/// Where in its code a workflow waits that is suspended; none: a replay does not tell.
+/// Returns the place in a workflow's code where it is suspended; `None` if a replay cannot
+/// determine it.
 async fn place(api: &Api, link: &WhyLink) -> Option<Value> {
     let on = link.on.as_ref().filter(|_| link.state == InvocationState::Suspended)?;
     let (id, on) = (PromiseId::from(link.id.as_str()), PromiseId::from(on.as_str()));
@@ -241,7 +244,7 @@ async fn place(api: &Api, link: &WhyLink) -> Option<Value> {
     places.into_iter().find_map(|place| place.stack.details())
 }
 
-/// What keeps an invocation from going on at the instant `now`.
+/// Builds the link of an invocation at the instant `now`.
 fn link(seen: &Invocation, now: i64) -> WhyLink {
     let mut link = WhyLink {
         id: seen.id.clone(),
@@ -295,7 +298,7 @@ fn pending(seen: &Invocation, now: i64, link: &mut WhyLink) {
         (None, None) => (WhyReason::Offered, None),
     };
     if link.reason == WhyReason::Offered {
-        // External workers listen by themselves; a host's are always there.
+        // A host's workers are always present; external workers have to connect.
         link.commands.push("segno task list".to_owned());
     }
 }
@@ -355,8 +358,8 @@ fn suspended(seen: &Invocation, link: &mut WhyLink) {
     };
 }
 
-/// What is looked at first among several: what needs a person, then what fails, then what is only
-/// waited for.
+/// Order in which several waits are followed: first those that need a person, then failing ones,
+/// then plain waits.
 fn urgency(wait: &Wait, waiter: &str) -> u8 {
     match wait.kind {
         WaitKind::Call if wait.state == Some(InvocationState::Halted) => 0,
@@ -370,7 +373,7 @@ fn urgency(wait: &Wait, waiter: &str) -> u8 {
     }
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:@%+=,".contains(&byte);
     match !word.is_empty() && word.bytes().all(is_plain) {

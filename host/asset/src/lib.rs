@@ -1,4 +1,6 @@
-//! A file for browsers that is in this binary: its bytes, its type, and what a browser may keep it by.
+//! A file for browsers embedded in this binary: its bytes, its media type, and its `ETag`.
+
+#![forbid(unsafe_code)]
 
 use std::{io::Write as _, sync::OnceLock};
 
@@ -19,19 +21,18 @@ pub struct Asset {
 }
 
 impl Asset {
-    /// The file of this name, which says by its ending of which type it is.
+    /// Creates an asset. The extension of `name` determines the content type.
     pub fn new(name: &str, bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         let etag = format!("\"{}\"", hex(&Sha256::digest(&bytes)));
         Self { content_type: content_type(name), bytes, etag, compressed: OnceLock::new() }
     }
 
-    /// The bytes.
     pub fn bytes(&self) -> Bytes {
         self.bytes.clone()
     }
 
-    /// The bytes as gzip, compressed when they are first asked for; none: a picture, which is
+    /// The gzip-compressed bytes, compressed on first use. `None` for a PNG image, which is
     /// compressed already.
     pub fn compressed(&self) -> Option<Bytes> {
         let compress = || {
@@ -42,13 +43,13 @@ impl Asset {
         (self.content_type != PNG).then(|| self.compressed.get_or_init(compress).clone())
     }
 
-    /// The value of `ETag`: the SHA-256 of the bytes.
+    /// The value of `ETag`: the quoted SHA-256 of the bytes, in hexadecimal.
     pub fn etag(&self) -> &str {
         &self.etag
     }
 }
 
-/// Bytes in hexadecimal digits.
+/// Formats bytes as lowercase hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,5 @@
-//! The guest without a host: no journal, no store, no claims. The remaining cost is that of wasm.
+//! Runs the guest without a host: no journal, no store, no claims. The remaining cost is that of
+//! wasm.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,10 +20,10 @@ use super::{
     measure::{Passed, Stopwatch},
 };
 
-/// A journal that answers every question at once and keeps only the next event.
+/// A journal that answers every request immediately and keeps only the next event.
 struct Bare {
     commands: u32,
-    /// Whether steps are executed, and not answered from records.
+    /// True if steps are executed instead of being answered from records.
     execute: bool,
     completed: Option<Completion>,
     finished: bool,
@@ -62,14 +63,14 @@ impl Journal for Bare {
     }
 }
 
-/// One workflow instance and its bare journal.
+/// A workflow instance with its bare journal.
 pub struct BareGuest {
     instance: Box<dyn Workflow>,
     journal: Arc<Mutex<Bare>>,
 }
 
 impl BareGuest {
-    /// Starts `function`. `execute`: steps are executed; otherwise they are answered with a
+    /// Starts `function`. With `execute`, steps are executed; otherwise they are answered with a
     /// recorded result.
     pub async fn start(
         context: &BenchContext,
@@ -80,7 +81,7 @@ impl BareGuest {
         Self::of(&context.wasm, context.digest, function, input, execute).await
     }
 
-    /// The same, for a function of any module.
+    /// Like [`BareGuest::start`], for a function of any module.
     pub async fn of(
         wasm: &Wasm,
         module: Digest,
@@ -103,13 +104,13 @@ impl BareGuest {
         Ok(Self { instance, journal })
     }
 
-    /// Delivers the results of its steps until the workflow ends or waits for something else.
+    /// Delivers step results until the workflow ends or waits for something else.
     pub async fn steps(&mut self, result: &str) -> anyhow::Result<()> {
         self.steps_logged(result, None).await
     }
 
-    /// The same; each result is delivered when a record of `bytes` bytes is synced in a log, and
-    /// the end is another record.
+    /// Like [`BareGuest::steps`]; with a log, each result is delivered after a record of `bytes`
+    /// bytes is synced, and the end takes another record.
     pub async fn steps_logged(
         &mut self,
         result: &str,
@@ -155,7 +156,7 @@ impl BareGuest {
     }
 }
 
-/// Runs workflows of equal length concurrently, on all processors; with a log, each step waits
+/// Runs workflows of equal length concurrently, on all processors. With a log, each step waits
 /// until its record is synced.
 pub async fn crowd(
     context: &BenchContext,

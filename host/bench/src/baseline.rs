@@ -1,5 +1,5 @@
-//! The machine without the host: bare appends, bare SQLite commits, and a raw log with group
-//! commit.
+//! Measures the machine without the host: bare appends, bare SQLite commits, and a raw log with
+//! group commit.
 
 use std::{fs::File, os::unix::fs::FileExt as _, path::Path, sync::mpsc, thread::JoinHandle};
 
@@ -12,18 +12,18 @@ use tokio::{sync::oneshot, task::JoinSet};
 
 use super::measure::{Passed, Stopwatch};
 
-/// Size of a preallocated file, in bytes, written once with zeros: appending to it changes no
-/// metadata.
+/// Size of a preallocated file, in bytes. The file is filled with zeros once, so that appends
+/// change no metadata.
 const PREALLOCATED: usize = 16 << 20;
 
-/// A file whose appends are synced one by one.
+/// A file to which records are appended, each with a sync.
 pub struct Appends {
     file: File,
     at: u64,
 }
 
 impl Appends {
-    /// A preallocated file in `dir`.
+    /// Creates a preallocated file in `dir`.
     pub fn new(dir: &Path) -> anyhow::Result<Self> {
         let path = dir.join("appends");
         let file =
@@ -33,7 +33,7 @@ impl Appends {
         Ok(Self { file, at: 0 })
     }
 
-    /// Appends and syncs a record; answers the duration in microseconds.
+    /// Appends and syncs a record; returns the duration in microseconds.
     pub fn append(&mut self, record: &[u8]) -> anyhow::Result<f64> {
         let stopwatch = Stopwatch::start();
         self.write(record)?;
@@ -51,13 +51,13 @@ impl Appends {
     }
 }
 
-/// A database of one table, with the settings of the host's writer.
+/// A database with one table and the settings of the host's writer.
 pub struct Commits {
     connection: SqliteConnection,
 }
 
 impl Commits {
-    /// A database in `dir`.
+    /// Creates a database in `dir`.
     pub async fn new(dir: &Path) -> anyhow::Result<Self> {
         let mut connection = SqliteConnectOptions::new()
             .filename(dir.join("commits.db"))
@@ -77,7 +77,7 @@ impl Commits {
         Ok(Self { connection })
     }
 
-    /// Commits one row; answers the duration in microseconds.
+    /// Commits one row; returns the duration in microseconds.
     pub async fn commit(&mut self, record: &[u8]) -> anyhow::Result<f64> {
         let stopwatch = Stopwatch::start();
         sqlx::query("INSERT INTO log (record) VALUES (?1)")
@@ -93,10 +93,10 @@ impl Commits {
     }
 }
 
-/// One record for the log's thread, and the sender that reports its sync.
+/// A record for the log's thread, and the channel that signals its sync.
 type Entry = (Vec<u8>, oneshot::Sender<()>);
 
-/// A log with group commit: a thread writes the queued records and syncs once.
+/// A log with group commit: a thread writes all queued records and syncs once.
 pub struct GroupedLog {
     queue: mpsc::Sender<Entry>,
     thread: JoinHandle<anyhow::Result<()>>,
@@ -107,7 +107,7 @@ pub struct GroupedLog {
 pub struct LogWriter(mpsc::Sender<Entry>);
 
 impl GroupedLog {
-    /// A log in `dir`.
+    /// Creates a log in `dir`.
     pub fn new(dir: &Path) -> anyhow::Result<Self> {
         let mut log = Appends::new(dir)?;
         let (queue, entries) = mpsc::channel::<Entry>();
@@ -129,12 +129,11 @@ impl GroupedLog {
         Ok(Self { queue, thread })
     }
 
-    /// A writer of this log.
     pub fn writer(&self) -> LogWriter {
         LogWriter(self.queue.clone())
     }
 
-    /// Ends the log's thread, after the last writer is dropped.
+    /// Ends the log's thread; waits until all writers are dropped.
     pub fn close(self) -> anyhow::Result<()> {
         drop(self.queue);
         self.thread.join().map_err(|_| anyhow::anyhow!("the log's thread panicked"))?
@@ -150,7 +149,7 @@ impl LogWriter {
     }
 }
 
-/// `writers` append `each` records of `bytes` bytes, one after the other, to one log.
+/// Appends `each` records of `bytes` bytes from each of `writers` concurrent writers to one log.
 pub async fn grouped_log(
     dir: &Path,
     writers: u32,

@@ -1,4 +1,5 @@
-//! A check of everything in flight on another module, and its effect on other requests.
+//! Checks all executions in flight against another module, and measures the effect on other
+//! requests.
 
 use std::sync::{
     Arc,
@@ -21,9 +22,10 @@ use super::{
     suspended_fixture,
 };
 
-/// Steps of each: with `started`, the promise and two records for each step, 50 records.
+/// Number of steps per workflow. With `started`, the promise and two records per step, a journal
+/// has 50 records.
 const STEPS: u32 = 24;
-/// Executions on a page of the check, the most there are.
+/// Executions per page of the check; this is the maximum.
 const PAGE: u32 = 1_000;
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -39,7 +41,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     let candidate = client.deploy(renamed(&context.component), None).await?.module.digest;
     let first =
         CheckRequest { candidate: candidate.clone(), limit: Some(1), ..CheckRequest::default() };
-    // The code of the candidate is compiled by then.
+    // This first check compiles the candidate.
     client.check("bench", &first).await?;
     for _ in 0..20 {
         invoke(client).await?;
@@ -82,13 +84,13 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// The same component under another digest: with an empty section more, which nothing reads.
+/// The same component under another digest, by appending an empty custom section.
 fn renamed(component: &[u8]) -> Vec<u8> {
-    // A custom section: its number, the length of its content, and its name with the length before it.
+    // A custom section: section id, length of the content, length of the name, name.
     [component, &[0, 5, 4], b"same"].concat()
 }
 
-/// Checks everything, page by page.
+/// Checks all executions, page by page.
 async fn check(client: &Client, candidate: &str, crowd: u32) -> anyhow::Result<()> {
     let mut request = CheckRequest {
         candidate: candidate.to_owned(),
@@ -104,12 +106,12 @@ async fn check(client: &Client, candidate: &str, crowd: u32) -> anyhow::Result<(
             None => break,
         }
     }
-    // The workflow of which the others are copies waits as well, and no-ops may be under way.
+    // The template workflow waits as well, and no-ops may be in progress.
     ensure!(same > crowd as usize, "{same} of {crowd} workflows are the same");
     Ok(())
 }
 
-/// A client that starts no-ops until it is told to stop.
+/// A client that starts no-ops until stopped.
 struct Others {
     enough: Arc<AtomicBool>,
     asking: JoinSet<anyhow::Result<Vec<f64>>>,
@@ -130,7 +132,7 @@ impl Others {
         Self { enough, asking }
     }
 
-    /// How long each took, in microseconds.
+    /// Stops the client; returns the duration of each no-op, in microseconds.
     async fn end(mut self) -> anyhow::Result<Vec<f64>> {
         self.enough.store(true, Ordering::Relaxed);
         self.asking.join_next().await.context("there is one client")?.context("it panicked")?

@@ -1,5 +1,5 @@
-//! The start of a host on a store full of waiting workflows: its cost must depend on what is due,
-//! not on what exists.
+//! Starts a host on a store full of suspended workflows: the cost must depend on due work, not on
+//! the amount of existing work.
 
 use std::{path::Path, time::Duration};
 
@@ -19,9 +19,9 @@ use super::{
     suspended_fixture,
 };
 
-/// How long a host settles before its memory is measured.
+/// Time for a host to settle before its memory is measured.
 const SETTLE: Millis = Millis(500);
-/// How long a woken workflow may take before the run counts as stuck.
+/// Time limit of a woken workflow, after which the run counts as stuck.
 const WAKE_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -38,7 +38,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         fill(context, full.path(), *crowd).await?;
         let (mut start, mut bare_start, mut memory, mut bare_memory) =
             (vec![], vec![], vec![], vec![]);
-        // Not counted: the first run compiles the guest.
+        // Warm-up, not measured: the first run compiles the guest.
         life(context, empty.path(), None).await?;
         life(context, full.path(), None).await?;
         for repetition in 0..context.repetitions {
@@ -63,9 +63,9 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
 
 /// The measurements of one run of a host.
 pub struct Life {
-    /// From the start of the process to the end of a first no-op.
+    /// Time from the start of the process to the end of a first no-op, in milliseconds.
     pub start_ms: f64,
-    /// Its resident memory after that.
+    /// Resident memory after that, in MB.
     pub memory_mb: f64,
 }
 
@@ -78,7 +78,7 @@ async fn fill(context: &BenchContext, folder: &Path, crowd: u32) -> anyhow::Resu
     Ok(())
 }
 
-/// Starts a host on a store, has it run a no-op, wakes a workflow, and stops it.
+/// Starts a host on a store, runs a no-op, wakes a workflow if given, and stops the host.
 pub async fn life(
     context: &BenchContext,
     folder: &Path,

@@ -1,4 +1,4 @@
-//! What all scenarios share: sizes, a directory for data, the guest and its engine.
+//! Resources shared by all scenarios: sizes, a data directory, the guest and its engine.
 
 use std::{
     collections::BTreeMap,
@@ -17,27 +17,24 @@ use super::BenchOptions;
 /// The built component of `guest/`.
 const GUEST: &[u8] = include_bytes!("../guest/bench.wasm");
 
-/// The settings and resources of a benchmark.
+/// Settings and resources of a benchmark.
 pub struct BenchContext {
-    /// Whether small sizes are used.
+    /// True for small sizes.
     pub quick: bool,
-    /// Number of runs of each scenario.
+    /// Number of repetitions of each scenario.
     pub repetitions: usize,
-    /// The directory for all data, removed on drop.
+    /// Directory for all data, removed on drop.
     pub folder: TempDir,
-    /// The address of a PostgreSQL database, if one is to be measured.
+    /// Address of a PostgreSQL database; `None` if none is measured.
     pub postgres: Option<String>,
-    /// The program of Restate's server, if it is to be measured as well.
+    /// Path of Restate's server; `None` if it is not measured.
     pub restate_server: Option<PathBuf>,
-    /// The command `segno`.
+    /// Path of the command `segno`.
     pub binary: PathBuf,
-    /// Clock and runtime.
     pub env: Env,
     /// The wasm engine, with the guest compiled once for all scenarios.
     pub wasm: Arc<Wasm>,
-    /// The digest of the guest.
     pub digest: Digest,
-    /// The component of the guest.
     pub component: Arc<[u8]>,
 }
 
@@ -45,7 +42,7 @@ impl BenchContext {
     /// Creates the directory and the engine.
     ///
     /// # Errors
-    /// The directory or the engine cannot be created.
+    /// Fails if the directory or the engine cannot be created.
     pub fn new(options: BenchOptions, env: Env) -> anyhow::Result<Self> {
         let mut builder = tempfile::Builder::new();
         builder.prefix("segno-bench-");
@@ -72,24 +69,25 @@ impl BenchContext {
         })
     }
 
-    /// An engine over the guest that keeps snapshots in `folder`, after this number of records.
+    /// Creates an engine with the guest that keeps snapshots in `folder`, taken after this number
+    /// of records.
     ///
     /// # Errors
-    /// It cannot be set up.
+    /// Fails if the engine cannot be created.
     pub fn with_snapshots(&self, folder: &Path, records: u32) -> anyhow::Result<Arc<Wasm>> {
         let limits = Limits { snapshot_records: records, ..Limits::default() };
         engine(&self.component, limits, Some(folder.to_owned()))
     }
 
-    /// The size for this run: `quick` or `full`.
+    /// Returns the size for this run: `quick` or `full`.
     pub fn size<T>(&self, full: T, quick: T) -> T {
         if self.quick { quick } else { full }
     }
 
-    /// A new directory for data.
+    /// Creates a new data directory.
     ///
     /// # Errors
-    /// The directory cannot be created.
+    /// Fails if the directory cannot be created.
     pub fn place(&self) -> anyhow::Result<TempDir> {
         tempfile::tempdir_in(self.folder.path()).context("cannot make a folder for data")
     }

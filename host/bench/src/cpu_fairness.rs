@@ -1,4 +1,4 @@
-//! Guests that compute without end beside no-ops: how long the no-ops wait for them.
+//! Runs endlessly computing guests next to no-ops, and measures the delay of the no-ops.
 
 use std::sync::{
     Arc,
@@ -21,16 +21,16 @@ use super::{
     report::{Goal, Section, percentile},
 };
 
-/// Number of host calls by a guest that computes: some tenths of a second, then the guest is
+/// Number of host calls by a computing guest: this takes some tenths of a second, then the guest is
 /// started again.
 const CROSSINGS: u32 = 3_000_000;
-/// The time after which the guests compute.
+/// Time until all guests are computing.
 const BEGIN: Millis = Millis(200);
-/// Number of guests that compute concurrently in the second part.
+/// Number of concurrently computing guests in the second part.
 const CROWD: u32 = 8;
-/// The latency that they may add to the p99 of no-ops, in milliseconds.
+/// Goal for the latency that the guests add to the p99 of no-ops, in milliseconds.
 const LATE: Goal = Goal::AtMost { must: 5.0, aim: 3.0 };
-/// The number of processors that the guests must get nevertheless.
+/// Goal for the number of processors that the guests get nevertheless.
 const WORK: Goal = Goal::AtLeast { must: 0.1, aim: 0.5 };
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -76,14 +76,14 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// Measurements of no-ops beside guests that compute, one figure for each repetition.
+/// Measurements of no-ops next to computing guests, one value per repetition.
 #[derive(Default)]
 struct Beside {
     p50: Vec<f64>,
     p99: Vec<f64>,
-    /// The latency that the guests added to the p99, in milliseconds.
+    /// Latency that the guests add to the p99, in milliseconds.
     late: Vec<f64>,
-    /// The number of processors that the guests used.
+    /// Number of processors that the guests use.
     processors: Vec<f64>,
 }
 
@@ -114,7 +114,7 @@ async fn latencies(client: &Client, count: u32) -> anyhow::Result<Vec<f64>> {
     Ok(latencies)
 }
 
-/// Latencies while `busy` guests compute, and the number of processors that these use.
+/// Latencies while `busy` guests compute, and the number of processors these use.
 async fn beside(
     context: &BenchContext,
     server: &Server,

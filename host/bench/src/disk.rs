@@ -1,4 +1,4 @@
-//! The bytes that a step adds on disk.
+//! Measures the bytes that a step adds on disk.
 
 use std::path::Path;
 
@@ -63,7 +63,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// The size of the database in a data directory without a running host, in bytes.
+/// Size in bytes of the database in a data directory; no host may be running.
 fn size(dir: &Path) -> anyhow::Result<f64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(dir)? {

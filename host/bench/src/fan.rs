@@ -1,5 +1,5 @@
-//! Children started at once: one commit for the calls, then as many tasks at a time as the host has
-//! slots.
+//! Starts many children together: one commit for the calls, then as many concurrent tasks as the
+//! host has slots.
 
 use segno_engine::worker::WorkerSettings;
 use serde_json::json;

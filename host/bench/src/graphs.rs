@@ -1,4 +1,4 @@
-//! Runs of graphs, next to the same number of plain calls by a workflow.
+//! Runs graphs, compared with the same number of plain calls by a workflow.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ use super::{
     report::{Goal, Section},
 };
 
-/// A family of graphs, and the workflow that does the same by plain calls.
+/// A family of graphs, and the workflow that does the same with plain calls.
 struct Shape {
     name: &'static str,
     needs: fn(u32) -> Vec<u32>,
@@ -40,7 +40,7 @@ const SHAPES: [Shape; 3] = [
     Shape { name: "random", needs: random, plain: "fan" },
 ];
 
-/// Up to three nodes out of the two hundred before it.
+/// Up to three nodes among the 200 before this one.
 fn random(node: u32) -> Vec<u32> {
     let drawn = |salt: u32| {
         let mixed = (u64::from(node) << 2 | u64::from(salt)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -63,7 +63,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
             measure(context, shape, *size, &mut section).await?;
         }
     }
-    // With the signal between them they are as many as a plan may have.
+    // Together with the signal node, these are the maximum number of nodes in a plan.
     let half = context.size(49_999, 150);
     let mut recovered = vec![];
     for _ in 0..context.repetitions {
@@ -85,7 +85,7 @@ async fn measure(
     size: u32,
     section: &mut Section,
 ) -> anyhow::Result<()> {
-    // A run of a few nodes is too short for the clock of the CPU: there are several.
+    // A single small graph is too short for the resolution of the CPU clock, so several are run.
     let runs = (400 / size).max(1);
     let repetitions = if size > 10_000 { 1 } else { context.repetitions };
     let (mut rate, mut cpu, mut commits, mut memory) = (vec![], vec![], vec![], vec![]);
@@ -135,7 +135,7 @@ async fn measure(
     Ok(())
 }
 
-/// How long a new host takes to go on with a run of which half is done, in ms.
+/// Time in milliseconds until a new host has continued a half-completed run.
 async fn recovery(context: &BenchContext, half: u32) -> anyhow::Result<f64> {
     let place = context.place()?;
     let harness = Harness::sqlite(context, place.path(), WorkerSettings::default()).await?;
@@ -181,7 +181,7 @@ async fn run_graph(harness: &Harness, id: &str, plan: &str) -> anyhow::Result<()
     Ok(())
 }
 
-/// The plan of this many nodes; the last one's output is the run's.
+/// A plan with this many nodes; the last node's output is the run's output.
 fn plan(size: u32, needs: fn(u32) -> Vec<u32>) -> String {
     let mut text = format!(r#"{{"max_parallel":1000,"outputs":["n{}"],"nodes":{{"#, size - 1);
     for node in 0..size {

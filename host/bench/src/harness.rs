@@ -1,4 +1,4 @@
-//! A host in this process, on SQLite or in memory.
+//! A host in this process, on SQLite, on PostgreSQL or in memory.
 
 use std::{
     path::Path,
@@ -39,14 +39,13 @@ use super::{
     measure::{Passed, Stopwatch},
 };
 
-/// How long a run may take before it counts as stuck.
+/// Time limit of a run, after which it counts as stuck.
 const RUN_TIMEOUT: Millis = Millis(600_000);
-/// Number of invocations created in one submission.
+/// Number of invocations per submission.
 const PAGE: usize = 256;
 
-/// A host, its worker and its store.
+/// A host with its worker and store.
 pub struct Harness {
-    /// The parts of the host.
     pub host: Host,
     running: Option<Running>,
     sqlite: Option<Arc<SqliteStore>>,
@@ -54,7 +53,7 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// A host on a data directory, with commits that survive a power loss.
+    /// Creates a host on a data directory, with commits that survive a power loss.
     pub async fn sqlite(
         context: &BenchContext,
         dir: &Path,
@@ -63,7 +62,7 @@ impl Harness {
         Self::sqlite_with(context, context.wasm.clone(), dir, worker).await
     }
 
-    /// The same with other guests than those of the context.
+    /// Like [`Harness::sqlite`], with another engine than the context's.
     pub async fn sqlite_with(
         context: &BenchContext,
         guests: Arc<Wasm>,
@@ -77,7 +76,7 @@ impl Harness {
         Self::staffed_as(context, guests, "bench", store, own, notifier, worker).await
     }
 
-    /// One of several hosts on a PostgreSQL database, called `node`.
+    /// Creates one of several hosts on a PostgreSQL database, named `node`.
     pub async fn postgres(
         context: &BenchContext,
         config: PostgresConfig,
@@ -98,14 +97,14 @@ impl Harness {
         Ok(Self { postgres: Some(own), ..harness })
     }
 
-    /// A host on a store in memory.
+    /// Creates a host on a memory store.
     pub async fn memory(context: &BenchContext) -> anyhow::Result<Self> {
         let notifier = Arc::new(CommitNotifier::default());
         let store = MemoryStore::new(Config::default(), context.env.clone(), notifier.clone());
         Self::staffed(context, store, None, notifier, Some(WorkerSettings::default())).await
     }
 
-    /// A host on a data directory, without a worker.
+    /// Creates a host on a data directory, without a worker.
     pub async fn unstaffed(context: &BenchContext, dir: &Path) -> anyhow::Result<Self> {
         let (env, notifier) = (context.env.clone(), Arc::new(CommitNotifier::default()));
         let config = SqliteConfig::new(dir);
@@ -166,8 +165,8 @@ impl Harness {
         self.run(vec![(PromiseId::from(id), input)], function).await
     }
 
-    /// Runs all of these concurrently; the measurement is from the first creation to the last end.
-    /// Each of them must succeed.
+    /// Runs all invocations concurrently, measured from the first creation to the last end. All
+    /// must succeed.
     pub async fn run(
         &self,
         invocations: Vec<(PromiseId, Json)>,
@@ -183,7 +182,8 @@ impl Harness {
         Ok(passed)
     }
 
-    /// The same, started as the API starts them, for `clients` clients at a time.
+    /// Like [`Harness::run`], but starts the invocations like the API does, from `clients`
+    /// concurrent clients.
     pub async fn begin(
         &self,
         invocations: Vec<(PromiseId, Json)>,
@@ -221,7 +221,7 @@ impl Harness {
         Ok(passed)
     }
 
-    /// Watches the settlements of these from now on.
+    /// Watches the settlements of these invocations from now on.
     pub fn watch(&self, ids: &[PromiseId]) -> Watch {
         let (sender, settled) = mpsc::unbounded_channel();
         for id in ids {
@@ -252,7 +252,7 @@ impl Harness {
         }
     }
 
-    /// The outputs of invocations that ended, as JSON.
+    /// The outputs of ended invocations, as JSON.
     pub async fn results(&self, ids: &[PromiseId]) -> anyhow::Result<Vec<Json>> {
         let mut values = Vec::with_capacity(ids.len());
         for page in ids.chunks(PAGE) {
@@ -306,17 +306,17 @@ impl Harness {
         Ok(())
     }
 
-    /// The store's write statistics so far; none for a store in memory.
+    /// The store's write statistics so far; zeros for a memory store.
     pub fn written(&self) -> Written {
         self.sqlite.as_ref().map(|store| store.written()).unwrap_or_default()
     }
 
-    /// The write statistics of a host with a shared database.
+    /// The write statistics of a host on PostgreSQL; zeros for other stores.
     pub fn written_together(&self) -> postgres::Written {
         self.postgres.as_ref().map(|store| store.written()).unwrap_or_default()
     }
 
-    /// Stops the host in good order.
+    /// Shuts the host down gracefully.
     pub async fn close(self) {
         match self.running {
             Some(running) => {
@@ -327,14 +327,14 @@ impl Harness {
     }
 }
 
-/// An invocation of the benchmark module.
+/// A new invocation of the benchmark module.
 pub fn new(id: PromiseId, function: &str, input: &Json) -> NewPromise {
     let param = values::param(function, &Payload::Json(input.to_string()), Tags::new());
     let tags = Tags::from([(tags::TARGET.to_owned(), format!("wasm://bench/{function}"))]);
     NewPromise { id, param, tags, timeout_at: Timestamp::NEVER }
 }
 
-/// Watches settlements.
+/// Receives the settlements of watched invocations.
 pub struct Watch {
     left: usize,
     settled: mpsc::UnboundedReceiver<PromiseId>,

@@ -1,4 +1,4 @@
-//! Memory of an idle host.
+//! Measures the memory of an idle host.
 
 use segno_api::model::StartInvocation;
 use segno_core::time::Millis;

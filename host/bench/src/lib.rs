@@ -1,8 +1,10 @@
-//! `segno bench`: the cost of the host, next to the cost of the machine.
+//! `segno bench`: measures the cost of the host relative to the cost of the machine.
 //!
 //! Every scenario measures its baseline (the bare disk, the bare database, the bare guest) in the
-//! same run and in turns with itself, because a figure of a shared machine means little and a ratio
-//! of two figures measured together means a lot. A running host uses nothing of this crate.
+//! same run, alternating with the host: a single figure from a shared machine means little, but the
+//! ratio of two figures measured together is meaningful. A running host does not use this crate.
+
+#![forbid(unsafe_code)]
 
 pub mod report;
 
@@ -108,30 +110,30 @@ pub enum Scenario {
     Peers,
 }
 
-/// The options of a benchmark.
+/// Options of a benchmark.
 #[derive(Clone)]
 pub struct BenchOptions {
-    /// The scenarios, in this order.
+    /// The scenarios, in order of execution.
     pub scenarios: Vec<Scenario>,
-    /// Whether small sizes are used, for a first look and for tests.
+    /// True for small sizes, for a first look and for tests.
     pub quick: bool,
-    /// Number of runs of each scenario.
+    /// Number of repetitions of each scenario.
     pub repetitions: usize,
-    /// The directory for data, which decides which disk is measured. None: the directory for
+    /// Directory for data; its disk is the one that is measured. `None`: the directory for
     /// temporary files.
     pub folder: Option<PathBuf>,
-    /// The address of a PostgreSQL database, for the scenario that needs one.
+    /// Address of a PostgreSQL database, for the scenario that needs one.
     pub postgres: Option<String>,
-    /// The program of Restate's server, for the scenario that compares with it.
+    /// Path of Restate's server, for the scenario that compares with it.
     pub restate_server: Option<PathBuf>,
-    /// The command `segno`, for scenarios with a host of their own.
+    /// Path of the command `segno`, for scenarios with a separate host process.
     pub binary: PathBuf,
 }
 
-/// Runs the scenarios, and reports each one on `say`.
+/// Runs the scenarios, and reports each one through `say`.
 ///
 /// # Errors
-/// A scenario failed for a reason other than speed; there are no figures then.
+/// Fails if a scenario failed for a reason other than speed; there are then no figures.
 pub async fn bench(
     options: BenchOptions,
     env: Env,
@@ -185,8 +187,8 @@ async fn run(scenario: Scenario, context: &Arc<BenchContext>) -> anyhow::Result<
         Scenario::Resume => |context| resume::run(context).boxed(),
         Scenario::Peers => |context| peers::run(context).boxed(),
     };
-    // On the runtime's own threads, where the host's work is done as well: a busy machine wakes the
-    // main thread later than those, and the baselines would look slower than they are.
+    // On the runtime's worker threads, like the host's work: a busy machine wakes the main thread
+    // later than those, which would make the baselines look slower than they are.
     let context = context.clone();
     let mut measuring = JoinSet::new();
     measuring.spawn(async move { run(&context).await });

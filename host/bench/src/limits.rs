@@ -1,5 +1,5 @@
-//! Executions behind limits: what it costs to be counted, and what a crowd that waits costs the
-//! others. It must not depend on how many wait.
+//! Measures executions under limits: the cost of being counted, and the cost that a waiting crowd
+//! causes for others. The latter must not depend on the size of the crowd.
 
 use std::{path::Path, sync::Arc};
 
@@ -25,17 +25,17 @@ use super::{
     report::{Goal, Section},
 };
 
-/// The function that is limited: it makes no calls and ends at once.
+/// The limited function: it makes no calls and ends immediately.
 const FUNCTION: &str = "chain";
-/// How many keys those who wait have.
+/// Number of keys of the waiting executions.
 const KEYS: u32 = 1_000;
-/// How many are admitted, one after the other, while the time is taken.
+/// Number of executions admitted one after the other during the measurement.
 const ADMITTED: u32 = 500;
-/// The crowd that the others are compared with.
+/// Size of the smaller crowd, for comparison.
 const FEW: u32 = ADMITTED + 100;
 /// Number of executions created in one submission.
 const PAGE: u32 = 256;
-/// Who has the only place at first.
+/// Id of the execution that holds the only permit at first.
 const FIRST: &str = "first";
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -65,7 +65,7 @@ fn limit(json: Json) -> anyhow::Result<Command> {
     Ok(Command::LimitSet { name: LimitName::of("bench", FUNCTION), rule: Some(rule) })
 }
 
-/// Calls that are counted and never wait.
+/// Measures calls that are counted and never wait.
 async fn counted(context: &BenchContext, count: u32, section: &mut Section) -> anyhow::Result<()> {
     let of = Calls {
         name: "calls behind a limit, 64 clients",
@@ -91,7 +91,7 @@ async fn counted(context: &BenchContext, count: u32, section: &mut Section) -> a
     Ok(())
 }
 
-/// A crowd that waits behind one.
+/// Measures a crowd that waits for the permit of one execution.
 async fn waiting(
     context: &BenchContext,
     crowd: u32,
@@ -102,7 +102,7 @@ async fn waiting(
     fill(context, full.path(), crowd).await?;
     fill(context, little.path(), FEW).await?;
     let (mut start, mut bare_start, mut memory, mut bare_memory) = (vec![], vec![], vec![], vec![]);
-    // Not counted: the first run compiles the guest.
+    // Warm-up, not measured: the first run compiles the guest.
     life(context, empty, None).await?;
     life(context, full.path(), None).await?;
     for _ in 0..context.repetitions {
@@ -137,7 +137,8 @@ fn waiting_id(number: u32) -> PromiseId {
     PromiseId::new(format!("waiting-{number}"))
 }
 
-/// One execution has the only place, under a claim of a host that is not running; `crowd` others wait.
+/// Fills a store: one execution holds the only permit, under a claim of a host that is not running,
+/// and `crowd` others wait.
 async fn fill(context: &BenchContext, folder: &Path, crowd: u32) -> anyhow::Result<()> {
     let harness = Harness::unstaffed(context, &folder.join("data")).await?;
     if crowd > 0 {
@@ -162,7 +163,7 @@ async fn fill(context: &BenchContext, folder: &Path, crowd: u32) -> anyhow::Resu
     Ok(())
 }
 
-/// Ends the execution that has the place, and takes the time until [`ADMITTED`] others have ended.
+/// Ends the execution with the permit, and measures the time until [`ADMITTED`] others have ended.
 async fn admit(context: &BenchContext, folder: &Path) -> anyhow::Result<Passed> {
     let harness = Harness::sqlite(context, &folder.join("data"), WorkerSettings::default()).await?;
     let ids: Vec<PromiseId> = (0..ADMITTED).map(waiting_id).collect();

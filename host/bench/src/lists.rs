@@ -1,4 +1,5 @@
-//! Costly lists: the cost of a page on a full store, and its effect on other requests.
+//! Requests expensive lists: measures the cost of a page on a full store, and the effect on other
+//! requests.
 
 use std::{
     sync::{
@@ -42,11 +43,11 @@ const LISTS: &[&str] = &[
     "promises?prefix=sleeper-&state=resolved&limit=1000",
     "promises?tags=%7B%22none%22%3A%22x%22%7D&limit=1000",
 ];
-/// Number of connections that request lists without a pause.
+/// Number of connections that request lists continuously.
 const CONNECTIONS: usize = 100;
-/// The time after which the lists are being requested.
+/// Time until all connections are requesting lists.
 const BEGIN: Millis = Millis(500);
-/// How long a page may take before the benchmark fails.
+/// Time limit of a page, after which the benchmark fails.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -118,7 +119,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// Requests one page and reads it to its end; answers the duration in microseconds.
+/// Requests one page and reads it completely; returns the duration in microseconds.
 async fn page(http: &reqwest::Client, address: &str, list: &str) -> anyhow::Result<f64> {
     let stopwatch = Stopwatch::start();
     let answer = http.get(format!("{address}/v1/{list}")).send().await?;
@@ -154,7 +155,7 @@ impl Others {
     }
 }
 
-/// The connections that request lists, until stopped.
+/// The connections that request lists until stopped.
 struct Load {
     count: Arc<Count>,
     asking: JoinSet<anyhow::Result<()>>,
@@ -168,7 +169,7 @@ struct Count {
     refused: AtomicU64,
 }
 
-/// Pages per second.
+/// Pages per second, by result.
 struct Done {
     answered: f64,
     refused: f64,
@@ -209,7 +210,7 @@ async fn ask(
         }
         let answer = http.get(format!("{address}/v1/{list}")).send().await?;
         let status = answer.status();
-        // Read to its end, so that the connection can be reused.
+        // Read the whole body, so that the connection can be reused.
         let body = answer.bytes().await?;
         match status {
             StatusCode::OK => count.answered.fetch_add(1, Ordering::Relaxed),

@@ -1,4 +1,4 @@
-//! A workflow with a very long history: the cost of continuing it, and its memory.
+//! Measures a workflow with a very long history: the cost of continuing it, and its memory.
 
 use anyhow::{Context as _, ensure};
 use segno_core::{id::PromiseId, time::Millis};
@@ -26,12 +26,12 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     let (mut written, mut warm_us, mut bare, mut read) = (vec![], vec![], vec![], vec![]);
     let (mut replayed, mut beyond, mut peak) = (vec![], vec![], vec![]);
 
-    // Once: the history is the same in every repetition.
+    // Only once, since the history is the same in every repetition.
     let harness = Harness::sqlite(context, place.path(), warm).await?;
     let stopwatch = Stopwatch::start();
     suspended_fixture::put_long(&harness, &id, steps, 1_000).await?;
     written.push(stopwatch.passed().rate(records));
-    // The first resume finds no warm instance.
+    // Not measured: the first resume finds no warm instance.
     go_on(context, &harness, &id, 0).await?;
     let mut turn = 1;
     for _ in 0..context.repetitions {
@@ -94,7 +94,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// Ends the present wait of the workflow, and waits until the workflow is in the next one.
+/// Ends the current wait of the workflow, and waits until the workflow is in its next wait.
 pub async fn go_on(
     context: &BenchContext,
     harness: &Harness,

@@ -1,4 +1,4 @@
-//! The conditions of a measurement.
+//! Determines the conditions of a measurement.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use rustix::fs::statfs;
 
 use super::{context::BenchContext, report::Conditions};
 
-/// The present conditions.
+/// The current conditions.
 pub fn conditions(context: &BenchContext) -> Conditions {
     let cpu = fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("model name"))?;
@@ -27,7 +27,7 @@ pub fn conditions(context: &BenchContext) -> Conditions {
     }
 }
 
-/// The number of runnable processes, averaged over a minute.
+/// Number of runnable processes, averaged over a minute.
 pub fn load() -> Option<f64> {
     fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
 }

@@ -1,11 +1,11 @@
-//! Wall time, CPU time and memory.
+//! Measures wall time, CPU time and memory.
 
 use std::{fs, time::Instant};
 
 use anyhow::Context as _;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Measures from its creation.
+/// A stopwatch for wall and CPU time, running from its creation.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch {
     wall: Instant,
@@ -15,9 +15,8 @@ pub struct Stopwatch {
 /// A measured duration, in microseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Passed {
-    /// Wall time.
     pub wall_us: f64,
-    /// CPU time of this process, on all processors together.
+    /// CPU time of this process, summed over all processors.
     pub cpu_us: f64,
 }
 
@@ -33,24 +32,24 @@ impl Stopwatch {
         Passed { wall_us: self.wall_us(), cpu_us: cpu_us() - self.cpu_us }
     }
 
-    /// Wall time only, which costs less to read.
+    /// Wall time in microseconds; cheaper to read than CPU time.
     pub fn wall_us(&self) -> f64 {
         self.wall.elapsed().as_secs_f64() * 1e6
     }
 }
 
 impl Passed {
-    /// Events per second, if `count` happened.
+    /// Events per second, for `count` events.
     pub fn rate(&self, count: u32) -> f64 {
         f64::from(count) * 1e6 / self.wall_us
     }
 
-    /// Wall time for each of `count` events.
+    /// Wall time per event, for `count` events, in microseconds.
     pub fn each_us(&self, count: u32) -> f64 {
         self.wall_us / f64::from(count)
     }
 
-    /// CPU time for each of `count` events.
+    /// CPU time per event, for `count` events, in microseconds.
     pub fn cpu_each_us(&self, count: u32) -> f64 {
         self.cpu_us / f64::from(count)
     }
@@ -64,36 +63,36 @@ fn cpu_us() -> f64 {
 /// Resident memory of a process, in MB.
 ///
 /// # Errors
-/// The system has no `/proc`, or the process ended.
+/// Fails if the system has no `/proc`, or if the process has ended.
 pub fn resident_mb(pid: u32) -> anyhow::Result<f64> {
     Ok(number(&format!("/proc/{pid}/status"), "VmRSS:")? * 1024.0 / 1e6)
 }
 
-/// Peak of the resident memory of a process since its start or [`forget_peak`], in MB.
+/// Peak resident memory of a process since its start or [`forget_peak`], in MB.
 ///
 /// # Errors
-/// The system has no `/proc`, or the process ended.
+/// Fails if the system has no `/proc`, or if the process has ended.
 pub fn peak_mb(pid: u32) -> anyhow::Result<f64> {
     Ok(number(&format!("/proc/{pid}/status"), "VmHWM:")? * 1024.0 / 1e6)
 }
 
-/// Resets the peak of this process.
+/// Resets the peak memory of this process.
 ///
 /// # Errors
-/// The system has no `/proc`, or does not allow it.
+/// Fails if the system has no `/proc`, or does not permit it.
 pub fn forget_peak() -> anyhow::Result<()> {
     fs::write("/proc/self/clear_refs", "5").context("cannot write `/proc/self/clear_refs`")
 }
 
-/// Bytes that this process has written to disks, including whole pages and repeated writes.
+/// Bytes that this process has written to disks; whole pages and repeated writes count.
 ///
 /// # Errors
-/// The system has no `/proc`.
+/// Fails if the system has no `/proc`.
 pub fn written_bytes() -> anyhow::Result<f64> {
     number("/proc/self/io", "write_bytes:")
 }
 
-/// The number in the line that begins with `name`.
+/// The number in the line of a file that begins with `name`.
 fn number(path: &str, name: &str) -> anyhow::Result<f64> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read `{path}`"))?;
     let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -104,22 +103,22 @@ fn number(path: &str, name: &str) -> anyhow::Result<f64> {
 /// CPU time of a process so far, in microseconds, with a resolution of 10 ms.
 ///
 /// # Errors
-/// The system has no `/proc`, or the process ended.
+/// Fails if the system has no `/proc`, or if the process has ended.
 pub fn cpu_of_us(pid: u32) -> anyhow::Result<f64> {
     cpu_in_us(&format!("/proc/{pid}/stat"))
 }
 
-/// The same for the threads of a process that are named `name`.
+/// Like [`cpu_of_us`], for the threads of a process with this name.
 ///
 /// # Errors
-/// The system has no `/proc`, or the process ended.
+/// Fails if the system has no `/proc`, or if the process has ended.
 pub fn cpu_of_threads_us(pid: u32, name: &str) -> anyhow::Result<f64> {
     let path = format!("/proc/{pid}/task");
     let threads = fs::read_dir(&path).with_context(|| format!("cannot read `{path}`"))?;
     let mut all = 0.0;
     for thread in threads {
         let thread = thread?.path();
-        // A thread may have ended in between.
+        // A thread may have ended in the meantime.
         if fs::read_to_string(thread.join("comm")).is_ok_and(|called| called.trim_end() == name) {
             all += cpu_in_us(&thread.join("stat").to_string_lossy()).unwrap_or(0.0);
         }
@@ -129,8 +128,8 @@ pub fn cpu_of_threads_us(pid: u32, name: &str) -> anyhow::Result<f64> {
 
 fn cpu_in_us(path: &str) -> anyhow::Result<f64> {
     let stat = fs::read_to_string(path).with_context(|| format!("cannot read `{path}`"))?;
-    // The name in parentheses may contain spaces; user and system time are the 12th and 13th field
-    // after it.
+    // The process name in parentheses may contain spaces; user and system time are the 12th and
+    // 13th field after it.
     let ticks = stat.rsplit_once(')').map(|(_, rest)| {
         rest.split_whitespace()
             .skip(11)

@@ -1,4 +1,4 @@
-//! A no-op over HTTP: the cost of starting, running and answering.
+//! Measures a no-op over HTTP: the cost of starting, running and answering.
 
 use anyhow::Context as _;
 use segno_api::model::{InvocationState, StartInvocation};
@@ -98,7 +98,7 @@ async fn crowd(client: &Client, each: u32) -> anyhow::Result<Vec<f64>> {
     Ok(latencies)
 }
 
-/// One no-op, from the request to its result; answers the duration in microseconds.
+/// Runs one no-op, from the request to its result; returns the duration in microseconds.
 pub(super) async fn invoke(client: &Client) -> anyhow::Result<f64> {
     let start = StartInvocation {
         target: "bench/noop".to_owned(),

@@ -1,4 +1,5 @@
-//! Calls of objects, next to calls of a plain function, which does nothing: as many commits.
+//! Measures calls of objects, compared with calls of a plain function that does nothing and takes
+//! the same number of commits.
 
 use std::sync::{
     Arc,
@@ -17,25 +18,24 @@ use super::{
     report::{Goal, Section},
 };
 
-/// Number of concurrent clients, where there are several.
+/// Number of concurrent clients, in scenarios with several.
 pub const CLIENTS: u32 = 64;
 
-/// A way of calling: `count` calls by `clients` clients, each of which waits for its end.
+/// A calling pattern: `count` calls by `clients` concurrent clients, each of which waits for the
+/// end of its call.
 #[derive(Clone, Copy)]
 pub struct Calls {
-    /// What it is called.
+    /// Name of the pattern in the report.
     pub name: &'static str,
-    /// The function of the call with this number.
+    /// The function to call, by the number of the call.
     pub function: fn(u32) -> String,
-    /// Its input.
+    /// The input, by the number of the call.
     pub input: fn(u32) -> Json,
-    /// Number of concurrent clients.
     pub clients: u32,
-    /// Number of calls.
     pub count: u32,
 }
 
-/// What was measured, a value for each repetition.
+/// The measurements, one value per repetition.
 #[derive(Default)]
 pub struct Figures {
     wall_us: Vec<f64>,
@@ -109,7 +109,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
 }
 
 impl Section {
-    /// Figures next to their floor.
+    /// Adds figures next to those of their floor.
     pub fn compared(&mut self, of: &Calls, figures: &Figures, floor_name: &str, floor: &Figures) {
         let name = of.name;
         self.measured(name, "µs", &figures.wall_us);
@@ -124,10 +124,10 @@ impl Section {
 }
 
 impl Figures {
-    /// Measures once more.
+    /// Measures one more repetition.
     ///
     /// # Errors
-    /// A call failed.
+    /// Fails if a call failed.
     pub async fn add(
         &mut self,
         harness: &Arc<Harness>,
@@ -144,10 +144,10 @@ impl Figures {
     }
 }
 
-/// Does them.
+/// Makes the calls.
 ///
 /// # Errors
-/// One of them failed.
+/// Fails if a call failed.
 pub async fn calls(
     harness: &Arc<Harness>,
     prefix: &'static str,

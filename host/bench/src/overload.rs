@@ -1,4 +1,4 @@
-//! More requests than a host can process: refusals, accepted work, and memory.
+//! Sends more requests than a host can process: measures refusals, accepted work, and memory.
 
 use std::{
     sync::{
@@ -24,14 +24,14 @@ use super::{
     report::{Goal, Section},
 };
 
-/// Number of clients that keep a host busy.
+/// Number of clients that saturate a host.
 const ENOUGH: u32 = 350;
-/// Ten times that number; each client sends its next start as soon as the last is answered,
-/// whatever the answer.
+/// Number of clients in the overload. Each sends its next start as soon as the last one is
+/// answered, with any answer.
 const TOO_MANY: u32 = 10 * ENOUGH;
-/// Size of a label of each start, in bytes: the host keeps the label until it is written.
+/// Size of a label on each start, in bytes. The host keeps the label in memory until it is written.
 const LABEL: usize = 2_048;
-/// How long accepted starts may take to end.
+/// Time limit for the end of accepted starts.
 const END_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -77,8 +77,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// Raises the limit of open files of this process, and of the host that it starts, to one for every
-/// client.
+/// Raises the limit of open files of this process, and of the host it starts, to one per client.
 fn allow_files() -> anyhow::Result<()> {
     let mut files = getrlimit(Resource::Nofile);
     files.current = files.maximum;
@@ -153,7 +152,7 @@ async fn flood(
     Ok((flood, peak))
 }
 
-/// Sends starts one after the other, until stopped.
+/// Sends starts one after the other until stopped.
 async fn send(
     http: &reqwest::Client,
     address: &str,
@@ -180,12 +179,12 @@ async fn send(
             }
             other => anyhow::bail!("a start was answered {other}: {}", answer.text().await?),
         }
-        // The rest of the answer is read, so that the connection can be reused.
+        // Read the rest of the body, so that the connection can be reused.
     }
     Ok(())
 }
 
-/// The fraction of these that succeeds.
+/// The fraction of these invocations that succeed.
 async fn ended(client: &Client, ids: &[String]) -> anyhow::Result<f64> {
     ensure!(!ids.is_empty(), "nothing was taken");
     let mut well = 0_usize;

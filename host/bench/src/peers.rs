@@ -1,4 +1,5 @@
-//! Several hosts on one PostgreSQL, next to the database when every row is committed alone.
+//! Measures several hosts on one PostgreSQL database, compared with the database when every row is
+//! a separate commit.
 
 use anyhow::Context as _;
 use futures::future::try_join_all;
@@ -23,10 +24,10 @@ const STEPS: u32 = 20;
 const RECORD: usize = 51;
 /// Number of connections that commit single rows.
 const CONNECTIONS: u32 = 16;
-/// Numbers of concurrent batches of one host, to choose the best.
+/// Numbers of concurrent batches per host to try; the best one is used.
 const WRITERS: [usize; 3] = [2, 4, 16];
-/// Number of clients that start workflows, shared among the hosts: each starts the next workflow
-/// when one is stored.
+/// Number of clients that start workflows, distributed over the hosts. Each starts the next
+/// workflow when the last one is stored.
 const CLIENTS: usize = 256;
 /// Maximum number of hosts.
 const HOSTS: usize = 3;
@@ -55,8 +56,7 @@ async fn measure(context: &BenchContext, schema: &mut Schema) -> anyhow::Result<
                 let config = PostgresConfig::new(&schema.address)?;
                 beds.push(Harness::postgres(context, config, &format!("bench-{host}")).await?);
             }
-            // Not counted: connections that have been used for a while have their plans and their
-            // pages cached.
+            // Warm-up, not measured: connections in use have cached plans and pages.
             crowd(context, &beds, &format!("warm-up-{repetition}-{hosts}"), workflows).await?;
             let before: Vec<_> = beds.iter().map(Harness::written_together).collect();
             let passed =
@@ -144,7 +144,7 @@ fn input() -> Json {
     json!({ "steps": STEPS, "result_bytes": 22 })
 }
 
-/// Runs workflows shared among the hosts, each of which waits for its own.
+/// Runs workflows distributed over the hosts; each host waits for its own.
 async fn crowd(
     context: &BenchContext,
     beds: &[Harness],
@@ -169,7 +169,7 @@ async fn crowd(
     Ok(stopwatch.passed())
 }
 
-/// Rows per second, when each is a commit and several connections commit concurrently.
+/// Rows per second when each row is a commit and several connections commit concurrently.
 async fn single_rows(schema: &Schema, each: u32) -> anyhow::Result<f64> {
     let mut connections = Vec::new();
     for _ in 0..CONNECTIONS {
@@ -188,9 +188,9 @@ async fn single_rows(schema: &Schema, each: u32) -> anyhow::Result<f64> {
     Ok(stopwatch.passed().rate(each * CONNECTIONS))
 }
 
-/// A schema for this run, dropped afterwards.
+/// A temporary schema for this run.
 struct Schema {
-    /// The address with the schema.
+    /// The database address with this schema.
     address: String,
     name: String,
     owner: PgConnection,
@@ -199,7 +199,7 @@ struct Schema {
 impl Schema {
     async fn new(context: &BenchContext, address: &str) -> anyhow::Result<Self> {
         let name = format!("segno_bench_{:x}", context.env.runtime.nonce());
-        // Parsed before it is used: the address may contain a password, which no error may print.
+        // Parsed first: the address may contain a password, which no error message may show.
         let shown = PostgresConfig::new(address)?.shown().to_owned();
         let connected = PgConnection::connect(address).await;
         let mut owner = connected.with_context(|| format!("no database answers at {shown}"))?;
@@ -213,7 +213,8 @@ impl Schema {
         Ok(Self { address: format!("{address}{sign}options[search_path]={name}"), name, owner })
     }
 
-    /// The sync settings of the database: without the disk, every figure means something else.
+    /// The sync settings of the database: if commits do not wait for the disk, all figures have a
+    /// different meaning.
     async fn commits(&mut self) -> anyhow::Result<String> {
         let row = self.owner.fetch_one(
             "SELECT current_setting('fsync'), current_setting('synchronous_commit'), current_setting('server_version')",

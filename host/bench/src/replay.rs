@@ -1,4 +1,4 @@
-//! Replays: reading a journal, and running its guest over it.
+//! Measures replays: reading a journal, and running its guest over it.
 
 use std::hint::black_box;
 
@@ -28,7 +28,7 @@ use super::{
 
 /// Minimum number of records replayed in one repetition of one size.
 const WORK: u32 = 20_000;
-/// Number of host calls in the loop that does nothing else.
+/// Number of host calls in the empty loop.
 const CROSSINGS: u32 = 200_000;
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -84,12 +84,13 @@ fn id(records: u32) -> PromiseId {
     PromiseId::new(format!("replay-{records}"))
 }
 
-/// The first and the last record belong to the workflow itself.
+/// Number of steps for a journal of this length; the first and last record belong to the workflow
+/// itself.
 fn steps(records: u32) -> u32 {
     (records - 2) / 2
 }
 
-/// Microseconds per record, over several replays.
+/// Microseconds per record, averaged over several replays.
 async fn replays(host: &Host, records: u32, times: u32) -> anyhow::Result<f64> {
     let id = id(records);
     let stopwatch = Stopwatch::start();
@@ -115,7 +116,7 @@ async fn loops(context: &BenchContext, records: u32, times: u32) -> anyhow::Resu
     Ok(stopwatch.passed().each_us(times * records))
 }
 
-/// Copies journals into another store, under a claim as any worker would.
+/// Copies journals into another store, under a claim like a worker's.
 struct Journals<'a> {
     harness: &'a Harness,
     holder: Holder,

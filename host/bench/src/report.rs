@@ -5,44 +5,41 @@ use serde::Serialize;
 /// All results, with their conditions.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// The machine and the program.
     pub conditions: Conditions,
-    /// One section for each scenario.
+    /// One section per scenario.
     pub sections: Vec<Section>,
 }
 
-/// The conditions of the figures.
+/// The conditions of the measurements.
 #[derive(Debug, Clone, Serialize)]
 pub struct Conditions {
-    /// The version of this program.
     pub version: &'static str,
-    /// Whether it was built with optimisation.
+    /// True for an optimised build.
     pub optimised: bool,
-    /// Whether small sizes were used: such figures are for a first look only.
+    /// True if small sizes were used: such figures are for a first look only.
     pub quick: bool,
-    /// Number of runs of each scenario; a figure is their median.
+    /// Number of repetitions of each scenario; a figure is their median.
     pub repetitions: usize,
-    /// Number of processors that this process may use.
+    /// Number of processors available to this process.
     pub cpus: usize,
-    /// The name of the processors.
+    /// Model name of the processors.
     pub cpu: Option<String>,
-    /// The version of the kernel.
+    /// Version of the kernel.
     pub kernel: Option<String>,
-    /// The file system of the data.
+    /// File system of the data directory.
     pub filesystem: String,
-    /// Runnable processes, averaged over a minute, at the beginning; above `cpus`: other processes
-    /// were busy.
+    /// Runnable processes at the beginning, averaged over a minute. If it is above `cpus`, other
+    /// processes were busy.
     pub load_before: Option<f64>,
-    /// The same at the end.
+    /// The same average at the end.
     pub load_after: Option<f64>,
 }
 
 /// The results of one scenario.
 #[derive(Debug, Clone, Serialize)]
 pub struct Section {
-    /// The name of the scenario.
     pub scenario: String,
-    /// What was measured, with its sizes.
+    /// Description of the measurement, with its sizes.
     pub about: String,
     /// The figures, in reading order.
     pub figures: Vec<Figure>,
@@ -51,22 +48,20 @@ pub struct Section {
 /// One figure: the median of the repetitions, and their range.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
-    /// The name of the figure.
     pub name: String,
-    /// What kind of figure it is.
     pub role: Role,
-    /// The unit of the numbers; `x` for ratios.
+    /// Unit of the numbers; `x` for ratios.
     pub unit: &'static str,
     /// The median.
     pub median: f64,
-    /// The minimum: for a duration, that of the undisturbed machine.
+    /// The minimum. For a duration, this is the value of the undisturbed machine.
     pub min: f64,
     /// The maximum.
     pub max: f64,
-    /// The goal for the median.
+    /// The goal for the median; `None` if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<Goal>,
-    /// The comparison with the goal.
+    /// The comparison with the goal; `None` without a goal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }
@@ -75,15 +70,15 @@ pub struct Figure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The host.
+    /// A measurement of the host.
     Measured,
-    /// The machine without the host.
+    /// A measurement of the machine without the host.
     Floor,
-    /// The first divided by the second.
+    /// The quotient of a measurement and a floor.
     Ratio,
 }
 
-/// The goal for a figure.
+/// The goal for a figure: a bound, and a better value to aim for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
@@ -109,9 +104,9 @@ pub enum Goal {
 pub enum Verdict {
     /// The aim was reached.
     Good,
-    /// The bound was kept, and the aim was not reached.
+    /// The bound was kept, but the aim was not reached.
     Enough,
-    /// The bound was not kept.
+    /// The bound was violated.
     Missed,
 }
 
@@ -130,12 +125,12 @@ impl Goal {
 }
 
 impl Section {
-    /// A section without figures.
+    /// Creates a section without figures.
     pub(super) fn new(about: impl Into<String>) -> Self {
         Self { scenario: String::new(), about: about.into(), figures: Vec::new() }
     }
 
-    /// Adds a figure of the host, one value for each repetition.
+    /// Adds a measurement of the host, with one value per repetition.
     pub(super) fn measured(
         &mut self,
         name: impl Into<String>,
@@ -145,7 +140,7 @@ impl Section {
         self.add(name.into(), Role::Measured, unit, values)
     }
 
-    /// Adds a baseline, one value for each repetition.
+    /// Adds a baseline, with one value per repetition.
     pub(super) fn floor(
         &mut self,
         name: impl Into<String>,
@@ -155,7 +150,7 @@ impl Section {
         self.add(name.into(), Role::Floor, unit, values)
     }
 
-    /// Adds the ratio of two figures that were measured in turns: one ratio for each repetition.
+    /// Adds the ratio of two figures that were measured in alternation, computed per repetition.
     pub(super) fn ratio(&mut self, name: impl Into<String>, of: &[f64], by: &[f64]) -> &mut Figure {
         let ratios: Vec<f64> = of.iter().zip(by).map(|(of, by)| of / by).collect();
         self.add(name.into(), Role::Ratio, "x", &ratios)
@@ -169,7 +164,7 @@ impl Section {
 }
 
 impl Figure {
-    /// Sets the goal.
+    /// Sets the goal and the verdict.
     pub(super) fn goal(&mut self, goal: Goal) {
         self.verdict = Some(goal.verdict(self.median));
         self.goal = Some(goal);
@@ -181,7 +176,7 @@ fn spread(values: &[f64]) -> (f64, f64, f64) {
     (percentile(values, 50), percentile(values, 0), percentile(values, 100))
 }
 
-/// The value that `percent` percent of these do not exceed; zero if there are none.
+/// The value that `percent` percent of the values do not exceed; 0 if there are no values.
 pub(super) fn percentile(values: &[f64], percent: usize) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -220,7 +215,7 @@ mod tests {
     #[test]
     fn ratios_are_taken_repetition_by_repetition() {
         let mut section = Section::new("");
-        // The second repetition ran on a slow machine, both times.
+        // In the second repetition, the machine was slow for both measurements.
         let ratio = section.ratio("r", &[2.0, 20.0, 2.2], &[1.0, 10.0, 1.0]);
         assert_eq!((ratio.median, ratio.min, ratio.max), (2.0, 2.0, 2.2));
     }

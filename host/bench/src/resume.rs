@@ -1,4 +1,4 @@
-//! The cost of resuming a workflow: with a warm instance, and without.
+//! Measures the cost of resuming a workflow, with and without a warm instance.
 
 use anyhow::Context as _;
 use segno_core::{id::PromiseId, time::Millis};
@@ -15,8 +15,8 @@ use super::{
     suspended_fixture,
 };
 
-/// Number of steps before the wait: with `started`, the promise and two records for each step, 100
-/// records.
+/// Number of steps before the wait. With `started`, the promise and two records per step, a journal
+/// has 100 records.
 const STEPS: u32 = 49;
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -74,7 +74,8 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// A workflow with a long journal, woken by a host that has just come up, with a snapshot and without.
+/// Measures a workflow with a long journal, woken by a newly started host, with and without a
+/// snapshot.
 async fn from_snapshot(context: &BenchContext, section: &mut Section) -> anyhow::Result<()> {
     let records = context.size(100_000, 2_000);
     let (place, folder) = (context.place()?, context.place()?);
@@ -84,7 +85,7 @@ async fn from_snapshot(context: &BenchContext, section: &mut Section) -> anyhow:
     let harness = Harness::sqlite_with(context, guests.clone(), place.path(), warm).await?;
     suspended_fixture::put_long(&harness, &id, (records - 2) / 2, 1_000).await?;
     let stopwatch = Stopwatch::start();
-    // It finds no warm instance; and when it waits again, a snapshot is made.
+    // Without a warm instance, this replays; when the workflow waits again, a snapshot is taken.
     long::go_on(context, &harness, &id, 0).await?;
     let is_made = async {
         while !harness.host.metrics.text().contains("segno_snapshots_total{event=\"made\"} 1") {
@@ -93,7 +94,8 @@ async fn from_snapshot(context: &BenchContext, section: &mut Section) -> anyhow:
     };
     context.env.within(Millis(60_000), is_made).await.context("no snapshot is made")?;
     let made = [stopwatch.passed().cpu_each_us(1) / 1_000.0];
-    // As long as the wait for anybody is: the floor.
+    // A short workflow as the floor: its journal hardly matters, so it shows the constant cost of a
+    // wake-up.
     let short = PromiseId::from("short");
     let input = json!({ "steps": STEPS, "turns": 1_000 });
     harness.create(vec![(short.clone(), input)], "turns").await?;
@@ -134,7 +136,7 @@ async fn from_snapshot(context: &BenchContext, section: &mut Section) -> anyhow:
     Ok(())
 }
 
-/// How long the instances took that this host brought to the end of their journals.
+/// Milliseconds that this host spent bringing instances to the end of their journals.
 fn prepared_ms(harness: &Harness) -> f64 {
     let metrics = harness.host.metrics.text();
     let mut lines = metrics.lines();
@@ -142,8 +144,8 @@ fn prepared_ms(harness: &Harness) -> f64 {
     sum.and_then(|seconds| seconds.trim().parse::<f64>().ok()).unwrap_or(f64::NAN) * 1_000.0
 }
 
-/// CPU time in microseconds from the settlement of a promise to the end of the workflow that waited
-/// for it.
+/// CPU time in microseconds from the settlement of a promise to the end of the workflow that
+/// awaited it.
 async fn woken(
     context: &BenchContext,
     worker: WorkerSettings,

@@ -1,4 +1,4 @@
-//! Starts of workflows: the cost of a whole one when many are started at once.
+//! Measures starts of workflows: the cost of a whole workflow when many are started concurrently.
 
 use segno_core::id::PromiseId;
 use segno_engine::worker::WorkerSettings;
@@ -12,7 +12,7 @@ use super::{
     report::{Goal, Section},
 };
 
-/// Number of clients, each of which waits for the end of one before it starts the next.
+/// Number of clients, each of which waits for the end of its workflow before it starts the next.
 const CLIENTS: usize = 256;
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {

@@ -1,4 +1,4 @@
-//! One workflow whose steps depend on each other: each step waits for the disk.
+//! Runs one workflow whose steps depend on each other, so that each step waits for the disk.
 
 use segno_engine::worker::WorkerSettings;
 use serde_json::json;
@@ -10,7 +10,7 @@ use super::{
     report::{Goal, Section, percentile},
 };
 
-/// Number of times that the baseline and the host take turns in one repetition.
+/// Number of alternations between baseline and host in one repetition.
 const ROUNDS: u32 = 10;
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {

@@ -1,5 +1,5 @@
-//! The throughput of a store without executions: the records of a workflow that has ended, appended
-//! under the claims of others like it.
+//! Measures the throughput of a store without executions: the records of an ended workflow,
+//! appended under claims of similar workflows.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ use super::{
     measure::{Passed, Stopwatch},
 };
 
-/// The duration of the claims: longer than any measurement.
+/// Duration of the claims, longer than any measurement.
 const LEASE: Millis = Millis(600_000);
-/// Number of claims made in one commit.
+/// Number of claims per commit.
 const PAGE: usize = 256;
 
 /// The records of a model workflow.
@@ -36,7 +36,7 @@ pub struct StoreOnly {
 }
 
 impl StoreOnly {
-    /// The records of a workflow that has ended.
+    /// Reads the records of a workflow that has ended.
     pub async fn of(
         harness: &Harness,
         id: &PromiseId,
@@ -53,8 +53,8 @@ impl StoreOnly {
         Ok(Self { function, input, module, first, steps })
     }
 
-    /// Makes `count` claims, then appends these steps under each of them, concurrently for all and
-    /// in order within a journal; only the appending is measured.
+    /// Creates `count` claims, then appends the steps under each of them: concurrently across
+    /// journals, in order within a journal. Only the appending is measured.
     pub async fn append(
         &self,
         harness: &Harness,

@@ -1,5 +1,5 @@
-//! Any number of suspended workflows: one is run until it waits, the others are written as copies
-//! of it.
+//! Creates any number of suspended workflows: one is run until it waits, and the others are written
+//! as copies of it.
 
 use anyhow::{Context as _, ensure};
 use segno_core::{
@@ -16,21 +16,22 @@ use serde_json::json;
 
 use super::harness::Harness;
 
-/// Number of workflows written in one submission.
+/// Number of workflows per submission.
 const PAGE: u32 = 256;
-/// Number of steps of a long history written in one submission.
+/// Number of steps of a long history per submission.
 const LONG_PAGE: u32 = 128;
-/// Number of completed steps of each, unless it is said: two records for each, beside `started` and the promise.
+/// Default number of completed steps per workflow. Each takes two records, in addition to `started`
+/// and the promise.
 const STEPS: u32 = 2;
-/// The name of the promise that each waits for.
+/// Name of the promise that each workflow awaits.
 const AWAITED: &str = "turn-0";
 
-/// The workflow with this number.
+/// Id of the workflow with this number.
 pub fn id(number: u32) -> PromiseId {
     PromiseId::new(format!("sleeper-{number}"))
 }
 
-/// The promise that a sleeper waits for.
+/// Id of the promise that a suspended workflow awaits.
 pub fn awaited(sleeper: &str) -> String {
     PromiseId::from(sleeper).named(AWAITED).as_str().to_owned()
 }
@@ -40,7 +41,7 @@ pub async fn put(harness: &Harness, count: u32) -> anyhow::Result<()> {
     put_of(harness, count, STEPS).await
 }
 
-/// Writes `count` suspended workflows, each of which has completed `steps` steps.
+/// Writes `count` suspended workflows with `steps` completed steps each.
 pub async fn put_of(harness: &Harness, count: u32, steps: u32) -> anyhow::Result<()> {
     let model = Model::run(harness, steps).await?;
     let mut numbers = 0..count;
@@ -54,7 +55,7 @@ pub async fn put_of(harness: &Harness, count: u32, steps: u32) -> anyhow::Result
     }
 }
 
-/// Writes one with a long history: `steps` steps before its first wait.
+/// Writes a suspended workflow with a long history: `steps` steps before its first wait.
 pub async fn put_long(
     harness: &Harness,
     id: &PromiseId,
@@ -73,7 +74,8 @@ pub async fn put_long(
     let pair = |step: u32| {
         let (mut asked, mut told) = (asked.clone(), told.clone());
         (asked.seq, told.seq) = (1 + 2 * step, 2 + 2 * step);
-        // The model's instants differ, and time must not go back from one step to the next.
+        // All instants equal the last one: the model's differ, and time must not go back between
+        // steps.
         (asked.at, told.at) = (waits.at, waits.at);
         renumber(&mut asked, step);
         renumber(&mut told, step);
@@ -107,7 +109,7 @@ pub async fn put_long(
     execute(harness, vec![fence(vec![waits], actions), suspend]).await
 }
 
-/// Gives a record's command another number.
+/// Changes the command index of a record.
 fn renumber(record: &mut Record, command: u32) {
     if let RecordBody::Command { index, .. } | RecordBody::Notified { index, .. } = &mut record.body
     {
@@ -152,7 +154,7 @@ impl Model {
         Ok(Self { workflow: promise(id).await?, awaited, records, index })
     }
 
-    /// The commands that create another one and suspend it.
+    /// The commands that create another such workflow and suspend it.
     fn commands(&self, id: &PromiseId) -> [Command; 3] {
         let claim = Claim { id: id.clone(), version: Version(1) };
         let holder = Holder { node: NodeName::from("bench"), incarnation: 1 };
@@ -175,7 +177,7 @@ impl Model {
         ]
     }
 
-    /// A promise of the model with the names of `id`.
+    /// A promise like the model's, with `id` in place of the model's id.
     fn like(&self, promise: &Promise, id: &PromiseId) -> NewPromise {
         let model = self.workflow.id();
         let tag = |(name, value): (&String, &String)| {

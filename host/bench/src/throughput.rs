@@ -1,4 +1,4 @@
-//! Many concurrent workflows: the cost of a step when syncs of the disk are shared.
+//! Runs many concurrent workflows: measures the cost of a step when disk syncs are shared.
 
 use segno_core::{id::PromiseId, invocation::encode_records};
 use segno_engine::worker::WorkerSettings;
@@ -13,23 +13,23 @@ use super::{
     report::{Goal, Section, percentile},
 };
 
-/// Number of clients that start them: each starts the next workflow when one is stored.
+/// Number of clients. Each starts the next workflow when the last one is stored.
 const CLIENTS: usize = 256;
 /// Number of steps of each workflow.
 const STEPS: u32 = 20;
 
-/// Number of times that the host and its baselines take turns in one repetition: a turn lasts a
-/// fraction of a second, and a shared disk is fast in one second and slow in the next.
+/// Number of alternations between the host and its baselines in one repetition. A turn lasts a
+/// fraction of a second, because a shared disk may be fast in one second and slow in the next.
 const ROUNDS: u32 = 5;
 
-/// The results of the turns of one kind in one repetition.
+/// Results of the turns of one kind in one repetition.
 #[derive(Default)]
 struct Turns {
     rates: Vec<f64>,
     cpus: Vec<f64>,
 }
 
-/// The median of each repetition.
+/// The medians, one per repetition.
 #[derive(Default)]
 struct Medians {
     rates: Vec<f64>,
@@ -67,7 +67,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         let harness =
             Harness::sqlite(context, &place.path().join("data"), WorkerSettings::default()).await?;
         let volatile = Harness::memory(context).await?;
-        // Not counted: a process that has run for a while has its memory.
+        // Warm-up, not measured: a process that has run for a while has allocated its memory.
         bare_guest::crowd(context, workflows, STEPS, None).await?;
         begin(context, &harness, "warm-up", workflows).await?;
         begin(context, &volatile, "warm-up", workflows).await?;
@@ -150,7 +150,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// Starts all of them, on a host.
+/// Starts all workflows on a host.
 async fn begin(
     context: &BenchContext,
     harness: &Harness,

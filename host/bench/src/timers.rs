@@ -1,4 +1,4 @@
-//! Workflows that sleep, and wake up within the same second.
+//! Runs workflows that sleep, and wake up within the same second.
 
 use anyhow::{Context as _, bail};
 use segno_core::{
@@ -16,9 +16,9 @@ use super::{
     report::{Section, percentile},
 };
 
-/// The time over which the wake-ups are spread, in milliseconds.
+/// Time over which the wake-ups are spread, in milliseconds.
 const SPREAD_MS: i64 = 1_000;
-/// Number of attempts with late starts before the scenario gives up.
+/// Number of attempts with late starts, after which the scenario gives up.
 const ATTEMPTS: u32 = 4;
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -63,7 +63,7 @@ async fn measure(context: &BenchContext, timers: u32, section: &mut Section) -> 
 struct Woken {
     told: Vec<f64>,
     ended: Vec<f64>,
-    /// CPU time of each, from the first deadline on.
+    /// CPU time per workflow from the first deadline on, in microseconds.
     cpu_us: f64,
 }
 

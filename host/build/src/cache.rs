@@ -1,4 +1,5 @@
-//! The folder that keeps prepared toolchains between runs, and the lock that separates two runs.
+//! The cache folder, which keeps prepared toolchains between runs, and the lock that serialises
+//! concurrent runs.
 
 use std::{
     env,
@@ -13,7 +14,7 @@ use fs4::{FileExt, TryLockError};
 
 use super::Progress;
 
-/// Why the cache cannot be used.
+/// Reason why the cache cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     /// There is no folder for the cache.
@@ -22,15 +23,15 @@ pub enum CacheError {
     /// The file system failed.
     #[error("the cache `{path}` cannot be used")]
     Io {
-        /// The path of the file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// The error of the system.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// The folder for what can be made again: `$SEGNO_CACHE_DIR`, else `segno` in the user's cache folder.
-/// Need not exist.
+/// The folder for reproducible files: `$SEGNO_CACHE_DIR`, otherwise `segno` in the user's cache
+/// folder. It need not exist.
 ///
 /// # Errors
 /// [`CacheError::NoHome`].
@@ -47,16 +48,16 @@ fn place(named: Option<OsString>, user: Option<PathBuf>) -> Option<PathBuf> {
     }
 }
 
-/// Held while a toolchain is prepared; released when dropped, also by the system when the process
-/// dies.
+/// A lock held while a toolchain is prepared; released when dropped, or by the system when the
+/// process dies.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Takes the lock on `path`, creating its folder; while another process holds the lock, reports
-    /// that once and waits.
+    /// Takes the lock on `path`, creating its folder. If another process holds it, reports that
+    /// once and waits.
     pub fn take(path: &Path, progress: &dyn Progress) -> Result<Self, CacheError> {
         let failed = |source| CacheError::Io { path: path.to_owned(), source };
         if let Some(folder) = path.parent() {

@@ -1,4 +1,4 @@
-//! Cargo and rustc for builds: found as usual, but without the environment's build settings.
+//! Finds cargo and rustc for builds as usual, but ignores the environment's build settings.
 
 use std::{
     env,
@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-/// Variables that would change what is compiled, how, or into which folder.
+/// Variables that would change the compiled code, its flags or the output folder.
 const OVERRIDES: [&str; 16] = [
     "CARGO_BUILD_RUSTC",
     "CARGO_BUILD_RUSTC_WRAPPER",
@@ -28,7 +28,7 @@ const OVERRIDES: [&str; 16] = [
     "RUSTFLAGS",
 ];
 
-/// The cargo that runs this process, else the one on the path, without [`OVERRIDES`].
+/// The cargo that runs this process, otherwise the one on the path, without [`OVERRIDES`].
 pub(super) fn cargo() -> Command {
     let mut command = Command::new(cargo_program());
     for name in OVERRIDES {
@@ -54,7 +54,7 @@ pub(super) fn active_rustc() -> PathBuf {
         .map_or_else(|| "rustc".into(), PathBuf::from)
 }
 
-/// The folder in which cargo keeps the sources of crates, if known.
+/// Cargo's home folder, with the sources of crates, if known.
 pub(super) fn cargo_home() -> Option<PathBuf> {
     env::var_os("CARGO_HOME")
         .filter(|path| !path.is_empty())
@@ -62,8 +62,8 @@ pub(super) fn cargo_home() -> Option<PathBuf> {
         .or_else(|| etcetera::home_dir().ok().map(|home| home.join(".cargo")))
 }
 
-/// The program through which cargo would call the compiler in `folder`, for example `sccache`: the
-/// environment's, else that of the nearest configuration. An empty name is none.
+/// The program through which cargo would call the compiler in `folder`, such as `sccache`: from the
+/// environment, otherwise from the nearest configuration. `None` if the name is empty.
 pub(super) fn rustc_wrapper(folder: &Path) -> Option<OsString> {
     let named = ["RUSTC_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER"].into_iter().find_map(env::var_os);
     let home = cargo_home();
@@ -79,7 +79,8 @@ fn configured_wrapper(folder: &Path, home: Option<&Path>) -> Option<OsString> {
         |file| {
             let table: toml::Table = fs::read_to_string(&file).ok()?.parse().ok()?;
             let wrapper = table.get("build")?.get("rustc-wrapper")?.as_str()?.to_owned();
-            // A name is looked for on the path; a path is relative to the folder of `.cargo`.
+            // A bare name is looked up on the path; a path is relative to the parent folder of
+            // `.cargo`.
             match file.parent()?.parent() {
                 Some(folder) if wrapper.contains('/') => Some(folder.join(wrapper).into()),
                 _ => Some(wrapper.into()),

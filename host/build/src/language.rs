@@ -1,8 +1,8 @@
-//! The languages in which projects are written.
+//! The programming languages of projects.
 
 use std::{fmt, path::Path};
 
-/// A language with a template, and a way to a component.
+/// A language that has a template and can be built into a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     /// A crate, compiled by cargo.
@@ -26,7 +26,7 @@ impl Language {
         }
     }
 
-    /// Files that make a folder a project of this language; the first is its manifest.
+    /// Files that identify a project of this language; the first is its manifest.
     pub(super) fn marks(self) -> &'static [&'static str] {
         match self {
             Self::Rust => &["Cargo.toml"],
@@ -35,8 +35,9 @@ impl Language {
         }
     }
 
-    /// The language of the project in `folder`: the first whose files are there. A crate or a Python
-    /// project may have a `package.json` of its tools beside it: the shim says whose project it is.
+    /// The language of the project in `folder`: the first one with an identifying file. A crate or
+    /// Python project may also have a `package.json` for tools; the shim then tells a Python
+    /// project apart.
     pub(super) fn of(folder: &Path) -> Option<Self> {
         let has = |name: &str| folder.join(name).is_file();
         let marked = |language: &Self| language.marks().iter().any(|mark| has(mark));

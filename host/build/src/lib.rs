@@ -1,10 +1,12 @@
-//! From source to a component for the host: the implementation of `segno build` and `segno new`.
+//! Builds components from source: the implementation of `segno build` and `segno new`.
 //!
-//! A [`Project`] is found by its files. For Rust, [`toolchain`] finds a compiler for
-//! `wasm32-unknown-unknown`, or installs one, and [`crate_build`] compiles workflow crates with it
-//! and wraps the modules as components; [`script`] does both for JavaScript and Python. [`report`]
-//! describes a component; [`template`] writes a new project. Nothing here prints or knows the
-//! command line: callers pass a [`Progress`] and get typed errors.
+//! A [`Project`] is recognised by its files. For Rust, [`toolchain`] finds or installs a compiler
+//! for `wasm32-unknown-unknown`, and [`crate_build`] compiles workflow crates with it and wraps the
+//! modules as components; [`script`] does both for JavaScript and Python. [`report`] describes a
+//! component; [`template`] writes a new project. Nothing here prints or knows the command line:
+//! callers pass a [`Progress`] and receive typed errors.
+
+#![forbid(unsafe_code)]
 
 mod cache;
 mod cargo;
@@ -23,5 +25,5 @@ pub use language::Language;
 pub use progress::Progress;
 pub use project::{Project, ProjectError, ProjectOptions};
 
-/// The target for workflows: its modules import only what the contract provides.
+/// The compilation target of workflows: its modules import only functions of the contract.
 pub const TARGET: &str = "wasm32-unknown-unknown";

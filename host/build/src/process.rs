@@ -1,5 +1,5 @@
-//! Runs a tool: its lines are passed on as they arrive, its output is kept, and a time limit may
-//! apply.
+//! Runs a tool: passes its lines on as they arrive, keeps its output, and applies an optional time
+//! limit.
 
 use std::{
     io::{self, BufReader, Read},
@@ -18,7 +18,7 @@ pub(super) struct Finished {
 }
 
 impl Finished {
-    /// The last lines of the error stream, joined: they usually give the reason of a failure.
+    /// The last lines of the error stream, joined: they usually contain the reason of a failure.
     pub fn last_words(&self) -> String {
         let lines: Vec<&str> =
             self.stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -27,31 +27,30 @@ impl Finished {
     }
 }
 
-/// Why a tool did not run to its end.
+/// Reason why a tool did not run to completion.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     /// The program could not be started.
     #[error("`{program}` could not be started")]
     Start {
-        /// The program's name or path.
+        /// Name or path of the program.
         program: String,
-        /// The error of the system.
+        /// The system's error.
         source: io::Error,
     },
     /// The program was killed at its time limit.
     #[error("`{program}` was stopped after {} seconds without an answer", limit.as_secs())]
     TimedOut {
-        /// The program's name or path.
+        /// Name or path of the program.
         program: String,
-        /// The time limit.
         limit: Duration,
     },
-    /// The program was started, and its exit status is unknown.
+    /// The program was started, but its exit status is unknown.
     #[error("the end of `{program}` could not be awaited")]
     Wait {
-        /// The program's name or path.
+        /// Name or path of the program.
         program: String,
-        /// The error of the system.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -63,7 +62,7 @@ enum Event {
     Overdue,
 }
 
-/// Runs `command` to its end. Each line of its error stream is passed to `line` as it arrives.
+/// Runs `command` to completion. Passes each line of its error stream to `line` as it arrives.
 pub(super) fn run(
     command: &mut Command,
     limit: Option<Duration>,
@@ -90,7 +89,7 @@ pub(super) fn run(
         move || read_lines(stderr, &sender)
     });
     if let Some(limit) = limit {
-        // The thread ends at once when `_running` is dropped, so that no timer outlives the call.
+        // Dropping `_running` ends the thread, so the timer does not outlive the call.
         thread::spawn(move || {
             if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                 sender.send(Event::Overdue).ok();
@@ -125,7 +124,8 @@ fn read_output(mut stdout: impl Read, sender: &Sender<Event>) {
     sender.send(Event::Output(String::from_utf8_lossy(&bytes).into_owned())).ok();
 }
 
-/// A line ends with a line feed, or with the carriage return after which a bar is drawn anew.
+/// Sends each line to `sender`. A line ends with a line feed, or with the carriage return that
+/// redraws a progress bar.
 fn read_lines(stderr: impl Read, sender: &Sender<Event>) {
     let (mut line, mut returned) = (Vec::new(), false);
     for byte in BufReader::new(stderr).bytes().map_while(Result::ok) {

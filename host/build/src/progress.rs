@@ -1,11 +1,11 @@
-//! How long operations report their progress.
+//! The interface for progress reports.
 
-/// Receives progress and decides what a person sees of it. Any `Fn(&str)` is a receiver of steps.
+/// Receives progress reports and decides how to display them. Any `Fn(&str)` can receive steps.
 pub trait Progress {
-    /// A step has begun, in words for people: `building std for wasm32-unknown-unknown`.
+    /// Reports a new step, in words for people: `building std for wasm32-unknown-unknown`.
     fn step(&self, message: &str);
 
-    /// A tool (cargo, apt-get) printed a line while it worked.
+    /// Reports a line printed by a running tool (cargo, apt-get).
     fn line(&self, _line: &str) {}
 }
 

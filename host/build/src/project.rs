@@ -1,4 +1,4 @@
-//! The project at a path, in whichever language, and its build.
+//! Locates the project at a path, in any language, and builds it.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use crate::{
 /// A project that can become a component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Project {
-    /// A crate.
+    /// A Rust crate.
     Crate(WorkflowCrate),
     /// A project in JavaScript or Python.
     Script(ScriptProject),
@@ -24,27 +24,27 @@ pub enum Project {
 /// The options of a build.
 #[derive(Debug, Clone, Copy)]
 pub struct ProjectOptions {
-    /// Whether tools may be downloaded and installed.
+    /// True to allow downloading and installing tools.
     pub prepare: bool,
-    /// Whether to fail if the lock file of a crate would have to change.
+    /// True to fail if the lock file of a crate would have to change.
     pub locked: bool,
 }
 
-/// Why a project was not built.
+/// Reason why a project was not built.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
-    /// The folder is no project.
+    /// The folder is not a project.
     #[error(
         "`{0}` has no Cargo.toml, package.json or pyproject.toml: give the folder of a project, or make one with `segno new NAME`"
     )]
     NoProject(PathBuf),
-    /// The crate cannot be found, or did not compile.
+    /// The crate was not found, or did not compile.
     #[error(transparent)]
     Crate(#[from] BuildError),
-    /// There is no compiler.
+    /// No compiler was found.
     #[error(transparent)]
     Toolchain(#[from] ToolchainError),
-    /// The project in JavaScript or Python cannot be read, or did not build.
+    /// The JavaScript or Python project cannot be read, or did not build.
     #[error(transparent)]
     Script(#[from] ScriptError),
     /// The cache cannot be used.
@@ -56,7 +56,7 @@ impl Project {
     /// The project at `path`, which is its folder or its manifest.
     ///
     /// # Errors
-    /// There is none, or its manifest cannot be read.
+    /// Fails if there is none, or if its manifest cannot be read.
     pub fn locate(path: &Path) -> Result<Self, ProjectError> {
         let found = fs::canonicalize(path).map_err(|_| BuildError::NoSuchPath(path.to_owned()))?;
         let folder = if found.is_dir() { found } else { manifest_folder(&found, path)? };
@@ -67,14 +67,14 @@ impl Project {
         }
     }
 
-    /// Whether `path` is a project's folder or manifest, and no file of a component.
+    /// True if `path` is a folder or the manifest of a project, as opposed to a component file.
     pub fn is_at(path: &Path) -> bool {
         let is_mark =
             |name: &str| Language::ALL.iter().any(|language| language.marks().contains(&name));
         path.is_dir() || path.file_name().and_then(|name| name.to_str()).is_some_and(is_mark)
     }
 
-    /// The language.
+    /// The language of the project.
     pub fn language(&self) -> Language {
         match self {
             Self::Crate(_) => Language::Rust,
@@ -82,7 +82,7 @@ impl Project {
         }
     }
 
-    /// The name, which becomes the module's.
+    /// The project's name, which becomes the module's.
     pub fn name(&self) -> &str {
         match self {
             Self::Crate(one) => &one.package,
@@ -90,7 +90,7 @@ impl Project {
         }
     }
 
-    /// The folders whose files become the component.
+    /// The folders with the component's sources.
     pub fn sources(&self) -> Vec<PathBuf> {
         match self {
             Self::Crate(one) => crate_build::sources(one),
@@ -98,10 +98,10 @@ impl Project {
         }
     }
 
-    /// Builds the component, with tools that are found or, if that is allowed, installed.
+    /// Builds the component, with tools that are found or, if allowed, installed.
     ///
     /// # Errors
-    /// There are no tools, or the source has an error, which is named by file and line.
+    /// Fails if there are no tools, or if the source has an error; the error names file and line.
     pub fn build(
         self,
         options: ProjectOptions,

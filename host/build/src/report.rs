@@ -1,38 +1,39 @@
-//! The description of a component from its bytes alone.
+//! Describes a component from its bytes alone.
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use wasmparser::{Encoding, Parser, Payload};
 
-/// The content of a component. Its functions are known only to an engine that calls `describe`.
+/// The content of a component, without its functions: only an engine that calls `describe` knows
+/// those.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// The size of the component, in bytes.
     pub size: usize,
-    /// The SHA-256 of the component in hexadecimal: its permanent name.
+    /// The SHA-256 of the component in hexadecimal, its permanent name.
     pub digest: String,
-    /// The imported interfaces, in order.
+    /// The imported interfaces, in the order of the component.
     pub imports: Vec<String>,
-    /// The exported interfaces, in order.
+    /// The exported interfaces, in the order of the component.
     pub exports: Vec<String>,
 }
 
-/// The panic of Rust's standard library where the target has no clock. Its text is linked into a module only if something
-/// that the module exports reaches it.
+/// The panic message of Rust's standard library on targets without a clock. A module contains it
+/// only if one of its exports can reach the panic.
 const NO_CLOCK: &[u8] = b"time not implemented on this platform";
 
-/// Whether code of the component calls `SystemTime::now` or `Instant::now`, which panic in it.
+/// True if code of the component can call `SystemTime::now` or `Instant::now`, which panic there.
 pub fn panics_on_clock(component: &[u8]) -> bool {
     memchr::memmem::find(component, NO_CLOCK).is_some()
 }
 
-/// Why a component cannot be described.
+/// Reason why a component cannot be described.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The bytes are a core module of WebAssembly.
+    /// The bytes are a WebAssembly core module.
     #[error("this is a core module and not a component; `segno build` makes components")]
     CoreModule,
-    /// The bytes are not WebAssembly, or damaged.
+    /// The bytes are not WebAssembly, or are damaged.
     #[error("this is not a valid component")]
     Invalid(#[from] wasmparser::BinaryReaderError),
 }
@@ -41,7 +42,7 @@ impl Report {
     /// Parses `component`, without checking its functions.
     ///
     /// # Errors
-    /// The bytes are not those of a component.
+    /// Fails if the bytes are not a component.
     pub fn of(component: &[u8]) -> Result<Self, ReportError> {
         let (mut imports, mut exports) = (Vec::new(), Vec::new());
         let mut depth = 0_usize;
@@ -77,7 +78,7 @@ fn digest(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Imports the empty interface `a:b/c` and exports it as `d:e/f`.
+    /// A component that imports the empty interface `a:b/c` and exports it as `d:e/f`.
     const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0\
         \x07\x03\x01\x42\x00\
         \x0a\x0a\x01\x00\x05a:b/c\x05\x00\

@@ -1,5 +1,5 @@
-//! The hash chain: each link covers a part and the link before it, so that a part which is changed,
-//! missing, added or moved breaks the chain at its place.
+//! The hash chain: each link covers a part and the link before it, so that a changed, missing,
+//! added or moved part breaks the chain at its place.
 //!
 //! ```text
 //! link 0     SHA-256 of the first line
@@ -10,20 +10,20 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-/// Bytes of a link.
+/// Size of a link, in bytes.
 pub(crate) const LINK_BYTES: usize = 32;
 
-/// A link of the chain. The last one of a bundle stands for the whole bundle.
+/// A link of the chain. The last link of a bundle identifies the whole bundle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Link(pub [u8; LINK_BYTES]);
 
 impl Link {
-    /// The first link of a bundle that begins with this line.
+    /// The first link, computed from the bundle's first line.
     pub(crate) fn first(line: &[u8]) -> Self {
         Self(Sha256::digest(line).into())
     }
 
-    /// The link of a part that follows.
+    /// The link of the next part.
     pub(crate) fn next(self, header: &[u8], body: &[u8]) -> Self {
         let mut hasher = Sha256::new();
         hasher.update(self.0);

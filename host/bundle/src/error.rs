@@ -1,4 +1,4 @@
-//! Why a bundle cannot be read, and at which place.
+//! The errors of reading a bundle, with the place in the file.
 
 use std::{fmt, io};
 
@@ -7,17 +7,17 @@ use super::part::{FORMAT, PartKind};
 /// A place in a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The number of the part, from 1; 0 for the first line.
+    /// Number of the part, from 1; 0 for the first line.
     pub part: u64,
-    /// The offset of its first byte in the file.
+    /// Offset of the part's first byte in the file.
     pub at: u64,
-    /// The offset after its last byte, as far as it was read.
+    /// Offset after its last byte, as far as it was read.
     pub end: u64,
-    /// What the part says it is, if that could be read.
+    /// The kind of the part. `None` if it could not be read.
     pub kind: Option<PartKind>,
     /// The execution whose records and lines are being read.
     pub execution: Option<String>,
-    /// The number of the next record of that execution.
+    /// Number of the next record of that execution.
     pub record: u32,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// An id out of a file, as it may be shown on a terminal.
+/// An id from a file, made safe for a terminal.
 fn shown(id: &str) -> String {
     let mut shown: String = id.escape_debug().take(80).collect();
     if shown.len() < id.len() {
@@ -62,47 +62,43 @@ fn shown(id: &str) -> String {
     shown
 }
 
-/// Why a bundle was not read or not written.
+/// The reason that a bundle was not read or not written.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// The file cannot be read or written.
     #[error(transparent)]
     File(#[from] io::Error),
-    /// The file is something else.
+    /// The file is not a bundle.
     #[error("this is not a bundle: its first line is not that of one")]
     NotABundle,
-    /// A newer segno wrote the file.
     #[error(
         "the bundle has format {found}, and this segno knows formats up to {FORMAT}: use the segno that made it, or a \
          newer one"
     )]
     Newer {
-        /// The format that it says it has.
+        /// The format that the file claims to have.
         found: String,
     },
     /// Bytes are changed, missing, added or moved.
     #[error("the bundle is damaged at {place}: {what}; get the file anew from where it was made")]
     Damaged {
-        /// Where.
         place: Box<Place>,
-        /// What is wrong there.
+        /// The damage at this place.
         what: String,
     },
-    /// Unpacked, the file is larger than allowed.
+    /// The file is larger than allowed once it is unpacked.
     #[error("the bundle is too large once it is unpacked, at {place}: {what}")]
     TooLarge {
-        /// Where.
         place: Box<Place>,
-        /// How large.
+        /// The size and the bound it exceeds.
         what: String,
     },
-    /// A value to be written is larger than a part may be.
+    /// A value is larger than a part may be.
     #[error("a value of more than 256 MiB does not fit into a bundle")]
     Oversized,
 }
 
 impl BundleError {
-    /// The place, for what is wrong at one.
+    /// The place of the error. `None` if the error has no place.
     pub fn place(&self) -> Option<&Place> {
         match self {
             Self::Damaged { place, .. } | Self::TooLarge { place, .. } => Some(place),

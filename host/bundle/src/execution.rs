@@ -1,5 +1,5 @@
-//! A promise with its task, as a bundle holds it. The shapes are written out here, apart from those
-//! of the core: those may change, these not.
+//! A promise with its task, in the layout of a bundle. The layouts are defined here, apart from
+//! those of the core: those may change, these may not.
 //!
 //! ```text
 //! execution = format: u8 (1), then StoredExecution in postcard
@@ -23,13 +23,13 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 const FORMAT: u8 = 1;
 const WITH_INBOX: u8 = 2;
 
-/// Why a promise is in a bundle. The numbers are stored.
+/// The reason that a promise is in a bundle. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Role {
-    /// It was asked for.
+    /// The export requested it.
     Asked = 1,
-    /// It belongs to the tree of one that was.
+    /// A member of the tree of a requested one.
     Member = 2,
     /// A journal refers to its value. Its own journal is not in the bundle.
     Value = 3,
@@ -38,11 +38,10 @@ pub enum Role {
 /// A promise, with its task if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {
-    /// Why it is here.
+    /// The reason that it is in the bundle.
     pub role: Role,
-    /// The promise.
     pub promise: Promise,
-    /// The claim on producing it.
+    /// The task that produces its value, if it has one.
     pub task: Option<Task>,
 }
 
@@ -90,7 +89,7 @@ struct StoredTask {
     children: bool,
 }
 
-/// What came after the first format.
+/// The fields that were added after the first format.
 #[derive(Serialize, Deserialize)]
 struct StoredInbox {
     heard: Option<u32>,
@@ -136,7 +135,6 @@ impl Role {
 }
 
 impl Execution {
-    /// Its id.
     pub fn id(&self) -> &PromiseId {
         self.promise.id()
     }
@@ -164,7 +162,7 @@ impl Execution {
     }
 }
 
-/// A value behind its format.
+/// Decodes a value stored after its format number.
 pub(crate) fn decoded<T: DeserializeOwned>(format: u8, bytes: &[u8]) -> Result<T, String> {
     match bytes.split_first() {
         Some((found, rest)) if *found == format => match postcard::take_from_bytes(rest) {
@@ -311,7 +309,7 @@ impl StoredTask {
 }
 
 impl StoredInbox {
-    /// None: the first format says it all.
+    /// `None` if the first format suffices.
     fn of(task: &Task) -> Option<Self> {
         let Inbox { heard, unread, kept } = task.inbox.clone();
         let is_read = match task.signals {

@@ -1,44 +1,43 @@
-//! The head of a bundle: what it is and what wrote it. JSON, so that any tool can show it; fields
-//! may be added to it, and a reader ignores those that it does not know.
+//! The head of a bundle: its description and origin. It is JSON, so that any tool can show it.
+//! Fields may be added, and a reader ignores unknown ones.
 
 use std::collections::BTreeMap;
 
 use segno_core::{invocation::EngineFacts, time::Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// The head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// The program and version that wrote it, for example `segno 0.1.0`.
+    /// Program and version that wrote the bundle, for example `segno 0.1.0`.
     pub written_by: String,
-    /// When, in milliseconds since the Unix epoch, by the clock of the host: a replay takes place at
+    /// Creation time by the host's clock, in milliseconds since the Unix epoch: a replay runs at
     /// this instant.
     pub made_at_ms: i64,
-    /// Whether calls and children came with the executions that were asked for.
+    /// True if the bundle includes the calls and children of the requested executions.
     pub tree: bool,
-    /// Whether components were left out on purpose.
+    /// True if components were left out on purpose.
     pub without_modules: bool,
     /// Set if values are hidden.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redacted: Option<Redaction>,
-    /// The settings of the host's engine that could change a replay. Each journal has those that its
-    /// execution began under.
+    /// The settings of the host's engine that could change a replay. Each journal also has those
+    /// that its execution began under.
     pub engine: EngineFacts,
-    /// The limits of the host's guests, by name. They only ever stop a guest, which a replay shall
-    /// not be where the host's was not.
+    /// The limits of the host's guests, by name. They only ever stop a guest, and a replay must not
+    /// stop where the host's run did not.
     #[serde(default)]
     pub limits: BTreeMap<String, u64>,
 }
 
-/// What a reader of a redacted bundle has to know.
+/// Information for readers of a redacted bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redaction {
-    /// What is hidden, and what a replay still proves; for people.
+    /// Explains the hidden values and the guarantees that a replay still gives; for people.
     pub note: String,
 }
 
 impl Redaction {
-    /// What is hidden today.
+    /// The note for the values that this version hides.
     pub fn usual() -> Self {
         Self {
             note: "values are hidden: texts and numbers were replaced by others of about the same length. A replay that differs \
@@ -50,7 +49,7 @@ impl Redaction {
 }
 
 impl Head {
-    /// When it was made.
+    /// Creation time of the bundle.
     pub fn made_at(&self) -> Timestamp {
         Timestamp(self.made_at_ms)
     }

@@ -1,9 +1,11 @@
-//! Bundles: one file with executions, their journals, logs and values, the components that ran them,
-//! and the engine's settings, so that they can be replayed anywhere, without a host.
+//! Bundles: one file with executions, their journals, logs and values, the components that ran
+//! them, and the engine's settings, so that they can be replayed anywhere, without a host.
 //!
-//! The crate knows the format (`docs/bundles.md`) and nothing of stores, guests or HTTP: it writes to
-//! a [`std::io::Write`] and reads from a [`std::io::Read`]. What is read is checked byte for byte
-//! against a hash chain, and against what the parts say of each other.
+//! The crate knows the format (`docs/bundles.md`) and nothing of stores, guests or HTTP: it writes
+//! to a [`std::io::Write`] and reads from a [`std::io::Read`]. A reader checks every byte against a
+//! hash chain, and parts against each other.
+
+#![forbid(unsafe_code)]
 
 mod chain;
 mod error;
@@ -32,5 +34,5 @@ pub use reader::{Bounds, BundleReader, Item, is_bundle};
 pub use redact::redacted;
 pub use writer::{BundleWriter, Written};
 
-/// How the names of bundles end.
+/// File name extension of bundles.
 pub const EXTENSION: &str = "segno-bundle";

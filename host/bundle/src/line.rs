@@ -9,14 +9,12 @@ use serde::{Deserialize, Serialize};
 
 const FORMAT: u8 = 1;
 
-/// A line that an execution logged; its number is its place among the lines of the execution.
+/// A line that an execution logged. Its number is its position among the execution's lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Logical time.
+    /// Logical time at which the line was logged.
     pub at: Timestamp,
-    /// How much it matters.
     pub level: LogLevel,
-    /// What it says.
     pub message: Text,
 }
 

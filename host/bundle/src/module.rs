@@ -1,4 +1,4 @@
-//! A module: what is known of a component, which follows as a part of its own.
+//! A module: the metadata of a component, which follows as a separate part.
 //!
 //! ```text
 //! module = format: u8 (1), then in postcard: digest: 32 bytes, size: u64, created_at: i64 (ms),
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 
 const FORMAT: u8 = 1;
 
-/// A module that executions of the bundle run.
+/// A module that executions of the bundle run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// The SHA-256 of the component.
+    /// SHA-256 of the component.
     pub digest: Digest,
-    /// Bytes of the component; 0, if the host did not have it any more.
+    /// Size of the component, in bytes; 0 if the host no longer had it.
     pub size: u64,
-    /// When it was uploaded.
+    /// Upload time.
     pub created_at: Timestamp,
-    /// The names that stood for it when the bundle was made.
+    /// The aliases of the module when the bundle was made.
     pub aliases: Vec<String>,
-    /// What it says of its functions, as JSON.
+    /// The module's description of its functions, as JSON.
     pub description: String,
 }
 

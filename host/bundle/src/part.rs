@@ -1,4 +1,4 @@
-//! The parts of a bundle, as they stand in the file.
+//! The parts of a bundle, in their file layout.
 //!
 //! ```text
 //! bundle = SEGNO BUNDLE 1\n, then parts; the first is the head, the last is the end
@@ -12,38 +12,38 @@
 
 use super::chain::Link;
 
-/// The format written today. A bundle of a released version stays readable for ever: a new format
-/// gets a new number, and golden files keep the old ones honest.
+/// The format written by this version. A bundle of a released version stays readable for ever: a
+/// new format gets a new number, and golden files test the old ones.
 pub const FORMAT: u32 = 1;
 
-/// The first line of a bundle of today's format.
+/// The first line of a bundle in the current format.
 pub(crate) const FIRST_LINE: &[u8] = b"SEGNO BUNDLE 1\n";
-/// Its beginning, whatever the format.
+/// The beginning of a bundle of any format.
 pub(crate) const MAGIC: &[u8] = b"SEGNO BUNDLE ";
-/// The first line is not longer, whatever the format.
+/// Maximum length of the first line in any format, in bytes.
 pub(crate) const FIRST_LINE_BYTES: usize = 24;
 
-/// Bytes of a header.
+/// Size of a header, in bytes.
 pub(crate) const HEADER_BYTES: usize = 10;
-/// Shorter bodies are not compressed.
+/// Minimum size of a body that is compressed, in bytes.
 const PACKED_FROM: usize = 128;
-/// An LZ4 block holds no more than this multiple of its own length.
+/// Maximum expansion factor of an LZ4 block.
 const EXPANSION: u64 = 255;
 
-/// What a part is. The numbers are stored.
+/// The kind of a part. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum PartKind {
-    /// What the bundle is: [`Head`](super::Head).
+    /// The description of the bundle: [`Head`](super::Head).
     Head = 1,
-    /// A promise with its task: [`Execution`](super::Execution). The records and lines after it are
-    /// its own.
+    /// A promise with its task: [`Execution`](super::Execution). The records and lines after it
+    /// belong to it.
     Execution = 2,
-    /// A record of a journal, as stores keep it.
+    /// A record of a journal, in the encoding of stores.
     Record = 3,
-    /// A line that was logged: [`Line`](super::Line).
+    /// A logged line: [`Line`](super::Line).
     Line = 4,
-    /// What is known of a module: [`Module`](super::Module).
+    /// The metadata of a module: [`Module`](super::Module).
     Module = 5,
     /// The component of the module before it.
     Component = 6,
@@ -62,13 +62,12 @@ impl PartKind {
         Self::End,
     ];
 
-    /// The kind with this stored number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
     }
 
-    /// The most bytes that a body of this kind has, once it is unpacked: a component is the largest
-    /// value that a host takes.
+    /// Maximum size of an unpacked body of this kind, in bytes. A component is the largest value
+    /// that a host accepts.
     pub(crate) fn longest(self) -> u32 {
         match self {
             Self::Head => 1 << 20,
@@ -80,11 +79,11 @@ impl PartKind {
     }
 }
 
-/// How a body is stored. The numbers are stored.
+/// The encoding of a stored body. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Packing {
-    /// As it is.
+    /// Uncompressed.
     Plain = 0,
     /// As an LZ4 block.
     Lz4 = 1,
@@ -95,9 +94,9 @@ pub(crate) enum Packing {
 pub(crate) struct Header {
     pub(crate) kind: PartKind,
     pub(crate) packing: Packing,
-    /// Bytes of the stored body.
+    /// Size of the stored body, in bytes.
     pub(crate) length: u32,
-    /// Bytes of the body once it is unpacked.
+    /// Size of the unpacked body, in bytes.
     pub(crate) size: u32,
 }
 
@@ -111,10 +110,10 @@ impl Header {
         bytes
     }
 
-    /// The header in these bytes.
+    /// Parses a header.
     ///
     /// # Errors
-    /// A sentence that says what no part has.
+    /// A sentence that names the invalid field.
     pub(crate) fn read(bytes: [u8; HEADER_BYTES]) -> Result<Self, String> {
         let [kind, packing, l0, l1, l2, l3, s0, s1, s2, s3] = bytes;
         let kind =
@@ -132,7 +131,7 @@ impl Header {
         }
         let fits = match packing {
             Packing::Plain => length == size,
-            // Memory for the body is bounded by bytes that are there, not by a claim.
+            // Memory for the body is bounded by the bytes that were read, not by the claimed size.
             Packing::Lz4 => {
                 u64::from(size) <= u64::from(length).saturating_mul(EXPANSION) && length < size
             }
@@ -144,14 +143,14 @@ impl Header {
     }
 }
 
-/// A part as it is written: header, stored body and link.
+/// An encoded part: header, stored body and link.
 pub(crate) struct Stored {
     pub(crate) bytes: Vec<u8>,
     pub(crate) link: Link,
 }
 
 impl Stored {
-    /// A part that follows `link`. None: the body is larger than a part may be.
+    /// Encodes a part that follows `link`. `None` if the body is larger than a part may be.
     pub(crate) fn new(kind: PartKind, body: &[u8], link: Link) -> Option<Self> {
         let size = u32::try_from(body.len()).ok().filter(|size| *size <= kind.longest())?;
         let packed = (body.len() >= PACKED_FROM)
@@ -173,10 +172,10 @@ impl Stored {
     }
 }
 
-/// The body of a part, unpacked.
+/// Unpacks the body of a part.
 ///
 /// # Errors
-/// A sentence that says why it cannot be unpacked.
+/// The reason that it cannot be unpacked, as a sentence.
 pub(crate) fn unpacked(header: Header, stored: Vec<u8>) -> Result<Vec<u8>, String> {
     match header.packing {
         Packing::Plain => Ok(stored),

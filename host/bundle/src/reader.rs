@@ -1,4 +1,4 @@
-//! Reads a bundle, and refuses every byte that is not as it was written, with its place.
+//! Reads a bundle and rejects every byte that differs from the written ones, with its place.
 
 use std::{
     collections::BTreeSet,
@@ -18,12 +18,12 @@ use super::{
     writer::{TOTALS_FORMAT, Totals},
 };
 
-/// The largest size of an unpacked bundle: the larger of the two bounds.
+/// The maximum size of an unpacked bundle: the larger of the two bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// As a multiple of the bytes read.
+    /// Bound as a multiple of the bytes read.
     pub expansion: u64,
-    /// Bytes that are allowed whatever was read.
+    /// Bound in bytes, independent of the bytes read.
     pub bytes: u64,
 }
 
@@ -33,22 +33,20 @@ impl Default for Bounds {
     }
 }
 
-/// What follows the head.
+/// An item after the head.
 #[derive(Debug)]
 pub enum Item {
-    /// An execution. The records and lines that follow are its own.
+    /// An execution. The records and lines that follow belong to it.
     Execution(Box<Execution>),
-    /// The next record of the execution.
     Record(Record),
-    /// The next line of the execution.
     Line(Line),
     /// A module, with its component if the bundle has it.
     Module(Module),
-    /// The component of the module before it; it has the module's digest.
+    /// The component of the preceding module, whose digest it matches.
     Component(Vec<u8>),
 }
 
-/// Whether a file that begins so is a bundle, of whatever format.
+/// Returns true if a file with this beginning is a bundle of any format.
 pub fn is_bundle(beginning: &[u8]) -> bool {
     beginning.starts_with(MAGIC)
 }
@@ -60,30 +58,30 @@ pub struct BundleReader<R> {
     head: Head,
     link: Link,
     place: Place,
-    /// Bytes so far, unpacked.
+    /// Number of unpacked bytes so far.
     unpacked: u64,
     totals: Totals,
-    /// What may follow: records and lines of an execution whose journal is here.
+    /// The execution whose records and lines may follow, if its journal is in the bundle.
     of: Option<PromiseId>,
     seen: BTreeSet<PromiseId>,
-    /// The module before, whose component may follow.
+    /// The preceding module, whose component may follow.
     module: Option<Digest>,
     ended: bool,
 }
 
 impl<R: Read> BundleReader<R> {
-    /// Begins to read a bundle of the usual bounds.
+    /// Opens a bundle with the usual bounds.
     ///
     /// # Errors
-    /// It is no bundle, one of a newer format, or its head is damaged.
+    /// The file is not a bundle or has a newer format, or its head is damaged.
     pub fn begin(from: R) -> Result<Self, BundleError> {
         Self::bounded(from, Bounds::default())
     }
 
-    /// Begins to read a bundle of these bounds.
+    /// Opens a bundle with these bounds.
     ///
     /// # Errors
-    /// As [`BundleReader::begin`].
+    /// Like [`BundleReader::begin`].
     pub fn bounded(mut from: R, bounds: Bounds) -> Result<Self, BundleError> {
         first_line(&mut from)?;
         let at = FIRST_LINE.len() as u64;
@@ -119,21 +117,19 @@ impl<R: Read> BundleReader<R> {
         Ok(reader)
     }
 
-    /// The head.
     pub fn head(&self) -> &Head {
         &self.head
     }
 
-    /// The last link that was read; at the end, it stands for the whole bundle.
+    /// The last link that was read. At the end, it identifies the whole bundle.
     pub fn seal(&self) -> Link {
         self.link
     }
 
-    /// The next item; none at the end of a whole bundle.
+    /// Reads the next item. `None` at the end of a complete bundle.
     ///
     /// # Errors
-    /// [`BundleError`] names the place of the damage. Nothing that was read before may be trusted
-    /// to be complete.
+    /// [`BundleError`] names the place of the damage. The items read before may be incomplete.
     pub fn next_item(&mut self) -> Result<Option<Item>, BundleError> {
         if self.ended {
             return Ok(None);
@@ -228,7 +224,7 @@ impl<R: Read> BundleReader<R> {
         Ok(())
     }
 
-    /// The next part, whose bytes are those that were written.
+    /// Reads the next part and verifies its bytes against the chain.
     fn part(&mut self) -> Result<(PartKind, Vec<u8>), BundleError> {
         self.place.part += 1;
         self.place.at = self.place.end;
@@ -238,7 +234,7 @@ impl<R: Read> BundleReader<R> {
         let header = Header::read(bytes).map_err(|what| self.damaged(what))?;
         self.place.kind = Some(header.kind);
         let mut stored = Vec::new();
-        // Memory is taken as bytes come, not as a damaged length promises.
+        // Memory is allocated as bytes arrive, not as a damaged length claims.
         let came = (&mut self.from).take(header.length.into()).read_to_end(&mut stored)?;
         self.place.end += came as u64;
         if came < header.length as usize {
@@ -259,7 +255,7 @@ impl<R: Read> BundleReader<R> {
         Ok((header.kind, body))
     }
 
-    /// What is unpacked by then is held against what was read.
+    /// Checks the unpacked size so far against the number of bytes read.
     fn check_expansion(&mut self, size: u32) -> Result<(), BundleError> {
         self.unpacked += u64::from(size);
         let Bounds { expansion, bytes } = self.bounds;
@@ -291,7 +287,7 @@ impl<R: Read> BundleReader<R> {
     }
 }
 
-/// Reads the first line, and no byte more.
+/// Reads the first line and not one byte more.
 fn first_line(from: &mut impl Read) -> Result<(), BundleError> {
     let mut line = Vec::with_capacity(FIRST_LINE_BYTES);
     let mut byte = [0];
@@ -326,7 +322,7 @@ fn first_line(from: &mut impl Read) -> Result<(), BundleError> {
     }
 }
 
-/// As many bytes as there are, up to the length of the buffer.
+/// Reads up to the length of the buffer, or to the end.
 fn read(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

@@ -1,4 +1,5 @@
-//! Hides values and keeps shapes: what a bundle may show to people who must not see the data.
+//! Hides values and keeps shapes: a redacted bundle can be shown to people who must not see the
+//! data.
 //!
 //! | kept | replaced |
 //! |---|---|
@@ -16,19 +17,21 @@ use serde_json::{Number, Value as Json};
 
 use super::{Execution, Item};
 
-/// Most digits of a number that stands for another: more are not exact in every language.
+/// Maximum number of digits of a replacement number: larger numbers are not exact in every
+/// language.
 const DIGITS: usize = 15;
-/// The header that says what data are; it is no value.
+/// The header with the media type; it is not treated as a value.
 const CONTENT_TYPE: &str = "content-type";
-/// The name of the function in a parameter.
+/// Field with the function's name in a parameter.
 const FUNCTION: &str = "func";
 
-/// A failure as the value of a promise: `{"__type": "error", "code": 409, "message": …}`.
+/// Type field of a failure as the value of a promise:
+/// `{"__type": "error", "code": 409, "message": …}`.
 const TYPE: &str = "__type";
 const FAILURE: &str = "error";
 const CODE: &str = "code";
 
-/// The same with its values hidden. Modules and components are as they were: they are code.
+/// The item with its values hidden. Modules and components are unchanged: they are code.
 pub fn redacted(item: Item) -> Item {
     match item {
         Item::Execution(execution) => Item::Execution(Box::new(of_execution(*execution))),
@@ -99,7 +102,7 @@ fn of_result(result: &StepResult) -> StepResult {
     }
 }
 
-/// The digest of a long value would tell whether it is one that is guessed: it goes.
+/// The digest of a long value is removed: it would confirm a guess of the value.
 fn of_request(request: &Request) -> Request {
     let Some(fields) = request.fields() else {
         return Request::verbatim(&[("hidden", &data_of(request.as_bytes()))]);
@@ -119,7 +122,7 @@ fn of_request(request: &Request) -> Request {
     Request::of(&fields)
 }
 
-/// The engine's marks and the names of labels are kept; what labels say is not.
+/// Keeps the engine's marks and the names of labels, and hides the values of labels.
 fn labels(tags: &Tags) -> Tags {
     let is_mark = |name: &str| tags::RESERVED.contains(&name) || name.starts_with("segno:");
     tags.iter()
@@ -138,7 +141,7 @@ fn value(value: &Value) -> Value {
     Value { headers: headers.collect(), data: data(&value.data) }
 }
 
-/// A parameter names its function.
+/// Restores the function's name in a parameter.
 fn keep_function(before: &Value, after: &mut Value) {
     let (Ok(Json::Object(before)), Ok(Json::Object(mut hidden))) =
         (serde_json::from_slice(&before.data), serde_json::from_slice(&after.data))
@@ -188,7 +191,7 @@ fn hidden(json: Json) -> Json {
         Json::String(text) => Json::String(masked(&text)),
         Json::Array(items) => Json::Array(items.into_iter().map(hidden).collect()),
         Json::Object(fields) => {
-            // What makes a value a failure, and which: code tells failures by it.
+            // The fields that identify a failure and its code: programs branch on them.
             let is_failure = fields.get(TYPE).and_then(Json::as_str) == Some(FAILURE);
             let field = |(name, value): (String, Json)| match name.as_str() {
                 TYPE | CODE if is_failure => (name, value),

@@ -1,4 +1,4 @@
-//! Bundles are read as they were written, and no other way.
+//! Bundles are read exactly as they were written.
 
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ fn records() -> Vec<Record> {
     (0..).zip(bodies).map(record).collect()
 }
 
-/// Executions in every state, one with records and lines, one of which only the value is here.
+/// Executions in every state: one has records and lines, and of one only the value is included.
 fn items() -> Vec<Item> {
     let lease = Lease {
         holder: Holder { node: "n".into(), incarnation: 1 },
@@ -174,7 +174,7 @@ fn read(bytes: &[u8]) -> Result<Vec<Item>, BundleError> {
     Ok(items)
 }
 
-/// Where each part begins, and where the last one ends.
+/// Offsets of all parts, and of the end.
 fn parts(bytes: &[u8]) -> Vec<usize> {
     let mut at = vec![FIRST_LINE.len()];
     while let Some(header) = bytes.get(at[at.len() - 1]..).filter(|rest| !rest.is_empty()) {
@@ -211,11 +211,11 @@ fn the_bytes_of_this_format_are_read_for_ever() {
     const GOLDEN: &[u8] = include_bytes!("../tests/golden/bundle-1.segno-bundle");
     let read = read(GOLDEN).expect("a bundle of format 1 is readable");
     assert_eq!(format!("{read:?}"), format!("{:?}", items()));
-    // How well a body is compressed is no part of the format.
+    // The compression ratio is not part of the format.
     assert!(bodies(&written(&items())) == bodies(GOLDEN), "what is written is not as it was");
 }
 
-/// In the second format of an execution, which came with them.
+/// Stored in the second format of an execution, which added these fields.
 #[test]
 fn what_an_execution_was_sent_and_has_not_read_is_kept() {
     let kept = vec![Text::from("approval")];
@@ -298,7 +298,7 @@ fn parts_that_are_missing_moved_or_added_are_refused_at_their_place() {
             Ok(_) => None,
         };
         assert_eq!(place(&rebuilt(&without)), Some(number as u64), "without part {number}");
-        // What follows the end is no part any more.
+        // Bytes after the end no longer belong to a part.
         let again = if number == count { number } else { number + 1 };
         assert_eq!(place(&rebuilt(&twice)), Some(again as u64), "part {number} twice");
         if number < count {
@@ -307,7 +307,7 @@ fn parts_that_are_missing_moved_or_added_are_refused_at_their_place() {
     }
 }
 
-/// Whoever writes a chain of his own is held to what the parts say of each other.
+/// A forged chain does not help: the parts are checked against each other.
 #[test]
 fn parts_with_a_chain_of_their_own_are_held_against_each_other() {
     let says = |items: Vec<Item>| read(&written(&items)).expect_err("it is no bundle").to_string();
@@ -377,7 +377,7 @@ fn what_unpacks_to_more_than_is_allowed_is_refused() {
     assert!(read(&bytes).is_ok(), "the usual bounds allow it");
 }
 
-/// Writes the golden file: run once for a format, never again.
+/// Writes the golden file: run once per format, never again.
 #[test]
 #[ignore = "writes the golden file of this format"]
 fn write_the_golden_file() {

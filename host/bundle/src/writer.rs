@@ -13,7 +13,7 @@ use super::{
     part::{FIRST_LINE, Stored},
 };
 
-/// What a bundle holds, as its last part says.
+/// The counts in the last part of a bundle.
 ///
 /// ```text
 /// end = format: u8 (1), then in postcard: parts: u64 (all before it), executions: u64, records: u64, lines: u64
@@ -28,19 +28,19 @@ pub(crate) struct Totals {
 
 pub(crate) const TOTALS_FORMAT: u8 = 1;
 
-/// What was written.
+/// The summary of a written bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Executions, and promises whose values journals refer to.
+    /// Number of executions, and of promises whose values journals refer to.
     pub executions: u64,
-    /// Records of their journals.
+    /// Number of records in their journals.
     pub records: u64,
-    /// The last link, which stands for the whole bundle.
+    /// The last link, which identifies the whole bundle.
     pub seal: Link,
 }
 
-/// Writes the parts of a bundle, in their order: executions, each followed by its records and lines;
-/// modules; the end.
+/// Writes the parts of a bundle, in their order: executions, each followed by its records and
+/// lines; modules; the end.
 pub struct BundleWriter<W> {
     out: W,
     link: Link,
@@ -49,10 +49,10 @@ pub struct BundleWriter<W> {
 }
 
 impl<W: Write> BundleWriter<W> {
-    /// Begins a bundle.
+    /// Starts a bundle with its first line and head.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The output cannot be written.
     pub fn begin(mut out: W, head: &Head) -> Result<Self, BundleError> {
         out.write_all(FIRST_LINE)?;
         let link = Link::first(FIRST_LINE);
@@ -63,10 +63,10 @@ impl<W: Write> BundleWriter<W> {
         Ok(writer)
     }
 
-    /// Adds an execution. The records and lines that follow are its own.
+    /// Adds an execution. The records and lines that follow belong to it.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The output cannot be written.
     pub fn execution(&mut self, execution: &Execution) -> Result<(), BundleError> {
         self.modules.extend(execution.task.as_ref().and_then(|task| task.module));
         self.totals.executions += 1;
@@ -76,7 +76,7 @@ impl<W: Write> BundleWriter<W> {
     /// Adds the next record of the execution.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The output cannot be written.
     pub fn record(&mut self, record: &Record) -> Result<(), BundleError> {
         if let RecordBody::Started { module, .. } = &record.body {
             self.modules.insert(*module);
@@ -88,13 +88,13 @@ impl<W: Write> BundleWriter<W> {
     /// Adds the next line of the execution.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The output cannot be written.
     pub fn line(&mut self, line: &Line) -> Result<(), BundleError> {
         self.totals.lines += 1;
         self.part(PartKind::Line, &line.encode())
     }
 
-    /// The modules that the executions run, and that their journals began on.
+    /// The modules that the executions run on, and that their journals began on.
     pub fn modules(&self) -> &BTreeSet<Digest> {
         &self.modules
     }
@@ -102,7 +102,7 @@ impl<W: Write> BundleWriter<W> {
     /// Adds a module, with its component unless that is left out.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The output cannot be written.
     pub fn module(&mut self, module: &Module, component: Option<&[u8]>) -> Result<(), BundleError> {
         self.part(PartKind::Module, &module.encode())?;
         match component {
@@ -111,10 +111,10 @@ impl<W: Write> BundleWriter<W> {
         }
     }
 
-    /// Ends the bundle.
+    /// Completes the bundle with the part that counts its contents.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The output cannot be written.
     pub fn end(mut self) -> Result<(W, Written), BundleError> {
         let totals = self.totals;
         let body = postcard::to_extend(&totals, vec![TOTALS_FORMAT]);

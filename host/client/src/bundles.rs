@@ -7,17 +7,17 @@ use segno_model::BundleQuery;
 
 use super::{Client, ClientError};
 
-/// A bundle of all that is in flight takes a while.
+/// Timeout of a bundle request: exporting all unfinished executions takes a while.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// A bundle that is being received.
+/// A bundle in transfer.
 pub struct Download {
     client: Client,
     response: Response,
 }
 
 impl Client {
-    /// Asks for a bundle of an invocation.
+    /// Requests a bundle of an invocation.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -25,7 +25,7 @@ impl Client {
         self.download(&["v1", "invocations", id, "bundle"], query).await
     }
 
-    /// Asks for a bundle of all that is in flight of a module.
+    /// Requests a bundle of all unfinished executions of a module.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -45,10 +45,10 @@ impl Client {
 }
 
 impl Download {
-    /// The next bytes; none at the end.
+    /// Returns the next bytes; `None` at the end.
     ///
     /// # Errors
-    /// The host broke off: what came before is not complete.
+    /// The host closed the connection early: the bytes received so far are incomplete.
     pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
         let chunk = self.response.chunk().await.map_err(|error| self.client.broken(error))?;
         Ok(chunk.map(|bytes| bytes.to_vec()))

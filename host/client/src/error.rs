@@ -2,11 +2,11 @@
 
 use segno_model::Problem;
 
-/// Why a request failed.
+/// The reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// No host answered. Whether the request was processed is unknown, except for refused
-    /// connections.
+    /// No host answered. Except for refused connections, it is unknown if the request was
+    /// processed.
     #[error("no host answers at {server}; start one with `segno serve`")]
     Unreachable {
         /// The address of the host.
@@ -24,12 +24,13 @@ pub enum ClientError {
     /// The host refused the request.
     #[error("{0}")]
     Refused(Box<Problem>),
-    /// The answer is not one of this API: another program, or another version of Segno.
+    /// The answer does not conform to this API: another program answers, or another version of
+    /// Segno.
     #[error("what answers at {server} does not speak this API: {reason}")]
     Malformed {
         /// The address of the host.
         server: String,
-        /// What was wrong with the answer.
+        /// Description of the fault in the answer.
         reason: String,
     },
     /// The address of the host cannot be parsed.
@@ -37,13 +38,13 @@ pub enum ClientError {
     Address {
         /// The address as given.
         server: String,
-        /// What is wrong with the address.
+        /// Description of the fault in the address.
         reason: String,
     },
 }
 
 impl ClientError {
-    /// A stable code: the problem's, if the host refused.
+    /// Returns a stable code. If the host refused the request, the code of its problem document.
     pub fn code(&self) -> &str {
         match self {
             Self::Unreachable { .. } => "server-unreachable",

@@ -18,7 +18,7 @@ impl Client {
         self.read(self.patient(request, wait)).await
     }
 
-    /// Acknowledges events: they are not read again.
+    /// Acknowledges events: later reads omit them.
     ///
     /// # Errors
     /// See [`ClientError`].

@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::{Client, ClientError};
 
 impl Client {
-    /// Checks a plan, and that the host has everything that it names.
+    /// Checks a plan, including that the host has every function and module that it names.
     ///
     /// # Errors
-    /// See [`ClientError`]; refused with every fault of the plan.
+    /// See [`ClientError`]; the refusal lists all faults of the plan.
     pub async fn check_graph(&self, start: &StartGraph) -> Result<GraphChecked, ClientError> {
         self.post(&["v1", "graphs", "check"], start).await
     }
@@ -20,12 +20,12 @@ impl Client {
     /// Starts a run of a plan.
     ///
     /// # Errors
-    /// See [`ClientError`]; refused with every fault of the plan.
+    /// See [`ClientError`]; the refusal lists all faults of the plan.
     pub async fn start_graph(&self, start: &StartGraph) -> Result<GraphStarted, ClientError> {
         self.post(&["v1", "graphs"], start).await
     }
 
-    /// Reads how a run stands, and a page of its nodes.
+    /// Reads the state of a run and a page of its nodes.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -53,10 +53,10 @@ impl Client {
         self.get(&["v1", "graphs", id, "history"], query).await
     }
 
-    /// Starts a run that takes over what another has completed.
+    /// Starts a run that takes over the completed nodes of another run.
     ///
     /// # Errors
-    /// See [`ClientError`]; refused while the other goes on.
+    /// See [`ClientError`]; the host refuses while the other run has not ended.
     pub async fn retry_graph(
         &self,
         id: &str,

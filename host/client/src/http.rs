@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{ClientError, LocalHost, local};
 
-/// The timeout of requests that are not long polls.
+/// Timeout of requests other than long polls.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A client of one host. Cheap to clone.
@@ -18,7 +18,7 @@ pub struct Client {
     server: Url,
     token: Option<String>,
     http: reqwest::Client,
-    /// A host in this process, which answers in place of the network.
+    /// A host in this process, which replaces the network.
     local: Option<Arc<dyn LocalHost>>,
 }
 
@@ -29,7 +29,8 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client of the host at `server`, for example `http://127.0.0.1:7766`. Nothing is sent yet.
+    /// Creates a client of the host at `server`, for example `http://127.0.0.1:7766`. Sends
+    /// nothing.
     ///
     /// # Errors
     /// [`ClientError::Address`].
@@ -45,7 +46,7 @@ impl Client {
         Ok(Self { server: url, token: token.map(str::to_owned), http, local: None })
     }
 
-    /// A client of a host in this process. Nothing is sent over a network.
+    /// Creates a client of a host in this process. It uses no network.
     ///
     /// # Errors
     /// [`ClientError::Address`].
@@ -58,7 +59,7 @@ impl Client {
         self.server.as_str().trim_end_matches('/').to_owned()
     }
 
-    /// Checks whether the host's process answers.
+    /// Checks that the host's process answers.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -66,7 +67,7 @@ impl Client {
         self.read(self.request(Method::GET, &["health"])).await
     }
 
-    /// Checks whether the host takes work.
+    /// Checks that the host accepts work.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -74,12 +75,12 @@ impl Client {
         self.read(self.request(Method::GET, &["ready"])).await
     }
 
-    /// A request for the path with these `segments`, each of which may contain slashes.
+    /// Builds a request for the path with these `segments`. A segment may contain slashes.
     pub(super) fn request(&self, method: Method, segments: &[&str]) -> RequestBuilder {
         self.request_with(method, segments, &())
     }
 
-    /// The same with a query.
+    /// Like [`request`](Self::request), with a query.
     pub(super) fn request_with(
         &self,
         method: Method,
@@ -102,7 +103,7 @@ impl Client {
         }
     }
 
-    /// Posts JSON and reads JSON.
+    /// Posts JSON and parses the JSON answer.
     pub(super) async fn post<T: DeserializeOwned>(
         &self,
         segments: &[&str],
@@ -111,7 +112,7 @@ impl Client {
         self.read(self.request(Method::POST, segments).json(body)).await
     }
 
-    /// Reads JSON.
+    /// Gets and parses JSON.
     pub(super) async fn get<T: DeserializeOwned>(
         &self,
         segments: &[&str],
@@ -120,12 +121,12 @@ impl Client {
         self.read(self.request_with(Method::GET, segments, query)).await
     }
 
-    /// Adds `wait` to the timeout of a long poll.
+    /// Extends the timeout by `wait`, for long polls.
     pub(super) fn patient(&self, request: RequestBuilder, wait: Duration) -> RequestBuilder {
         request.timeout(REQUEST_TIMEOUT + wait)
     }
 
-    /// Sends `request` and reads the answer as JSON.
+    /// Sends `request` and parses the JSON answer.
     pub(super) async fn read<T: DeserializeOwned>(
         &self,
         request: RequestBuilder,
@@ -138,7 +139,7 @@ impl Client {
         })
     }
 
-    /// Sends `request`; an answer with a problem becomes an error.
+    /// Sends `request`. An answer with a problem document becomes an error.
     pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, ClientError> {
         let response = match &self.local {
             None => request.send().await.map_err(|error| self.broken(error))?,
@@ -183,7 +184,7 @@ impl Client {
     }
 }
 
-/// `query` as pairs, through its JSON form: absent fields are omitted.
+/// Converts `query` to key-value pairs through its JSON form, which omits absent fields.
 fn pairs(query: &impl Serialize) -> Vec<(String, String)> {
     let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(query) else {
         return Vec::new();

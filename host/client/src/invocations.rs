@@ -17,8 +17,8 @@ impl Client {
     /// Starts an invocation, or finds the one with the same id.
     ///
     /// # Errors
-    /// See [`ClientError`]. If it is unknown whether the host processed the request, the same start
-    /// with an id may be sent again.
+    /// See [`ClientError`]. If it is unknown if the host processed the request, a start with an id
+    /// can be sent again.
     pub async fn start(&self, start: &StartInvocation) -> Result<Started, ClientError> {
         let wait = Duration::from_millis(start.wait_ms.unwrap_or(0));
         let request = self.request(Method::POST, &["v1", "invocations"]).json(start);
@@ -41,8 +41,8 @@ impl Client {
         self.get(&["v1", "invocations", id], &()).await
     }
 
-    /// Waits for the end of an invocation; answers its state when the host's limit or this one has
-    /// passed.
+    /// Waits for the end of an invocation. Returns its current state when `limit` or the host's own
+    /// limit has passed.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -90,7 +90,7 @@ impl Client {
         Ok(records)
     }
 
-    /// Reads lines of a log.
+    /// Reads log lines.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -98,7 +98,7 @@ impl Client {
         self.get(&["v1", "invocations", id, "logs"], &range(from, limit)).await
     }
 
-    /// Requests the cancellation of an invocation, which may clean up.
+    /// Requests the cancellation of an invocation, which may then clean up.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -106,7 +106,7 @@ impl Client {
         self.post(&["v1", "invocations", id, "cancel"], &serde_json::json!({})).await
     }
 
-    /// Ends an invocation at once.
+    /// Kills an invocation: ends it immediately, without cleaning up.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -114,10 +114,10 @@ impl Client {
         self.post(&["v1", "invocations", id, "kill"], &serde_json::json!({})).await
     }
 
-    /// Continues a halted invocation, on another module if one is named.
+    /// Continues a halted invocation, on another module if `module` is given.
     ///
     /// # Errors
-    /// See [`ClientError`]; that the module does not repeat the journal.
+    /// See [`ClientError`]; the host refuses a module that does not repeat the journal.
     pub async fn resume(&self, id: &str, module: Option<String>) -> Result<Continued, ClientError> {
         self.post(&["v1", "invocations", id, "continue"], &ContinueInvocation { module }).await
     }
@@ -134,26 +134,26 @@ impl Client {
         self.post(&["v1", "invocations", id, "restart"], restart).await
     }
 
-    /// Starts a new invocation from the first records of this one's journal, or tries what it would
-    /// do.
+    /// Starts a new invocation from the first records of this one's journal, or does a dry run of
+    /// it.
     ///
     /// # Errors
-    /// See [`ClientError`]; that there can be no fork at that place, or that the module does not repeat
-    /// the records.
+    /// See [`ClientError`]; the host refuses if no fork is possible at that record, or if the
+    /// module does not repeat the records.
     pub async fn fork(&self, id: &str, fork: &ForkInvocation) -> Result<Forked, ClientError> {
         self.post(&["v1", "invocations", id, "fork"], fork).await
     }
 
-    /// Removes an invocation that has ended, with everything that it made.
+    /// Removes an ended invocation and all its descendants.
     ///
     /// # Errors
-    /// See [`ClientError`]; that it stays, and why.
+    /// See [`ClientError`]; the refusal says why the invocation cannot be removed.
     pub async fn remove(&self, id: &str) -> Result<Removed, ClientError> {
         self.read(self.request(Method::DELETE, &["v1", "invocations", id])).await
     }
 
-    /// Cancels an invocation with everything that it made, kills what has not ended after
-    /// `grace_ms`, and removes all of it.
+    /// Cancels an invocation and all its descendants, kills those that have not ended after
+    /// `grace_ms` milliseconds, and removes all of them.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -163,7 +163,7 @@ impl Client {
         self.read(self.patient(request, Duration::from_millis(grace_ms))).await
     }
 
-    /// Removes the journal of an invocation that has ended.
+    /// Removes the journal of an ended invocation.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -183,7 +183,7 @@ impl Client {
         self.post(&["v1", "invocations", id, "signals"], signal).await
     }
 
-    /// Asks a workflow.
+    /// Sends a query to a workflow and returns its answer.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -194,12 +194,12 @@ impl Client {
         query: &SendQuery,
     ) -> Result<QueryAnswer, ClientError> {
         let path = ["v1", "invocations", id, "queries", name];
-        // A long journal is replayed first.
+        // The host may have to replay a long journal first.
         let request = self.request(Method::POST, &path).json(query);
         self.read(self.patient(request, Duration::from_secs(300))).await
     }
 
-    /// Tells a workflow of an update. The request asks to wait for [`SendUpdate::timeout_ms`].
+    /// Sends an update to a workflow. The host waits up to [`SendUpdate::timeout_ms`].
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -215,7 +215,7 @@ impl Client {
         self.read(self.patient(request, wait + Duration::from_secs(300))).await
     }
 
-    /// Asks why an invocation does not go on.
+    /// Reads why an invocation does not progress.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -223,7 +223,7 @@ impl Client {
         self.get(&["v1", "invocations", id, "why"], &()).await
     }
 
-    /// Moves an invocation to a module that repeats its journal, by alias or digest.
+    /// Moves an invocation to a module (alias or digest) that repeats its journal.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -233,8 +233,8 @@ impl Client {
         self.read(self.patient(request, Duration::from_secs(300))).await
     }
 
-    /// Replays an invocation's journal against a module, by alias or digest; none: the module that
-    /// wrote the journal.
+    /// Replays an invocation's journal against a module, given by alias or digest. `None`: the
+    /// module that wrote the journal.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -242,7 +242,7 @@ impl Client {
         self.replay_to(id, module, None).await
     }
 
-    /// The same for the first `at` records; none: all.
+    /// Like [`replay`](Self::replay), for the first `at` records only; `None` replays all.
     ///
     /// # Errors
     /// See [`ClientError`].

@@ -1,5 +1,6 @@
 //! The client of the API, for the command line, the demo and the tests.
 
+#![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod bundles;

@@ -26,10 +26,10 @@ impl Client {
         self.get(&["v1", "limits", module, function], query).await
     }
 
-    /// Sets a limit, or goes back to what the module declares.
+    /// Sets a limit, or resets it to the module's declaration if `rule` is `None`.
     ///
     /// # Errors
-    /// See [`ClientError`]; a rule that makes no sense is refused.
+    /// See [`ClientError`]; the host refuses an invalid rule.
     pub async fn set_limit(
         &self,
         [module, function]: [&str; 2],

@@ -1,4 +1,4 @@
-//! Requests that are answered in this process.
+//! Requests answered by a host in the same process.
 
 use async_trait::async_trait;
 use reqwest::{Request, Response};
@@ -9,14 +9,14 @@ pub trait LocalHost: Send + Sync {
     /// Answers a request.
     ///
     /// # Errors
-    /// A sentence that says why there is no whole answer.
+    /// A sentence that says why the answer is missing or incomplete.
     async fn answer(
         &self,
         request: http::Request<Vec<u8>>,
     ) -> Result<http::Response<Vec<u8>>, String>;
 }
 
-/// Lets `host` answer a request.
+/// Sends a request to `host`.
 ///
 /// # Errors
 /// A sentence that says why there is no answer.

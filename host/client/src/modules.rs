@@ -10,7 +10,7 @@ use segno_model::{
 
 use super::{Client, ClientError};
 
-/// The timeout of an upload: validating a large component takes time.
+/// Timeout of an upload: validating a large component takes time.
 const UPLOAD: Duration = Duration::from_secs(300);
 
 impl Client {
@@ -31,7 +31,7 @@ impl Client {
         self.read(self.patient(request, UPLOAD)).await
     }
 
-    /// Replays a page of what is in flight of `module` against another.
+    /// Replays a page of unfinished executions of `module` on a candidate module.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -44,7 +44,7 @@ impl Client {
         self.read(self.patient(request, UPLOAD)).await
     }
 
-    /// Lets a module run beside the live executions of `module`, without effects.
+    /// Runs a module as a shadow of the live executions of `module`, without effects.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -75,7 +75,7 @@ impl Client {
         self.get(&["v1", "modules", name], &()).await
     }
 
-    /// Takes an alias away.
+    /// Removes an alias.
     ///
     /// # Errors
     /// See [`ClientError`].

@@ -18,7 +18,7 @@ impl Client {
         self.get(&["v1", "objects"], query).await
     }
 
-    /// Reads an object: its state, or the value of one name, and whose turn it is.
+    /// Reads an object: its state or the value of one name, and the holder of its turn.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -34,7 +34,7 @@ impl Client {
     /// Changes the state of an object.
     ///
     /// # Errors
-    /// See [`ClientError`]; refused while an invocation has the turn, or waits for it.
+    /// See [`ClientError`]; the host refuses while an invocation holds the turn or waits for it.
     pub async fn change_object(
         &self,
         [module, object, key]: [&str; 3],
@@ -56,7 +56,7 @@ impl Client {
         self.get(&["v1", "objects", module, object, key, "promises", name], &()).await
     }
 
-    /// Resolves a promise of an object, which is made if there is none.
+    /// Resolves a promise of an object, and creates it if it does not exist.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -70,7 +70,7 @@ impl Client {
         self.post(&path, &ResolvePromise { value }).await
     }
 
-    /// Rejects a promise of an object with `failure`; it is made if there is none.
+    /// Rejects a promise of an object with `failure`, and creates it if it does not exist.
     ///
     /// # Errors
     /// See [`ClientError`].

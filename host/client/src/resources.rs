@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Client, ClientError};
 
 impl Client {
-    /// Reads a resource, and the last lease on it.
+    /// Reads a resource and its last lease.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -18,7 +18,7 @@ impl Client {
     /// Leases a resource.
     ///
     /// # Errors
-    /// See [`ClientError`]; refused while another holder has the resource.
+    /// See [`ClientError`]; the host refuses while another holder has the lease.
     pub async fn lease(
         &self,
         name: &str,
@@ -29,10 +29,10 @@ impl Client {
         self.post(&["v1", "resources", name, "lease"], &body).await
     }
 
-    /// Writes a resource under a token.
+    /// Writes a resource with a fencing token.
     ///
     /// # Errors
-    /// See [`ClientError`]; refused if a larger token has written the resource.
+    /// See [`ClientError`]; the host refuses if a larger token has written the resource.
     pub async fn put(
         &self,
         name: &str,

@@ -44,7 +44,7 @@ impl Client {
         self.read(self.request(Method::DELETE, &["v1", "schedules", id])).await
     }
 
-    /// Pauses a schedule, or resumes it.
+    /// Pauses or resumes a schedule.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -57,7 +57,7 @@ impl Client {
         self.post(&["v1", "schedules", id, action], &serde_json::json!({})).await
     }
 
-    /// Starts an invocation of a schedule now, also while it is paused.
+    /// Starts an invocation of a schedule now, even if the schedule is paused.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -65,7 +65,7 @@ impl Client {
         self.post(&["v1", "schedules", id, "trigger"], trigger).await
     }
 
-    /// Starts the missed occurrences of a schedule in a past interval: the first hundred of them.
+    /// Starts the missed occurrences of a schedule in a past interval, at most the first 100.
     ///
     /// # Errors
     /// See [`ClientError`].

@@ -29,7 +29,7 @@ impl Client {
         self.post(&["v1", "invocations", id, "halt"], &serde_json::json!({})).await
     }
 
-    /// Releases a task from its holder: only the claim with this version, if one is given.
+    /// Releases a task from its holder. With `version`, only if the claim has this version.
     ///
     /// # Errors
     /// See [`ClientError`].

@@ -1,4 +1,4 @@
-//! The files by path, and the page that loads them.
+//! The embedded files by path, and the page that loads them.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -8,8 +8,9 @@ use sha2::{Digest as _, Sha256};
 
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/assets");
 static FILES: LazyLock<Files> = LazyLock::new(Files::embedded);
-/// The page, in which `{{assets}}` stands for the path of the files and `{{preload}}` for the modules
-/// that the browser loads at once instead of one after the other as it finds their imports.
+/// The page template. `{{assets}}` stands for the path of the files, and `{{preload}}` for the
+/// modules that the browser should load in parallel, instead of one after the other as it finds
+/// their imports.
 const PAGE: &str = "index.html";
 
 struct Files {
@@ -18,7 +19,7 @@ struct Files {
     page: Asset,
 }
 
-/// A file of the version that has this digest.
+/// The file at `path`, if `digest` is that of this version.
 pub fn asset(digest: &str, path: &str) -> Option<&'static Asset> {
     FILES.by_path.get(path).filter(|_| digest == FILES.digest)
 }

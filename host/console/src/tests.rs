@@ -13,7 +13,7 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(Path::new(ASSETS).join(path)).expect("a text")
 }
 
-/// The page, and the paths that it loads.
+/// The page, and the digests and paths of the files it loads.
 fn loaded() -> (String, Vec<(String, String)>) {
     let page = String::from_utf8(page().bytes().to_vec()).expect("a text");
     let named = page.split("\"/console/assets/").skip(1);
@@ -48,7 +48,8 @@ fn the_first_page_is_small_and_loads_every_module_at_once() {
         .iter()
         .map(|(digest, path)| asset(digest, path).unwrap_or_else(|| panic!("{path} is there")));
     let bytes: usize = files.map(|file| file.compressed().expect("it is a text").len()).sum();
-    // Every page of the console, loaded at once: about a second on a slow line (1 Mbit/s), and once for each version.
+    // All console pages together load in about a second on a slow line (1 Mbit/s), once per
+    // version.
     assert!(bytes + page.len() < 112 * 1024, "{bytes} bytes");
     let named: BTreeSet<&str> = loaded.iter().map(|(_, path)| path.as_str()).collect();
     for path in paths().filter(|path| path.ends_with("js")) {

@@ -1,43 +1,44 @@
-//! How far one tree of executions for each database carries: a calculation for docs/growing.md.
+//! Estimates how far sharding by execution tree scales: the calculation behind docs/growing.md.
 //!
 //! ```console
 //! $ cargo run --release -p segno-core --example growth            # with the figures of the page
 //! $ cargo run --release -p segno-core --example growth -- 25000   # one database does 25,000 steps/s
 //! ```
 //!
-//! Trees of many sizes are dealt out to shards by the first part of their root's id, as ids are
-//! hashed, and the load of the fullest shard says how much all of them can do: when it is full, the
-//! trees on it wait. Steps that wait for a promise in another tree cost both shards further
-//! commits. What every host asks every shard for, whether there is work or not, is taken off first.
+//! Trees of many sizes are assigned to shards by a hash of the first part of their root's id. The
+//! most loaded shard sets the throughput of the whole: when it is saturated, the trees on it wait.
+//! Steps that wait for a promise in another tree cost additional commits on both shards. The load
+//! of idle polling (every host polls every shard it serves, with or without work) is subtracted
+//! first.
 
 use segno_core::id::{CommandIndex, Digest, PromiseId};
 
-/// Steps a second of one database, if nothing else is said.
+/// Steps per second of one database, unless given as an argument.
 const STEPS_PER_SECOND: f64 = 20_000.0;
-/// Trees that are alive at a time.
+/// Number of trees that are alive at the same time.
 const TREES: u32 = 200_000;
 /// Steps of the smallest tree. Sizes follow a power law: one tree in a thousand is 300 times as
 /// large.
 const SMALLEST: f64 = 10.0;
 const POWER: f64 = 1.2;
-/// No tree is larger than this part of all work.
+/// Upper bound on the size of a tree, as a fraction of all work.
 const LARGEST: f64 = 1e-3;
 
-/// A wait across trees, in commits of a step's size. Here: a message that asks for the outcome is
-/// owed, and is acknowledged. There: the asker is noted, and when the promise settles its message
-/// is owed and acknowledged. Here: the wait ends.
+/// Cost of a wait across trees, in commits the size of a step. The waiting shard commits three
+/// times: it owes a message that asks for the outcome, the message is acknowledged, and the wait
+/// ends. The other shard also commits three times: it records the asker, and when the promise
+/// settles it owes a message and has it acknowledged.
 const CROSSING_HERE: f64 = 3.0;
 const CROSSING_THERE: f64 = 3.0;
 
-/// What each host asks each shard that it serves, each second, if there is nothing to do: timers,
-/// ready tasks, three kinds of messages and watched promises every half second, and a heartbeat now
-/// and then.
+/// Polling queries per second that each host sends to each shard it serves when idle: timers, ready
+/// tasks, three kinds of messages and watched promises every 500 ms, and an occasional heartbeat.
 const IDLE_QUESTIONS: f64 = 13.0;
-/// A question that finds nothing, in steps.
+/// Cost of a query that finds nothing, in steps.
 const QUESTION: f64 = 2.0;
-/// Connections of a host to a shard that it serves.
+/// Connections that a host opens to each shard it serves.
 const CONNECTIONS: u32 = 19;
-/// Connections that a database bears.
+/// Connections that one database can serve.
 const CONNECTIONS_BORNE: u32 = 400;
 
 fn main() {
@@ -117,14 +118,14 @@ impl Tree {
     fn number(number: u32) -> Self {
         let drawn = (f64::from(number) + 0.5) / f64::from(TREES);
         let largest = LARGEST * SMALLEST * f64::from(TREES);
-        // The digest below deals sizes out as if they were drawn: neighbours have nothing to do
-        // with each other.
+        // The digest below spreads the sizes as if they were drawn at random: neighbours are
+        // uncorrelated.
         let steps = (SMALLEST * drawn.powf(-1.0 / POWER)).min(largest);
         Self { root: PromiseId::from(format!("order-{number}").as_str()), steps }
     }
 }
 
-/// Steps that each shard has to do.
+/// Steps assigned to each shard.
 struct Loads(Vec<f64>);
 
 impl Loads {
@@ -141,10 +142,11 @@ fn loads(trees: &[Tree], shards: u32, crossing: f64) -> Loads {
     let mut loads = vec![0.0; shards as usize];
     for (number, tree) in trees.iter().enumerate() {
         let own = shard_of(&tree.root, shards);
-        // What it makes lies where it lies: it could not be written in one transaction otherwise.
+        // A tree's promises are on the same shard as its root; otherwise they could not be written
+        // in one transaction.
         assert_eq!(own, shard_of(&tree.root.command(CommandIndex(7)), shards));
         let other = shard_of(&trees[(number * 7_919 + 1) % trees.len()].root, shards);
-        // A wait within one shard is a callback, as today.
+        // A wait within one shard is a callback, as it is without shards.
         let crosses = if own == other { 0.0 } else { crossing };
         loads[own] += tree.steps * (1.0 + crosses * CROSSING_HERE);
         loads[other] += tree.steps * crosses * CROSSING_THERE;
@@ -152,7 +154,7 @@ fn loads(trees: &[Tree], shards: u32, crossing: f64) -> Loads {
     Loads(loads)
 }
 
-/// Where a promise lies: by its id up to the first slash, which all ids of a tree share.
+/// The shard of a promise: the hash of its id up to the first slash, which all ids of a tree share.
 fn shard_of(id: &PromiseId, shards: u32) -> usize {
     let root = id.as_str().split('/').next().unwrap_or_default();
     let digest = Digest::of(root.as_bytes()).0;

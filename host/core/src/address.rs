@@ -1,11 +1,11 @@
-//! Where a value comes from: the target of a promise, or the address a listener is told at.
+//! The source of a value: the target of a promise, or the address of a listener.
 //!
 //! ```text
 //! wasm://MODULE/FUNCTION          a function of a deployed module; MODULE is an alias or `sha256:` and 64 digits
 //! wasm:///FUNCTION, FUNCTION      a function of the caller's own module
 //! wasm://MODULE/OBJECT@KEY/FUNCTION   a function of an object, for one key; the key may contain anything
 //! segno:http, segno:graph         built into the host: an activity that sends a request, the run of a graph
-//! poll://any@GROUP, http(s)://…   a external worker, reached through the outbox
+//! poll://any@GROUP, http(s)://…   an external worker, reached through the outbox
 //! restate://SERVICE/HANDLER       a handler of a registered service, which hosts call
 //! restate://OBJECT/KEY/HANDLER    the same of a virtual object or a workflow; the key may contain anything, or nothing
 //! restate://SERVICE:SCOPE/…       either of them within a scope: another object, another workflow
@@ -23,33 +23,30 @@ use crate::{
 pub enum Address {
     /// A function in a module that hosts of Segno run.
     Wasm {
-        /// Which module.
         module: ModuleRef,
-        /// Which of its functions; one of an object is called `OBJECT/FUNCTION`.
+        /// Function name in that module; for an object's function, `OBJECT/FUNCTION`.
         function: Text,
-        /// Whose turn it is, for a function of an object.
+        /// Key of the object, for a function of an object.
         key: Option<Text>,
     },
-    /// A handler of a service that is registered under its name: hosts call the deployment.
+    /// A handler of a registered service, by the service's name: hosts call its deployment.
     Service {
-        /// The service.
         service: Text,
-        /// The scope that its objects, workflows and idempotency keys are looked up in.
+        /// Scope in which its objects, workflows and idempotency keys are looked up.
         scope: Option<Text>,
-        /// Which of its objects, or of its workflows.
+        /// Key of the object or the workflow.
         key: Option<Text>,
-        /// The handler.
         handler: Text,
     },
-    /// An activity built into every host, by the name after `segno:`.
+    /// An activity built into every host, named by the part after `segno:`.
     BuiltIn(Text),
-    /// A worker that polls for its work; the whole address.
+    /// A worker that polls for its work; holds the whole address.
     Poll(Text),
-    /// A worker that is called over HTTP; the whole address.
+    /// A worker that is called over HTTP; holds the whole address.
     Http(Text),
 }
 
-/// A worker that polls, as the protocol writes it.
+/// Address of a worker that polls, as the protocol writes it.
 ///
 /// ```text
 /// poll://uni@GROUP/WORKER     this worker, or none
@@ -58,34 +55,34 @@ pub enum Address {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poll<'a> {
-    /// Which group of workers.
+    /// Name of the worker group.
     pub group: &'a str,
-    /// Which worker of it.
+    /// Preferred worker in the group.
     pub worker: Option<&'a str>,
-    /// Whether another worker of the group will not do.
+    /// True if no other worker of the group may take the work.
     pub alone: bool,
 }
 
-/// How an address names a module.
+/// Reference to a module in an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModuleRef {
-    /// The module of the caller.
+    /// The caller's own module.
     Own,
-    /// The module an alias stands for when the promise is made.
+    /// The module that an alias refers to when the promise is created.
     Alias(Text),
-    /// This very module.
+    /// The module with this digest.
     Exact(Digest),
 }
 
-/// Text that is not an address.
+/// Error: a text that is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{address}` is not an address: {why}; use wasm://MODULE/FUNCTION, restate://SERVICE/HANDLER, segno:NAME, poll://any@GROUP, http://… or https://…"
 )]
 pub struct NotAnAddress {
-    /// The text, or its beginning.
+    /// The text, cut to its first 200 characters.
     pub address: String,
-    /// What is wrong with it.
+    /// The defect.
     pub why: &'static str,
 }
 
@@ -94,24 +91,25 @@ pub const GRAPH_RUN: &str = "segno:graph";
 
 const EXACT: &str = "sha256:";
 
-/// Before the name of a service in its address.
+/// Scheme of a service's address.
 pub const SERVICE_SCHEME: &str = "restate://";
-/// Before the name of a service in the alias of the deployment that has it.
+/// Prefix of the alias under which the deployment of a service is registered.
 const SERVICE_ALIAS: &str = "restate:";
 
-/// Between a service and its scope. No name of a service contains it, so an address with a scope is none without one.
+/// Separator between a service and its scope. No service name contains it, so an address with a
+/// scope never equals one without.
 const SCOPE_MARK: char = ':';
-/// The most characters of a scope.
+/// Maximum length of a scope, in characters.
 const SCOPE_MAX: usize = 36;
 
-/// The longest address, in bytes. Stores look addresses up.
+/// Maximum length of an address, in bytes. Stores use addresses as lookup keys.
 pub const LONGEST: usize = 2_048;
 
 impl Address {
-    /// Reads an address.
+    /// Parses an address.
     ///
     /// # Errors
-    /// [`NotAnAddress`] says what is wrong with the text.
+    /// [`NotAnAddress`] names the defect.
     pub fn parse(address: &str) -> Result<Self, NotAnAddress> {
         let refuse = |why| NotAnAddress { address: address.chars().take(200).collect(), why };
         if address.len() > LONGEST {
@@ -146,7 +144,7 @@ impl Address {
         })
     }
 
-    /// A function of a module, by what stands behind the module.
+    /// Parses the part after the module: a function, or a function of an object.
     fn of_module(module: ModuleRef, path: &str) -> Result<Self, &'static str> {
         let Some(keyed) = Keyed::parse(path) else {
             return match is_name(path) {
@@ -164,7 +162,7 @@ impl Address {
         Ok(Self::Wasm { module, function, key })
     }
 
-    /// A handler, by what stands behind the scheme.
+    /// Parses the part after the scheme: a handler.
     fn of_service(path: &str) -> Result<Self, &'static str> {
         let (service, rest) = path.split_once('/').ok_or("the handler is missing")?;
         let (service, scope) = match service.split_once(SCOPE_MARK) {
@@ -186,8 +184,8 @@ impl Address {
         Ok(Self::Service { service, scope, key, handler })
     }
 
-    /// The object whose function this is; none for other addresses, and where the module is not
-    /// named.
+    /// The object that the function belongs to. `None` for other addresses, and for a module that
+    /// is not named.
     pub fn object(&self) -> Option<ObjectId> {
         let (module, object, key) = match self {
             Self::Wasm { module, function, key: Some(key) } => {
@@ -207,7 +205,7 @@ impl Address {
         Some(ObjectId::new(format!("{module}/{object}@{key}")))
     }
 
-    /// The module or the deployment that it names, and its function there.
+    /// The module or deployment that the address names, and the function in it.
     pub fn named(&self) -> Option<(ModuleRef, Text)> {
         match self {
             Self::Wasm { module, function, .. } => Some((module.clone(), function.clone())),
@@ -219,7 +217,7 @@ impl Address {
         }
     }
 
-    /// Whether a worker can be reached there: not under an address that no worker polls.
+    /// True if a worker can be reached at the address: false for a malformed `poll://` address.
     pub fn is_reachable(&self) -> bool {
         match self {
             Self::Poll(address) => Poll::parse(address).is_some(),
@@ -227,13 +225,13 @@ impl Address {
         }
     }
 
-    /// Whether it is that of invocations that run graphs.
+    /// True for the target of an invocation that runs a graph.
     pub fn is_graph_run(&self) -> bool {
         matches!(self, Self::BuiltIn(name) if GRAPH_RUN.strip_prefix("segno:") == Some(name.as_str()))
     }
 
-    /// Whether hosts of Segno execute tasks with this target themselves: the task row is then the
-    /// owed work, and no message is put in the outbox.
+    /// True if hosts of Segno execute tasks with this target themselves. The task row is then the
+    /// pending work, and no message goes to the outbox.
     pub fn is_internal(&self) -> bool {
         match self {
             Self::Wasm { .. } | Self::Service { .. } | Self::BuiltIn(_) => true,
@@ -243,7 +241,7 @@ impl Address {
 }
 
 impl ModuleRef {
-    /// Reads what stands before a function; `None`: it is a malformed digest.
+    /// Parses the part before a function. `None` if it is a malformed digest.
     pub fn parse(module: &str) -> Option<Self> {
         Some(match (module, module.strip_prefix(EXACT)) {
             ("", _) => Self::Own,
@@ -253,38 +251,39 @@ impl ModuleRef {
     }
 }
 
-/// A function of an object: `OBJECT@KEY/FUNCTION`.
+/// Path of an object's function: `OBJECT@KEY/FUNCTION`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keyed<'a> {
-    /// The kind of object.
+    /// Name of the object type.
     pub object: &'a str,
-    /// Which one.
+    /// Key of the object.
     pub key: &'a str,
-    /// The function.
+    /// Name of the function, without the object.
     pub function: &'a str,
 }
 
 impl<'a> Keyed<'a> {
-    /// Reads what stands behind a module; `None`: it is a plain function.
+    /// Parses the part after a module. `None` if it is a plain function.
     pub fn parse(path: &'a str) -> Option<Self> {
         let (object, rest) = path.split_once('@')?;
         let (key, function) = rest.rsplit_once('/')?;
         Some(Self { object, key, function })
     }
 
-    /// The name of the function in its module.
+    /// Name of the function in its module: `OBJECT/FUNCTION`.
     pub fn name(&self) -> String {
         format!("{}/{}", self.object, self.function)
     }
 }
 
-/// Whether this text is a scope: 1 to 36 letters, digits, `_`, `.` or `-`, as the SDKs of services have it.
+/// True if the text is a scope: 1 to 36 letters, digits, `_`, `.` or `-`, as the service SDKs
+/// define it.
 pub fn is_scope(text: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
     (1..=SCOPE_MAX).contains(&text.len()) && text.bytes().all(is_letter)
 }
 
-/// A service within a scope, as addresses and names of objects write it.
+/// Name of a service within a scope, as addresses and object ids write it.
 pub fn scoped(service: &str, scope: Option<&str>) -> String {
     match scope {
         Some(scope) => format!("{service}{SCOPE_MARK}{scope}"),
@@ -292,12 +291,13 @@ pub fn scoped(service: &str, scope: Option<&str>) -> String {
     }
 }
 
-/// The object of a service with this key: `restate:SERVICE/SERVICE@KEY`, in a scope `restate:SERVICE/SERVICE:SCOPE@KEY`.
+/// The object of a service with this key: `restate:SERVICE/SERVICE@KEY`, or
+/// `restate:SERVICE/SERVICE:SCOPE@KEY` in a scope.
 pub fn object_of_service(service: &str, scope: Option<&str>, key: &str) -> ObjectId {
     ObjectId::new(format!("{}/{}@{key}", service_alias(service), scoped(service, scope)))
 }
 
-/// The service, the scope and the key of an object, if it is that of a service.
+/// Service, scope and key of an object. `None` if the object does not belong to a service.
 pub fn service_of_object(object: &ObjectId) -> Option<(&str, Option<&str>, &str)> {
     let (path, key) = object.as_str().split_once('@')?;
     let (alias, name) = path.rsplit_once('/')?;
@@ -306,24 +306,24 @@ pub fn service_of_object(object: &ObjectId) -> Option<(&str, Option<&str>, &str)
     Some((service, scope, key))
 }
 
-/// The service whose handler an address names, if it names one.
+/// The service whose handler the address names. `None` for other addresses.
 pub fn service_of(address: &str) -> Option<&str> {
     let (named, _) = address.strip_prefix(SERVICE_SCHEME)?.split_once('/')?;
     Some(named.split_once(SCOPE_MARK).map_or(named, |(service, _)| service))
 }
 
-/// The alias under which the deployment of a service is known.
+/// Alias under which the deployment of a service is registered.
 pub fn service_alias(service: &str) -> String {
     format!("{SERVICE_ALIAS}{service}")
 }
 
-/// The service whose deployment an alias stands for, if it is one.
+/// The service whose deployment the alias refers to. `None` for other aliases.
 pub fn service_of_alias(alias: &str) -> Option<&str> {
     alias.strip_prefix(SERVICE_ALIAS)
 }
 
-/// What an address says behind its module: a function, or `OBJECT@KEY/FUNCTION`; the last part of an
-/// address of another kind.
+/// The part of an address after its module: a function, or `OBJECT@KEY/FUNCTION`. For other kinds
+/// of address, the last part.
 pub fn path_of(address: &str) -> &str {
     if let Some(path) = address.strip_prefix(SERVICE_SCHEME) {
         return path;
@@ -334,8 +334,8 @@ pub fn path_of(address: &str) -> &str {
     }
 }
 
-/// The name of the function that an address names: its last part, or of an object's function
-/// `OBJECT/FUNCTION`.
+/// Name of the function in an address: its last part, or `OBJECT/FUNCTION` for a function of an
+/// object.
 pub fn function_of(address: &str) -> Cow<'_, str> {
     if let Some(service) = service_of(address) {
         return format!("{service}/{}", last_part(address)).into();
@@ -353,7 +353,7 @@ fn last_part(address: &str) -> &str {
 }
 
 impl<'a> Poll<'a> {
-    /// Reads an address; `None` if no worker can poll it.
+    /// Parses an address. `None` if no worker can poll it.
     pub fn parse(address: &'a str) -> Option<Self> {
         let (cast, rest) = address.strip_prefix("poll://")?.split_once('@')?;
         let alone = match cast {
@@ -370,13 +370,13 @@ impl<'a> Poll<'a> {
     }
 }
 
-/// Whether tasks with this target are executed by hosts of Segno; the quick form of
-/// [`Address::is_internal`].
+/// True if hosts of Segno execute tasks with this target. Cheaper than [`Address::is_internal`]: it
+/// does not parse.
 pub fn is_internal(target: &str) -> bool {
     !is_outside(target)
 }
 
-/// Whether an execution of this target can be told that it should stop: only modules are.
+/// True if an execution of this target can be notified of a request to stop: only modules can.
 pub fn hears_cancel(target: &str) -> bool {
     !is_outside(target) && !target.starts_with("segno:")
 }
@@ -482,7 +482,8 @@ mod tests {
         }
     }
 
-    /// Stored: an object without a scope keeps the name that it has, and no key gives it that of a scope.
+    /// The id is stored: an object without a scope keeps its id, and no key makes it equal to one
+    /// in a scope.
     #[test]
     fn an_object_in_a_scope_is_never_one_without_or_of_another_scope() {
         let object = |address: &str| Address::parse(address).ok()?.object();

@@ -1,5 +1,4 @@
-//! Everything that can be asked of the engine. One command is one transaction; several may share
-//! one.
+//! All commands of the engine. One command is one transaction; several may share a transaction.
 
 use std::collections::BTreeSet;
 
@@ -23,499 +22,436 @@ use crate::{
 pub enum Command {
     /// Reads a promise.
     PromiseGet {
-        /// Which.
         id: PromiseId,
     },
-    /// Makes a promise, and its task if it has a target; answers the existing one if the id is
-    /// taken.
+    /// Creates a promise, and its task if it has a target. Replies with the existing promise if the
+    /// id is taken.
     PromiseCreate(NewPromise),
-    /// Gives a promise its outcome; answers the stored one if it has one.
+    /// Settles a promise. Replies with the stored outcome if it is already settled.
     PromiseSettle {
-        /// Which.
         id: PromiseId,
-        /// The outcome; not `TimedOut`.
+        /// The outcome; never `TimedOut`.
         verdict: Verdict,
-        /// Its value.
         value: Value,
     },
-    /// Resumes the task of `awaiter` when `awaited` settles.
+    /// Registers a callback: the task of `awaiter` resumes when `awaited` settles.
     RegisterCallback {
-        /// The promise waited for.
         awaited: PromiseId,
-        /// The promise whose task waits.
+        /// Promise of the task that waits.
         awaiter: PromiseId,
     },
-    /// Tells `address` when `awaited` settles.
+    /// Registers a listener: `address` is notified when `awaited` settles.
     RegisterListener {
-        /// The promise waited for.
         awaited: PromiseId,
-        /// Whom to tell.
+        /// Address to notify.
         address: Text,
     },
     /// Reads a task and its promise.
     TaskGet {
-        /// Which.
         id: PromiseId,
     },
-    /// Makes a promise and acquires its task at once.
+    /// Creates a promise and acquires its task in the same transaction.
     TaskCreate {
-        /// The promise; it has a target.
+        /// The promise; it must have a target.
         new: NewPromise,
-        /// For whom.
+        /// Holder and lease of the claim.
         request: ClaimRequest,
     },
-    /// Makes an invocation that its holder has run already, up to where something of it has to be
-    /// stored: the promise, the claim, and what that first run came to are one transaction. If the
-    /// promise is there, or is born settled, or runs another module, then nothing is done under the
-    /// claim. If any of it is refused, all of it is.
+    /// Creates an invocation that its holder has already run, up to its first durable write. The
+    /// promise, the claim and the results of that first run are one transaction. If the promise
+    /// already exists, is born settled, or runs another module, the actions under the claim are
+    /// skipped. If any of them is refused, the whole command is refused.
     TaskBegin {
-        /// The promise; it has a target.
+        /// The promise; it must have a target.
         new: NewPromise,
-        /// For whom.
+        /// Holder and lease of the claim.
         request: ClaimRequest,
-        /// The module that ran.
+        /// Digest of the module that ran.
         module: Digest,
-        /// When it began to run: the promise is as old as that, or made now if that is still to
-        /// come.
+        /// Instant at which the run began. It becomes the promise's creation time, unless it is in
+        /// the future: then the current time does.
         at: Timestamp,
-        /// The version at which the holder took tasks to be born: `first` is done under the claim
-        /// that follows from that ([`Claim::first`]). Where tasks are born at another one by now,
-        /// nothing is done under the claim.
+        /// Initial task version that the holder assumed: `first` acts under the claim derived from
+        /// it ([`Claim::first`]). If new tasks have another version by now, the actions are
+        /// skipped.
         born: Version,
-        /// What is done under the claim, in order: fences, and a suspension or a fulfillment.
+        /// Commands under the claim, in order: fences, then a suspension or a fulfillment.
         first: Vec<Command>,
     },
-    /// Makes an invocation that begins with records of another one, and is offered. What those
-    /// records tell is not done again; what was open at that place, its holder does anew.
+    /// Creates an invocation that begins with a prefix of another one's journal, and offers its
+    /// task. The recorded operations are not repeated; the holder redoes those that were open at
+    /// the fork.
     InvocationFork(Box<Fork>),
-    /// Takes a pending task, offered at this version.
+    /// Acquires a pending task at the version it was offered at.
     TaskAcquire {
-        /// The task and the version it was offered at.
         claim: Claim,
-        /// For whom.
+        /// Holder and lease of the claim.
         request: ClaimRequest,
-        /// How long without progress; none: the host's default.
+        /// Maximum time that the lease is extended without progress. `None`: the host's default.
         stall_limit: Option<Millis>,
     },
-    /// Extends claims.
+    /// Extends the leases of claims.
     TaskHeartbeat {
-        /// Whose.
         holder: Holder,
-        /// Which.
+        /// Claims to extend.
         items: Vec<HeartbeatItem>,
     },
-    /// Extends every claim of a holder outside.
+    /// Extends every claim of an external holder.
     WorkerHeartbeat {
-        /// Whose.
         holder: Holder,
     },
-    /// Offers again what a holder outside holds and has not been heard about: it seems to be gone.
+    /// Offers the tasks of an external holder again, since it appears to be gone: its claims
+    /// without a recent heartbeat.
     WorkerGone {
-        /// Whose.
         holder: Holder,
-        /// Claims that were heard of at this instant or later are left to their leases.
+        /// Claims with a heartbeat at this instant or later keep their leases.
         unheard_since: Timestamp,
     },
-    /// Appends records and acts under a claim: one gate, one transaction.
+    /// Appends records and executes actions under a claim. The claim is checked once, and the whole
+    /// is one transaction.
     TaskFence {
-        /// The claim.
         claim: Claim,
-        /// What the journal gains.
+        /// Records to append to the journal.
         records: Vec<Record>,
-        /// What the guest logged meanwhile.
+        /// Log lines of the guest since the last append.
         logs: Vec<LogLine>,
-        /// What is done, in order.
+        /// Actions to execute, in order.
         actions: Vec<FenceAction>,
     },
-    /// Gives the claim back until one of these promises settles.
+    /// Gives up the claim until one of these promises settles.
     TaskSuspend {
-        /// The claim.
         claim: Claim,
-        /// What the journal gains.
+        /// Records to append to the journal.
         records: Vec<Record>,
-        /// What the guest logged meanwhile.
+        /// Log lines of the guest since the last append.
         logs: Vec<LogLine>,
-        /// The promises waited for; the invocation's own next signal is made if it is absent.
+        /// The awaited promises. The invocation's own next signal promise is created if it does not
+        /// exist.
         awaits: BTreeSet<PromiseId>,
     },
-    /// Settles the promise under a claim. If the journal gains the event that led to the end, and
-    /// the execution was asked to stop and has not been told, then nothing is done: it can still be
-    /// told, by an execution that does without that event.
+    /// Settles the promise under a claim. If the appended records contain the event that led to the
+    /// end, and the execution has a stop request that it was not yet notified of, then the command
+    /// has no effect: an execution without that event can still be notified.
     TaskFulfill {
-        /// The claim.
         claim: Claim,
-        /// What the journal gains.
+        /// Records to append to the journal.
         records: Vec<Record>,
-        /// What the guest logged meanwhile.
+        /// Log lines of the guest since the last append.
         logs: Vec<LogLine>,
-        /// The outcome; not `TimedOut`.
+        /// The outcome; never `TimedOut`.
         verdict: Verdict,
-        /// Its value.
         value: Value,
     },
-    /// Ends a generation of a workflow under a claim, and makes the next one: it has the labels, the
-    /// deadline, and whatever nobody read of what this one was sent.
+    /// Ends a generation of a workflow under a claim and creates the next one (continue-as-new).
+    /// The next generation inherits the labels, the deadline, and all signals that this one did not
+    /// read.
     TaskHandOver {
-        /// The claim.
         claim: Claim,
-        /// What the journal gains.
+        /// Records to append to the journal.
         records: Vec<Record>,
-        /// What the guest logged meanwhile.
+        /// Log lines of the guest since the last append.
         logs: Vec<LogLine>,
-        /// The parameter of the next generation.
+        /// Parameter of the next generation.
         param: Value,
-        /// Whether the next generation runs the module of this one, and not the one that its target names
-        /// now.
+        /// True if the next generation runs the module of this one, instead of the module that its
+        /// target currently refers to.
         same_module: bool,
-        /// Signals that the workflow was told and never read, by number, ascending.
+        /// Numbers of the signals that were delivered to the workflow but never read, ascending.
         unread: Vec<u32>,
     },
-    /// Gives the claim back without an outcome.
+    /// Gives up the claim without an outcome.
     TaskRelease {
-        /// The claim.
         claim: Claim,
-        /// Why.
         reason: ReleaseReason,
     },
-    /// Stops a task until a person continues it.
+    /// Halts a task until an operator continues it.
     TaskHalt {
-        /// Which.
         id: PromiseId,
     },
     /// Offers a halted task again.
     TaskContinue {
-        /// Which.
         id: PromiseId,
     },
-    /// Moves a task that no worker holds to another module, which was shown to repeat its journal. One
-    /// that is halted or suspended is offered again.
+    /// Moves a task that no worker holds to another module, which has been verified to replay its
+    /// journal. A halted or suspended task is offered again.
     TaskMigrate {
-        /// Which.
         id: PromiseId,
-        /// The module that continues it.
+        /// The module that continues the task.
         module: Digest,
-        /// Number of records that the module repeated: all there are.
+        /// Number of records that the module replayed; must equal the length of the journal.
         records: u32,
     },
-    /// Asks an invocation to stop; one that cannot be told is settled.
+    /// Asks an invocation to stop. One that cannot be notified is settled.
     Cancel {
-        /// Which.
         invocation: PromiseId,
     },
-    /// Settles an invocation as cancelled, whatever it is doing.
+    /// Settles an invocation as cancelled, regardless of its state.
     Kill {
-        /// Which.
         invocation: PromiseId,
     },
-    /// Sends an invocation a signal.
+    /// Sends a signal to an invocation.
     Signal {
-        /// To which.
         invocation: PromiseId,
-        /// The signal's name.
         name: Text,
-        /// Its payload.
         payload: Value,
-        /// Makes repeating the command harmless.
+        /// Idempotency key.
         key: Option<Text>,
     },
-    /// Sends an invocation a signal, and makes it first if there is none of this id.
+    /// Sends a signal to an invocation, and creates the invocation first if the id does not exist.
     SignalStart {
-        /// The invocation; it has a target.
+        /// The invocation; it must have a target.
         new: NewPromise,
-        /// The signal's name.
         name: Text,
-        /// Its payload.
         payload: Value,
-        /// Makes repeating the command harmless.
+        /// Idempotency key.
         key: Option<Text>,
     },
-    /// Tells a workflow of an update that it takes, and which it is to answer by settling the promise
-    /// [`PromiseId::answer`]. Refused where the workflow that was asked whether it takes it had not
-    /// seen everything.
+    /// Delivers an accepted update to a workflow, which answers it by settling the promise
+    /// [`PromiseId::answer`]. Refused if the journal or the signals have grown since the workflow
+    /// validated the update.
     Update {
-        /// To which.
         invocation: PromiseId,
-        /// The update's name.
         name: Text,
-        /// Its input, as JSON.
+        /// The update's input, as JSON.
         input: Text,
-        /// Makes repeating the command harmless.
+        /// Idempotency key.
         key: Option<Text>,
-        /// Number of records that the workflow had seen.
+        /// Number of records that the validator had seen.
         records: u32,
-        /// Number of signals that it had seen.
+        /// Number of signals that the validator had seen.
         signals: u32,
     },
-    /// Makes an alias stand for an uploaded module.
+    /// Points an alias at an uploaded module.
     Deploy {
-        /// The alias.
         alias: Text,
-        /// The module.
         module: Digest,
     },
-    /// Removes the journal of an execution that has ended, with what it logged. Its outcome stays.
+    /// Removes the journal and the log lines of an execution that has ended. Its outcome stays.
     JournalRemove {
-        /// The execution.
         id: PromiseId,
     },
-    /// Takes an alias away from a module. What was started through it goes on.
+    /// Removes an alias. Executions that were started through it continue.
     Undeploy {
-        /// The alias.
         alias: Text,
-        /// The module that it stands for, as the caller knows.
+        /// The module that the alias refers to, as far as the caller knows.
         module: Digest,
     },
-    /// Reads a resource and the lease on it.
+    /// Reads a resource and its lease.
     ResourceGet {
-        /// Which.
         name: ResourceName,
     },
-    /// Takes a resource for a while, with a token larger than all before it.
+    /// Leases a resource, with a token larger than all earlier ones.
     ResourceLease {
-        /// Which.
         name: ResourceName,
-        /// Who takes it.
+        /// Name of the new holder.
         holder: Text,
-        /// For how long; zero gives it back.
+        /// Duration of the lease; zero releases it.
         ttl: Millis,
     },
-    /// Writes a resource, if no later token has written it.
+    /// Writes a resource, unless a later token has written it.
     FencedPut {
-        /// Which.
         name: ResourceName,
-        /// What it holds then.
+        /// The new value.
         value: Value,
         /// The writer's token.
         token: FenceToken,
     },
-    /// Writes the state of an object in an operator's name, while it is nobody's turn.
+    /// Writes the state of an object on behalf of an operator, while no execution has its turn.
     ObjectWrite {
-        /// Which.
         object: ObjectId,
-        /// What is written.
         write: StateWrite,
     },
-    /// Sets a limit in an operator's name, for all executions that begin from now on.
+    /// Sets a limit on behalf of an operator. Applies to all executions that begin from now on.
     LimitSet {
-        /// Which.
         name: LimitName,
-        /// What holds then; none: what the module says.
+        /// The new rule. `None`: the rule that the module declares.
         rule: Option<Rule>,
     },
-    /// Those who wait behind a limit may have room.
+    /// Executions that wait behind a limit may have capacity now.
     LimitDue {
-        /// Which.
         name: LimitName,
     },
-    /// Makes a schedule; answers the existing one, unchanged, if the id is taken.
+    /// Creates a schedule. Replies with the existing one, unchanged, if the id is taken.
     ScheduleCreate(NewSchedule),
-    /// Removes a schedule; what it made stays.
+    /// Removes a schedule. The promises it created stay.
     ScheduleDelete {
-        /// Which.
         id: ScheduleId,
     },
-    /// Stops a schedule, or lets it go on with its next occurrence; those in between are not made
-    /// up for.
+    /// Pauses a schedule, or resumes it at its next occurrence. Occurrences missed while paused are
+    /// not caught up.
     SchedulePause {
-        /// Which.
         id: ScheduleId,
-        /// Whether it is to stand still.
+        /// True to pause, false to resume.
         paused: bool,
     },
-    /// Makes the promises of occurrences in the past, in order, a page at a time; repeating it
-    /// makes none twice.
+    /// Creates the promises of past occurrences, in order, one page per command. Repeating the
+    /// command creates no duplicates.
     ScheduleBackfill {
-        /// Which.
         id: ScheduleId,
-        /// The first instant that counts.
+        /// Start of the range, inclusive.
         from: Timestamp,
-        /// The first instant after it that does not.
+        /// End of the range, exclusive.
         to: Timestamp,
     },
-    /// Makes the promise of an occurrence of a schedule that its expression does not name, also while it
-    /// is paused.
+    /// Creates the promise of an extra occurrence, one that the expression of the schedule does not
+    /// name. Works while the schedule is paused.
     ScheduleTrigger {
-        /// Which.
         id: ScheduleId,
-        /// The instant that the promise is named after; repeating the command with it makes nothing.
+        /// Instant that the promise is named after. Repeating the command with the same instant has
+        /// no effect.
         at: Timestamp,
     },
-    /// The next occurrence of a schedule may have come.
+    /// The next occurrence of a schedule may be due.
     ScheduleDue {
-        /// Which.
         id: ScheduleId,
     },
-    /// The deadline of a promise may have come.
+    /// The deadline of a promise may have passed.
     PromiseDue {
-        /// Which.
         id: PromiseId,
     },
-    /// The lease of a task may have run out.
+    /// The lease of a task may have expired.
     LeaseDue {
-        /// Which.
         id: PromiseId,
     },
-    /// It may be time to offer a task again.
+    /// A task may be due to be offered again.
     RetryDue {
-        /// Which.
         id: PromiseId,
     },
-    /// It may be time to hand a message over.
+    /// A message may be due for delivery.
     OutboxDue {
-        /// Which.
         key: OutboxKey,
     },
-    /// A message was delivered.
+    /// Acknowledges the delivery of a message.
     OutboxAck {
-        /// Which.
         key: OutboxKey,
     },
-    /// A message that was handed over, or that lies there, is put off.
+    /// Postpones a message, whether or not it has been handed to a host.
     OutboxDefer {
-        /// Which.
         key: OutboxKey,
-        /// Until when.
         until: Deferral,
     },
-    /// A host begins a new life.
+    /// Registers the start of a host, with a new incarnation.
     HostStart {
-        /// Its name.
         node: NodeName,
     },
-    /// A task is held by an earlier life of a host.
+    /// Releases a task that is held by an earlier incarnation of a host.
     HostRelease {
-        /// Which.
         id: PromiseId,
-        /// The host.
         node: NodeName,
-        /// Its present incarnation.
+        /// The host's current incarnation.
         below: u64,
     },
-    /// Removes a finished tree: a promise and everything made by its members.
+    /// Removes a finished tree: a promise and everything created by its members.
     Prune {
-        /// Its root; of a tree that is too large for one command, also the top of a part of it.
+        /// Root of the tree. If the tree is too large for one command: the top of a subtree.
         top: PromiseId,
-        /// When the last of it has to have settled.
+        /// Removes the tree only if all its members settled at this instant or before.
         before: Timestamp,
-        /// Whether all of the tree around `top` was seen to be finished, so that a part of it may
-        /// go.
+        /// True if the whole tree around `top` was seen to be finished, so that a subtree may be
+        /// removed.
         part: bool,
-        /// Whether the state of an object goes with the last of its executions. It always goes with
-        /// the run of a key that runs once.
+        /// True if an object's state is removed with the last of its executions. The state is
+        /// always removed with the run of a key that runs once.
         state: bool,
     },
-    /// Looks for damage to one composite, and mends what follows from other facts.
+    /// Checks the rows of one composite for damage, and repairs what other rows determine.
     Reconcile {
-        /// Which.
         id: PromiseId,
     },
 }
 
-/// For whom a task is claimed, and for how long at first.
+/// Holder of a new claim, and the initial length of its lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimRequest {
-    /// The host.
     pub holder: Holder,
-    /// Drawn for this attempt to claim, so that repeating it is recognised.
+    /// Random number drawn per attempt to claim, so that a repeated attempt is recognised.
     pub nonce: u64,
-    /// How long the lease is, and how far a heartbeat extends it.
+    /// Length of the lease, and of each extension by a heartbeat.
     pub ttl: Millis,
 }
 
 /// One claim in a heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeartbeatItem {
-    /// The claim.
     pub claim: Claim,
-    /// A number that grows with every step, and what a successor should know.
+    /// Progress counter, which grows with every step, and a checkpoint for the next holder.
     pub progress: Option<(u64, Option<Bytes>)>,
 }
 
-/// Something done under a claim.
+/// An action under a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FenceAction {
-    /// The command of the journal it belongs to; callers without a journal number their actions.
+    /// Index of the journal command that the action belongs to. Callers without a journal number
+    /// their actions themselves.
     pub index: CommandIndex,
-    /// What is done.
     pub act: FenceAct,
 }
 
-/// What can be done under a claim.
+/// Kinds of action under a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FenceAct {
-    /// Makes a promise, owned by the claim.
+    /// Creates a promise that is owned by the claim's invocation.
     Create {
-        /// The promise. A target without a module means the claim's own.
+        /// A target without a module refers to the module of the claim's invocation.
         new: NewPromise,
     },
-    /// Makes a promise without an owner, as a client does: no tag is added, and it outlives the
+    /// Creates a promise without an owner, as a client does: no tag is added, and it outlives the
     /// claim's invocation.
     CreateLoose {
-        /// The promise.
         new: NewPromise,
     },
-    /// Settles a promise; one that has its outcome keeps it.
+    /// Settles a promise. A settled promise keeps its outcome.
     Settle {
-        /// Which.
         id: PromiseId,
-        /// The outcome; not `TimedOut`.
+        /// The outcome; never `TimedOut`.
         verdict: Verdict,
-        /// Its value.
         value: Value,
     },
-    /// Cancels a promise the claim's invocation made.
+    /// Cancels a promise that the claim's invocation created.
     Cancel {
-        /// Which.
         id: PromiseId,
     },
-    /// Asks an invocation to stop, whoever made it.
+    /// Asks any invocation to stop, regardless of its creator.
     CancelLoose {
-        /// Which.
         id: PromiseId,
     },
-    /// Sends an invocation a signal, once for each command index.
+    /// Sends a signal to an invocation, exactly once per command index.
     Signal {
-        /// To which.
         invocation: PromiseId,
-        /// The signal's name.
         name: Text,
-        /// Its payload.
         payload: Value,
     },
-    /// Publishes an event, once for each command index.
+    /// Publishes an event, exactly once per command index.
     Publish {
-        /// Where.
         topic: Text,
-        /// What.
         payload: Value,
     },
-    /// Writes what happened to a node of the graph run that the claim is for.
+    /// Updates a node of the graph run that the claim is for.
     Node {
-        /// The node's name.
         node: Text,
-        /// What is known of it from now on.
+        /// The node's new row.
         row: NodeRow,
-        /// Of a node that is begun again, why.
+        /// The reason, if the node is reset.
         reset: Option<Reset>,
     },
     /// Writes the state of the object whose turn the claim's invocation has.
     State(StateWrite),
-    /// Has the whole fence refused ([`crate::reply::Reply::Ready`]) if the claim's invocation was
-    /// asked to stop and has not been told. For the last fence of an execution that could still be
-    /// told.
+    /// Refuses the whole fence ([`crate::reply::Reply::Ready`]) if the claim's invocation has a
+    /// stop request that it was not yet notified of. Used in the last fence of an execution that
+    /// can still be notified.
     UnlessAsked,
-    /// Makes a promise of the object whose function the claim's invocation is, if there is none, and
-    /// settles it, if it is to and has no outcome.
+    /// Creates a promise of the object whose function the claim's invocation runs, unless it
+    /// exists. Settles it if `settles` is set and it is pending.
     ObjectPromise {
-        /// Which ([`ObjectId::promise`]).
+        /// Id of the promise ([`ObjectId::promise`]).
         id: PromiseId,
-        /// The outcome, and its value.
+        /// The outcome and its value. `None`: the promise is only created.
         settles: Option<(Verdict, Value)>,
     },
 }
 
 impl FenceAct {
-    /// The promise it is about, if it is about one.
+    /// The promise that the action refers to, if any.
     pub fn promise(&self) -> Option<&PromiseId> {
         match self {
             Self::Create { new } | Self::CreateLoose { new } => Some(&new.id),
@@ -530,14 +466,14 @@ impl FenceAct {
 }
 
 impl FenceAction {
-    /// The key under which a signal of this action is sent once, whatever is repeated.
+    /// Idempotency key of the signal sent by this action.
     pub fn signal_key(&self, claimed: &PromiseId) -> Text {
         Text::from(claimed.command(self.index).as_str())
     }
 }
 
 impl Command {
-    /// What is done under a claim, if it is a fence.
+    /// The actions of a fence; empty for other commands.
     pub fn actions(&self) -> &[FenceAction] {
         match self {
             Self::TaskFence { actions, .. } => actions,
@@ -545,7 +481,6 @@ impl Command {
         }
     }
 
-    /// The command's name, for logs and metrics.
     pub fn name(&self) -> &'static str {
         match self {
             Self::PromiseGet { .. } => "promise-get",

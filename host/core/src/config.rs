@@ -1,67 +1,66 @@
-//! The numbers a decision depends on, beside the rows and the time.
+//! Settings that decisions depend on, beside the rows and the time.
 
 use crate::{time::Millis, tree::TreeBounds};
 
-/// The engine's settings. All hosts of one store should agree on them; nothing unsafe follows when
-/// they do not.
+/// Settings of the engine. All hosts of one store should use the same values; different values do
+/// not endanger safety.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// When an unclaimed task is offered again; more than zero.
+    /// Interval after which an unclaimed task is offered again; greater than zero.
     pub retry_interval: Millis,
-    /// The longest wait until an unclaimed task of this kind of host is offered again; its row is
-    /// what hosts look for.
+    /// Longest interval between offers of an unclaimed task that hosts execute. Such hosts poll for
+    /// its row, so offers are only a fallback.
     pub offer_cap: Millis,
-    /// How often due rows are looked for when no hint arrives.
+    /// Interval between scans for due rows when no hint arrives.
     pub scan_period: Millis,
-    /// A lease's length: at first, least and most.
+    /// Lease length: initial, minimum and maximum.
     pub ttl: (Millis, Millis, Millis),
-    /// How long a lease may be extended without progress, when the claim does not say.
+    /// Maximum time that a lease is extended without progress, unless the claim says otherwise.
     pub stall_limit: Option<Millis>,
-    /// The same for external workers, which make progress with each promise that they create or
-    /// settle under a claim.
+    /// The same for external workers. Each promise that they create or settle under a claim counts
+    /// as progress.
     pub worker_stall_limit: Option<Millis>,
-    /// Base, factor and cap of the wait after a failed attempt.
+    /// Back-off after a failed attempt: base, factor and cap.
     pub backoff: (Millis, u32, Millis),
-    /// How long a message that was handed over is left to the host that has it, before it is handed
-    /// over again.
+    /// Time that a host has to deliver a message before the message is handed out again.
     pub handover: Millis,
-    /// Failed attempts without a new record before giving up; none: no limit.
+    /// Failed attempts without a new record after which the task is given up. `None`: no limit.
     pub attempt_limit: Option<u32>,
-    /// What giving up means.
+    /// Action when a task is given up.
     pub on_exhausted: Exhausted,
-    /// Claims lost in a row after which a task is halted.
+    /// Consecutive lost claims after which a task is halted.
     pub lost_limit: u32,
-    /// What a tree of executions may come to.
+    /// Bounds on the size of a tree of executions.
     pub tree: TreeBounds,
     /// Equal traps at one place after which a task is halted.
     pub trap_limit: u32,
-    /// How long a waiting instance stays claimed before its task is suspended.
+    /// Time that a waiting instance stays claimed before its task is suspended.
     pub hot_wait: Millis,
-    /// How many missed occurrences of a schedule are made up for; older ones are counted and
+    /// Number of missed occurrences of a schedule that are caught up; older ones are counted and
     /// skipped.
     pub catch_up: u32,
-    /// When versions rise.
     pub version_rule: VersionRule,
-    /// Whether clients and external workers are held to the narrow reading of their protocol: a
-    /// timer has no target, and only what a party is to settle is waited for, in one tree.
+    /// True if clients and external workers are held to the strict reading of their protocol: a
+    /// timer has no target, and only a promise with a target, a timer or a promise marked as
+    /// external may be awaited, within one tree.
     pub resonate_strict: bool,
 }
 
-/// What happens to a task that failed too often.
+/// Action for a task that failed too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exhausted {
-    /// It is halted for a person.
+    /// Halt it until an operator intervenes.
     Halt,
-    /// Its promise is rejected with the last error.
+    /// Reject its promise with the last error.
     Reject,
 }
 
-/// When a task's version rises.
+/// Rule that determines when the version of a task rises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionRule {
-    /// When a claim is taken, lost or given back: a lost claim is stale from the moment it is lost.
+    /// On every acquire, loss and release: a lost claim is stale as soon as it is lost.
     EveryHandover,
-    /// Only when a claim is taken.
+    /// Only on acquire.
     AcquireOnly,
 }
 

@@ -1,5 +1,5 @@
-//! The rows a decision writes: whole rows, keyed, so that a later decision of the same transaction
-//! simply replaces them. Written whole or not at all.
+//! The rows that a decision writes. Rows are whole and keyed, so a later decision in the same
+//! transaction replaces them. A delta is written completely or not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,83 +15,76 @@ use crate::{
     value::{Payload, Text},
 };
 
-/// Rows to write. In maps to an option, none means that the row is deleted.
+/// Rows to write. In maps to an `Option`, `None` deletes the row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delta {
-    /// Promises that go, with all rows that belong to them: task, callbacks, journal, logs, keys of
-    /// signals. They go before the rest is written, so that an id can be made anew in the same
-    /// transaction.
+    /// Promises to remove, with all rows that belong to them: task, callbacks, journal, logs,
+    /// signal keys. They are removed before the rest is written, so that an id can be created again
+    /// in the same transaction.
     pub removed: BTreeSet<PromiseId>,
-    /// The version at which tasks are born from now on, if it rises.
+    /// New initial version of tasks, if it rises.
     pub first_version: Option<Version>,
-    /// Promises, new or settled.
+    /// Promises that were created or settled.
     pub promises: BTreeMap<PromiseId, Promise>,
-    /// Tasks.
     pub tasks: BTreeMap<PromiseId, Task>,
-    /// Callbacks by (awaited, awaiter): whether they are consumed.
+    /// Callbacks by (awaited, awaiter): true if consumed, `None` deletes the row.
     pub callbacks: BTreeMap<(PromiseId, PromiseId), Option<bool>>,
-    /// Listeners by (awaited, address): present or deleted.
+    /// Listeners by (awaited, address): true if present, false deletes the row.
     pub listeners: BTreeMap<(PromiseId, Text), bool>,
-    /// Messages owed.
+    /// Messages in the outbox.
     pub outbox: BTreeMap<OutboxKey, Option<OutboxRow>>,
     /// Records to append, in order.
     pub appends: Vec<Append>,
-    /// Journals that go with what was logged; nothing is appended to them any more.
+    /// Journals to remove, with their log lines. Nothing is appended to them afterwards.
     pub dropped_journals: BTreeSet<PromiseId>,
-    /// What guests logged, by invocation, in order.
+    /// Log lines of guests, by invocation, in order.
     pub logs: Vec<(PromiseId, LogLine)>,
-    /// Aliases and the modules they stand for now.
+    /// Aliases and the modules they refer to from now on.
     pub aliases: BTreeMap<Text, Digest>,
-    /// Aliases that go, after those are written, with the modules that they stood for: one that another
-    /// transaction has moved since stays.
+    /// Aliases to remove after `aliases` is written, with the modules that they referred to. An
+    /// alias that another transaction has moved in between stays.
     pub dropped_aliases: BTreeMap<Text, Digest>,
     /// Hosts and their incarnations.
     pub hosts: BTreeMap<NodeName, u64>,
-    /// Keys of signals by (invocation, key): which signal it was.
+    /// Signal keys by (invocation, key): the number of the signal.
     pub signal_keys: BTreeMap<(PromiseId, Text), u32>,
-    /// Schedules.
     pub schedules: BTreeMap<ScheduleId, Option<Schedule>>,
-    /// Resources.
     pub resources: BTreeMap<ResourceName, Resource>,
-    /// Leases on resources.
     pub resource_leases: BTreeMap<ResourceName, ResourceLease>,
-    /// Facts of sagas, by invocation; new ones only.
+    /// Facts of sagas, by invocation; only new ones.
     pub facts: BTreeMap<(PromiseId, FactKey), Fact>,
-    /// Nodes of graph runs, by run and name. A stored row that says more stays.
+    /// Nodes of graph runs, by run and name. A stored row that is further along stays.
     pub graph_nodes: BTreeMap<(PromiseId, Text), NodeRow>,
-    /// Facts about nodes of graph runs. A stored one stays.
+    /// Facts about nodes of graph runs. A stored fact stays.
     pub graph_facts: BTreeMap<NodeFactKey, NodeFact>,
-    /// What is counted of trees, by their roots.
+    /// Counts of trees, by their roots.
     pub tree_counts: BTreeMap<PromiseId, Option<TreeCount>>,
-    /// Lines of objects.
+    /// Queues of objects.
     pub lines: BTreeMap<ObjectId, Option<Line>>,
-    /// Objects whose whole state goes, before the rest of it is written.
+    /// Objects whose whole state is cleared before the rest of their state is written.
     pub cleared: BTreeSet<ObjectId>,
-    /// Parts of the state of objects.
+    /// Entries of the state of objects.
     pub state: BTreeMap<StateKey, Option<Payload>>,
-    /// Limits.
     pub limits: BTreeMap<LimitName, Option<Limit>>,
-    /// Keys of limits.
+    /// Partitions (keys) of limits.
     pub partitions: BTreeMap<PartitionId, Option<Partition>>,
-    /// Where executions stand behind limits.
+    /// Places of executions behind limits.
     pub places: BTreeMap<PromiseId, Place>,
 }
 
-/// Records appended to one journal by one command.
+/// Records that one command appends to one journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Append {
-    /// The journal.
     pub invocation: PromiseId,
-    /// Its head as it was; a store may use it as a second lock.
+    /// Head of the journal before the append. A store may use it for optimistic locking.
     pub before: JournalHead,
-    /// Its head as it is then.
+    /// Head of the journal after the append.
     pub after: JournalHead,
-    /// The records between.
     pub records: Vec<Record>,
 }
 
 impl Delta {
-    /// Whether nothing is written.
+    /// True if there is nothing to write.
     pub fn is_empty(&self) -> bool {
         self.removed.is_empty()
             && self.first_version.is_none()
@@ -122,7 +115,8 @@ impl Delta {
             && self.places.is_empty()
     }
 
-    /// Whether there are rows that others may make as well, beside promises: those with names.
+    /// True if there are rows, other than promises, that other transactions may create
+    /// concurrently: those with names.
     pub fn has_named(&self) -> bool {
         !(self.aliases.is_empty()
             && self.dropped_aliases.is_empty()
@@ -136,7 +130,8 @@ impl Delta {
             && self.partitions.values().all(Option::is_none))
     }
 
-    /// What a decision that removes promises writes, beside the version at which tasks are born.
+    /// The rows that a decision writes when it removes promises, except the initial task version
+    /// and the removals themselves.
     pub fn beside_removal(&self) -> Self {
         Self {
             tree_counts: self.tree_counts.clone(),
@@ -146,7 +141,7 @@ impl Delta {
         }
     }
 
-    /// Whether journals grow, and nothing else changes but what was logged with that.
+    /// True if the delta only appends to journals and writes the log lines of these appends.
     pub fn only_appends(&self) -> bool {
         let Self {
             removed,
@@ -205,8 +200,8 @@ impl Delta {
             && places.is_empty()
     }
 
-    /// Adds what a later decision of the same transaction writes: its rows replace those of the
-    /// same key.
+    /// Adds the rows of a later decision in the same transaction. They replace rows with the same
+    /// key.
     pub fn merge(&mut self, later: Self) {
         if !later.removed.is_empty() {
             self.forget(&later.removed);
@@ -247,14 +242,13 @@ impl Delta {
         }
     }
 
-    /// Writes a node of a graph run, unless what is written of it says more.
+    /// Writes a node of a graph run, unless the pending row is further along.
     pub fn put_graph_node(&mut self, node: (PromiseId, Text), row: NodeRow) {
         if self.graph_nodes.get(&node).is_none_or(|before| row.follows(before)) {
             self.graph_nodes.insert(node, row);
         }
     }
 
-    /// Writes the state of an object.
     pub fn write_state(&mut self, object: &ObjectId, write: &StateWrite) {
         if write.clears {
             self.clear_state(object.clone());
@@ -269,7 +263,7 @@ impl Delta {
         self.cleared.insert(object);
     }
 
-    /// Drops what was to be written about promises that go.
+    /// Drops pending rows of promises that are removed.
     fn forget(&mut self, gone: &BTreeSet<PromiseId>) {
         self.promises.retain(|id, _| !gone.contains(id));
         self.tasks.retain(|id, _| !gone.contains(id));

@@ -1,5 +1,5 @@
-//! Hints to the host that decided: send this now, wake that loop, count this. Losing all of them
-//! loses no work, since everything owed is a row as well.
+//! Hints to the host that decided: send this now, wake that loop, count this. Losing them loses no
+//! work, since all pending work is in rows as well.
 
 use crate::{
     id::{Claim, PromiseId, ScheduleId, Version},
@@ -8,78 +8,67 @@ use crate::{
     value::Text,
 };
 
-/// A hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A promise has its outcome: wake what waits for it in this process.
+    /// A promise has settled: wake its local waiters.
     Settled {
-        /// Which.
         id: PromiseId,
     },
-    /// A task that hosts execute may be taken at this version.
+    /// A task that hosts execute can be acquired at this version.
     Ready {
-        /// Which.
         id: PromiseId,
-        /// The version it is offered at.
+        /// Version at which the task is offered.
         version: Version,
-        /// What it runs.
+        /// Target of the task.
         target: Text,
-        /// The name of its module or service, or of the one whose request it is; empty, if none is
-        /// named.
+        /// Name of the module or service: its own, or that of the invocation that sent the request.
+        /// Empty if there is none.
         module: Text,
     },
-    /// Something is due at this instant that was not before.
+    /// A new timer is due at this instant.
     TimerChanged {
-        /// When.
         earliest: Timestamp,
     },
-    /// A claim has ended: drop the work and write nothing.
+    /// A claim has ended: stop the work and write nothing more.
     Interrupt(Claim),
-    /// A message is owed.
+    /// A message is ready for delivery.
     Outbox(OutboxKey),
-    /// A message found no receiver at the host that was to deliver it. Another host may have one.
+    /// A message found no receiver at the host that tried to deliver it. Another host may have one.
     Wanted(OutboxKey),
-    /// A held invocation was asked to stop.
+    /// A claimed invocation was asked to stop.
     CancelRequested {
-        /// Which.
         id: PromiseId,
     },
-    /// A workflow ended, and nobody read some of what it had been sent.
+    /// A workflow ended without reading everything that was sent to it.
     Unread {
-        /// Which.
         id: PromiseId,
-        /// How many signals.
+        /// Number of unread signals.
         signals: u32,
-        /// Promises that were settled and that it never made.
+        /// Settled promises that the workflow never created.
         promises: Vec<Text>,
     },
-    /// Occurrences of a schedule were left out: to be counted, and logged.
+    /// Occurrences of a schedule were skipped: to be counted and logged.
     Skipped {
-        /// Of which schedule.
         schedule: ScheduleId,
-        /// Why.
         reason: SkipReason,
-        /// How many.
+        /// Number of skipped occurrences.
         count: u64,
-        /// The last of them.
+        /// Instant of the last one.
         at: Timestamp,
-        /// What was in its way.
+        /// Details of the reason.
         detail: Text,
     },
-    /// What a schedule made ended without a result: to be counted, and logged.
+    /// An execution started by a schedule ended without a result: to be counted and logged.
     OccurrenceFailed {
-        /// The schedule.
         schedule: ScheduleId,
-        /// What it made.
+        /// Promise of the occurrence.
         id: PromiseId,
-        /// Its outcome.
         verdict: Verdict,
     },
-    /// Something to count.
     Count(Metric),
 }
 
-/// What is counted. Produced here so that tests compare it exactly.
+/// An event to count. Produced here so that tests can compare it exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// A task was acquired, this long after it became pending.
@@ -90,53 +79,49 @@ pub enum Metric {
     HeartbeatStale,
     /// A heartbeat named a claim without progress.
     HeartbeatStalled,
-    /// A lease ran out.
+    /// A lease expired.
     LeaseExpired,
-    /// A task went back to pending on the engine's own initiative, this long after its holder was
-    /// last heard.
+    /// The engine moved a task back to pending on its own initiative, this long after the last
+    /// heartbeat of its holder.
     Requeued(RequeueCause, Millis),
     /// A write under a stale claim was refused.
     FencingRejected,
-    /// A promise settled.
     Settled {
-        /// Its outcome.
         verdict: Verdict,
-        /// What settled it.
         cause: SettleCause,
-        /// How many tasks it resumed.
+        /// Number of tasks that the settlement resumed.
         resumed: u32,
     },
-    /// A task was halted by the engine.
+    /// The engine halted a task.
     Quarantined,
-    /// A step of a saga could not be undone.
+    /// A step of a saga could not be compensated.
     CompensationFailed,
-    /// An execution that waited behind a limit was admitted; whether its task was woken by that.
+    /// An execution that waited behind a limit was admitted.
     Admitted {
-        /// It was not, if it is halted.
+        /// True if this woke its task; false if the task is halted.
         woken: bool,
     },
 }
 
-/// What settled a promise.
+/// Cause of a settlement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SettleCause {
-    /// The claim on it.
+    /// The holder of its claim.
     Claim,
-    /// Its deadline.
     Deadline,
-    /// A request: of a client, of another invocation, or of the engine that cancels.
+    /// A request by a client, by another invocation, or by the engine when it cancels.
     Request,
 }
 
-/// Why a task went back to pending on the engine's own initiative.
+/// Reason why the engine moved a task back to pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RequeueCause {
-    /// Its lease ran out.
+    /// The lease expired.
     Expiry,
-    /// Its host began a new life.
+    /// The host restarted.
     HostReset,
-    /// Its rows contradicted each other.
+    /// The rows contradicted each other.
     Reconcile,
-    /// The external worker that held it closed its last connection and was not heard of.
+    /// The external worker that held it closed its last connection and sent no more heartbeats.
     WorkerGone,
 }

@@ -1,20 +1,21 @@
-//! Room that several take from, so that none of them takes all of it.
+//! Capacity that is shared fairly: no single holder can take all of it.
 //!
-//! Whoever wants more may hold at most [`SHARE`] times as much as is free. Alone that is nearly all of
-//! the room, and the rest is there for who comes next, at once: nobody has to give anything back
-//! first. Of `n` who want as much as they can have, each has the same share, and one more is left free.
+//! A holder may take at most [`SHARE`] times the free capacity. A single holder gets nearly
+//! everything; the remainder is immediately available to the next one, so no capacity has to be
+//! returned first. If `n` holders take all they can, each ends up with an equal share, and one more
+//! share is left free.
 //!
-//! The last of the room is for those who hold nothing: a place for each of them, so that there is one
-//! behind several others as well, and where the room is small.
+//! The last part of the capacity is reserved for newcomers, who hold nothing: one unit for each. A
+//! newcomer gets in even behind several holders, and even if the capacity is small.
 
 use std::{borrow::Borrow, collections::BTreeMap};
 
-/// How many times as much as is free one may hold.
+/// Maximum held amount per holder, as a multiple of the free capacity.
 const SHARE: usize = 4;
-/// Which part of the room, one place at the least, is for those who hold nothing.
+/// Divisor for the reserve: 1/64 of the capacity, but at least one unit, is kept for newcomers.
 const NEWCOMERS: usize = 64;
 
-/// The room, and who holds how much of it.
+/// The total capacity and its holders.
 #[derive(Debug, Clone)]
 pub struct FairShares<K> {
     all: usize,
@@ -23,23 +24,23 @@ pub struct FairShares<K> {
 }
 
 impl<K: Ord> FairShares<K> {
-    /// Room for `all`, of which nothing is taken.
+    /// Capacity of `all` units (at least one), with none taken.
     pub fn new(all: usize) -> Self {
         Self { all: all.max(1), taken: 0, held: BTreeMap::new() }
     }
 
-    /// How much there is.
+    /// Total capacity.
     pub fn all(&self) -> usize {
         self.all
     }
 
-    /// How much is taken.
+    /// Units taken.
     pub fn taken(&self) -> usize {
         self.taken
     }
 
-    /// Whether `who` may take so much now. What is larger than anybody's share is admitted when nobody
-    /// else holds anything.
+    /// True if `who` may take `much` now. An amount larger than any share is admitted when nothing
+    /// is taken.
     pub fn admits<Q: Ord + ?Sized>(&self, who: &Q, much: usize) -> bool
     where
         K: Borrow<Q>,
@@ -51,7 +52,7 @@ impl<K: Ord> FairShares<K> {
         has_room || self.taken == 0
     }
 
-    /// Takes so much for `who`, if that is admitted.
+    /// Takes `much` for `who` if that is admitted. Returns false otherwise.
     pub fn take(&mut self, who: K, much: usize) -> bool {
         let admitted = self.admits(&who, much);
         if admitted {
@@ -60,12 +61,13 @@ impl<K: Ord> FairShares<K> {
         admitted
     }
 
-    /// How much those may hold who are not known yet: an eighth of the room stays free.
+    /// Maximum in use by [`Self::take_for_any`]: an eighth of the capacity stays free.
     pub fn most_for_any(&self) -> usize {
         self.all - self.all / 8
     }
 
-    /// Takes so much for somebody who is not known yet.
+    /// Takes `much` for a holder that is not identified yet. Returns false if that exceeds
+    /// [`Self::most_for_any`].
     pub fn take_for_any(&mut self, who: K, much: usize) -> bool {
         let admitted = self.taken + much <= self.most_for_any();
         if admitted {
@@ -74,7 +76,7 @@ impl<K: Ord> FairShares<K> {
         admitted
     }
 
-    /// What `from` took is held by `to`.
+    /// Moves `much` from `from` to `to`.
     pub fn hand_over<Q: Ord + ?Sized>(&mut self, from: &Q, to: K, much: usize)
     where
         K: Borrow<Q>,
@@ -83,7 +85,7 @@ impl<K: Ord> FairShares<K> {
         self.add(to, much);
     }
 
-    /// Gives back what was taken.
+    /// Returns `much` to the free capacity.
     pub fn give_back<Q: Ord + ?Sized>(&mut self, who: &Q, much: usize)
     where
         K: Borrow<Q>,
@@ -107,7 +109,7 @@ impl<K: Ord> FairShares<K> {
 mod tests {
     use super::*;
 
-    /// How much each of these has when it took all it could, one after the other.
+    /// Amount that each holder gets if they take all they can, one after the other.
     fn shares(all: usize, who: &[&'static str]) -> Vec<usize> {
         let mut room = FairShares::new(all);
         let take =
@@ -137,7 +139,7 @@ mod tests {
     fn those_who_go_on_taking_have_the_same_in_the_end() {
         let mut room = FairShares::new(900);
         while room.take("a", 1) {}
-        // Each gives back one after the other, and takes again what it is given.
+        // The holders return one unit each in turn, and then take as much as they can.
         for _ in 0..2_000 {
             let holders = ["a", "b"].map(|who| (who, room.held.contains_key(who)));
             for (who, _) in holders.into_iter().filter(|(_, holds)| *holds) {

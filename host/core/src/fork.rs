@@ -1,10 +1,10 @@
-//! A fork: a new invocation that begins with the first records of another one's journal, and goes on
-//! by itself from there. What those records tell is not done again.
+//! Forks. A fork is a new invocation that begins with the first records of another one's journal
+//! and continues independently. The recorded operations are not repeated.
 //!
-//! The records say how commands ended, so nothing of the other invocation is needed any more. What
-//! was open at that place is open again, for the new invocation: whoever runs it finds the promises of
-//! open commands missing, and makes them under its own ids, as after a host that died between a record
-//! and its action.
+//! The records contain the outcomes of commands, so nothing else of the other invocation is needed.
+//! Commands that were open at the fork are open again: the host that runs the new invocation finds
+//! their promises missing, and creates them under its own ids, just as after a crash between a
+//! record and its action.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,100 +16,95 @@ use crate::{
     value::{Payload, Tags, Text, Value},
 };
 
-/// The most records that a fork begins with: it is one transaction.
+/// Maximum number of records that a fork begins with, since they are written in one transaction.
 pub const FORK_RECORDS: usize = 50_000;
 
 /// An invocation that begins with records of another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fork {
-    /// The new invocation; it has a target.
+    /// The new invocation; it must have a target.
     pub new: NewPromise,
-    /// The module that it runs, which was shown to repeat the records; none: the one that its target
-    /// names now.
+    /// The module that the fork runs, which has been verified to replay the records. `None`: the
+    /// module that its target refers to now.
     pub module: Option<Digest>,
-    /// The invocation whose journal they were.
+    /// The invocation that the records were copied from.
     pub of: PromiseId,
     /// Commands whose recorded results were replaced.
     pub set: Vec<CommandIndex>,
-    /// The records, as the new invocation's own: the first is `Started`, the last is not `Finished`.
+    /// The records, rewritten for the new invocation: the first is `Started`, the last is not
+    /// `Finished`.
     pub records: Vec<Record>,
-    /// Promises of their commands that the invocation may come back to, or whose values the records
-    /// refer to.
+    /// Settled promises of the copied commands that the invocation may refer to again, or that the
+    /// records take values from.
     pub kept: Vec<Kept>,
 }
 
-/// A promise of the other invocation that has settled, under the id that it has for the new one.
+/// A settled promise of the original invocation, under its id in the fork.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Its id, below that of the new invocation.
+    /// The promise's id, below that of the new invocation.
     pub id: PromiseId,
-    /// Its marks of a saga and its labels; a target is left out: nobody produces the value again.
+    /// Saga tags and labels. The target is omitted, since the value is not computed again.
     pub tags: Tags,
-    /// Which way it went.
     pub verdict: Verdict,
-    /// The value; none after a deadline.
+    /// The value; `None` after a deadline.
     pub value: Option<Value>,
 }
 
-/// Where an invocation comes from, as its tag [`tags::FORK`] says:
+/// Origin of a forked invocation, stored in its tag [`tags::FORK`]:
 /// `{"of":"order-1","records":7,"set":[3]}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forked {
-    /// The invocation whose journal it began with.
+    /// The invocation that the fork was copied from.
     pub of: String,
-    /// Number of records that it began with.
+    /// Number of copied records.
     pub records: u32,
     /// The commands whose results were replaced, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<u32>,
 }
 
-/// A place at which no fork can begin.
+/// Error: a position at which no fork can begin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Impossible {
-    /// No record comes before it.
+    /// No record precedes it.
     #[error("a fork begins after at least one record: `segno restart {0}` begins anew")]
     AtTheStart(PromiseId),
-    /// The invocation had ended.
+    /// The invocation has ended there.
     #[error(
         "with {records} records `{id}` had ended, and nothing is left to do: {} are the most a fork begins with",
         .records.saturating_sub(1)
     )]
     AfterTheEnd {
-        /// The invocation.
         id: PromiseId,
-        /// The number of records.
         records: usize,
     },
-    /// One transaction does not hold the records.
+    /// The records do not fit into one transaction.
     #[error("a fork begins with {FORK_RECORDS} records at most, and not with {0}")]
     TooMany(usize),
-    /// It has the turn of an object.
+    /// The invocation has the turn of an object.
     #[error(
         "`{id}` has the turn of the object `{object}`: what it read and wrote there is not as it was"
     )]
     HoldsTurn {
-        /// The invocation.
         id: PromiseId,
-        /// The object.
         object: String,
     },
-    /// An update that was told has no answer yet.
+    /// An update was delivered but not yet answered.
     #[error(
         "record {seq} tells `{id}` of the update `{name}`, which it had not answered: whoever sent it waits for that one"
     )]
     InUpdate {
-        /// The invocation.
         id: PromiseId,
-        /// The record.
+        /// Sequence number of the record that delivered the update.
         seq: u32,
-        /// The update.
+        /// Name of the update.
         name: String,
     },
 }
 
 impl Fork {
-    /// What the new invocation says of where it comes from.
+    /// The origin of the new invocation, for its tag.
     pub fn forked(&self) -> Forked {
         Forked {
             of: self.of.to_string(),
@@ -118,7 +113,7 @@ impl Fork {
         }
     }
 
-    /// The signals that the records tell of, in order: name and value.
+    /// The signals in the records, in order: name and value.
     pub fn signals(&self) -> impl Iterator<Item = (&Text, Value)> {
         self.records.iter().filter_map(|record| match &record.body {
             RecordBody::Signal { name, payload } => Some((name, Value::of(payload.as_bytes()))),
@@ -126,13 +121,13 @@ impl Fork {
         })
     }
 
-    /// The promises that it makes beside the invocation's own: all of them settled.
+    /// The promises that the fork creates beside the invocation's own. All of them are settled.
     pub fn promises(&self) -> impl Iterator<Item = PromiseId> {
         let signals = (0..).zip(self.signals()).map(|(n, _)| self.new.id.signal(n));
         self.kept.iter().map(|kept| kept.id.clone()).chain(signals)
     }
 
-    /// Why it makes no sense, whatever is stored.
+    /// A reason to refuse this fork regardless of the stored rows, if there is one.
     pub(crate) fn flaw(&self) -> Option<String> {
         let id = &self.new.id;
         if tags::target(&self.new.tags).is_none() || tags::is_timer(&self.new.tags) {
@@ -158,23 +153,25 @@ impl Fork {
 }
 
 impl Forked {
-    /// Where an invocation with these tags comes from; none: it is no fork.
+    /// The origin in these tags. `None` if the invocation is not a fork.
     pub fn of(tags: &Tags) -> Option<Self> {
         serde_json::from_str(tags.get(tags::FORK)?).ok()
     }
 
-    /// The value of the tag.
+    /// Value of the tag.
     pub fn to_tag(&self) -> String {
         serde_json::to_string(self).expect("texts and numbers are JSON")
     }
 }
 
-/// Number of records with which an invocation was made, before anybody ran it.
+/// Number of records that an invocation was created with, before its first run. Zero if it is not a
+/// fork.
 pub fn born_with(promise: &Promise) -> u32 {
     Forked::of(&promise.spec.tags).map_or(0, |forked| forked.records)
 }
 
-/// Why no fork of `promise`'s invocation can begin with these first records of its journal.
+/// Reason why a fork of `promise`'s invocation cannot begin with these first records of its
+/// journal. `None` if it can.
 pub fn impossible(promise: &Promise, records: &[Record]) -> Option<Impossible> {
     let id = promise.id();
     if let Some(object) = tags::turn(&promise.spec.tags) {
@@ -194,7 +191,7 @@ fn impossible_among(id: &PromiseId, records: &[Record]) -> Option<Impossible> {
     }
 }
 
-/// The first update that the records tell of and do not answer.
+/// The first update that the records deliver but do not answer.
 fn open_update(id: &PromiseId, records: &[Record]) -> Option<Impossible> {
     let answers = |promise: &str| {
         records.iter().any(|record| match &record.body {
@@ -213,7 +210,7 @@ fn open_update(id: &PromiseId, records: &[Record]) -> Option<Impossible> {
     })
 }
 
-/// The promise that a signal of an update names for its answer.
+/// The answer promise that the signal of an update names.
 fn answer_in(payload: &Payload) -> Option<String> {
     #[derive(Deserialize)]
     struct Told {
@@ -270,7 +267,7 @@ mod tests {
         let tags = Tags::from([(tags::FORK.to_owned(), forked.to_tag())]);
         assert_eq!(Forked::of(&tags), Some(forked));
         let plain = Forked { of: "a".to_owned(), records: 1, set: vec![] };
-        // What is stored by this version is read by all later ones.
+        // Stored format: later versions must read what this version writes.
         assert_eq!(plain.to_tag(), r#"{"of":"a","records":1}"#);
         assert_eq!(Forked::of(&Tags::new()), None);
     }

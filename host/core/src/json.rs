@@ -1,14 +1,15 @@
-//! JSON as Segno takes it: one rule, checked once, where a value enters.
+//! Validation of JSON. One rule applies, and it is checked once, where a value enters Segno.
 //!
-//! A text that passes is read by every later reader, and comes out as it went in. The parser is the
-//! one that reads it later, `serde_json`; refused are besides what a reader would change in silence:
+//! A text that passes is readable by every later reader and round-trips unchanged. The parser is
+//! `serde_json`, the same that reads it later. In addition, texts are refused that a reader would
+//! change silently or fail on:
 //!
-//! - halves of surrogate pairs (`"\ud83d"`), which are no characters;
-//! - a key that stands twice in one object, of which most readers drop one;
+//! - unpaired surrogates (`"\ud83d"`), which are not characters;
+//! - duplicate keys in one object, of which most readers drop one;
 //! - more than [`DEPTH_MAX`] levels: each envelope adds some, and `serde_json` stops at 128;
-//! - keys that `serde_json` keeps for itself.
+//! - keys that `serde_json` reserves for itself.
 //!
-//! Numbers have as many digits as they like. `NaN` and infinities are not JSON.
+//! Numbers may have any number of digits. `NaN` and infinities are not JSON.
 
 use std::{borrow::Cow, collections::HashSet, fmt};
 
@@ -17,26 +18,26 @@ use serde::{
     de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
 };
 
-/// Maximum depth of a value, in levels of lists and objects.
+/// Maximum depth of a value, in nested lists and objects.
 pub const DEPTH_MAX: usize = 100;
 /// Maximum depth of a request whose fields are values.
 pub const REQUEST_DEPTH_MAX: usize = DEPTH_MAX + 1;
 
-/// Number of keys of an object up to which they are compared one by one.
+/// Maximum number of keys of an object that are searched linearly; more go into a hash set.
 const FEW_KEYS: usize = 16;
-/// Maximum number of characters of a wrong word that are repeated in a reason.
+/// Maximum number of characters of an invalid word that an error message repeats.
 const WORD_MAX: usize = 24;
-/// The beginning of the keys by which `serde_json` recognises its own types.
+/// Prefix of the keys by which `serde_json` recognises its own types.
 const RESERVED: &str = "$serde_json::private::";
 
-/// Why a text is not JSON, and where.
+/// Error: a text is not valid JSON, with the position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotJson {
-    /// The reason, in words.
+    /// Description of the defect.
     pub reason: String,
-    /// The line, from 1.
+    /// Line, from 1.
     pub line: usize,
-    /// The column, from 1, in bytes.
+    /// Column in bytes, from 1.
     pub column: usize,
 }
 
@@ -52,18 +53,18 @@ impl fmt::Display for NotJson {
 
 impl std::error::Error for NotJson {}
 
-/// Checks a value.
+/// Checks a value against the rule of this module.
 ///
 /// # Errors
-/// It is not JSON by the rule of this module.
+/// The text is not JSON by the rule of this module.
 pub fn check(text: &str) -> Result<(), NotJson> {
     check_within(text.as_bytes(), DEPTH_MAX)
 }
 
-/// Checks a value, or a document of another protocol with values in it, that may have this depth.
+/// Checks a value, or a document of another protocol that contains values, with this maximum depth.
 ///
 /// # Errors
-/// It is not JSON by the rule of this module.
+/// The text is not JSON by the rule of this module.
 pub fn check_within(bytes: &[u8], depth_max: usize) -> Result<(), NotJson> {
     let mut parser = serde_json::Deserializer::from_slice(bytes);
     let levels = Levels { left: depth_max, all: depth_max };
@@ -71,10 +72,10 @@ pub fn check_within(bytes: &[u8], depth_max: usize) -> Result<(), NotJson> {
     checked.map_err(|error| not_json(bytes, &error))
 }
 
-/// Checks the depth of a value that has been parsed.
+/// Checks the depth of a parsed value.
 ///
 /// # Errors
-/// It is deeper than [`DEPTH_MAX`].
+/// The value is deeper than [`DEPTH_MAX`].
 pub fn check_depth(value: &serde_json::Value) -> Result<(), NotJson> {
     fn fits(value: &serde_json::Value, left: usize) -> bool {
         match value {
@@ -93,24 +94,24 @@ pub fn check_depth(value: &serde_json::Value) -> Result<(), NotJson> {
     }
 }
 
-/// Parses a value, and checks it.
+/// Checks and parses a value.
 ///
 /// # Errors
-/// It is not JSON by the rule of this module.
+/// The text is not JSON by the rule of this module.
 pub fn parse(text: &str) -> Result<serde_json::Value, NotJson> {
     check(text)?;
     read(text.as_bytes())
 }
 
-/// Reads a value that is stored, by whatever rule it once passed.
+/// Parses a stored value without checking it against the current rule.
 ///
 /// # Errors
-/// `serde_json` cannot read it.
+/// `serde_json` cannot parse it.
 pub fn read(bytes: &[u8]) -> Result<serde_json::Value, NotJson> {
     serde_json::from_slice(bytes).map_err(|error| not_json(bytes, &error))
 }
 
-/// Checks a value that may be so many levels deep.
+/// Visitor that checks a value with a maximum depth in levels.
 #[derive(Clone, Copy)]
 struct Levels {
     left: usize,
@@ -191,14 +192,14 @@ impl<'de> Visitor<'de> for Levels {
     }
 }
 
-/// A key of an object, or the mark of a number: `serde_json` hands a number of any length over as an
-/// object with one field.
+/// A key of an object, or the marker of a number: `serde_json` passes numbers of arbitrary length
+/// as an object with one field.
 enum Key<'de> {
     Text(Cow<'de, str>),
     Number,
 }
 
-/// Tells the two apart: only a key that was written is a new type of a text.
+/// Distinguishes the two: `serde_json` passes only keys from the text as a newtype.
 struct AnyKey;
 
 impl<'de> DeserializeSeed<'de> for AnyKey {
@@ -243,7 +244,6 @@ impl<'de> Visitor<'de> for KeyText {
     }
 }
 
-/// The keys of an object so far.
 #[derive(Default)]
 struct Keys<'de> {
     few: Vec<Cow<'de, str>>,
@@ -269,7 +269,7 @@ fn too_deep(depth_max: usize) -> String {
     format!("more than {depth_max} levels of lists and objects")
 }
 
-/// The parser's error in our words.
+/// Translates a parser error into the wording of this module.
 pub fn not_json(bytes: &[u8], error: &serde_json::Error) -> NotJson {
     let (line, column) = (error.line(), error.column());
     let said = error.to_string();
@@ -292,7 +292,7 @@ pub fn not_json(bytes: &[u8], error: &serde_json::Error) -> NotJson {
     NotJson { reason, line, column }
 }
 
-/// The bare word around a place, such as `NaN`, and the column at which it begins.
+/// The bare word around a position, such as `NaN`, and the column at which it begins.
 fn word(bytes: &[u8], line: usize, column: usize) -> Option<(String, usize)> {
     let line = bytes.split(|byte| *byte == b'\n').nth(line.checked_sub(1)?)?;
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(parse("-1E5").expect("a number").to_string(), "-1e+5");
     }
 
-    /// JSON with odd texts, long numbers and empty keys.
+    /// Arbitrary JSON with unusual texts, long numbers and empty keys.
     fn any_json() -> impl Strategy<Value = Value> {
         let number = prop_oneof![
             any::<i64>().prop_map(|number| number.to_string()),

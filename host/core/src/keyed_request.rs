@@ -1,7 +1,8 @@
-//! Whether two requests under one key, or one id, are the same.
+//! Comparison of requests under one key, or one id.
 //!
-//! What counts is what is asked for: the function or the name, and the input, compared as JSON. Labels, time limits and
-//! the instant of a start are those of the first request: whoever repeats one mostly computes them anew.
+//! Two requests are equal if they ask for the same: the function or the name, and the input,
+//! compared as JSON. Labels, time limits and the start time are taken from the first request, since
+//! clients that repeat a request usually compute them anew.
 
 use std::fmt::Write as _;
 
@@ -9,11 +10,11 @@ use serde_json::Value as Json;
 
 use crate::{id::Digest, value::Text};
 
-/// What is asked for, part by part.
+/// The compared parts of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestParts(Vec<(&'static str, Vec<u8>)>);
 
-/// A key, or an id, that stands for another request.
+/// Error: a key, or an id, is already used by a different request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{what} `{}` stands for another request: another {}; the first one has the digest {}, and this one {}; nothing was done: \
@@ -21,32 +22,30 @@ pub struct RequestParts(Vec<(&'static str, Vec<u8>)>);
     .key.escape_debug(), .differs.join(" and another "), short(.first), short(.given), .what.trim_start_matches("the ")
 )]
 pub struct KeyReused {
-    /// What it is: `the id`, or `the key`.
+    /// Kind of the key: `the id`, or `the key`.
     pub what: &'static str,
-    /// The key.
     pub key: Text,
-    /// The parts in which the two differ.
+    /// Names of the parts that differ.
     pub differs: Vec<&'static str>,
-    /// The digest of the first request.
     pub first: Digest,
-    /// The digest of the one that came now.
+    /// Digest of the repeated request.
     pub given: Digest,
 }
 
 impl RequestParts {
-    /// A request for nothing.
+    /// A request without parts.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With a part that is compared as it is.
+    /// Adds a part that is compared as text.
     #[must_use]
     pub fn text(mut self, part: &'static str, text: &str) -> Self {
         self.0.push((part, text.as_bytes().to_vec()));
         self
     }
 
-    /// With a part that is compared as JSON, if it is.
+    /// Adds a part that is compared as JSON if it is valid JSON, and as bytes otherwise.
     #[must_use]
     pub fn data(mut self, part: &'static str, data: &[u8]) -> Self {
         let json = serde_json::from_slice::<Json>(data);
@@ -54,21 +53,20 @@ impl RequestParts {
         self
     }
 
-    /// With a part that is JSON.
+    /// Adds a part that is compared as JSON.
     #[must_use]
     pub fn json(mut self, part: &'static str, json: &Json) -> Self {
         self.0.push((part, canonical(json)));
         self
     }
 
-    /// The digest of all parts.
     pub fn digest(&self) -> Digest {
         let parts: Vec<&[u8]> =
             self.0.iter().flat_map(|(part, bytes)| [part.as_bytes(), bytes]).collect();
         Digest::of_parts(&parts)
     }
 
-    /// Checks that this request repeats the first one under a key: both have the same parts.
+    /// Checks that this request repeats the first one under a key: all its parts are the same.
     ///
     /// # Errors
     /// [`KeyReused`].
@@ -87,7 +85,8 @@ impl RequestParts {
     }
 }
 
-/// JSON in one form for all that are equal: the names of an object in order, and no blanks.
+/// Canonical text of JSON: equal values have the same text. Object keys are sorted, and there is no
+/// whitespace.
 fn canonical(json: &Json) -> Vec<u8> {
     fn write(json: &Json, text: &mut String) {
         match json {
@@ -120,7 +119,7 @@ fn canonical(json: &Json) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The beginning of a digest, enough to tell two requests apart.
+/// First 16 digits of a digest, enough to distinguish two requests.
 fn short(digest: &Digest) -> String {
     let mut digest = digest.to_string();
     digest.truncate(16);

@@ -1,23 +1,28 @@
-//! The rules of Segno, pure: what happens is decided here, whether it lasts is the host's job. No
-//! async, clock, SQL, wasm or I/O.
+//! The rules of Segno as pure functions. All decisions are made here; making them durable is the
+//! host's job. No async, clock, SQL, wasm or I/O.
 //!
-//! The one door is [`transition()`]: a view of the rows, a command and the time go in; a reply, the
-//! rows to write and hints come out. What to load for it, [`footprint()`] says.
+//! The single entry point is [`transition()`]: it takes a view of the rows, a command and the time,
+//! and returns a reply, the rows to write and hints. [`footprint()`] determines the rows to load
+//! for it.
 //!
-//! In the order a newcomer should read:
-//! - [`id`], [`time`], [`value`], [`address`], [`tags`]: the words; [`json`]: what is JSON;
+//! Recommended reading order:
+//! - [`id`], [`time`], [`value`], [`address`], [`tags`]: the basic types; [`json`]: validation of
+//!   JSON;
 //! - [`promise`]: promises, tasks, leases, callbacks, the outbox;
 //! - [`object`]: keys whose executions take turns, and their state;
-//! - [`limit`]: how many executions of a function may run, and how fast they begin;
-//! - [`saga`]: what is known of steps that may have to be undone, and what is done next;
-//! - [`keyed_request`]: whether two requests under one key are the same;
-//! - [`invocation`]: the journal, its bytes, its replay;
-//! - [`command`], [`reply`], [`delta`], [`effect`], [`config`]: what goes in and out;
-//! - [`view`], [`footprint`](mod@footprint), [`unreadable`]: the rows that were loaded, which of them
-//!   a command needs, and which of them cannot be read;
-//! - [`transition`](mod@transition): the rules, one file a family of commands.
-//! - [`fair_share`]: room that several take from;
-//! - [`model`], [`snapshot`], [`invariants`]: whole stores in memory and as rows, and what is always true of them.
+//! - [`limit`]: bounds on concurrent executions of a function, and on their start rate;
+//! - [`saga`]: facts about steps that may have to be compensated, and the next action;
+//! - [`keyed_request`]: comparison of two requests under one key;
+//! - [`invocation`]: the journal, its encoding, its replay;
+//! - [`command`], [`reply`], [`delta`], [`effect`], [`config`]: inputs and outputs;
+//! - [`view`], [`footprint`](mod@footprint), [`unreadable`]: the loaded rows, the rows that a
+//!   command needs, and rows that cannot be read;
+//! - [`transition`](mod@transition): the rules, one file per family of commands;
+//! - [`fair_share`]: shared capacity;
+//! - [`model`], [`snapshot`], [`invariants`]: whole stores in memory and as rows, and their
+//!   invariants.
+
+#![forbid(unsafe_code)]
 
 pub mod address;
 pub mod id;

@@ -1,17 +1,18 @@
-//! Objects: a kind of object that a module declares, and a key. Of its functions, those that write
-//! take turns, one execution at a time, in the order in which they were accepted; the others only
-//! read, and wait for nobody.
+//! Objects. An object is an object type declared by a module, plus a key. Its functions that write
+//! take turns: one execution at a time, in order of acceptance. The other functions only read, and
+//! never wait.
 //!
-//! **The line.** An object's row says whose turn it is and who is last. Each execution that waits
-//! for its turn is suspended on the promise of the one before it, so that a settlement offers the
-//! next one, as it resumes whatever else was suspended on it. Where one of the middle settles before
-//! its turn, who was behind it waits for who was before it.
+//! **The queue.** The row of an object (its *line*) names the holder of the turn and the last
+//! execution in the queue. Each execution that waits for its turn is suspended on the promise of
+//! its predecessor. So a settlement offers the next execution just as it resumes any other awaiter.
+//! If an execution in the middle settles before its turn, its successor waits for its predecessor
+//! instead.
 //!
-//! **One run a key.** A module may say of a function that it runs once a key. The row keeps the run
-//! for as long as that is there: another one is refused, and the state goes with it.
+//! **One run per key.** A module may declare that a function runs once per key. The row names the
+//! run as long as the run exists: another one is refused, and the state is removed with the run.
 //!
-//! **Promises.** An object has promises with names, which belong to no execution: whoever comes first
-//! makes them, and they stay as long as its state does.
+//! **Promises.** An object has named promises, which belong to no execution. The first execution
+//! that refers to one creates it, and it exists as long as the object's state does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,64 +24,64 @@ use crate::{
     value::{Payload, Text},
 };
 
-/// The most bytes of an object's name, and of that of a part of its state: stores look both up
-/// together.
+/// Maximum length in bytes of an object's name. Stores index it together with the name of a state
+/// entry.
 pub const LONGEST_OBJECT: usize = 1_536;
-/// The same of a part of its state, and of one of its promises.
+/// Maximum length in bytes of the name of a state entry, or of a promise of an object.
 pub const LONGEST_NAME: usize = 1_024;
 
-/// The line of an object. Without a row nobody ever had a turn.
+/// Queue of an object. Without a row, no execution ever had a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
-    /// Whose turn it is, or was last, as long as that promise is there.
+    /// The execution that has the turn, or had it last, as long as its promise exists.
     pub holder: Option<PromiseId>,
-    /// Who came last.
+    /// The last execution in the queue.
     pub tail: PromiseId,
-    /// The one run of the key, where its function runs once a key.
+    /// The only run of the key, if its function runs once per key.
     #[serde(default)]
     pub run: Option<PromiseId>,
 }
 
 impl Line {
-    /// Whether it is, or was last, the turn of this execution.
+    /// True if this execution has the turn, or had it last.
     pub fn is_held_by(&self, id: &PromiseId) -> bool {
         self.holder.as_ref() == Some(id)
     }
 
-    /// Those that its row names.
+    /// The executions that the row names.
     pub fn members(&self) -> impl Iterator<Item = &PromiseId> {
         self.holder.iter().chain([&self.tail])
     }
 }
 
-/// What a write does to an object's state, in this order.
+/// A write to an object's state, in this order: clear, then entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateWrite {
-    /// Whether all of it goes first.
+    /// True if the whole state is cleared first.
     pub clears: bool,
-    /// The names that are written, and with what; none: the name goes.
+    /// Entries to write, by name. `None` removes the entry.
     pub entries: Vec<(Text, Option<Payload>)>,
 }
 
 impl StateWrite {
-    /// Whether it leaves nothing of the object: its promises go as well.
+    /// True if the object is empty afterwards; then its promises are removed as well.
     pub fn leaves_nothing(&self) -> bool {
         self.clears && self.entries.is_empty()
     }
 }
 
-/// What is known of a module by who decides, beside that it is there.
+/// Facts about a module that decisions use, beside its existence.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModuleFacts {
-    /// Functions of objects that only read, as `OBJECT/FUNCTION`.
+    /// Functions of objects that only read (`OBJECT/FUNCTION`).
     pub shared: BTreeSet<Text>,
-    /// The limits of its functions, by function.
+    /// Limits of its functions, by function.
     #[serde(default)]
     pub limits: BTreeMap<Text, Rule>,
-    /// Functions of objects that run once a key, as `OBJECT/FUNCTION`.
+    /// Functions of objects that run once per key (`OBJECT/FUNCTION`).
     #[serde(default)]
     pub runs: BTreeSet<Text>,
 }
 
-/// A part of an object's state.
+/// Key of an entry of an object's state.
 pub type StateKey = (ObjectId, Text);

@@ -1,10 +1,9 @@
-//! Sagas: steps that are undone when the whole does not come about. What is done next follows from
-//! the rows here by [`saga_next`].
+//! Sagas: steps that are compensated if the saga as a whole fails. [`saga_next`] derives the next
+//! action from the rows.
 //!
-//! What is known of a saga are facts, written by the settlement chain together with the settlement
-//! they follow from, and never changed. Nothing is inferred: without the fact that a step is to be
-//! undone, it is not undone; a step whose effect is unknown stops the saga for a
-//! person.
+//! The state of a saga is a set of immutable facts. The settlement chain writes each fact together
+//! with the settlement it follows from. Nothing is inferred: a step is compensated only if a fact
+//! says so, and a step whose effect is unknown stops the saga until an operator decides.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,45 +17,42 @@ use crate::{
     value::{Tags, Text},
 };
 
-/// A step of a saga of an invocation, and what a fact says of it.
+/// Key of a fact: a step of a saga of an invocation, and the kind of fact.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FactKey {
-    /// The saga's name within its invocation.
+    /// Name of the saga within its invocation.
     pub saga: Text,
-    /// The step's place in it.
+    /// Index of the step in the saga.
     pub seq: u32,
-    /// What is said.
     pub kind: FactKind,
 }
 
-/// A fact.
+/// A fact about a step of a saga.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
-    /// The promise whose settlement it follows from: the step's, or that of its compensation.
+    /// The promise whose settlement the fact follows from: the step's, or that of its compensation.
     pub promise: PromiseId,
-    /// For a registration: the address of the function that undoes the step.
+    /// For a registration: address of the function that compensates the step.
     pub compensate: Option<Text>,
-    /// Whether the step ended without saying if it acted.
+    /// True if the step ended and it is unknown whether it took effect.
     pub unknown: bool,
-    /// When.
     pub at: Timestamp,
 }
 
-/// A step as its promise's tags declare it.
+/// A step as declared by the tags of its promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepTags<'a> {
-    /// The saga's name.
     pub saga: &'a str,
-    /// The step's place in it.
+    /// Index of the step in the saga.
     pub seq: u32,
-    /// What undoes it.
+    /// Address of the function that compensates it.
     pub compensate: &'a str,
-    /// Whether the step is undone even if its effect is unknown.
+    /// True if the step is compensated even if its effect is unknown.
     pub unknown: bool,
 }
 
 impl<'a> StepTags<'a> {
-    /// The step that these tags declare; none if something is missing or cannot be read.
+    /// The step that these tags declare. `None` if a tag is missing or malformed.
     pub fn of(tags: &'a Tags) -> Option<Self> {
         Some(Self {
             saga: tags.get(tags::SAGA)?,
@@ -67,7 +63,7 @@ impl<'a> StepTags<'a> {
     }
 }
 
-/// How a step ended, by its promise; it is open while there is none.
+/// Outcome of a step, from its promise. The step is open while there is no promise.
 pub fn step_end(promise: Option<&Promise>) -> StepEnd {
     let Some(promise) = promise else { return StepEnd::Open };
     let Some(settlement) = promise.settlement() else { return StepEnd::Open };
@@ -82,7 +78,7 @@ pub fn step_end(promise: Option<&Promise>) -> StepEnd {
     }
 }
 
-/// Whether the settlement is the answer of a server that declined an HTTP step.
+/// True if the settlement is the response of a server that declined an HTTP step.
 fn is_declined(settlement: &Settlement) -> bool {
     let value = settlement.value.as_ref();
     value.is_some_and(|value| value.headers.contains_key(tags::DECLINED_HEADER))

@@ -1,5 +1,5 @@
-//! A whole store as flat, ordered rows: what every store's dump is compared by, and what the
-//! invariants are checked over.
+//! A whole store as flat, ordered rows. Dumps of stores are compared in this form, and invariants
+//! are checked over it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,38 +18,32 @@ use crate::{
     view::View,
 };
 
-/// The rows of a whole store.
+/// Rows of a whole store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// The version at which tasks are born.
+    /// Initial version of new tasks.
     #[serde(default)]
     pub first_version: Version,
-    /// Promises.
     pub promises: BTreeMap<PromiseId, Promise>,
-    /// Tasks.
     pub tasks: BTreeMap<PromiseId, Task>,
-    /// Callbacks by awaited and awaiter: whether they are consumed.
+    /// Callbacks by (awaited, awaiter): true if consumed.
     #[serde(with = "rows")]
     pub callbacks: BTreeMap<(PromiseId, PromiseId), bool>,
-    /// Listeners by awaited and address.
+    /// Listeners as (awaited, address).
     pub listeners: BTreeSet<(PromiseId, Text)>,
-    /// Messages owed.
+    /// Messages in the outbox.
     #[serde(with = "rows")]
     pub outbox: BTreeMap<OutboxKey, OutboxRow>,
-    /// Journals.
     pub journals: BTreeMap<PromiseId, Journal>,
-    /// Aliases.
+    /// Aliases and the modules they refer to.
     pub aliases: BTreeMap<Text, Digest>,
     /// Hosts and their incarnations.
     pub hosts: BTreeMap<NodeName, u64>,
-    /// Keys of signals.
+    /// Signal keys by (invocation, key): the number of the signal.
     #[serde(with = "rows")]
     pub signal_keys: BTreeMap<(PromiseId, Text), u32>,
-    /// Schedules.
     pub schedules: BTreeMap<ScheduleId, Schedule>,
-    /// Resources.
     pub resources: BTreeMap<ResourceName, Resource>,
-    /// Leases on resources.
     pub resource_leases: BTreeMap<ResourceName, ResourceLease>,
     /// Facts of sagas, by invocation.
     #[serde(with = "rows")]
@@ -60,37 +54,34 @@ pub struct Snapshot {
     /// Facts about nodes of graph runs.
     #[serde(default, with = "rows")]
     pub graph_facts: BTreeMap<NodeFactKey, NodeFact>,
-    /// What is counted of trees, by their roots.
+    /// Counts of trees, by their roots.
     #[serde(default)]
     pub tree_counts: BTreeMap<PromiseId, TreeCount>,
-    /// Lines of objects.
+    /// Queues of objects.
     #[serde(default)]
     pub lines: BTreeMap<ObjectId, Line>,
-    /// The state of objects, by object and name.
+    /// State of objects, by object and name.
     #[serde(default, with = "rows")]
     pub state: BTreeMap<StateKey, Payload>,
-    /// Limits.
     #[serde(default)]
     pub limits: BTreeMap<LimitName, Limit>,
-    /// Keys of limits.
+    /// Partitions (keys) of limits.
     #[serde(default)]
     pub partitions: BTreeMap<PartitionId, Partition>,
-    /// Where executions stand behind limits.
+    /// Places of executions behind limits.
     #[serde(default)]
     pub places: BTreeMap<PromiseId, Place>,
 }
 
-/// A journal with its head, as far as the state holds its records.
+/// A journal with its head. Records are included as far as the view holds them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Journal {
-    /// The stored end.
     pub head: JournalHead,
-    /// The records.
     pub records: Vec<Record>,
 }
 
 impl Snapshot {
-    /// The rows of a state that holds a whole store ([`View::whole`]).
+    /// The rows of a view that holds a whole store ([`View::whole`]).
     pub fn of(state: &View) -> Self {
         let promises = state.promises().map(|p| (p.id().clone(), p.clone())).collect();
         let tasks = state.tasks().map(|task| (task.id.clone(), task.clone())).collect();
@@ -145,7 +136,7 @@ impl Snapshot {
     }
 }
 
-/// Serde for maps whose keys are not text: a list of pairs.
+/// Serde helper for maps whose keys are not text: a list of pairs.
 mod rows {
     use std::collections::BTreeMap;
 

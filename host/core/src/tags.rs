@@ -1,104 +1,105 @@
-//! Tag names the engine gives a meaning to, and the few questions it asks of tags. All other tags
-//! are free.
+//! Names of tags that have a meaning for the engine, and accessors for them. All other tags are
+//! free.
 
 use crate::{limit::PartitionId, time::Timestamp, value::Tags};
 
-/// The address of the function that produces the value; its presence gives the promise a task.
+/// Address of the function that produces the value. A promise with this tag has a task.
 pub const TARGET: &str = "target";
-/// `"true"`: nothing executes the promise; it resolves at its deadline.
+/// `"true"`: the promise has no execution; it resolves at its deadline.
 pub const TIMER: &str = "timer";
-/// Milliseconds since the Unix epoch before which the task is not dispatched.
+/// Earliest dispatch of the task, in milliseconds since the Unix epoch.
 pub const DELAY: &str = "delay";
-/// The invocation that made the promise.
+/// The invocation that created the promise.
 pub const PARENT: &str = "parent";
-/// `"true"`: the promise outlives the invocation that made it.
+/// `"true"`: the promise may outlive the invocation that created it.
 pub const DETACHED: &str = "detached";
-/// The root of the tree the promise belongs to.
+/// Root of the tree that the promise belongs to.
 pub const ORIGIN: &str = "origin";
-/// The tree the promise was made in, for clients that tell it from the one it belongs to.
+/// The tree in which the promise was created, for clients that distinguish it from the tree it
+/// belongs to.
 pub const PREFIX: &str = "prefix";
-/// The nearest ancestor-or-self with a target.
+/// Nearest ancestor with a target, or the promise itself.
 pub const BRANCH: &str = "branch";
-/// The schedule that made the promise.
+/// The schedule that created the promise.
 pub const SCHEDULE: &str = "schedule";
-/// The saga, by its name within the invocation, of which the promise is a step.
+/// Name, within the invocation, of the saga that the promise is a step of.
 pub const SAGA: &str = "saga";
-/// The place of a step in its saga, from 0.
+/// Index of a step in its saga, from 0.
 pub const SEQ: &str = "seq";
-/// The address of the function that undoes a step.
+/// Address of the function that compensates a step.
 pub const COMPENSATE: &str = "compensate";
-/// `"compensate"`: a step that ended without saying whether it acted is to be undone.
+/// `"compensate"`: a step that ended with an unknown effect is compensated.
 pub const UNKNOWN: &str = "unknown";
-/// `"true"`: a party outside of the engine settles the promise.
+/// `"true"`: a party outside the engine settles the promise.
 pub const EXTERNAL: &str = "external";
-/// The beginning that ids must have which a tree may act on: that of the rights of who started it.
-/// All that the tree makes inherits it. Without one the tree may act on any id.
+/// Prefix of the ids that a tree may act on: that of the access rights of the client that started
+/// it. All promises of the tree inherit it. Without this tag, the tree may act on any id.
 pub const RIGHTS: &str = "segno:rights";
-/// The object whose turn the promise's task needs; the engine alone sets it.
+/// The object whose turn the promise's task needs. Set only by the engine.
 pub const TURN: &str = "segno:turn";
-/// `"true"`: the promise is the one run of the key of its object; the engine alone sets it.
+/// `"true"`: the promise is the only run of its object's key. Set only by the engine.
 pub const RUN: &str = "segno:run";
-/// The object that knows the promise by a name ([`crate::id::ObjectId::promise`]).
+/// The object that the named promise belongs to ([`crate::id::ObjectId::promise`]).
 pub const OBJECT: &str = "segno:object";
-/// The key of the limit that the promise's task is behind ([`crate::limit::PartitionId`]); the engine
-/// alone sets it.
+/// Partition of the limit that the promise's task is behind ([`crate::limit::PartitionId`]). Set
+/// only by the engine.
 pub const LIMIT: &str = "segno:limit";
-/// The priority behind that limit, if it is not 0; the engine alone sets it.
+/// Priority behind that limit, if it is not 0. Set only by the engine.
 pub const PRIORITY: &str = "segno:priority";
-/// The invocation whose journal the promise's own began with ([`crate::fork::Forked`]); the engine
-/// alone sets it.
+/// Origin of a fork: the invocation whose journal it was copied from ([`crate::fork::Forked`]). Set
+/// only by the engine.
 pub const FORK: &str = "segno:fork";
-/// The promise whose place this one takes: the first generation of an invocation, or the answer of an
-/// update that was handed on. It settles with this one. The engine alone sets it.
+/// The promise that this one replaces: the first generation of an invocation, or the answer of an
+/// update that was handed over. It settles together with this one. Set only by the engine.
 pub const CONTINUES: &str = "segno:continues";
-/// The number of calls between the root of the tree and this execution, from 2 on; the engine alone
-/// sets it.
+/// Number of calls between the root of the tree and this execution, from 2 on. Set only by the
+/// engine.
 pub const DEPTH: &str = "segno:depth";
-/// The execution whose kill ends this one, where that is not the root of the tree; the engine alone
-/// sets it.
+/// The execution whose kill ends this one, if that is not the root of the tree. Set only by the
+/// engine.
 pub const SCOPE: &str = "segno:scope";
-/// The alias of the module whose functions a graph run names without a module.
+/// Alias of the module for functions that a graph run names without a module.
 pub const MODULE: &str = "segno:module";
-/// The mark of what is begun once only: a claim that is lost ends it, for nobody knows whether it
-/// acted. `true`: as a failure; `output`: as a value that says so.
+/// Marks an execution that begins at most once: a lost claim ends it, since it is unknown whether
+/// it took effect. `true`: it ends as a failure; `output`: it ends with a value that says so.
 pub const ONCE: &str = "segno:once";
-/// The names above but those that begin with `segno:`: where tags are exchanged with others, these carry a prefix that
-/// says whose they are.
+/// The names above, except those that begin with `segno:`. When tags are exchanged with other
+/// systems, these names carry a prefix that identifies their owner.
 pub const RESERVED: [&str; 14] = [
     TARGET, TIMER, DELAY, PARENT, DETACHED, ORIGIN, PREFIX, BRANCH, SCHEDULE, EXTERNAL, SAGA, SEQ,
     COMPENSATE, UNKNOWN,
 ];
 
-/// The tags that say where a promise stands in a tree.
+/// Tags that define the position of a promise in a tree.
 pub const LINEAGE: [&str; 4] = [ORIGIN, PREFIX, BRANCH, PARENT];
 
-/// The prefix of labels, by which people find an invocation again.
+/// Prefix of labels, which users search invocations by.
 pub const LABEL_PREFIX: &str = "label:";
 
-/// The header of a parameter that carries the call's retry policy as JSON.
+/// Header of a parameter: the call's retry policy as JSON.
 pub const RETRY_HEADER: &str = "segno:retry";
-/// The label of a call that limits each of its attempts, in milliseconds: an option of the contract
-/// that its records have no field for.
+/// Label of a call: the time limit of each attempt, in milliseconds. A call option for which the
+/// contract's records have no field.
 pub const ATTEMPT_TIMEOUT_LABEL: &str = "segno:attempt-timeout-ms";
-/// The header of a parameter with the same.
+/// Header of a parameter: the time limit of each attempt, in milliseconds.
 pub const ATTEMPT_TIMEOUT_HEADER: &str = "segno:attempt-timeout-ms";
-/// The header of the value of an object's promise that says which command settled it, as
-/// `INVOCATION/INDEX`: one that is repeated knows its own.
+/// Header of the value of an object's promise: the command that settled it, as `INVOCATION/INDEX`,
+/// so that a repeated command recognises its own settlement.
 pub const SETTLED_BY_HEADER: &str = "segno:settled-by";
-/// The header of the value of a promise that was killed, whose function was not asked.
+/// Header of the value of a promise that was killed, instead of being asked to stop.
 pub const KILLED_HEADER: &str = "segno:killed";
-/// The header of the value of a saga's HTTP step whose server declined (4xx): it did not act.
+/// Header of the value of a saga's HTTP step whose server declined (4xx), so that the step had no
+/// effect.
 pub const DECLINED_HEADER: &str = "segno:declined";
-/// The header of the value of a generation, or of an answer, that handed over: the id of what goes on in its
-/// place.
+/// Header of the value of a generation, or of an answer, that was handed over: the id of its
+/// successor.
 pub const CONTINUED_HEADER: &str = "segno:continued";
-/// The header of a parameter that names the module whose policy and limits apply, where the target
-/// names none.
+/// Header of a parameter: the module whose policy and limits apply if the target names none.
 pub const MODULE_HEADER: &str = "segno:module";
-/// The header of a signal's value that carries the signal's name.
+/// Header of a signal's value: the signal's name.
 pub const SIGNAL_HEADER: &str = "segno:signal";
 
-/// Narrows `tags` to rights over ids that begin with `prefix`; rights that are narrower already
+/// Narrows `tags` to rights over ids that begin with `prefix`. Rights that are already narrower
 /// stay.
 pub fn narrow(tags: &mut Tags, prefix: &str) {
     let narrower = tags.get(RIGHTS).is_some_and(|rights| rights.starts_with(prefix));
@@ -107,54 +108,55 @@ pub fn narrow(tags: &mut Tags, prefix: &str) {
     }
 }
 
-/// The address of the function that produces the value.
+/// Address of the function that produces the value.
 pub fn target(tags: &Tags) -> Option<&str> {
     tags.get(TARGET).map(String::as_str)
 }
 
-/// Whether the promise resolves by itself at its deadline.
+/// True if the promise resolves by itself at its deadline.
 pub fn is_timer(tags: &Tags) -> bool {
     is_true(tags, TIMER)
 }
 
-/// The object whose turn the task needs, if it needs one.
+/// The object whose turn the task needs. `None` if it needs none.
 pub fn turn(tags: &Tags) -> Option<&str> {
     tags.get(TURN).map(String::as_str)
 }
 
-/// Whether it is the one run of the key of its object.
+/// True if the promise is the only run of its object's key.
 pub fn is_run(tags: &Tags) -> bool {
     is_true(tags, RUN)
 }
 
-/// The object that knows the promise by a name.
+/// The object that the named promise belongs to.
 pub fn object(tags: &Tags) -> Option<&str> {
     tags.get(OBJECT).map(String::as_str)
 }
 
-/// The key of the limit that the task is behind, and its priority, if it is behind one.
+/// Partition and priority behind the limit of the task. `None` if it has no limit.
 pub fn limit(tags: &Tags) -> Option<(PartitionId, u8)> {
     let partition = tags.get(LIMIT)?;
     let priority = tags.get(PRIORITY).and_then(|priority| priority.parse().ok());
     Some((PartitionId::from(partition.as_str()), priority.unwrap_or_default()))
 }
 
-/// The promise whose place it takes, if it takes one's place.
+/// The promise that this one replaces, if any.
 pub fn continues(tags: &Tags) -> Option<&str> {
     tags.get(CONTINUES).map(String::as_str)
 }
 
-/// Whether the promise outlives the invocation that made it.
+/// True if the promise may outlive the invocation that created it.
 pub fn is_detached(tags: &Tags) -> bool {
     is_true(tags, DETACHED)
 }
 
-/// Whether a party is to settle the promise: a worker, the clock, or one outside of the engine.
+/// True if some party is expected to settle the promise: a worker, the clock, or a party outside
+/// the engine.
 pub fn is_awaitable(tags: &Tags) -> bool {
     tags.contains_key(TARGET) || is_timer(tags) || is_true(tags, EXTERNAL)
 }
 
-/// When the task may first be dispatched; a value that is not a number is no delay.
+/// Earliest dispatch of the task. A value that is not a number means no delay.
 pub fn delay(tags: &Tags) -> Option<Timestamp> {
     tags.get(DELAY)?.parse().ok().map(Timestamp)
 }

@@ -1,4 +1,4 @@
-//! Instants and lengths of time in milliseconds. The core reads no clock: `now` is an argument.
+//! Instants and durations in milliseconds. The core reads no clock: `now` is an argument.
 
 use std::{
     fmt,
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 
-/// A length of time in milliseconds. Arithmetic saturates.
+/// A duration in milliseconds. Arithmetic saturates.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -23,17 +23,17 @@ pub struct Timestamp(pub i64);
 pub struct Millis(pub i64);
 
 impl Timestamp {
-    /// "No deadline": the last millisecond of the year 9999.
+    /// Represents "no deadline": the last millisecond of the year 9999.
     pub const NEVER: Self = Self(253_402_300_799_999);
 
-    /// The instant for people, in UTC: `2031-02-03T04:05:06Z`.
+    /// The instant in UTC, for display: `2031-02-03T04:05:06Z`.
     pub fn in_utc(self) -> String {
         DateTime::from_timestamp_millis(self.0)
             .map_or_else(|| self.to_string(), |instant| format!("{instant:?}"))
     }
 
-    /// The instant for people, in UTC, to the millisecond: `2031-02-03T04:05:06.000Z`. Instants beyond
-    /// the calendar are shown as their number.
+    /// The instant in UTC with milliseconds, for display: `2031-02-03T04:05:06.000Z`. Instants
+    /// beyond the calendar are shown as a number.
     pub fn in_utc_millis(self) -> String {
         DateTime::from_timestamp_millis(self.0).map_or_else(
             || format!("{} ms since 1970", self.0),
@@ -41,31 +41,30 @@ impl Timestamp {
         )
     }
 
-    /// The instant this long after this one: of a delay, a time limit, a deadline.
+    /// The instant this long after this one, for delays, time limits and deadlines.
     ///
     /// # Errors
-    /// [`TooFar`]: it is not before [`Timestamp::NEVER`].
+    /// [`TooFar`]: the result is not before [`Timestamp::NEVER`].
     pub fn in_time(self, length_ms: u64) -> Result<Self, TooFar> {
         let end = i64::try_from(length_ms).ok().and_then(|length| self.0.checked_add(length));
         end.map(Self).filter(|end| *end < Self::NEVER).ok_or(TooFar)
     }
 
-    /// How long ago `earlier` was; never negative.
+    /// Time since `earlier`; never negative.
     pub fn since(self, earlier: Self) -> Millis {
         Millis(self.0.saturating_sub(earlier.0).max(0))
     }
 }
 
-/// A delay, a time limit or a deadline that ends after the last instant that the engine knows.
+/// Error: a delay, a time limit or a deadline ends after the last supported instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ends after the year 9999, the last in which something can be due; leave it out for none")]
 pub struct TooFar;
 
 impl Millis {
-    /// No time at all.
     pub const ZERO: Self = Self(0);
 
-    /// Whole seconds.
+    /// A duration of whole seconds.
     pub const fn seconds(seconds: i64) -> Self {
         Self(seconds.saturating_mul(1_000))
     }

@@ -1,5 +1,4 @@
-//! Trees of executions: what is counted of one, what it may come to, and where an execution stands
-//! in it.
+//! Trees of executions: their counts and bounds, and the position of an execution in its tree.
 
 use std::fmt;
 
@@ -14,43 +13,44 @@ use crate::{
     time::{Millis, Timestamp},
 };
 
-/// A root counts what it makes by itself as commands of its journal; from so many executions in one
-/// transaction on they are counted with those of the tree, and all of them where births are bounded.
+/// Number of executions created in one transaction from which a root's executions are included in
+/// the tree's count. Smaller batches are counted as commands of the root's journal. If births are
+/// bounded, all executions are counted.
 const BATCH_OF_A_ROOT: usize = 16;
 
-/// What is counted of the tree of a root: the executions that others than the root made. Births at
-/// the root itself are frequent, and few in each tree, so they have no row unless births are bounded.
+/// Counts of a root's tree: the executions that were created by others than the root. Births at the
+/// root itself are frequent, and few in each tree, so they have no row unless births are bounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeCount {
-    /// Executions that were made.
+    /// Executions created.
     pub executions: u64,
-    /// Executions that may be made in this second.
+    /// Token bucket for the number of executions created per second.
     pub births: Bucket,
-    /// Whether the root was killed: nothing that is attached to it makes anything any more.
+    /// True if the root was killed: executions attached to it create nothing more.
     pub killed: bool,
 }
 
-/// What a tree may come to.
+/// Bounds of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeBounds {
-    /// The longest way from a root to an execution, in calls.
+    /// Maximum number of calls between the root and an execution.
     pub depth: u32,
-    /// Executions in all.
+    /// Maximum number of executions.
     pub executions: u64,
-    /// Executions made in a second; none: no bound.
+    /// Maximum number of executions created per second. `None`: no bound.
     pub births: Option<u32>,
 }
 
-/// Why nothing more is made in a tree.
+/// Reason why a tree accepts no more executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeStop {
-    /// It would be too deep.
+    /// The execution would exceed this maximum depth.
     Depth(u32),
-    /// It has as many executions as it may have.
+    /// The tree has this maximum number of executions.
     Executions(u64),
-    /// It grows too fast.
+    /// The tree exceeds this number of births per second.
     Births(u32),
-    /// Its root was killed.
+    /// The root was killed.
     Killed,
 }
 
@@ -61,11 +61,11 @@ impl Default for TreeBounds {
 }
 
 impl TreeBounds {
-    /// The count after one more execution was made at `depth`, in a tree of which `known` executions
-    /// are known otherwise.
+    /// The count after one more execution at `depth`, in a tree with `known` executions that are
+    /// counted elsewhere.
     ///
     /// # Errors
-    /// Nothing more may be made.
+    /// [`TreeStop`]: the tree accepts no more executions.
     pub fn admit(
         &self,
         count: TreeCount,
@@ -94,8 +94,8 @@ impl TreeBounds {
         Ok(TreeCount { executions: count.executions + 1, births, ..count })
     }
 
-    /// Whether the executions that these actions make are counted, of an invocation that was made by
-    /// another or not.
+    /// True if the executions that these actions create are counted. `was_made` is true if the
+    /// creating invocation was itself created by another.
     pub fn counts(&self, was_made: bool, actions: &[FenceAction]) -> bool {
         let births = actions.iter().filter(|action| match &action.act {
             FenceAct::Create { new } => is_execution(new),
@@ -106,26 +106,26 @@ impl TreeBounds {
     }
 }
 
-/// Whether somebody executes what is made.
+/// True if the promise is executed, which means that it has a target.
 pub fn is_execution(new: &NewPromise) -> bool {
     tags::target(&new.tags).is_some()
 }
 
 impl Promise {
-    /// The number of calls between the root of its tree and this execution.
+    /// Number of calls between the root of the tree and this execution.
     pub fn depth(&self) -> u32 {
         let told = self.spec.tags.get(tags::DEPTH).and_then(|depth| depth.parse().ok());
         told.unwrap_or_else(|| u32::from(self.spec.made_by.is_some()))
     }
 
-    /// The root of its tree, as its tags say.
+    /// Root of the tree, from the promise's tags.
     pub fn root(&self) -> PromiseId {
         let named = self.spec.tags.get(tags::ORIGIN);
         named.map_or_else(|| self.id().clone(), |root| PromiseId::from(root.as_str()))
     }
 
-    /// The execution whose kill ends this one: its root, or the one before it that outlives its
-    /// maker.
+    /// The execution whose kill ends this one: the nearest ancestor-or-self that outlives its
+    /// creator, or else the root.
     pub fn scope(&self) -> PromiseId {
         match (self.attached_to(), self.spec.tags.get(tags::SCOPE)) {
             (None, _) => self.id().clone(),

@@ -1,9 +1,9 @@
-//! Rows that are there and cannot be read: damage from outside, or a format of a newer host.
+//! Rows that exist but cannot be read: external damage, or the format of a newer host.
 //!
-//! Such a row spoils only what it is about. A view says of what it holds rows that could not be
-//! read, and a command that names any of that is refused, whatever it would have done; nothing is
-//! decided on half of a composite. A command that only meets it at the other end of something goes
-//! on: an awaiter keeps its resume for later.
+//! Such a row affects only its subject. A view lists the subjects with unreadable rows, and refuses
+//! any command that names one of them: no decision is based on half of a composite. A command that
+//! merely touches such a subject indirectly continues: an awaiter keeps its consumed callback for
+//! later.
 
 use std::fmt;
 
@@ -14,25 +14,24 @@ use crate::{
     promise::OutboxKey,
 };
 
-/// What a row is about.
+/// Subject of a row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
-    /// A promise, its task, or something else of its composite.
+    /// A promise, its task, or another part of its composite.
     Promise(PromiseId),
-    /// A schedule.
     Schedule(ScheduleId),
-    /// A message owed.
+    /// A message in the outbox.
     Message(OutboxKey),
-    /// A resource, or the lease on it.
+    /// A resource or its lease.
     Resource(ResourceName),
-    /// The line of an object.
+    /// The queue of an object.
     Object(ObjectId),
-    /// A limit, or one of its keys.
+    /// A limit or one of its partitions.
     Limit(LimitName),
 }
 
 impl Subject {
-    /// What kind of thing it is, for figures.
+    /// Kind of the subject, for metrics.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Promise(_) => "promise",
@@ -44,7 +43,7 @@ impl Subject {
         }
     }
 
-    /// Its id; of a message, that of the promise it is about.
+    /// Id of the subject; for a message, that of its promise.
     pub fn id(&self) -> &str {
         match self {
             Self::Promise(id) => id.as_str(),
@@ -56,10 +55,9 @@ impl Subject {
         }
     }
 
-    /// All kinds.
     pub const KINDS: [&str; 6] = ["promise", "schedule", "message", "resource", "object", "limit"];
 
-    /// What a command of the engine's own is about; none for what clients and workers ask.
+    /// Subject of a command of the engine itself. `None` for commands of clients and workers.
     pub fn of(command: &Command) -> Option<Self> {
         match command {
             Command::PromiseDue { id }

@@ -1,5 +1,5 @@
-//! Updates: signals that a workflow answers. An update is told to it as a signal with a name of its
-//! own, and the workflow settles the promise that the signal names.
+//! Updates: signals that a workflow answers. An update is delivered to the workflow as a signal
+//! with a reserved name, and the workflow settles the promise that the signal contains.
 
 use serde::Deserialize;
 
@@ -9,22 +9,22 @@ use crate::{
     value::{Text, Value},
 };
 
-/// Names and keys of signals that begin so are the engine's.
+/// Prefix of the names and keys of signals that are reserved for the engine.
 pub const RESERVED: &str = "segno:";
-/// The name of an update's signal is this and the update's name.
+/// Prefix of the name of an update's signal, before the update's name.
 pub const SIGNAL: &str = "segno:update/";
 
-/// The name of the signal.
+/// Name of the signal for this update.
 pub fn signal_name(update: &str) -> Text {
     Text::from(format!("{SIGNAL}{update}"))
 }
 
-/// The key of the signal, for a key of the sender: keys of other updates and of signals are others.
+/// Key of the signal for a sender's key. It differs from the keys of other updates and of signals.
 pub fn signal_key(update: &str, key: &str) -> Text {
     Text::from(format!("{SIGNAL}{update}/{key}"))
 }
 
-/// The same signal with another promise for the answer; none: it is no update's.
+/// The same signal with another answer promise. `None` if the signal is not an update.
 pub fn readdressed(told: &Value, answer: &PromiseId) -> Option<Value> {
     let rest = std::str::from_utf8(told.data.as_slice()).ok()?.strip_prefix(r#"{"promise":"#)?;
     let mut texts = serde_json::Deserializer::from_str(rest).into_iter::<String>();
@@ -35,10 +35,10 @@ pub fn readdressed(told: &Value, answer: &PromiseId) -> Option<Value> {
     Some(Value { headers: told.headers.clone(), ..Value::of(data) })
 }
 
-/// The payload of the signal: `{"promise": …, "input": …}`.
+/// Payload of the signal: `{"promise": …, "input": …}`.
 ///
 /// # Errors
-/// `input` is not JSON.
+/// [`NotJson`]: `input` is not JSON.
 pub fn payload(answer: &PromiseId, input: &str) -> Result<Value, NotJson> {
     json::check(input)?;
     let answer = serde_json::Value::from(answer.as_str());

@@ -10,7 +10,8 @@ use serde::{
     de::{Error, SeqAccess, Visitor},
 };
 
-/// Free labels and the engine's own marks on a promise; see [`crate::tags`] for the reserved names.
+/// Labels of the user and tags of the engine on a promise; see [`crate::tags`] for the reserved
+/// names.
 pub type Tags = BTreeMap<String, String>;
 
 /// Shared, immutable text.
@@ -21,48 +22,44 @@ pub struct Text(Arc<str>);
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(Arc<[u8]>);
 
-/// What a promise is made with, or settles with.
+/// Parameter or result of a promise.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Value {
-    /// Facts about the data, for programs.
+    /// Metadata about the data, for programs.
     pub headers: Tags,
-    /// The data, opaque here.
+    /// Data, opaque to the engine.
     pub data: Bytes,
 }
 
-/// A payload as a guest passes it: it remembers whether it was text, because a replay must hand
-/// over the same kind.
+/// A payload as passed by a guest. It preserves whether it was text, because a replay must pass the
+/// same kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Payload {
-    /// JSON text.
     Json(Text),
-    /// Anything else.
+    /// Any other data.
     Bytes(Bytes),
 }
 
 impl Text {
-    /// The text itself.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl Bytes {
-    /// The bytes themselves.
     pub fn as_slice(&self) -> &[u8] {
         &self.0
     }
 }
 
 impl Value {
-    /// A value without headers.
     pub fn of(data: impl Into<Bytes>) -> Self {
         Self { headers: Tags::new(), data: data.into() }
     }
 }
 
 impl Payload {
-    /// The payload's bytes, whichever kind it is.
+    /// The bytes, for either kind.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Json(text) => text.as_bytes(),
@@ -188,7 +185,7 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// Serde for a shared struct: it is written as what it holds.
+/// Serde helper for a shared struct: serialises the contents.
 pub(crate) mod shared {
     use std::sync::Arc;
 

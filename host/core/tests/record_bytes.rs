@@ -1,6 +1,6 @@
-//! Stored journals stay readable: what is encoded comes back, and the bytes of released formats
-//! never change. `SEGNO_GOLDEN=write cargo test -p segno-core --test record_bytes` writes files
-//! that do not exist yet.
+//! Stored journals stay readable: encoding round-trips, and the bytes of released formats never
+//! change. `SEGNO_GOLDEN=write cargo test -p segno-core --test record_bytes` writes files that do
+//! not exist yet.
 
 use proptest::prelude::*;
 use segno_core::{
@@ -13,7 +13,7 @@ use segno_core::{
     value::{Bytes, Payload, Text},
 };
 
-/// One record of every shape there is.
+/// One record of every shape.
 fn every_shape() -> Vec<Record> {
     let json = |text: &str| Payload::Json(Text::from(text));
     let failure = StepResult::Failure {

@@ -1,5 +1,5 @@
-//! The clients of one order: they place, approve or reject it, and wait for its end. None of them
-//! notices that the host is killed meanwhile.
+//! A client of one order: places it, approves or rejects it, and waits for its end. It does not
+//! notice that the host is killed in the meantime.
 
 use std::time::Duration;
 
@@ -14,20 +14,18 @@ use super::{
     retry::insist,
 };
 
-/// How long a request is repeated while the host is away.
+/// Time during which a request is repeated while the host is unavailable.
 const RETRY_TIMEOUT: Millis = Millis(60_000);
 
-/// The interval between checks whether the approval is requested.
+/// Interval between checks for the approval request.
 const LOOK_EVERY: Millis = Millis(100);
 
-/// How long one request waits for the end of an order.
+/// Time that one long-poll request waits for the end of an order.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// Serves one order from its start to its end.
 pub struct DemoClient<'a> {
-    /// The client of the host.
     pub client: &'a Client,
-    /// Clock and runtime.
     pub env: &'a Env,
     /// The alias of the deployed module.
     pub module: &'a str,
@@ -49,8 +47,8 @@ impl DemoClient<'_> {
         Ok(())
     }
 
-    /// Approves or rejects `order`, `after` its approval was requested. False: the order ended
-    /// without a request.
+    /// Approves or rejects `order`, `after` its approval was requested. Returns false if the order
+    /// ended without a request.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -77,7 +75,7 @@ impl DemoClient<'_> {
         Ok(true)
     }
 
-    /// The order's invocation when it has ended or is halted.
+    /// Waits until the order has ended or is halted, and returns its invocation.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -91,7 +89,7 @@ impl DemoClient<'_> {
         }
     }
 
-    /// Waits until the approval is requested. False: the order ended without a request.
+    /// Waits until the approval is requested. Returns false if the order ended without a request.
     async fn asked(&self, order: &Order) -> Result<bool, ClientError> {
         let id = order.approval();
         loop {

@@ -1,4 +1,5 @@
-//! Many clients at once, and their progress, which decides when a host is killed "in the middle".
+//! Concurrent clients, and their overall progress, which determines when the host is killed "in the
+//! middle".
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -38,20 +39,19 @@ impl Tally {
 /// One order and its times.
 #[derive(Debug, Clone)]
 pub struct PlannedOrder {
-    /// The order.
     pub order: Order,
     /// The phase in which the order is placed.
     pub phase: usize,
-    /// From the beginning of the phase to placing the order.
+    /// Time from the beginning of the phase to placing the order.
     pub place_after: Millis,
-    /// From the request for an approval to the decision.
+    /// Time from the approval request to the decision.
     pub decide_after: Millis,
 }
 
 /// Serves all orders concurrently to their ends; `phase` is the number of the phase reached.
 ///
 /// # Errors
-/// The first refusal; the remaining work is left undone then.
+/// The first refusal; the remaining work is then not done.
 pub async fn serve(
     client: &DemoClient<'_>,
     orders: &[PlannedOrder],
@@ -59,7 +59,7 @@ pub async fn serve(
     tally: &Tally,
 ) -> Result<Vec<(Order, Invocation)>, ClientError> {
     let serve_one = async |planned: &PlannedOrder| {
-        // An error means that no further phase begins: then all orders are admitted.
+        // An error means that no further phase begins; then all orders may start.
         let _ = phase.clone().wait_for(|reached| *reached >= planned.phase).await;
         client.env.runtime.sleep(planned.place_after).await;
         client.place(&planned.order).await?;

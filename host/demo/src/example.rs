@@ -1,5 +1,5 @@
-//! The example `order` as a component: from the checkout in which this binary was built, else from
-//! the embedded sources.
+//! Builds the example `order` as a component: from the checkout in which this binary was built,
+//! otherwise from the embedded sources.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,10 @@ use segno_build::{
 /// The name of the example, and the alias under which the demo deploys it.
 pub const MODULE: &str = "order";
 
-/// The example's one file, for use outside the repository.
+/// The only source file of the example, for use outside the repository.
 const SOURCE: &str = include_str!("../../../examples/order/src/lib.rs");
 
-/// Why the component could not be built.
+/// Reason why the component could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum ExampleError {
     /// There is no compiler for WebAssembly.
@@ -31,9 +31,8 @@ pub enum ExampleError {
     /// The sources could not be written.
     #[error("the example's source `{path}` could not be written")]
     Io {
-        /// The path of the file.
         path: PathBuf,
-        /// The error of the system.
+        /// The system's error.
         source: std::io::Error,
     },
 }
@@ -70,7 +69,7 @@ fn checkout() -> Option<PathBuf> {
     directory.join("Cargo.toml").is_file().then_some(directory)
 }
 
-/// A crate from the template with the example's code.
+/// Creates a crate from the template, with the example's code.
 fn unpack(folder: &Path) -> Result<PathBuf, ExampleError> {
     let directory = folder.join(MODULE);
     template::create(&directory, Language::Rust)?;

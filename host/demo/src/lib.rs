@@ -1,9 +1,11 @@
-//! The whole product from end to end, with real processes: `segno demo`.
+//! Runs the whole product end to end, with real processes: `segno demo`.
 //!
-//! [`scenario`] runs it: a [`server`] that is killed, [`payments`] that remember, and [`clients`]
-//! that do not notice; the [`verdict`] compares the result with the expected outcome of each
-//! [`order`]. The crash suites use the same parts with other numbers. Nothing here prints; `cli`
-//! does.
+//! [`scenario`] runs the demo: it kills a [`server`], checks that the [`payments`] service charges
+//! once, and lets [`clients`] retry transparently; the [`verdict`] compares the result with the
+//! expected outcome of each [`order`]. The crash suites use the same parts with other parameters.
+//! Nothing here prints; `cli` does.
+
+#![forbid(unsafe_code)]
 
 pub mod client;
 pub mod clients;

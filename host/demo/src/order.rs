@@ -4,7 +4,7 @@ use segno_core::time::Millis;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The decision about an order, and so its expected end.
+/// The decision about an order, which determines its expected end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectedOutcome {
@@ -19,7 +19,7 @@ pub enum ExpectedOutcome {
 }
 
 impl ExpectedOutcome {
-    /// The expected failure code of the workflow; none if it must succeed.
+    /// The expected failure code of the workflow. `None` if it must succeed.
     pub fn code(self) -> Option<u32> {
         match self {
             Self::Approved => None,
@@ -59,17 +59,16 @@ impl ExpectedOutcome {
 /// An order to place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Order {
-    /// The number of the order, also the id of its invocation.
+    /// The order number, which is also the id of its invocation.
     pub id: String,
-    /// The decision about the order.
     pub fate: ExpectedOutcome,
     /// The workflow's input.
     pub input: Value,
 }
 
 impl Order {
-    /// Order number `number`, paid at the service at `payments`; its approval times out after
-    /// `patience` if the order is forgotten.
+    /// Creates order `number`, paid at the service at `payments`. If the order is forgotten, its
+    /// approval times out after `patience`.
     pub fn new(number: usize, fate: ExpectedOutcome, payments: &str, patience: Millis) -> Self {
         let id = format!("order-{number:03}");
         let item = |at: usize| {
@@ -90,13 +89,13 @@ impl Order {
         Self { id, fate, input }
     }
 
-    /// The id of the promise by which the order is approved.
+    /// The id of the promise that approves the order.
     pub fn approval(&self) -> String {
         format!("{}/p/approval", self.id)
     }
 }
 
-/// Longer than any run.
+/// A timeout longer than any run.
 const FOREVER: Millis = Millis(24 * 60 * 60 * 1_000);
 
 const SKUS: [&str; 5] = ["violin", "bow", "rosin", "strings", "music-stand"];

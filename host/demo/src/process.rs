@@ -1,8 +1,8 @@
-//! A child process that is watched, killed on purpose, and never left behind.
+//! A monitored child process, which may be killed on purpose and is never left behind.
 //!
-//! The output goes to a file; the end of that file is part of every error. Dropping a [`Process`]
-//! kills it, so a panic, an early return and Ctrl-C (which drops the future that holds it) leave no
-//! process.
+//! Its output goes to a file, whose end is part of every error. Dropping a [`Process`] kills it, so
+//! a panic, an early return or Ctrl-C (which drops the future that holds it) leaves no process
+//! behind.
 
 use std::{
     fs::File,
@@ -16,56 +16,48 @@ use rustix::process::{Pid, Signal};
 use segno_core::time::Millis;
 use segno_env::Env;
 
-/// The interval between checks whether a process is ready or has ended.
+/// Interval between checks if a process is ready or has ended.
 const ASK_EVERY: Millis = Millis(10);
 
-/// The timeout of one check.
+/// Time limit of one check.
 const PROBE: Millis = Millis(1_000);
 
 /// Number of lines of output in an error.
 const TAIL: usize = 20;
 
-/// Why a process is not usable.
+/// Reason why a process is not usable.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// The process could not be started.
     #[error("the {name} could not be started")]
     Start {
-        /// The name of the process.
         name: &'static str,
-        /// The error of the system.
+        /// The system's error.
         source: io::Error,
     },
-    /// The process ended by itself.
     #[error("the {name} ended by itself ({status}); the end of `{log}`:\n{tail}")]
     Ended {
-        /// The name of the process.
         name: &'static str,
-        /// The exit status.
         status: ExitStatus,
-        /// The file with its output.
+        /// The file with the output.
         log: PathBuf,
         /// The last lines of the output.
         tail: String,
     },
-    /// The process runs, but does not become ready.
+    /// The process runs, but did not become ready.
     #[error("the {name} was not ready within {} s; the end of `{log}`:\n{tail}", limit.0 / 1000)]
     NotReady {
-        /// The name of the process.
         name: &'static str,
-        /// The time limit.
         limit: Millis,
-        /// The file with its output.
+        /// The file with the output.
         log: PathBuf,
         /// The last lines of the output.
         tail: String,
     },
-    /// The system does not report the state of the process.
+    /// The system did not report the state of the process.
     #[error("the {name} could not be watched")]
     Watch {
-        /// The name of the process.
         name: &'static str,
-        /// The error of the system.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -82,7 +74,7 @@ impl Process {
     /// Starts `command`; its output is appended to the file `log`. `name` is for errors.
     ///
     /// The process gets its own process group, so that Ctrl-C reaches only the parent, which
-    /// decides what ends when.
+    /// decides the order of shutdown.
     ///
     /// # Errors
     /// [`ProcessError::Start`].
@@ -99,7 +91,6 @@ impl Process {
         Ok(Self { name, child, log: log.to_owned() })
     }
 
-    /// The id of the process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -109,11 +100,11 @@ impl Process {
         &self.log
     }
 
-    /// Waits until `probe` is true.
+    /// Waits until `probe` returns true.
     ///
     /// # Errors
-    /// [`ProcessError::Ended`] if the process ends first, [`ProcessError::NotReady`] after `limit`;
-    /// it still runs then.
+    /// [`ProcessError::Ended`] if the process ends first; [`ProcessError::NotReady`] after `limit`,
+    /// in which case the process still runs.
     pub async fn ready(
         &mut self,
         env: &Env,
@@ -124,8 +115,8 @@ impl Process {
         let answer = env.within(limit, async {
             loop {
                 self.check()?;
-                // Another program on the port may never answer; the end of the process must be
-                // noticed all the same.
+                // Another program on the port may never answer; even then the end of the process
+                // must be noticed.
                 if env.within(PROBE, probe()).await == Some(true) {
                     return Ok(());
                 }
@@ -157,7 +148,7 @@ impl Process {
         }
     }
 
-    /// The exit status, if the process has ended.
+    /// The exit status; `None` while the process runs.
     ///
     /// # Errors
     /// [`ProcessError::Watch`].
@@ -182,21 +173,21 @@ impl Process {
     }
 
     fn signal(&self, signal: Signal) -> Result<(), ProcessError> {
-        // The child was not reaped yet, so the id is still its own.
+        // The child was not reaped yet, so the id still belongs to it.
         rustix::process::kill_process(Pid::from_child(&self.child), signal)
             .map_err(|error| ProcessError::Watch { name: self.name, source: error.into() })
     }
 
-    /// Ends the process with SIGKILL: no handler runs, nothing is flushed. The process is gone when
-    /// this returns.
+    /// Kills the process with SIGKILL: no handler runs, nothing is flushed. The process is gone
+    /// when this returns.
     ///
     /// # Errors
-    /// [`ProcessError::Watch`]; the process may still run then.
+    /// [`ProcessError::Watch`]; the process may then still run.
     pub fn kill(mut self) -> Result<ExitStatus, ProcessError> {
         self.end()
     }
 
-    /// Ends the process with SIGTERM, and with SIGKILL after `limit`.
+    /// Terminates the process with SIGTERM, and kills it with SIGKILL after `limit`.
     ///
     /// # Errors
     /// [`ProcessError::NotReady`] if it had to be killed, with the end of its output.
@@ -232,7 +223,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The error has no receiver; ending a process that has ended is no error.
+        // Drop cannot return an error; killing a process that has ended is not an error.
         let _ = self.end();
     }
 }
@@ -250,10 +241,10 @@ pub fn tail(log: &Path) -> String {
     lines[lines.len().saturating_sub(TAIL)..].join("\n")
 }
 
-/// A loopback port that was free a moment ago.
+/// A loopback port that was free when this was called.
 ///
 /// # Errors
-/// When the system has none.
+/// Fails if the system has none.
 pub fn free_port() -> io::Result<u16> {
     std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr().map(|address| address.port())
 }

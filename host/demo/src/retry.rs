@@ -1,16 +1,16 @@
-//! Repeats requests until a host that is away answers: every request of the API may be repeated.
+//! Repeats requests until an unavailable host answers: every request of the API may be repeated.
 
 use segno_client::ClientError;
 use segno_core::time::Millis;
 use segno_env::Env;
 
-/// The pause between two attempts.
+/// Pause between two attempts.
 const PAUSE: Millis = Millis(50);
 
-/// Repeats `request` while the host is away, for `limit` in all.
+/// Repeats `request` while the host is unavailable, for at most `limit` in total.
 ///
 /// # Errors
-/// The host's refusal as soon as there is one, else the last error when `limit` has passed.
+/// The host's refusal immediately, or the last error after `limit`.
 pub async fn insist<T>(
     env: &Env,
     limit: Millis,
@@ -27,7 +27,7 @@ pub async fn insist<T>(
     }
 }
 
-/// Whether another attempt may succeed.
+/// True if another attempt may succeed.
 fn is_away(error: &ClientError) -> bool {
     match error {
         ClientError::Unreachable { .. } | ClientError::Slow { .. } => true,

@@ -1,4 +1,4 @@
-//! Random numbers from a printed seed, so that a run can be repeated with the same numbers.
+//! Random numbers from a printed seed, so that a run can be repeated.
 
 use rand_chacha::{
     ChaCha8Rng,
@@ -6,19 +6,18 @@ use rand_chacha::{
 };
 use segno_core::time::Millis;
 
-/// A random number generator.
 #[derive(Debug, Clone)]
 pub struct DemoRng(ChaCha8Rng);
 
 impl DemoRng {
-    /// The generator with this seed.
+    /// Creates a generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
     /// A number in `from..=to`.
     pub fn between(&mut self, from: u64, to: u64) -> u64 {
-        // The ranges are tiny beside 2^64: the bias of the remainder is negligible.
+        // The ranges are tiny compared to 2^64, so the modulo bias is negligible.
         from + self.0.next_u64() % (to - from + 1)
     }
 

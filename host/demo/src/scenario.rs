@@ -1,4 +1,4 @@
-//! The demo itself: twenty orders, a host that is killed three times, and the result.
+//! The demo: twenty orders, a host that is killed three times, and the result.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -24,65 +24,61 @@ use super::{
 /// Number of orders.
 pub const ORDERS: usize = 20;
 
-/// Time limit of the whole run, without the build.
+/// Time limit of the whole run, excluding the build.
 const LIMIT: Millis = Millis(180_000);
 
-/// How long an order without a decision waits for its approval.
+/// Time after which the approval of an undecided order times out.
 const APPROVAL_TIMEOUT: Millis = Millis(6_000);
 
-/// The delay of the payment service between its decision and its answer: the worst time for a kill.
+/// Delay of the payment service between its decision and its answer: the worst time for a kill.
 const PAYMENT_DELAY: Millis = Millis(120);
 
-/// The interval between checks whether the next kill is due.
+/// Interval between checks if the next kill is due.
 const LOOK_EVERY: Millis = Millis(5);
 
 /// The inputs of the demo.
 #[derive(Debug, Clone)]
 pub struct ScenarioOptions {
-    /// The command `segno`.
+    /// Path of the command `segno`.
     pub binary: PathBuf,
-    /// The directory for data, ledger and logs.
+    /// Directory for data, ledger and logs.
     pub folder: PathBuf,
     /// The component of the example `order`.
     pub component: Vec<u8>,
-    /// The seed of all random numbers.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
-/// One kill.
+/// A kill of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Kill {
-    /// The id of the killed process.
+    /// Id of the killed process.
     pub pid: u32,
-    /// The time since the first order, in milliseconds.
+    /// Time since the first order, in milliseconds.
     pub after_ms: i64,
     /// Number of orders that were placed and had not ended.
     pub in_flight: usize,
-    /// The time from the restart until the host took work, in milliseconds.
+    /// Time from the restart until the host accepted work, in milliseconds.
     pub back_after_ms: i64,
 }
 
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScenarioRun {
-    /// The seed of the random numbers.
     pub seed: u64,
-    /// The time from the first order to the last end, in milliseconds.
+    /// Time from the first order to the last end, in milliseconds.
     pub took_ms: i64,
-    /// The kills.
     pub kills: Vec<Kill>,
-    /// The verdict on the orders.
     pub verdict: Verdict,
-    /// Number of replays of each execution, by id.
+    /// Number of replays per execution, by id.
     pub replays: BTreeMap<String, u32>,
-    /// The journal of one order.
     pub records: Vec<JournalRecord>,
-    /// The replay of this journal.
+    /// The result of replaying this journal.
     pub replay: Replay,
 }
 
 impl ScenarioRun {
-    /// Whether everything is exactly as expected.
+    /// True if everything is exactly as expected.
     pub fn is_right(&self) -> bool {
         self.complaints().is_empty()
     }
@@ -103,7 +99,7 @@ impl ScenarioRun {
     }
 }
 
-/// Why the demo did not finish.
+/// Reason why the demo did not finish.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// The host failed.
@@ -118,15 +114,15 @@ pub enum ScenarioError {
     /// The time limit was exceeded.
     #[error("after {} s only {ended} of {ORDERS} orders have ended", LIMIT.0 / 1_000)]
     TooLong {
-        /// Number of orders that ended.
+        /// Number of orders that ended in time.
         ended: usize,
     },
 }
 
-/// Runs the demo. All processes that it starts are gone when it ends or is dropped.
+/// Runs the demo. All processes it starts are gone when it ends or is dropped.
 ///
 /// # Errors
-/// See [`ScenarioError`]. A wrong outcome of an order is no error, but part of the result.
+/// See [`ScenarioError`]. A wrong outcome of an order is not an error, but part of the result.
 pub async fn play(
     options: ScenarioOptions,
     env: Env,
@@ -178,7 +174,7 @@ pub async fn play(
     Ok(ScenarioRun { seed: options.seed, took_ms, kills, verdict, replays, records, replay })
 }
 
-/// Seventeen orders that are approved, two that are rejected, and one without a decision.
+/// Seventeen approved orders, two rejected ones, and one without a decision.
 fn planned_orders(payments: &str, rng: &mut DemoRng) -> Vec<PlannedOrder> {
     let fate = |number| match number {
         7 | 13 => ExpectedOutcome::Rejected,

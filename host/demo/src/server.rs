@@ -1,5 +1,5 @@
-//! `segno serve` as a child process that may be killed at any instant and restarted on the same
-//! data and address.
+//! `segno serve` as a child process that may be killed at any time and restarted on the same data
+//! and address.
 
 use std::{
     collections::BTreeMap,
@@ -14,10 +14,11 @@ use segno_env::Env;
 
 use super::process::{Process, ProcessError, free_port};
 
-/// Time limit of a start, recovery included. A slow machine that builds at the same time needs it.
+/// Time limit of a start, recovery included; long enough for a slow machine with a concurrent
+/// build.
 const START: Millis = Millis(60_000);
 
-/// The log filter of the host: the default, and each replay.
+/// Log filter of the host: the default, and every replay.
 const LOG: &str = "warn,segno=info,segno::replays=debug";
 
 /// Time limit of draining.
@@ -26,25 +27,24 @@ const STOP: Millis = Millis(30_000);
 /// The options of the host.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// The command `segno`.
+    /// Path of the command `segno`.
     pub binary: PathBuf,
     /// The data directory.
     pub data: PathBuf,
-    /// The address to listen on.
     pub listen: SocketAddr,
-    /// The file for its output.
+    /// File for the output.
     pub log: PathBuf,
-    /// Further arguments of `segno serve`.
+    /// Additional arguments of `segno serve`.
     pub arguments: Vec<String>,
-    /// Further variables of its environment.
+    /// Additional environment variables.
     pub environment: Vec<(String, String)>,
 }
 
 impl ServerOptions {
-    /// A host on a free port, with data and log in `folder`.
+    /// Options for a host on a free port, with data and log in `folder`.
     ///
     /// # Errors
-    /// [`ServerError::Io`] when there is no free port or the folder cannot be used.
+    /// [`ServerError::Io`] if there is no free port or the folder cannot be used.
     pub fn within(folder: &Path, binary: &Path) -> Result<Self, ServerError> {
         let data = folder.join("data");
         std::fs::create_dir_all(&data).map_err(ServerError::Io)?;
@@ -58,7 +58,7 @@ impl ServerOptions {
         })
     }
 
-    /// Allows `module` to send HTTP requests to `address`, by the policy in the data directory.
+    /// Allows `module` to send HTTP requests to `address`, via the policy in the data directory.
     ///
     /// # Errors
     /// [`ServerError::Io`].
@@ -69,7 +69,7 @@ impl ServerOptions {
     }
 }
 
-/// Why the host is not running.
+/// Reason why the host is not running.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The process failed.
@@ -83,7 +83,7 @@ pub enum ServerError {
     Io(#[source] std::io::Error),
 }
 
-/// A host that runs, or was just killed.
+/// A running or just killed host.
 pub struct Server {
     options: ServerOptions,
     client: Client,
@@ -93,7 +93,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a host and waits until it takes work.
+    /// Starts a host and waits until it accepts work.
     ///
     /// # Errors
     /// [`ServerError`], with the end of the host's output.
@@ -104,31 +104,29 @@ impl Server {
         Ok(server)
     }
 
-    /// A client of this host, also after a restart.
+    /// The client of this host; it stays valid after a restart.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The options of the host.
     pub fn options(&self) -> &ServerOptions {
         &self.options
     }
 
-    /// Number of starts.
+    /// Number of starts, restarts included.
     pub fn starts(&self) -> u32 {
         self.starts
     }
 
-    /// The id of the running process; 0 if none runs.
+    /// Id of the running process; 0 if none runs.
     pub fn pid(&self) -> u32 {
         self.process.as_ref().map_or(0, Process::pid)
     }
 
-    /// Number of replays of each execution, in all incarnations of this host so far, read from its
-    /// log.
+    /// Number of replays of each execution over all starts of this host so far, read from its log.
     ///
     /// # Errors
-    /// [`ServerError::Io`] when the log cannot be read.
+    /// [`ServerError::Io`] if the log cannot be read.
     pub fn replays(&self) -> Result<BTreeMap<String, u32>, ServerError> {
         let log = std::fs::read(&self.options.log).map_err(ServerError::Io)?;
         let mut replays = BTreeMap::new();
@@ -142,7 +140,7 @@ impl Server {
         Ok(replays)
     }
 
-    /// Ends the process with SIGKILL; nothing is flushed.
+    /// Kills the process with SIGKILL; nothing is flushed.
     ///
     /// # Errors
     /// [`ServerError::Process`] if it had ended by itself.
@@ -154,8 +152,7 @@ impl Server {
         Ok(())
     }
 
-    /// Stops the process, as an overloaded or sleeping machine would; [`Server::resume`] continues
-    /// it.
+    /// Stops the process like an overloaded or sleeping machine; [`Server::resume`] continues it.
     ///
     /// # Errors
     /// [`ServerError::Process`] if that fails.
@@ -171,7 +168,8 @@ impl Server {
         self.process.as_ref().map_or(Ok(()), Process::resume).map_err(ServerError::Process)
     }
 
-    /// Starts the host again on the same data and address, after the earlier process is gone.
+    /// Kills a running process, starts the host again on the same data and address, and waits until
+    /// it accepts work.
     ///
     /// # Errors
     /// [`ServerError`], with the end of the host's output.
@@ -193,7 +191,7 @@ impl Server {
         self.is_ready_within(START).await
     }
 
-    /// Waits until the running process takes work.
+    /// Waits until the running process accepts work.
     ///
     /// # Errors
     /// [`ServerError::Process`] if the process ended, or is not ready within `limit`.
@@ -204,7 +202,7 @@ impl Server {
         Ok(())
     }
 
-    /// Drains and ends the host.
+    /// Drains and terminates the host.
     ///
     /// # Errors
     /// [`ServerError::Process`] if the process had to be killed.
@@ -212,7 +210,7 @@ impl Server {
         self.drain().await
     }
 
-    /// The same for a host that is to be restarted.
+    /// Like [`Server::stop`], for a host that will be restarted.
     ///
     /// # Errors
     /// [`ServerError::Process`] if the process had to be killed.

@@ -1,4 +1,4 @@
-//! Compares the outcomes of orders with the expected ones. The ledger is decisive about money.
+//! Compares the outcomes of orders with the expected ones. For money, the ledger is authoritative.
 
 use segno_model::{Invocation, InvocationState};
 use serde::Serialize;
@@ -11,7 +11,6 @@ use super::{
 /// The verdict on one order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Judged {
-    /// The id of the order.
     pub order: String,
     /// The outcome in words.
     pub outcome: String,
@@ -25,7 +24,7 @@ pub struct Judged {
     pub refunds: u32,
     /// Number of records in the journal.
     pub records: u32,
-    /// All deviations; empty: the order is right.
+    /// All deviations. Empty if the order is right.
     pub wrong: Vec<String>,
 }
 
@@ -34,7 +33,7 @@ pub struct Judged {
 pub struct Verdict {
     /// The verdicts, in the order in which the orders were given.
     pub orders: Vec<Judged>,
-    /// Deviations that belong to no order.
+    /// Deviations that concern no particular order.
     pub wrong: Vec<String>,
 }
 
@@ -56,7 +55,7 @@ impl Verdict {
         }
     }
 
-    /// Whether everything is exactly as expected.
+    /// True if everything is exactly as expected.
     pub fn is_right(&self) -> bool {
         self.wrong.is_empty() && self.orders.iter().all(|order| order.wrong.is_empty())
     }
@@ -116,8 +115,7 @@ fn is_as_fated(order: &Order, invocation: &Invocation) -> bool {
     }
 }
 
-/// The expected outcome in a word, if reached; otherwise the state, with the reason if there is
-/// one.
+/// The expected outcome in a word, if reached; otherwise the state, with the reason if known.
 fn outcome(order: &Order, invocation: &Invocation) -> String {
     if is_as_fated(order, invocation) {
         return order.fate.word().to_owned();

@@ -1,6 +1,5 @@
-//! Where things are on the site: addresses from its root, and from one page to another.
+//! Addresses of pages and files: from the root of the site, and from one page to another.
 
-/// The address of the page that shows a document.
 pub(crate) fn of_document(path: &str) -> String {
     match path.strip_prefix("docs/").unwrap_or(path).strip_suffix(".md") {
         Some("README") => "index.html".to_owned(),
@@ -9,17 +8,16 @@ pub(crate) fn of_document(path: &str) -> String {
     }
 }
 
-/// The address of a picture.
 pub(crate) fn of_picture(path: &str) -> String {
     path.strip_prefix("docs/").unwrap_or(path).to_owned()
 }
 
-/// The address of the page that shows a source.
 pub(crate) fn of_source(path: &str) -> String {
     format!("source/{path}.html")
 }
 
-/// What leads from a page to the root of the site: `../` for each folder that the page is in.
+/// The relative path from a page to the root of the site: `../` for each folder that the page is
+/// in.
 pub(crate) fn up(from: &str) -> String {
     "../".repeat(from.matches('/').count())
 }

@@ -1,8 +1,8 @@
-//! The names by which headings are linked, as GitHub makes them.
+//! The anchors of headings, in GitHub's form.
 
 use std::collections::BTreeMap;
 
-/// The anchors of one page: no two are equal.
+/// Generates the anchors of one page, all distinct.
 #[derive(Debug, Default)]
 pub(crate) struct Anchors {
     taken: BTreeMap<String, usize>,

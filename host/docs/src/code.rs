@@ -1,9 +1,9 @@
-//! Blocks of code: the text as it is, with comments set back.
+//! Code blocks: the text unchanged, with comments dimmed.
 
 use crate::escape::escaped;
 
-/// A block of code in this language, as HTML. It scrolls by itself, so it takes the focus of a
-/// keyboard.
+/// Renders a code block in this language as HTML. The block scrolls by itself, so it takes keyboard
+/// focus.
 pub(crate) fn block(language: &str, code: &str) -> String {
     let language = language.split([',', ' ']).next().unwrap_or_default();
     let sign = comment_sign(language);
@@ -12,7 +12,7 @@ pub(crate) fn block(language: &str, code: &str) -> String {
     format!("<pre tabindex=\"0\"><code>{}</code></pre>\n", lines.join("\n"))
 }
 
-/// What begins a comment that goes to the end of its line.
+/// The marker of a line comment in this language.
 fn comment_sign(language: &str) -> Option<&'static str> {
     match language {
         "rust" | "rs" | "js" | "ts" | "wit" => Some("//"),
@@ -29,8 +29,9 @@ fn highlighted(line: &str, sign: Option<&str>) -> String {
     format!("{}<i>{}</i>", escaped(before), escaped(comment))
 }
 
-/// Where the comment of a line begins: at its first sign that is not within quotes and stands at
-/// the beginning or after a space, with a space, the sign once more, or nothing after it.
+/// Finds the start of the comment in a line: the first comment sign outside quotes that stands at
+/// the beginning or after a space, and is followed by a space, the sign once more, or the end of
+/// the line.
 fn comment(line: &str, sign: &str) -> Option<usize> {
     let mut quote = None;
     for (at, letter) in line.char_indices() {

@@ -1,32 +1,25 @@
-//! What the site holds: the documents in the order of the navigation, the pictures, and the sources
-//! that documents link to. A new document is one line here.
+//! The contents of the site: the documents in the order of the navigation, the pictures, and the
+//! sources that documents link to. A new document is added by one line here.
 
-/// A document in Markdown.
 #[derive(Debug)]
 pub(crate) struct Document {
-    /// Its name in the navigation.
     pub(crate) name: &'static str,
-    /// Its path in the repository.
     pub(crate) path: &'static str,
-    /// Its text.
     pub(crate) markdown: &'static str,
 }
 
-/// Documents for one purpose.
+/// A group of documents for one purpose.
 #[derive(Debug)]
 pub(crate) struct Section {
-    /// Its name in the navigation.
     pub(crate) name: &'static str,
-    /// The documents, in the order in which they are read.
+    /// The documents, in reading order.
     pub(crate) documents: &'static [Document],
 }
 
 /// A file that documents show or link to.
 #[derive(Debug)]
 pub(crate) struct File {
-    /// Its path in the repository.
     pub(crate) path: &'static str,
-    /// What it holds.
     pub(crate) bytes: &'static [u8],
 }
 
@@ -49,7 +42,6 @@ macro_rules! file {
     };
 }
 
-/// The navigation.
 pub(crate) static SECTIONS: [Section; 6] = [
     Section {
         name: "Begin",
@@ -109,7 +101,7 @@ pub(crate) static SECTIONS: [Section; 6] = [
         documents: &[
             document!("Comparison", "docs/comparison.md"),
             document!("The engine", "docs/engine.md"),
-            document!("What is shown, and how", "docs/testing.md"),
+            document!("Testing", "docs/testing.md"),
             document!("Measurements", "docs/bench.md"),
         ],
     },
@@ -149,13 +141,12 @@ pub(crate) static SOURCES: [File; 26] = [
     file!("tests/tests/peers.rs"),
 ];
 
-/// The logo, which is the console's.
+/// The logo, shared with the console.
 pub(crate) static LOGO: File = file!("host/console/assets/logo.svg");
 
-/// The style of all pages.
 pub(crate) static STYLE: File = file!("host/docs/assets/docs.css");
 
-/// The search of a site without a server.
+/// The search script of a site without a server.
 pub(crate) static SCRIPT: File = file!("host/docs/assets/search.js");
 
 /// All documents, in the order of the navigation.

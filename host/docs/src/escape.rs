@@ -2,7 +2,7 @@
 
 use pulldown_cmark_escape::escape_html;
 
-/// The text with `<`, `>`, `&` and quotes written out: safe between tags and in quoted attributes.
+/// Escapes `<`, `>`, `&` and quotes: the result is safe between tags and in quoted attributes.
 pub(crate) fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     escape_html(&mut html, text).expect("a String takes everything");

@@ -1,4 +1,4 @@
-//! The site as files of a folder, which any server of files serves, or a browser opens as they are.
+//! Exports the site as a folder of files, for any file server or for a browser to open directly.
 
 use bytes::Bytes;
 use serde_json::json;
@@ -10,12 +10,11 @@ use crate::{
     site::entries,
 };
 
-/// The texts that the script searches, as a script itself: browsers load no other data from a folder.
+/// The search index, stored as a script: browsers load no other data from a folder.
 const INDEX: &str = "assets/search-index.js";
-/// The script.
 const SEARCH: &str = "assets/search.js";
 
-/// Each file of the site: its path in the folder, and what it holds.
+/// Yields each file of the site: its path in the folder and its contents.
 pub fn export() -> impl Iterator<Item = (String, Bytes)> {
     let pages = entries().map(|(address, entry)| {
         let bytes = entry.bytes(&address, Place::Folder);

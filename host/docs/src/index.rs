@@ -1,4 +1,4 @@
-//! What is searched: the text of all documents, one passage for each heading.
+//! The search index: the text of all documents, one passage per heading.
 
 use std::sync::LazyLock;
 
@@ -11,15 +11,14 @@ static PASSAGES: LazyLock<Vec<Passage>> = LazyLock::new(read);
 pub(crate) struct Passage {
     /// The address of the heading, from the root of the site.
     pub(crate) address: String,
-    /// The page, as the navigation names it.
+    /// The page's name in the navigation.
     pub(crate) page: &'static str,
-    /// The heading.
     pub(crate) heading: String,
-    /// The text, with single spaces.
+    /// The text, with whitespace collapsed.
     pub(crate) text: String,
 }
 
-/// All passages, in the order of the navigation. They are read when they are first asked for.
+/// All passages, in the order of the navigation. They are built on first use.
 pub(crate) fn passages() -> &'static [Passage] {
     &PASSAGES
 }

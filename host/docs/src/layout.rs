@@ -1,4 +1,4 @@
-//! What stands around the content of a page: the search, the navigation, and the table of contents.
+//! The frame of a page: the search, the navigation, and the table of contents.
 
 use std::fmt::Write as _;
 
@@ -9,20 +9,21 @@ use crate::{
     markdown::Heading,
 };
 
-/// A page with more headings than this has only the sections in its table of contents.
+/// Maximum number of headings for a full table of contents; a page with more lists only its
+/// sections.
 const LONG: usize = 120;
 
-/// Where the pages are looked at. Only the search differs.
+/// The place where the pages are viewed. Only the search differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Below `/docs/` of a host, which answers searches, and has a console.
+    /// Below `/docs/` on a host, which answers searches and has a console.
     Host,
-    /// In a folder, where a script of the page answers searches.
+    /// In a folder, where a script in the page answers searches.
     Folder,
 }
 
 impl Place {
-    /// The address that searches are sent to.
+    /// The address of the search.
     pub(crate) fn search(self) -> &'static str {
         match self {
             Self::Host => "search",
@@ -34,21 +35,18 @@ impl Place {
 /// A page without its frame.
 #[derive(Debug)]
 pub(crate) struct Content<'a> {
-    /// Its address.
     pub(crate) address: &'a str,
-    /// Its title.
     pub(crate) title: &'a str,
-    /// What is shown, as HTML.
+    /// The content, as HTML.
     pub(crate) html: &'a str,
-    /// The headings, for the table of contents.
     pub(crate) headings: &'a [Heading],
-    /// What was searched for.
+    /// The search query.
     pub(crate) query: &'a str,
-    /// Scripts of the page, by their addresses.
+    /// Addresses of the page's scripts.
     pub(crate) scripts: &'a [&'a str],
 }
 
-/// The page as HTML.
+/// Renders the complete page as HTML.
 pub(crate) fn framed(content: &Content<'_>, place: Place) -> String {
     let Content { address, title, html, headings, query, scripts } = content;
     let up = up(address);
@@ -101,7 +99,7 @@ pub(crate) fn framed(content: &Content<'_>, place: Place) -> String {
     )
 }
 
-/// Every page, by section. On a narrow screen it is seen only when a link leads to it.
+/// Links to all pages, by section. On a narrow screen it is visible only when a link leads to it.
 fn navigation(here: &str, up: &str) -> String {
     let mut html = "<nav id=\"pages\" aria-label=\"Pages\">\n\
         <a class=\"close\" href=\"#content\">Close</a>\n"
@@ -121,7 +119,7 @@ fn navigation(here: &str, up: &str) -> String {
 
 /// The headings of the page: as `nav` beside it, and as `details` above it on a narrow screen.
 fn contents(headings: &[Heading], element: &str) -> String {
-    // Of a long page only the sections, as of a reference with hundreds of items.
+    // A long page, such as a reference with hundreds of items, lists only its sections.
     let deepest = if headings.len() > LONG { 2 } else { 3 };
     let listed = headings.iter().filter(|heading| (2..=deepest).contains(&heading.level));
     let items: String = listed
@@ -141,7 +139,7 @@ fn contents(headings: &[Heading], element: &str) -> String {
     }
 }
 
-/// The page before this one, and the one after it.
+/// Links to the previous and the next page.
 fn neighbours(here: &str, up: &str) -> String {
     let all: Vec<&Document> = documents().collect();
     let place = all.iter().position(|document| of_document(document.path) == here);

@@ -1,20 +1,20 @@
-//! Where a link of a document leads on the site.
+//! Resolves links of documents to addresses on the site.
 
 use crate::{
     address::{of_document, of_picture, of_source, up},
     contents::{PICTURES, SOURCES, documents},
 };
 
-/// Where a link leads.
+/// The target of a link.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// To an address: on the same page, on the site, or elsewhere.
+    /// An address: on the same page, on the site, or elsewhere.
     Address(String),
-    /// To a file that the site does not have.
+    /// A file that the site does not have.
     Missing(String),
 }
 
-/// The target of a link in the document at `path`, from the page of this document.
+/// Resolves a link in the document at `path`, relative to that document's page.
 pub(crate) fn target(path: &str, link: &str) -> Target {
     if link.starts_with('#') || link.contains("://") {
         return Target::Address(link.to_owned());
@@ -38,7 +38,7 @@ fn address(path: &str) -> Option<String> {
     SOURCES.iter().any(|file| file.path == path).then(|| of_source(path))
 }
 
-/// The path in the repository of what a document calls `relative`.
+/// Joins the path `relative` in a document to a path in the repository.
 fn joined(document: &str, relative: &str) -> String {
     let folder = document.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! A document as HTML, and what else is known from reading it: its headings, and its text by heading.
+//! Renders a document to HTML and collects its headings and its text by heading.
 
 use pulldown_cmark::{
     CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html,
@@ -13,31 +13,29 @@ use crate::{
     picture::picture,
 };
 
-/// A document that was read.
+/// A rendered document.
 #[derive(Debug, Default)]
 pub(crate) struct Rendered {
-    /// The content as HTML, its first heading included.
+    /// The content as HTML, including its first heading.
     pub(crate) html: String,
-    /// The headings, in their order; the first is the title.
+    /// The headings, in order; the first is the title.
     pub(crate) headings: Vec<Heading>,
-    /// Files that links lead to and that the site does not have.
+    /// Targets of links that the site does not have.
     pub(crate) missing: Vec<String>,
 }
 
 /// A heading, and the text up to the next one.
 #[derive(Debug)]
 pub(crate) struct Heading {
-    /// 1 for the title.
+    /// The level; 1 for the title.
     pub(crate) level: u8,
-    /// Its text.
     pub(crate) text: String,
-    /// The name by which it is linked.
+    /// The anchor for links.
     pub(crate) anchor: String,
-    /// What stands below it, without marks.
+    /// The text below it, without markup.
     pub(crate) passage: String,
 }
 
-/// Reads a document.
 pub(crate) fn render(document: &'static Document) -> Rendered {
     let mut reader = Reader {
         document,
@@ -59,7 +57,7 @@ struct Reader {
     document: &'static Document,
     events: Parser<'static>,
     anchors: Anchors,
-    /// The links that are open, and whether each leads somewhere.
+    /// The currently open links. True if the link has a target on the site.
     links: Vec<bool>,
     written: Vec<Event<'static>>,
     rendered: Rendered,
@@ -76,7 +74,7 @@ impl Reader {
                 let leads = self.links.pop().expect("a link that ends has begun");
                 self.write(if leads { "</a>" } else { "</span>" });
             }
-            // Columns that have a side would get a style of their own, which the policy forbids.
+            // Aligned columns would get an inline style, which the policy forbids.
             Event::Start(Tag::Table(_)) => {
                 self.write(
                     "<div class=\"scroll\" role=\"group\" aria-label=\"Table\" tabindex=\"0\">",

@@ -1,4 +1,4 @@
-//! The page at an address that has none.
+//! The page for an address that does not exist.
 
 use segno_asset::Asset;
 
@@ -7,7 +7,7 @@ use crate::{
     layout::{Content, Place, framed},
 };
 
-/// The page for people who came to this address: where they may go instead.
+/// Renders the page for an unknown address, with suggestions.
 pub fn missing(address: &str) -> Asset {
     let shown: String = address.chars().take(200).collect();
     let words = shown.trim_end_matches(".html").replace(['/', '-', '_', '.'], " ");

@@ -1,8 +1,8 @@
-//! A picture of a page. Browsers load it when it comes into sight, and leave the room for it before.
+//! A picture in a page. Browsers load it lazily and reserve its space before.
 
 use crate::{contents::PICTURES, escape::escaped};
 
-/// The picture at `address` on the site, with its description, as HTML.
+/// Renders the picture at `address` on the site, with its description, as HTML.
 pub(crate) fn picture(address: &str, description: &str) -> String {
     let size = PICTURES.iter().find(|file| address.ends_with(file_name(file.path)));
     let size = size.and_then(|file| png_size(file.bytes).or_else(|| svg_size(file.bytes)));
@@ -16,13 +16,13 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Width and height in pixels: two numbers of four bytes at the beginning of the first chunk.
+/// Width and height in pixels: two four-byte numbers at the beginning of the first chunk.
 fn png_size(bytes: &[u8]) -> Option<(u32, u32)> {
     let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     bytes.starts_with(b"\x89PNG").then(|| Some((number(16)?, number(20)?))).flatten()
 }
 
-/// Width and height as the first element says them.
+/// Width and height, from attributes of the first element.
 fn svg_size(bytes: &[u8]) -> Option<(u32, u32)> {
     let (element, _) = std::str::from_utf8(bytes).ok()?.strip_prefix("<svg ")?.split_once('>')?;
     let number = |name: &str| element.split_once(name)?.1.split_once('"')?.0.parse().ok();

@@ -1,24 +1,24 @@
-//! A query: which passages have its words, and which of them come first.
+//! A search query: selects and ranks passages that contain its words.
 
 use crate::index::Passage;
 
-/// The most characters of a query that count.
+/// Maximum length of a query, in characters; the rest is ignored.
 const LONGEST: usize = 200;
-/// The most words of a query that count, so that a search takes a few milliseconds at most.
+/// Maximum number of words of a query, so that a search takes a few milliseconds at most.
 const MOST_WORDS: usize = 8;
-/// The most results.
+/// Maximum number of results.
 const MOST_RESULTS: usize = 25;
-/// More mentions of a word in a text than this say nothing more about it.
+/// Maximum number of mentions of a word that count in one text.
 const MOST_MENTIONS: usize = 4;
 
-/// The words that are searched for, in lower case.
+/// The words of a query, in lower case.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Query {
     words: Vec<String>,
 }
 
 impl Query {
-    /// Reads what was typed.
+    /// Parses the text that was typed.
     pub(crate) fn new(typed: &str) -> Self {
         let typed: String = typed.chars().take(LONGEST).collect();
         let around = |letter: char| "\"'`()[]{},.;:?!".contains(letter);
@@ -32,12 +32,12 @@ impl Query {
         Self { words }
     }
 
-    /// The words.
     pub(crate) fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// The passages that have every word, the best first; those that have some, if none has all.
+    /// The passages that contain every word, best first. If no passage contains all, those that
+    /// contain some.
     pub(crate) fn find<'a>(&self, passages: &'a [Passage]) -> Vec<&'a Passage> {
         let ranked = passages.iter().map(|passage| (self.rank(passage), passage));
         let mut ranked: Vec<((usize, usize), &Passage)> =
@@ -49,7 +49,7 @@ impl Query {
         ranked.map(|(_, passage)| passage).take(MOST_RESULTS).collect()
     }
 
-    /// How many words a passage has, and how much they count in it.
+    /// The number of words that a passage contains, and their total weight in it.
     fn rank(&self, passage: &Passage) -> (usize, usize) {
         let fields = [(passage.page, 6), (&passage.heading, 8), (&passage.text, 1)];
         let fields = fields.map(|(text, weight)| (text.to_ascii_lowercase(), weight));
@@ -58,21 +58,21 @@ impl Query {
             weighed.sum()
         };
         let weights: Vec<usize> = self.words.iter().map(of_word).collect();
-        // A page that explains a thing comes before a reference that lists it.
+        // A page that explains a topic ranks before a reference that lists it.
         let quarters = if passage.address.starts_with("reference/") { 3 } else { 4 };
         let weight = weights.iter().sum::<usize>() * quarters / 4;
         (weights.iter().filter(|weight| **weight > 0).count(), weight)
     }
 }
 
-/// How much a text mentions a word: a word that begins with it counts once, the whole word twice.
+/// The weight of a word in a text: 1 for each word that begins with it, 2 for each exact match.
 fn mentions(text: &str, word: &str) -> usize {
     let ends = |at: usize| !text[at..].starts_with(char::is_alphanumeric);
     let counts = places(text, word).map(|at| if ends(at + word.len()) { 2 } else { 1 });
     counts.take(MOST_MENTIONS).sum()
 }
 
-/// Where words of a text begin with this one. Both are in lower case.
+/// The offsets at which words of a text begin with `word`. Both are in lower case.
 pub(crate) fn places<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let found = text.match_indices(word).map(|(at, _)| at);
     found.filter(|at| !text[..*at].ends_with(char::is_alphanumeric))

@@ -11,11 +11,11 @@ use crate::{
     query::{Query, places},
 };
 
-/// About how many bytes of a text are shown on each side of the first word that was found.
+/// Approximate size of an excerpt on each side of the first match, in bytes.
 const AROUND: usize = 110;
 
-/// The page that answers a search, at `search` beside the other pages. Of a long query only the
-/// beginning counts.
+/// Renders the results of a search, at the address `search`. Only the beginning of a long query
+/// counts.
 pub fn search(query: &str) -> Asset {
     Asset::new("search.html", html(query))
 }
@@ -59,13 +59,13 @@ fn result(html: &mut String, passage: &Passage, words: &[String]) {
     );
 }
 
-/// The part of a text around the first of these words.
+/// The part of a text around the first match of these words.
 fn excerpt<'a>(text: &'a str, words: &[String]) -> &'a str {
     let folded = text.to_ascii_lowercase();
     let first = words.iter().filter_map(|word| places(&folded, word).next()).min().unwrap_or(0);
     let begin = text.floor_char_boundary(first.saturating_sub(AROUND));
     let end = text.ceil_char_boundary((first + AROUND).min(text.len()));
-    // Whole words, as far as there are spaces.
+    // Cut at word boundaries, as far as there are spaces.
     let begin = match text[begin..first].split_once(' ') {
         Some((cut, _)) if begin > 0 => begin + cut.len() + 1,
         _ => begin,
@@ -82,7 +82,7 @@ fn marked(text: &str, words: &[String]) -> String {
     let folded = text.to_ascii_lowercase();
     let found = words.iter().flat_map(|word| places(&folded, word).map(|at| (at, at + word.len())));
     let mut found: Vec<(usize, usize)> = found.collect();
-    // Of two that begin at one place, the longer.
+    // Of two matches at the same offset, the longer one.
     found.sort_unstable_by_key(|(begin, end)| (*begin, std::cmp::Reverse(*end)));
     let (mut html, mut rest) = (String::new(), 0);
     for (begin, end) in found {

@@ -1,4 +1,4 @@
-//! The pages of a host by address, each rendered when it is first asked for.
+//! The pages of a host by address, each rendered on first request.
 
 use std::{
     collections::BTreeMap,
@@ -21,26 +21,24 @@ static PAGES: LazyLock<BTreeMap<String, (Entry, OnceLock<Asset>)>> = LazyLock::n
     entries().map(|(address, entry)| (address, (entry, OnceLock::new()))).collect()
 });
 
-/// What is shown at an address.
+/// The content at an address.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Entry {
-    /// The page of a document.
     Document(&'static Document),
-    /// The page that shows a source.
     Source(&'static File),
-    /// A file as it is.
+    /// A file, served unchanged.
     File(&'static File),
 }
 
-/// The page or file at this address, which is what stands behind `/docs/`: the empty one is the first
-/// page.
+/// The page or file at this address, which is the path after `/docs/`; the empty address is the
+/// first page.
 pub fn page(address: &str) -> Option<&'static Asset> {
     let address = if address.is_empty() { "index.html" } else { address };
     let (address, (entry, page)) = PAGES.get_key_value(address)?;
     Some(page.get_or_init(|| Asset::new(address, entry.bytes(address, Place::Host))))
 }
 
-/// Everything that the site has but the search, by address.
+/// All entries of the site except the search, by address.
 pub(crate) fn entries() -> impl Iterator<Item = (String, Entry)> {
     let pages = documents().map(|document| (of_document(document.path), Entry::Document(document)));
     let sources = SOURCES.iter().map(|file| (of_source(file.path), Entry::Source(file)));
@@ -51,7 +49,7 @@ pub(crate) fn entries() -> impl Iterator<Item = (String, Entry)> {
 }
 
 impl Entry {
-    /// What a browser gets.
+    /// Renders the content for a browser.
     pub(crate) fn bytes(self, address: &str, place: Place) -> Bytes {
         match self {
             Self::Document(document) => document_page(document, address, place).into(),

@@ -1,14 +1,16 @@
-//! The time limit of one attempt of an activity or a request, which a call may have beside its own.
+//! The time limit of one attempt of an activity or a request. A call can set it in addition to the
+//! time limit of the call itself.
 
 use segno_core::{tags, time::Millis};
 use segno_guest::Failure;
 
 use crate::values::code;
 
-/// The limit that a call says, as its label or header has it.
+/// Parses the attempt limit of a call, in milliseconds, from its label or header. `None` if `said`
+/// is `None`.
 ///
 /// # Errors
-/// The failure of a call that says something else than a limit.
+/// The failure of a call whose limit is not a positive number of milliseconds.
 pub fn read(said: Option<&str>) -> Result<Option<Millis>, Failure> {
     let Some(said) = said else { return Ok(None) };
     match said.parse().map(Millis) {
@@ -24,7 +26,7 @@ pub fn read(said: Option<&str>) -> Result<Option<Millis>, Failure> {
     }
 }
 
-/// The failure of an attempt that was dropped at its limit: it may be tried again.
+/// The failure of an attempt that was dropped at its limit. The retry policy may repeat it.
 pub fn passed(attempt: u32, limit: Millis) -> Failure {
     Failure {
         code: code::TIMED_OUT,

@@ -1,8 +1,8 @@
-//! How a host starts and stops.
+//! Start and shutdown of a host.
 //!
-//! The order matters: the store first; then a new incarnation of this node, which makes every claim
-//! of its earlier incarnations stale; then the tasks of those claims are released; then timers and
-//! messages start; the dispatcher is last.
+//! The order matters. First the store opens. Then the host begins a new incarnation of this node,
+//! which makes every claim of earlier incarnations stale, and releases the tasks of those claims.
+//! Then timers and outgoing messages start. The dispatcher starts last.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -34,31 +34,31 @@ use crate::{
     worker::{Worker, WorkerSettings},
 };
 
-/// The settings from which a host is started.
+/// The settings of a host.
 pub struct BootConfig {
-    /// The store: where everything durable is kept.
+    /// The store for all durable data.
     pub store: StoreConfig,
-    /// The directory for data that can be produced again: the compiled code.
+    /// The directory for data that can be rebuilt: compiled code.
     pub cache_dir: PathBuf,
-    /// How components are compiled.
+    /// The compiler of components.
     pub compiler: Compiler,
-    /// The node's name: the same after a restart, so that it recovers its own work at once.
+    /// The node's name. It must be the same after a restart, so that the host recovers its own work
+    /// immediately.
     pub node: NodeName,
-    /// The engine's settings.
     pub engine: Config,
     /// The limits of guests: memory, fuel, instances.
     pub limits: Limits,
     /// The servers that guests may call.
     pub policy: PolicySource,
-    /// How much the worker does concurrently.
+    /// The concurrency limits of the worker.
     pub worker: WorkerSettings,
-    /// The clock that a debugger sets, if debugging is allowed.
+    /// The clock that a debugger sets. `None` if debugging is not allowed.
     pub debug: Option<Arc<DebugClock>>,
-    /// How long finished trees are kept.
+    /// The retention periods of finished trees.
     pub retention: Retention,
-    /// The key with which requests to deployments of services are signed, if they are.
+    /// The key that signs requests to deployments of services. `None`: requests are not signed.
     pub identity: Option<RequestIdentity>,
-    /// The deployments of services that may be called, by their addresses.
+    /// The addresses of deployments that the host may call.
     pub reach: Reach,
 }
 
@@ -71,7 +71,7 @@ pub enum StoreConfig {
     Postgres(PostgresConfig),
 }
 
-/// Why a host did not start. Nothing was changed, unless the variant says so.
+/// The reason why a host did not start. Nothing was changed, unless the variant says so.
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
     /// The data directory cannot be used.
@@ -93,20 +93,19 @@ pub enum BootError {
 
 /// A host that has started.
 pub struct Running {
-    /// The parts of the host.
     pub host: Host,
-    /// Number of tasks that earlier incarnations of this node had held and that were released.
+    /// Number of tasks that earlier incarnations of this node held and that were released.
     pub recovered: usize,
     /// The number of this incarnation.
     pub incarnation: u64,
-    /// Cancelled when another host began an incarnation under this node's name: this host has to
-    /// end.
+    /// Cancelled when another host begins an incarnation under this node's name. This host must
+    /// then stop.
     pub superseded: CancellationToken,
     worker: Worker,
     recovery: Recovery,
 }
 
-/// Opens the store and starts a host on it. The wasm engine is returned as well, for uploads.
+/// Opens the store and starts a host on it. Also returns the wasm engine, for uploads.
 ///
 /// # Errors
 /// [`BootError`].
@@ -123,7 +122,7 @@ pub async fn boot(config: BootConfig, env: Env) -> Result<(Running, Arc<Wasm>), 
     }
     let Opened { store, shared, env } =
         open(store, config.engine.clone(), deciding, notifier.clone()).await?;
-    // The host's own loops use the same clock as decisions, unless a debugger sets it.
+    // The host's own loops use the same clock as decisions, unless a debugger sets that clock.
     let env = match &config.debug {
         Some(clock) => Env { clock: clock.loops(), ..env },
         None => env,
@@ -131,7 +130,8 @@ pub async fn boot(config: BootConfig, env: Env) -> Result<(Running, Arc<Wasm>), 
     let source = Arc::new(Components(store.clone()));
     let policy = config.policy.clone();
     let mut limits = config.limits;
-    // Executions that compute for long leave most slots and most of the instance pool to others.
+    // Executions that compute for a long time leave most slots and most of the instance pool to
+    // others.
     let slots = u32::try_from(config.worker.slots).unwrap_or(u32::MAX).min(limits.instances);
     limits.computing = limits.computing.min(slots / 4).max(1);
     let wasm = Arc::new(Wasm::new(WasmConfig {
@@ -155,14 +155,14 @@ pub async fn boot(config: BootConfig, env: Env) -> Result<(Running, Arc<Wasm>), 
     Ok((running, wasm))
 }
 
-/// An open store, and the same store with its PostgreSQL interface if other hosts use it too.
+/// An open store, and the same store as a PostgreSQL store if other hosts use it too.
 struct Opened {
     store: Arc<dyn Store>,
     shared: Option<Arc<PostgresStore>>,
     env: Env,
 }
 
-/// Opens the store. All hosts of one database use the database's clock.
+/// Opens the store. All hosts of one database use the clock of the database.
 async fn open(
     store: StoreConfig,
     engine: Config,
@@ -183,7 +183,7 @@ async fn open(
     }
 }
 
-/// Starts a host whose parts exist already, and which removes nothing.
+/// Starts a host whose parts exist already, with the default retention, which removes nothing.
 ///
 /// # Errors
 /// The store did not answer.
@@ -195,8 +195,8 @@ pub async fn start(
     start_keeping(host, node, settings, Retention::default()).await
 }
 
-/// Starts a host whose parts exist already: releases what earlier incarnations of `node` held, then
-/// starts the loops.
+/// Starts a host whose parts exist already: releases the tasks that earlier incarnations of `node`
+/// held, then starts the loops.
 ///
 /// # Errors
 /// The store did not answer.
@@ -217,8 +217,8 @@ pub async fn start_keeping(
         .into_iter()
         .map(|id| vec![Command::HostRelease { id, node: node.clone(), below: incarnation }])
         .collect();
-    // A task that cannot be released is quarantined and left to its lease: the host starts all the
-    // same.
+    // A task that cannot be released is quarantined, and its lease runs out. The host starts in any
+    // case.
     recovery::each(&host, releases).await?;
     host.services.keep_silent(retention.of_silent_services());
     let recovery = Recovery::start_keeping(&host, retention);
@@ -228,8 +228,8 @@ pub async fn start_keeping(
 }
 
 impl Running {
-    /// Takes no more work, waits up to `limit` for running executions, releases the rest, and
-    /// closes the store. Answers how many claims were released unfinished.
+    /// Claims no more work, waits up to `limit` for running executions, releases the rest, and
+    /// closes the store. Returns the number of claims that were released unfinished.
     pub async fn shutdown(self, limit: Millis) -> usize {
         let left = self.worker.shutdown(limit).await;
         self.recovery.stop();

@@ -1,5 +1,5 @@
-//! Which promises commits change, for clients that look at the host: each has a bounded set of ids
-//! that it has not been told yet. While nobody looks, a commit costs one load of a number.
+//! The promises that commits change, for clients that watch the host. Each watcher has a bounded
+//! set of ids that it has not received yet. Without watchers, a commit costs one atomic load.
 
 use std::{
     collections::BTreeSet,
@@ -12,7 +12,8 @@ use std::{
 use segno_core::id::PromiseId;
 use tokio::sync::Notify;
 
-/// Maximum number of ids kept for one watcher; beyond it the watcher is told that it missed some.
+/// Maximum number of ids kept for one watcher. Beyond it, the watcher is notified that it missed
+/// some.
 const KEPT: usize = 1_000;
 /// Maximum number of watchers.
 const WATCHERS: usize = 128;
@@ -24,32 +25,33 @@ pub struct Changes {
     open: AtomicUsize,
 }
 
-/// One watcher; dropping it ends the watch.
+/// One watcher. Dropping it ends the watch.
 #[derive(Debug)]
 pub struct ChangeWatcher {
     watched: Arc<Watched>,
     changes: Arc<Changes>,
 }
 
-/// What changed since a watcher was told last.
+/// The changes since the last report to a watcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changed {
     /// The promises whose rows were written or removed.
     pub ids: BTreeSet<PromiseId>,
-    /// Whether there were more than are kept: then anything may have changed.
+    /// True if there were more changes than are kept. Then any promise may have changed.
     pub missed: bool,
 }
 
 #[derive(Debug)]
 struct Watched {
-    /// Only this promise, and what is below it by its id.
+    /// Limits the watch to this promise and to those below it by id.
     within: Option<PromiseId>,
     pending: Mutex<Changed>,
     wake: Notify,
 }
 
 impl Changes {
-    /// A watcher of all promises, or of one and those below it; none if there are too many watchers.
+    /// Adds a watcher of all promises, or of one promise and those below it. `None` if there are
+    /// too many watchers.
     pub fn watch(self: &Arc<Self>, within: Option<PromiseId>) -> Option<ChangeWatcher> {
         let watched = Arc::new(Watched { within, pending: Mutex::default(), wake: Notify::new() });
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,12 +63,12 @@ impl Changes {
         Some(ChangeWatcher { watched, changes: self.clone() })
     }
 
-    /// Whether there is a watcher.
+    /// True if there is a watcher.
     pub fn are_watched(&self) -> bool {
         self.open.load(Ordering::SeqCst) > 0
     }
 
-    /// Tells the watchers of changed promises.
+    /// Notifies the watchers of changed promises.
     pub fn tell(&self, ids: &BTreeSet<PromiseId>) {
         let watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         for watched in &*watchers {
@@ -101,7 +103,7 @@ impl Watched {
 }
 
 impl ChangeWatcher {
-    /// What changed since the last answer, as soon as there is something.
+    /// Waits for the first change since the last report. Returns all changes up to now.
     pub async fn next(&self) -> Changed {
         loop {
             {

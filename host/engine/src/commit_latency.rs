@@ -1,20 +1,20 @@
-//! How long a commit takes when nothing delays it.
+//! The time that an undisturbed commit takes.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
-/// The measure moves by 1/64 of the difference to a longer commit.
+/// A longer commit moves the measure by 1/64 of the difference.
 const SLOWLY: u64 = 64;
 
-/// The shortest recent commit: a shorter one replaces the measure at once, longer ones move it
+/// The shortest recent commit. A shorter one replaces the measure immediately, longer ones move it
 /// slowly.
 #[derive(Debug, Default)]
 pub struct CommitLatency(AtomicU64);
 
 impl CommitLatency {
-    /// Records how long a commit took.
+    /// Records the duration of a commit.
     pub fn took(&self, took: Duration) {
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1);
         let shortest = self.0.load(Ordering::Relaxed);
@@ -23,11 +23,11 @@ impl CommitLatency {
             _ if took < shortest => took,
             _ => shortest + (took - shortest) / SLOWLY,
         };
-        // One of two concurrent updates may be lost: further ones follow.
+        // Of two concurrent updates one may be lost. Later commits correct that.
         self.0.store(next, Ordering::Relaxed);
     }
 
-    /// The measure; zero before the first commit.
+    /// The current measure. Zero before the first commit.
     pub fn shortest(&self) -> Duration {
         Duration::from_micros(self.0.load(Ordering::Relaxed))
     }

@@ -1,12 +1,12 @@
-//! A queue in lanes: those of a lane come in their order, and the lanes take turns.
+//! A queue with lanes: first in, first out within a lane, and round-robin between lanes.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// See the module.
+/// A round-robin queue of lanes with keys `K` and entries `T`.
 #[derive(Debug)]
 pub struct FairQueue<K, T> {
     lanes: BTreeMap<K, VecDeque<T>>,
-    /// Each lane that has something, the next one first.
+    /// The lanes that have entries, the next one first.
     turn: VecDeque<K>,
     len: usize,
 }
@@ -23,7 +23,7 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
         self.len
     }
 
-    /// Whether no lane has anything.
+    /// True if no lane has entries.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -33,7 +33,7 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
         self.lanes.get(lane).map_or(0, VecDeque::len)
     }
 
-    /// Adds one at the end of its lane.
+    /// Adds an entry at the end of its lane.
     pub fn push(&mut self, lane: K, entry: T) {
         let entries = self.lanes.entry(lane.clone()).or_default();
         if entries.is_empty() {
@@ -48,8 +48,8 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
         self.pop_admitted(|_, _| Some(())).map(|((), entry)| entry)
     }
 
-    /// The first entry of the next lane of which the first entry is admitted, with what it was admitted
-    /// to. Lanes that were passed over keep their turn.
+    /// Takes the first entry of the next lane whose first entry is admitted. Returns the entry and
+    /// the result of `admit`. Lanes that were passed over keep their turn.
     pub fn pop_admitted<A>(
         &mut self,
         mut admit: impl FnMut(&K, &T) -> Option<A>,

@@ -1,4 +1,4 @@
-//! The parts of a running host, as the API, the worker and the recovery driver share them.
+//! The parts of a running host that the API, the worker and the recovery driver share.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -13,20 +13,19 @@ use crate::{
     traces::Traces, worker::Shadows,
 };
 
-/// Cheap to clone: all clones share the same parts.
+/// The shared parts of a host. Cheap to clone.
 #[derive(Clone)]
 pub struct Host {
     /// Clock, runtime and random numbers.
     pub env: Env,
     /// The engine's settings.
     pub config: Arc<Config>,
-    /// The store.
     pub store: Arc<dyn Store>,
     /// Loads and runs modules.
     pub guests: Arc<dyn Guests>,
-    /// The schemas of modules, for the check of values.
+    /// The schemas of modules, which values are checked against.
     pub schemas: Arc<Schemas>,
-    /// The descriptions of modules, for the same.
+    /// The descriptions of modules, for the same check.
     pub descriptions: Arc<Descriptions>,
     /// Sends the HTTP requests of guests.
     pub outbound: Arc<dyn Outbound>,
@@ -34,13 +33,13 @@ pub struct Host {
     pub notifier: Arc<CommitNotifier>,
     /// The metrics of this host.
     pub metrics: Arc<Metrics>,
-    /// The measure of recent commits.
+    /// The duration of undisturbed recent commits.
     pub commit_latency: Arc<CommitLatency>,
     /// The channels that deliver messages.
     pub channels: Arc<Channels>,
-    /// The services that run outside.
+    /// The services in external deployments.
     pub services: Arc<Services>,
-    /// Rows that this host leaves alone for a while, because handling them failed.
+    /// Rows that this host skips for a while because handling them failed.
     pub quarantine: Arc<Quarantine>,
     /// The receiver of spans; see [`Host::traces`].
     pub traces: Arc<OnceLock<Traces>>,
@@ -51,7 +50,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host of these parts. The store gives the effects of its commits to `notifier`, which
+    /// A host of these parts. The store passes the effects of its commits to `notifier`, which
     /// counts and traces them.
     pub fn new(
         env: Env,
@@ -81,7 +80,7 @@ impl Host {
         }
     }
 
-    /// The slots of this host's worker, if it has one that runs.
+    /// The slots of this host's worker. `None` if no worker is running.
     pub fn slots(&self) -> Option<Arc<ExecutionSlots>> {
         self.slots.get()?.upgrade()
     }
@@ -92,12 +91,12 @@ impl Host {
         let _ = self.slots.set(Arc::downgrade(slots));
     }
 
-    /// The receiver of the spans of finished invocations, if they are traced.
+    /// The receiver of the spans of finished invocations. `None` if tracing is off.
     pub fn traces(&self) -> Option<&Traces> {
         self.traces.get()
     }
 
-    /// Sets the receiver of spans. The first one set stays.
+    /// Sets the receiver of spans. Only the first call has an effect.
     pub fn trace(&self, traces: Traces) {
         let _ = self.traces.set(traces);
     }

@@ -1,4 +1,4 @@
-//! The duration of this host's leases: longer when heartbeats are acknowledged late.
+//! The duration of this host's leases, which grows when heartbeats are acknowledged late.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -30,8 +30,7 @@ impl AdaptiveLeaseTtl {
         Millis(self.next.load(Ordering::Relaxed))
     }
 
-    /// Records a heartbeat's delay, from the instant at which it was to be sent to its
-    /// acknowledgement.
+    /// Records the delay of a heartbeat, from its planned sending to its acknowledgement.
     pub fn observe(&self, delay: Millis) {
         let mut delays = self.delays.lock().unwrap_or_else(PoisonError::into_inner);
         delays.observe(delay);

@@ -1,5 +1,7 @@
-//! The engine, which makes the core's decisions durable: workers take tasks and run guests against
-//! their journals, recovery does what is due, deliveries carry messages to other systems.
+//! The engine makes the core's decisions durable. Workers claim tasks and run guests against their
+//! journals, recovery performs duties that are due, and deliveries carry messages to other systems.
+
+#![forbid(unsafe_code)]
 
 mod attempt_limit;
 pub mod boot;

@@ -1,5 +1,5 @@
-//! Hands the effects of commits to their receivers in this process. Losing an effect loses no work,
-//! only time.
+//! Passes the effects of commits to their receivers in this process. A lost effect costs time and
+//! loses no work.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -18,24 +18,24 @@ use crate::{
     traces::Traces,
 };
 
-/// Maximum number of effects queued for the dispatcher; beyond it the scan of the store finds the
+/// Maximum number of effects queued for the dispatcher. Beyond it, the scan of the store finds the
 /// work.
 const HINTS_KEPT: usize = 65_536;
 
-/// Receives effects from the store and hands them to the dispatcher, the recovery driver and
+/// Receives effects from the store and passes them to the dispatcher, the recovery driver and the
 /// watchers of promises.
 pub struct CommitNotifier {
     dispatch: mpsc::Sender<Effect>,
     dispatched: Mutex<Option<mpsc::Receiver<Effect>>>,
     watchers: Mutex<HashMap<PromiseId, Vec<mpsc::UnboundedSender<PromiseId>>>>,
     timers: Notify,
-    /// The instant at which the timers are read next in any case.
+    /// The planned instant of the next read of the timers.
     timers_planned: AtomicI64,
     outbox: Notify,
     elsewhere: Notify,
     /// The number of events published on this host.
     events: watch::Sender<u64>,
-    /// Who is told which promises change.
+    /// The watchers of changed promises.
     pub changes: Arc<Changes>,
     pub(crate) channels: Arc<Channels>,
     pub(crate) metrics: Arc<Metrics>,
@@ -65,18 +65,19 @@ impl Default for CommitNotifier {
 }
 
 impl CommitNotifier {
-    /// The dispatcher's receiver: ready tasks and claims to interrupt. There is one dispatcher.
+    /// Takes the dispatcher's receiver of ready tasks and of claims to interrupt. `None` after the
+    /// first call: there is one dispatcher.
     pub fn take_dispatched(&self) -> Option<mpsc::Receiver<Effect>> {
         self.dispatched.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Hands `effect` to the dispatcher, as a commit would.
+    /// Passes `effect` to the dispatcher, as a commit would.
     pub fn dispatch(&self, effect: Effect) {
         // If the queue is full, the scan for ready tasks finds the task.
         let _ = self.dispatch.try_send(effect);
     }
 
-    /// Notifies `watcher` when `id` settles. Register first, then read the promise: then no
+    /// Notifies `watcher` when `id` settles. Register first, then read the promise, so that no
     /// settlement is missed.
     pub fn watch(&self, id: PromiseId, watcher: mpsc::UnboundedSender<PromiseId>) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,34 +97,34 @@ impl CommitNotifier {
         }
     }
 
-    /// Sets when the timers will be read next, so that only earlier changes are notified. Pass
-    /// `None` before reading them: then every change is notified, and none between the read and the
-    /// plan is missed.
+    /// Sets the instant of the next read of the timers, so that only earlier changes are notified.
+    /// Pass `None` before the read: then every change is notified, and none between the read and
+    /// the plan is missed.
     pub fn plan_timers(&self, at: Option<Timestamp>) {
         self.timers_planned.store(at.map_or(i64::MAX, |at| at.0), Ordering::SeqCst);
     }
 
-    /// Completes when a timer may have become due earlier than was planned.
+    /// Completes when a timer may be due earlier than planned.
     pub async fn timer_changed(&self) {
         self.timers.notified().await;
     }
 
-    /// Wakes the outbox: a message may be deliverable that was not before.
+    /// Wakes the outbox: a message may have become deliverable.
     pub fn wake_outbox(&self) {
         self.outbox.notify_one();
     }
 
-    /// Completes when the outbox may have something to send.
+    /// Completes when the outbox may have messages to send.
     pub async fn outbox_changed(&self) {
         self.outbox.notified().await;
     }
 
-    /// Completes when other hosts may have left tasks that wait for a worker.
+    /// Completes when other hosts may have left tasks without a worker.
     pub async fn work_elsewhere(&self) {
         self.elsewhere.notified().await;
     }
 
-    /// The number of events published on this host, from now on.
+    /// Subscribes to the number of events published on this host.
     pub fn published(&self) -> watch::Receiver<u64> {
         self.events.subscribe()
     }
@@ -140,7 +141,7 @@ impl CommitNotifier {
                 }
             }
             Effect::TimerChanged { earliest } => {
-                // Nearly all changes are leases, which end long after the next read.
+                // Nearly all changes are leases, which end long after the next read of the timers.
                 if earliest.0 < self.timers_planned.load(Ordering::SeqCst) {
                     self.timers.notify_one();
                 }

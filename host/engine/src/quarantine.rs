@@ -1,9 +1,10 @@
-//! Work that this host cannot complete on its own, because a row is damaged or the database refuses
+//! Work that this host cannot complete by itself, because a row is damaged or the database refuses
 //! the writes.
 //!
-//! A quarantined subject is logged once, left alone for a time that doubles with each failure, and
-//! then tried by itself, so that nothing else waits for it. The list lives in memory: after a
-//! restart the first try finds the same again. The row itself is not changed: a person repairs it.
+//! A quarantined subject is logged once, skipped for a time that doubles with each failure, and
+//! then retried alone, so that no other work waits for it. The list is in memory: after a restart,
+//! the first try fails again in the same way. The row itself is not changed. An operator has to
+//! repair it.
 
 use std::{
     collections::BTreeMap,
@@ -20,28 +21,28 @@ use segno_core::{
 const FIRST_WAIT: Millis = Millis(60_000);
 /// The longest delay.
 const LONGEST_WAIT: Millis = Millis(3_600_000);
-/// Maximum number of subjects remembered; further ones are tried, and logged, each time.
+/// Maximum number of remembered subjects. Further ones are tried and logged each time.
 const KEPT: usize = 65_536;
 
-/// The quarantined subjects and what is known of each.
+/// The quarantined subjects with their cases.
 #[derive(Debug, Default)]
 pub struct Quarantine(Mutex<BTreeMap<Subject, Case>>);
 
-/// A quarantined subject.
+/// The failures of a quarantined subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
     /// The error of the last try.
     pub reason: String,
-    /// When the first try failed.
+    /// The instant of the first failure.
     pub since: Timestamp,
-    /// When the next try is due.
+    /// The instant at which the next try is due.
     pub retry_at: Timestamp,
     /// The number of failed tries.
     pub tries: u32,
 }
 
 impl Quarantine {
-    /// Puts `subject` into quarantine, or extends its time there; logs the first failure.
+    /// Quarantines `subject`, or extends its quarantine. Logs the first failure.
     pub fn put(&self, subject: &Subject, reason: String, now: Timestamp) {
         let mut cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let tries = cases.get(subject).map_or(0, |case| case.tries);
@@ -67,7 +68,6 @@ impl Quarantine {
         }
     }
 
-    /// All quarantined subjects.
     pub fn cases(&self) -> BTreeMap<Subject, Case> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -87,12 +87,12 @@ impl Quarantine {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Whether the quarantine is empty.
+    /// True if no subject is quarantined.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether a command concerns a subject that is left alone at this instant.
+    /// True if a command concerns a quarantined subject that must not be tried yet.
     pub fn rests(&self, command: &Command, now: Timestamp) -> bool {
         let cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of = |subject| cases.get(&subject);
@@ -100,7 +100,7 @@ impl Quarantine {
             && Subject::of(command).and_then(of).is_some_and(|case| case.retry_at > now)
     }
 
-    /// Whether a command concerns a subject that failed before.
+    /// True if a command concerns a subject that failed before.
     pub fn knows(&self, command: &Command) -> bool {
         let cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         !cases.is_empty() && Subject::of(command).is_some_and(|it| cases.contains_key(&it))

@@ -1,5 +1,5 @@
-//! When a command is sent to the store again. Every command absorbs its own repetition, so that
-//! after an unknown outcome the same command is sent once more.
+//! The rules for sending a command to the store again. Every command is idempotent, so the same
+//! command can be sent once more if its outcome is unknown.
 
 use std::sync::Arc;
 
@@ -8,40 +8,41 @@ use segno_store::StoreError;
 
 use crate::host::Host;
 
-/// How often commands are sent, and when.
+/// The number of attempts, and the back-off between them.
 #[derive(Debug, Clone, Copy)]
 pub struct Resend {
-    /// The maximum number of times that they are sent.
+    /// Maximum number of attempts.
     attempts: u32,
     /// The pause before the second attempt. It doubles, up to one second.
     pause: Millis,
-    /// Whether they are sent again after this error.
+    /// Decides if commands are sent again after this error.
     again: fn(&StoreError) -> bool,
 }
 
-/// For clients, who wait for the reply: a few times, at once.
+/// For clients, who wait for the reply: a few attempts without a pause.
 pub const FOR_CLIENTS: Resend = Resend { attempts: 3, pause: Millis::ZERO, again: is_unclear };
 
-/// For executions, whose claims last longer than a store is away.
+/// For executions, whose claims last longer than an outage of the store.
 pub const UNDER_CLAIMS: Resend =
     Resend { attempts: 20, pause: Millis(10), again: is_unclear_or_away };
 
-/// For the results of deliveries: what is not stored is delivered again.
+/// For the results of deliveries: a message whose result is not stored is delivered again.
 pub const OF_DELIVERIES: Resend = Resend { attempts: 3, pause: Millis(100), again: is_open };
 
-/// For heartbeats: once more at once; after that, the next beat comes soon.
+/// For heartbeats: one more attempt without a pause. After that, the next beat follows soon.
 pub const OF_HEARTBEATS: Resend = Resend { attempts: 2, pause: Millis::ZERO, again: is_open };
 
 /// Commands that were committed.
 #[derive(Debug)]
 pub struct Sent {
-    /// Their replies.
+    /// The replies, one per command.
     pub replies: Vec<Reply>,
-    /// Whether they were sent once only: what they did not change then, they found as it is.
+    /// True if the commands were sent only once. A command that reports no change then found the
+    /// rows that way, and did not repeat itself.
     pub at_first: bool,
 }
 
-/// A lost race, or a commit of which it is unknown whether it happened.
+/// A lost race, or a commit whose outcome is unknown.
 fn is_unclear(error: &StoreError) -> bool {
     matches!(error, StoreError::Conflict | StoreError::UnknownOutcome(_))
 }
@@ -55,10 +56,11 @@ fn is_open(error: &StoreError) -> bool {
 }
 
 impl Host {
-    /// Commits `commands` together, and sends them again as `resend` says.
+    /// Commits `commands` together, and sends them again according to `resend`.
     ///
     /// # Errors
-    /// [`StoreError`] of the last attempt: nothing was written, or it is still unknown.
+    /// The [`StoreError`] of the last attempt: the commands were not written, or the outcome is
+    /// still unknown.
     pub async fn send(
         &self,
         commands: impl Into<Arc<[Command]>>,
@@ -92,7 +94,7 @@ impl Host {
     }
 }
 
-/// The error of a store that answers fewer replies than commands.
+/// The error of a store that returns fewer replies than commands.
 pub fn no_reply() -> StoreError {
     StoreError::Unavailable { reason: "the store did not answer a command".to_owned() }
 }

@@ -1,5 +1,5 @@
-//! The check of a signal by what the module of its receiver says of it. It is the same for whoever
-//! sends it: a client, or another workflow.
+//! Checks a signal against the description of its receiver's module. The check is the same for all
+//! senders: clients and other workflows.
 
 use std::{
     collections::HashMap,
@@ -22,13 +22,13 @@ use crate::{
     values::{self, code},
 };
 
-/// Maximum number of modules whose descriptions are kept.
+/// Maximum number of cached module descriptions.
 const MODULES: usize = 512;
 
-/// Why a workflow does not take a signal.
+/// The reason why a workflow does not take a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignalNotTaken {
-    /// It takes no signal of this name; these are those that it takes.
+    /// The workflow takes no signal of this name. Contains the names that it takes.
     Unknown(Vec<String>),
     /// The payload does not match the schema.
     Misfits(Vec<Misfit>),
@@ -56,13 +56,14 @@ pub fn check(
     if errors.is_empty() { Ok(()) } else { Err(SignalNotTaken::Misfits(errors)) }
 }
 
-/// The descriptions of modules, which never change.
+/// The cached descriptions of modules, which never change.
 #[derive(Debug, Default)]
 pub struct Descriptions(Mutex<HashMap<Digest, Arc<ModuleDescription>>>);
 
 impl Host {
-    /// The failure with which the command ends that sends this signal to an invocation that does not take
-    /// it. Of an invocation that is not there, or has ended, the command itself says so.
+    /// The failure of a command that sends this signal to an invocation that does not take it.
+    /// `None` if the signal is accepted, or if the invocation does not exist or has ended, which
+    /// the command itself reports.
     ///
     /// # Errors
     /// The store did not answer.
@@ -116,7 +117,7 @@ impl Host {
         }
         let rows = self.store.modules().list().await?;
         let stored = rows.into_iter().find(|row| row.digest == module);
-        // One that cannot be read says nothing of its signals.
+        // A description that cannot be read has no signals.
         let read = stored.and_then(|row| ModuleDescription::read(&row.description).ok());
         let description = Arc::new(read.unwrap_or_default());
         let mut kept = kept();

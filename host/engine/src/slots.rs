@@ -1,13 +1,14 @@
-//! Slots: whatever this host runs holds one. There are three kinds, each bounded on its own: what only
-//! waits for an answer from outside takes nothing from what computes.
+//! Slots: every unit of work on this host holds one. There are three kinds, each with its own
+//! limit, so that work that only waits for an external answer takes nothing from work that
+//! computes.
 //!
-//! The slots of a kind are shared fairly by modules and services ([`FairShares`]): one that takes all it
-//! can get leaves some for who comes next.
+//! The modules and services share the slots of a kind fairly ([`FairShares`]): a module that takes
+//! all it can get leaves some for newcomers.
 //!
 //! A caller that creates an invocation may take a slot first, and create the invocation together
-//! with the claim on it: one commit then does the work of three steps, which are to create the
-//! task, to receive the hint that it is ready, and to acquire it. If no slot is free, tasks are
-//! created without a claim and wait in the queue.
+//! with the claim on it. One commit then replaces three steps: to create the task, to receive the
+//! hint that it is ready, and to acquire it. If no slot is free, tasks are created without a claim
+//! and wait in the queue.
 
 use std::{
     collections::HashMap,
@@ -33,28 +34,28 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{lease_ttl::AdaptiveLeaseTtl, target::HTTP};
 
-/// Number of functions that are remembered to be activities.
+/// Maximum number of targets remembered as activities.
 const ACTIVITIES_KNOWN: usize = 4_096;
 
-/// What a slot is for.
+/// The kind of work that a slot is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SlotKind {
-    /// A workflow or a graph's run: it computes, or waits for a moment.
+    /// A workflow or a graph run: it computes, or waits briefly.
     Execution,
-    /// An HTTP step or an attempt of a service: it waits for an answer, and keeps a connection.
+    /// An HTTP step or an attempt of a service: it waits for a response, and holds a connection.
     Request,
-    /// An attempt of an activity: it may wait for an answer, and keeps an instance.
+    /// An attempt of an activity: it may wait for a response, and holds an instance.
     Activity,
 }
 
 /// Number of slots of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlotLimits {
-    /// Of [`SlotKind::Execution`].
+    /// Number of slots of [`SlotKind::Execution`].
     pub executions: usize,
-    /// Of [`SlotKind::Request`].
+    /// Number of slots of [`SlotKind::Request`].
     pub requests: usize,
-    /// Of [`SlotKind::Activity`]: places of the pool of instances.
+    /// Number of slots of [`SlotKind::Activity`], in places of the instance pool.
     pub activities: usize,
 }
 
@@ -64,7 +65,7 @@ pub struct ExecutionSlots {
     shared: Arc<Shared>,
 }
 
-/// What both ends and all slots share.
+/// The state that both ends and all slots share.
 struct Shared {
     rooms: Mutex<Rooms>,
     changes: mpsc::UnboundedSender<Vec<ClaimedTask>>,
@@ -75,7 +76,7 @@ struct Rooms {
     executions: FairShares<Text>,
     requests: FairShares<Text>,
     activities: FairShares<Text>,
-    /// Targets that are known to be activities, with the places that an instance takes.
+    /// The targets known to be activities, with the number of places that an instance takes.
     known: HashMap<Text, usize>,
 }
 
@@ -91,33 +92,32 @@ pub struct ClaimContext {
     pub optimistic_start: Arc<dyn OptimisticStart>,
     /// The source of nonces and time.
     pub env: Env,
-    /// Cancelled when the host is about to stop: then no slot is given out.
+    /// Cancelled when the host shuts down. No slot is handed out after that.
     pub draining: CancellationToken,
 }
 
-/// Extends claims at once, instead of with the next heartbeat.
+/// Extends claims immediately, instead of with the next heartbeat.
 pub trait LeaseRenewer: Send + Sync + 'static {
-    /// Completes when the claims on those of these tasks that this host still executes are
-    /// extended, if they can be.
+    /// Completes when the claims on those tasks that this host still executes are extended, if
+    /// possible.
     fn renew(&self, ids: Vec<PromiseId>) -> BoxFuture<()>;
 }
 
 /// Starts invocations that are not stored yet.
 pub trait OptimisticStart: Send + Sync + 'static {
-    /// Runs the invocation at once, and stores it with its first commit. The execution continues if
-    /// the client that started it disconnects.
+    /// Runs the invocation immediately, and stores it with its first commit. The execution
+    /// continues if the client that started it disconnects.
     fn begin(&self, start: StartRequest);
 }
 
 /// A request to store an invocation and to start it.
 pub struct StartRequest {
-    /// The execution slot.
     pub slot: Slot,
     /// The promise to create.
     pub new: NewPromise,
     /// The claim to create.
     pub request: ClaimRequest,
-    /// The module that the target resolves to on this host; the store decides.
+    /// The module that the target resolves to on this host. The store makes the final decision.
     pub module: Digest,
     /// Receives the reply to [`Command::TaskBegin`](segno_core::command::Command::TaskBegin).
     pub answer: oneshot::Sender<Result<Reply, StoreError>>,
@@ -129,7 +129,7 @@ pub struct SlotPool {
     changed: mpsc::UnboundedReceiver<Vec<ClaimedTask>>,
 }
 
-/// One slot, free again when dropped.
+/// One slot. Dropping it frees it.
 pub struct Slot {
     kind: SlotKind,
     /// The module or service that holds it.
@@ -140,7 +140,6 @@ pub struct Slot {
 
 /// A task that was claimed by a caller with a slot.
 pub struct ClaimedTask {
-    /// The execution slot.
     pub slot: Slot,
     /// The task and its claim.
     pub acquired: TaskReply,
@@ -148,7 +147,7 @@ pub struct ClaimedTask {
     pub settled: Vec<Promise>,
 }
 
-/// The two ends of a pool with so many slots.
+/// The two ends of a pool with this number of slots.
 pub fn pool(claims: ClaimContext, limits: SlotLimits) -> (ExecutionSlots, SlotPool) {
     let (changes, changed) = mpsc::unbounded_channel();
     let rooms = Rooms {
@@ -163,8 +162,8 @@ pub fn pool(claims: ClaimContext, limits: SlotLimits) -> (ExecutionSlots, SlotPo
 }
 
 impl ExecutionSlots {
-    /// A slot for this invocation and the parameters of a claim, if there is room and the host is not
-    /// about to stop.
+    /// Takes a slot for this invocation. Returns it with the parameters of a claim. `None` if no
+    /// slot is free or the host is shutting down.
     pub fn slot(&self, new: &NewPromise) -> Option<(Slot, ClaimRequest)> {
         if self.claims.draining.is_cancelled() {
             return None;
@@ -174,8 +173,8 @@ impl ExecutionSlots {
         Some((self.shared.take(target, who)?, self.claim_request()))
     }
 
-    /// Up to `wanted` slots for executions of any module. If fewer than `wanted` and than `enough` are
-    /// free, the call waits up to `patience` for more.
+    /// Takes up to `wanted` slots for executions of any module. If fewer than both `wanted` and
+    /// `enough` are free, the call waits up to `patience` for more.
     pub async fn slots(
         &self,
         wanted: usize,
@@ -251,7 +250,7 @@ impl Rooms {
         }
     }
 
-    /// What runs `target` needs, as far as it is known before.
+    /// The kind and number of places that a run of `target` needs, as far as known in advance.
     fn needs(&self, target: &str) -> (SlotKind, usize) {
         if target == HTTP || target.starts_with(SERVICE_SCHEME) {
             return (SlotKind::Request, 1);
@@ -288,8 +287,8 @@ impl Slot {
         Self { kind, who, places, shared: shared.clone() }
     }
 
-    /// Makes it one of this kind, with so many places, that `who` holds. False: there is no room for
-    /// that, and it stays as it is.
+    /// Changes the slot to this kind, number of places and holder `who`. Returns false and changes
+    /// nothing if there is no room.
     pub fn turn_into(&mut self, kind: SlotKind, who: &str, places: usize) -> bool {
         let who = Text::from(who);
         if (kind, places) == (self.kind, self.places) {
@@ -306,7 +305,8 @@ impl Slot {
         taken
     }
 
-    /// Remembers that `target` is an activity whose instances take so many places, or that it is none.
+    /// Remembers that `target` is an activity whose instances take this number of places. `None`:
+    /// it is not an activity.
     pub fn learn(&self, target: &str, places: Option<usize>) {
         let known = &mut self.shared.rooms().known;
         match places {
@@ -330,29 +330,29 @@ impl Drop for Slot {
 }
 
 impl SlotPool {
-    /// The kind of slot that `target` needs, as far as it is known.
+    /// The kind of slot that `target` needs, as far as known.
     pub fn kind(&self, target: &str) -> SlotKind {
         self.shared.rooms().needs(target).0
     }
 
-    /// A slot for `target`, of `who`, if there is room.
+    /// A slot for `target`, held by `who`. `None` if there is no room.
     pub fn slot(&self, target: &str, who: &Text) -> Option<Slot> {
         self.shared.take(target, who.clone())
     }
 
-    /// Whether every slot is free.
+    /// True if every slot is free.
     pub fn is_empty(&self) -> bool {
         self.taken().into_iter().all(|(_, taken)| taken == 0)
     }
 
-    /// How many slots of each kind are taken.
+    /// The number of slots in use, by kind.
     pub fn taken(&self) -> [(SlotKind, usize); 3] {
         let mut rooms = self.shared.rooms();
         [SlotKind::Execution, SlotKind::Request, SlotKind::Activity]
             .map(|kind| (kind, rooms.of(kind).taken()))
     }
 
-    /// The next claimed tasks; empty: a slot became free.
+    /// The next claimed tasks. An empty list means that a slot became free.
     pub async fn next(&mut self) -> Vec<ClaimedTask> {
         self.changed.recv().await.expect("the sender lives beside the receiver")
     }

@@ -1,4 +1,4 @@
-//! What the target of an invocation names: `wasm://module/function`, a function of an object, or an
+//! The parts of an invocation's target: `wasm://module/function`, a function of an object, or an
 //! address whose last part is the function.
 
 use std::borrow::Cow;
@@ -12,13 +12,12 @@ use segno_core::{
 /// The target of HTTP requests that the host performs.
 pub const HTTP: &str = "segno:http";
 
-/// The name under which policies know the module of this invocation
-/// ([`Promise::module_name`]).
+/// The name under which policies refer to the module of this invocation ([`Promise::module_name`]).
 pub fn module_of(promise: &Promise) -> String {
     promise.module_name()
 }
 
-/// Whether it is an invocation of a service, which runs outside.
+/// True for an invocation of a service in an external deployment.
 pub fn is_service(promise: &Promise) -> bool {
     promise.target().is_some_and(|target| target.starts_with(address::SERVICE_SCHEME))
 }
@@ -28,14 +27,14 @@ pub fn function_of(promise: &Promise) -> Cow<'_, str> {
     address::function_of(promise.target().unwrap_or_default())
 }
 
-/// What the guest is started with: the name of the function, or `OBJECT@KEY/FUNCTION`.
+/// The name with which the guest is started: the function, or `OBJECT@KEY/FUNCTION`.
 pub fn path_of(promise: &Promise) -> &str {
     address::path_of(promise.target().unwrap_or_default())
 }
 
-/// The object whose function this invocation is.
+/// The object whose function this invocation runs. `None` for other functions.
 pub fn object_of(promise: &Promise) -> Option<ObjectId> {
-    // A quick look: few targets name an object.
+    // A cheap check first: few targets contain an object.
     let target = promise.target().filter(|target| target.contains('@'))?;
     Address::parse(target).ok()?.object()
 }

@@ -1,5 +1,5 @@
-//! A clock that a debugger sets: decisions are made at a named instant, and the host's own loops
-//! may stand still.
+//! A clock that a debugger sets: decisions use the set instant, and the host's own loops can be
+//! stopped.
 
 use std::sync::{
     Arc,
@@ -10,7 +10,7 @@ use segno_core::time::Timestamp;
 
 use super::Clock;
 
-/// No instant is named: decisions use the real time.
+/// The value of `named` while decisions use the real time.
 const FREE: i64 = i64::MIN;
 
 /// A clock whose time can be set and stopped.
@@ -20,7 +20,8 @@ pub struct DebugClock {
     stopped: AtomicBool,
 }
 
-/// The time of the host's own loops: the real time, or the minimum, at which nothing is due.
+/// The clock of the host's own loops: the real time, or the minimum while stopped, at which nothing
+/// is due.
 struct Loops(Arc<DebugClock>);
 
 impl DebugClock {
@@ -29,7 +30,7 @@ impl DebugClock {
         Arc::new(Self { real, named: AtomicI64::new(FREE), stopped: AtomicBool::new(false) })
     }
 
-    /// Sets the instant at which decisions are made; none: the real time.
+    /// Sets the instant that decisions use. `None`: the real time.
     pub fn set(&self, instant: Option<Timestamp>) {
         self.named.store(instant.map_or(FREE, |instant| instant.0), Ordering::SeqCst);
     }

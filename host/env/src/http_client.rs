@@ -1,4 +1,4 @@
-//! The HTTP clients of a host: all with the same cryptography, name and manners.
+//! The HTTP clients of a host, all with the same TLS provider, user agent and redirect policy.
 
 use std::sync::Arc;
 
@@ -6,19 +6,20 @@ use rustls::crypto::ring::default_provider;
 
 use super::Reach;
 
-/// Which proxies a client uses.
+/// Proxy configuration of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proxies {
-    /// Those that the environment names (`HTTPS_PROXY`, `NO_PROXY`, …).
+    /// The proxies in the environment (`HTTPS_PROXY`, `NO_PROXY`, …).
     OfEnvironment,
-    /// None: the client resolves names and connects itself, so that what is allowed can be checked.
+    /// No proxy: the client resolves names and connects itself, so that destinations can be
+    /// checked.
     None,
 }
 
-/// A client for servers that the operator, or the user of a command, names. Follows no redirect:
-/// whoever is posted to or asked is the server that was named.
+/// A client for servers chosen by the operator or by the user of a command. It follows no
+/// redirects, so every request goes to the chosen server.
 ///
-/// Limits of time are the caller's.
+/// The caller sets the time limits.
 pub fn http_client(proxies: Proxies) -> reqwest::ClientBuilder {
     provide_tls();
     let client = reqwest::Client::builder()
@@ -30,17 +31,17 @@ pub fn http_client(proxies: Proxies) -> reqwest::ClientBuilder {
     }
 }
 
-/// A client for servers that the clients of a host name: what a name resolves to is checked against
-/// `reach`, and no proxy resolves it elsewhere. An address without a name is resolved by nobody: the
-/// caller checks it before each request ([`Reach::allows`]).
+/// A client for servers chosen by the host's API clients: the addresses that a name resolves to are
+/// checked against `reach`, and no proxy resolves it elsewhere. Addresses without a name are not
+/// resolved, so the caller must check them before each request ([`Reach::allows`]).
 pub fn http_client_within(reach: Reach) -> reqwest::ClientBuilder {
     http_client(Proxies::None).dns_resolver(Arc::new(reach))
 }
 
-/// Names the cryptography that every client of this process uses; reqwest has to be told before the
-/// first client.
+/// Installs the TLS provider for every client of this process; reqwest needs it before the first
+/// client is built.
 fn provide_tls() {
-    // The first provider installed stays; a second attempt is refused, which is as good.
+    // The first provider stays installed; later attempts fail, which does no harm.
     let _ = default_provider().install_default();
 }
 
@@ -52,10 +53,10 @@ mod tests {
         path::{Path, PathBuf},
     };
 
-    /// The crates of the host.
+    /// The folder with the host's crates.
     const HOST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-    /// Ways to make a connection, or what makes connections.
+    /// Code patterns that open connections, or that create connecting clients.
     const CONNECTORS: [&str; 16] = [
         "http_client(",
         "http_client_within(",
@@ -75,8 +76,8 @@ mod tests {
         "hyper_util::client",
     ];
 
-    /// Each file of the host that makes connections, and who names the server. A new line has to be
-    /// judged: an address that a client names belongs to [`super::http_client_within`].
+    /// All files of the host that open connections, with the party that chooses the server. Review
+    /// every new entry: an address chosen by an API client requires [`super::http_client_within`].
     const JUDGED: &[(&str, &str)] = &[
         ("api/src/resonate/push.rs", "a client: within reach"),
         ("engine/src/services/http.rs", "a client: within reach"),
@@ -94,10 +95,10 @@ mod tests {
         ("store/src/postgres/open.rs", "the operator: the store"),
     ];
 
-    /// Programs of their own, which speak to a host that they were told of or started.
+    /// Separate programs, which connect to a host they were given or started.
     const TOOLS: [&str; 2] = ["bench", "demo"];
 
-    /// The source files below, without those that hold tests alone.
+    /// Collects the source files below `folder`, except files that contain only tests.
     fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).expect("it can be read") {
             let path = entry.expect("it can be read").path();

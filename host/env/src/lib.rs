@@ -1,8 +1,10 @@
-//! Time, tasks and random numbers, as values that a test can replace.
+//! Time, tasks and random numbers as replaceable values, for tests.
 //!
-//! Nothing else in the host reads a clock, spawns, sleeps or draws a random number: clippy's
-//! `disallowed-methods` enforces this, so that the real worker can run on one thread in virtual
+//! No other code of the host reads a clock, spawns, sleeps or draws random numbers: clippy's
+//! `disallowed-methods` enforces this. The real worker can therefore run on one thread in virtual
 //! time.
+
+#![forbid(unsafe_code)]
 
 mod debug;
 mod http_client;
@@ -23,10 +25,10 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>;
 
 /// The source of the time.
 pub trait Clock: Send + Sync + 'static {
-    /// Milliseconds since the Unix epoch; never smaller than an earlier answer.
+    /// Milliseconds since the Unix epoch; never decreases.
     fn now(&self) -> Timestamp;
 
-    /// Time since a fixed instant, in the clock's full precision: for measuring durations.
+    /// Time since a fixed instant, with the clock's full precision, for measuring durations.
     fn elapsed(&self) -> Duration {
         Duration::from_millis(u64::try_from(self.now().0).unwrap_or(0))
     }
@@ -40,16 +42,14 @@ pub trait Runtime: Send + Sync + 'static {
     /// Completes after `length`, never earlier.
     fn sleep(&self, length: Millis) -> BoxFuture<()>;
 
-    /// A number that no two claims share, for nonces and for ids of unnamed invocations.
+    /// A unique random number, for nonces of claims and for ids of unnamed invocations.
     fn nonce(&self) -> u64;
 }
 
 /// The clock and the runtime of a host.
 #[derive(Clone)]
 pub struct Env {
-    /// The source of the time.
     pub clock: Arc<dyn Clock>,
-    /// Runs tasks and timers.
     pub runtime: Arc<dyn Runtime>,
 }
 
@@ -59,7 +59,7 @@ impl Env {
         Self { clock: Arc::new(SystemClock::default()), runtime: Arc::new(SystemRuntime) }
     }
 
-    /// Completes at `instant`, or at once if that has passed.
+    /// Completes at `instant`, or immediately if it has passed.
     pub async fn sleep_until(&self, instant: Timestamp) {
         let length = instant.since(self.clock.now());
         if length > Millis::ZERO {
@@ -67,7 +67,7 @@ impl Env {
         }
     }
 
-    /// The result of `work`, or `None` if it takes longer than `limit`.
+    /// Runs `work`. Returns `None` if it takes longer than `limit`.
     pub async fn within<T>(&self, limit: Millis, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;

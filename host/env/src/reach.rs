@@ -1,9 +1,10 @@
-//! The servers that clients of a host may have it reach. A client names the address, and the host
-//! can reach servers that the client cannot: an address that only this machine or a private network
-//! reaches needs the operator's permission.
+//! Restricts the servers that API clients may make a host contact. A client supplies the address,
+//! and the host can reach servers that the client cannot. So the operator must permit addresses
+//! that only this machine or a private network can reach.
 //!
-//! An address is judged twice: by its text, where it is named and before each request, and by what
-//! its name resolves to, when a connection is made ([`http_client_within`](super::http_client_within)).
+//! An address is checked twice: its text, when it is supplied and before each request; and the
+//! addresses that its name resolves to, when a connection is made
+//! ([`http_client_within`](super::http_client_within)).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -12,14 +13,14 @@ use reqwest::{
     dns::{Addrs, Name, Resolve, Resolving},
 };
 
-/// The addresses that clients may have a host reach.
+/// The addresses that API clients may make a host contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
-    /// Whether loopback and private addresses are allowed.
+    /// True if loopback and private addresses are allowed.
     pub private: bool,
 }
 
-/// An address that the host does not reach for its clients.
+/// An address that the host does not contact for API clients.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is an address of this machine or of a private network, which `--allow-private-targets` allows"
@@ -27,8 +28,7 @@ pub struct Reach {
 pub struct Private(String);
 
 impl Reach {
-    /// Whether `url` is reached, judging by its text: names are checked when they
-    /// are resolved.
+    /// Checks the text of `url`. Names pass; they are checked when they are resolved.
     ///
     /// # Errors
     /// [`Private`].
@@ -40,8 +40,8 @@ impl Reach {
         }
     }
 
-    /// The same for the address of a target or a listener; an address that is no URL of a server is
-    /// allowed.
+    /// Like [`Reach::allows`], for the address of a target or listener. An address that is not an
+    /// HTTP URL is allowed.
     ///
     /// # Errors
     /// [`Private`].
@@ -70,7 +70,7 @@ impl Resolve for Reach {
     }
 }
 
-/// Whether only this machine or a private network reaches the address.
+/// True if the address is reachable only from this machine or a private network.
 fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_private_v4(address),
@@ -98,9 +98,9 @@ fn is_private(address: IpAddr) -> bool {
 fn is_private_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     match (a, b) {
-        // This network, private ones, loopback.
+        // "This network", private networks, loopback.
         (0 | 10 | 127, _) | (192, 168) | (172, 16..=31) => true,
-        // Shared by carriers, link-local, IETF protocols, benchmarks.
+        // Shared address space of carriers, link-local, IETF protocols, benchmarks.
         (100, 64..=127) | (169, 254) | (198, 18 | 19) => true,
         (192, 0) => c == 0,
         // Multicast and reserved.

@@ -9,24 +9,24 @@ use segno_core::time::{Millis, Timestamp};
 
 use super::{BoxFuture, Clock, Runtime};
 
-/// The minimum change of the clock that is logged: time services make smaller ones regularly.
+/// Minimum clock change that is logged; time services regularly make smaller ones.
 const WORTH_A_WARNING: Duration = Duration::from_secs(1);
 
-/// How often the machine's clock was set forward, and back, as observed by this process.
+/// Number of times that this process observed the machine's clock set forward, and back.
 static JUMPS: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
-/// How often the machine's clock was set by a second or more while this process ran: forward, and
-/// back.
+/// Number of times that the machine's clock was set by a second or more while this process ran:
+/// forward, and back.
 pub fn clock_jumps() -> [u64; 2] {
     JUMPS.each_ref().map(|count| count.load(Ordering::Relaxed))
 }
 
-/// The machine's clock. If it is set back, time continues from its last value at the normal rate:
-/// deadlines and leases set before come when they would have come.
+/// The machine's clock. If it is set back, time continues from its last value at the normal rate,
+/// so that existing deadlines and leases end when they would have ended.
 #[derive(Debug)]
 pub struct SystemClock {
     begun: Instant,
-    /// The microseconds to add to the time since `begun`; never falls.
+    /// Microseconds to add to the time since `begun`; never decreases.
     ahead: AtomicI64,
     warned: AtomicBool,
 }
@@ -45,8 +45,8 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is where time enters the host")]
     fn now(&self) -> Timestamp {
-        // In this order: a pause between the two readings makes the difference smaller, which does
-        // no harm.
+        // Order matters: a pause between the two readings only makes the difference smaller, which
+        // is harmless.
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.told(wall, self.begun.elapsed())
     }
@@ -57,7 +57,7 @@ impl Clock for SystemClock {
 }
 
 impl SystemClock {
-    /// The time when the machine's clock shows `wall`, `elapsed` after the beginning.
+    /// The time when the machine's clock shows `wall`, `elapsed` after `begun`.
     fn told(&self, wall: Duration, elapsed: Duration) -> Timestamp {
         let elapsed = micros(elapsed);
         let given = micros(wall) - elapsed;

@@ -1,5 +1,5 @@
-//! The stack of a guest that was stopped: wasmtime's text for programs, and the frames of the
-//! author's own code for people.
+//! The stack of a stopped guest: wasmtime's text for programs, and the frames of the author's own
+//! code for people.
 
 use rustc_demangle::demangle;
 use serde::{Deserialize, Serialize};
@@ -11,38 +11,38 @@ use super::text::cut;
 const TEXT_BYTES: usize = 8 << 10;
 /// Maximum size of the name of a function or file, in bytes.
 const NAME_BYTES: usize = 512;
-/// Maximum number of the author's frames.
+/// Maximum number of frames of the author's code.
 const FRAMES: usize = 16;
 
 /// Where `segno build` places the folder of the workspace.
 const WORKSPACE: &str = "/workspace/";
-/// The folder of the SDK in a crate that `segno new` made, and in the repository.
+/// Path of the SDK's folder in a crate made by `segno new`, and in this repository.
 const SDK_PATHS: [&str; 2] = ["/.segno/sdk/", "/guest-sdk/src/"];
-/// Parts of the paths of code that is not the author's: the standard library as Rust and as Debian
-/// compile it, and the crates that cargo fetched.
+/// Path fragments of code that the author did not write: the standard library as Rust and Debian
+/// compile it, and crates that cargo fetched.
 const LIBRARY_PATHS: [&str; 5] =
     ["/rustc/", "/cargo/", "/library/core/src/", "/library/alloc/src/", "/library/std/src/"];
-/// Crates of functions that are not the author's.
+/// Crates whose functions the author did not write.
 const LIBRARY_CRATES: [&str; 7] =
     ["core", "alloc", "std", "segno_sdk", "wit_bindgen", "dlmalloc", "rust_begin_unwind"];
-/// Parts of the names of functions that the SDK's macros write into the author's crate.
+/// Name fragments of functions that the SDK's macros generate in the author's crate.
 const GLUE: [&str; 2] = ["segno:workflow/", "segno_sdk::bindings"];
-/// The path of a durable function's body within the function.
+/// Path segment of a durable function's body within the generated function.
 const BODY: &str = "::__segno_body::";
 
 /// A guest's stack, the innermost frame first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backtrace {
-    /// All frames as text, as far as they have names and lines.
+    /// All frames as text, with names and lines where known.
     pub text: String,
     /// The frames of the author's own code.
     pub own: Vec<Frame>,
 }
 
-/// A function of the author's, and the line at which it was.
+/// A function that the author wrote, and the line it was at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
-    /// The path of the function within its crate; empty: a closure or an `async fn`.
+    /// The path of the function within its crate. Empty for a closure or an `async fn`.
     pub function: String,
     /// The path of the file within its workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,8 +56,8 @@ pub struct Frame {
 }
 
 impl Backtrace {
-    /// The frames that wasmtime collected; `None`: there are none. The engine collects the
-    /// innermost frames only.
+    /// Collects the frames that wasmtime reports. `None` if there are none. The engine keeps only
+    /// the innermost frames.
     pub(super) fn of(backtrace: &WasmBacktrace) -> Option<Self> {
         if backtrace.frames().is_empty() {
             return None;
@@ -74,7 +74,7 @@ impl Backtrace {
 }
 
 impl Frame {
-    /// The functions of one frame of the stack: those that were inlined, and the one that was called.
+    /// The functions of one stack frame: the inlined ones and the called one.
     fn all_of(frame: &FrameInfo) -> Vec<Self> {
         let called = frame.func_name().unwrap_or_default();
         let of = |symbol: &FrameSymbol| Self {
@@ -89,7 +89,7 @@ impl Frame {
         }
     }
 
-    /// Whether the frame is of Rust code that the author wrote.
+    /// Returns true if the frame is of Rust code written by the author.
     fn is_own(&self) -> bool {
         let krate = crate_of(&self.function);
         let is_library = LIBRARY_CRATES.contains(&krate) || krate.starts_with("__");
@@ -100,13 +100,13 @@ impl Frame {
             Some(file) => {
                 !is_library_path(file) && !SDK_PATHS.iter().any(|part| file.contains(part))
             }
-            // Of a component without lines, paths of Rust are worth showing, and nothing else.
+            // In a component without line information, only Rust paths are worth showing.
             None => self.function.contains("::"),
         }
     }
 
-    /// The frame with short names. The compiler gives an `async fn` no name in its lines; that of a
-    /// durable function is among the types of its `caller`.
+    /// The frame with short names. Debug information has no name for an `async fn`; the name of a
+    /// durable function is found among the types of its `caller`.
     fn for_people(&self, caller: Option<&Self>) -> Self {
         let mut function = short_function(&self.function);
         if function.is_empty() {
@@ -118,19 +118,19 @@ impl Frame {
     }
 }
 
-/// A symbol as it is written in Rust.
+/// Demangles a symbol into Rust notation.
 fn readable(symbol: &str) -> String {
     cut(format!("{:#}", demangle(symbol)), NAME_BYTES)
 }
 
-/// The durable function whose body is named in `function`.
+/// The name of the durable function whose body `function` names.
 fn durable(function: &str) -> Option<String> {
     let path = function.split_once(BODY)?.0;
     let begin = path.rfind([' ', '<', ',', '(']).map_or(0, |at| at + 1);
     Some(short_function(&path[begin..]))
 }
 
-/// Whether a file is of the standard library, or of a crate that cargo fetched.
+/// Returns true if the file belongs to the standard library or to a crate that cargo fetched.
 pub(super) fn is_library_path(file: &str) -> bool {
     let rooted = file.strip_prefix("library/").map(|rest| format!("/library/{rest}"));
     let file = rooted.as_deref().unwrap_or(file);
@@ -146,7 +146,7 @@ fn crate_of(function: &str) -> &str {
     name.split([':', '<', '>', ' ', ',', '[']).next().unwrap_or(name)
 }
 
-/// A path without its crate, and without the closures that the compiler makes of an `async fn`.
+/// A path without its crate and without the closures that the compiler generates for an `async fn`.
 fn short_function(function: &str) -> String {
     if function.contains('<') {
         return function.to_owned();

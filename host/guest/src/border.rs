@@ -1,8 +1,7 @@
-//! The border: what a guest hands over is checked here before anything keeps it. JSON has to be
-//! [JSON](segno_core::json), and the numbers of options have to be finite.
+//! The border: checks values that a guest hands over, before anything stores them. Payloads must be
+//! [JSON](segno_core::json), and numbers in options must be finite.
 //!
-//! What a replay repeats was handed over before, and is not checked again: journals of hosts that
-//! were less strict stay readable.
+//! Replayed values are not checked again, so journals of hosts with weaker checks stay readable.
 
 use segno_core::json;
 
@@ -102,7 +101,7 @@ impl Http {
     }
 }
 
-/// Checks a payload; an empty text is `null`, as it always was.
+/// Checks that a payload is JSON. An empty text is accepted as `null`, as in earlier versions.
 pub(super) fn is_json(payload: &Payload, place: impl FnOnce() -> String) -> Result<(), String> {
     match payload {
         Payload::Json(text) if !text.trim_ascii().is_empty() => {
@@ -137,7 +136,7 @@ fn options_are_finite(options: &CallOptions, place: impl FnOnce() -> String) -> 
     }
 }
 
-/// The number of a policy that is not finite, in words.
+/// Describes the number of a retry policy that is not finite. `None` if all are finite.
 pub(super) fn not_finite(retry: &RetryOptions) -> Option<String> {
     let numbers = [("factor", retry.factor), ("jitter", retry.jitter)];
     let (name, number) = numbers.into_iter().find(|(_, number)| !number.is_finite())?;

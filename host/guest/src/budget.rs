@@ -1,4 +1,4 @@
-//! The resources that one instance uses, checked against its limits.
+//! Resource accounting of one instance, checked against its limits.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,43 +13,41 @@ use super::{
     turns::{Crowded, Turn},
 };
 
-/// CPU time within an epoch that distinguishes a guest that computes from one that was merely
-/// delayed.
+/// Minimum CPU time within an epoch for a guest to count as computing, not merely delayed.
 const WORTH_A_TURN: Duration = Duration::from_millis(TICK_MS / 2);
 
-/// Memory of a command beside its payload until it is committed, in bytes: without this, some
-/// hundred thousand small commands would fill the memory as well.
+/// Memory that an uncommitted command takes beside its payload, in bytes: without it, some hundred
+/// thousand small commands would fill the memory uncounted.
 const COMMAND_BYTES: usize = 512;
-/// The total that one call may hand over, in maximum payloads.
+/// Maximum total that one call may hand over, as a multiple of the maximum payload size.
 const PAYLOADS: usize = 8;
 
-/// The budget of one instance. Refuses growth beyond the limits with -1, and counts the epochs of a
-/// call.
+/// The resource budget of one instance. Refuses growth beyond the limits with -1, and counts the
+/// epochs of a call.
 pub(super) struct Budget {
     limits: Arc<Limits>,
-    /// The turn that the guest waits for at each epoch.
+    /// The turn that the guest waits for at the end of each epoch.
     turn: Turn,
     log_room: LogRoom,
-    /// Bytes that this call handed over, to be kept until they are committed.
+    /// Bytes that this call handed over and that stay in memory until they are committed.
     handed_over: usize,
     memory_bytes: usize,
     table_elements: usize,
-    /// A growth that was refused, in bytes: it explains the abort that follows.
+    /// Size of the last refused growth, in bytes: it explains the abort that follows.
     refused_bytes: Option<usize>,
-    /// Whether the last allowed growth was also within the guest's own declared maximum.
+    /// True if the last allowed growth was also within the maximum that the guest itself declares.
     within_declared: bool,
-    /// Tenths of epochs used by this call.
+    /// Epochs used by this call, in tenths.
     used: u64,
-    /// Whether the guest waited for the host in this epoch, so that it did not use all of the
-    /// epoch.
+    /// True if the guest waited for the host in this epoch, and so did not use all of it.
     waited: bool,
-    /// CPU time of the thread when this call last saw an epoch end, or began while other calls
-    /// computed.
+    /// CPU time of the thread at the last epoch end that this call saw, or at its start if other
+    /// calls were computing.
     seen: Option<Duration>,
 }
 
 impl Budget {
-    /// A fresh budget; `turn` is what the guest waits for at each epoch.
+    /// Creates a fresh budget. The guest waits for `turn` at the end of each epoch.
     pub(super) fn new(limits: Arc<Limits>, turn: Turn) -> Self {
         Self {
             log_room: LogRoom::new(limits.log_bytes, limits.log_line_bytes),
@@ -66,14 +64,13 @@ impl Budget {
         }
     }
 
-    /// The amount that the host may allocate for one call by the guest, in wasmtime's fuel (roughly
-    /// bytes): twice the limit, so that a payload a little above the limit is still refused by
-    /// name.
+    /// Amount that the host may allocate for one call by the guest, in wasmtime's fuel (about one
+    /// byte each): twice the limit, so that a payload slightly above the limit still gets a named
+    /// refusal.
     pub(super) fn crossing_fuel(&self) -> usize {
         self.limits.output_bytes.saturating_mul(2).saturating_add(64 << 10)
     }
 
-    /// The limits of the instance.
     pub(super) fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -86,7 +83,7 @@ impl Budget {
     /// Counts a command with a payload of `size` bytes.
     ///
     /// # Errors
-    /// The call has handed over too much.
+    /// The call has handed over more than its limit.
     pub(super) fn hand_over(&mut self, size: usize) -> wasmtime::Result<()> {
         let limit = self.limits.output_bytes.saturating_mul(PAYLOADS);
         self.handed_over = self.handed_over.saturating_add(size.saturating_add(COMMAND_BYTES));
@@ -97,40 +94,41 @@ impl Budget {
         Ok(())
     }
 
-    /// Bytes of linear memories and tables.
+    /// Size of linear memories and tables, in bytes.
     pub(super) fn footprint(&self) -> usize {
         self.memory_bytes + self.table_elements * size_of::<usize>()
     }
 
-    /// The size of memory that the guest asked for and was refused, if any.
+    /// Memory size that the guest requested and was refused, in bytes. `None` if nothing was
+    /// refused.
     pub(super) fn refused_bytes(&self) -> Option<usize> {
         self.refused_bytes
     }
 
-    /// Begins a new call: its CPU time counts from here.
+    /// Begins a new call and starts counting its CPU time.
     pub(super) fn begin_call(&mut self) {
         self.used = 0;
         self.handed_over = 0;
         self.log_room.begin_call();
         self.turn.end();
-        // Reading the CPU time costs a good part of a short call. While others compute the cost is
-        // worth it: if this call computes as well, it leaves the threads for short calls an epoch
+        // Reading the CPU time costs a noticeable part of a short call. It pays off while other
+        // calls compute: if this call computes too, it leaves the threads for short calls one epoch
         // earlier.
         self.seen = self.turn.somebody_computes().then(cpu_of_thread);
     }
 
-    /// Ends a call and its turn, so that waiting calls go on.
+    /// Ends a call and its turn, so that waiting calls can continue.
     pub(super) fn end_call(&mut self) {
         self.turn.end();
     }
 
-    /// The turns of this instance.
     pub(super) fn turn(&self) -> Turn {
         self.turn.clone()
     }
 
-    /// The guest is about to wait for the host, which costs it no CPU time. Its effects outside
-    /// cannot be undone: the call is not put off any more.
+    /// Called when the guest is about to wait for the host, which uses none of its CPU time.
+    /// Effects outside cannot be undone, so from here on the call is never rejected for a later
+    /// retry.
     pub(super) fn waited(&mut self) {
         self.turn.stay();
         self.waited = true;
@@ -138,9 +136,9 @@ impl Budget {
         self.turn.end();
     }
 
-    /// Counts an epoch that has passed in this call.
+    /// Counts an epoch that passed in this call.
     pub(super) fn tick(&mut self) -> wasmtime::Result<UpdateDeadline> {
-        // More than zero, so that a loop that keeps calling the host ends as well.
+        // Above zero, so that a loop that keeps calling the host ends as well.
         self.used += if std::mem::take(&mut self.waited) { 1 } else { 10 };
         let limit_ms = self.limits.cpu_ms;
         if self.used * TICK_MS / 10 > limit_ms {
@@ -160,8 +158,8 @@ impl Budget {
         })
     }
 
-    /// Whether this call has computed since the last check. A call that has just begun has not, and
-    /// neither has one that the system kept from computing: it will soon end.
+    /// Returns true if this call has computed since the last check. False for a call that has just
+    /// begun, and for one that the operating system did not schedule: such a call ends soon.
     fn computes(&mut self) -> bool {
         let now = cpu_of_thread();
         let before = self.seen.replace(now);
@@ -169,7 +167,6 @@ impl Budget {
     }
 }
 
-/// The CPU time of the current thread.
 fn cpu_of_thread() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Compiled code on disk, by the component's digest and the engine's configuration.
+//! Compiled code on disk, keyed by the component's digest and the engine's configuration.
 //!
 //! ```text
 //! DIR/CONFIGURATION/DIGEST.cwasm     mapped into memory, not read
@@ -6,15 +6,15 @@
 //! use
 //! ```
 //!
-//! Code whose hash differs, or that the engine refuses, is compiled again. The cache is part of the
-//! data directory: a person who can write there controls the host anyway, so the hash protects
+//! Code with a wrong hash, or that the engine rejects, is compiled again. The cache is part of the
+//! data directory: anyone who can write there controls the host anyway, so the hash protects
 //! against accidents, not against attacks.
 //!
-//! All of the code can be compiled again, so its size is bounded: the least recently used files are
-//! removed, of any configuration. Several engines and processes may share a directory: files are written
-//! under a temporary name and then renamed, and the compiler is deterministic, so it does not matter
-//! which process wrote a file. A crash may leave a temporary file; when a cache is opened, those older
-//! than an hour are removed.
+//! All code can be recompiled, so the size is bounded: the least recently used files of any
+//! configuration are removed. Several engines and processes may share a directory: files are
+//! written under a temporary name and then renamed, and the compiler is deterministic, so any
+//! process may write a file. A crash may leave a temporary file; opening a cache removes those
+//! older than an hour.
 
 use std::{
     fs, io,
@@ -31,21 +31,21 @@ use wasmtime::{Engine, component::Component};
 
 const CODE: &str = "cwasm";
 const HASH: &str = "sha256";
-/// Age of a temporary file after which no process can still be writing it: compiling takes minutes at
+/// Age after which no process can still be writing a temporary file: compiling takes minutes at
 /// most.
 const ABANDONED: Duration = Duration::from_secs(3_600);
 
-/// The directory of one engine configuration.
+/// The cache directory of one engine configuration.
 pub(super) struct CodeCache {
     root: PathBuf,
     directory: PathBuf,
-    /// Maximum number of bytes of all configurations together.
+    /// Maximum size of all configurations together, in bytes.
     limit: u64,
-    /// Held while files are added or removed.
+    /// Locked while files are added or removed.
     changing: Mutex<()>,
 }
 
-/// A file with compiled code.
+/// A file that contains compiled code.
 struct Kept {
     code: PathBuf,
     bytes: u64,
@@ -64,7 +64,7 @@ impl CodeCache {
         Ok(cache)
     }
 
-    /// The compiled code of `digest`, if it is stored and undamaged.
+    /// Loads the compiled code of `digest`. `None` if it is missing or damaged.
     pub(super) fn load(&self, engine: &Engine, digest: Digest) -> Option<Component> {
         let code = self.code(digest);
         let expected = fs::read_to_string(self.hash(digest)).ok()?;
@@ -83,19 +83,19 @@ impl CodeCache {
             .ok()
     }
 
-    /// The compiled code of `digest`, which was just checked or compiled.
+    /// Maps the compiled code of `digest`, which was just verified or compiled.
     pub(super) fn map(&self, engine: &Engine, digest: Digest) -> wasmtime::Result<Component> {
-        // SAFETY: the file is byte for byte what the compiler made under this configuration, and
+        // SAFETY: the file is byte for byte the compiler's output under this configuration, and
         // nothing else writes here.
         unsafe { Component::deserialize_file(engine, self.code(digest)) }
     }
 
-    /// A temporary file for new code; deleted unless it is adopted.
+    /// Creates a temporary file for new code; it is deleted unless adopted.
     pub(super) fn place(&self) -> io::Result<NamedTempFile> {
         NamedTempFile::new_in(&self.directory)
     }
 
-    /// Stores the compiled code of `digest`; a crash in between leaves a file whose hash differs.
+    /// Stores the compiled code of `digest`. A crash in between leaves a file with a wrong hash.
     pub(super) fn store(&self, digest: Digest, component: &Component) -> io::Result<()> {
         let code = component.serialize().map_err(io::Error::other)?;
         let mut file = self.place()?;
@@ -103,8 +103,8 @@ impl CodeCache {
         self.adopt(digest, file)
     }
 
-    /// The same for code in `file`. A reader sees the old file or the new one, and a mapping of the
-    /// old one stays valid.
+    /// Stores code that is already in `file`. A reader sees the old file or the new one, and a
+    /// mapping of the old one stays valid.
     pub(super) fn adopt(&self, digest: Digest, file: NamedTempFile) -> io::Result<()> {
         let hash = hash_of(file.path())?;
         file.persist(self.code(digest)).map_err(|error| error.error)?;
@@ -128,7 +128,7 @@ impl CodeCache {
         }
     }
 
-    /// Removes the least recently used code, but not `latest`, until the rest is within the limit.
+    /// Removes the least recently used code, except `latest`, until the rest is within the limit.
     fn keep_within_limit(&self, latest: Option<Digest>) {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = self.kept();
@@ -167,7 +167,7 @@ impl CodeCache {
     }
 }
 
-/// Removes the temporary files in `root` that a crash left.
+/// Removes temporary files that a crash left in `root`.
 fn remove_unfinished(root: &Path) {
     let is_abandoned = |path: &Path| {
         let age = fs::metadata(path).and_then(|file| file.modified()).map(|time| time.elapsed());
@@ -175,7 +175,7 @@ fn remove_unfinished(root: &Path) {
     };
     for path in files(root) {
         if !has_extension(&path, CODE) && !has_extension(&path, HASH) && is_abandoned(&path) {
-            // Others that share the directory may have removed it by now.
+            // Another process that shares the directory may have removed the file already.
             let _ = fs::remove_file(&path);
         }
     }
@@ -190,7 +190,7 @@ fn files(root: &Path) -> Vec<PathBuf> {
     files.filter(|path| path.is_file()).collect()
 }
 
-/// Notes that a file is used now.
+/// Marks a file as just used.
 pub(super) fn touch(path: &Path) -> io::Result<()> {
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     let times = Timestamps { last_access: now, last_modification: now };

@@ -1,11 +1,11 @@
 //! The commands of a workflow, one for each function of the contract's interface `journal` that
-//! makes a record. The engine decides what is done about each.
+//! writes a record. The engine decides how each is carried out.
 
 use super::contract::{
     CallOptions, HttpRequest, Outcome, Payload, PromiseOptions, SagaStep, outcome_size, size,
 };
 
-/// A command of a workflow. Its index is its place among the commands of its invocation.
+/// A command of a workflow. Commands are numbered in the order in which the invocation issues them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GuestCommand {
     /// Calls a function and waits for it.
@@ -14,7 +14,7 @@ pub enum GuestCommand {
     Send(Send),
     /// Sleeps until an instant.
     Sleep(Sleep),
-    /// Makes a promise.
+    /// Creates a promise.
     Promise(NewPromise),
     /// Settles a promise.
     Settle(Settle),
@@ -24,7 +24,7 @@ pub enum GuestCommand {
     Cancel(Cancel),
     /// Publishes an event.
     Publish(Publish),
-    /// Computes something in the guest, once.
+    /// Computes a value in the guest, once, and records it.
     Run(Run),
     /// A call that is a step of a saga.
     SagaCall(Box<StepCommand<Call>>),
@@ -32,29 +32,29 @@ pub enum GuestCommand {
     SagaHttp(Box<StepCommand<Http>>),
     /// Undoes a step of a saga.
     Undo(Box<Undo>),
-    /// Asks a person about a step of a saga.
+    /// Requests a person's decision about a step of a saga.
     AskAboutStep(AskAboutStep),
-    /// Reads a part of the state of its object.
+    /// Reads one entry of the object's state.
     GetState(GetState),
-    /// Reads the names in the state of its object.
+    /// Lists the names of the entries in the object's state.
     StateNames(StateNames),
-    /// Writes a part of the state of its object.
+    /// Writes one entry of the object's state.
     SetState(SetState),
-    /// Removes a part of the state of its object.
+    /// Removes one entry of the object's state.
     ClearState(ClearState),
-    /// Removes the state of its object.
+    /// Removes all entries of the object's state.
     ClearAllState(ClearAllState),
-    /// Waits for a promise of its object.
+    /// Waits for a promise of the object.
     WaitObjectPromise(WaitObjectPromise),
-    /// Reads how a promise of its object stands.
+    /// Reads the status of a promise of the object without waiting.
     PeekObjectPromise(PeekObjectPromise),
-    /// Settles a promise of its object.
+    /// Settles a promise of the object.
     SettleObjectPromise(SettleObjectPromise),
-    /// Sends another invocation a signal.
+    /// Sends a signal to another invocation.
     SendSignal(SignalInvocation),
-    /// Says which signals were never read.
+    /// Reports the signals that were never read.
     Unread(UnreadSignals),
-    /// Ends, and has another generation go on.
+    /// Ends this generation and starts the next one.
     ContinueAsNew(ContinueAsNew),
 }
 
@@ -83,8 +83,8 @@ pub struct Sleep {
 /// The arguments of [`GuestCommand::Promise`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewPromise {
-    /// The promise's name within the invocation; `None`: the promise is known by the index of its
-    /// command.
+    /// The promise's name within the invocation. `None` if the promise is identified by the index
+    /// of its command.
     pub name: Option<String>,
     /// The deadline of the promise.
     pub options: PromiseOptions,
@@ -93,16 +93,13 @@ pub struct NewPromise {
 /// The arguments of [`GuestCommand::Settle`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settle {
-    /// The promise.
     pub promise_id: String,
-    /// The outcome of the promise.
     pub outcome: Outcome,
 }
 
 /// The arguments of [`GuestCommand::Http`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Http {
-    /// The request.
     pub request: HttpRequest,
     /// Deadline, start, retry policy and labels.
     pub options: CallOptions,
@@ -111,32 +108,27 @@ pub struct Http {
 /// The arguments of [`GuestCommand::Cancel`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cancel {
-    /// The index of the command to cancel.
     pub command: u32,
 }
 
 /// The arguments of [`GuestCommand::Publish`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Publish {
-    /// The topic.
     pub topic: String,
-    /// The event's data.
     pub payload: Payload,
 }
 
 /// The arguments of [`GuestCommand::Run`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// The step's name.
     pub name: String,
 }
 
 /// The arguments of [`GuestCommand::SagaCall`] and [`GuestCommand::SagaHttp`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepCommand<C> {
-    /// The command.
     pub command: C,
-    /// The step that it is.
+    /// The step that the command performs.
     pub step: SagaStep,
 }
 
@@ -145,7 +137,6 @@ pub struct StepCommand<C> {
 pub struct Undo {
     /// The call of the function that undoes the step.
     pub call: Call,
-    /// The step.
     pub step: SagaStep,
 }
 
@@ -156,7 +147,6 @@ pub struct AskAboutStep(pub SagaStep);
 /// The arguments of [`GuestCommand::GetState`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct GetState {
-    /// The name.
     pub name: String,
 }
 
@@ -167,16 +157,14 @@ pub struct StateNames;
 /// The arguments of [`GuestCommand::SetState`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct SetState {
-    /// The name.
     pub name: String,
-    /// Its new value.
+    /// The new value of the entry.
     pub value: Payload,
 }
 
 /// The arguments of [`GuestCommand::ClearState`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClearState {
-    /// The name.
     pub name: String,
 }
 
@@ -187,21 +175,18 @@ pub struct ClearAllState;
 /// The arguments of [`GuestCommand::WaitObjectPromise`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct WaitObjectPromise {
-    /// The name.
     pub name: String,
 }
 
 /// The arguments of [`GuestCommand::PeekObjectPromise`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PeekObjectPromise {
-    /// The name.
     pub name: String,
 }
 
 /// The arguments of [`GuestCommand::SettleObjectPromise`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct SettleObjectPromise {
-    /// The name.
     pub name: String,
     /// The outcome of the promise.
     pub outcome: Outcome,
@@ -210,18 +195,16 @@ pub struct SettleObjectPromise {
 /// The arguments of [`GuestCommand::SendSignal`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct SignalInvocation {
-    /// To which invocation.
+    /// The id of the receiving invocation.
     pub invocation: String,
-    /// The name of the signal.
     pub name: String,
-    /// Its payload.
     pub payload: Payload,
 }
 
 /// The arguments of [`GuestCommand::Unread`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnreadSignals {
-    /// Which, by number, ascending.
+    /// Numbers of the unread signals, ascending.
     pub signals: Vec<u32>,
 }
 
@@ -230,12 +213,12 @@ pub struct UnreadSignals {
 pub struct ContinueAsNew {
     /// The input of the next generation.
     pub input: Payload,
-    /// Whether it runs the code of this one.
+    /// True if the next generation runs on the same code as this one.
     pub same_code: bool,
 }
 
 impl GuestCommand {
-    /// Number of bytes of the command's texts and payloads.
+    /// Size of the command's texts and payloads, in bytes.
     pub fn size(&self) -> usize {
         match self {
             Self::Call(call) | Self::Send(Send(call)) => call.size(),

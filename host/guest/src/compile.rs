@@ -1,10 +1,10 @@
-//! Compiling components, which takes much time and memory, and processes input of strangers: in a
-//! separate process.
+//! Compiles components in a separate process, since compiling takes much time and memory and
+//! processes untrusted input.
 //!
-//! The process has a lower priority than the host, ends when its time is used up or the host ends,
-//! and returns all its memory. The host survives any failure of the compiler. Without a program or
-//! a directory for it, a thread does the same without the bounds; a process must not wait for that
-//! thread when it ends.
+//! The process has a lower priority than the host, ends when its time is used up or when the host
+//! ends, and returns all its memory. The host survives any failure of the compiler. If no program
+//! or directory is configured for it, a thread compiles without these bounds; a process that exits
+//! must not wait for that thread.
 
 use std::{path::Path, process::Stdio, sync::Arc};
 
@@ -24,20 +24,20 @@ use super::{
     modules::LoadError,
 };
 
-/// The name of the subcommand that compiles for a host.
+/// The name of the subcommand that compiles a component for a host.
 pub const COMMAND: &str = "compile-component";
 
-/// The niceness of a compiling process, above the host's.
+/// Niceness of a compiling process, relative to the host's.
 const NICENESS: i32 = 10;
 /// Maximum address space of a compiling process, in bytes.
 const ADDRESS_SPACE: u64 = 16 << 30;
 
-/// Where components are compiled.
+/// The place where components are compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Compiler {
     /// A thread of this process.
     Thread,
-    /// This program, by its command [`COMMAND`].
+    /// A child process of this program, started by its subcommand [`COMMAND`].
     Program(std::path::PathBuf),
 }
 
@@ -85,7 +85,7 @@ impl Compiling {
             let _ = tell.send(compiled);
         };
         std::thread::Builder::new().name("segno-compile".into()).spawn(compile).map_err(host)?;
-        // A thread that sends nothing has panicked on this component.
+        // The thread ended without a result: the compiler panicked on this component.
         let failed = |_| LoadError::Compile("the compiler failed on it".into());
         told.await.map_err(failed)?
     }
@@ -104,7 +104,7 @@ impl Compiling {
             .args(self.engine.counts().then_some("--counts"))
             .arg("--into")
             .arg(code.path())
-            // The compiler needs none of the host's variables.
+            // The compiler needs none of the host's environment variables.
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -120,7 +120,7 @@ impl Compiling {
         let mut input = process.stdin.take().expect("it was asked for");
         let mut output = process.stdout.take().expect("it was asked for");
         let mut said = String::new();
-        // A process that ends early stops reading, and reports the reason.
+        // A process that exits early stops reading, and reports the reason.
         let give = async {
             let _ = input.write_all(component).await;
             drop(input);
@@ -168,7 +168,7 @@ fn host(error: impl std::fmt::Display) -> LoadError {
 fn check_functions(component: &[u8], limit: u32) -> Result<(), LoadError> {
     let mut functions = 0_u32;
     for payload in Parser::new(0).parse_all(component) {
-        // A component that cannot be parsed is refused by the compiler, with a better message.
+        // The compiler rejects a component that cannot be parsed, with a better message.
         let Ok(payload) = payload else { return Ok(()) };
         if let Payload::CodeSectionStart { count, .. } = payload {
             functions = functions.saturating_add(count);
@@ -182,11 +182,11 @@ fn check_functions(component: &[u8], limit: u32) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Compiles `component` into the file `into`, for a host with these limits, or one that counts
-/// instructions. The process must do nothing else.
+/// Compiles `component` into the file `into`, for a host with these limits, with instruction
+/// counting if requested. The process must do nothing else.
 ///
 /// # Errors
-/// The fault of the component, or of the file.
+/// The component or the file is at fault.
 pub fn compile_into(
     limits: &Limits,
     counts: bool,
@@ -199,11 +199,11 @@ pub fn compile_into(
     Ok(())
 }
 
-/// Sets the limits of this process, before any of the component is read.
+/// Sets the resource limits of this process, before any of the component is read.
 fn bound_process(limits: &Limits) {
     use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 
-    // A failure here is harmless: the host has limits of its own.
+    // A failure is harmless: the host enforces limits as well.
     let _ = rustix::process::setpriority_process(None, NICENESS);
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
@@ -212,7 +212,7 @@ fn bound_process(limits: &Limits) {
     let _ = setrlimit(Resource::Cpu, time);
     let memory = Rlimit { current: Some(ADDRESS_SPACE), maximum: Some(ADDRESS_SPACE) };
     let _ = setrlimit(Resource::As, memory);
-    // A failed compiler must not dump its memory.
+    // A compiler that fails must not dump its memory to disk.
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     let _ = setrlimit(Resource::Core, none);
 }

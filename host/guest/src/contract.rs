@@ -28,32 +28,30 @@ pub use bindings::segno::workflow::types::{
 /// One call of an import of the interface `journal`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ask {
-    /// A command, which makes a record.
+    /// A command, which writes a record.
     Command(GuestCommand),
-    /// The guest does not wait for this command any more.
+    /// The guest no longer waits for this command.
     Forget {
-        /// The index of the command.
+        /// Index of the command to forget.
         command: u32,
     },
     /// The result of a `run` that the guest executed.
     RunDone {
-        /// The index of the command.
+        /// Index of the `run` command.
         command: u32,
-        /// The result.
         outcome: Outcome,
     },
-    /// Asks for the logical time.
+    /// Reads the logical time.
     Now,
     /// Logs a line.
     Log {
-        /// The level of the line.
         level: Level,
-        /// The text of the line.
+        /// The text, uncut.
         message: String,
     },
-    /// The invocation ends.
+    /// Ends the invocation.
     Finish {
-        /// The outcome of the invocation.
+        /// The final outcome.
         outcome: Outcome,
     },
 }
@@ -65,7 +63,7 @@ impl<C: Into<GuestCommand>> From<C> for Ask {
 }
 
 impl Ask {
-    /// Number of bytes of the texts and payloads.
+    /// Size of the texts and payloads, in bytes.
     pub fn size(&self) -> usize {
         match self {
             Self::Command(command) => command.size(),
@@ -76,7 +74,7 @@ impl Ask {
     }
 }
 
-/// Number of bytes of a payload.
+/// Size of a payload, in bytes.
 pub(super) fn size(payload: &Payload) -> usize {
     match payload {
         Payload::Json(text) => text.len(),
@@ -84,7 +82,7 @@ pub(super) fn size(payload: &Payload) -> usize {
     }
 }
 
-/// Number of bytes of an outcome.
+/// Size of an outcome, in bytes.
 pub(super) fn outcome_size(outcome: &Outcome) -> usize {
     match outcome {
         Outcome::Success(payload) => size(payload),
@@ -101,10 +99,9 @@ pub enum Answer {
     Command(u32),
     /// The index of a promise command and the promise's id.
     Promise(u32, String),
-    /// Whether to execute a `run` now.
+    /// Index of a `run`, with the decision to execute it now or to use its recorded result.
     Run(RunAnswer),
     /// Logical time in milliseconds since the Unix epoch.
     Now(u64),
-    /// No value.
     Done,
 }

@@ -1,23 +1,24 @@
-//! What the code of a module costs, counted and not timed: the same on every machine.
+//! The cost of a module's code in instructions and memory, counted instead of timed: the same on
+//! every machine.
 
 use wasmtime::Store;
 
-/// What an instance used up to now.
+/// The resources that an instance has used so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Wasm instructions, those that set the instance up included. A few that cost nothing, such as
-    /// the ends of blocks, do not count.
+    /// Executed wasm instructions, including those that set the instance up. A few free ones, such
+    /// as the ends of blocks, do not count.
     pub instructions: u64,
-    /// Bytes of its linear memories and tables, which only grow.
+    /// Size of the instance's linear memories and tables, in bytes; they only grow.
     pub memory_bytes: u64,
 }
 
-/// Lets the instance of `store`, whose engine counts, go on for ever.
+/// Gives the instance of `store`, whose engine counts, an unlimited number of instructions.
 pub(super) fn begin<T>(store: &mut Store<T>) {
     store.set_fuel(u64::MAX).expect("its engine counts");
 }
 
-/// How many instructions were executed in `store`; `None`: its engine does not count.
+/// Number of instructions executed in `store`. `None` if its engine does not count.
 pub(super) fn instructions<T>(store: &Store<T>) -> Option<u64> {
     Some(u64::MAX - store.get_fuel().ok()?)
 }

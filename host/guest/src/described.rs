@@ -1,4 +1,4 @@
-//! What a component says of itself.
+//! The self-description of a component.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,31 +10,31 @@ use super::{
 };
 use segno_core::address::Keyed;
 
-/// What a component says of itself.
+/// The self-description of a component, from its `describe` functions.
 pub(super) struct Described {
     pub(super) functions: Arc<Vec<FunctionDescription>>,
     pub(super) messages: Vec<MessageDescription>,
-    /// Functions of objects, by name, as it lists them.
+    /// Functions of objects, in the component's order.
     pub(super) objects: Vec<super::ObjectFunction>,
-    /// Functions of objects that run once a key.
+    /// Names of the functions of objects that run once per key.
     pub(super) runs: Vec<String>,
-    /// What its workflows answer.
+    /// Queries and updates of its workflows.
     pub(super) handlers: Vec<HandlerDescription>,
-    /// How many executions of its functions may run, and how fast they begin.
+    /// Concurrency and rate limits of its functions.
     pub(super) limits: Vec<FunctionLimits>,
 }
 
-/// The function that an execution runs, and whose object it is of.
+/// The function that an execution runs, with the object it belongs to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Called {
-    /// Its name in the module.
+    /// The function's name in the module.
     pub(super) name: String,
-    /// The key of the object, and how it is used; none: it is of no object.
+    /// The key of the object and the kind of access. `None` if the function belongs to no object.
     pub(super) object: Option<(String, ObjectAccess)>,
 }
 
 impl Described {
-    /// Asks an instance.
+    /// Calls the description functions of an instance.
     pub(super) async fn of(
         exports: &Exports,
         store: &mut Store<WorkflowState>,
@@ -89,7 +89,7 @@ impl Described {
         Ok(())
     }
 
-    /// What `function` calls: the name of a workflow, or `OBJECT@KEY/FUNCTION`.
+    /// Resolves `function`: the name of a workflow, or `OBJECT@KEY/FUNCTION`.
     ///
     /// # Errors
     /// [`GuestError::NoSuchFunction`], [`GuestError::NeedsKey`].
@@ -136,7 +136,7 @@ pub(super) fn known(
     Err(GuestError::NoSuchFunction { kind, function: name.into(), known })
 }
 
-/// Names for people.
+/// Joins names into a list for an error message.
 fn named<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     if names.is_empty() { "none".into() } else { names.join(", ") }

@@ -1,8 +1,8 @@
-//! The configuration of the wasm engine, in one place, with the parts that make it fair: the epoch
-//! and the pool of instances.
+//! The configuration of the wasm engine, with the parts that make scheduling fair: the epoch and
+//! the pool of instances.
 //!
 //! Two hosts with the same [`Limits`] give a guest the same answers. A guest must not observe the
-//! machine's speed or load: an epoch makes it yield or stops it, never more.
+//! speed or load of the machine: an epoch makes it yield or stops it, and has no other effect.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -27,21 +27,20 @@ use super::{
     turns::Turns,
 };
 
-/// The length of an epoch, in milliseconds: how long a busy guest runs before others get their
-/// turn.
+/// Length of an epoch, in milliseconds: the time that a busy guest runs before others get a turn.
 pub(super) const TICK_MS: u64 = 2;
 
-/// Stack of host functions called by a guest, in bytes, beyond the guest's own.
+/// Stack for host functions called by a guest, in bytes, in addition to the guest's own.
 const HOST_STACK_BYTES: usize = 1 << 20;
-/// Bytes of a memory that stay resident when its instance is removed, so that the next one causes
-/// fewer page faults.
+/// Bytes of a memory slot that stay resident after its instance is removed, which saves page faults
+/// for the next one.
 const KEEP_RESIDENT_BYTES: usize = 256 << 10;
-/// The same for a table, in bytes.
+/// Bytes of a table that stay resident after its instance is removed.
 const KEEP_TABLE_RESIDENT_BYTES: usize = 64 << 10;
 /// Maximum number of frames in a backtrace.
 const BACKTRACE_FRAMES: usize = 24;
-/// Places beyond those that are allocated: the pool may keep one for a moment after its instance is
-/// removed.
+/// Pool slots beyond the allocated ones: the pool may keep a slot for a moment after its instance
+/// is removed.
 const SPARE_PLACES: u32 = 64;
 
 /// wasmtime's engine with its epoch thread and its pool.
@@ -78,23 +77,22 @@ impl GuestEngine {
         Ok(Self { engine, ticker, pool: Pool::new(places), probe, turns, pooled, counts })
     }
 
-    /// wasmtime's engine.
     pub(super) fn wasmtime(&self) -> &Engine {
         &self.engine
     }
 
-    /// Whether instances come from the pool.
+    /// Returns true if instances come from the pool.
     pub(super) fn pooled(&self) -> bool {
         self.pooled
     }
 
-    /// Whether it counts instructions.
+    /// Returns true if the engine counts instructions.
     pub(super) fn counts(&self) -> bool {
         self.counts
     }
 
-    /// A name for the settings and the version of the engine: code compiled under another name is
-    /// not loaded.
+    /// An identifier of the engine's settings and version: code compiled under another identifier
+    /// is not loaded.
     pub(super) fn configuration(&self) -> String {
         let mut hasher = DefaultHasher::new();
         self.engine.precompile_compatibility_hash().hash(&mut hasher);
@@ -106,20 +104,19 @@ impl GuestEngine {
         self.turns.clone()
     }
 
-    /// Keeps epochs advancing until dropped.
+    /// Keeps epochs advancing until the returned guard is dropped.
     pub(super) fn running(&self) -> Running {
         self.ticker.running()
     }
 
-    /// The pool of instances.
     pub(super) fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// A module's share of the pool.
+    /// The share of the pool for a module.
     ///
     /// # Errors
-    /// Why no instance of the module can be created here.
+    /// The reason that no instance of the module can be created here.
     pub(super) fn share(&self, module: Digest, component: &Component) -> Result<Share, String> {
         let needs = Needs::of(component, &self.probe)
             .ok_or("it imports core modules, which nothing here can provide")?;
@@ -127,7 +124,7 @@ impl GuestEngine {
     }
 }
 
-/// The settings that a guest could observe, which an execution pins when it starts.
+/// The settings that a guest can observe. An execution pins them when it starts.
 pub(super) fn engine_facts(limits: &Limits) -> EngineFacts {
     EngineFacts {
         class: 1,
@@ -138,8 +135,8 @@ pub(super) fn engine_facts(limits: &Limits) -> EngineFacts {
     }
 }
 
-/// An engine that compiles code for hosts with these limits, or for such that count instructions,
-/// and runs none.
+/// An engine that compiles code, and runs none, for hosts with these limits, with instruction
+/// counting if requested.
 pub(super) fn compiling_engine(limits: &Limits, counts: bool) -> wasmtime::Result<Engine> {
     Engine::new(&config(limits, None, counts))
 }
@@ -162,11 +159,11 @@ fn config(limits: &Limits, pool: Option<PoolingAllocationConfig>, counts: bool) 
     config.wasm_backtrace_details(WasmBacktraceDetails::Enable);
     config.wasm_backtrace_max_frames(NonZeroUsize::new(BACKTRACE_FRAMES));
 
-    // Counts instructions. No guest can see that.
+    // Counts instructions; invisible to guests.
     config.consume_fuel(counts);
 
-    // A slot reserves the maximum of its memory and no more: thousands fit, and their page tables
-    // are small.
+    // A slot reserves exactly the maximum memory: thousands of slots fit, and their page tables
+    // stay small.
     config.memory_reservation(memory_slot_bytes(limits) as u64);
     if let Some(pool) = pool {
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
@@ -181,7 +178,7 @@ fn allocation(limits: &Limits, places: u32) -> PoolingAllocationConfig {
         .total_core_instances(spare.saturating_mul(CORE_INSTANCES_PER_PLACE))
         .total_memories(spare)
         .total_tables(spare.saturating_mul(TABLES_PER_PLACE))
-        // A stack is held during a call only, but returns to the pool a little late.
+        // A stack is held during a call only, but returns to the pool with a short delay.
         .total_stacks(spare.saturating_mul(2))
         .max_core_instances_per_component(CORE_INSTANCES)
         .max_memories_per_component(places.min(64))
@@ -251,7 +248,7 @@ impl Drop for Ticker {
         self.shared.stop.store(true, Ordering::Release);
         self.wake();
         if let Some(thread) = self.thread.take() {
-            // The thread only sleeps and counts: its result is irrelevant.
+            // The thread only sleeps and counts, so its result does not matter.
             let _ = thread.join();
         }
     }
@@ -266,7 +263,7 @@ impl Drop for Running {
 fn tick(state: &TickerState, engine: &EngineWeak) {
     while !state.stop.load(Ordering::Acquire) {
         if state.running.load(Ordering::Acquire) == 0 {
-            // An earlier unpark makes this return at once.
+            // An earlier unpark makes this return immediately.
             std::thread::park();
             continue;
         }

@@ -1,4 +1,4 @@
-//! Errors of guests, by who has to act.
+//! Errors of guests, grouped by the party that has to act.
 
 use segno_core::id::Digest;
 
@@ -7,43 +7,41 @@ use super::{Stop, backtrace::Backtrace, panics::Panic, text::cut};
 /// Maximum size of a trap's message, in bytes.
 const MESSAGE_BYTES: usize = 4 << 10;
 
-/// Why a poll or an attempt ended without an answer. The instance has been removed.
+/// The reason that a poll or an attempt ended without an answer. The instance has been removed.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
     /// The [`Journal`](super::Journal) stopped the guest.
     #[error("{stop}")]
     Stopped {
-        /// The reason.
         stop: Stop,
-        /// The guest's stack, as far as it has names.
+        /// The guest's stack, with names where known.
         backtrace: Option<Backtrace>,
     },
-    /// The code of the guest, in Rust, panicked.
+    /// The guest's Rust code panicked.
     #[error("the guest {panic}")]
     Panicked {
-        /// The place and the message.
+        /// The place and the message of the panic.
         panic: Panic,
-        /// The guest's stack, as far as it has names.
+        /// The guest's stack, with names where known.
         backtrace: Option<Backtrace>,
     },
-    /// The guest's own fault: an abort, a refused import.
+    /// The guest trapped by its own fault, for example by an abort or a refused import.
     #[error("the guest trapped: {message}{}", quoted(.last_words))]
     Trap {
-        /// The trap's message, which names a setting or an alternative if there is one.
+        /// The trap's message, which names a setting or an alternative if one exists.
         message: String,
-        /// What the guest wrote to standard error before it; empty: nothing.
+        /// The guest's last output on standard error before the trap. Empty if it wrote nothing.
         last_words: String,
-        /// The guest's stack, as far as it has names.
+        /// The guest's stack, with names where known.
         backtrace: Option<Backtrace>,
     },
-    /// The guest ran longer than the limit allows without returning.
+    /// The guest used more CPU time in one call than the limit allows.
     #[error(
         "the guest used more than {limit_ms} ms of CPU time in one call; raise `limits.cpu_ms`, or split the work into steps"
     )]
     OutOfTime {
-        /// The limit, in milliseconds.
         limit_ms: u64,
-        /// The guest's stack, as far as it has names.
+        /// The guest's stack, with names where known.
         backtrace: Option<Backtrace>,
     },
     /// The guest returned more than the limit allows.
@@ -51,9 +49,7 @@ pub enum GuestError {
     OutputTooLarge {
         /// The name of the value, for example "input of `ship`".
         what: String,
-        /// The size of the value, in bytes.
         size: usize,
-        /// The limit, in bytes.
         limit: usize,
     },
     /// The module is not stored.
@@ -66,20 +62,20 @@ pub enum GuestError {
         kind: &'static str,
         /// The name that was asked for.
         function: String,
-        /// The functions of the module, for people.
+        /// The functions of the module, listed for people.
         known: String,
     },
     /// A function of an object was called without a key.
     #[error("`{function}` is a function of an object and needs a key: call it as `{}`", with_key(.function))]
     NeedsKey {
-        /// Its name in the module.
+        /// The function's name in the module.
         function: String,
     },
-    /// The execution began under settings that this host does not have.
+    /// The execution began under engine settings that this host does not have.
     #[error("the execution began under other settings of the engine: {0}")]
     OtherEngine(String),
-    /// The call computes for long, and the maximum number of such calls do so already. The call is
-    /// put off; nothing is wrong with it.
+    /// The call computes for long while the maximum number of such calls is running. The call is
+    /// rejected and retried later; nothing is wrong with it.
     #[error("{limit} calls compute for long already (`limits.computing`)")]
     Crowded {
         /// The maximum number of such calls.
@@ -92,13 +88,13 @@ pub enum GuestError {
 }
 
 impl GuestError {
-    /// The error in words, within a limit.
+    /// The error as text, cut at a maximum length.
     pub fn message(&self) -> String {
         cut(self.to_string(), 2 * MESSAGE_BYTES)
     }
 
-    /// The error without the guest's own words, in which a time or a number may differ: equal
-    /// causes are equal traps.
+    /// The error without text from the guest, which may contain varying times or numbers: equal
+    /// causes compare as equal traps.
     pub fn cause(&self) -> String {
         let cause = match self {
             Self::Panicked { panic, .. } => format!("the guest panicked at {}", panic.at),
@@ -108,7 +104,7 @@ impl GuestError {
         cut(cause, MESSAGE_BYTES)
     }
 
-    /// The guest's stack, where one is known.
+    /// The guest's stack. `None` if it is not known.
     pub fn backtrace(&self) -> Option<&Backtrace> {
         match self {
             Self::Stopped { backtrace, .. }
@@ -125,7 +121,7 @@ impl GuestError {
         }
     }
 
-    /// Whether the guest's code is the cause: it would fail again in the same way.
+    /// Returns true if the guest's code is the cause, so that a retry would fail in the same way.
     pub fn is_of_guest(&self) -> bool {
         match self {
             Self::Stopped { stop, .. } => !matches!(stop, Stop::Damaged(_)),
@@ -142,13 +138,13 @@ impl GuestError {
         }
     }
 
-    /// A trap with this message, within its limit.
+    /// Creates a trap with this message, cut at its maximum length.
     pub(super) fn trap(message: String, last_words: String, backtrace: Option<Backtrace>) -> Self {
         Self::Trap { message: cut(message, MESSAGE_BYTES), last_words, backtrace }
     }
 }
 
-/// How a function of an object is called.
+/// The notation for calling a function of an object.
 fn with_key(function: &str) -> String {
     match function.split_once('/') {
         Some((object, function)) => format!("{object}@KEY/{function}"),

@@ -1,5 +1,5 @@
-//! What a component offers, in whichever version of the contract: the functions of `functions`, and
-//! what it says of itself where it does.
+//! The exports of a component in any supported contract version: the functions of interface
+//! `functions`, and the optional descriptions.
 
 use wasmtime::{
     Store,
@@ -23,13 +23,13 @@ type Start = (String, Payload, Context);
 type Perform = (String, Payload, ActivityContext);
 type Question = (String, Payload);
 
-/// A linked component, with the places of its functions.
+/// A linked component, with the export indices of its functions.
 pub(super) struct Linked<T: 'static> {
     pre: InstancePre<T>,
     places: Places,
 }
 
-/// The places of functions, each of the type that the contract says.
+/// The typed export indices of the contract's functions.
 #[derive(Clone, Copy)]
 struct Places {
     describe: ComponentExportIndex,
@@ -43,7 +43,7 @@ struct Places {
     handlers: Option<HandlerPlaces>,
 }
 
-/// The places of the functions of `handlers`.
+/// The typed export indices of the functions of `handlers`.
 #[derive(Clone, Copy)]
 struct HandlerPlaces {
     describe: ComponentExportIndex,
@@ -51,7 +51,7 @@ struct HandlerPlaces {
     validate: ComponentExportIndex,
 }
 
-/// An instance, and how it is called again and again.
+/// An instance with the typed functions for calling it repeatedly.
 pub(super) struct Exports {
     instance: Instance,
     places: Places,
@@ -65,7 +65,7 @@ impl<T: 'static> Clone for Linked<T> {
 }
 
 impl<T: Send + 'static> Linked<T> {
-    /// Finds the functions and checks their types.
+    /// Finds the exported functions and checks their types.
     pub(super) fn new(pre: InstancePre<T>) -> wasmtime::Result<Self> {
         let places = Places {
             describe: needed::<T, (), (Vec<FunctionDescription>,)>(&pre, "describe")?,
@@ -102,7 +102,7 @@ impl<T: Send + 'static> Linked<T> {
 }
 
 impl HandlerPlaces {
-    /// None, if the component does not export the interface.
+    /// Returns `None` if the component does not export the interface.
     fn of<T>(pre: &InstancePre<T>) -> wasmtime::Result<Option<Self>> {
         let name = "handlers";
         let describe =
@@ -120,7 +120,7 @@ impl HandlerPlaces {
 }
 
 impl Exports {
-    /// The way to what an instance keeps, if its component was made accessible.
+    /// Access to the state that the instance keeps, if its component was made accessible.
     pub(super) fn access(&self) -> Access {
         Access::of(self.instance)
     }
@@ -133,7 +133,7 @@ impl Exports {
         Ok(described)
     }
 
-    /// Nothing, if the component does not say.
+    /// Describes promises and signals. Empty if the component does not export the description.
     pub(super) async fn describe_messages<T: Send + 'static>(
         &self,
         store: &mut Store<T>,
@@ -143,7 +143,7 @@ impl Exports {
         Ok(described)
     }
 
-    /// Nothing, if the component does not say.
+    /// Describes the functions of objects. Empty if the component does not export the description.
     pub(super) async fn describe_objects<T: Send + 'static>(
         &self,
         store: &mut Store<T>,
@@ -153,7 +153,8 @@ impl Exports {
         Ok(described)
     }
 
-    /// Nothing, if the component does not say.
+    /// Describes the functions that run once per key. Empty if the component does not export the
+    /// description.
     pub(super) async fn describe_runs<T: Send + 'static>(
         &self,
         store: &mut Store<T>,
@@ -163,7 +164,7 @@ impl Exports {
         Ok(described)
     }
 
-    /// Nothing, if the component does not say.
+    /// Describes the limits of functions. Empty if the component does not export the description.
     pub(super) async fn describe_limits<T: Send + 'static>(
         &self,
         store: &mut Store<T>,
@@ -173,7 +174,7 @@ impl Exports {
         Ok(described)
     }
 
-    /// Nothing, if the component does not say.
+    /// Describes queries and updates. Empty if the component does not export the description.
     pub(super) async fn describe_handlers<T: Send + 'static>(
         &self,
         store: &mut Store<T>,
@@ -183,7 +184,7 @@ impl Exports {
         Ok(described)
     }
 
-    /// None: the component has no handlers.
+    /// Answers a query. `None` if the component has no handlers.
     pub(super) async fn query<T: Send + 'static>(
         &self,
         store: &mut Store<T>,
@@ -196,7 +197,8 @@ impl Exports {
         Ok(Some(outcome))
     }
 
-    /// The reason for which the update is refused, if it is. None: the component has no handlers.
+    /// Validates an update: the inner value is the reason of the refusal, if the update is refused.
+    /// `None` if the component has no handlers.
     pub(super) async fn validate<T: Send + 'static>(
         &self,
         store: &mut Store<T>,
@@ -257,7 +259,7 @@ impl Exports {
     }
 }
 
-/// The place of a function that every component has.
+/// The export index of a function that every component must have.
 fn needed<T, Parameters, Answer>(
     pre: &InstancePre<T>,
     function: &str,
@@ -270,7 +272,7 @@ where
     found.ok_or_else(|| wasmtime::format_err!("no export `functions#{function}` found"))
 }
 
-/// The place of a function, in the newest version of the contract in which the component has it.
+/// The export index of a function, in the newest contract version in which the component has it.
 fn offered<T, Parameters, Answer>(
     pre: &InstancePre<T>,
     name: &str,
@@ -293,7 +295,7 @@ where
     }
 }
 
-/// The place of an interface that the component exports.
+/// The index of an interface that the component exports.
 fn place_of(component: &Component, name: &str) -> Option<ComponentExportIndex> {
     let newest_first = VERSIONS.iter().rev();
     newest_first

@@ -1,5 +1,4 @@
-//! How many executions of the functions of a component may run, and how fast they begin, if it says
-//! so.
+//! The limits on concurrency and rate that a component declares for its functions.
 
 use segno_core::{
     limit::{self, Rule},
@@ -9,107 +8,108 @@ use wasmtime::component::{ComponentType, Lift};
 
 use super::{invalid::Invalid, report::FunctionReport};
 
-/// What is limited of one function.
+/// The declared limits of one function.
 #[derive(Debug, Clone, PartialEq, Eq, ComponentType, Lift)]
 #[component(record)]
 pub struct FunctionLimits {
-    /// A workflow or an activity.
+    /// Name of a workflow or an activity.
     pub function: String,
-    /// Where the key stands in the input.
+    /// Path of the key in the input. `None` if the limits have no key.
     pub key: Option<String>,
-    /// The bounds of each key.
+    /// The limits for each key.
     #[component(name = "per-key")]
     pub per_key: Bounds,
-    /// The bounds of all keys together.
+    /// The limits for all keys together.
     pub total: Bounds,
-    /// Who goes first.
+    /// The order of waiting executions by priority.
     pub priority: Option<Priority>,
-    /// What happens to an execution of a key that has one already.
+    /// The treatment of a new execution whose key already has one.
     pub singleton: Option<Singleton>,
-    /// Executions of a key wait until no other has come for a while.
+    /// Delays the executions of a key until no other has arrived for a while.
     pub debounce: Option<Debounce>,
 }
 
-/// How many at a time, and how many in a time.
+/// Limits on concurrency and rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ComponentType, Lift)]
 #[component(record)]
 pub struct Bounds {
-    /// Executions that were admitted and have not settled.
+    /// Maximum number of executions that are admitted and not yet settled.
     pub concurrency: Option<u32>,
-    /// Admissions.
+    /// Maximum rate of admissions.
     pub rate: Option<Rate>,
 }
 
-/// Admissions in a time.
+/// A rate of admissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ComponentType, Lift)]
 #[component(record)]
 pub struct Rate {
-    /// How many in a period.
+    /// Number of admissions per period.
     pub count: u32,
     /// The period, in milliseconds.
     #[component(name = "period-ms")]
     pub period_ms: u64,
-    /// The most that may begin at once.
+    /// Maximum number of admissions in one burst.
     pub burst: u32,
 }
 
-/// Where the priority of an execution stands in the input, and what it means.
+/// The source and the meaning of an execution's priority.
 #[derive(Debug, Clone, PartialEq, Eq, ComponentType, Lift)]
 #[component(record)]
 pub struct Priority {
-    /// The path of a number.
+    /// Path of a number in the input.
     pub path: String,
-    /// What a higher one means.
+    /// The effect of a higher priority.
     pub order: Order,
 }
 
-/// What a higher priority means.
+/// The effect of a higher priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ComponentType, Lift)]
 #[component(enum)]
 #[repr(u8)]
 pub enum Order {
-    /// It goes first.
+    /// The execution with the higher priority goes first.
     #[component(name = "strict")]
     Strict,
-    /// It has more turns.
+    /// The execution with the higher priority gets more turns.
     #[component(name = "weighted")]
     Weighted,
 }
 
-/// What happens to an execution of a key that has one already.
+/// The treatment of a new execution whose key already has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ComponentType, Lift)]
 #[component(enum)]
 #[repr(u8)]
 pub enum Singleton {
-    /// It does not begin.
+    /// The new execution does not begin.
     #[component(name = "skip")]
     Skip,
-    /// The other one is cancelled.
+    /// The earlier execution is cancelled.
     #[component(name = "replace")]
     Replace,
 }
 
-/// Only the last of several executions of a key begins.
+/// Admits only the last of several executions of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ComponentType, Lift)]
 #[component(record)]
 pub struct Debounce {
-    /// It begins when no other has come for so long, in milliseconds.
+    /// Quiet period before the execution begins, in milliseconds: no other of the same key has
+    /// arrived for that long.
     #[component(name = "period-ms")]
     pub period_ms: u64,
-    /// And at the latest so long after the first.
+    /// Maximum delay since the first execution of the series, in milliseconds.
     #[component(name = "longest-ms")]
     pub longest_ms: Option<u64>,
 }
 
 impl FunctionLimits {
-    /// Number of bytes of the texts.
+    /// Size of the texts, in bytes.
     pub(super) fn size(&self) -> usize {
         let key = self.key.as_ref().map_or(0, String::len);
         let path = self.priority.as_ref().map_or(0, |priority| priority.path.len());
         self.function.len() + key + path
     }
 
-    /// The same as a rule, which may make no sense.
+    /// Converts the limits to a rule, which is not validated yet.
     fn rule(self) -> Rule {
         let Self { function: _, key, per_key, total, priority, singleton, debounce } = self;
         Rule {
@@ -147,12 +147,12 @@ impl From<Bounds> for limit::Bounds {
     }
 }
 
-/// What does not fit is as long as can be, and so refused.
+/// Converts milliseconds. A value out of range saturates, and is refused later.
 fn millis(length: u64) -> Millis {
     Millis(length.try_into().unwrap_or(i64::MAX))
 }
 
-/// The reports with what is limited of each function.
+/// Adds the declared limits to the reports of functions.
 pub(super) fn with_limits(
     mut reports: Vec<FunctionReport>,
     limits: &[FunctionLimits],

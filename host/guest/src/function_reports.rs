@@ -1,5 +1,5 @@
-//! Reports of a module's functions, from what the module says of them: each part is checked, and a fault names the
-//! function.
+//! Reports of a module's functions, built from its self-description: each part is checked, and an
+//! error names the function.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::{
     report::{Access, FunctionReport, Kind, MessageReport},
 };
 
-/// The reports of functions as a module describes them.
+/// Builds the reports of the functions that a module describes.
 pub(super) fn described(functions: &[FunctionDescription]) -> Result<Vec<FunctionReport>, Invalid> {
     let mut names = BTreeSet::new();
     let mut reports = Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn described(functions: &[FunctionDescription]) -> Result<Vec<Functio
     Ok(reports)
 }
 
-/// The reports with what may be sent to each function.
+/// Adds the promises and signals that each function accepts to the reports.
 pub(super) fn with_messages(
     mut reports: Vec<FunctionReport>,
     mut messages: Vec<MessageDescription>,
@@ -79,7 +79,7 @@ pub(super) fn with_messages(
     Ok(reports)
 }
 
-/// The reports with how functions of objects use these.
+/// Adds the kind of access to the reports of functions of objects.
 pub(super) fn with_objects(
     mut reports: Vec<FunctionReport>,
     objects: &[ObjectFunction],
@@ -111,7 +111,7 @@ pub(super) fn with_objects(
     Ok(reports)
 }
 
-/// The reports with which functions of objects run once a key.
+/// Marks the functions of objects that run once per key in the reports.
 pub(super) fn with_runs(
     mut reports: Vec<FunctionReport>,
     runs: &[String],

@@ -1,4 +1,4 @@
-//! What the workflows of a component answer, if it says so: queries and updates.
+//! The queries and updates that a component describes for its workflows.
 
 use serde_json::Value;
 use wasmtime::component::{ComponentType, Lift};
@@ -8,43 +8,40 @@ use super::{
     report::{FunctionReport, HandlerReport, Kind},
 };
 
-/// The most bytes of a name.
+/// Maximum length of a name, in bytes.
 const LONGEST_NAME: usize = 64;
 
 /// A query or an update of a workflow.
 #[derive(Debug, Clone, PartialEq, ComponentType, Lift)]
 #[component(record)]
 pub struct HandlerDescription {
-    /// The workflow.
     pub function: String,
-    /// What it is.
+    /// Query or update.
     pub kind: HandlerKind,
-    /// The name of the query or update.
     pub name: String,
-    /// A description for people.
+    /// A one-line description for people.
     pub summary: Option<String>,
-    /// The JSON schema of its input, as text.
+    /// JSON schema of the handler's input, as text.
     #[component(name = "input-schema")]
     pub input_schema: Option<String>,
-    /// The JSON schema of its answer, as text.
+    /// JSON schema of the handler's answer, as text.
     #[component(name = "output-schema")]
     pub output_schema: Option<String>,
 }
 
-/// The kinds of handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ComponentType, Lift)]
 #[component(enum)]
 #[repr(u8)]
 pub enum HandlerKind {
-    /// It only reads.
+    /// Reads the workflow's state only.
     #[component(name = "query")]
     Query,
-    /// It is told to the workflow, which answers it.
+    /// Delivered to the workflow, which answers it.
     #[component(name = "update")]
     Update,
 }
 
-/// The reports with what each workflow answers.
+/// Adds the queries and updates of each workflow to the reports.
 pub(super) fn with_handlers(
     mut reports: Vec<FunctionReport>,
     mut handlers: Vec<HandlerDescription>,

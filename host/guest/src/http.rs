@@ -13,12 +13,11 @@ use super::{
     policy::{Grants, NoSecret, NotReadable, PolicySource, Refused, Secrets},
 };
 
-/// The limits of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct HttpLimits {
-    /// From the start to the last byte of the answer.
+    /// Maximum time from the start to the last byte of the answer.
     pub timeout: Duration,
-    /// From the start to the connection.
+    /// Maximum time from the start to the established connection.
     pub connect_timeout: Duration,
     /// Maximum size of an answer, in bytes.
     pub response_bytes: usize,
@@ -34,20 +33,20 @@ impl Default for HttpLimits {
     }
 }
 
-/// A client that follows no redirects: an answer 3xx goes to the caller, so that no redirect
+/// An HTTP client that follows no redirects: a 3xx answer goes to the caller, so that no redirect
 /// bypasses the policy.
 ///
-/// The client has no policy itself; see [`Policy::allows_http`](super::Policy::allows_http).
+/// The client itself applies no policy; see [`Policy::allows_http`](super::Policy::allows_http).
 pub struct HttpClient {
     client: reqwest::Client,
     limits: HttpLimits,
 }
 
 impl HttpClient {
-    /// A client with a pool of connections.
+    /// Creates a client with a connection pool.
     ///
     /// # Errors
-    /// The machine's TLS set-up cannot be used.
+    /// The machine's TLS setup cannot be used.
     pub fn new(limits: HttpLimits) -> Result<Self, reqwest::Error> {
         let client = segno_env::http_client(segno_env::Proxies::None)
             .timeout(limits.timeout)
@@ -58,9 +57,9 @@ impl HttpClient {
 
     /// Sends `request` once.
     ///
-    /// Failures: 400 the request cannot be sent, 413 the answer is larger than the limit, 502 the
-    /// address was not reached or the connection broke, 504 timeout. Any status of the server is an
-    /// answer.
+    /// Failure codes: 400 if the request cannot be sent, 413 if the answer is larger than the
+    /// limit, 502 if the address was not reached or the connection broke, 504 on timeout. Any
+    /// status from the server counts as an answer.
     ///
     /// # Errors
     /// The failure, in the contract's terms.
@@ -84,19 +83,19 @@ impl HttpClient {
     }
 }
 
-/// Outbound HTTP: requests that the policy allows go through the client.
+/// Outbound HTTP: checks each request against the policy and sends it with the client.
 pub struct Gate {
     policy: PolicySource,
     client: HttpClient,
 }
 
 impl Gate {
-    /// Outbound HTTP under `policy`.
+    /// Creates outbound HTTP under `policy`.
     pub fn new(policy: PolicySource, client: HttpClient) -> Self {
         Self { policy, client }
     }
 
-    /// The refusal as a failure. It says so if the newest policy is not in force.
+    /// The refusal as a failure. It mentions if the newest policy file is not in force.
     fn refusal(&self, refused: Refused) -> Failure {
         let mut failure = Failure::from(refused);
         if let Some(problem) = self.policy.problem() {
@@ -126,7 +125,7 @@ impl Outbound for Gate {
     }
 }
 
-/// The request with the secrets that its headers name, and these secrets.
+/// Fills secrets into the request's headers. Returns the request with the secrets that were used.
 fn fill_in(grants: &Grants, mut request: HttpRequest) -> Result<(HttpRequest, Secrets), Failure> {
     let mut names = BTreeSet::new();
     for (_, value) in &request.headers {
@@ -143,7 +142,7 @@ fn fill_in(grants: &Grants, mut request: HttpRequest) -> Result<(HttpRequest, Se
 }
 
 impl Secrets {
-    /// `response` without their values: a server may repeat what it was sent.
+    /// `response` with the values of these secrets hidden: a server may echo them.
     fn kept_out_of(&self, mut response: HttpResponse) -> HttpResponse {
         response.body = self.hide_bytes(response.body);
         for (_, value) in &mut response.headers {
@@ -207,21 +206,21 @@ fn failure(code: u32, message: String) -> Failure {
 }
 
 impl From<Refused> for Failure {
-    /// 403 is final: another attempt is refused as well.
+    /// Code 403 is final: another attempt would be refused as well.
     fn from(refused: Refused) -> Self {
         failure(403, refused.to_string())
     }
 }
 
 impl From<NoSecret> for Failure {
-    /// 403 is final, as for an address.
+    /// Code 403 is final, as for a refused address.
     fn from(none: NoSecret) -> Self {
         failure(403, none.to_string())
     }
 }
 
 impl From<NotReadable> for Failure {
-    /// Another attempt may find it, after the operator mended it.
+    /// Not final: another attempt succeeds once the operator has fixed the setting.
     fn from(not_readable: NotReadable) -> Self {
         failure(503, not_readable.to_string())
     }
@@ -237,7 +236,8 @@ mod tests {
 
     use super::*;
 
-    /// A server that answers one connection with `answer`; its address and the received request.
+    /// A test server that answers one connection with `answer`. Returns its address and the
+    /// received request.
     fn server(answer: &'static str) -> (String, mpsc::Receiver<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
         let address = format!("http://{}", listener.local_addr().expect("it is bound"));
@@ -253,7 +253,7 @@ mod tests {
                     _ => break,
                 }
             }
-            // The test may not wait for the request.
+            // The test may have stopped waiting for the request.
             let _ = received.send(String::from_utf8_lossy(&bytes[..length]).into_owned());
             let _ = stream.write_all(answer.as_bytes());
         });

@@ -1,7 +1,7 @@
-//! The imports that the host knows, and how each function of them is treated.
+//! The imports that the host knows, and the treatment of each of their functions.
 //!
-//! A workflow gets those functions of WASI that the journal can reproduce, and a trap *when it
-//! calls* any other: languages import all of WASI whether or not the author's code uses it.
+//! A workflow gets the WASI functions that the journal can reproduce, and a trap *when it calls*
+//! any other: languages import all of WASI, used or not.
 
 use wasmtime::{
     Engine,
@@ -22,11 +22,11 @@ pub(super) struct Interface<'a> {
 
 /// One imported interface with its functions.
 pub(super) struct Import {
-    /// The name, as the component writes it.
+    /// The name, in the component's spelling.
     pub(super) name: String,
     /// The functions, in the component's order.
     pub(super) functions: Vec<String>,
-    /// Resource types that the interface introduces.
+    /// Resource types that the interface defines.
     pub(super) resources: Vec<String>,
 }
 
@@ -66,9 +66,8 @@ const WASI: &[(&str, &[&str])] = &[
     ("wasi:http", &["outgoing-handler", "types"]),
 ];
 
-/// Functions of `wasi:filesystem` that are answered: there is one directory and it is empty.
-/// Language runtimes look for optional files, when they start, for an import, or to print a stack
-/// trace.
+/// Functions of `wasi:filesystem` that workflows may call: they show one empty directory. Language
+/// runtimes look for optional files when they start, import or print a stack trace.
 const HARMLESS_FILES: &[&str] = &[
     "get-directories",
     "[method]descriptor.stat-at",
@@ -90,7 +89,7 @@ const INSTEAD_OF_SLEEP: &str = "use `ctx.sleep`";
 const INSTEAD_OF_EXIT: &str = "return from the function";
 
 impl<'a> Interface<'a> {
-    /// Parses the name `import`, if the host provides the interface.
+    /// Parses the name `import`. `None` if the host does not provide the interface.
     pub(super) fn known(import: &'a str) -> Option<Self> {
         let (path, version) = import.split_once('@')?;
         let (package, name) = path.split_once('/')?;
@@ -104,12 +103,12 @@ impl<'a> Interface<'a> {
         known.then_some(Self { package, name })
     }
 
-    /// Whether the interface belongs to WASI.
+    /// Returns true if the interface belongs to WASI.
     pub(super) fn is_wasi(self) -> bool {
         self.package.starts_with("wasi:")
     }
 
-    /// How a workflow's call of `function` is treated.
+    /// The treatment of a workflow's call of `function`.
     pub(super) fn in_workflow(self, function: &str) -> How {
         let refused = |instead: &str| How::RefusedWhenCalled { use_instead: instead.into() };
         match (self.package, self.name) {
@@ -130,7 +129,8 @@ impl<'a> Interface<'a> {
     }
 }
 
-/// All imports of `component`, in its order; functions imported outside an interface stand alone.
+/// All imports of `component`, in its order. Functions imported outside an interface are separate
+/// entries.
 pub(super) fn of_component(engine: &Engine, component: &Component) -> Vec<Import> {
     let component_type = component.component_type();
     let mut known: Vec<ResourceType> = Vec::new();

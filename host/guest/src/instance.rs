@@ -1,4 +1,4 @@
-//! One instance of a workflow: `start`, then `resume`, until it finishes or traps.
+//! One instance of a workflow: `start`, then `resume` until it finishes or traps.
 
 use std::sync::Arc;
 
@@ -21,20 +21,20 @@ use super::{
     workflow::WorkflowState,
 };
 
-/// Number of bytes of an instance beside its memories and tables.
+/// Size of an instance beside its memories, in bytes.
 const OVERHEAD_BYTES: usize = 16 << 10;
 
-/// An instance, and the state of its present call.
+/// An instance, with the state of the current call.
 pub(super) struct Instance {
-    /// None while it is asked.
+    /// `None` while the guest is asked for its description.
     described: Option<Arc<Described>>,
     engine: Arc<GuestEngine>,
-    /// None: a call failed or was dropped in the middle, and its memory cannot be trusted.
+    /// `None` after a call failed or was dropped midway: the memory cannot be trusted any more.
     live: Option<Live>,
 }
 
-/// The parts that move along with a call. The store is dropped before its places: the next instance
-/// finds them free.
+/// The parts that move along with a call. The store is dropped before its places, so that the next
+/// instance finds them free.
 struct Live {
     store: Store<WorkflowState>,
     exports: Exports,
@@ -72,7 +72,7 @@ impl Instance {
         Ok(Self { described, engine: Arc::clone(engine), live: Some(live) })
     }
 
-    /// Asks the guest to describe itself.
+    /// Calls the description functions of the guest.
     pub(super) async fn describe(&mut self) -> Result<Described, GuestError> {
         let mut call = self.call(None)?;
         let turn = call.turn();
@@ -87,8 +87,8 @@ impl Instance {
         Ok(described)
     }
 
-    /// Begins a call. The instance counts as broken until the call has succeeded, also if the call
-    /// is dropped before.
+    /// Begins a call. The instance counts as broken until the call succeeds, even if the call is
+    /// dropped before.
     fn call(&mut self, journal: Option<SharedJournal>) -> Result<Call, GuestError> {
         let mut live = self
             .live
@@ -243,7 +243,8 @@ impl Workflow for Instance {
     }
 }
 
-/// Lets what crosses be as large as the memory is: it is not the guest that hands it over.
+/// Runs a call without the limit on values that cross the border: the host hands them over, not the
+/// guest.
 async fn unbounded<T>(
     store: &mut Store<WorkflowState>,
     crossing: impl AsyncFnOnce(&mut Store<WorkflowState>) -> T,
@@ -255,7 +256,7 @@ async fn unbounded<T>(
     answer
 }
 
-/// One call into the guest with everything that it needs, so that any thread may continue it.
+/// One call into the guest with everything that it needs, so that it can move between threads.
 struct Call {
     live: Live,
     _running: Running,
@@ -266,7 +267,7 @@ impl Call {
         self.live.store.data().budget.turn()
     }
 
-    /// Returns the instance, if it may be used again.
+    /// Returns the instance if it can be used again.
     fn end<T>(mut self, answer: wasmtime::Result<T>) -> Result<(Live, T), GuestError> {
         let state = self.live.store.data_mut();
         state.journal = None;

@@ -1,7 +1,7 @@
 //! The wasm side of the host: runs components, and returns polls and outcomes.
 //!
-//! This crate knows the guest contract (`guest-sdk/wit`) and wasmtime. Store, leases and tasks are
-//! unknown here: each command of a workflow is given to a [`Journal`], which the worker implements.
+//! This crate knows the guest contract (`guest-sdk/wit`) and wasmtime. It does not know the store,
+//! leases or tasks: each command of a workflow goes to a [`Journal`], which the worker implements.
 //!
 //! [`Wasm`] implements [`Guests`] with wasmtime, [`Gate`] implements [`Outbound`] with a policy and
 //! a client:
@@ -19,7 +19,7 @@ mod cost;
 mod error;
 mod limits;
 
-// What a module may reach.
+// The I/O that a module may use.
 mod http;
 pub mod policy;
 
@@ -105,19 +105,20 @@ pub use snapshot::{Memory, MemoryChange, SnapshotFiles, SnapshotKey, SnapshotPol
 pub use turns::COMPUTING;
 pub use wasm::{Wasm, WasmConfig};
 
-/// The implementation of a running workflow's imports. Every import is one question.
+/// The implementation of a running workflow's imports. Every import is one [`Ask`].
 pub trait Journal: Send {
-    /// Answers at once. An error stops the guest: its message becomes the trap's.
+    /// Answers without waiting. An error stops the guest, and its message becomes the trap's
+    /// message.
     fn ask(&mut self, ask: Ask) -> Result<Answer, Stop>;
 }
 
-/// A [`Journal`] as an instance holds it during a poll, when nothing else holds the lock.
+/// A [`Journal`] as an instance holds it during a poll; nothing else holds the lock then.
 pub type SharedJournal = Arc<Mutex<dyn Journal>>;
 
-/// Why a [`Journal`] stopped its guest.
+/// The reason that a [`Journal`] stopped its guest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
-    /// The guest issued another command than is recorded. The journal keeps the report.
+    /// The guest issued another command than the recorded one. The journal keeps the report.
     #[error("the command differs from the recorded one")]
     Divergence,
     /// The guest broke the contract, for example by a command inside a `run`.
@@ -131,11 +132,11 @@ pub enum Stop {
 /// The implementation of a running activity's imports.
 #[async_trait]
 pub trait ActivityHost: Send + Sync {
-    /// The attempt begins: its instance is there, and its next step can have an effect. Completes
-    /// when that may happen; never, if the attempt has no claim any more.
+    /// Marks the begin of the attempt: the instance exists, and its next step can have an effect.
+    /// Completes when the attempt may continue; never completes if it has lost its claim.
     async fn begin(&self) {}
 
-    /// Keeps `progress` for the next attempt. True: cancellation was requested.
+    /// Stores `progress` for the next attempt. Returns true if cancellation was requested.
     async fn heartbeat(&self, progress: Option<Payload>) -> bool;
 
     /// Sends one HTTP request, through the host's [`Outbound`] under the policy of the activity's
@@ -149,66 +150,66 @@ pub trait ActivityHost: Send + Sync {
 /// Outbound HTTP of the host: policy and client.
 #[async_trait]
 pub trait Outbound: Send + Sync {
-    /// Sends one request for the module known as `module`, if its policy allows the address.
-    /// Nothing is retried.
+    /// Sends one request for the module with the alias `module`, if its policy allows the address.
+    /// Never retries.
     ///
     /// # Errors
     /// A failure for the guest: a refusal by the policy is final (403), a failure of the network is
     /// not.
     async fn send(&self, module: &str, request: HttpRequest) -> Result<HttpResponse, Failure>;
 
-    /// Whether the policy of the module known as `module` allows requests to `url`.
+    /// Checks that the policy of the module with the alias `module` allows requests to `url`.
     ///
     /// # Errors
     /// A failure for the guest (403).
     fn allows(&self, module: &str, url: &str) -> Result<(), Failure>;
 }
 
-/// Loads and runs modules, by digest.
+/// Loads and runs modules, identified by digest.
 #[async_trait]
 pub trait Guests: Send + Sync {
     /// The functions that the module describes.
     async fn describe(&self, module: Digest) -> Result<Arc<Vec<FunctionDescription>>, GuestError>;
 
-    /// A fresh instance, linked without I/O. For an execution that began earlier, `facts` are the
-    /// settings it began under, which it is given again.
+    /// Creates a fresh instance, linked without I/O. For an execution that began earlier, `facts`
+    /// are the engine settings of its start, which are applied again.
     ///
     /// # Errors
-    /// Among others [`GuestError::OtherEngine`]: this host cannot provide the settings.
+    /// Among others [`GuestError::OtherEngine`], if this host cannot provide the settings.
     async fn instantiate(
         &self,
         module: Digest,
         facts: Option<EngineFacts>,
     ) -> Result<Box<dyn Workflow>, GuestError>;
 
-    /// The settings that could change a replay.
+    /// The engine settings that could change a replay.
     fn engine_facts(&self) -> EngineFacts;
 
-    /// The limits of instances; none: nothing here runs any.
+    /// The limits of instances. `None` if this implementation runs no instances.
     fn limits(&self) -> Option<&Limits> {
         None
     }
 
-    /// The same modules, whose instances say what they [cost](Workflow::cost). They run slower.
+    /// The same modules with instances that report their [cost](Workflow::cost). They run slower.
     ///
     /// # Errors
-    /// Nothing is counted here.
+    /// This implementation cannot count.
     fn counting(&self) -> Result<Arc<dyn Guests>, GuestError> {
         Err(GuestError::Host(
             "these guests are not wasm: their instructions are not counted".into(),
         ))
     }
 
-    /// Where snapshots are kept; none: nowhere.
+    /// The store of snapshots. `None` if snapshots are not kept.
     fn snapshots(&self) -> Option<&Arc<SnapshotFiles>> {
         None
     }
 
-    /// An instance as [`Guests::instantiate`] gives it, of the same code, that can be
+    /// Creates an instance like [`Guests::instantiate`], of the same code, that can be
     /// [saved](Workflow::save) and [restored](Workflow::restore).
     ///
     /// # Errors
-    /// Among others: the module keeps something where it cannot be read.
+    /// Among others, an error if the module keeps state where it cannot be read.
     async fn accessible(
         &self,
         _module: Digest,
@@ -217,16 +218,16 @@ pub trait Guests: Send + Sync {
         Err(GuestError::Host("these guests are not wasm: they have no memory to be read".into()))
     }
 
-    /// Sets the function that removes waiting instances when the pool is full.
+    /// Sets the callback that removes waiting instances when the pool is full.
     fn when_full(&self, _give_up: GiveUp) {}
 
-    /// Number of places of the pool that an instance takes; 1, if it is not known.
+    /// Number of pool places that an instance takes; 1 if it is not known.
     async fn places(&self, _module: Digest) -> usize {
         1
     }
 
-    /// Runs one attempt of an activity, in an instance of its own, with the I/O that the policy
-    /// allows for `name`, the alias under which the module was called.
+    /// Runs one attempt of an activity, in a fresh instance, with the I/O that the policy allows
+    /// for `name`, the alias under which the module was called.
     async fn perform(
         &self,
         module: Digest,
@@ -242,7 +243,7 @@ pub trait Guests: Send + Sync {
 /// calls.
 #[async_trait]
 pub trait Workflow: Send {
-    /// Starts `function`; returns when the guest has nothing more to do.
+    /// Starts `function` and returns when the guest has nothing more to do.
     async fn start(
         &mut self,
         journal: SharedJournal,
@@ -251,11 +252,11 @@ pub trait Workflow: Send {
         context: Context,
     ) -> Result<(), GuestError>;
 
-    /// Delivers one event to the guest; returns when it has nothing more to do.
+    /// Delivers one event to the guest and returns when it has nothing more to do.
     async fn resume(&mut self, journal: SharedJournal, event: Event) -> Result<(), GuestError>;
 
-    /// Answers a query of the workflow, which has to be between two polls; `journal` answers what
-    /// the query asks. `None`: the module has no queries.
+    /// Answers a query of the workflow, between two polls. `journal` serves the imports that the
+    /// query calls. `None` if the module has no queries.
     async fn query(
         &mut self,
         _journal: SharedJournal,
@@ -265,7 +266,8 @@ pub trait Workflow: Send {
         Ok(None)
     }
 
-    /// Why the workflow refuses an update now, if it does; else as [`Workflow::query`].
+    /// Validates an update against the workflow's current state: the reason of a refusal, if the
+    /// workflow refuses it. Otherwise like [`Workflow::query`].
     async fn validate(
         &mut self,
         _journal: SharedJournal,
@@ -275,20 +277,21 @@ pub trait Workflow: Send {
         Ok(None)
     }
 
-    /// What the instance keeps now, between two polls. It has to be an
+    /// Reads the state that the instance keeps between two polls. The instance must be an
     /// [accessible](Guests::accessible) one.
     ///
     /// # Errors
-    /// It is not, or keeps something elsewhere at the moment: an open handle of WASI.
+    /// The instance is not accessible, or currently keeps state elsewhere, such as an open WASI
+    /// handle.
     async fn save(&mut self) -> Result<Memory, GuestError> {
         Err(GuestError::Host("this instance has no memory to be read".into()))
     }
 
-    /// Makes a new instance the one of which `change` was taken: it was started as `function`, with
-    /// this seed.
+    /// Turns a new instance into the one from which `change` was taken, which was started as
+    /// `function` with this seed.
     ///
     /// # Errors
-    /// It is not an [accessible](Guests::accessible) one, or cannot become that.
+    /// The instance is not an [accessible](Guests::accessible) one, or the change does not fit.
     async fn restore(
         &mut self,
         _function: &str,
@@ -298,15 +301,15 @@ pub trait Workflow: Send {
         Err(GuestError::Host("this instance has no memory to be written".into()))
     }
 
-    /// What the instance used up to now; `None`: nothing is counted.
+    /// Resources that the instance has used so far. `None` if nothing is counted.
     fn cost(&self) -> Option<Cost> {
         None
     }
 
-    /// Number of bytes of memory that this instance keeps, for the budget of warm instances.
+    /// Memory that this instance keeps, in bytes, for the budget of warm instances.
     fn footprint(&self) -> usize;
 
-    /// Whether other instances wait for the places that this one holds.
+    /// Returns true if other instances wait for the places that this one holds.
     fn is_in_the_way(&self) -> bool {
         false
     }

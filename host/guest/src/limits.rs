@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 /// The limits of an instance, as the host's configuration names them (`limits.…`).
 ///
-/// A guest can observe `memory_bytes` and `table_elements` (growth beyond them answers -1), so they
+/// A guest can observe `memory_bytes` and `table_elements` (growth beyond them returns -1), so they
 /// belong to the facts that a replay depends on. The other limits only ever stop a guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Linear memory in bytes, for all memories of the instance together.
+    /// Linear memory of all memories of the instance together, in bytes.
     pub memory_bytes: u64,
     /// Number of table elements, for all tables of the instance together.
     pub table_elements: u32,
@@ -19,28 +19,28 @@ pub struct Limits {
     pub cpu_ms: u64,
     /// Maximum size of a payload that a guest hands to the host, in bytes.
     pub output_bytes: usize,
-    /// Maximum length of a log line, in bytes; longer ones are cut.
+    /// Maximum length of a log line, in bytes; longer lines are cut.
     pub log_line_bytes: usize,
-    /// Maximum number of bytes that one call may log, standard output and error included; the rest
+    /// Maximum size of the log of one call, in bytes, standard output and error included; the rest
     /// is dropped. An attempt of an activity is one call.
     pub log_bytes: usize,
     /// Maximum size of a component that can be uploaded, in bytes.
     pub component_bytes: usize,
-    /// Maximum number of functions of a component, for all its modules together.
+    /// Maximum number of functions in all modules of a component together.
     pub component_functions: u32,
-    /// CPU time for compiling a component in milliseconds, for all processors together.
+    /// CPU time for compiling a component, in milliseconds, summed over all processors.
     pub compile_ms: u64,
-    /// Maximum size of compiled code on disk, in bytes; the least recently used is removed.
+    /// Maximum size of compiled code on disk, in bytes; the least recently used files are removed.
     pub compiled_bytes: u64,
-    /// Number of records after which a snapshot is made of a waiting workflow; 0: none is made. At
+    /// Number of records after which a waiting workflow is snapshotted; 0 disables snapshots. At
     /// the default, a replay takes about ten milliseconds, and restoring a snapshot one to two.
     pub snapshot_records: u32,
     /// Maximum size of all snapshots on disk, in bytes; the least recently used are removed.
     pub snapshot_bytes: u64,
-    /// Maximum number of instances alive at once, including warm ones; further ones wait.
+    /// Maximum number of live instances, including warm ones; further ones wait.
     pub instances: u32,
-    /// Maximum number of concurrent calls that compute for longer than some milliseconds; further
-    /// ones are put off, so that short calls find places.
+    /// Maximum number of concurrent calls that compute for longer than some milliseconds. Further
+    /// ones are rejected and retried later, so that short calls find places.
     pub computing: u32,
 }
 

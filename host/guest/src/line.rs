@@ -1,8 +1,8 @@
-//! The queue of calls that compute for long: as many at once as there are processors, in an order.
+//! The queue of calls that compute for long. It grants one permit per processor, in order.
 //!
-//! A call that has computed for longer is placed further back, by the logarithm of the time: short
-//! calls pass those that compute for ever, in any number. The number of calls that may pass is
-//! limited, so that no call waits without end.
+//! The longer a call has computed, the further back it is placed, by the logarithm of the time:
+//! short calls pass those that compute without end. The number of calls that may pass is limited,
+//! so that no call starves.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// Number of calls that may pass one that has computed twice as long.
+/// Number of calls that may pass a call that has computed twice as long.
 const STEP: u64 = 64;
 
 /// The queue. Clones share it.
@@ -21,9 +21,9 @@ pub(super) struct Line(Arc<Mutex<State>>);
 struct State {
     at_once: usize,
     computing: usize,
-    /// Number of calls that have ever entered the queue.
+    /// Number of calls that entered the queue so far.
     entered: u64,
-    /// In order; the second number separates calls at the same position.
+    /// Waiting calls in order; the second number separates calls at the same position.
     waiting: BTreeMap<(u64, u64), oneshot::Sender<Place>>,
 }
 
@@ -31,7 +31,7 @@ struct State {
 pub(super) struct Place(Line);
 
 impl Line {
-    /// A queue for `at_once` concurrent calls.
+    /// Creates a queue with `at_once` permits.
     pub(super) fn new(at_once: usize) -> Self {
         let waiting = BTreeMap::new();
         Self(Arc::new(Mutex::new(State {
@@ -42,12 +42,12 @@ impl Line {
         })))
     }
 
-    /// Whether any call computes.
+    /// Returns true if any call holds a permit.
     pub(super) fn is_used(&self) -> bool {
         self.state().computing > 0
     }
 
-    /// Maximum number of calls that compute at once.
+    /// Number of permits.
     pub(super) fn at_once(&self) -> usize {
         self.state().at_once
     }
@@ -94,7 +94,7 @@ impl Line {
         }
         drop(state);
         for tell in next {
-            // A call that was dropped before it received the permit returns it at once.
+            // A call that was dropped before it received the permit returns it immediately.
             let _ = tell.send(Place(self.clone()));
         }
     }
@@ -134,7 +134,7 @@ mod tests {
         drop(place);
         assert!(crowd.iter_mut().all(|one| one.now_or_never().is_none()));
         place = newcomer.as_mut().now_or_never().expect("it comes first");
-        // But only this number may pass.
+        // At most this number of calls may pass.
         let mut passed = 0;
         let first = loop {
             let mut newcomer = waits(&line, 1);
@@ -158,7 +158,7 @@ mod tests {
         let mut last = waits(&line, 1);
         drop(gone);
         drop(place);
-        // This call has its permit, and is dropped without having received it.
+        // This call has its permit, and is dropped before receiving it.
         drop(told);
         drop(last.as_mut().now_or_never().expect("it is the only one left"));
         assert!(!line.is_used());

@@ -17,7 +17,7 @@ use wasmtime_wasi::{
 
 use super::{Level, log_room::LogRoom, text::cut};
 
-/// Receives one line.
+/// Callback that receives one line.
 pub(super) type Sink = Box<dyn Fn(Level, String) + Send>;
 
 /// Maximum size of one write, in bytes.
@@ -47,14 +47,14 @@ impl Lines {
         Self { shared: Arc::new(Mutex::new(unended)) }
     }
 
-    /// The last lines since the previous call of this function: the output of a guest before an
-    /// abort is its reason.
+    /// Takes the last lines since the previous call of this function: the output of a guest before
+    /// an abort is its reason.
     pub(super) fn last_words(&self) -> String {
         let mut unended = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut unended.last)
     }
 
-    /// Ends the incomplete line, if there is one.
+    /// Ends the incomplete line, if any.
     pub(super) fn flush(&self) {
         let mut unended = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if !unended.line.is_empty() {
@@ -69,7 +69,7 @@ impl Lines {
                 Some(part) => (part, true),
                 None => (part, false),
             };
-            // Beyond the limit it only matters that there was more.
+            // Beyond the limit, it only matters that there was more.
             let room = (unended.room.line_limit() + 4).saturating_sub(unended.line.len());
             unended.line.extend_from_slice(&part[..part.len().min(room)]);
             if ended {

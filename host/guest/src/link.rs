@@ -1,4 +1,5 @@
-//! Linkers: the implementation of each import of a component, for workflows and for activities.
+//! Linkers: bind each import of a component to its implementation, for workflows and for
+//! activities.
 
 use wasmtime::{
     Engine,
@@ -29,7 +30,7 @@ use super::{
 pub(super) enum Nothing {}
 
 const OPEN: &str = "[method]descriptor.open-at";
-/// File name extensions of scripts, in languages whose interpreters become components.
+/// File name extensions of scripts, for languages whose interpreters become components.
 const SOURCES: &[&str] = &[".py", ".pyc", ".js", ".mjs"];
 const NO_SOCKETS: &str = "activities get no raw sockets: use `activity.http` or `wasi:http`, whose addresses the policy can allow (`http.allow`)";
 const NO_DIRECTORIES: &str =
@@ -71,7 +72,7 @@ pub(super) fn for_workflows(
     Linked::new(linker.instantiate_pre(component)?)
 }
 
-/// Links `component` with I/O; without `directories` its file functions refuse and name the
+/// Links `component` with I/O. Without `directories`, its file functions refuse and name the
 /// setting.
 pub(super) fn for_activities(
     engine: &Engine,
@@ -103,7 +104,7 @@ pub(super) fn for_activities(
     Linked::new(linker.instantiate_pre(component)?)
 }
 
-/// Whether any import of `component` belongs to WASI.
+/// Returns true if `component` imports any WASI interface.
 pub(super) fn needs_wasi(engine: &Engine, component: &Component) -> bool {
     imports::of_component(engine, component).iter().any(is_wasi)
 }
@@ -121,8 +122,8 @@ fn workflow_refusal(interface: Interface<'_>, function: &str) -> Option<String> 
     }
 }
 
-/// Makes the functions for which `refusal` has a reason trap with it, under the name of their
-/// interface.
+/// Makes each function for which `refusal` has a reason trap with that reason, under the name of
+/// its interface.
 fn refuse<T: 'static>(
     instance: &mut LinkerInstance<'_, T>,
     import: &Import,
@@ -142,9 +143,9 @@ fn refuse<T: 'static>(
     Ok(())
 }
 
-/// Opening is refused, with two exceptions that are answered as not found: opening a *directory* is
-/// a search for something optional, and a runtime opens its script's source to show a line of it in
-/// a stack trace.
+/// Refuses to open files, with two exceptions that return "not found": opening a *directory* is a
+/// search for something optional, and a runtime opens its script's source to show a line of it in a
+/// stack trace.
 fn open<T: 'static>(instance: &mut LinkerInstance<'_, T>, refusal: String) -> wasmtime::Result<()> {
     type Parameters = (Resource<Nothing>, PathFlags, String, OpenFlags, DescriptorFlags);
     instance.func_wrap(OPEN, move |_, (_, _, path, open, how): Parameters| {
@@ -157,8 +158,8 @@ fn open<T: 'static>(instance: &mut LinkerInstance<'_, T>, refusal: String) -> wa
     })
 }
 
-/// The types of a refusing interface, and those of its functions that are harmless: there is one
-/// directory, the root, and it is empty.
+/// Provides the types of a refused interface and its harmless functions: there is one directory,
+/// the root, and it is empty.
 fn nothing<T: WasiView + 'static>(
     instance: &mut LinkerInstance<'_, T>,
     import: &Import,
@@ -223,7 +224,7 @@ fn wall_clock(instance: &mut LinkerInstance<'_, WorkflowState>) -> wasmtime::Res
         .func_wrap("resolution", |_, (): ()| Ok((Datetime { seconds: 0, nanoseconds: 1_000_000 },)))
 }
 
-/// Logical time in nanoseconds: it stands still during a poll and never falls.
+/// Logical time in nanoseconds: constant during a poll, and never decreasing.
 fn monotonic_clock(instance: &mut LinkerInstance<'_, WorkflowState>) -> wasmtime::Result<()> {
     instance.func_wrap("now", |store, (): ()| {
         Ok((store.data().logical_ms()?.saturating_mul(1_000_000),))

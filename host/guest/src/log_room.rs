@@ -1,9 +1,9 @@
-//! The limit on what one call may log, by its imports and its standard output and error together.
+//! The limit on the log of one call, by its imports and its standard output and error together.
 //!
-//! Lines are kept in memory until they are committed with the rest of the call. A call that logs
-//! for ever would fill the memory of the host: beyond the limit its lines are dropped, and one line
-//! says so. The call does not fail: logging changes nothing, not even in a replay, where the same
-//! lines are dropped.
+//! Lines stay in memory until they are committed with the rest of the call. A call that logs
+//! without end would fill the host's memory: beyond the limit its lines are dropped, and one line
+//! reports that. The call does not fail: logging has no effect on the execution, not even in a
+//! replay, where the same lines are dropped.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -14,7 +14,7 @@ use super::{
     text::cut,
 };
 
-/// Memory of a line beside its text, in bytes: many empty lines fill a memory as well.
+/// Memory of a line beside its text, in bytes: many empty lines fill the memory as well.
 const LINE_BYTES: usize = 64;
 
 /// The limits of one instance; clones share them.
@@ -25,27 +25,28 @@ struct Shared {
     call_limit: usize,
     line_limit: usize,
     call: Mutex<Call>,
-    /// What no line may contain.
+    /// Secrets that no line may contain.
     secrets: OnceLock<Arc<Secrets>>,
 }
 
 #[derive(Default)]
 struct Call {
     used: usize,
-    /// Whether the line that reports dropped lines was logged.
+    /// True once the line that reports dropped lines was logged.
     is_over: bool,
     /// The line of a panic, which is reported with the trap that follows.
     panic: Option<String>,
 }
 
 impl LogRoom {
-    /// Limits of `call_limit` bytes for each call and `line_limit` bytes for each line.
+    /// Allows `call_limit` bytes per call and `line_limit` bytes per line.
     pub(super) fn new(call_limit: usize, line_limit: usize) -> Self {
         let (call, secrets) = (Mutex::default(), OnceLock::new());
         Self(Arc::new(Shared { call_limit, line_limit, call, secrets }))
     }
 
-    /// Writes `{secret:NAME}` in place of `secrets` from now on. Only the first call counts.
+    /// Replaces the values of `secrets` by `{secret:NAME}` from now on. Only the first call has an
+    /// effect.
     pub(super) fn hide(&self, secrets: Arc<Secrets>) {
         self.0.secrets.get_or_init(|| secrets);
     }
@@ -60,14 +61,14 @@ impl LogRoom {
         *self.call() = Call::default();
     }
 
-    /// The line of the panic of this call, if there was one.
+    /// The line of this call's panic. `None` if it did not panic.
     pub(super) fn panic(&self) -> Option<String> {
         self.call().panic.clone()
     }
 
-    /// The line to log in place of `line`, if any: the line, cut at its limit, while the call is
-    /// within its own limit, and then one notice. The line of a panic, the first of the call, is
-    /// logged in any case.
+    /// Decides the line to log in place of `line`: the line itself, cut at its limit, while the
+    /// call is within its own limit; then one notice; then `None`. The first panic line of a call
+    /// is always logged.
     pub(super) fn admit(&self, level: Level, line: String) -> Option<(Level, String)> {
         let line = match self.0.secrets.get() {
             Some(secrets) => secrets.hide(&line).into_owned(),

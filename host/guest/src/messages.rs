@@ -1,4 +1,4 @@
-//! What may be sent to the workflows of a component, if it says so.
+//! The promises and signals that a component describes for its workflows.
 
 use wasmtime::component::{ComponentType, Lift};
 
@@ -6,25 +6,21 @@ use wasmtime::component::{ComponentType, Lift};
 #[derive(Debug, Clone, PartialEq, ComponentType, Lift)]
 #[component(record)]
 pub struct MessageDescription {
-    /// The workflow.
+    /// Name of the workflow.
     pub function: String,
-    /// What it is.
+    /// Promise or signal.
     pub kind: MessageKind,
-    /// The name of the promise or signal.
     pub name: String,
-    /// A JSON schema as text.
+    /// JSON schema of the value, as text.
     pub schema: String,
 }
 
-/// The kinds of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ComponentType, Lift)]
 #[component(enum)]
 #[repr(u8)]
 pub enum MessageKind {
-    /// A promise, settled from outside.
     #[component(name = "promise")]
     Promise,
-    /// A signal.
     #[component(name = "signal")]
     Signal,
 }

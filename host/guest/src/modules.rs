@@ -1,4 +1,5 @@
-//! Modules by digest: loaded once, compiled once, linked for workflows and for activities.
+//! Modules by digest: each is loaded and compiled once, and linked for workflows and for
+//! activities.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -24,7 +25,7 @@ use super::{
     workflow::WorkflowState,
 };
 
-/// Why a module could not be prepared.
+/// The reason that a module could not be prepared.
 pub(super) enum LoadError {
     /// The component does not validate or compile.
     Compile(String),
@@ -47,13 +48,13 @@ impl From<LoadError> for GuestError {
     }
 }
 
-/// Maximum number of modules kept loaded; an instance keeps its module beyond that.
+/// Maximum number of modules kept loaded; an instance keeps its module loaded beyond that.
 const LOADED: usize = 128;
 
 /// The source of components.
 #[async_trait]
 pub trait ComponentSource: Send + Sync + 'static {
-    /// The component with this digest, if it is stored.
+    /// Reads the component with this digest. `None` if it is not stored.
     async fn component(&self, digest: Digest) -> anyhow::Result<Option<Arc<[u8]>>>;
 }
 
@@ -68,20 +69,20 @@ impl ComponentSource for BTreeMap<Digest, Arc<[u8]>> {
 /// A module, ready to be instantiated.
 pub(super) struct LoadedModule {
     pub(super) component: Component,
-    /// The places that its instances may hold.
+    /// The module's share of places in the pool.
     pub(super) share: Share,
-    /// Whether the module imports anything of WASI.
+    /// True if the module imports any WASI interface.
     pub(super) wasi: bool,
     /// Linked without I/O.
     pub(super) workflow: Linked<WorkflowState>,
     /// Linked with I/O: without directories, and with them.
     activities: [OnceCell<Linked<ActivityState>>; 2],
-    /// What the module says of itself, once asked.
+    /// The module's self-description, cached after the first request.
     pub(super) described: OnceCell<Arc<Described>>,
 }
 
 impl LoadedModule {
-    /// Links `component`; an error names the mismatch.
+    /// Links `component`. An error names the mismatch.
     fn link(engine: &GuestEngine, digest: Digest, component: Component) -> Result<Self, LoadError> {
         let workflow = match link::for_workflows(engine.wasmtime(), &component) {
             Ok(workflow) => workflow,
@@ -101,7 +102,7 @@ impl LoadedModule {
         })
     }
 
-    /// The module linked for activities, with real directories or with ones that refuse.
+    /// The module linked for activities, with real directories or with refusing ones.
     pub(super) async fn activity(
         &self,
         engine: &GuestEngine,
@@ -138,8 +139,8 @@ struct Place {
 }
 
 impl ModuleStore {
-    /// A store over `source`; compiled code is kept in `cache_directory` if the directory is
-    /// writable, by the name `configuration`.
+    /// Creates a store over `source`. Compiled code is cached in `cache_directory`, under the name
+    /// `configuration`, if the directory is writable.
     pub(super) fn new(
         engine: Arc<GuestEngine>,
         limits: &Arc<Limits>,
@@ -164,14 +165,14 @@ impl ModuleStore {
         Self { engine, source, cache, compiling, loaded: Mutex::default() }
     }
 
-    /// The module, compiled and linked by the first request.
+    /// Returns the module; the first request compiles and links it.
     pub(super) async fn get(&self, digest: Digest) -> Result<Arc<LoadedModule>, GuestError> {
         let cell = self.cell(digest);
         let module = cell.get_or_try_init(|| self.load(digest)).await?;
         Ok(Arc::clone(module))
     }
 
-    /// The same for bytes that are not in the source yet.
+    /// Like [`get`](Self::get), for bytes that are not in the source yet.
     pub(super) async fn admit(
         &self,
         digest: Digest,
@@ -182,7 +183,7 @@ impl ModuleStore {
         Ok(Arc::clone(module))
     }
 
-    /// Forgets a module that was refused: nothing of it is left.
+    /// Forgets a module that was refused, including its compiled code.
     pub(super) async fn forget(&self, digest: Digest) {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).modules.remove(&digest);
         if let Some(cache) = self.cache.clone() {
@@ -238,7 +239,6 @@ impl ModuleStore {
     }
 }
 
-/// Runs `work` on a thread for blocking work.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, LoadError> {

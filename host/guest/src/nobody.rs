@@ -1,4 +1,4 @@
-//! The guests of a host that runs none.
+//! The [`Guests`] of a host that runs no modules.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     HttpResponse, Outbound, Outcome, Payload, Workflow,
 };
 
-/// Knows no module and sends no request: for hosts that only read, and for tests.
+/// Knows no module and sends no request: for read-only hosts and for tests.
 #[derive(Debug)]
 pub struct NoGuests;
 

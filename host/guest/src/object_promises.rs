@@ -1,4 +1,4 @@
-//! The imports for the promises of an object, by name. Activities and functions of no object are
+//! The imports for the named promises of an object. Activities and functions outside an object are
 //! refused.
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
     workflow::WorkflowState,
 };
 
-/// What these names are names of.
+/// The subject in error messages about names.
 const WHAT: &str = "of a promise of an object";
 
 impl object_promises::Host for WorkflowState {

@@ -1,4 +1,4 @@
-//! Which functions of a component are functions of objects, if it says so.
+//! The functions of objects that a component describes.
 
 use wasmtime::component::{ComponentType, Lift};
 
@@ -6,21 +6,21 @@ use wasmtime::component::{ComponentType, Lift};
 #[derive(Debug, Clone, PartialEq, Eq, ComponentType, Lift)]
 #[component(record)]
 pub struct ObjectFunction {
-    /// The function, `OBJECT/FUNCTION`.
+    /// The function's name, `OBJECT/FUNCTION`.
     pub function: String,
-    /// How it uses the object.
+    /// The access to the object.
     pub access: ObjectAccess,
 }
 
-/// How a function uses the object that it is of.
+/// The access of a function to its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ComponentType, Lift)]
 #[component(enum)]
 #[repr(u8)]
 pub enum ObjectAccess {
-    /// It reads and writes.
+    /// Reads and writes.
     #[component(name = "exclusive")]
     Exclusive,
-    /// It only reads.
+    /// Only reads.
     #[component(name = "shared")]
     Shared,
 }

@@ -1,4 +1,4 @@
-//! The panic of a guest in Rust, from the line that the SDK logs before the trap.
+//! Reads a Rust guest's panic from the line that the SDK logs before the trap.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::{
     text::cut,
 };
 
-/// The beginning of the line, as the standard library writes it.
+/// The beginning of the line, as written by the standard library.
 const LEAD: &str = "panicked at ";
 /// Maximum size of the message, in bytes.
 pub(super) const PANIC_BYTES: usize = 4 << 10;
@@ -17,21 +17,20 @@ pub(super) const PANIC_BYTES: usize = 4 << 10;
 /// The place and the message of a panic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Panic {
-    /// File, line and column: of the author's code, if the backtrace shows it.
+    /// File, line and column; in the author's code if the backtrace shows it.
     pub at: String,
-    /// The message.
     pub message: String,
-    /// What to use instead, if the code used something that a component does not have.
+    /// An alternative, if the code used something that a component does not have.
     pub hint: Option<&'static str>,
 }
 
-/// Whether a guest logs this line before the trap of a panic.
+/// Returns true if this line reports a panic before its trap.
 pub(super) fn is_panic(level: Level, line: &str) -> bool {
     level == Level::Error && line.starts_with(LEAD)
 }
 
 impl Panic {
-    /// The panic of a logged line, in a function of this kind.
+    /// Parses the panic from a logged line, in a function of this kind.
     pub(super) fn read(
         line: &str,
         backtrace: Option<&Backtrace>,
@@ -48,7 +47,7 @@ impl Panic {
     }
 }
 
-/// The innermost place of the author's.
+/// The innermost place in the author's code.
 fn author(backtrace: Option<&Backtrace>) -> Option<String> {
     let frame = backtrace?.own.first()?;
     Some(format!("{}:{}:{}", frame.file.as_ref()?, frame.line?, frame.column?))

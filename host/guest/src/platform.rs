@@ -1,10 +1,10 @@
-//! What Rust's standard library lacks in a component (`wasm32-unknown-unknown`), by the messages
-//! with which it panics, and what to use instead. For components that import WASI the same is said
-//! in `imports.rs`.
+//! Features of Rust's standard library that a component (`wasm32-unknown-unknown`) lacks,
+//! recognised by their panic messages, with alternatives. For components that import WASI,
+//! `imports.rs` has the same advice.
 
 use super::FunctionKind;
 
-/// A part of a panic's message, and the advice for a workflow and for an activity.
+/// A fragment of a panic message, and the advice for a workflow and for an activity.
 struct Lack {
     message: &'static str,
     workflow: &'static str,
@@ -20,7 +20,7 @@ const NO_ENVIRONMENT: &str =
 const NO_ENVIRONMENT_IN_ACTIVITY: &str =
     "use `ctx.env`, or `ctx.secret`; the operator sets both in policy.toml";
 
-/// In order: the first that fits is said.
+/// In order: the first match wins.
 const LACKS: [Lack; 11] = [
     Lack {
         message: "time not implemented on this platform",
@@ -65,7 +65,7 @@ const LACKS: [Lack; 11] = [
         workflow: NO_ENVIRONMENT,
         activity: NO_ENVIRONMENT_IN_ACTIVITY,
     },
-    // The `unwrap` of an answer of `std::fs`, `std::net`, `std::process` and others.
+    // The `unwrap` of a result of `std::fs`, `std::net`, `std::process` and others.
     Lack {
         message: "operation not supported on this platform",
         workflow: "a workflow has no files, sockets, processes and threads: use `ctx.http`, or call an activity",
@@ -78,7 +78,8 @@ const LACKS: [Lack; 11] = [
     },
 ];
 
-/// What to use instead, if a panic with this message, in a function of this kind, says that something is missing.
+/// The alternative to suggest, if a panic with this message in a function of this kind reports a
+/// missing feature.
 pub(super) fn hint(message: &str, kind: FunctionKind) -> Option<&'static str> {
     let lack = LACKS.iter().find(|lack| message.contains(lack.message))?;
     Some(match kind {

@@ -1,10 +1,10 @@
 //! The pool of instances: the needs of an instance are known before it is created, and an instance
 //! without free places waits.
 //!
-//! wasmtime's pool refuses an instance that does not fit. That is no fault of a guest and must
-//! never become its error, so every instantiation comes through here first: an instance holds the
-//! number of *places* that it needs, of the pool and of its module's share. A share is smaller than
-//! the pool, so that no module can block all others.
+//! wasmtime's pool rejects an instance that does not fit. That is no fault of the guest and must
+//! never become its error, so every instantiation acquires its places here first: an instance holds
+//! the number of *places* that it needs, of the pool and of its module's share. A share is smaller
+//! than the pool, so that no module can block all others.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -17,44 +17,42 @@ use wasmtime::{
     Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, component::Component,
 };
 
-/// Number of tables for each place of the pool.
+/// Number of tables per place.
 pub(super) const TABLES_PER_PLACE: u32 = 4;
-/// Number of core instances for each place: a component of one interpreted language has about
-/// forty.
+/// Number of core instances per place: a component of one interpreted language has about forty.
 pub(super) const CORE_INSTANCES_PER_PLACE: u32 = 64;
 /// Maximum number of core instances of a component.
 pub(super) const CORE_INSTANCES: u32 = 1_024;
 
-/// Removes a waiting instance, of this module or of any; false: there is none.
+/// Callback that removes a waiting instance, of this module or of any. Returns false if there is
+/// none.
 pub type GiveUp = Arc<dyn Fn(Option<Digest>) -> bool + Send + Sync>;
 
-/// The places of a pool.
 pub(super) struct Pool {
     places: u32,
     free: Arc<Semaphore>,
-    /// Number of instances that wait for a place of the pool.
+    /// Number of instances that wait for places of the pool.
     waiting: AtomicUsize,
     give_up: Mutex<Option<GiveUp>>,
 }
 
-/// The places that the instances of one module may hold.
+/// The places that the instances of one module may hold together.
 pub(super) struct Share {
     module: Digest,
     /// Number of places that one instance takes.
     places: u32,
     free: Arc<Semaphore>,
-    /// Number of instances that wait for a place of the share.
+    /// Number of instances that wait for places of the share.
     waiting: AtomicUsize,
 }
 
-/// The places of one instance, free again when dropped.
+/// The places of one instance, returned to the pool on drop.
 pub(super) struct Places {
     _of_pool: OwnedSemaphorePermit,
     _of_share: OwnedSemaphorePermit,
 }
 
 impl Share {
-    /// The module.
     pub(super) fn module(&self) -> Digest {
         self.module
     }
@@ -66,22 +64,22 @@ impl Share {
 }
 
 impl Pool {
-    /// A pool in which every place is free.
+    /// Creates a pool with all places free.
     pub(super) fn new(places: u32) -> Self {
         let free = Arc::new(Semaphore::new(places as usize));
         Self { places, free, waiting: AtomicUsize::new(0), give_up: Mutex::default() }
     }
 
-    /// Sets the function that removes waiting instances when the pool is full, replacing the
+    /// Sets the callback that removes waiting instances when the pool is full, replacing the
     /// previous one.
     pub(super) fn when_full(&self, give_up: GiveUp) {
         *self.give_up.lock().unwrap_or_else(PoisonError::into_inner) = Some(give_up);
     }
 
-    /// The share of a module whose instances have these needs.
+    /// The share for a module whose instances have these needs.
     ///
     /// # Errors
-    /// Why an instance would not fit into the pool.
+    /// The reason that an instance would not fit into the pool.
     pub(super) fn share(&self, module: Digest, needs: &Needs) -> Result<Share, String> {
         let places = needs.places();
         if places > self.places {
@@ -92,7 +90,7 @@ impl Pool {
                 self.places
             ));
         }
-        // A quarter of the pool is left to other modules.
+        // A quarter of the pool stays available to other modules.
         let all = (self.places - self.places / 4).max(places);
         let free = Arc::new(Semaphore::new(all as usize));
         Ok(Share { module, places, free, waiting: AtomicUsize::new(0) })
@@ -127,13 +125,12 @@ impl Pool {
         permit.expect("the semaphore is never closed")
     }
 
-    /// Whether a waiting instance of this share blocks another one.
+    /// Returns true if another instance waits for places that this share holds.
     pub(super) fn is_awaited(&self, share: &Share) -> bool {
         let waits = |waiting: &AtomicUsize| waiting.load(Ordering::Relaxed) > 0;
         waits(&self.waiting) || waits(&share.waiting)
     }
 
-    /// Number of free places.
     pub(super) fn free(&self) -> usize {
         self.free.available_permits()
     }
@@ -155,7 +152,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// The needs of one instance of a component.
+/// The resources that one instance of a component takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Needs {
     core_instances: u32,
@@ -164,7 +161,7 @@ pub(super) struct Needs {
 }
 
 impl Needs {
-    /// The needs of `component`; none: they are not known before instantiation.
+    /// The needs of `component`. `None` if they are not known before instantiation.
     pub(super) fn of(component: &Component, probe: &Probe) -> Option<Self> {
         let required = component.resources_required()?;
         let core_instances = probe.core_instances(component);
@@ -179,13 +176,14 @@ impl Needs {
     }
 }
 
-/// Counts the core instances of components. wasmtime does not report the count, but refuses
-/// components with too many and names the count: the probe is an engine in which one is too many
-/// already.
+/// Counts the core instances of components. wasmtime does not report the count, but rejects
+/// components with too many and names the count: the probe is an engine with a limit that every
+/// component exceeds.
 pub(super) struct Probe(Option<Engine>);
 
 impl Probe {
-    /// An engine with this configuration, which compiles the same code, and its own pool.
+    /// Creates an engine with this configuration, which compiles the same code, and a pool for the
+    /// probe only.
     pub(super) fn new(mut config: Config, mut pool: PoolingAllocationConfig) -> Self {
         pool.total_component_instances(1)
             .total_core_instances(1)
@@ -197,15 +195,14 @@ impl Probe {
         Self(Engine::new(&config).ok())
     }
 
-    /// The count, or the maximum if it is unknown.
+    /// The number of core instances, or the maximum if it is unknown.
     fn core_instances(&self, component: &Component) -> u32 {
         self.counted(component).unwrap_or(CORE_INSTANCES)
     }
 
     fn counted(&self, component: &Component) -> Option<u32> {
         let code = component.serialize().ok()?;
-        // SAFETY: these are the bytes that the engine has just compiled from a component of its
-        // own.
+        // SAFETY: these are the bytes that the engine has just compiled from one of its components.
         match unsafe { Component::deserialize(self.0.as_ref()?, code) } {
             Ok(_) => Some(0),
             Err(error) => number_after(&format!("{error:#}"), "transitively contains "),

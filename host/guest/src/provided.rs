@@ -1,4 +1,4 @@
-//! The contract's imports, under the names of every version: one implementation for all.
+//! The contract's imports, under the names of every version, with one implementation for all.
 
 use wasmtime::{
     StoreContextMut,
@@ -13,7 +13,7 @@ use super::{
     versions::{VERSIONS, imports, interface},
 };
 
-/// Who answers the imports.
+/// The implementation of all imports.
 pub(super) trait Answers:
     journal::Host
     + sagas::Host
@@ -44,7 +44,7 @@ impl<T> Answers for T where
 {
 }
 
-/// Defines functions of an interface: those that answer something, then those that do not.
+/// Defines functions of an interface: first those with a result, then those without.
 macro_rules! functions {
     ($instance:ident, $interface:ident:
         answering {
@@ -62,7 +62,7 @@ macro_rules! functions {
     };
 }
 
-/// The same for functions that may wait.
+/// Like `functions`, for functions that may wait.
 macro_rules! waiting_functions {
     ($instance:ident, $interface:ident:
         answering {

@@ -15,53 +15,46 @@ pub struct ModuleReport {
     pub digest: String,
     /// The component's size in bytes.
     pub size: usize,
-    /// All imports. An interface appears once for each way in which its functions are treated.
+    /// All imports. An interface has one entry for each treatment of its functions.
     pub imports: Vec<ImportReport>,
-    /// The names of all exports.
     pub exports: Vec<String>,
-    /// The functions that the module describes.
     pub functions: Vec<FunctionReport>,
-    /// Why no snapshots can be made of its instances; `None`: its code shows no reason.
+    /// The reason that instances of the module cannot be snapshotted. `None` if its code shows no
+    /// reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_snapshots: Option<String>,
 }
 
-/// Imported functions that are treated alike.
+/// Imported functions with the same treatment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportReport {
-    /// The name of the interface.
     pub name: String,
-    /// How a call is treated.
+    /// The treatment of a call.
     #[serde(flatten)]
     pub how: How,
-    /// The names of the functions.
     pub functions: Vec<String>,
 }
 
-/// How a workflow's call of an import is treated. Activities get real I/O as far as the policy
+/// The treatment of a workflow's call of an import. Activities get real I/O as far as the policy
 /// allows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "kebab-case")]
 pub enum How {
     /// The host implements the function.
     Provided,
-    /// The host answers the same in every replay.
+    /// The host returns the same answer in every replay.
     DeterministicWasi,
-    /// The call traps, with this advice.
+    /// The call traps with this advice.
     RefusedWhenCalled {
-        /// The alternative.
+        /// The alternative to suggest.
         use_instead: String,
     },
 }
 
-/// A function as the module describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FunctionReport {
-    /// The name of the function.
     pub name: String,
-    /// The kind of the function.
     pub kind: Kind,
-    /// A description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// The JSON schema of its input.
@@ -70,60 +63,56 @@ pub struct FunctionReport {
     /// The JSON schema of its result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<serde_json::Value>,
-    /// Whether it is a function of an object, and how it uses the object.
+    /// The access to its object. `None` if it is not a function of an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Access>,
-    /// Whether it runs once a key of its object.
+    /// True if it runs once per key of its object.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub runs_once: bool,
-    /// Whether the function receives signals.
+    /// True if the function receives signals.
     pub signals: bool,
-    /// What may be sent to it, by kind and name.
+    /// Promises and signals that the function accepts, by kind and name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessageReport>,
-    /// What it answers while it runs, and after.
+    /// Queries and updates that it answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handlers: Vec<HandlerReport>,
     /// Default time from the call to its deadline, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Default policy for repeating failed attempts.
+    /// Default retry policy for failed attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryReport>,
-    /// How many executions may run, and how fast they begin.
+    /// Limits on concurrency and rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Rule>,
 }
 
-/// How a function uses the object that it is of.
+/// The access of a function to its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
-    /// It reads and writes: one execution at a time, in the order in which they were accepted.
+    /// Reads and writes: one execution at a time, in the order of acceptance.
     Exclusive,
-    /// It only reads, and waits for nobody.
+    /// Only reads, and never waits for other executions.
     Shared,
 }
 
 /// A promise that a workflow awaits, or a signal that it receives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MessageReport {
-    /// Whether it is a signal; else it is a promise.
+    /// True for a signal, false for a promise.
     pub is_signal: bool,
-    /// The name of the promise or signal.
     pub name: String,
     /// The JSON schema of its value.
     pub schema: serde_json::Value,
 }
 
-/// A query or an update of a workflow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HandlerReport {
-    /// Whether it is an update; else it is a query.
+    /// True for an update, false for a query.
     pub is_update: bool,
-    /// The name of the query or update.
     pub name: String,
-    /// A description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// The JSON schema of its input.
@@ -134,7 +123,6 @@ pub struct HandlerReport {
     pub output_schema: Option<serde_json::Value>,
 }
 
-/// The kinds of functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -144,28 +132,28 @@ pub enum Kind {
     Activity,
 }
 
-/// The policy for repeating failed attempts.
+/// The retry policy for failed attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RetryReport {
     /// The delay after the first attempt, in milliseconds.
     pub initial_ms: u64,
-    /// The factor by which each delay is longer than the one before.
+    /// The factor between consecutive delays.
     pub factor: f64,
-    /// The longest delay, in milliseconds.
+    /// Maximum delay, in milliseconds.
     pub max_ms: u64,
     /// The fraction of each delay that is random.
     pub jitter: f64,
-    /// Maximum number of attempts; none: no limit.
+    /// Maximum number of attempts. `None` if unlimited.
     pub max_attempts: Option<u32>,
-    /// Failure codes that are final at once.
+    /// Failure codes that are final without a retry.
     pub non_retryable: Vec<u32>,
 }
 
 impl FunctionReport {
-    /// The report of `function`.
+    /// Converts the description of `function` and parses its schemas.
     ///
     /// # Errors
-    /// A schema is not JSON: which one, and the parser's error.
+    /// The kind of the schema that is not JSON, and the parser's error.
     pub fn new(function: &FunctionDescription) -> Result<Self, (&'static str, NotJson)> {
         let parse = |which, schema: &Option<String>| {
             let schema = schema.as_deref().map(json::parse);

@@ -11,7 +11,7 @@ use super::{
     workflow::WorkflowState,
 };
 
-/// The most characters of the name of a saga.
+/// Maximum length of a saga's name, in characters.
 const LONGEST_NAME: usize = 64;
 
 impl sagas::Host for WorkflowState {

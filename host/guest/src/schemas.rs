@@ -1,5 +1,5 @@
-//! The check of values by the JSON schemas that modules give for them. It is the same at every door: of the API, and
-//! where an execution begins.
+//! Validates values against the JSON schemas that modules declare. The check is the same
+//! everywhere: in the API, and at the start of an execution.
 
 use std::{
     collections::HashMap,
@@ -19,15 +19,14 @@ const MISFITS: usize = 8;
 const REASON: usize = 300;
 /// Maximum number of modules whose compiled schemas are kept.
 const MODULES: usize = 512;
-/// The code of a failure whose input does not fit.
+/// Failure code for an input that does not match its schema.
 const BAD_INPUT: u32 = 400;
 
 /// A place in a value that does not match the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
-    /// A JSON pointer into the value; empty: the value itself.
+    /// A JSON pointer into the value. Empty for the value itself.
     pub path: String,
-    /// The reason.
     pub reason: String,
 }
 
@@ -40,28 +39,29 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// What a schema of a function is of.
+/// The subject of a schema of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaOf<'a> {
-    /// Its input.
+    /// The function's input.
     Input,
-    /// Its result.
+    /// The function's result.
     Output,
-    /// What may be sent to it: the kind and the name.
+    /// A promise, signal, query or update of the function: the kind and the name.
     Sent(&'static str, &'a str),
 }
 
-/// The compiled schemas of a module; `None` stands for one that cannot be used.
+/// The compiled schemas of a module. `None` marks one that cannot be used.
 type Compiled = HashMap<String, Option<Arc<Validator>>>;
 
-/// Schemas by module, each compiled when a value is first checked by it.
+/// Schemas by module, each compiled on first use.
 #[derive(Debug, Default)]
 pub struct Schemas {
     modules: Mutex<HashMap<Digest, Compiled>>,
 }
 
 impl Schemas {
-    /// Where `value` does not match a schema of a function. A schema that cannot be used refuses nothing.
+    /// Lists the places where `value` does not match a schema of a function. A schema that cannot
+    /// be used accepts everything.
     pub fn misfits(
         &self,
         module: Digest,
@@ -81,11 +81,11 @@ impl Schemas {
         validator.map_or_else(Vec::new, |validator| misfits(&validator, value))
     }
 
-    /// Checks the input of an execution, which begins on this code, by the schema of its function. Bytes that are no JSON
-    /// are left to the function.
+    /// Validates the input of an execution that begins on this code against the schema of its
+    /// function. Bytes that are not JSON are left to the function to reject.
     ///
     /// # Errors
-    /// The failure with which the execution ends: it names the function, the places and the reasons.
+    /// The failure of the execution, which names the function, the places and the reasons.
     pub fn check_input(
         &self,
         module: Digest,
@@ -150,7 +150,7 @@ impl Schemas {
     }
 }
 
-/// Misfits in words.
+/// Formats misfits for people.
 pub fn misfit_words(misfits: &[Misfit]) -> String {
     let words: Vec<String> = misfits.iter().map(ToString::to_string).collect();
     words.join("; ")
@@ -215,7 +215,7 @@ mod tests {
             let text = refused.map_or_else(String::new, |(_, message)| message);
             assert!(text.contains(said.unwrap_or_default()), "{text}");
         }
-        // Of another module, of none, and one that is none.
+        // A schema of another module, a missing one, and an invalid one.
         assert_eq!(check(Some("true"), 2, json("{}")), None);
         assert_eq!(check(None, 1, json("{}")), None);
         assert_eq!(check(Some("{"), 3, json("{}")), None);

@@ -1,4 +1,4 @@
-//! The imports about signals, and about the generations of a workflow. Activities are refused.
+//! The imports for signals and for generations of a workflow. Activities are refused.
 
 use super::{
     Payload,

@@ -1,5 +1,5 @@
-//! The imports of functions of objects: the key, and commands about the state. Activities and
-//! functions of no object are refused.
+//! The imports of functions of objects: the key, and commands on the state. Activities and
+//! functions outside an object are refused.
 
 use super::{
     ObjectAccess, Payload,
@@ -11,9 +11,9 @@ use super::{
     workflow::WorkflowState,
 };
 
-/// The most bytes of a name of something that an object holds.
+/// Maximum length of the name of a state entry or promise of an object, in bytes.
 const LONGEST_NAME: usize = segno_core::object::LONGEST_NAME;
-/// What these names are names of.
+/// The subject in error messages about names.
 const WHAT: &str = "in the state of an object";
 
 impl state::Host for WorkflowState {
@@ -79,9 +79,9 @@ impl state::Host for ActivityState {
 
 /// The object of an execution.
 pub(super) struct OwnObject {
-    /// Its key.
+    /// The key of the object.
     pub(super) key: String,
-    /// Whether the function may write its state.
+    /// True if the function may write the object's state.
     pub(super) writes: bool,
 }
 
@@ -112,7 +112,7 @@ impl WorkflowState {
     }
 }
 
-/// Checks the length of a name of something that an object holds. The engine checks what it is made of.
+/// Checks the length of a name within an object. The engine checks its characters.
 pub(super) fn check_name(what: &str, name: &str) -> wasmtime::Result<()> {
     if name.len() > LONGEST_NAME {
         let message =

@@ -1,6 +1,6 @@
 //! Texts of limited length.
 
-/// Cuts a log line at the limit, between characters.
+/// Cuts a log line at the limit, on a character boundary.
 pub(super) fn cut(mut message: String, limit: usize) -> String {
     if message.len() > limit {
         let end = (0..=limit).rev().find(|end| message.is_char_boundary(*end)).unwrap_or(0);

@@ -1,39 +1,38 @@
-//! Why a call ended early, for the author of the guest.
+//! The reason that a call ended early, for the author of the guest.
 
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 
 use super::{FunctionKind, GuestError, Stop, backtrace::Backtrace, budget::Budget, panics::Panic};
 
 /// A part of wasmtime's message for a call that makes the host allocate too much; the error has no
-/// type.
+/// dedicated type.
 const CROSSED_TOO_MUCH: &str = "fuel allocated for hostcalls has been exhausted";
 
 /// The error with which a host function ends a call.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Halt {
-    /// The journal stopped the guest.
     #[error("{0}")]
     Stopped(Stop),
-    /// The call used too many epochs.
+    /// The call used more epochs than its limit.
     #[error("more than {limit_ms} ms of CPU time in one call")]
     OutOfTime { limit_ms: u64 },
-    /// A payload above the limit.
+    /// A payload exceeds the limit.
     #[error("the guest's {what} has {size} bytes; the limit is {limit}")]
     OutputTooLarge { what: String, size: usize, limit: usize },
-    /// The machine is short of memory, and not the guest.
+    /// The machine is short of memory, not the guest.
     #[error("the host is out of memory for wasm instances: {0}")]
     HostMemory(String),
-    /// The maximum number of calls compute for long already.
+    /// The maximum number of long-computing calls is running already.
     #[error("{limit} calls compute for long already")]
     Crowded { limit: u32 },
-    /// The import is not for this kind of function, or not allowed; the message names an
+    /// The import is not available to this kind of function, or not allowed; the message names an
     /// alternative.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Turns wasmtime's error into one for the worker. `last_words` is what the guest, a function of
-/// this kind, wrote to standard error.
+/// Converts wasmtime's error to one for the worker. `last_words` is the last standard error output
+/// of the guest, a function of this kind.
 pub(super) fn explain(
     error: &wasmtime::Error,
     budget: &Budget,
@@ -58,7 +57,7 @@ pub(super) fn explain(
         Some(halt @ Halt::HostMemory(_)) => return GuestError::Host(halt.to_string()),
         None => {}
     }
-    // The pool is full for the moment: the guest finds places at another time.
+    // The pool is full for the moment; a retry finds places later.
     if let Some(full) = error.downcast_ref::<PoolConcurrencyLimitError>() {
         return GuestError::Host(format!("there is no room for an instance just now: {full}"));
     }
@@ -73,7 +72,7 @@ pub(super) fn explain(
     } else if let Some(exit) = error.downcast_ref::<wasmtime_wasi::I32Exit>() {
         format!("it called `exit` with status {}; a function ends by returning", exit.0)
     } else {
-        // Without the backtrace, which wasmtime adds as the error's context.
+        // Without the backtrace, which wasmtime adds as context of the error.
         match error.root_cause().to_string() {
             cause if cause.contains(CROSSED_TOO_MUCH) => format!(
                 "it handed too much to the host in one call: the limit is {} bytes (`limits.output_bytes`)",
@@ -97,8 +96,8 @@ fn in_words(trap: Trap, budget: &Budget) -> String {
             "the stack overflowed its {} bytes (`limits.stack_bytes`): endless recursion, or very deep",
             budget.limits().stack_bytes
         ),
-        // Compilers keep large values on a stack of their own in linear memory; its overflow leads
-        // out of bounds.
+        // Compilers keep large values on a separate stack in linear memory; its overflow causes an
+        // out-of-bounds access.
         Trap::MemoryOutOfBounds => {
             "it reached beyond its memory: endless or very deep recursion, or unsafe code gone astray".into()
         }

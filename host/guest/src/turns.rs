@@ -1,13 +1,14 @@
 //! Time slices for guests that compute for longer than an epoch.
 //!
-//! A call that ends within its first epoch needs none of this. A longer one moves to a thread for
-//! such calls, and computes there in turns of an epoch: as many guests at once as there are
-//! processors, in the order of the queue. These threads have a lower priority than the others of
-//! this process: the system runs them when no other thread wants the processor, and interrupts them
-//! as soon as one does. So short calls never wait, however many guests compute.
+//! A call that ends within its first epoch is not affected. A longer one moves to a thread for long
+//! calls and computes there in turns of one epoch: as many guests concurrently as there are
+//! processors, in the order of the queue. These threads have a lower priority than the other
+//! threads of the process: the system runs them when no other thread wants the processor, and
+//! interrupts them as soon as one does. Short calls therefore never wait, however many guests
+//! compute.
 //!
-//! The number of calls that may compute at once is limited, since each keeps an instance and a
-//! slot, and is shared fairly by modules: a further call is put off, and tried again later.
+//! The number of calls that may compute concurrently is limited, since each keeps an instance and a
+//! slot, and is shared fairly by modules: a further call is rejected and retried later.
 
 use std::{
     future::{Future, poll_fn},
@@ -29,57 +30,56 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::line::{Line, Place};
 
-/// The niceness of the threads, above that of others.
+/// Niceness of the threads, relative to the other threads.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
-/// The longest time that the threads may compute in one piece while no other thread wants the
-/// processor, in nanoseconds; the maximum of Linux.
+/// Maximum time that such a thread runs in one slice while no other thread wants the processor, in
+/// nanoseconds: the maximum of Linux.
 #[cfg(target_os = "linux")]
 const SLICE_NS: u64 = 100_000_000;
 
-/// The name of the threads.
 pub const COMPUTING: &str = "segno-compute";
 
-/// Decides which calls compute, and where.
+/// The scheduler that decides which calls compute, and on which threads.
 #[derive(Clone)]
 pub(super) struct Turns(Arc<Order>);
 
 struct Order {
     line: Line,
-    /// Calls that compute for long, whether or not it is their turn, by their modules.
+    /// Permits of calls that compute for long, with or without a current turn, by module.
     crowd: Mutex<FairShares<Digest>>,
-    /// Started with the first long call. None: the threads could not be started.
+    /// Started with the first long call. `None` if the threads could not be started.
     threads: OnceLock<Option<Threads>>,
 }
 
 /// The turn of one instance.
 #[derive(Clone)]
 pub(super) struct Turn {
-    /// None: the call continues at each epoch, on its own thread.
+    /// `None` if the call continues at each epoch, on the caller's thread.
     turns: Option<Turns>,
     module: Digest,
     present: Arc<Present>,
 }
 
-/// The maximum number of calls compute for long already.
+/// Error: the maximum number of calls computes for long already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Crowded {
-    /// The maximum number of such calls.
+    /// The maximum number of calls that compute for long.
     pub(super) limit: u32,
 }
 
 #[derive(Default)]
 struct Present {
-    /// Whether the present call has used up an epoch.
+    /// True if the current call has used up an epoch.
     is_long: AtomicBool,
     place: Mutex<Option<Place>>,
-    /// Whether the call is exempt from being put off.
+    /// True if the call is never rejected.
     stays: AtomicBool,
-    /// Held while the call computes.
+    /// Permit held while the call computes for long.
     of_crowd: Mutex<Option<OfCrowd>>,
 }
 
-/// A place among the calls that compute for long.
+/// A permit to be one of the calls that compute for long.
 struct OfCrowd {
     turns: Turns,
     module: Digest,
@@ -92,7 +92,8 @@ impl Drop for OfCrowd {
 }
 
 impl Turns {
-    /// For `at_once` concurrent guests, of at most `crowd_limit` that compute for long.
+    /// Creates a scheduler for `at_once` concurrent guests, out of at most `crowd_limit` that
+    /// compute for long.
     pub(super) fn new(at_once: usize, crowd_limit: u32) -> Self {
         let crowd = Mutex::new(FairShares::new(crowd_limit as usize));
         Self(Arc::new(Order { line: Line::new(at_once), crowd, threads: OnceLock::new() }))
@@ -102,7 +103,7 @@ impl Turns {
         self.0.crowd.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The threads for long calls; none: calls stay on their own threads.
+    /// The threads for long calls. `None` if calls stay on their callers' threads.
     fn threads(&self) -> Option<&Threads> {
         let started = self.0.threads.get_or_init(|| match Threads::start(self.0.line.at_once()) {
             Ok(threads) => Some(threads),
@@ -116,44 +117,44 @@ impl Turns {
 }
 
 impl Turn {
-    /// The turn of an instance of `module` that shares the processors by `turns`; none: it computes
-    /// without a pause.
+    /// The turn of an instance of `module` that shares the processors by `turns`. With `None`, it
+    /// computes without a pause.
     pub(super) fn new(turns: Option<Turns>, module: Digest) -> Self {
         Self { turns, module, present: Arc::default() }
     }
 
-    /// As [`Turn::new`], for an instance that is never put off.
+    /// Like [`Turn::new`], for an instance that is never rejected.
     pub(super) fn at_once(turns: Option<Turns>, module: Digest) -> Self {
         let turn = Self::new(turns, module);
         turn.stay();
         turn
     }
 
-    /// From now on the call is not put off, however many compute.
+    /// From now on the call is never rejected, however many calls compute.
     pub(super) fn stay(&self) {
         self.present.stays.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the call takes turns at all.
+    /// Returns true if the call takes turns at all.
     pub(super) fn takes_turns(&self) -> bool {
         self.turns.is_some()
     }
 
-    /// Whether the present call takes long.
+    /// Returns true if the current call has used up an epoch.
     pub(super) fn is_long(&self) -> bool {
         self.present.is_long.load(Ordering::Relaxed)
     }
 
-    /// Whether any call has a turn now.
+    /// Returns true if any call has a turn now.
     pub(super) fn somebody_computes(&self) -> bool {
         self.turns.as_ref().is_some_and(|Turns(order)| order.line.is_used())
     }
 
-    /// Ends the present turn; the future completes when the next one has come. None: the call
-    /// continues at once. `epochs` is how long the call has computed.
+    /// Ends the current turn. The future completes when the next one begins. `None` if the call
+    /// continues immediately. `epochs` is the time for which the call has computed.
     ///
     /// # Errors
-    /// The call has just begun to compute for long, and the maximum number do so already.
+    /// The call has just begun to compute for long, and the maximum number does so already.
     pub(super) fn next(
         &self,
         epochs: u64,
@@ -190,8 +191,8 @@ impl Turn {
         }
     }
 
-    /// Runs `call`, on another thread once it takes long. The call is dropped with the future, at
-    /// the end of its turn.
+    /// Runs `call`, and moves it to another thread once it takes long. If the future is dropped,
+    /// the call is dropped at the end of its turn.
     pub(super) async fn taking<T: Send + 'static>(
         self,
         call: impl Future<Output = T> + Send + 'static,
@@ -220,7 +221,7 @@ impl Turn {
     }
 }
 
-/// Whether this is a host, and not a test on one thread in virtual time.
+/// Returns true on a host, false in a test on one thread in virtual time.
 fn has_threads() -> bool {
     Handle::try_current().is_ok_and(|here| here.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
@@ -237,7 +238,7 @@ impl Threads {
         threads.build().map(Some).map(Self)
     }
 
-    /// Runs `call` with the caller's runtime as its context: tasks that it spawns run there.
+    /// Runs `call` in the context of the caller's runtime: tasks that it spawns run there.
     async fn carry_out<T: Send + 'static>(&self, mut call: Call<T>) -> T {
         let Some(threads) = &self.0 else { return call.await };
         let home = Handle::current();
@@ -249,7 +250,7 @@ impl Threads {
             Ok(answer) => answer,
             Err(ended) => match ended.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
-                // The threads have ended, and with them the process.
+                // The threads ended with the process.
                 Err(_) => std::future::pending().await,
             },
         }
@@ -258,7 +259,7 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        // In the background: this may be dropped by a task, which must not block.
+        // Shut down in the background: this may be dropped by a task, which must not block.
         if let Some(threads) = self.0.take() {
             threads.shutdown_background();
         }
@@ -279,8 +280,8 @@ fn step_back() {
 }
 
 /// Gives the current thread longer slices than others. From Linux 6.12 on, such a thread is
-/// interrupted as soon as another wakes; otherwise it has its slice to the end first, until the
-/// system's clock ticks. Older kernels ignore the setting.
+/// interrupted as soon as another wakes; otherwise its slice ends at the system's next clock tick.
+/// Older kernels ignore the setting.
 #[cfg(target_os = "linux")]
 fn take_long_slices() -> std::io::Result<()> {
     let attributes = libc::sched_attr {
@@ -293,7 +294,8 @@ fn take_long_slices() -> std::io::Result<()> {
         sched_deadline: 0,
         sched_period: 0,
     };
-    // SAFETY: the system reads as many bytes as the first field says, and keeps none of them.
+    // SAFETY: the system reads the number of bytes in the first field, and keeps no reference to
+    // them.
     let answer = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     if answer == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
@@ -327,7 +329,7 @@ mod tests {
             assert_eq!(poll!(&mut third), Poll::Pending);
             assert_eq!(poll!(&mut fourth), Poll::Pending);
         }
-        // A call that has used its turn up queues behind the waiting ones.
+        // A call that has used up its turn queues behind the waiting ones.
         let mut first = Box::pin(next(&guests[0]));
         assert_eq!(poll!(&mut first), Poll::Pending);
         assert!(third.as_mut().now_or_never().is_some());
@@ -376,7 +378,7 @@ mod tests {
         let (other, heard) = mpsc::channel();
         let mut tasks = JoinSet::new();
         let guest = turn.clone();
-        // There is one thread for tasks, and this would keep it until the other task has run.
+        // The only task thread would be blocked here until the other task has run.
         tasks.spawn(turn.taking(async move {
             next(&guest).await;
             heard.recv().expect("the other task runs");

@@ -1,4 +1,4 @@
-//! The check of a component before it is stored: its faults in words, or a report of its imports
+//! Checks a component before it is stored: returns its faults as text, or a report of its imports
 //! and functions.
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -53,7 +53,7 @@ async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<Modul
         LoadError::Share(reason) => Invalid::TooDemanding { reason },
         LoadError::Host(error) => Invalid::Host(error.to_string()),
     })?;
-    // An interface with types only links under any name.
+    // An interface with only types links under any name.
     let unknown = unknown_imports(engine, &module.component);
     if !unknown.is_empty() {
         return Err(Invalid::UnknownImports { imports: unknown });
@@ -79,9 +79,10 @@ async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<Modul
     })
 }
 
-/// The section in which the SDK for Rust names the functions of crates: lines of a crate's name, a
-/// tab, and the name of a function, or `*` for a crate that lists its functions. A line of a query
-/// or an update has its kind behind the crate's name, and `WORKFLOW/NAME` after the tab.
+/// The section in which the Rust SDK lists the functions of crates. Each line has a crate's name, a
+/// tab, and the name of a function, or `*` for a crate that lists its functions in
+/// `segno::module!`. A line of a query or an update has its kind after the crate's name, and
+/// `WORKFLOW/NAME` after the tab.
 const DECLARED: &str = "segno-functions";
 
 /// The functions that the crates in a component declare.
@@ -95,7 +96,7 @@ fn declared(component: &[u8]) -> String {
     sections.collect()
 }
 
-/// Those that a crate with a list declares and that the module does not have.
+/// Functions that a crate with a list declares and the module does not have.
 fn unlisted(
     declared: &str,
     functions: &[FunctionDescription],
@@ -127,7 +128,7 @@ fn handler_kind(kind: &str) -> Option<HandlerKind> {
     }
 }
 
-/// Checks what can be checked without compiling.
+/// Performs the checks that need no compilation.
 fn recognise(bytes: &[u8], limit: usize) -> Result<(), Invalid> {
     if bytes.len() > limit {
         return Err(Invalid::TooLarge { size: bytes.len(), limit });
@@ -144,7 +145,7 @@ fn recognise(bytes: &[u8], limit: usize) -> Result<(), Invalid> {
     }
 }
 
-/// Why a component that compiled could not be linked, as exactly as possible.
+/// The most specific reason that a compiled component could not be linked.
 fn misfit(engine: &Engine, component: &Component, reason: String) -> Invalid {
     let unknown = unknown_imports(engine, component);
     if !unknown.is_empty() {
@@ -203,7 +204,7 @@ fn imports_of(engine: &Engine, component: &Component) -> Vec<ImportReport> {
             }
         }
         if reports.len() == first {
-            // Types only: nothing to refuse.
+            // An interface with only types has nothing to refuse.
             let (name, how) = (import.name, How::Provided);
             reports.push(ImportReport { name, how, functions: Vec::new() });
         }
@@ -245,7 +246,7 @@ mod tests {
             ("", &[][..]),
             ("shop\torder\nshop\t*\nshop\tship\n", &[]),
             ("shop\torder\nshop\tact\nshop\t*\nshop\tpay\n", &["act", "pay"]),
-            // Of a crate that others choose from.
+            // A crate without a list, from which others select functions.
             ("parts\tact\nshop\torder\nshop\t*\n", &[]),
             ("shop\t*\nshop query\torder/step\n", &[]),
             ("shop\t*\nshop update\torder/step\n", &["order/step"]),

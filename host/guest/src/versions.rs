@@ -1,7 +1,7 @@
-//! The versions of the contract that this host serves. What a newer one adds are interfaces; those
-//! of the older ones stay as they are, under both names.
+//! The contract versions that this host serves. A newer version adds interfaces; those of older
+//! versions stay unchanged, under both names.
 
-/// From the oldest.
+/// All served versions, oldest first.
 pub(super) const VERSIONS: [&str; 2] = ["0.1.0", "0.2.0"];
 
 /// The package of the contract.
@@ -12,8 +12,8 @@ pub(super) fn interface(name: &str, version: &str) -> String {
     format!("{PACKAGE}/{name}@{version}")
 }
 
-/// Whether components may import this interface of the contract in this version. Versions that
-/// differ in their last number only are the same.
+/// Returns true if components may import this contract interface in this version. Versions that
+/// differ only in their last number are equivalent.
 pub(super) fn imports(name: &str, version: &str) -> bool {
     let is_new = match version.rsplit_once('.') {
         Some(("0.1", _)) => false,

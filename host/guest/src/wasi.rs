@@ -1,6 +1,6 @@
-//! WASI for workflows: every answer can be reproduced in a replay.
+//! WASI for workflows: every answer is reproducible in a replay.
 //!
-//! Clocks and refusals are linked in `link.rs`; this is the rest: random numbers from the
+//! Clocks and refusals are linked in `link.rs`. This module has the rest: random numbers from the
 //! invocation's seed, no arguments, no environment, an empty input, and an output whose lines
 //! become log lines.
 
@@ -36,7 +36,7 @@ struct Voice {
 }
 
 impl DeterministicWasi {
-    /// Before the seed is set, random numbers come from an empty seed: each instance starts the
+    /// Before the seed is set, random numbers come from an empty seed: all instances start the
     /// same.
     pub(super) fn new(room: &LogRoom) -> Self {
         let voice = Arc::new(Mutex::new(Voice::default()));
@@ -57,34 +57,34 @@ impl DeterministicWasi {
         }
     }
 
-    /// From here on random numbers come from `seed`.
+    /// Draws random numbers from `seed` from now on.
     pub(super) fn seed(&mut self, seed: &[u8]) {
         self.generators = Generators::of(seed);
         self.context = context(&self.generators, &self.output, &self.error);
     }
 
-    /// How far the generators of random numbers are.
+    /// The positions of the random number generators.
     ///
     /// # Errors
-    /// The guest holds handles, which stand for something of the host.
+    /// The guest holds handles, which refer to host resources.
     pub(super) fn drawn(&self) -> wasmtime::Result<Vec<u128>> {
         wasmtime::ensure!(self.table.is_empty(), "it holds open handles of WASI");
         Ok(self.generators.all().map(|generator| generator.lock().get_word_pos()).to_vec())
     }
 
-    /// Goes on with random numbers where another instance was.
+    /// Continues random numbers from another instance's positions.
     pub(super) fn go_on_drawing(&mut self, drawn: &[u128]) {
         for (generator, words) in self.generators.all().into_iter().zip(drawn) {
             generator.lock().set_word_pos(*words);
         }
     }
 
-    /// Sends lines to `journal` until the call has ended.
+    /// Sends lines to `journal` until the call ends.
     pub(super) fn begin_call(&mut self, journal: Option<SharedJournal>) {
         *self.voice.lock().unwrap_or_else(PoisonError::into_inner) = Voice { journal, stop: None };
     }
 
-    /// Ends incomplete lines, and answers whether the journal refused any.
+    /// Ends incomplete lines. Returns the journal's refusal, if it refused any line.
     pub(super) fn end_call(&mut self) -> Option<Stop> {
         self.output.flush();
         self.error.flush();
@@ -97,7 +97,7 @@ impl DeterministicWasi {
         self.error.last_words()
     }
 
-    /// The view that wasmtime's implementation of WASI works on.
+    /// The view for wasmtime's implementation of WASI.
     pub(super) fn view(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.context, table: &mut self.table }
     }
@@ -105,7 +105,7 @@ impl DeterministicWasi {
 
 fn say(voice: &Mutex<Voice>, level: Level, message: String) {
     let mut voice = voice.lock().unwrap_or_else(PoisonError::into_inner);
-    // Outside of a call there is no receiver; after a refusal the call is lost anyway.
+    // Outside of a call there is no receiver; after a refusal the call has failed anyway.
     if let (Some(journal), None) = (&voice.journal, &voice.stop) {
         let answer =
             journal.lock().expect("a journal does not panic").ask(Ask::Log { level, message });
@@ -137,7 +137,7 @@ impl Generators {
     }
 }
 
-/// A generator that the guest draws from, and whose place is known.
+/// A generator that the guest draws from, with a known position.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<ChaCha20Rng>>);
 
@@ -176,8 +176,8 @@ fn context(generators: &Generators, output: &Lines, error: &Lines) -> WasiCtx {
         .build()
 }
 
-/// One generator for each interface, so that none repeats the numbers of another or of the guest's
-/// own.
+/// One generator per interface, so that none repeats the numbers of another or of the guest's own
+/// generator.
 fn generator(seed: &[u8], interface: &str) -> ChaCha20Rng {
     let mut hash = Sha256::new();
     hash.update(b"segno wasi ");

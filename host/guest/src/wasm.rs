@@ -22,11 +22,10 @@ use super::{
     validate,
 };
 
-/// The way in which components are made accessible: code that was compiled of another one is not
-/// used.
+/// The version of the accessor rewrite: code compiled from another version is not used.
 const ACCESSIBLE: u32 = 2;
 
-/// Instances that are counted at a time: a counting engine is there for a few replays.
+/// Maximum number of instances of an engine that counts: it serves a few replays.
 const INSTANCES: u32 = 64;
 
 /// The parameters of a [`Wasm`].
@@ -36,17 +35,16 @@ pub struct WasmConfig {
     pub limits: Limits,
     /// The policy for activities.
     pub policy: PolicySource,
-    /// The directory of compiled code, which engines and processes may share; none: each compiles
-    /// again.
+    /// The directory of compiled code, which engines and processes may share. `None`: each engine
+    /// compiles again.
     pub cache_dir: Option<PathBuf>,
-    /// Where components are compiled.
+    /// The place where components are compiled.
     pub compiler: Compiler,
-    /// Whether a busy guest lets others run at each epoch. Off for runs that must be exactly
+    /// True if a busy guest lets others run at each epoch. Disabled for runs that must be exactly
     /// reproducible: an epoch follows the machine's clock.
     pub fair: bool,
-    /// Whether instructions are counted, which takes time: [`Guests::counting`].
+    /// True if instructions are counted, which slows guests down: [`Guests::counting`].
     pub counts: bool,
-    /// The source of components.
     pub source: Arc<dyn ComponentSource>,
 }
 
@@ -54,19 +52,19 @@ pub struct WasmConfig {
 pub struct Wasm {
     pub(super) engine: Arc<GuestEngine>,
     pub(super) modules: ModuleStore,
-    /// The same modules, made accessible.
+    /// The same modules with accessors added.
     accessible: ModuleStore,
     snapshots: Option<Arc<SnapshotFiles>>,
     pub(super) limits: Arc<Limits>,
-    /// What it was made from.
+    /// The parameters it was created with.
     pub(super) config: WasmConfig,
 }
 
 impl Wasm {
-    /// Sets up the engine.
+    /// Sets up the engine and its caches.
     ///
     /// # Errors
-    /// [`GuestError::Host`]: the engine cannot be set up on this machine with these limits.
+    /// [`GuestError::Host`] if the engine cannot be set up on this machine with these limits.
     pub fn new(config: WasmConfig) -> Result<Self, GuestError> {
         let engine = Arc::new(GuestEngine::new(&config.limits, config.counts)?);
         let limits = Arc::new(config.limits.clone());
@@ -92,33 +90,32 @@ impl Wasm {
         Ok(Self { engine, modules, accessible, snapshots, limits, config })
     }
 
-    /// The limits of every instance.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Number of instances that could be created now without waiting: a low number is a reason to
-    /// remove warm ones.
+    /// Number of instances that could be created now without waiting: at a low number, warm ones
+    /// should be removed.
     pub fn free_slots(&self) -> usize {
         self.engine.pool().free()
     }
 
-    /// Whether instances come from a pool reserved at the start.
+    /// Returns true if instances come from a pool reserved at the start.
     pub fn pooled(&self) -> bool {
         self.engine.pooled()
     }
 
-    /// Checks a component that is to be deployed, and reports its imports and functions. Compiles
-    /// the component as well, so that its first execution does not wait for that.
+    /// Checks a component for deployment and reports its imports and functions. Also compiles the
+    /// component, so that its first execution does not wait for that.
     ///
     /// # Errors
-    /// [`Invalid`]: the fault, and its remedy.
+    /// [`Invalid`] names the fault and its remedy.
     pub async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleReport, Invalid> {
         validate::inspect(self, component).await
     }
 
-    /// The same modules on an engine that counts instructions. The code for that is compiled, and
-    /// kept, beside the other; it takes longer to run.
+    /// The same modules on an engine that counts instructions. Their code is compiled and cached
+    /// separately, and runs slower.
     fn counting(&self) -> Result<Arc<dyn Guests>, GuestError> {
         let limits = Limits { instances: INSTANCES, ..(*self.limits).clone() };
         let config = WasmConfig { limits, counts: true, ..self.config.clone() };
@@ -133,13 +130,12 @@ impl Wasm {
         Turn::new(self.turns(), module)
     }
 
-    /// The budget of a new instance of `module`.
     pub(super) fn budget(&self, module: Digest) -> Budget {
         Budget::new(Arc::clone(&self.limits), self.turn(module))
     }
 
-    /// The limits for an execution that began under `facts`: what a guest could observe stays the
-    /// same.
+    /// The limits for an execution that began under `facts`: everything that a guest can observe
+    /// stays the same.
     fn limits_of(&self, facts: &EngineFacts) -> Result<Arc<Limits>, GuestError> {
         let ours = engine_facts(&self.limits);
         if *facts == ours {
@@ -180,7 +176,7 @@ impl Wasm {
         Ok(Box::new(Instance::new(&self.engine, budget, module).await?))
     }
 
-    /// What a loaded module says of itself; asked once.
+    /// The self-description of a loaded module, cached after the first request.
     pub(super) async fn described(
         &self,
         module: &Arc<LoadedModule>,
@@ -188,7 +184,7 @@ impl Wasm {
         module
             .described
             .get_or_try_init(|| async {
-                // Never put off: the upload waits for the answer, and so may starts of the module.
+                // Never rejected: the upload waits for the answer, and so may starts of the module.
                 let budget = Budget::new(
                     Arc::clone(&self.limits),
                     Turn::at_once(self.turns(), module.share.module()),
@@ -201,12 +197,12 @@ impl Wasm {
     }
 }
 
-/// An engine that counts runs for reports only.
+/// An engine that counts instructions only runs for reports.
 fn makes_snapshots(config: &WasmConfig) -> bool {
     config.limits.snapshot_records > 0 && !config.counts
 }
 
-/// The folder of snapshots, unless none are to be made, or nothing can be written there.
+/// The store of snapshots. `None` if snapshots are disabled or nothing can be written there.
 fn snapshots(config: &WasmConfig, configuration: &str) -> Option<Arc<SnapshotFiles>> {
     let directory = config.cache_dir.as_deref().filter(|_| makes_snapshots(config))?;
     let policy = SnapshotPolicy {

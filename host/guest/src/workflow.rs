@@ -1,4 +1,4 @@
-//! The imports of a running workflow: each is one question to its [`Journal`](super::Journal).
+//! The imports of a running workflow: each is one request to its [`Journal`](super::Journal).
 
 use wasmtime::Store;
 use wasmtime_wasi::{WasiCtxView, WasiView};
@@ -20,9 +20,9 @@ use super::{
 
 /// The data of a workflow instance's store.
 pub(super) struct WorkflowState {
-    /// Set during `start` and `resume` only.
+    /// `None` outside `start` and `resume`.
     pub(super) journal: Option<SharedJournal>,
-    /// Of a function of an object, from its start on.
+    /// Set for a function of an object, from its start on.
     pub(super) object: Option<OwnObject>,
     pub(super) budget: Budget,
     /// Set for components that import WASI.
@@ -30,7 +30,7 @@ pub(super) struct WorkflowState {
 }
 
 impl WorkflowState {
-    /// The store of an instance for what `budget` allows it, with WASI if its module imports that.
+    /// Creates the store for an instance with this budget, and with WASI if its module imports that.
     pub(super) fn store(engine: &GuestEngine, budget: Budget, imports_wasi: bool) -> Store<Self> {
         let wasi = imports_wasi.then(|| Box::new(DeterministicWasi::new(budget.log_room())));
         let fuel = budget.crossing_fuel();
@@ -78,8 +78,8 @@ impl WorkflowState {
         }
     }
 
-    /// Issues a command that is kept until it is committed; refused when this call has issued too
-    /// much.
+    /// Issues a command that stays in memory until it is committed. Refused if this call has issued
+    /// too much.
     fn hand_over(&mut self, ask: Ask) -> wasmtime::Result<Answer> {
         self.budget.hand_over(ask.size())?;
         self.ask(ask)
@@ -196,7 +196,7 @@ impl journal::Host for WorkflowState {
 
     fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
         let admitted = self.budget.log_room().admit(level, message);
-        // Outside of an execution, a panic in `describe` is all that is logged.
+        // Outside of an execution, only a panic in `describe` is logged.
         match admitted.filter(|_| self.journal.is_some()) {
             Some((level, message)) => self.ask(Ask::Log { level, message }).map(drop),
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! Checks of new code against the journals of what is in flight.
+//! Checks of a candidate module against the journals of unfinished executions.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -11,16 +11,16 @@ use super::{InvocationState, Replay};
 pub struct CheckRequest {
     /// The module to check, by alias or digest.
     pub candidate: String,
-    /// How many of the latest executions that have ended are replayed as well, on this page and the
-    /// following.
+    /// Number of ended executions, the latest first, that are replayed as well, on this page and
+    /// the following ones.
     #[serde(default)]
     pub ended: u32,
-    /// For how many executions that repeat every record it is counted what a replay costs on their
-    /// own code and on the candidate, on this page. The code that counts is compiled the first
-    /// time.
+    /// Number of executions on this page whose replay cost is measured on their own module and on
+    /// the candidate. Only executions that repeat every record count. The instrumented code is
+    /// compiled on first use.
     #[serde(default)]
     pub costs: u32,
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// Maximum number of executions on a page.
@@ -28,81 +28,82 @@ pub struct CheckRequest {
     pub limit: Option<u32>,
 }
 
-/// What a module does with the journal of an execution.
+/// Result of replaying an execution's journal on a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckVerdict {
-    /// It repeats every record.
+    /// The module repeats every record.
     Same,
-    /// It asks for something else than a record; `replay` has the details.
+    /// The module issues a command that differs from the record; `replay` has the details.
     Diverges,
-    /// It fails in the replay, or lacks the function; `replay` or `reason` has the details.
+    /// The module fails during the replay, or lacks the function; `replay` or `reason` has the
+    /// details.
     Fails,
-    /// Nothing is recorded yet.
+    /// The journal is still empty.
     NotStarted,
-    /// There is nothing to compare, for this `reason`.
+    /// No comparison is possible; `reason` says why.
     Incomparable,
-    /// It runs on the module already.
+    /// The execution already runs on the module.
     There,
-    /// The journal cannot be read, for this `reason`.
+    /// The journal cannot be read; `reason` says why.
     Damaged,
 }
 
-/// An execution that was checked.
+/// A checked execution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CheckedExecution {
     /// The id of the invocation.
     pub id: String,
     /// The function.
     pub function: String,
-    /// Its state when the check began.
+    /// State of the execution when the check began.
     pub state: InvocationState,
-    /// The digest of the module that it runs on.
+    /// Digest of the module on which the execution runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
-    /// Number of records in its journal.
+    /// Number of records in the journal.
     pub records: u32,
-    /// What was found.
+    /// Result of the check.
     pub verdict: CheckVerdict,
-    /// The replay, where it was not the same.
+    /// The replay, unless the verdict is `same`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replay>,
-    /// What a replay costs, where it was counted.
+    /// Replay costs on both modules, if they were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<CostComparison>,
-    /// Why there is no replay.
+    /// The reason why there is no replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What a replay of the same records costs on two modules.
+/// Cost of replaying the same records on two modules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CostComparison {
-    /// On the module that the execution runs on.
+    /// Cost on the module on which the execution runs.
     pub own: ReplayCost,
-    /// On the candidate.
+    /// Cost on the candidate.
     pub candidate: ReplayCost,
 }
 
-/// What a replay costs: counted, and so the same on every host.
+/// Cost of a replay. Both numbers are deterministic: they are the same on every host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReplayCost {
-    /// Wasm instructions.
+    /// Number of executed wasm instructions.
     pub instructions: u64,
-    /// Bytes of memory at the end of the replay. An instance gives nothing back before it ends.
+    /// Bytes of linear memory at the end of the replay. An instance frees no memory before it ends.
     pub memory_bytes: u64,
 }
 
-/// A page of executions that were checked, the newest first.
+/// A page of checked executions, newest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CheckPage {
     /// The digest of the candidate.
     pub candidate: String,
-    /// The executions.
+    /// The checked executions.
     pub items: Vec<CheckedExecution>,
-    /// How many ended ones are still to be found.
+    /// Number of ended executions that remain to be found, for the next page.
     pub ended: u32,
-    /// Continues after this page; absent: this was the last.
+    /// Cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -111,26 +112,27 @@ pub struct CheckPage {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShadowRequest {
-    /// The module that runs beside, by alias or digest.
+    /// The module to run as a shadow, by alias or digest.
     pub candidate: String,
-    /// How long it does so, in milliseconds; a minute at the most. 0: one look.
+    /// Duration of the observation in milliseconds, at most 60,000. 0 returns the current state
+    /// without waiting.
     #[serde(default)]
     pub wait_ms: u64,
-    /// The ids of executions that are known to differ, and are not answered again.
+    /// Ids of executions already known to differ; the answer omits them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<String>,
 }
 
-/// What a module did beside live executions.
+/// Observations of a module that runs as a shadow of live executions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ShadowLook {
     /// The digest of the module.
     pub candidate: String,
-    /// Number of executions that it followed.
+    /// Number of executions that the module follows.
     pub executions: u64,
-    /// Number of their records that were compared, each once.
+    /// Number of compared records of these executions; each record counts once.
     pub records: u64,
-    /// The executions that it does not follow any further, and why.
+    /// The executions that the module no longer follows, with the reason.
     pub differences: Vec<CheckedExecution>,
 }
 
@@ -138,17 +140,17 @@ pub struct ShadowLook {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MoveInvocation {
-    /// The module that is to run it, by alias or digest.
+    /// The target module, by alias or digest.
     pub module: String,
 }
 
-/// The answer: the execution runs on another module from now on.
+/// The answer to a move: the execution runs on the new module from now on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Moved {
     /// The id of the invocation.
     pub id: String,
-    /// The digest of the module.
+    /// Digest of the new module.
     pub module: String,
-    /// Number of records that the module repeated.
+    /// Number of records that the new module repeated.
     pub records: u32,
 }

@@ -60,7 +60,7 @@ pub struct CloudEvent {
 }
 
 impl CloudEvent {
-    /// The event that `id` published under `topic`.
+    /// Creates the event that `id` published under `topic`.
     pub fn new(id: &EventId, topic: &str, payload: &Value, at: Timestamp) -> Self {
         let bytes: &[u8] = &payload.data;
         let said = payload.headers.get("content-type").cloned();
@@ -111,7 +111,7 @@ impl FromStr for EventId {
     }
 }
 
-/// `text` encoded as one segment of a path.
+/// Percent-encodes `text` as one path segment.
 fn path_segment(text: &str) -> String {
     let mut segment = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -10,14 +10,14 @@ use crate::CloudEvent;
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EventQuery {
-    /// Topic pattern; `*` stands for any text.
+    /// Topic pattern; `*` matches any text.
     pub topic: Option<String>,
-    /// The `next` of the page before; absent: from the oldest unacknowledged event.
+    /// The `next` of the previous page. Absent: starts at the oldest unacknowledged event.
     pub cursor: Option<String>,
     /// Maximum number of events (1 to 1000; default 100).
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
-    /// How long to wait for an event if there is none, in milliseconds (at most 5 minutes).
+    /// Maximum wait for an event if there is none, in milliseconds (at most 5 minutes).
     pub wait_ms: Option<u64>,
 }
 
@@ -43,6 +43,6 @@ pub struct AcknowledgeEvents {
 /// The answer to an acknowledgement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Acknowledged {
-    /// Number of ids acknowledged; ids acknowledged before count as well.
+    /// Number of acknowledged ids, including ids that were acknowledged before.
     pub acknowledged: usize,
 }

@@ -1,7 +1,8 @@
-//! Types with the fields of another one among their own.
+//! Deserialization of types with a flattened field.
 
-/// Reads a type with `#[serde(flatten)]` on one field, and these others. serde would keep flattened fields in a
-/// form of its own on the way, which numbers that are read as they are written do not survive.
+/// Implements `Deserialize` for a type with `#[serde(flatten)]` on one field and the other listed
+/// fields. The derived implementation buffers flattened fields in serde's own representation, which
+/// loses the exact text of numbers.
 macro_rules! flattened {
     ($name:ty, $flattened:ident, $($field:ident),*) => {
         impl<'de> serde::Deserialize<'de> for $name {

@@ -1,4 +1,4 @@
-//! Forks: invocations that begin with the first records of another one's journal.
+//! Forks: invocations that start from a prefix of another invocation's journal.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -6,33 +6,33 @@ use utoipa::ToSchema;
 
 use super::{FailureView, OutcomeView};
 
-/// Where an invocation comes from that began with records of another one.
+/// Origin of an invocation that was forked from another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ForkedFrom {
-    /// The id of the other invocation, which may be gone by now.
+    /// Id of the original invocation, which may have been removed since.
     pub id: String,
-    /// Number of records that it began with.
+    /// Number of records copied from the original.
     pub records: u32,
-    /// Indexes of commands whose results were given.
+    /// Indexes of the commands whose results the request replaced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<u32>,
 }
 
-/// The result of a command, in the place of the recorded one: a value or a failure.
+/// A result that replaces the recorded result of a command: a value or a failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GivenResult {
     /// The index of the command.
     pub command: u32,
-    /// The value, which may be `null`.
+    /// The value; `null` is a value.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub value: Option<Value>,
-    /// The failure.
+    /// The failure, if the result is not a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureView>,
 }
 
-/// `null` is a value, and not the lack of one.
+/// Deserializes a present `null` as a value rather than as an absent field.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -41,21 +41,20 @@ fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D:
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForkInvocation {
-    /// Number of records with which the new invocation begins, from the first on.
+    /// Number of records to copy, counted from the first.
     #[schema(minimum = 1)]
     pub at: u32,
-    /// Results in the place of recorded ones, or of commands that had none at that place.
+    /// Results that replace recorded ones, or that complete commands still open at that position.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<GivenResult>,
-    /// The name or digest of the module to run. Absent: the module to which the other invocation is
-    /// pinned.
+    /// Alias or digest of the module to run. Absent: the module to which the original is pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
-    /// The id of the new invocation: the same fork again answers the same invocation. Absent: the
-    /// first free of `{id}-f1`, `{id}-f2`, ….
+    /// Id of the new invocation. Repeating the same fork returns the same invocation. Absent: the
+    /// first free id of `{id}-f1`, `{id}-f2`, ….
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Only run it forward in memory: nothing is stored, and nothing is done outside.
+    /// True to run the fork in memory only: it stores nothing and has no external effects.
     #[serde(default)]
     pub dry_run: bool,
 }
@@ -65,32 +64,32 @@ pub struct ForkInvocation {
 pub struct Forked {
     /// The id of the new invocation.
     pub id: String,
-    /// Where it comes from.
+    /// Origin of the new invocation.
     pub forked_from: ForkedFrom,
-    /// The digest of the module that it runs, which repeated the records.
+    /// Digest of the module that runs the fork. It repeated the copied records.
     pub module: String,
-    /// Whether this request made it; not in a dry run.
+    /// True if this request created the invocation; false for a dry run.
     pub created: bool,
-    /// How it goes on, if that was only tried.
+    /// Result of the dry run, if one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<DryRun>,
 }
 
-/// What answered a command in a dry run.
+/// Source of a command's result in a dry run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DryAnswer {
-    /// A command of the other invocation that asked for the same.
+    /// An equal command of the original invocation.
     Recorded,
-    /// The clock: it is a timer.
+    /// The simulated clock, for a timer.
     Clock,
-    /// Nothing: its effect was left out, and its being stored is all that it waits for.
+    /// Nothing: the effect was left out, and the command only waits to be stored.
     LeftOut,
-    /// Nothing: it is open where the run ended.
+    /// Nothing: the command was still open when the run ended.
     Open,
 }
 
-/// A command of a dry run.
+/// A command issued in a dry run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DryStep {
     /// The index of the command.
@@ -102,61 +101,61 @@ pub struct DryStep {
     pub name: Option<String>,
     /// The arguments of the command.
     pub request: Value,
-    /// What answered it.
+    /// Source of the command's result.
     pub answered: DryAnswer,
-    /// The command of the other invocation whose result it was told.
+    /// Index of the original invocation's command whose result was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_command: Option<u32>,
-    /// What it was told.
+    /// The result given to the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<OutcomeView>,
-    /// Whether the other invocation issued the same command under this index.
+    /// True if the original invocation issued the same command under this index.
     pub recorded: bool,
 }
 
-/// How a dry run ended.
+/// The way in which a dry run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DryEnd {
-    /// The workflow ended.
+    /// The workflow finished.
     Ended,
-    /// It waits for commands that the other journal does not answer.
+    /// The workflow waits for commands that the original journal does not answer.
     Waits,
-    /// It failed.
+    /// The run failed; `error` says why.
     Failed,
 }
 
-/// A command that the other invocation issued after the place of the fork, and the fork did not.
+/// A command that the original invocation issued after the fork point and the fork did not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeftOutCommand {
-    /// Its index.
+    /// Index of the command.
     pub index: u32,
-    /// Its kind.
+    /// Kind of the command: `call`, `sleep`, `run`, ….
     pub command: String,
-    /// What it names.
+    /// Name of the called function, the run or the promise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
-/// How a fork goes on, as far as the other journal tells.
+/// Course of a fork, as far as the original journal has the answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DryRun {
-    /// The commands that were open at that place, and those that came after it.
+    /// The commands open at the fork point, followed by the commands issued after it.
     pub steps: Vec<DryStep>,
-    /// How it ended.
+    /// The way in which the run ended.
     pub end: DryEnd,
-    /// The outcome, if the workflow ended.
+    /// Outcome, if the workflow finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<OutcomeView>,
-    /// Why it failed.
+    /// The error, if the run failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The outcome of the other invocation, if it has ended.
+    /// Outcome of the original invocation, if it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_outcome: Option<OutcomeView>,
-    /// Whether both ended alike.
+    /// True if both ended with the same outcome.
     pub same_end: bool,
-    /// What the other invocation asked for, and the fork did not.
+    /// Commands that the original issued and the fork did not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOutCommand>,
 }

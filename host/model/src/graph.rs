@@ -1,4 +1,4 @@
-//! Graphs: plans, and how their runs stand.
+//! Graphs: plans, and the state of their runs.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use super::{FailureView, InvocationState};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartGraph {
-    /// The id of the run. The same id again answers the first run. Absent: the host generates one.
+    /// The id of the run. Starting the same id again returns the first run. Absent: the host
+    /// generates one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(
         example = "prices-1",
@@ -23,25 +24,25 @@ pub struct StartGraph {
     pub id: Option<String>,
     /// The plan; `segno graph schema` prints its schema.
     pub plan: Value,
-    /// What the plan knows as `input`; `null` if absent.
+    /// Value of `input` in the plan; `null` if absent.
     #[serde(default)]
     pub input: Value,
-    /// The module whose functions the plan names without a module, and whose policy applies to its
-    /// requests.
+    /// The module of functions that the plan names without a module; its policy applies to the
+    /// plan's HTTP requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
-    /// How many nodes run at once, in place of what the plan says.
+    /// Maximum number of concurrently running nodes; overrides the plan's setting.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "super::whole::unsigned_if_any"
     )]
     pub max_parallel: Option<u64>,
-    /// Whether the first node that fails ends the run, in place of what the plan says.
+    /// True if the first failing node ends the run; overrides the plan's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail_fast: Option<bool>,
-    /// Whether each fact is stored by itself (`each`), or all that are there at once (`wave`, the
-    /// default).
+    /// Storage of facts: each in its own transaction (`each`), or all available ones together
+    /// (`wave`, the default).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persist: Option<GraphPersistence>,
     /// Labels by which invocations are listed.
@@ -49,13 +50,13 @@ pub struct StartGraph {
     pub labels: BTreeMap<String, String>,
 }
 
-/// How the facts of a run are stored.
+/// Transaction granularity of a run's facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GraphPersistence {
-    /// All that are there at once, in one transaction.
+    /// All available facts in one transaction.
     Wave,
-    /// Each in a transaction of its own.
+    /// One transaction for each fact.
     Each,
 }
 
@@ -63,21 +64,21 @@ pub enum GraphPersistence {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RetryGraph {
-    /// The id of the new run. Absent: the old one's with `-r1`, `-r2` and so on.
+    /// The id of the new run. Absent: the old run's id with `-r1`, `-r2` and so on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
 
-/// A plan in which nothing is wrong.
+/// A valid plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GraphChecked {
-    /// How many nodes there are, without those of plans in it.
+    /// Number of nodes, without the nodes of nested plans.
     pub nodes: u64,
-    /// How many edges.
+    /// Number of edges.
     pub edges: u64,
-    /// How many nodes lie on the longest path.
+    /// Number of nodes on the longest path.
     pub depth: u64,
-    /// SHA-256 of the plan's canonical form: two plans with one digest are the same.
+    /// SHA-256 of the plan's canonical form: plans with equal digests are equal.
     pub digest: String,
 }
 
@@ -86,7 +87,7 @@ pub struct GraphChecked {
 pub struct GraphStarted {
     /// The id of the run.
     pub id: String,
-    /// Whether this request started it.
+    /// True if this request started the run; false if it existed already.
     pub created: bool,
     /// SHA-256 of the plan's canonical form.
     pub digest: String,
@@ -97,10 +98,10 @@ pub struct GraphStarted {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct GraphQuery {
-    /// Only nodes after this one, by name: the `next` of the page before.
+    /// Returns only nodes whose names follow this one: the `next` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// How many nodes, 1 to 10000; absent: 1000.
+    /// Maximum number of nodes (1 to 10000; default 1000).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
@@ -110,7 +111,7 @@ pub struct GraphQuery {
 pub struct GraphRun {
     /// The id of the run.
     pub id: String,
-    /// What the plan is called.
+    /// Name of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// SHA-256 of the plan's canonical form.
@@ -120,29 +121,29 @@ pub struct GraphRun {
     /// The module whose functions the plan names without a module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
-    /// How many nodes run at once.
+    /// Maximum number of concurrently running nodes.
     pub max_parallel: u32,
-    /// Whether the first node that fails ends the run.
+    /// True if the first failing node ends the run.
     pub fail_fast: bool,
-    /// The run whose completed nodes this one took over.
+    /// The run whose completed nodes this run took over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<String>,
-    /// When it was started.
+    /// When the run was started.
     pub created_at_ms: i64,
-    /// When it ended.
+    /// When the run ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_at_ms: Option<i64>,
-    /// What it came to: the outputs by node.
+    /// Outputs of the nodes, by node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// Why it failed.
+    /// The failure, if the run failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureView>,
-    /// How many nodes are in each state; those in no state are left out.
+    /// Number of nodes in each state; states without nodes are omitted.
     pub counts: BTreeMap<GraphNodeState, u64>,
-    /// Nodes, by name.
+    /// The nodes, by name.
     pub nodes: Vec<GraphNode>,
-    /// The last node of this page, if there are more.
+    /// Name of the last node of this page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -152,10 +153,10 @@ pub struct GraphRun {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct GraphHistoryQuery {
-    /// Only facts after this one: the `next` of the page before.
+    /// Returns only facts after this one: the `next` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
-    /// How many facts, 1 to 10000; absent: 1000.
+    /// Maximum number of facts (1 to 10000; default 1000).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
@@ -165,68 +166,68 @@ pub struct GraphHistoryQuery {
 pub struct GraphHistory {
     /// The id of the run.
     pub id: String,
-    /// The facts. Runs of hosts before histories were kept have none of what happened then.
+    /// The facts. Events from before hosts recorded histories are missing.
     pub facts: Vec<GraphFact>,
-    /// Where the next page begins, if there are more.
+    /// Cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }
 
-/// A fact of a run: a node came to a state. Facts are only ever added.
+/// A fact of a run: a state transition of a node. Facts are append-only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GraphFact {
-    /// When it was written.
+    /// When the fact was written.
     pub at_ms: i64,
     /// The node.
     pub node: String,
-    /// Its attempt, from 0.
+    /// Number of the node's attempt, from 0.
     pub attempt: u32,
-    /// The state: `pending` is that of a node that is begun again.
+    /// The new state; `pending` marks a node that is restarted.
     pub state: GraphNodeState,
-    /// Of a node that is begun again: why.
+    /// For a restarted node: the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset: Option<GraphReset>,
-    /// Of a node that is begun again: when, at the earliest.
+    /// For a restarted node: the earliest start of the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begins_at_ms: Option<i64>,
 }
 
-/// The reason why a node is begun again.
+/// Reason for restarting a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GraphReset {
-    /// Its attempt was cancelled from outside.
+    /// The attempt was cancelled from outside.
     Cancelled,
-    /// Its attempt failed, and the plan wants another one.
+    /// The attempt failed, and the plan allows another one.
     Failed,
 }
 
-/// Where a node stands.
+/// State of a node.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum GraphNodeState {
-    /// It waits for others to end.
+    /// Waits for other nodes to end.
     Pending,
-    /// It can begin.
+    /// Ready to start.
     Ready,
-    /// It has an attempt that has not ended.
+    /// Has an attempt that has not ended.
     Running,
-    /// It waits for a signal.
+    /// Waits for a signal.
     Waiting,
-    /// Done.
+    /// Ended successfully.
     Completed,
-    /// Left out by its condition.
+    /// Skipped because of the node's condition.
     Skipped,
-    /// It failed.
+    /// Ended with a failure.
     Failed,
-    /// It did not run, because one before it failed.
+    /// Not run because a predecessor failed.
     NotRun,
 }
 
 impl GraphNodeState {
-    /// The state as it is written.
+    /// Name of the state in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -244,28 +245,29 @@ impl GraphNodeState {
 /// A node of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GraphNode {
-    /// Its name in the plan.
+    /// Name of the node in the plan.
     pub name: String,
-    /// What it does, in short: `call fetch`, `http GET https://…`, `sleep 5s`, `signal go`.
+    /// Short description of the action: `call fetch`, `http GET https://…`, `sleep 5s`, `signal
+    /// go`.
     pub what: String,
-    /// The nodes that end before it begins.
+    /// The nodes that must end before this one starts.
     pub needs: Vec<String>,
-    /// The length of the longest path to it.
+    /// Length of the longest path to the node.
     pub layer: u32,
-    /// Where it stands.
+    /// State of the node.
     pub state: GraphNodeState,
-    /// The number of its newest attempt, from 0.
+    /// Number of the latest attempt, from 0.
     pub attempt: u32,
-    /// The promise of its newest attempt, or of the signal that it waits for.
+    /// Promise of the latest attempt, or of the awaited signal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<String>,
-    /// When that was made.
+    /// When that promise was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at_ms: Option<i64>,
-    /// When that settled.
+    /// When that promise settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_at_ms: Option<i64>,
-    /// Why it failed.
+    /// The failure, if the node failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureView>,
 }

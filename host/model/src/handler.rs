@@ -8,13 +8,13 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::FailureView;
 
-/// What a handler is.
+/// Kind of a handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HandlerKind {
-    /// It only reads.
+    /// Reads the workflow's state without changing it.
     Query,
-    /// It is told to the workflow, which answers it.
+    /// Is delivered to the workflow, which answers it.
     Update,
 }
 
@@ -31,17 +31,17 @@ impl HandlerKind {
 /// A query or an update of a workflow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Handler {
-    /// What it is.
+    /// Kind of the handler.
     pub kind: HandlerKind,
     /// The name of the query or update.
     pub name: String,
     /// A description by the author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// The JSON schema of its input: another input is refused.
+    /// JSON schema of the input; the host rejects other inputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Value>,
-    /// The JSON schema of its answer.
+    /// JSON schema of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
 }
@@ -54,7 +54,7 @@ pub struct AskQuery {
     /// The input, as JSON (default: null).
     #[param(example = "\"ada\"")]
     pub input: Option<String>,
-    /// Asks the workflow as it was when its journal had this number of records (1 or more).
+    /// Evaluates the query against the state after this number of journal records (1 or more).
     #[param(minimum = 1)]
     pub at: Option<u32>,
 }
@@ -65,7 +65,7 @@ pub struct AskQuery {
 pub struct SendQuery {
     /// The input.
     pub input: Value,
-    /// Asks the workflow as it was when its journal had this number of records (1 or more).
+    /// Evaluates the query against the state after this number of journal records (1 or more).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub at: Option<u32>,
@@ -74,54 +74,54 @@ pub struct SendQuery {
 /// The answer to a query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QueryAnswer {
-    /// The invocation.
+    /// Id of the invocation.
     pub id: String,
     /// The name of the query.
     pub name: String,
-    /// What the workflow answered.
+    /// The workflow's answer.
     pub value: Value,
-    /// How many records of its journal the workflow had seen.
+    /// Number of records that the workflow had replayed when it answered.
     pub records: u32,
-    /// How many there were, or how many were asked for: more than `records` where the code does not
-    /// get further.
+    /// Number of records in the journal, or the requested number. Larger than `records` if the code
+    /// does not get that far.
     pub journal_len: u32,
-    /// The module that answered.
+    /// Digest of the module that answered.
     pub module: String,
 }
 
-/// An update.
+/// The body of an update request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SendUpdate {
     /// The input.
     pub input: Value,
-    /// The update is sent once for each key; without one, a repetition of the request is another
-    /// update.
+    /// Deduplication key: an update is sent once for each key. Without a key, a repeated request is
+    /// a new update.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// What is started first, under the id of the route, if there is no such invocation.
+    /// The invocation to start first, under the id in the route, if none exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<StartFirst>,
-    /// How long to wait: until it is accepted, or until it is answered.
+    /// The stage to wait for: acceptance, or the answer.
     pub wait: UpdateWait,
-    /// Maximum wait, in milliseconds (default 30 s, at most 300 s). What was accepted is answered
-    /// also if nobody waits.
+    /// Maximum wait in milliseconds (default 30 s, at most 300 s). An accepted update is processed
+    /// even if no client waits for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 300_000)]
     pub timeout_ms: Option<u64>,
 }
 
-/// An invocation that is started for an update.
+/// An invocation to start if an update or a signal finds none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartFirst {
     /// The function: `MODULE/FUNCTION` or `wasm://MODULE/FUNCTION`.
     #[schema(example = "shop/cart")]
     pub target: String,
-    /// Its input; `null` if absent.
+    /// Input of the function; `null` if absent.
     #[serde(default)]
     pub input: Value,
-    /// The time from now to the deadline; absent: the function's own default, else none.
+    /// Milliseconds from now to the deadline. Absent: the function's own default, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// Labels by which invocations are listed.
@@ -129,27 +129,27 @@ pub struct StartFirst {
     pub labels: BTreeMap<String, String>,
 }
 
-/// How long the sender of an update waits.
+/// The stage of an update for which its sender waits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UpdateWait {
-    /// Until it is accepted.
+    /// Waits until the update is accepted.
     Accepted,
-    /// Until the workflow has answered.
+    /// Waits until the workflow has answered.
     #[default]
     Completed,
 }
 
-/// An update that was accepted.
+/// An accepted update.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct UpdateAnswer {
-    /// The invocation.
+    /// Id of the invocation.
     pub id: String,
     /// The name of the update.
     pub name: String,
     /// The promise that the workflow settles with its answer.
     pub promise: String,
-    /// How far it is.
+    /// Progress of the update.
     pub state: UpdateState,
     /// The answer, if completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -159,14 +159,14 @@ pub struct UpdateAnswer {
     pub failure: Option<FailureView>,
 }
 
-/// How far an update is.
+/// Progress of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UpdateState {
-    /// The workflow will be told of it, or has not answered yet.
+    /// Accepted, but not delivered to the workflow or not answered yet.
     Accepted,
-    /// The workflow has answered.
+    /// Answered by the workflow.
     Completed,
-    /// The workflow has answered with a failure, or ended before it answered.
+    /// Answered with a failure, or the workflow ended before it answered.
     Failed,
 }

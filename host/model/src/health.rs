@@ -19,13 +19,13 @@ pub struct Readiness {
     pub status: String,
 }
 
-/// What answers at the root of a host.
+/// The answer at the root path of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Index {
     /// The name of the program.
     pub name: String,
     /// The version of the host.
     pub version: String,
-    /// Paths that say more.
+    /// Paths of further information.
     pub links: Vec<String>,
 }

@@ -18,7 +18,7 @@ pub enum InvocationState {
     Acquired,
     /// Waiting for a promise.
     Suspended,
-    /// Halted for a person; `note` says why.
+    /// Halted until an operator intervenes; `note` says why.
     Halted,
     /// Ended with a value.
     Resolved,
@@ -62,7 +62,7 @@ impl InvocationState {
         Self::ALL.into_iter().find(|state| state.as_str() == name)
     }
 
-    /// Whether the state is final.
+    /// Returns true if the state is final.
     pub fn is_settled(self) -> bool {
         matches!(self, Self::Resolved | Self::Rejected | Self::Cancelled | Self::TimedOut)
     }
@@ -84,7 +84,7 @@ pub enum CancelProgress {
     Requested,
     /// Delivered to the function, which may clean up.
     Delivered,
-    /// Requested; the function ended by itself before the request reached it.
+    /// Requested; the function ended before the request reached it.
     Missed,
 }
 
@@ -115,7 +115,7 @@ pub struct Note {
     pub kind: String,
     /// A sentence for people.
     pub message: String,
-    /// Further data, if there are any.
+    /// Further data, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
@@ -126,7 +126,7 @@ pub struct Note {
 pub enum WaitKind {
     /// The result of another invocation.
     Call,
-    /// The end of the invocation that has the turn of the same object before it.
+    /// The end of the invocation that holds the object's turn before this one.
     Turn,
     /// A timer.
     Timer,
@@ -146,7 +146,7 @@ pub struct Wait {
     /// The called function's address, for calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// When the wait ends by itself: the instant of a timer, or a deadline.
+    /// When the wait ends without further events: the instant of a timer, or a deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_at_ms: Option<i64>,
     /// The state of a call.
@@ -155,10 +155,10 @@ pub struct Wait {
     /// Number of failed attempts of a call since its last progress.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempt: u32,
-    /// While a call is pending: when it is offered next.
+    /// For a pending call: when the task is offered next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at_ms: Option<i64>,
-    /// The last error of a call, or the reason of a halt, without further data.
+    /// The last error of a call, or the reason of a halt, without `details`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
 }
@@ -171,12 +171,12 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// Why an invocation cannot go on by itself.
+/// The reason why an invocation cannot continue without intervention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StuckView {
     /// A word for programs: `halted`, `diverged`, `trapped`, `exhausted`, `claims-lost`, `damaged`,
-    /// `waits-for-nothing`, `module-missing`, `deadlocked`, `limit-closed`, `no-worker`, `failing` or
-    /// `unsettled`.
+    /// `waits-for-nothing`, `module-missing`, `deadlocked`, `limit-closed`, `no-worker`, `failing`
+    /// or `unsettled`.
     pub reason: String,
     /// A sentence for people.
     pub why: String,
@@ -194,15 +194,16 @@ pub struct InvocationSummary {
     pub function: Option<String>,
     /// The state of the invocation.
     pub state: InvocationState,
-    /// Whether it was killed: cancelled without being asked.
+    /// True if it was killed: cancelled without a chance to clean up.
     #[serde(default, skip_serializing_if = "is_false")]
     pub killed: bool,
     /// Number of failed attempts since the last progress.
     pub attempt: u32,
-    /// The last error, or the reason of a halt, without further data.
+    /// The last error, or the reason of a halt, without `details`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
-    /// The failure of an invocation that did not resolve: the first 500 characters of its message, without details.
+    /// The failure of an invocation that did not resolve: the first 500 characters of its message,
+    /// without details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureView>,
     /// The id of the calling invocation.
@@ -211,16 +212,16 @@ pub struct InvocationSummary {
     /// The schedule that started the invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
-    /// Where it comes from, if it began with records of another invocation.
+    /// The origin of the invocation, if it is a fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
     /// The labels of the invocation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Why it cannot go on by itself, if such invocations were asked for.
+    /// Why it cannot continue without intervention, if the listing asks for stuck invocations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<StuckView>,
-    /// Number of signals, and of promises that were settled early, that it has not read.
+    /// Number of unread signals and unread promises that were settled early.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unread: u32,
     /// Number of records in the journal.
@@ -240,24 +241,24 @@ pub struct InvocationPage {
     /// Invocations of the page whose rows cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<UnreadableRow>,
-    /// The `after` of the next page; absent on the last.
+    /// The `after` of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// How many invocations there are in each state, if that was asked for.
+    /// Number of invocations in each state, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<InvocationCounts>,
 }
 
-/// The numbers of invocations that a filter takes, on whichever page they are.
+/// Numbers of invocations that match a filter, over all pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InvocationCounts {
-    /// The numbers by state; states without invocations are left out.
+    /// The numbers by state; states without invocations are omitted.
     pub states: BTreeMap<String, u64>,
-    /// Whether there are older invocations that were not looked at: only the newest are counted.
+    /// True if older invocations were not counted, because only the newest are.
     pub newest_only: bool,
 }
 
-/// An object whose rows cannot be read, or cannot be written by the database.
+/// An object whose rows cannot be read, or that the database cannot write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UnreadableRow {
     /// The kind of the object: promise, schedule, message or resource.
@@ -277,7 +278,7 @@ pub struct InvocationOutcome {
     pub target: String,
     /// The state of the invocation.
     pub state: InvocationState,
-    /// Whether it was killed: cancelled without being asked.
+    /// True if it was killed: cancelled without a chance to clean up.
     #[serde(default, skip_serializing_if = "is_false")]
     pub killed: bool,
     /// Number of failed attempts since the last progress.
@@ -298,12 +299,12 @@ pub struct InvocationOutcome {
     pub failure: Option<FailureView>,
 }
 
-/// What a workflow has not read of what it was sent. When it has ended, nobody will.
+/// Messages that a workflow has not read. After its end they stay unread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Unread {
     /// Number of signals and updates.
     pub signals: u32,
-    /// Names of promises that were settled and that it has not made.
+    /// Names of settled promises that the workflow has not created yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub promises: Vec<String>,
 }
@@ -311,13 +312,13 @@ pub struct Unread {
 /// One generation of a workflow that continued as new.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Generation {
-    /// The id of the invocation, by which the newest generation is found.
+    /// Id of the invocation, which leads to the newest generation.
     pub of: String,
-    /// Which one it is, from 1: `{of}/g/{number}`.
+    /// Number of this generation, from 1; its id is `{of}/g/{number}`.
     pub number: u32,
-    /// How many there are.
+    /// Number of generations.
     pub generations: u32,
-    /// The one to which it handed over.
+    /// Id of the generation that continues this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -336,21 +337,21 @@ pub struct Invocation {
     pub function: String,
     /// The state of the invocation.
     pub state: InvocationState,
-    /// Whether it was killed: cancelled without being asked.
+    /// True if it was killed: cancelled without a chance to clean up.
     #[serde(default, skip_serializing_if = "is_false")]
     pub killed: bool,
     /// Number of failed attempts since the last progress.
     pub attempt: u32,
-    /// The version of the task: how often the claim changed hands.
+    /// Version of the task: the number of times that the claim changed hands.
     pub version: u64,
     /// The progress of a cancellation.
     pub cancel: CancelProgress,
     /// Number of signals sent so far.
     pub signals: u32,
-    /// What it has not read of what it was sent, if there is anything.
+    /// Messages that the invocation has not read, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<Unread>,
-    /// Where it stands among the generations of its invocation, if it continued as new.
+    /// Position among the generations of its invocation, if it continued as new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<Generation>,
     /// The lease of the worker that executes the invocation.
@@ -359,7 +360,7 @@ pub struct Invocation {
     /// The progress of an activity that reports it and has not ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
-    /// While pending: when the task is offered next.
+    /// For a pending invocation: when the task is offered next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at_ms: Option<i64>,
     /// The last error, or the reason of a halt.
@@ -369,12 +370,11 @@ pub struct Invocation {
     pub waits: Vec<Wait>,
     /// Number of awaited promises.
     pub waits_count: u32,
-    /// The limit that it is behind, if there is one, and why it waits there.
+    /// The limit that applies to the invocation, and why the invocation waits for it, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<BehindLimit>,
-    /// The invocations that wait for each other in a circle, of which this one is part, or for which
-    /// it waits: each waits for the next, the last one for the first. None of them goes on until one
-    /// is ended.
+    /// The invocations of a deadlock that includes this one or blocks it: each waits for the next,
+    /// the last one for the first. None of them continues until one is ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deadlock: Vec<String>,
     /// The ids of the invocations that wait for this one.
@@ -385,12 +385,12 @@ pub struct Invocation {
     /// The schedule that started the invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
-    /// Where it comes from, if it began with records of another invocation.
+    /// The origin of the invocation, if it is a fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
     /// The called invocations, newest first (at most 100).
     pub children: Vec<InvocationSummary>,
-    /// The names of its sagas that have something to undo, or had; `/sagas` shows them.
+    /// Names of its sagas that have or had something to undo; `/sagas` shows them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sagas: Vec<String>,
     /// The labels of the invocation.
@@ -402,7 +402,7 @@ pub struct Invocation {
     /// The earliest start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_at_ms: Option<i64>,
-    /// The deadline, if there is one.
+    /// The deadline, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_at_ms: Option<i64>,
     /// When the invocation ended.

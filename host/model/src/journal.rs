@@ -10,7 +10,7 @@ use super::FailureView;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordKind {
-    /// The beginning: function, input, module.
+    /// The first record: function, input, module.
     Started,
     /// A command of the function.
     Command,
@@ -20,17 +20,17 @@ pub enum RecordKind {
     Signal,
     /// The delivery of a cancellation.
     Cancelled,
-    /// The end.
+    /// The end of the function.
     Finished,
 }
 
 /// An outcome: a value, a failure, or (`{}`) neither.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OutcomeView {
-    /// The value, on success.
+    /// The value, if successful.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// The failure, otherwise.
+    /// The failure, if not successful.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureView>,
 }
@@ -59,7 +59,7 @@ pub struct JournalRecord {
     /// The outcome of a completion or of the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<OutcomeView>,
-    /// The module's digest, for the first record.
+    /// The module's digest, in the first record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
 }
@@ -71,7 +71,7 @@ pub struct JournalPage {
     pub id: String,
     /// The records, in order.
     pub records: Vec<JournalRecord>,
-    /// The `from` of the next page; absent if there were no further records.
+    /// The `from` of the next page; absent if there are no further records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u32>,
 }

@@ -3,6 +3,7 @@
 //! Instants are milliseconds since the Unix epoch and end in `_at_ms`; durations end in `_ms`.
 //! Absent optional fields are omitted.
 
+#![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod bundle;

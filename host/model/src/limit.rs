@@ -1,4 +1,4 @@
-//! Limits of functions: what they say, where it comes from, who runs and who waits.
+//! Limits of functions: rules and their sources, admitted and waiting executions.
 
 use std::collections::BTreeMap;
 
@@ -9,42 +9,42 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{InvocationState, LimitRule, flat::flattened, whole};
 
-/// Parameters of listing limits, or the keys of one.
+/// Parameters of listing limits, or of listing the keys of one limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct LimitQuery {
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     pub after: Option<String>,
     /// Maximum number of items (1 to 1000; default 100).
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
 }
 
-/// Where a rule comes from.
+/// Source of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitSource {
-    /// An operator set it. It goes before what the module declares.
+    /// Set by an operator. It takes precedence over the module's rule.
     Operator,
-    /// The module declares it.
+    /// Declared by the module.
     Module,
 }
 
-/// A limit, and what all of its keys count together.
+/// A limit, with the counts of all its keys together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LimitItem {
-    /// What is limited: `MODULE/FUNCTION`.
+    /// The limited function: `MODULE/FUNCTION`.
     #[schema(example = "shop/order")]
     pub limit: String,
-    /// The rule that holds; absent: the function is not limited.
+    /// The effective rule; absent if the function is not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<LimitRule>)]
     pub rule: Option<Rule>,
-    /// Where that rule comes from.
+    /// Source of the effective rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<LimitSource>,
-    /// The rule that the module declares, where an operator's holds instead.
+    /// The rule that the module declares, if an operator's rule overrides it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<LimitRule>)]
     pub declared: Option<Rule>,
@@ -52,10 +52,10 @@ pub struct LimitItem {
     pub running: u64,
     /// Number of executions that wait to be admitted.
     pub waiting: u64,
-    /// Where the rate of all keys together is bounded: how many may begin at once now.
+    /// With a rate for all keys together: the number of executions that may begin immediately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u32>,
-    /// When the next token comes, if there is none.
+    /// When the next token becomes available, if there is none now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_token_at_ms: Option<i64>,
 }
@@ -63,9 +63,9 @@ pub struct LimitItem {
 /// A page of limits, by name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LimitList {
-    /// The limits that modules declare or operators set, and those that count an execution still.
+    /// Limits that modules declare or operators set, and limits that still count executions.
     pub items: Vec<LimitItem>,
-    /// What the next page comes after; absent: this was the last.
+    /// The `after` of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -73,39 +73,39 @@ pub struct LimitList {
 /// A limit with a page of its keys.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
 pub struct LimitView {
-    /// The limit.
+    /// The limit itself.
     #[serde(flatten)]
     pub limit: LimitItem,
-    /// The keys of which an execution runs or waits, or that lack tokens, in their order.
+    /// Keys with admitted or waiting executions or with missing tokens, in order.
     pub keys: Vec<LimitKey>,
-    /// What the next page of keys comes after; absent: this was the last.
+    /// The `after` of the next page of keys; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// A key of a limit. A key that is not listed has nobody, and all of its tokens.
+/// A key of a limit. An unlisted key has no executions and all of its tokens.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LimitKey {
-    /// The key; empty where the limit has none.
+    /// The key; empty if the limit has no key.
     pub key: String,
     /// Number of executions that were admitted and have not settled.
     pub running: u64,
     /// Number of executions that wait to be admitted.
     pub waiting: u64,
-    /// The same by priority, where those of several priorities wait.
+    /// `waiting` by priority, if executions of several priorities wait.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub priorities: BTreeMap<String, u64>,
-    /// Where the rate of a key is bounded: how many may begin at once now.
+    /// With a rate for each key: the number of executions that may begin immediately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u32>,
-    /// When the next token comes, if there is none.
+    /// When the next token becomes available, if there is none now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_token_at_ms: Option<i64>,
-    /// Nobody begins before: it is debounced.
+    /// Earliest begin of an execution of this key, because of `debounce`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub debounced_until_ms: Option<i64>,
-    /// Who was admitted and has not settled: halted ones first, then in the order in which they came (at
-    /// most 10).
+    /// Admitted executions that have not settled: halted ones first, then in the order of admission
+    /// (at most 10).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holders: Vec<LimitHolder>,
 }
@@ -122,79 +122,79 @@ impl<'de> Deserialize<'de> for SetLimit {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut rule = Value::deserialize(from)?;
         whole::numbers(&mut rule);
-        // As text again: an error then names the number.
+        // Parses text, so that an error names the number.
         serde_json::from_str(&rule.to_string()).map(Self).map_err(de::Error::custom)
     }
 }
 
-/// The answer to setting a limit, or to going back to what the module declares.
+/// The answer to setting a limit, or to resetting it to the module's declaration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
 pub struct LimitChanged {
-    /// What holds now.
+    /// The limit after the change.
     #[serde(flatten)]
     pub limit: LimitItem,
-    /// What held before.
+    /// The limit before the change.
     pub before: LimitBefore,
 }
 
-/// What held before a limit was changed.
+/// A limit before a change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LimitBefore {
-    /// The rule; absent: the function was not limited.
+    /// The rule; absent if the function was not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<LimitRule>)]
     pub rule: Option<Rule>,
-    /// Where that rule came from.
+    /// Source of the rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<LimitSource>,
 }
 
-/// The key of a limit that an execution is behind.
+/// The key of a limit that an execution is subject to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BehindLimit {
     /// The limit: `MODULE/FUNCTION`.
     #[schema(example = "shop/order")]
     pub limit: String,
-    /// The key; absent where the limit has none.
+    /// The key; absent if the limit has no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The priority; absent: 0.
+    /// The priority; 0 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
-    /// Why it waits; absent: it was admitted, or comes to its limit later.
+    /// Why it waits. Absent if it was admitted, or reaches its limit later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<LimitWait>,
 }
 
-/// Why an execution waits behind its limit.
+/// The reason why an execution waits for its limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LimitWait {
-    /// Number of executions of its key and priority that came before it and wait (at most 1,000).
+    /// Number of waiting executions of its key and priority that came earlier (at most 1,000).
     pub before: u64,
-    /// Whether there are more of them.
+    /// True if there are more than `before`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub before_more: bool,
     /// Number of executions of its key that were admitted and have not settled.
     pub running: u64,
-    /// How many of its key may be.
+    /// Maximum number of concurrent executions of its key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// The number of admitted executions of all keys.
+    /// Number of admitted executions of all keys.
     pub total_running: u64,
-    /// How many of all keys may be.
+    /// Maximum number of concurrent executions of all keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_concurrency: Option<u32>,
-    /// When the next token of its key comes, if there is none.
+    /// When the next token of its key becomes available, if there is none now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_token_at_ms: Option<i64>,
-    /// When the next token of all keys together comes, if there is none.
+    /// When the next token of all keys together becomes available, if there is none now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_next_token_at_ms: Option<i64>,
-    /// Nobody of its key begins before: it is debounced.
+    /// Earliest begin of an execution of its key, because of `debounce`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub debounced_until_ms: Option<i64>,
-    /// Who has the places that it waits for, if it waits for one: halted ones first, then in the order in
-    /// which they came (at most 10).
+    /// The executions that occupy the places for which it waits: halted ones first, then in the
+    /// order of admission (at most 10).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holders: Vec<LimitHolder>,
 }
@@ -202,9 +202,9 @@ pub struct LimitWait {
 /// An execution that a limit has admitted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LimitHolder {
-    /// Its id.
+    /// Id of the execution.
     pub id: String,
-    /// Its state.
+    /// State of the execution.
     pub state: InvocationState,
 }
 

@@ -1,4 +1,4 @@
-//! What is limited of a function, as the document of the API describes it. The values are those of
+//! Schema of a function's limit in the OpenAPI document. The values are those of
 //! `segno_core::limit::Rule`, which has no schema.
 
 use std::collections::BTreeMap;
@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How many executions of a function may run, and how fast they begin.
+/// Bounds on the concurrency and the start rate of a function's executions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitRule {
-    /// Where the key stands in the input: names and places with dots between. Absent: all executions
-    /// of the function have one key.
+    /// Path of the key in the input: field names and array indexes separated by dots. Absent: all
+    /// executions of the function share one key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "customer.id", min_length = 1, max_length = 256)]
     pub key: Option<String>,
@@ -21,89 +21,92 @@ pub struct LimitRule {
     /// The bounds of all keys together; only with a key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<LimitBounds>,
-    /// Who goes first.
+    /// Order of waiting executions by priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<LimitPriority>,
-    /// How many turns a key has for one of the others; 1 where nothing is said.
+    /// Relative shares of keys: a key with weight n gets n turns for each turn of a key with weight
+    /// 1 (the default).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub weights: BTreeMap<String, u32>,
-    /// What happens to an execution of a key that has one already.
+    /// Handling of an execution whose key already has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub singleton: Option<LimitSingleton>,
-    /// Only the last of several executions of a key begins. Not together with `singleton`.
+    /// Debouncing: only the last of several executions of a key begins. Not together with
+    /// `singleton`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub debounce: Option<LimitDebounce>,
 }
 
-/// How many at a time, and how many in a time.
+/// Bounds on concurrency and rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitBounds {
-    /// Executions that were admitted and have not settled.
+    /// Maximum number of executions that were admitted and have not settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub concurrency: Option<u32>,
-    /// Admissions.
+    /// Maximum rate of admissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<LimitRate>,
 }
 
-/// Admissions in a time: a token bucket, which is full at first.
+/// A rate of admissions: a token bucket that is full at first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitRate {
-    /// How many in a period.
+    /// Number of tokens added in each period.
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub count: u32,
-    /// The period; 366 days at the most.
+    /// The period in milliseconds, at most 366 days.
     #[schema(minimum = 1)]
     pub period_ms: i64,
-    /// The most that may begin at once.
+    /// Capacity of the bucket: the maximum number of executions that begin in one go.
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub burst: u32,
 }
 
-/// Where the priority of an execution stands in the input, and what it means.
+/// Location of the priority in the input, and its meaning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitPriority {
-    /// The path of a number from 0 to 9; nothing there: 0.
+    /// Path of an integer from 0 to 9 in the input; 0 if absent there.
     #[schema(example = "urgency", min_length = 1, max_length = 256)]
     pub path: String,
-    /// What a higher one means.
+    /// Meaning of a higher priority.
     #[serde(default)]
     pub order: LimitOrder,
 }
 
-/// What a higher priority means.
+/// Meaning of a higher priority.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitOrder {
-    /// It goes first, as far as its key has room.
+    /// Higher priorities go first, as far as their keys have room.
     #[default]
     Strict,
-    /// It has more turns: priority `n` has `n + 1` for one of priority 0.
+    /// Higher priorities get more turns: priority `n` gets `n + 1` turns for each turn of priority
+    /// 0.
     Weighted,
 }
 
-/// What happens to an execution of a key that has one already.
+/// Handling of an execution whose key already has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitSingleton {
-    /// It does not begin.
+    /// The new execution does not begin.
     Skip,
-    /// The other one is cancelled, and it begins when that one has ended.
+    /// The other execution is cancelled; the new one begins when it has ended.
     Replace,
 }
 
-/// Only the last of several executions of a key begins.
+/// Debouncing: only the last of several executions of a key begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitDebounce {
-    /// It begins when no other has come for so long.
+    /// Quiet time in milliseconds: the execution begins when no other has arrived for this long.
     #[schema(minimum = 1)]
     pub period_ms: i64,
-    /// And at the latest so long after the first; absent: there is no latest.
+    /// Maximum delay after the first execution, in milliseconds. Absent: no maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub longest_ms: Option<i64>,

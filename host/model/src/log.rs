@@ -55,11 +55,11 @@ pub struct LogPage {
     pub id: String,
     /// The lines, in order.
     pub lines: Vec<LogLine>,
-    /// The `from` of the next page; absent if there were no further lines.
+    /// The `from` of the next page; absent if there are no further lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u32>,
-    /// On the last page, if the last attempt of a workflow trapped: what it had logged since its last
-    /// commit, at most 8 KiB. These are no lines of the log yet: the next attempt logs them again.
+    /// On the last page, if the last attempt of a workflow trapped: the lines logged since its last
+    /// commit, at most 8 KiB. They are not part of the log yet: the next attempt logs them again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncommitted: Vec<LogLine>,
 }

@@ -11,9 +11,9 @@ use super::{Handler, LimitRule, UnreadableRow, flat::flattened};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FunctionKind {
-    /// Journaled and replayed; no I/O of its own.
+    /// Journaled and replayed; does no direct I/O.
     Workflow,
-    /// Does I/O; run at least once.
+    /// Performs I/O; runs at least once.
     Activity,
 }
 
@@ -30,17 +30,17 @@ impl FunctionKind {
 /// The policy for repeating failed attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Retry {
-    /// The delay before the second attempt.
+    /// Delay before the second attempt, in milliseconds.
     pub initial_ms: u64,
-    /// The factor by which each delay is longer than the one before.
+    /// Factor by which each delay exceeds the previous one.
     #[serde(deserialize_with = "number")]
     pub factor: f64,
-    /// The longest delay.
+    /// Maximum delay, in milliseconds.
     pub max_ms: u64,
-    /// The fraction of each delay that is random.
+    /// Random fraction of each delay, from 0 to 1.
     #[serde(deserialize_with = "number")]
     pub jitter: f64,
-    /// Maximum number of attempts; absent: no limit.
+    /// Maximum number of attempts; unlimited if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
     /// Failure codes that are never retried.
@@ -48,7 +48,7 @@ pub struct Retry {
     pub non_retryable: Vec<u32>,
 }
 
-/// Older hosts took numbers that are not finite, and wrote `null` for them.
+/// Reads a number. Older hosts accepted numbers that are not finite and wrote them as `null`.
 fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
 }
@@ -57,7 +57,7 @@ fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MessageKind {
-    /// The value of a named promise that it awaits.
+    /// The value of a named promise that the workflow awaits.
     Promise,
     /// A signal.
     Signal,
@@ -76,11 +76,11 @@ impl MessageKind {
 /// A named promise that a workflow awaits, or a signal that it receives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Message {
-    /// What it is.
+    /// Kind of the message.
     pub kind: MessageKind,
     /// The name of the promise or signal.
     pub name: String,
-    /// The JSON schema of its value: another value is refused.
+    /// JSON schema of the value; the host rejects other values.
     pub schema: Value,
 }
 
@@ -100,49 +100,49 @@ pub struct Function {
     /// The JSON schema of its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// How the function uses the object that it is of; left out for functions of no object.
+    /// Access to the object to which the function belongs; absent for functions without an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<ObjectAccess>,
-    /// Whether the function runs once a key of its object.
+    /// True if the function runs once for each key of its object.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub runs_once: bool,
-    /// Whether the function receives signals.
+    /// True if the function receives signals.
     #[serde(default)]
     pub signals: bool,
-    /// What may be sent to the function while it runs, as far as its author said so.
+    /// Messages that the function accepts while it runs, as far as its author declares them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Message>,
-    /// What the function answers while it runs, and after.
+    /// Queries and updates that the function answers, during its execution and afterwards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handlers: Vec<Handler>,
-    /// The default time limit of a call.
+    /// Default time limit of a call, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// The default retry policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// How many executions may run, and how fast they begin, as the module declares it.
+    /// Bounds on the concurrency and the start rate of executions, as the module declares them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<LimitRule>)]
     pub limit: Option<Rule>,
 }
 
-/// How a function uses the object that it is of.
+/// A function's access to the object to which it belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectAccess {
-    /// It reads and writes the state: one execution at a time, in the order in which they were
-    /// accepted.
+    /// Reads and writes the state: one execution at a time, in the order of acceptance.
     Exclusive,
-    /// It only reads, and waits for nobody.
+    /// Only reads the state, and never waits for a turn.
     Shared,
 }
 
 impl ModuleDescription {
-    /// Reads what is stored of a module; nothing is stored of one that was not described.
+    /// Parses the stored description of a module. The stored text is empty or `{}` if the module
+    /// was not described.
     ///
     /// # Errors
-    /// It is no description.
+    /// The text is not a description.
     pub fn read(stored: &str) -> Result<Self, serde_json::Error> {
         match stored.trim_ascii() {
             "" | "{}" => Ok(Self::default()),
@@ -150,7 +150,7 @@ impl ModuleDescription {
         }
     }
 
-    /// What decisions know of the module.
+    /// The properties of the module that the core's decisions depend on.
     pub fn facts(&self) -> ModuleFacts {
         let is_shared = |function: &&Function| function.access == Some(ObjectAccess::Shared);
         let name = |function: &Function| Text::from(function.name.as_str());
@@ -163,7 +163,7 @@ impl ModuleDescription {
     }
 }
 
-/// How the host treats an import.
+/// Treatment of an import by the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImportStatus {
@@ -175,13 +175,12 @@ pub enum ImportStatus {
     Refused,
 }
 
-/// Imported functions of one interface that are treated alike.
+/// Imported functions of one interface with the same treatment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Import {
     /// The name of the interface.
     pub name: String,
-    /// How a workflow's call is treated. Activities get real I/O as far as the host's policy
-    /// allows.
+    /// Treatment of a workflow's calls. Activities get real I/O as far as the host's policy allows.
     pub status: ImportStatus,
     /// The names of the functions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -200,7 +199,7 @@ pub struct ModuleDescription {
     pub imports: Vec<Import>,
     /// The exports of the component.
     pub exports: Vec<String>,
-    /// Why no snapshots are made of long executions of it, which are replayed as a whole; absent: its
+    /// Why the host makes no snapshots of long executions and replays them in full. Absent if the
     /// code shows no reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_snapshots: Option<String>,
@@ -241,13 +240,13 @@ pub struct ModuleList {
 pub struct Deployed {
     /// The module.
     pub module: Module,
-    /// False: the same component was stored already.
+    /// True if this request stored the component; false if it was stored before.
     pub created: bool,
     /// The alias of the upload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
-    /// The module to which the alias pointed before, if another. Executions that began on that
-    /// module finish on it.
+    /// The module to which the alias pointed before, if it was another one. Executions that began
+    /// on that module finish on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<String>,
 }
@@ -255,9 +254,9 @@ pub struct Deployed {
 /// The answer to `DELETE /v1/modules/{alias}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Undeployed {
-    /// The alias that is gone.
+    /// The removed alias.
     pub alias: String,
-    /// The module that it stood for. Executions that began finish on it.
+    /// The module to which the alias pointed. Executions that began on it finish on it.
     pub module: Module,
 }
 

@@ -1,4 +1,4 @@
-//! Objects: their state and promises, and whose turn it is.
+//! Objects: state, promises and turns.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use super::{FailureView, PromiseState, StartInvocation};
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ObjectQuery {
-    /// Prefix of names, as `cart/Cart@`.
+    /// Prefix of names, for example `cart/Cart@`.
     pub prefix: Option<String>,
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     pub after: Option<String>,
     /// Maximum number of items (1 to 1000; default 100).
     #[param(minimum = 1, maximum = 1000)]
@@ -25,9 +25,9 @@ pub struct ObjectQuery {
 /// A page of objects, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ObjectList {
-    /// The objects that have state, or an invocation that is kept.
+    /// The objects with state or with a retained invocation.
     pub items: Vec<ObjectItem>,
-    /// What the next page comes after; absent: this was the last.
+    /// The `after` of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -38,21 +38,21 @@ pub struct ObjectItem {
     /// The name: `MODULE/OBJECT@KEY`.
     #[schema(example = "cart/Cart@ada")]
     pub object: String,
-    /// How many names its state has.
+    /// Number of names in its state.
     pub names: u64,
-    /// Bytes of all values of its state.
+    /// Total size of the values of its state, in bytes.
     pub bytes: u64,
-    /// The invocation whose turn it is; absent: nobody's.
+    /// The invocation that holds the turn; absent if none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
 }
 
-/// What is asked of an object.
+/// Parameters of reading an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct StateQuery {
-    /// Only the value of this name.
+    /// Returns only the value of this name.
     pub name: Option<String>,
 }
 
@@ -62,32 +62,32 @@ pub struct ObjectView {
     /// The name: `MODULE/OBJECT@KEY`.
     #[schema(example = "cart/Cart@ada")]
     pub object: String,
-    /// The invocation whose turn it is; absent: nobody's.
+    /// The invocation that holds the turn; absent if none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
-    /// The last of those that wait for their turn, if any does.
+    /// The last invocation in the queue for the turn, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
-    /// The run of the key, if its function runs once a key, and it has had its run.
+    /// The invocation that ran for the key, if the function runs once for each key and has run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// The promises, by name, with their states: of the first 100.
+    /// States of the first 100 promises, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub promises: BTreeMap<String, PromiseState>,
-    /// The names in the state, in their order, with the number of bytes of each value.
+    /// Sizes of the values in bytes, by name, in order.
     pub names: BTreeMap<String, u64>,
-    /// The values, by name: of the name that was asked for, else of as many as fit into 1 MiB, from
-    /// the first name on. Bytes are `{"base64": …}`.
+    /// Values by name: of the requested name, or of as many names as fit into 1 MiB, from the first
+    /// name on. Bytes are `{"base64": …}`.
     pub state: BTreeMap<String, Value>,
 }
 
-/// A promise of an object. One that nobody has made is pending.
+/// A promise of an object. A promise that has not been created is pending.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ObjectPromiseView {
     /// The object: `MODULE/OBJECT@KEY`.
     #[schema(example = "web/Signup@ada")]
     pub object: String,
-    /// The name by which the object knows the promise.
+    /// The name of the promise within the object.
     pub name: String,
     /// The id of the promise.
     #[schema(example = "web/Signup@ada/p/confirmed")]
@@ -105,20 +105,21 @@ pub struct ObjectPromiseView {
     /// When the promise was settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_at_ms: Option<i64>,
-    /// Whether this request settled the promise; absent in answers to reads. A promise settles
-    /// once: later attempts answer the first outcome.
+    /// True if this request settled the promise; absent in answers to reads. A promise settles
+    /// once: later attempts return the first outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<bool>,
 }
 
-/// The body of `PATCH /v1/objects/{module}/{object}/{key}`. All of it is done, or nothing.
+/// The body of `PATCH /v1/objects/{module}/{object}/{key}`. The changes are atomic.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeState {
-    /// Whether all names go first. If nothing is set besides, the promises of the object go as well.
+    /// True to delete all names first. If the request sets no names, the promises of the object are
+    /// deleted as well.
     #[serde(default)]
     pub clear_all: bool,
-    /// Names that go.
+    /// Names to delete.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clear: Vec<String>,
     /// Names and their new values: any JSON.
@@ -130,8 +131,9 @@ pub struct ChangeState {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallObject {
-    /// The id of the invocation. The same id again, with the same target and input, answers the first execution. Absent: the
-    /// host generates an id; of a function that runs once a key, `MODULE/OBJECT@KEY/FUNCTION`.
+    /// The id of the invocation. The same id again, with the same target and input, returns the
+    /// first execution. Absent: the host generates an id; for a function that runs once for each
+    /// key, the id is `MODULE/OBJECT@KEY/FUNCTION`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(
         min_length = 1,
@@ -142,8 +144,8 @@ pub struct CallObject {
     /// Any JSON that matches the function's input schema; `null` if absent.
     #[serde(default)]
     pub input: Value,
-    /// The time from now to the deadline, waiting for the turn included; absent: the function's own
-    /// default, else none.
+    /// Milliseconds from now to the deadline, including the wait for the turn. Absent: the
+    /// function's own default, if it has one.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -160,7 +162,7 @@ pub struct CallObject {
     /// Labels by which invocations are listed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// How long to wait for the end before answering, in milliseconds.
+    /// Maximum wait for the end before answering, in milliseconds.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -170,7 +172,7 @@ pub struct CallObject {
 }
 
 impl CallObject {
-    /// The same as a start of this target.
+    /// Converts the call into a start of `target`.
     pub fn of(self, target: String) -> StartInvocation {
         let Self { id, input, timeout_ms, start_at_ms, labels, wait_ms } = self;
         StartInvocation {

@@ -4,18 +4,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-/// Why a request was refused. Programs read `code`, people read `detail`.
+/// The reason for refusing a request. `code` is for programs, `detail` for people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// A URN with the code.
+    /// URN that contains the code.
     #[serde(rename = "type")]
     #[schema(example = "urn:segno:problem:unknown-function")]
     pub kind: String,
-    /// A title, the same for every problem with this code.
+    /// Title, the same for every problem with this code.
     pub title: String,
     /// The HTTP status of the answer.
     pub status: u16,
-    /// The fault of this request, and its remedy.
+    /// The error in this request, and how to correct it.
     pub detail: String,
     /// A stable code, in kebab case.
     #[schema(example = "unknown-function")]

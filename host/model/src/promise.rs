@@ -46,7 +46,7 @@ impl PromiseState {
     }
 }
 
-/// A failure. Codes 400 to 599 have the meaning that they have in HTTP.
+/// A failure. Codes 400 to 599 have the same meaning as in HTTP.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FailureView {
     /// The code, for programs.
@@ -54,7 +54,7 @@ pub struct FailureView {
     pub code: u32,
     /// The message, for people.
     pub message: String,
-    /// Further data of the failing side.
+    /// Further data from the failing side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
@@ -84,29 +84,30 @@ pub struct PromiseView {
     pub awaited_by: Vec<String>,
     /// When the promise was created.
     pub created_at_ms: i64,
-    /// The deadline, if there is one.
+    /// The deadline, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_at_ms: Option<i64>,
     /// When the promise was settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_at_ms: Option<i64>,
-    /// Whether this request changed the promise; absent in answers to reads. A promise settles
-    /// once: later attempts answer the first outcome.
+    /// True if this request changed the promise; absent in answers to reads. A promise settles
+    /// once: later attempts return the first outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<bool>,
-    /// The workflow that the outcome is kept for, as it has not made the promise yet.
+    /// The workflow for which the outcome is kept, if it has not created the promise yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_for: Option<KeptFor>,
 }
 
-/// The workflow for which the outcome of a promise is kept until it makes the promise.
+/// The workflow for which the outcome of a promise is kept until it creates the promise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct KeptFor {
     /// The id of the workflow.
     pub invocation: String,
-    /// The name by which the workflow would make the promise.
+    /// The name under which the workflow would create the promise.
     pub name: String,
-    /// The names of promises that its module declares. It is never made under another name, unless there are none.
+    /// Names of the promises that its module declares. If there are any, the workflow creates no
+    /// promise under another name.
     pub declares: Vec<String>,
 }
 
@@ -124,7 +125,7 @@ pub struct PromiseSummary {
     pub made_by: Option<String>,
     /// When the promise was created.
     pub created_at_ms: i64,
-    /// The deadline, if there is one.
+    /// The deadline, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_at_ms: Option<i64>,
     /// When the promise was settled.
@@ -140,7 +141,7 @@ pub struct PromisePage {
     /// Promises of the page whose rows cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<UnreadableRow>,
-    /// The `after` of the next page; absent on the last.
+    /// The `after` of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -153,16 +154,16 @@ pub struct PromiseQuery {
     /// State: `pending`, `resolved`, `rejected`, `cancelled`, `timed-out`.
     #[param(pattern = "^(pending|resolved|rejected|cancelled|timed-out)$")]
     pub state: Option<String>,
-    /// Only promises that people or other systems settle: neither calls nor steps of workers, timers
-    /// or signals.
+    /// True to return only promises settled by people or other systems: no calls, worker steps,
+    /// timers or signals.
     pub external: Option<bool>,
-    /// With `external`: signals that an invocation waits for as well.
+    /// With `external`: true to include signals that an invocation waits for.
     pub signals: Option<bool>,
     /// Prefix of ids.
     pub prefix: Option<String>,
     /// Tags, all of which must match: a JSON object of texts.
     pub tags: Option<String>,
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     pub after: Option<String>,
     /// Maximum number of items (1 to 1000; default 100).
     #[param(minimum = 1, maximum = 1000)]
@@ -181,7 +182,7 @@ pub struct CreatePromise {
         pattern = r"^(?!\.{1,2}$)(?=.*\S)[^\x00-\x1f\x7f-\x9f]+$"
     )]
     pub id: String,
-    /// The time from now to the deadline; absent: no deadline.
+    /// Milliseconds from now to the deadline; no deadline if absent.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -201,7 +202,8 @@ pub struct CreatePromise {
 /// The answer to `POST /v1/promises`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PromiseCreated {
-    /// False: a promise with this id existed already; the answer shows that one.
+    /// True if this request created the promise. False if it existed already; the answer shows that
+    /// one.
     pub created: bool,
     /// The promise.
     pub promise: PromiseView,
@@ -229,7 +231,7 @@ pub struct RejectPromise {
     pub value: Option<Value>,
 }
 
-/// Parses an object, but no list, which would be parsed as the object's fields in order.
+/// Deserializes an object. Refuses a list, which serde would read as the object's fields in order.
 fn object<'de, D: Deserializer<'de>>(from: D) -> Result<Option<FailureView>, D::Error> {
     let fields = Option::<serde_json::Map<String, Value>>::deserialize(from)?;
     let failure = fields.map(|fields| FailureView::deserialize(Value::Object(fields)));

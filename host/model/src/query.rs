@@ -17,12 +17,13 @@ pub struct InvocationQuery {
         pattern = "^(pending|acquired|suspended|halted|resolved|rejected|cancelled|timed-out)$"
     )]
     pub state: Option<String>,
-    /// Only invocations that cannot go on by themselves, each with the reason (`stuck`): halted ones
-    /// first, then those that nobody takes, then those that wait; and what this host has put into
-    /// quarantine. A page may hold fewer than `limit`, or none, and have a `next`.
+    /// True to return only invocations that cannot continue without intervention, each with the
+    /// reason (`stuck`): halted ones first, then those that no worker claims, then waiting ones;
+    /// also those that this host has quarantined. A page may hold fewer than `limit` items, or
+    /// none, and still have a `next`.
     pub stuck: Option<bool>,
-    /// Only invocations whose failure, last error or reason of a halt holds this text, whichever case
-    /// its letters have. Failures of more than 16 KiB are not searched. Not together with `counts`.
+    /// Returns only invocations whose failure, last error or reason of a halt contains this text,
+    /// ignoring case. Failures of more than 16 KiB are not searched. Not together with `counts`.
     #[param(min_length = 1)]
     pub error: Option<String>,
     /// Prefix of ids.
@@ -33,16 +34,16 @@ pub struct InvocationQuery {
     /// Id of the calling invocation.
     #[param(min_length = 1, pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$")]
     pub parent: Option<String>,
-    /// Only invocations without a caller.
+    /// True to return only invocations without a caller.
     pub roots: Option<bool>,
-    /// Only invocations created at this instant or later, in milliseconds since 1970.
+    /// Returns only invocations created at this instant or later, in milliseconds since 1970.
     pub since_at_ms: Option<i64>,
-    /// Only invocations created before this instant, in milliseconds since 1970.
+    /// Returns only invocations created before this instant, in milliseconds since 1970.
     pub until_at_ms: Option<i64>,
-    /// Whether to count the invocations that the filter takes, by state. At most the newest 10,000
-    /// are looked at.
+    /// True to count the invocations that match the filter, by state. At most the newest 10,000 are
+    /// examined.
     pub counts: Option<bool>,
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     #[param(pattern = r"^[0-9]{1,18}$")]
     pub after: Option<String>,
     /// Maximum number of items (1 to 1000; default 100).
@@ -76,8 +77,8 @@ pub struct WaitQuery {
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct DeployQuery {
-    /// The alias to point to the module; absent: none. 64 hexadecimal digits are refused, because
-    /// they are a digest.
+    /// The alias to point to the module; no alias if absent. 64 hexadecimal digits are refused,
+    /// because they are a digest.
     #[param(max_length = 64, pattern = r"^(?![0-9A-Fa-f]{64}$)[0-9A-Za-z][0-9A-Za-z._-]{0,63}$")]
     pub alias: Option<String>,
 }

@@ -23,9 +23,9 @@ pub enum ReplayVerdict {
 pub struct FieldDifference {
     /// The name of the field.
     pub field: String,
-    /// The recorded value.
+    /// The recorded value, as text.
     pub recorded: String,
-    /// The value in the replay.
+    /// The value in the replay, as text.
     pub asked: String,
 }
 
@@ -38,7 +38,7 @@ pub struct DivergenceView {
     /// The index of the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<u32>,
-    /// The difference in a sentence.
+    /// Description of the difference in one sentence.
     pub message: String,
     /// The differing fields of the recorded and the replayed command, if both exist.
     pub fields: Vec<FieldDifference>,
@@ -51,10 +51,10 @@ pub struct DivergenceView {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayRequest {
-    /// The module to run, by alias or digest; absent: the module to which the invocation is pinned.
+    /// The module to run, by alias or digest. Absent: the module to which the invocation is pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
-    /// How many records are replayed, from the first on; absent: all there are.
+    /// Number of records to replay, from the first on; all of them if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub at: Option<u32>,
@@ -67,45 +67,45 @@ pub struct OpenPlaceView {
     pub index: u32,
     /// The kind of the command.
     pub command: String,
-    /// The promise that completes it.
+    /// Id of the promise that completes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<String>,
-    /// The stack of the code: `frames`, the author's own, and `backtrace`, all of it as text. Absent if it is
-    /// not known, and beyond the first commands.
+    /// The stack of the code: `frames`, the author's own, and `backtrace`, all of it as text.
+    /// Absent if unknown, and for all but the first commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
 
-/// The answer to a replay, which changes nothing.
+/// The answer to a replay. A replay changes nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Replay {
     /// The id of the invocation.
     pub id: String,
     /// The digest of the module that was run.
     pub module: String,
-    /// The result.
+    /// Result of the replay.
     pub verdict: ReplayVerdict,
     /// Number of records reproduced.
     pub matched: u32,
-    /// Number of records in the journal, or how many were to be replayed; those at the beginning of
-    /// the replay, if the execution had not ended.
+    /// Number of records in the journal, or the number of records to replay. For an execution that
+    /// had not ended, the number of records when the replay began.
     pub journal_len: u32,
-    /// Whether the execution had not ended when the replay began: then the result concerns the
-    /// records so far.
+    /// True if the execution had not ended when the replay began; the result then covers the
+    /// records up to that time.
     #[serde(default)]
     pub running: bool,
     /// The first difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub divergence: Option<DivergenceView>,
-    /// With `at`: the commands that were open at that place, and where in the code of the module that runs the
-    /// invocation they were issued.
+    /// With `at`: the commands open at that position, and the places in the code of the
+    /// invocation's module that issued them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<OpenPlaceView>,
-    /// Why the module could not be run to the end.
+    /// The error that kept the module from running to the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Why the module could not be run to the end; or, if the replay was identical, why the last
-    /// attempt of the execution ended behind the last record.
+    /// The error that kept the module from running to the end. If the replay was identical: why the
+    /// last attempt of the execution ended after the last record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
 }

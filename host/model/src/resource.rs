@@ -23,11 +23,11 @@ pub struct ResourceView {
 /// A lease on a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ResourceLeaseView {
-    /// The token for writes: larger than that of any earlier lease.
+    /// Fencing token for writes: larger than the token of any earlier lease.
     pub token: u64,
     /// The name of the holder.
     pub holder: String,
-    /// The end of the lease.
+    /// When the lease ends.
     pub until_at_ms: i64,
 }
 
@@ -38,7 +38,7 @@ pub struct TakeResource {
     /// The name of the holder.
     #[schema(example = "importer-1", min_length = 1)]
     pub holder: String,
-    /// The duration of the lease in milliseconds (at most a day); 0 returns the lease.
+    /// Duration of the lease in milliseconds (at most one day); 0 releases the lease.
     #[schema(maximum = 86_400_000)]
     #[serde(deserialize_with = "super::whole::unsigned")]
     pub ttl_ms: u64,
@@ -51,7 +51,7 @@ pub struct WriteResource {
     /// Any JSON; `null` if absent.
     #[serde(default)]
     pub value: Value,
-    /// The token of the writer's lease, or an activity's fence token.
+    /// The fencing token of the writer's lease or of an activity.
     #[schema(maximum = 9_223_372_036_854_775_807_u64)]
     pub token: u64,
 }

@@ -1,60 +1,60 @@
-//! Sagas: their steps, and what is undone.
+//! Sagas: steps and compensations.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{FailureView, InvocationState};
 
-/// How a saga stands.
+/// State of a saga.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SagaState {
-    /// It goes on: nothing is undone.
+    /// Running; no step is being undone.
     Forward,
-    /// The invocation has ended, and nothing was undone.
+    /// The invocation has ended, and no step was undone.
     Kept,
     /// Steps are being undone.
     Unwinding,
-    /// Everything that acted is undone.
+    /// All steps that took effect are undone.
     Undone,
-    /// A step could not be undone; what lies before it stays.
+    /// A step could not be undone; the steps before it are kept.
     Failed,
-    /// Nobody knows whether a step acted: a person says it (`next_seq`).
+    /// It is unknown if a step took effect: an operator has to answer (`next_seq`).
     Unclear,
 }
 
-/// How a step ended.
+/// State of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SagaStepState {
-    /// It has not.
+    /// Has not ended.
     Open,
-    /// It acted.
+    /// Took effect.
     Acted,
-    /// With a failure of its own: it did not act.
+    /// Ended with its own failure: it did not take effect.
     Failed,
-    /// By its deadline or a cancellation: nobody knows whether it acted.
+    /// Ended by its deadline or a cancellation: it is unknown if it took effect.
     Unknown,
 }
 
-/// Whether a step is undone.
+/// State of a compensation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UndoState {
-    /// It is tried.
+    /// Being attempted.
     Pending,
-    /// It is undone.
+    /// Succeeded: the step is undone.
     Completed,
-    /// It cannot be undone.
+    /// Failed: the step cannot be undone.
     Failed,
 }
 
-/// The undoing of a step.
+/// The compensation of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct UndoView {
-    /// The invocation that undoes it.
+    /// Id of the invocation that undoes the step.
     pub id: String,
-    /// How it stands.
+    /// State of the compensation.
     pub state: UndoState,
     /// Why the step could not be undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,23 +64,23 @@ pub struct UndoView {
 /// A step of a saga.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SagaStepView {
-    /// Its place in the saga, from 0.
+    /// Position in the saga, from 0.
     pub seq: u32,
-    /// Its promise.
+    /// Id of the step's promise.
     pub id: String,
-    /// The function that was called; none for a request.
+    /// The called function; absent for an HTTP request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// The address of the function that undoes it.
+    /// Address of the function that undoes the step.
     pub compensate: String,
-    /// How it ended; after a person said so, what was said.
+    /// State of the step. If an operator answered for it, the answer.
     pub state: SagaStepState,
-    /// Whether it is recorded that it is to be undone if the saga is unwound.
+    /// True if the journal records that an unwinding saga undoes this step.
     pub registered: bool,
-    /// The promise by which a person says whether it acted, while nobody did.
+    /// Id of the promise by which an operator says if the step took effect, until one has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// Its undoing, if that was begun.
+    /// The compensation, if it has begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<UndoView>,
 }
@@ -88,31 +88,31 @@ pub struct SagaStepView {
 /// A saga of an invocation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SagaView {
-    /// Its name within the invocation.
+    /// Name of the saga within the invocation.
     pub name: String,
-    /// How it stands.
+    /// State of the saga.
     pub state: SagaState,
-    /// The step that is undone now, could not be undone, or is unclear.
+    /// Position of the step that is being undone, could not be undone, or is unclear.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_seq: Option<u32>,
-    /// Its steps, in their order.
+    /// The steps, in order.
     pub steps: Vec<SagaStepView>,
 }
 
 /// The sagas of an invocation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SagaPage {
-    /// The invocation.
+    /// Id of the invocation.
     pub id: String,
-    /// The state in which it ended, if it has: nothing is undone any more then.
+    /// State in which the invocation ended, if it has. After the end no further step is undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<InvocationState>,
-    /// Whether it was killed.
+    /// True if the invocation was killed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub killed: bool,
-    /// Its sagas, by name.
+    /// The sagas, by name.
     pub items: Vec<SagaView>,
-    /// Whether it has more children than were looked at, so that steps may be missing.
+    /// True if the invocation has more children than were examined, so that steps may be missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
 }

@@ -8,16 +8,16 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{InvocationState, UnreadableRow};
 
-/// What happens at an occurrence while the schedule's last invocation has not ended.
+/// Policy for an occurrence while the schedule's last invocation has not ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overlap {
-    /// A further invocation is started.
+    /// Starts another invocation.
     #[default]
     Allow,
-    /// The occurrence is skipped.
+    /// Skips the occurrence.
     Skip,
-    /// A further invocation is created, which begins when the last one has ended.
+    /// Creates another invocation, which begins when the last one has ended.
     Queue,
 }
 
@@ -33,18 +33,18 @@ pub struct CreateSchedule {
         pattern = r"^(?!\.{1,2}$)(?=.*\S)[^\x00-\x1f\x7f-\x9f]+$"
     )]
     pub id: String,
-    /// The occurrences: minute, hour, day of month, month, weekday; with six fields the first is the
-    /// second, with seven the last is the year.
+    /// Cron expression: minute, hour, day of month, month, weekday. With six fields the first one
+    /// is the second; with seven the last one is the year.
     #[schema(example = "0 3 * * MON-FRI")]
     pub cron: String,
-    /// The time zone whose clock the expression is about, by its IANA name; UTC if absent. A reading
-    /// that the clock leaves out occurs once, at the first instant after the leap; one that comes twice
-    /// occurs the first time.
+    /// IANA name of the time zone in which the expression is evaluated; UTC if absent. A local time
+    /// skipped by a clock change occurs once, at the first instant after the gap; a local time that
+    /// repeats occurs the first time only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "Europe/Berlin")]
     pub zone: Option<String>,
-    /// The most by which a start is later than its occurrence, by chance and for each occurrence always
-    /// the same; at most a day.
+    /// Maximum random delay between an occurrence and its start, at most one day. The delay of an
+    /// occurrence is always the same.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -63,15 +63,15 @@ pub struct CreateSchedule {
     /// is required, is the occurrence in milliseconds. Absent: `{{.id}}@{{.timestamp}}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invocation_id: Option<String>,
-    /// The time from each occurrence to the deadline of its invocation; absent: the function's own
-    /// default, else none.
+    /// Milliseconds from each occurrence to the deadline of its invocation. Absent: the function's
+    /// own default, if it has one.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "super::whole::unsigned_if_any"
     )]
     pub timeout_ms: Option<u64>,
-    /// The rule for occurrences while the last invocation has not ended.
+    /// Policy for occurrences while the last invocation has not ended.
     #[serde(default)]
     pub overlap: Overlap,
     /// Labels of the invocations.
@@ -86,10 +86,10 @@ pub struct ScheduleView {
     pub id: String,
     /// The cron expression.
     pub cron: String,
-    /// The time zone whose clock it is about.
+    /// IANA name of the time zone in which the expression is evaluated.
     #[serde(default = "utc")]
     pub zone: String,
-    /// The most by which a start is later than its occurrence, if there is such a length.
+    /// Maximum random delay between an occurrence and its start, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_ms: Option<u64>,
     /// The address of the function to start.
@@ -101,14 +101,14 @@ pub struct ScheduleView {
     pub input: Value,
     /// The template for the ids of invocations.
     pub invocation_id: String,
-    /// The time from an occurrence to the deadline of its invocation, if there is one.
+    /// Milliseconds from an occurrence to the deadline of its invocation, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// The rule for occurrences while the last invocation has not ended.
+    /// Policy for occurrences while the last invocation has not ended.
     pub overlap: Overlap,
     /// Labels of the invocations.
     pub labels: BTreeMap<String, String>,
-    /// Whether the schedule is paused.
+    /// True if the schedule is paused.
     pub paused: bool,
     /// When the schedule was created.
     pub created_at_ms: i64,
@@ -121,19 +121,20 @@ pub struct ScheduleView {
     /// The id of the last invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_id: Option<String>,
-    /// How the last invocation stands, if it is there.
+    /// State of the last invocation, if it is still stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<LastRun>,
     /// Number of skipped occurrences.
     pub skipped: u64,
-    /// Why they were skipped. The numbers may add up to less: of earlier versions the reasons are not
-    /// known.
+    /// Numbers of skipped occurrences by reason. They may add up to less than `skipped`, because
+    /// earlier versions did not record reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skips: Vec<SkipsView>,
-    /// Why the next occurrence cannot be started as things are: its module or its function is not there.
+    /// Why the next occurrence cannot be started at present: its module or function is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The next ten occurrences; only where one schedule is read. Of a paused one, those after now.
+    /// The next ten occurrences, for a paused schedule those after now. Present only when a single
+    /// schedule is read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub upcoming: Vec<Upcoming>,
 }
@@ -145,35 +146,35 @@ fn utc() -> String {
 /// The last invocation of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LastRun {
-    /// Its state.
+    /// State of the invocation.
     pub state: InvocationState,
-    /// Its failure, or the reason of its halt or of its last failed attempt.
+    /// Failure of the invocation, or the reason of its halt or of its last failed attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// Occurrences that were skipped for one reason.
+/// Occurrences skipped for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SkipsView {
-    /// `overlap`: the last invocation had not ended. `missed`: no host was there in time. `refused`: the
-    /// invocation could not be created.
+    /// `overlap`: the last invocation had not ended. `missed`: no host was running in time.
+    /// `refused`: the invocation could not be created.
     pub reason: String,
-    /// How many.
+    /// Number of these occurrences.
     pub count: u64,
-    /// The last of them.
+    /// The latest of these occurrences.
     pub last_at_ms: i64,
-    /// What was in its way.
+    /// Description of the cause.
     pub detail: String,
 }
 
-/// An occurrence to come.
+/// A future occurrence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Upcoming {
     /// The instant.
     pub at_ms: i64,
-    /// The same as a clock of the schedule's zone shows it.
+    /// Local time of the occurrence in the schedule's zone.
     pub local: String,
-    /// When the invocation is started, if there is jitter.
+    /// When the invocation starts, if the schedule has jitter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts_at_ms: Option<i64>,
 }
@@ -182,8 +183,8 @@ pub struct Upcoming {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trigger {
-    /// The instant that the invocation is named after; now if absent. The same instant again starts
-    /// nothing, so a request with one may be repeated.
+    /// The instant used in the invocation's id; now if absent. The same instant again starts
+    /// nothing, so a request with an instant may be repeated.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -197,14 +198,15 @@ pub struct Trigger {
 pub struct Triggered {
     /// The id of the invocation.
     pub id: String,
-    /// False: it existed already.
+    /// True if this request started it; false if it existed already.
     pub created: bool,
 }
 
 /// The answer to `POST /v1/schedules`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleCreated {
-    /// False: a schedule with this id existed already; the answer shows that one.
+    /// True if this request created it. False if a schedule with this id existed already; the
+    /// answer shows that one.
     pub created: bool,
     /// The schedule.
     pub schedule: ScheduleView,
@@ -218,7 +220,7 @@ pub struct ScheduleList {
     /// Schedules of the page whose rows cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<UnreadableRow>,
-    /// The `after` of the next page; absent on the last.
+    /// The `after` of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -233,7 +235,7 @@ pub struct ScheduleQuery {
     /// Label of the invocations, as `name=value`.
     #[param(pattern = "=")]
     pub label: Option<String>,
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     pub after: Option<String>,
     /// Maximum number of items (1 to 1000; default 100).
     #[param(minimum = 1, maximum = 1000)]
@@ -247,7 +249,7 @@ pub struct Backfill {
     /// The beginning of the interval (inclusive).
     #[serde(deserialize_with = "super::whole::signed")]
     pub from_at_ms: i64,
-    /// The end of the interval (exclusive); the present limits it in any case.
+    /// The end of the interval (exclusive), limited to the present.
     #[serde(deserialize_with = "super::whole::signed")]
     pub to_at_ms: i64,
 }
@@ -261,7 +263,7 @@ pub struct Backfilled {
     pub existing: u32,
     /// Number of occurrences skipped.
     pub skipped: u32,
-    /// Why the last of them was skipped.
+    /// Reason of the latest skip.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
     /// The `from_at_ms` to continue with; absent when the interval is complete.

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How the sender of a request is known to the host.
+/// Authentication state of a request's sender.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Session {
-    /// Whether this host asks for a token. If not, there are no sessions.
+    /// True if this host requires a token. Otherwise there are no sessions.
     pub needs_token: bool,
-    /// The text that requests with the session's cookie send as `x-segno-csrf` if they change
+    /// Token that requests with the session's cookie send as `x-segno-csrf` if they change
     /// something; absent without a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csrf: Option<String>,

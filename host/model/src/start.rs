@@ -12,8 +12,9 @@ use super::{BehindLimit, InvocationOutcome, StartFirst};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartInvocation {
-    /// The id of the invocation. The same id again, with the same target and input, answers the first execution. Absent: the host
-    /// generates an id; of a function that runs once a key, `MODULE/OBJECT@KEY/FUNCTION`.
+    /// The id of the invocation. The same id again, with the same target and input, returns the
+    /// first execution. Absent: the host generates an id; for a function that runs once for each
+    /// key, the id is `MODULE/OBJECT@KEY/FUNCTION`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(
         example = "order-1001",
@@ -28,7 +29,7 @@ pub struct StartInvocation {
     /// Any JSON that matches the function's input schema; `null` if absent.
     #[serde(default)]
     pub input: Value,
-    /// The time from now to the deadline; absent: the function's own default, else none.
+    /// Milliseconds from now to the deadline. Absent: the function's own default, if it has one.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -45,18 +46,18 @@ pub struct StartInvocation {
     /// Labels by which invocations are listed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// How long to wait for the end before answering, in milliseconds.
+    /// Maximum wait for the end before answering, in milliseconds.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "super::whole::unsigned_if_any"
     )]
     pub wait_ms: Option<u64>,
-    /// How a failed attempt of an activity is repeated; absent: as the function says. It does nothing for a workflow.
+    /// Retry policy of an activity; the function's own if absent. No effect on workflows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<StartRetry>,
-    /// The longest that one attempt of an activity may take, in milliseconds: one that takes longer is dropped and fails with
-    /// code 408, so that it is tried again as `retry` says. It does nothing for a workflow.
+    /// Maximum duration of one attempt of an activity, in milliseconds. An attempt that takes
+    /// longer is dropped and fails with code 408, so that `retry` applies. No effect on workflows.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -66,7 +67,8 @@ pub struct StartInvocation {
     pub attempt_timeout_ms: Option<u64>,
 }
 
-/// How an activity that is started is repeated. What is left out is as the function says, else as the host does it.
+/// Retry policy for a started activity. Absent fields default to the function's policy, then to the
+/// host's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartRetry {
@@ -77,18 +79,18 @@ pub struct StartRetry {
         deserialize_with = "super::whole::unsigned_if_any"
     )]
     pub initial_ms: Option<u64>,
-    /// The factor by which each delay is longer than the one before.
+    /// Factor by which each delay exceeds the previous one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0)]
     pub factor: Option<f64>,
-    /// The longest delay, in milliseconds.
+    /// Maximum delay, in milliseconds.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "super::whole::unsigned_if_any"
     )]
     pub max_ms: Option<u64>,
-    /// The fraction of each delay that is random, from 0 to 1.
+    /// Random fraction of each delay, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1)]
     pub jitter: Option<f64>,
@@ -106,9 +108,10 @@ pub struct StartRetry {
 pub struct Started {
     /// The id of the invocation.
     pub id: String,
-    /// False: an invocation with this id existed already; the answer shows that one.
+    /// True if this request started it. False if an invocation with this id existed already; the
+    /// answer shows that one.
     pub created: bool,
-    /// The limit behind which it waits to be admitted, if it does.
+    /// The limit for which the invocation waits, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<BehindLimit>,
     /// The state of the invocation.
@@ -125,10 +128,10 @@ pub struct SendSignal {
     /// Any JSON; `null` if absent.
     #[serde(default)]
     pub payload: Value,
-    /// A key for repetitions: the same key again, with the same name and payload, sends nothing.
+    /// Deduplication key: the same key again, with the same name and payload, sends nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The invocation is started with this, in the same step, if there is none of this id.
+    /// The invocation to start, in the same transaction, if none with this id exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<StartFirst>,
 }
@@ -136,11 +139,11 @@ pub struct SendSignal {
 /// The answer to a signal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SignalAccepted {
-    /// The id of the invocation; of one that continued as new, that of its newest generation.
+    /// The id of the invocation. If it continued as new, the id of its newest generation.
     pub id: String,
     /// The index of the signal in its invocation, from 0.
     pub signal: u32,
-    /// Whether the invocation was started by this request.
+    /// True if this request started the invocation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub started: bool,
 }
@@ -150,6 +153,6 @@ pub struct SignalAccepted {
 pub struct Accepted {
     /// The id of the object.
     pub id: String,
-    /// False: there was nothing to change.
+    /// True if the request changed something.
     pub changed: bool,
 }

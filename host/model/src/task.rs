@@ -15,7 +15,7 @@ pub enum TaskState {
     Acquired,
     /// Waiting for a promise.
     Suspended,
-    /// Halted for a person.
+    /// Halted until an operator intervenes.
     Halted,
     /// Ended: the promise is settled.
     Fulfilled,
@@ -49,11 +49,11 @@ pub struct TaskView {
     pub function: Option<String>,
     /// The state of the task.
     pub state: TaskState,
-    /// The fencing token: raised whenever the claim changes hands.
+    /// The fencing token: increases whenever the claim changes hands.
     pub version: u64,
     /// Number of failed attempts since the last progress.
     pub attempt: u32,
-    /// Number of claims lost in a row, because their holders died or stalled.
+    /// Number of consecutive claims lost because their holders died or stalled.
     pub losses: u32,
     /// The holder: a worker by the name that it chose, or a host by its node name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub struct TaskView {
     /// The end of the lease, unless it is extended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_at_ms: Option<i64>,
-    /// The time by which a heartbeat extends the lease.
+    /// Duration in milliseconds by which a heartbeat extends the lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<i64>,
     /// When the holder last sent a heartbeat.
@@ -70,10 +70,10 @@ pub struct TaskView {
     /// The progress of an activity that reports it and has not ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
-    /// While pending: when the task is offered next.
+    /// For a pending task: when it is offered next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at_ms: Option<i64>,
-    /// While pending: whether the task may be acquired now.
+    /// For a pending task: true if it may be acquired now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<bool>,
     /// The reason of a halt: `requested`, `reported`, `exhausted`, `lost`, `trapped` or `damaged`.
@@ -84,7 +84,7 @@ pub struct TaskView {
     pub note: Option<Note>,
     /// When the task was created.
     pub created_at_ms: i64,
-    /// The deadline of the promise, if there is one.
+    /// The deadline of the promise, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_at_ms: Option<i64>,
 }
@@ -97,7 +97,7 @@ pub struct TaskPage {
     /// Tasks of the page whose rows cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<UnreadableRow>,
-    /// The `after` of the next page; absent on the last.
+    /// The `after` of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -114,7 +114,7 @@ pub struct TaskQuery {
     pub holder: Option<String>,
     /// Prefix of ids.
     pub prefix: Option<String>,
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     #[param(pattern = r"^[0-9]{1,18}$")]
     pub after: Option<String>,
     /// Maximum number of items (1 to 1000; default 100).
@@ -126,7 +126,7 @@ pub struct TaskQuery {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContinueInvocation {
-    /// The name or digest of the module that continues the invocation. It must repeat the journal
+    /// The alias or digest of the module that continues the invocation. It must repeat the journal
     /// so far. Absent: the module that began it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
@@ -137,12 +137,12 @@ pub struct ContinueInvocation {
 pub struct Continued {
     /// The id of the invocation.
     pub id: String,
-    /// Always `true`: what is not halted is refused.
+    /// Always `true`: the host refuses the request unless the invocation is halted.
     pub changed: bool,
     /// The digest of the module to which the invocation was moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
-    /// Number of records that this module repeated: all there are.
+    /// Number of records that this module repeated: the whole journal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<u32>,
 }
@@ -151,25 +151,26 @@ pub struct Continued {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RestartInvocation {
-    /// The id of the new invocation: the same id again answers the same invocation. Absent: the
-    /// first free of `{id}-r1`, `{id}-r2`, ….
+    /// The id of the new invocation: the same id again returns the same invocation. Absent: the
+    /// first free id of `{id}-r1`, `{id}-r2`, ….
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The name or digest of the module to run. Absent: the name under which the old one was
-    /// started, which may stand for newer code by now.
+    /// The alias or digest of the module to run. Absent: the alias under which the old invocation
+    /// was started, which may point to newer code by now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
 }
 
-/// What `DELETE /v1/invocations/{id}` does with what has not ended.
+/// Parameters of `DELETE /v1/invocations/{id}`, for executions that have not ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct RemoveQuery {
-    /// Whether the invocation and everything that it made is cancelled first; default: no.
+    /// True to cancel the invocation and all its descendants first (default: false).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<bool>,
-    /// Milliseconds for cleaning up; what has not ended then is killed. Default: 10,000, at most 300,000.
+    /// Time for cleaning up, in milliseconds (default 10,000; at most 300,000). Executions that
+    /// have not ended by then are killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_ms: Option<u64>,
 }
@@ -179,7 +180,7 @@ pub struct RemoveQuery {
 pub struct Removed {
     /// The id of the invocation.
     pub id: String,
-    /// Number of promises that were removed with it: itself and everything that it made.
+    /// Number of removed promises: the invocation's own and those of all its descendants.
     pub promises: u32,
 }
 
@@ -187,7 +188,7 @@ pub struct Removed {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseTask {
-    /// The version of the claim to release; absent: any.
+    /// The version of the claim to release; any version if absent.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

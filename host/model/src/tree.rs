@@ -50,37 +50,37 @@ pub struct TreeNode {
     /// The end of the lease, unless it is extended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_at_ms: Option<i64>,
-    /// While pending: when the task is offered next.
+    /// For a pending node: when the task is offered next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at_ms: Option<i64>,
     /// The ids of awaited promises (at most 10).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<String>,
-    /// Whether the node waits for further promises.
+    /// True if the node waits for more promises than `waits` lists.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits_more: bool,
     /// The failure, the reason of a halt, or the last error, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The error of the last failed attempt of a node that has settled since without a failure of its own, in
-    /// one line.
+    /// The error of the last failed attempt, in one line, if the node has since settled without a
+    /// failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt_error: Option<String>,
-    /// Where the node comes from, if it began with records of another invocation.
+    /// The origin of the node, if it is a fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
-    /// Whether the node may outlive its parent.
+    /// True if the node may outlive its parent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
-    /// Number of signals, and of promises that were settled early, that it has not read.
+    /// Number of unread signals and unread promises that were settled early.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unread: u32,
-    /// Number of children; 10,000 stands for that number or more.
+    /// Number of children; 10,000 means 10,000 or more.
     pub children: u32,
     /// Number of children omitted because of `width` or `depth`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u32,
-    /// Whether siblings before this node are omitted because of `width`.
+    /// True if siblings before this node are omitted because of `width`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub after_gap: bool,
     /// When the promise was created.
@@ -88,7 +88,7 @@ pub struct TreeNode {
     /// When the promise was settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_at_ms: Option<i64>,
-    /// The deadline, if there is one.
+    /// The deadline, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_at_ms: Option<i64>,
 }
@@ -106,7 +106,7 @@ pub struct TreePage {
     pub path: Vec<String>,
     /// The nodes.
     pub nodes: Vec<TreeNode>,
-    /// The `after` of the next page; absent on the last.
+    /// The `after` of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -119,10 +119,10 @@ pub struct TreeQuery {
     /// Number of levels below the node (0 to 64; default 8).
     #[param(minimum = 0, maximum = 64)]
     pub depth: Option<u32>,
-    /// Maximum number of children of each node: the first ones and, three of four, the latest.
-    /// Those that the node waits for are shown as well. Absent: no limit.
+    /// Maximum number of children shown for each node: a quarter of them the first ones, the rest
+    /// the latest. Children that the node waits for are shown in addition. Absent: no limit.
     pub width: Option<u32>,
-    /// The `next` of the page before, with the `depth` and `width` of that page.
+    /// The `next` of the previous page, with the `depth` and `width` of that page.
     pub after: Option<String>,
     /// Maximum number of nodes (1 to 1000; default 500).
     #[param(minimum = 1, maximum = 1000)]

@@ -1,5 +1,5 @@
-//! Whole numbers in requests. JSON has one kind of number, so `7.0` is as whole as `7`; stored
-//! numbers are signed, so the maximum is that of a signed number.
+//! Whole numbers in requests. JSON has only one number type, so `7.0` is accepted as `7`. Stored
+//! numbers are signed, so the maximum is that of a signed 64-bit integer.
 
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Number, Value};
@@ -25,7 +25,7 @@ impl<'de> Deserialize<'de> for Given {
     }
 }
 
-/// A whole number that was written as a float.
+/// Converts a whole number written as a float; `None` if it is not exact.
 fn exact(number: f64) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
 }
@@ -55,7 +55,7 @@ pub fn unsigned_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>
     number.map(unsigned).transpose()
 }
 
-/// Writes the whole numbers of a value that are floats, as `7.0`, as whole numbers.
+/// Rewrites whole numbers written as floats, such as `7.0`, as integers, throughout a value.
 pub fn numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {

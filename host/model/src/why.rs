@@ -1,4 +1,4 @@
-//! Why an execution does not go on.
+//! Diagnosis of executions that do not progress.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,126 +6,128 @@ use utoipa::ToSchema;
 
 use super::{BehindLimit, InvocationState, Lease, Note, WaitKind};
 
-/// Why an execution, or a promise that it waits for, is not done.
+/// The reason why an execution, or a promise that it waits for, is not done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhyReason {
-    /// It has ended.
+    /// Has ended.
     Ended,
-    /// It is halted, and waits for a person; `note` says why.
+    /// Halted until an operator intervenes; `note` says why.
     Halted,
-    /// The module that it runs is not stored.
+    /// The module of the execution is not stored.
     ModuleMissing,
-    /// It waits for an execution that waits for it, perhaps through others.
+    /// Waits for an execution that, perhaps through others, waits for it.
     Deadlocked,
-    /// It waits behind a limit; if others have all of its places, the next link is the first of them.
+    /// Waits for a limit; if others occupy all places, the next link is the first of them.
     Limit,
-    /// It waits for its turn with an object; the next link has it.
+    /// Waits for its turn with an object; the next link holds the turn.
     Turn,
-    /// Its last attempt failed, and the next one waits until an instant.
+    /// Its last attempt failed; the retry is scheduled for a later instant.
     BackingOff,
-    /// Its start is delayed until an instant.
+    /// Its start is scheduled for a later instant.
     Delayed,
-    /// A worker could take it, and none has.
+    /// Offered to workers, but not claimed by one.
     Offered,
     /// A worker executes it.
     Running,
-    /// It waits for the outcome of a call; the next link is the call.
+    /// Waits for the outcome of a call; the next link is the call.
     Call,
-    /// It waits for a person to say whether a step of a saga acted.
+    /// Waits for an operator to say if a saga's step took effect.
     SagaStep,
-    /// It waits for a promise that somebody settles.
+    /// Waits for a promise that is settled from outside.
     Promise,
-    /// It waits for a signal.
+    /// Waits for a signal.
     Signal,
-    /// It waits for an instant.
+    /// Waits for a timer.
     Timer,
-    /// It is suspended, and nothing is known that it waits for: `segno doctor` looks.
+    /// Suspended without a known awaited promise; `segno doctor` examines such executions.
     Nothing,
 }
 
-/// An execution in the chain from the one that was asked about to what it waits for in the end.
+/// An execution in the chain from the requested one to the cause of its wait.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WhyLink {
     /// The id of the invocation.
     pub id: String,
-    /// The address of its function.
+    /// The address of the function.
     pub target: String,
-    /// Its state.
+    /// State of the execution.
     pub state: InvocationState,
-    /// Why it does not go on.
+    /// The reason why it does not progress.
     pub reason: WhyReason,
-    /// The promise, call or timer that it waits for, or the execution that has the turn.
+    /// The awaited promise, call or timer, or the execution that holds the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
-    /// When it goes on by itself at the latest: the end of a timer, of a delay, of a deadline; the
-    /// next attempt.
+    /// The latest time at which it continues without further events: the end of a timer, a delay or
+    /// a deadline; the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_at_ms: Option<i64>,
-    /// How many other promises it waits for; each of them may set it going.
+    /// Number of other promises that it waits for; each of them may resume it.
     pub others: u32,
-    /// The first of those others.
+    /// The first of those other promises.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<WhyAlternative>,
-    /// What may be sent to it now, as far as its module says: signals, updates, the value of the promise.
+    /// Messages that it accepts now, as far as its module declares them: signals, updates, the
+    /// value of the promise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub takes: Vec<WhyMessage>,
-    /// The names of promises that were settled, and that it has not made yet.
+    /// Names of settled promises that it has not created yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<String>,
-    /// When it was created.
+    /// When the execution was created.
     pub created_at_ms: i64,
     /// Number of failed attempts since its last progress.
     pub attempt: u32,
-    /// Its last error, or the reason of its halt.
+    /// Last error of the execution, or the reason of its halt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
-    /// Who executes it.
+    /// The lease of the worker that executes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
-    /// The limit that it waits behind.
+    /// The limit that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<BehindLimit>,
-    /// Where in its code it waits, if it is a workflow of a module and the last of the chain: `frames` and `backtrace`.
+    /// The place in its code where it waits, if it is a workflow of a module and the last link of
+    /// the chain: `frames` and `backtrace`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Value>,
-    /// What moves it, as commands of `segno`.
+    /// `segno` commands that resume it.
     pub commands: Vec<String>,
 }
 
-/// Something else that sets an execution going.
+/// Another promise that may resume an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WhyAlternative {
-    /// The promise.
+    /// Id of the promise.
     pub id: String,
-    /// Its kind.
+    /// Kind of the promise.
     pub kind: WaitKind,
-    /// When it settles by itself.
+    /// When the promise settles without further events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_at_ms: Option<i64>,
 }
 
-/// Something that an execution declares to take.
+/// A message that an execution declares to accept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WhyMessage {
     /// `signal`, `update` or `promise`.
     pub kind: String,
-    /// Its name.
+    /// Name of the message.
     pub name: String,
-    /// The type of its value in a word: `boolean`, `string`, `object`, and so on.
+    /// The type of the value in one word: `boolean`, `string`, `object`, and so on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }
 
-/// Why an execution does not go on: the chain from it to what it waits for in the end.
+/// The chain from an execution to the cause of its wait.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Why {
-    /// The execution, what it waits for, what that waits for, and so on: the last is the cause.
+    /// The execution, what it waits for, and so on; the last link is the cause.
     pub chain: Vec<WhyLink>,
-    /// Executions that wait for each other: each for the next, the last for the first.
+    /// A deadlock: each execution waits for the next, the last one for the first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cycle: Vec<String>,
-    /// Whether the chain goes on beyond what is shown.
+    /// True if the chain is longer than shown.
     #[serde(default)]
     pub more: bool,
 }

@@ -1,12 +1,13 @@
-//! Entries and commands of an SDK's own, which a runtime keeps and replays without reading them.
+//! Entries and commands defined by an SDK. A runtime keeps and replays them without interpreting
+//! them.
 
 use bytes::{Buf, Bytes};
 use prost::encoding::{DecodeContext, decode_key, skip_field};
 
-/// The first of their types.
+/// Lowest type number of custom frames.
 pub const FIRST: u16 = 0xFC00;
 
-/// One of them. Of its message only the name is known to others.
+/// A custom entry or command. Only the name in its message is known outside the SDK.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Custom {
     /// The type, [`FIRST`] or above.
@@ -18,10 +19,11 @@ pub struct Custom {
 }
 
 impl Custom {
-    /// Reads one.
+    /// Decodes a custom frame.
     ///
     /// # Errors
-    /// Why it is none, as a clause: not protobuf, or with a field that is kept for results.
+    /// The fault, as a clause: the message is not protobuf, or has a field that is reserved for
+    /// results.
     pub(crate) fn decode(number: u16, payload: &Bytes) -> Result<Self, String> {
         let broken = |error: prost::DecodeError| format!("cannot be decoded: {error}");
         let mut rest = payload.clone();
@@ -46,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_custom_entry_may_have_a_name_and_no_result() {
-        // Field 1 is a number, field 12 the name.
+        // Field 1 is a number, field 12 is the name.
         let good = Bytes::from_static(b"\x08\x05\x62\x03abc");
         let custom = Custom::decode(0xFC02, &good).unwrap();
         assert_eq!((custom.number, custom.name.as_str()), (0xFC02, "abc"));

@@ -1,18 +1,18 @@
-//! Codes of failures: those of HTTP, and a few of the protocol's own.
+//! Codes of failures: HTTP status codes, and a few codes of the protocol.
 
-/// The attempt failed for a reason without a code of its own.
+/// The attempt failed for a reason without a specific code.
 pub const INTERNAL: u16 = 500;
-/// The invocation was cancelled or killed, or what it did was done by another before.
+/// The invocation was cancelled or killed, or another invocation did the same work before.
 pub const CONFLICT: u16 = 409;
-/// The handler did something else than the journal says.
+/// The handler diverged from the journal.
 pub const JOURNAL_MISMATCH: u16 = 570;
-/// A frame that must not come there, or with that content.
+/// A frame is not allowed at its position, or has invalid content.
 pub const PROTOCOL_VIOLATION: u16 = 571;
-/// A handler that waits for two results at once where only one may be waited for.
+/// The handler waits for two results concurrently where only one is allowed.
 pub const AWAITING_TWO_RESULTS: u16 = 572;
-/// A feature that the version in use does not have.
+/// The version in use lacks a feature.
 pub const UNSUPPORTED_FEATURE: u16 = 573;
-/// A call of an invocation that has ended already. Stays in the deployment.
+/// An operation on an attempt that has ended. Used within the deployment only, never sent.
 pub const CLOSED: u16 = 598;
-/// A call of an invocation that is suspended. Stays in the deployment.
+/// An operation on a suspended attempt. Used within the deployment only, never sent.
 pub const SUSPENDED: u16 = 599;

@@ -1,15 +1,14 @@
-//! Ids as texts: invocations, deployments, awakeables.
+//! Textual ids: invocations, deployments, awakeables.
 //!
 //! ```text
-//! inv_1 KKKKKKKKKKK UUUUUUUUUUUUUUUUUUUUUU   an invocation: 8 bytes of key, 16 of its own
+//! inv_1 KKKKKKKKKKK UUUUUUUUUUUUUUUUUUUUUU   an invocation: 8 bytes of partition key, 16 of UUID
 //! dp_1 UUUUUUUUUUUUUUUUUUUUUU                a deployment: 16 bytes
 //! prom_1 BASE64URL(id ‖ u32)                 an awakeable of V1 to V3: the index of its entry
 //! sign_1 BASE64URL(id ‖ u32)                 an awakeable of V5 and later: the index of its signal
 //! ```
 //!
-//! The first two are in base 62: 8 or 16 bytes are the digits of a number, the lowest first, and the
-//! number is written with a fixed length. Base64 is without padding, and the `u32` has its highest
-//! byte first.
+//! The first two use base 62: 8 or 16 bytes are read as a little-endian number, which is written
+//! with a fixed number of digits. Base64 is unpadded, and the `u32` is big-endian.
 
 use std::{fmt, str::FromStr};
 
@@ -20,9 +19,9 @@ use base64::{
 use bytes::{BufMut as _, Bytes, BytesMut};
 
 const ALPHABET: &[u8; 62] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-/// Digits of 8 bytes.
+/// Number of base-62 digits of 8 bytes.
 const SHORT: usize = 11;
-/// Digits of 16 bytes.
+/// Number of base-62 digits of 16 bytes.
 const LONG: usize = 22;
 
 const INVOCATION: &str = "inv_1";
@@ -30,7 +29,7 @@ const DEPLOYMENT: &str = "dp_1";
 const ENTRY_AWAKEABLE: &str = "prom_1";
 const SIGNAL_AWAKEABLE: &str = "sign_1";
 
-/// Written without padding, read with or without it.
+/// Encodes without padding; decodes with or without it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::URL_SAFE,
     GeneralPurposeConfig::new()
@@ -38,54 +37,50 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Why a text is no id.
+/// The reason why a text is not a valid id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidId {
-    /// It begins with something else.
+    /// The text has another prefix.
     #[error("`{text}` does not begin with `{prefix}`")]
     Prefix {
-        /// The text.
         text: String,
-        /// What it had to begin with.
+        /// The expected prefix.
         prefix: &'static str,
     },
-    /// It is too long or too short.
+    /// The text is too long or too short.
     #[error("`{text}` has {actual} characters after its prefix, not {expected}")]
     Length {
-        /// The text.
         text: String,
-        /// Its characters after the prefix.
+        /// Number of characters after the prefix.
         actual: usize,
-        /// How many there must be.
+        /// Expected number of characters after the prefix.
         expected: usize,
     },
-    /// A character that is no digit, or more than the bytes can hold.
+    /// The text contains an invalid digit, or the number exceeds the available bytes.
     #[error("`{text}` is not a number in base 62 of {bytes} bytes")]
     Digits {
-        /// The text.
         text: String,
-        /// The bytes of the number.
+        /// Length of the number in bytes.
         bytes: usize,
     },
-    /// Not base64, or too short for an index.
+    /// The text is not base64, or too short to contain an index.
     #[error("`{text}` is not the id and the index of an awakeable in base64")]
     Awakeable {
-        /// The text.
         text: String,
     },
 }
 
-/// The id of an invocation. Its key says which invocations belong together.
+/// The id of an invocation. Invocations with the same partition key belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InvocationId {
-    /// The key of its partition.
+    /// The partition key.
     pub partition_key: [u8; 8],
-    /// Its own part.
+    /// Unique part of the id.
     pub uuid: [u8; 16],
 }
 
 impl InvocationId {
-    /// Both parts, as `Start` carries them.
+    /// Returns both parts, as `Start` carries them.
     pub fn to_bytes(self) -> [u8; 24] {
         let mut bytes = [0; 24];
         bytes[..8].copy_from_slice(&self.partition_key);
@@ -93,7 +88,7 @@ impl InvocationId {
         bytes
     }
 
-    /// The id with these bytes.
+    /// Builds the id from the bytes in `Start`.
     pub fn from_bytes(bytes: [u8; 24]) -> Self {
         let (key, uuid) = bytes.split_at(8);
         Self {
@@ -145,23 +140,22 @@ impl FromStr for DeploymentId {
     }
 }
 
-/// What an awakeable's index counts.
+/// Meaning of an awakeable's index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AwakeableKind {
-    /// Entries of a journal of V1 to V3.
+    /// Index of an entry in a journal of V1 to V3.
     Entry,
-    /// Signals of an invocation of V5 and later.
+    /// Index of a signal of an invocation of V5 and later.
     Signal,
 }
 
-/// The id of an awakeable: the invocation that waits, and for what.
+/// The id of an awakeable: the waiting invocation, and the entry or signal that it waits for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AwakeableId {
-    /// What the index counts.
+    /// Meaning of `index`.
     pub kind: AwakeableKind,
-    /// The bytes of the invocation's id, as `Start` carried them.
+    /// The bytes of the invocation's id, as in `Start`.
     pub invocation: Bytes,
-    /// The index.
     pub index: u32,
 }
 
@@ -198,7 +192,7 @@ impl FromStr for AwakeableId {
     }
 }
 
-/// `number` in base 62, with zeros before it.
+/// Encodes `number` in base 62, padded with zeros to `length` digits.
 fn base62(mut number: u128, length: usize) -> String {
     let mut digits = vec![b'0'; length];
     for digit in digits.iter_mut().rev() {
@@ -208,7 +202,7 @@ fn base62(mut number: u128, length: usize) -> String {
     digits.into_iter().map(char::from).collect()
 }
 
-/// The number that these digits are, if they are digits and it fits.
+/// Parses base-62 digits; `None` on an invalid digit or overflow.
 fn number(digits: &str) -> Option<u128> {
     digits.bytes().try_fold(0u128, |number, digit| {
         let value = ALPHABET.iter().position(|known| *known == digit)?;
@@ -228,7 +222,7 @@ fn digits_of<'a>(
     if actual != expected {
         return Err(InvalidId::Length { text: text.to_owned(), actual, expected });
     }
-    // As many bytes as characters, so that it can be split where a digit ends.
+    // ASCII only, so that byte offsets are character boundaries.
     if !digits.is_ascii() {
         return Err(InvalidId::Digits { text: text.to_owned(), bytes: 24 });
     }
@@ -247,7 +241,7 @@ mod tests {
         assert_eq!(id.to_string(), format!("inv_1{}", "0".repeat(33)));
         id.partition_key[0] = 61;
         id.uuid[1] = 1;
-        // 256 is 4 times 62 and 8.
+        // 256 is 4 times 62 plus 8.
         let expected = format!("inv_1{}Z{}48", "0".repeat(10), "0".repeat(20));
         assert_eq!(id.to_string(), expected);
         assert_eq!(id.to_string().len(), 38);
@@ -260,7 +254,7 @@ mod tests {
 
     #[test]
     fn the_awakeable_of_the_published_description_is_read() {
-        // The example in the public text about the protocol, whose index is 1.
+        // The example in the public documentation of the protocol; its index is 1.
         let text = "prom_1NMyOAvDK2CcBjUH4Rmb7eGBp0DNNDnmsAAAAAQ";
         let id: AwakeableId = text.parse().unwrap();
         assert_eq!((id.kind, id.index, id.invocation.len()), (AwakeableKind::Entry, 1, 24));
@@ -276,7 +270,7 @@ mod tests {
         let long = format!("{good}0");
         assert!(matches!(long.parse::<InvocationId>(), Err(InvalidId::Length { actual: 34, .. })));
         assert!(matches!("dp_1".parse::<InvocationId>(), Err(InvalidId::Prefix { .. })));
-        // 2^64 in eleven digits is one more than the key holds.
+        // 2^64 in eleven digits exceeds the key by one.
         let over = format!("inv_1{}{}", base62(1 << 64, SHORT), "0".repeat(LONG));
         assert!(matches!(over.parse::<InvocationId>(), Err(InvalidId::Digits { .. })));
         let over = format!("dp_1{}", "Z".repeat(LONG));

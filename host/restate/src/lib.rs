@@ -1,19 +1,21 @@
 //! The service invocation protocol of Restate, without I/O: bytes and events in, bytes and actions
-//! out. No clock, no socket, no randomness, and nothing of Segno.
+//! out. It uses no clock, socket or randomness, and does not depend on Segno.
 //!
 //! A *runtime* keeps the journals of invocations and calls a *deployment*, which runs the handlers.
-//! One request is one attempt at one invocation: the runtime sends what the journal has, then both
-//! sides send what happens.
+//! A request is one attempt of one invocation: the runtime sends the journal, then both sides send
+//! new events.
 //!
-//! In the order a newcomer should read:
-//! - [`version`]: the versions in their two families;
-//! - [`frame`]: the bytes that all have in common;
-//! - [`wire`], [`custom`]: messages that both families have;
+//! Reading order:
+//! - [`version`]: the versions and their two families;
+//! - [`frame`]: the frame layout of all versions;
+//! - [`wire`], [`custom`]: messages of both families;
 //! - [`immutable`]: the messages of V5 to V8; [`mutable`]: those of V1 to V3;
-//! - [`runtime`]: the runtime's side of an attempt, one machine a family;
+//! - [`runtime`]: the runtime's side of an attempt, one state machine for each family;
 //! - [`deployment`]: the deployment's side, of V5 to V7;
-//! - [`violation`], [`failure`]: what is said of breaches;
-//! - [`manifest`], [`id`]: what a deployment announces, and ids as texts.
+//! - [`violation`], [`failure`]: violations of the protocol and failure codes;
+//! - [`manifest`], [`id`]: the services of a deployment, and textual ids.
+
+#![forbid(unsafe_code)]
 
 pub mod failure;
 pub mod version;

@@ -1,44 +1,43 @@
-//! Versions of the protocol: their two families, their media types, and the choice of one.
+//! Versions of the protocol: families, media types, and negotiation.
 
 use std::{fmt, str::FromStr};
 
-/// What a media type of the protocol begins with; `N` and nothing else follows.
+/// Prefix of the protocol's media types; the version number follows.
 const MEDIA_TYPE: &str = "application/vnd.restate.invocation.v";
 
-/// A version that can be spoken. V4 was never released, so it is none.
+/// A version of the protocol. V4 was never released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProtocolVersion {
     /// Entries that are completed in place.
     V1,
-    /// V1, and retries: how often an attempt failed, and when to try again.
+    /// V1, and retries: number of failed attempts, and delay of the next one.
     V2,
-    /// V2, and entries that cancel, attach to and look at other invocations.
+    /// V2, and entries that cancel, attach to and read other invocations.
     V3,
-    /// Commands and notifications, in a journal that only grows.
+    /// Commands and notifications, in an append-only journal.
     V5,
     /// V5, and the random seed and metadata of failures.
     V6,
-    /// V6, and waits as trees, acknowledged runs, scopes, and what to do after an error.
+    /// V6, and trees of waits, acknowledged runs, scopes, and error behaviors.
     V7,
     /// V7, and reads of state that are not journaled.
     V8,
 }
 
-/// The two shapes of a journal; their frames have the same numbers and other meanings.
+/// The two journal formats. Their frames share type numbers but differ in meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// V1 to V3: an entry gets its result later, in place.
+    /// V1 to V3: an entry is completed in place.
     Mutable,
-    /// V5 to V8: a result is a record of its own.
+    /// V5 to V8: a result is a separate record.
     Immutable,
 }
 
 impl ProtocolVersion {
-    /// Every version, the oldest first.
+    /// All versions, oldest first.
     pub const ALL: [Self; 7] =
         [Self::V1, Self::V2, Self::V3, Self::V5, Self::V6, Self::V7, Self::V8];
 
-    /// The version's number.
     pub const fn number(self) -> u32 {
         match self {
             Self::V1 => 1,
@@ -56,7 +55,7 @@ impl ProtocolVersion {
         Self::ALL.into_iter().find(|version| version.number() == number)
     }
 
-    /// The shape of its journal.
+    /// Returns the family of the version.
     pub const fn family(self) -> Family {
         match self {
             Self::V1 | Self::V2 | Self::V3 => Family::Mutable,
@@ -64,7 +63,7 @@ impl ProtocolVersion {
         }
     }
 
-    /// The media type of requests and responses in this version.
+    /// Returns the media type of requests and responses in this version.
     pub fn media_type(self) -> String {
         format!("{MEDIA_TYPE}{}", self.number())
     }
@@ -76,13 +75,13 @@ impl fmt::Display for ProtocolVersion {
     }
 }
 
-/// Why a media type names no version that can be spoken.
+/// The reason why a media type is not a known version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownMediaType {
-    /// It is a media type of something else.
+    /// The media type is not one of the protocol.
     #[error("`{0}` is not a media type of the invocation protocol")]
     Other(String),
-    /// It names a version that never was, or one that is newer than this library.
+    /// The version does not exist, or is newer than this library.
     #[error("version `{0}` of the invocation protocol is unknown")]
     Version(String),
 }
@@ -94,7 +93,7 @@ impl FromStr for ProtocolVersion {
         let Some(number) = text.trim().strip_prefix(MEDIA_TYPE) else {
             return Err(UnknownMediaType::Other(text.to_owned()));
         };
-        // The printed form alone: neither `+6` nor `06`.
+        // Only the canonical form: neither `+6` nor `06`.
         Self::ALL
             .into_iter()
             .find(|version| version.number().to_string() == number)
@@ -102,12 +101,12 @@ impl FromStr for ProtocolVersion {
     }
 }
 
-/// Versions from `min` to `max`, both included, as a manifest announces them.
+/// A range of versions from `min` to `max`, both inclusive, as announced in a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionRange {
-    /// The oldest.
+    /// The oldest version.
     pub min: u32,
-    /// The newest.
+    /// The newest version.
     pub max: u32,
 }
 
@@ -117,23 +116,23 @@ impl fmt::Display for VersionRange {
     }
 }
 
-/// A deployment and a runtime that have no version in common.
+/// A deployment and a runtime without a common version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the deployment speaks the protocol versions {deployment} and this runtime {runtime}; none is in both"
 )]
 pub struct NoCommonVersion {
-    /// What the deployment announces.
+    /// Versions that the deployment announces.
     pub deployment: VersionRange,
-    /// What the runtime speaks.
+    /// Versions that the runtime supports.
     pub runtime: VersionRange,
 }
 
 impl VersionRange {
-    /// Everything that this library speaks.
+    /// All versions that this library supports.
     pub const ALL: Self = Self { min: 1, max: 8 };
 
-    /// The newest version that is in this range of a deployment and in the one of a `runtime`.
+    /// Returns the newest version in both this range, of a deployment, and the range of `runtime`.
     ///
     /// # Errors
     /// [`NoCommonVersion`], with both ranges.
@@ -145,7 +144,7 @@ impl VersionRange {
             .ok_or(NoCommonVersion { deployment: self, runtime })
     }
 
-    /// Whether the range has this version.
+    /// Returns true if the range contains this version.
     pub fn contains(self, version: ProtocolVersion) -> bool {
         (self.min..=self.max).contains(&version.number())
     }

@@ -1,15 +1,15 @@
-//! Breaches of the protocol, as values.
+//! Violations of the protocol.
 
 use std::fmt;
 
 use crate::failure;
 
-/// A frame's type, with the word for it.
+/// The type of a frame, with its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameType {
-    /// Its number in the header.
+    /// Type number in the frame header.
     pub number: u16,
-    /// What it is called; `unknown` if it is.
+    /// Name of the type; `unknown` if the number is not defined.
     pub name: &'static str,
 }
 
@@ -19,36 +19,36 @@ impl fmt::Display for FrameType {
     }
 }
 
-/// One breach: which frame, where, and which rule. The attempt is over.
+/// A violation of the protocol: frame, index, and rule. The attempt is over.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Violation {
     /// The code to report, one of [`failure`].
     pub code: u16,
-    /// The frame at fault, if there is one.
+    /// The offending frame, if any.
     pub frame: Option<FrameType>,
-    /// The index of its command or entry in the journal, if it has one.
+    /// Index of its command or entry in the journal, if any.
     pub index: Option<u32>,
-    /// The breach, as a clause.
+    /// The violation, as a clause.
     pub what: String,
 }
 
 impl Violation {
-    /// A breach without a frame or an index.
+    /// Creates a violation without a frame or an index.
     pub fn new(what: impl Into<String>) -> Self {
         Self { code: failure::PROTOCOL_VIOLATION, frame: None, index: None, what: what.into() }
     }
 
-    /// A breach by this frame.
+    /// Creates a violation by this frame.
     pub fn of(frame: FrameType, what: impl Into<String>) -> Self {
         Self { frame: Some(frame), ..Self::new(what) }
     }
 
-    /// The same, with its place in the journal.
+    /// Adds the index in the journal.
     pub fn at(self, index: u32) -> Self {
         Self { index: Some(index), ..self }
     }
 
-    /// The same under another code.
+    /// Replaces the code.
     pub fn with_code(self, code: u16) -> Self {
         Self { code, ..self }
     }

@@ -1,56 +1,56 @@
-//! Messages that are the same in both families: `Start`, and what other messages are made of.
+//! Messages of both families: `Start`, and the components of other messages.
 //!
-//! Fields of later versions are here for all; [`Start::in_version`] and its like take away what an
-//! earlier one does not have.
+//! The messages have the fields of all versions. [`Start::in_version`] and similar functions remove
+//! the fields that an earlier version lacks.
 
 use bytes::Bytes;
 use prost::Message;
 
 use crate::version::ProtocolVersion;
 
-/// The first frame of an attempt, from the runtime.
+/// The first frame of an attempt, sent by the runtime.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Start {
     /// The bytes of the invocation's id, the same in every attempt.
     #[prost(bytes = "bytes", tag = "1")]
     pub id: Bytes,
-    /// The id as people see it.
+    /// The textual id, for display.
     #[prost(string, tag = "2")]
     pub debug_id: String,
-    /// The number of stored frames that follow, the input included.
+    /// Number of stored frames that follow, including the input.
     #[prost(uint32, tag = "3")]
     pub known_entries: u32,
-    /// State of the key that the handler runs under.
+    /// State of the handler's key.
     #[prost(message, repeated, tag = "4")]
     pub state_map: Vec<StateEntry>,
-    /// Whether there may be more state than `state_map` has.
+    /// True if there may be more state than in `state_map`.
     #[prost(bool, tag = "5")]
     pub partial_state: bool,
-    /// The key, of an object or a workflow. Empty for others.
+    /// The key of an object or a workflow; empty for other services.
     #[prost(string, tag = "6")]
     pub key: String,
-    /// Failed attempts since the journal grew. From V2.
+    /// Number of failed attempts since the journal last grew. From V2.
     #[prost(uint32, tag = "7")]
     pub retry_count: u32,
-    /// Milliseconds since the journal grew. From V2.
+    /// Milliseconds since the journal last grew. From V2.
     #[prost(uint64, tag = "8")]
     pub since_last_entry_ms: u64,
-    /// The seed of the handler's random numbers, the same in every attempt. From V6.
+    /// Seed of the handler's random numbers, the same in every attempt. From V6.
     #[prost(uint64, tag = "9")]
     pub random_seed: u64,
-    /// The scope that the invocation was called in. From V7.
+    /// The scope of the invocation. From V7.
     #[prost(string, optional, tag = "10")]
     pub scope: Option<String>,
-    /// The limit that it counts under. From V7.
+    /// The concurrency limit that applies to the invocation. From V7.
     #[prost(string, optional, tag = "11")]
     pub limit_key: Option<String>,
-    /// The idempotency key that it was called with. From V7.
+    /// The idempotency key of the call. From V7.
     #[prost(string, optional, tag = "12")]
     pub idempotency_key: Option<String>,
 }
 
 impl Start {
-    /// The same without the fields that `version` does not have.
+    /// Removes the fields that `version` does not have.
     pub fn in_version(mut self, version: ProtocolVersion) -> Self {
         if version < ProtocolVersion::V2 {
             self.retry_count = 0;
@@ -68,36 +68,33 @@ impl Start {
     }
 }
 
-/// One key of state with its value. An empty value is a value.
+/// A state key with its value. The value may be empty.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct StateEntry {
-    /// The key.
     #[prost(bytes = "bytes", tag = "1")]
     pub key: Bytes,
-    /// The value.
     #[prost(bytes = "bytes", tag = "2")]
     pub value: Bytes,
 }
 
-/// One header of a request.
+/// A header of a request.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Header {
-    /// Its name.
+    /// Name of the header.
     #[prost(string, tag = "1")]
     pub key: String,
-    /// Its value.
+    /// Value of the header.
     #[prost(string, tag = "2")]
     pub value: String,
 }
 
-/// Nothing, where that is an answer.
+/// The result without a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
 pub struct Void {}
 
-/// Bytes that may be none, in a message of its own so that they can also be absent.
+/// Bytes, possibly empty, wrapped in a message so that they can also be absent.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Value {
-    /// The bytes.
     #[prost(bytes = "bytes", tag = "1")]
     pub content: Bytes,
 }
@@ -108,22 +105,20 @@ impl From<Bytes> for Value {
     }
 }
 
-/// A failure that the handler or its caller sees, and that no retry changes.
+/// A terminal failure: visible to the handler or its caller, and not retried.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Failure {
-    /// The code.
     #[prost(uint32, tag = "1")]
     pub code: u32,
-    /// The message.
     #[prost(string, tag = "2")]
     pub message: String,
-    /// More about it. From V6.
+    /// Additional facts. From V6.
     #[prost(message, repeated, tag = "3")]
     pub metadata: Vec<FailureMetadata>,
 }
 
 impl Failure {
-    /// A failure without metadata.
+    /// Creates a failure without metadata.
     pub fn new(code: u16, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), metadata: Vec::new() }
     }
@@ -135,32 +130,29 @@ impl Failure {
     }
 }
 
-/// One fact about a failure.
+/// A fact about a failure.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct FailureMetadata {
-    /// Its name.
+    /// Name of the fact.
     #[prost(string, tag = "1")]
     pub key: String,
-    /// Its value.
+    /// Value of the fact.
     #[prost(string, tag = "2")]
     pub value: String,
 }
 
-/// The keys of all state.
+/// The keys of the whole state.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct StateKeys {
-    /// The keys.
     #[prost(bytes = "bytes", repeated, tag = "1")]
     pub keys: Vec<Bytes>,
 }
 
-/// An invocation by its workflow and key.
+/// A reference to an invocation by workflow name and key.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct WorkflowTarget {
-    /// The workflow.
     #[prost(string, tag = "1")]
     pub workflow_name: String,
-    /// The key.
     #[prost(string, tag = "2")]
     pub workflow_key: String,
     /// The scope. From V7.
@@ -168,19 +160,16 @@ pub struct WorkflowTarget {
     pub scope: Option<String>,
 }
 
-/// An invocation by the idempotency key that it was called with.
+/// A reference to an invocation by the idempotency key of its call.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct IdempotentRequestTarget {
-    /// The service.
     #[prost(string, tag = "1")]
     pub service_name: String,
     /// The key of an object or a workflow.
     #[prost(string, optional, tag = "2")]
     pub service_key: Option<String>,
-    /// The handler.
     #[prost(string, tag = "3")]
     pub handler_name: String,
-    /// The idempotency key.
     #[prost(string, tag = "4")]
     pub idempotency_key: String,
     /// The scope. From V7.
@@ -188,12 +177,12 @@ pub struct IdempotentRequestTarget {
     pub scope: Option<String>,
 }
 
-/// How something ended: with bytes, or with a failure.
+/// Outcome of an operation: bytes, or a failure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// With these bytes.
+    /// Success with these bytes.
     Success(Bytes),
-    /// With this failure.
+    /// Failure with these details.
     Failure(Failure),
 }
 

@@ -1,6 +1,6 @@
-//! Every field of every message of V5 to V8, as the published definitions have it, and what becomes of it here:
-//! `fields.txt`. The definitions are those in the crate of Restate's SDKs, so a field that a newer version of it adds is
-//! missing in the table, and fails.
+//! The treatment of every field of every message of V5 to V8: `fields.txt`. The published
+//! definitions come from the crate of Restate's SDKs, so a field that a newer version of the crate
+//! adds is missing in the table, and the test fails.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -12,7 +12,7 @@ use segno_restate::{
     immutable::Message,
 };
 
-/// `MESSAGE NUMBER NAME: what becomes of it`.
+/// Lines of `MESSAGE NUMBER NAME: treatment`.
 const FATES: &str = include_str!("fields.txt");
 
 /// A field of a message.
@@ -20,18 +20,18 @@ struct Field {
     number: u32,
     name: String,
     kind: String,
-    /// The one of which only one is set.
+    /// Name of the `oneof` that contains the field.
     choice: Option<String>,
 }
 
-/// A message, with its type in the header if it has one.
+/// A message, with its type number if it has one.
 struct Definition {
     name: String,
     number: Option<u16>,
     fields: Vec<Field>,
 }
 
-/// The file with the definitions, in the sources of the crate that is tested against.
+/// The published definitions, from the sources of the locked version of the crate.
 fn published() -> String {
     let home = std::env::var_os("CARGO_HOME").map_or_else(
         || PathBuf::from(std::env::var_os("HOME").expect("a home")).join(".cargo"),
@@ -51,10 +51,10 @@ fn published() -> String {
     texts.next().unwrap_or_else(|| panic!("no registry has `{path}`"))
 }
 
-/// The messages that a text defines.
+/// Parses the messages in a text of definitions.
 fn definitions(text: &str) -> Vec<Definition> {
     let mut definitions: Vec<Definition> = Vec::new();
-    // What is open: messages by their places, and blocks of another kind by their names.
+    // The open blocks: messages by index, other blocks by name.
     let mut open: Vec<(Option<usize>, String)> = Vec::new();
     let mut number = None;
     for line in text.lines() {
@@ -115,7 +115,8 @@ fn the_table_says_what_becomes_of_every_field() {
     assert!(gone.is_empty(), "no message has {gone:?}");
 }
 
-/// A message with all its fields; of a choice it has `field`, or the first one.
+/// A message with all its fields. Of a `oneof`, it has `field` if that is one of its fields,
+/// otherwise the first field.
 fn whole(message: &Definition, field: &Field) -> Bytes {
     let mut bytes = Vec::new();
     let mut chosen = BTreeSet::new();
@@ -149,7 +150,7 @@ fn numbers(mut payload: &[u8]) -> BTreeSet<u32> {
     numbers
 }
 
-/// What a message of ours does not know is gone after it was read and written.
+/// Decoding drops fields that our messages lack, so every field must survive a round trip.
 #[test]
 fn no_field_is_dropped_where_messages_are_read() {
     let mut checked = 0;

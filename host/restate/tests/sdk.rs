@@ -1,5 +1,5 @@
-//! The runtime's machine against the core of Restate's own SDKs, which is the deployment's side of
-//! the same protocol; and what ours writes against what it writes.
+//! Tests the runtime's state machine against the core of Restate's SDKs, which implements the
+//! deployment's side of the protocol; and compares our deployment's output with the core's.
 
 use std::time::Duration;
 
@@ -45,12 +45,12 @@ impl Session {
         Self { version, start, journal, runtime, sdk }
     }
 
-    /// Begins another attempt with the journal as it is.
+    /// Begins another attempt with the current journal.
     fn again(&mut self) {
         (self.runtime, self.sdk) = attempt(self.version, &self.start, &self.journal);
     }
 
-    /// Takes what the SDK wrote, and stores its commands.
+    /// Passes the SDK's output to the runtime, and stores its commands.
     fn exchange(&mut self) -> Vec<Action> {
         let bytes = self.sdk.take_output();
         let actions = self.runtime.receive(&bytes).expect("an SDK keeps the protocol");
@@ -156,7 +156,7 @@ fn failed(message: &str) -> TerminalFailure {
     TerminalFailure { code: 418, message: message.into(), metadata: vec![] }
 }
 
-/// Asks for everything that an SDK can ask for. Returns what it waits for, in that order.
+/// Issues every operation that an SDK has. Returns the handles of their results, in the same order.
 fn ask_everything(sdk: &mut CoreVM) -> Vec<NotificationHandle> {
     let options = PayloadOptions::default;
     let mut handles = vec![
@@ -196,7 +196,7 @@ fn ask_everything(sdk: &mut CoreVM) -> Vec<NotificationHandle> {
     handles
 }
 
-/// The same, of our deployment.
+/// Issues the same operations on our deployment.
 fn ask_everything_of_ours(attempt: &mut deployment::Attempt) {
     let headers = || vec![Header { key: "h".into(), value: "v".into() }];
     assert_eq!(attempt.state("key", "get"), Ok(StateRead::Asked(1)));
@@ -252,7 +252,7 @@ fn ask_everything_of_ours(attempt: &mut deployment::Attempt) {
     attempt.complete_awakeable("sign_1AAAA", Outcome::Failure(failure), "").unwrap();
 }
 
-/// An answer for each of what was asked, in the order of the completion ids.
+/// An answer for each operation, in the order of the completion ids.
 fn answers() -> Vec<(Notification, SdkValue)> {
     let value = || NotificationResult::Value("v".into());
     let success = || SdkValue::Success("v".into());
@@ -447,7 +447,7 @@ fn a_failing_run_is_tried_again_with_its_count() {
         let answer = session.sdk.propose_run_completion(run.handle, exit, policy);
         let actions = session.exchange();
         if attempt == 3 {
-            // Attempts are exhausted, by the count that the start had.
+            // The retries are exhausted, because of the retry count in the start.
             answer.unwrap();
             let failure = Failure::new(500, "boom");
             let Some(Action::ProposeRun { outcome, .. }) = actions.last() else {
@@ -493,7 +493,7 @@ fn eager_state_is_read_without_the_runtime() {
             .collect();
         assert_eq!(kinds[0], (CommandKind::GetEagerState, vec![]));
         assert_eq!(kinds[2], (CommandKind::GetEagerStateKeys, vec![]));
-        // It counts its eager reads as well: ids grow, and not by one.
+        // The core assigns ids to eager reads as well: ids increase, but not by one.
         assert_eq!(kinds[3].1[0].id, 4);
         let slept = Notification::completion(NotificationKind::Sleep, 4, NotificationResult::Void);
         session.tell(slept);
@@ -533,7 +533,7 @@ fn a_deployment_that_has_to_wait_suspends() {
                 known.then_some(Settled::Succeeded)
             })
         };
-        // A tree waits for both; a list cannot say so.
+        // A tree waits for both; a list cannot express that.
         assert_eq!(settled(&[1]), version < V7, "{version}");
         assert!(settled(&[1, 2]));
         if version >= V7 {

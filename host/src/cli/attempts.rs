@@ -13,15 +13,15 @@ use crate::{
     client::Client,
 };
 
-/// Column at which a journal's lines name their record.
+/// Column at which journal lines name their record.
 const INDENT: usize = 18;
 
-/// The calls and HTTP steps of a workflow whose attempts failed, by the index of their command.
+/// The calls and HTTP steps of a workflow with failed attempts, by the index of their command.
 #[derive(Default)]
 pub(super) struct FailedAttempts(BTreeMap<u32, TreeNode>);
 
 impl FailedAttempts {
-    /// Reads those of the invocation `id`.
+    /// Reads the failed attempts of the invocation `id`.
     pub(super) async fn read(client: &Client, id: &str) -> Result<Self, CliError> {
         let ask = async |after, limit| {
             let query = TreeQuery { depth: Some(1), width: None, after, limit: Some(limit) };

@@ -1,9 +1,9 @@
-//! The limit that an execution is behind, in words.
+//! Formats the limit that an execution waits for.
 
 use super::{show::plain, time::relative};
 use crate::api::model::{BehindLimit, InvocationState, LimitHolder, LimitWait};
 
-/// `shop/order, key acme, priority 2`.
+/// Formats a limit as `shop/order, key acme, priority 2`.
 pub fn name(behind: &BehindLimit) -> String {
     let key = behind.key.as_ref().map(|key| format!(", key {}", plain(key)));
     let priority = behind.priority.map(|priority| format!(", priority {priority}"));
@@ -11,7 +11,7 @@ pub fn name(behind: &BehindLimit) -> String {
     format!("{}{key}{priority}", plain(&behind.limit))
 }
 
-/// Why an execution waits there; none: it does not.
+/// The reason that an execution waits for its limit. `None` if it does not wait.
 pub fn why(behind: &BehindLimit, now: i64) -> Option<String> {
     let waits = behind.waits.as_ref()?;
     let facts = facts(waits, behind.priority.is_some(), now).join(", ");
@@ -56,7 +56,7 @@ fn facts(waits: &LimitWait, has_priority: bool, now: i64) -> Vec<String> {
     facts
 }
 
-/// The first of those who were admitted.
+/// The first few of the admitted executions.
 pub fn holders(holders: &[LimitHolder]) -> String {
     let named = holders.iter().take(3).map(|LimitHolder { id, state }| match state {
         InvocationState::Halted => format!("{} (halted)", plain(id)),

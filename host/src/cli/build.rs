@@ -67,7 +67,7 @@ pub struct How {
 }
 
 impl How {
-    /// `on_terminal`: whether a person sees what is installed, and can stop it.
+    /// Options of the build; `on_terminal` is true if a person can see and stop installations.
     fn options(&self, on_terminal: bool) -> ProjectOptions {
         let prepare = self.prepare || (on_terminal && !self.no_prepare);
         ProjectOptions { prepare, locked: self.locked }
@@ -127,7 +127,7 @@ impl Build {
     }
 }
 
-/// What a component says of itself, read in a wasm engine of the command's own, as a host does at an
+/// Reads a component's self-description in a wasm engine of this process, as a host does at an
 /// upload.
 pub async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliError> {
     let source = Arc::new(BTreeMap::from([(Digest::of(&component), component.clone())]));
@@ -148,7 +148,7 @@ pub async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliErro
     })
 }
 
-/// Builds the project at `path`, and prints the steps and the compiler's warnings.
+/// Builds the project at `path` and prints the steps and the compiler's warnings.
 pub async fn build(path: &Path, how: How, console: &mut Console) -> Result<Built, CliError> {
     let progress = console.progress(format!("building {}", path.display()));
     let path = path.to_owned();
@@ -161,7 +161,7 @@ pub async fn build(path: &Path, how: How, console: &mut Console) -> Result<Built
         built.warnings =
             format!("{}\nwarning: {PANICS_ON_CLOCK}", built.warnings).trim().to_owned();
     }
-    // With `--json` they are no part of an error that may follow, which is read by programs.
+    // With `--json`, warnings must not mix with an error document that may follow.
     if !built.warnings.is_empty() && !console.json() {
         console.remark(&built.warnings);
     }
@@ -170,7 +170,8 @@ pub async fn build(path: &Path, how: How, console: &mut Console) -> Result<Built
 
 const PANICS_ON_CLOCK: &str = "the module calls `SystemTime::now` or `Instant::now`, which panic in it: use `ctx.now()`, which a replay repeats; in a crate that it uses, switch the feature off that reads the clock";
 
-/// Warns of code that asks the machine for the time: it would panic when it runs, in a test it does not.
+/// Warns of code that reads the machine's clock: it panics at run time in a component, but not in a
+/// test.
 pub fn warn_of_clock(component: &[u8], console: &mut Console) {
     if report::panics_on_clock(component) && !console.json() {
         console.warn(PANICS_ON_CLOCK);

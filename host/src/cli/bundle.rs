@@ -26,7 +26,7 @@ use crate::{
 ///
 /// The file has the journal, logs and values of the invocation, the components that ran it and the
 /// settings of the engine, all as of one instant. A hash chain covers every byte: a changed one is
-/// found and named. Whoever has the file can read the values in it, unless --redact hides them.
+/// found and named. Anyone with the file can read the values in it, unless --redact hides them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -148,9 +148,9 @@ impl Bundle {
     }
 }
 
-/// What a bundle holds.
+/// Summary of a bundle's contents.
 struct Summary {
-    /// Executions with their journals.
+    /// Number of executions with a journal.
     executions: usize,
     records: usize,
     /// Modules without their components.
@@ -158,7 +158,8 @@ struct Summary {
     seal: Link,
 }
 
-/// Under another name first, and read once: a file with the name that was asked for is whole.
+/// Writes to a temporary name first and reads the file back: a file with the requested name is
+/// complete.
 async fn receive(file: &Path, download: Download) -> Result<Summary, CliError> {
     let mut name = file.as_os_str().to_owned();
     name.push(".part");
@@ -186,7 +187,7 @@ async fn receive_into(part: &Path, mut download: Download) -> Result<Summary, Cl
     summary(BufReader::new(written)).map_err(|error| other("not-received", &error))
 }
 
-/// Reads a bundle through, so that it is known to be whole.
+/// Reads a bundle to its end, which proves that it is complete.
 fn summary(from: impl Read) -> Result<Summary, BundleError> {
     let mut reader = BundleReader::begin(from)?;
     let (mut executions, mut records, mut missing) = (0, 0, Vec::new());

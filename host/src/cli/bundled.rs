@@ -1,4 +1,4 @@
-//! Bundles, opened as a host in this process: commands ask it as they ask any other.
+//! Bundles, opened as a host in this process: commands use it like any other host.
 
 use std::{
     fs::{self, File},
@@ -20,16 +20,16 @@ use crate::{
     runtime::Env,
 };
 
-/// Ids that are named in an error.
+/// Maximum number of ids named in an error.
 const NAMED: usize = 8;
 
-/// Bundles that were read.
+/// The bundles that were read.
 pub struct Bundled {
     contents: Contents,
 }
 
-/// The bundle that an argument names, if it names one rather than an invocation: a file that ends
-/// like a bundle, or that begins like one.
+/// The bundle that an argument names, if it is a file with the extension or the beginning of a
+/// bundle, and not the id of an invocation.
 pub fn named(argument: &str) -> Option<PathBuf> {
     let path = Path::new(argument);
     let ends = path.extension().is_some_and(|extension| extension == EXTENSION);
@@ -43,10 +43,10 @@ pub fn named(argument: &str) -> Option<PathBuf> {
 }
 
 impl Bundled {
-    /// Reads bundles, and those in folders.
+    /// Reads bundles, and the bundles in folders.
     ///
     /// # Errors
-    /// Which file cannot be read, or is damaged, and where.
+    /// The file that cannot be read or is damaged, and the place.
     pub fn read(paths: &[PathBuf]) -> Result<Self, CliError> {
         let mut contents = Contents::default();
         for file in files(paths)? {
@@ -61,11 +61,10 @@ impl Bundled {
         self.contents.supply(component.to_vec());
     }
 
-    /// The execution to replay: the one named, or the only one that was asked for when the bundle was
-    /// made.
+    /// The execution to replay: the named one, or the only one that the bundle was made for.
     ///
     /// # Errors
-    /// It is not in the bundle with its journal; or none is named, and there are several.
+    /// It is not in the bundle with its journal; or none is named and there are several.
     pub fn subject(&self, id: Option<&str>) -> Result<String, CliError> {
         let Some(id) = id else { return self.only() };
         match self.contents.is_whole(&PromiseId::from(id)) {
@@ -105,10 +104,10 @@ impl Bundled {
         named_in_words(self.contents.asked())
     }
 
-    /// Makes an execution ready to be replayed: on a component, if `module` is the file of one.
+    /// Prepares the replay of an execution, on a component file if `module` names one.
     ///
     /// # Errors
-    /// Its component is missing.
+    /// The component of the execution is missing.
     pub fn prepare_replay(&mut self, id: &str, module: Option<&str>) -> Result<(), CliError> {
         match module {
             None => self.check_component(id),
@@ -120,10 +119,10 @@ impl Bundled {
         }
     }
 
-    /// Refuses a replay of something else than a workflow.
+    /// Checks that the execution is a workflow with a journal.
     ///
     /// # Errors
-    /// Which ones have a journal.
+    /// Lists the executions that have a journal.
     pub fn check_journal(&self, id: &str) -> Result<(), CliError> {
         let journals = || {
             let all = self.contents.executions();
@@ -145,10 +144,10 @@ impl Bundled {
         })
     }
 
-    /// Refuses a replay for which the component is missing.
+    /// Checks that the component for a replay is present.
     ///
     /// # Errors
-    /// Which one is missing, and what to do.
+    /// Names the missing component and the remedy.
     pub fn check_component(&self, id: &str) -> Result<(), CliError> {
         let Some(module) = self.contents.module_of(&PromiseId::from(id)) else { return Ok(()) };
         if self.contents.has_component(module) {
@@ -164,12 +163,12 @@ impl Bundled {
         })
     }
 
-    /// What the bundles hold.
+    /// The combined contents of the bundles.
     pub fn contents(&self) -> &Contents {
         &self.contents
     }
 
-    /// Refuses what needs values, if they are hidden.
+    /// Checks that values are not hidden, for commands that need them.
     ///
     /// # Errors
     /// The bundle is redacted.
@@ -183,12 +182,12 @@ impl Bundled {
         }
     }
 
-    /// Whether values are hidden.
+    /// Returns true if values are hidden.
     pub fn is_redacted(&self) -> bool {
         self.contents.heads().iter().any(|head| head.redacted.is_some())
     }
 
-    /// Says what has to be known of every result.
+    /// Prints the remarks that apply to every result, such as hidden values.
     pub fn remarks(&self, console: &mut Console) {
         let redacted = self.contents.heads().iter().find_map(|head| head.redacted.as_ref());
         if let Some(redaction) = redacted {
@@ -196,10 +195,10 @@ impl Bundled {
         }
     }
 
-    /// A client of a host over the bundles.
+    /// A client of an in-process host over the bundles.
     ///
     /// # Errors
-    /// The engine cannot be set up here.
+    /// The engine cannot be set up on this machine.
     pub async fn client(&self) -> Result<Client, CliError> {
         let opened =
             bundles::open(&self.contents, compile::compiler(), compile::kept(), Env::system())
@@ -214,7 +213,7 @@ impl Bundled {
     }
 }
 
-/// Some ids, as an error names them.
+/// Formats some ids for an error.
 fn named_in_words<'a>(ids: impl Iterator<Item = &'a PromiseId>) -> String {
     let mut words: Vec<String> =
         ids.take(NAMED + 1).map(|id| format!("`{}`", plain(id.as_str()))).collect();
@@ -224,7 +223,7 @@ fn named_in_words<'a>(ids: impl Iterator<Item = &'a PromiseId>) -> String {
     words.join(", ")
 }
 
-/// The host, as the client knows it.
+/// The in-process host, behind the client's transport.
 struct Local(LocalApi);
 
 #[async_trait]
@@ -237,7 +236,7 @@ impl LocalHost for Local {
     }
 }
 
-/// The files, and those of folders, by name.
+/// The given files, and the files in the given folders, by name.
 fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let mut files = Vec::new();
     for path in paths {

@@ -36,7 +36,7 @@ impl Call {
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         let progress = console.progress("calling");
-        // The id is known before the wait begins: whoever interrupts it is told.
+        // The id is known before the wait begins, so that it can be printed after an interruption.
         let started = client.start(&self.what.request(None)?).await?;
         progress.say(format!("waiting for {}", started.id));
         let interrupted = async { tokio::signal::ctrl_c().await.is_ok() };
@@ -49,7 +49,7 @@ impl Call {
     }
 }
 
-/// Waits for the end; none if the wait was interrupted.
+/// Waits for the end. `None` if the wait was interrupted.
 async fn wait_unless(
     interrupted: impl Future<Output = bool>,
     client: &Client,
@@ -65,7 +65,7 @@ async fn wait_unless(
     }
 }
 
-/// Says how to come back to an invocation that goes on.
+/// Explains how to return to an invocation that continues.
 fn left(id: &str, console: &mut Console) -> Exit {
     console.remark(&format!(
         "`{id}` goes on: `segno result {id} --wait 1h` prints its outcome, `segno cancel {id}` ends it"

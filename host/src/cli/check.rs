@@ -1,5 +1,5 @@
-//! What new code does with the journals of what is in flight: `segno deploy --check`, and moving
-//! what repeats its journal.
+//! Checks new code against the journals of executions in flight (`segno deploy --check`), and
+//! migrates those whose journals it repeats.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -19,12 +19,12 @@ use crate::{
     client::{Client, ClientError},
 };
 
-/// Ids that are named with each difference.
+/// Maximum number of ids named with each difference.
 const NAMED: usize = 3;
-/// How long an execution that runs at the moment, or whose journal grew, is asked for again.
+/// Maximum time for retries if an execution is running or its journal grows during the check.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The verdicts, as they are printed.
+/// The verdicts with their texts.
 const VERDICTS: [(CheckVerdict, &str, &str); 7] = [
     (CheckVerdict::Same, "same so far", "every record is repeated"),
     (CheckVerdict::NotStarted, "not started", "nothing is recorded yet"),
@@ -35,48 +35,48 @@ const VERDICTS: [(CheckVerdict, &str, &str); 7] = [
     (CheckVerdict::Damaged, "damaged", "the journal cannot be read: see `segno doctor`"),
 ];
 
-/// All that was found.
+/// The findings of a check.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// The alias by which the executions were called.
+    /// The alias that the executions were called by.
     alias: String,
-    /// The digest of the module that was checked.
+    /// The digest of the checked module.
     candidate: String,
-    /// How many in flight there are of each verdict.
+    /// Number of executions in flight by verdict.
     in_flight: BTreeMap<CheckVerdict, usize>,
-    /// How many that have ended.
+    /// Number of ended executions by verdict.
     ended: BTreeMap<CheckVerdict, usize>,
-    /// What replays cost, if that was counted.
+    /// Costs of replays, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     costs: Option<Costs>,
-    /// Each execution.
+    /// The result for each execution.
     executions: Vec<CheckedExecution>,
-    /// What was moved to the candidate, and why others were not, by id.
+    /// The migrated executions, and the reasons for others, by id.
     #[serde(skip_serializing_if = "Option::is_none")]
     moved: Option<Moves>,
 }
 
-/// The executions whose differences are printed; all are counted.
+/// Selects the executions whose differences are printed; all are counted.
 #[derive(Debug, Clone, Copy)]
 pub enum Differences {
-    /// Those in flight and those that have ended.
+    /// Executions in flight and ended ones.
     All,
-    /// Those in flight: nothing comes of a difference of one that has ended.
+    /// Executions in flight only: a difference of an ended one has no consequences.
     InFlight,
 }
 
-/// What became of the executions that were to be moved.
+/// The results of a migration.
 #[derive(Debug, Default, Serialize)]
 pub struct Moves {
-    /// Those that run on the candidate from now on.
+    /// Executions that now run on the candidate.
     done: Vec<String>,
-    /// Those that stay where they are, and why.
+    /// Executions that were not moved, with the reasons.
     left: BTreeMap<String, String>,
 }
 
 impl Report {
-    /// Checks `candidate` against everything that is in flight of `alias`, and the latest `ended`,
-    /// and counts the costs for so many.
+    /// Checks `candidate` against all executions of `alias` in flight and the latest `ended` ones,
+    /// and counts the costs of some.
     ///
     /// # Errors
     /// The host did not answer.
@@ -115,7 +115,7 @@ impl Report {
         Ok(Self { alias, candidate, in_flight, ended: over, costs, executions, moved: None })
     }
 
-    /// Of a name that is new: nothing is in flight.
+    /// The report for a new alias, which has no executions.
     pub fn empty(alias: &str, candidate: &str) -> Self {
         let (alias, candidate) = (alias.to_owned(), candidate.to_owned());
         Self {
@@ -129,8 +129,8 @@ impl Report {
         }
     }
 
-    /// Whether any execution in flight could not go on with the candidate. One that has ended may
-    /// differ: that does no harm.
+    /// The exit code: [`Exit::Diverged`] if an execution in flight could not continue on the
+    /// candidate. A difference of an ended one is harmless.
     pub fn exit(&self) -> Exit {
         let bad = [CheckVerdict::Diverges, CheckVerdict::Fails, CheckVerdict::Damaged];
         match bad.iter().any(|verdict| self.in_flight.contains_key(verdict)) {
@@ -139,8 +139,8 @@ impl Report {
         }
     }
 
-    /// Moves the executions in flight that repeat their journal, or have none yet, each after one
-    /// more replay of what it has by then.
+    /// Moves the executions in flight that repeat their journal, or have none yet. Each is replayed
+    /// again first, with its journal at that time.
     ///
     /// # Errors
     /// The host did not answer.
@@ -171,7 +171,7 @@ impl Report {
         Ok(())
     }
 
-    /// Prints it, with what comes next.
+    /// Prints the report with advice on the next step.
     ///
     /// # Errors
     /// When the stream is closed.
@@ -183,7 +183,7 @@ impl Report {
         }
     }
 
-    /// Prints what was found, with the differences first by how many have them, and what was moved.
+    /// Prints the findings, with the most common differences first, and the migrated executions.
     ///
     /// # Errors
     /// When the stream is closed.
@@ -210,7 +210,7 @@ impl Report {
         self.moved.as_ref().map_or(Ok(()), |moves| moves.print(console))
     }
 
-    /// What is proved, and what comes next.
+    /// Prints the conclusion and the next step.
     fn advice(&self, console: &mut Console) -> Result<(), CliError> {
         let stays = match self.exit() {
             Exit::Done => "",
@@ -258,7 +258,7 @@ impl Moves {
     }
 }
 
-/// Prints how executions differ, those with the same difference together.
+/// Prints differences, grouped by equal ones.
 ///
 /// # Errors
 /// When the stream is closed.
@@ -273,7 +273,7 @@ fn print_groups(groups: Vec<Group<'_>>, console: &mut Console) -> Result<(), Cli
     groups.iter().try_for_each(|group| group.print(console))
 }
 
-/// The executions that cannot go on, those with the same difference together.
+/// Groups the executions that cannot continue by equal differences.
 fn groups<'a>(executions: impl IntoIterator<Item = &'a CheckedExecution>) -> Vec<Group<'a>> {
     let mut groups: BTreeMap<String, Vec<&CheckedExecution>> = BTreeMap::new();
     for execution in executions {
@@ -286,7 +286,7 @@ fn groups<'a>(executions: impl IntoIterator<Item = &'a CheckedExecution>) -> Vec
     groups
 }
 
-/// Executions that differ in the same way.
+/// Executions with the same difference.
 struct Group<'a>(Vec<&'a CheckedExecution>);
 
 impl Group<'_> {
@@ -315,7 +315,7 @@ impl Group<'_> {
     }
 }
 
-/// What executions that differ in the same way have in common; none: it can go on.
+/// The key of equal differences. `None` if the execution can continue.
 fn key(execution: &CheckedExecution) -> Option<String> {
     let CheckedExecution { function, replay, reason, verdict, .. } = execution;
     let what = match verdict {
@@ -338,7 +338,7 @@ fn key(execution: &CheckedExecution) -> Option<String> {
     Some(format!("{function} {what}"))
 }
 
-/// Moves an execution; one that runs at the moment is waited for.
+/// Moves an execution, waiting for one that is currently running.
 async fn relocated(client: &Client, id: &str, module: &str) -> Result<(), CliError> {
     let passes = |error: &ClientError| matches!(error.code(), "wrong-state" | "journal-grew");
     let relocate = async || client.relocate(id, module).await;

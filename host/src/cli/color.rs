@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-/// When to use colours.
+/// The use of colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Color {
     /// On a terminal.

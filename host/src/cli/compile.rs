@@ -8,7 +8,7 @@ use std::{
 use super::{CliError, Exit};
 use crate::guest::{Compiler, Limits, compile_into};
 
-/// The running program, by its path or, if the file may have been replaced since, by the system's
+/// The path of the running program or, if the file may have been replaced since, the system's
 /// handle of it.
 pub(super) fn compiler() -> Compiler {
     let held = PathBuf::from("/proc/self/exe");
@@ -18,7 +18,7 @@ pub(super) fn compiler() -> Compiler {
     }
 }
 
-/// Where commands that run guests without a host keep compiled code: in the user's cache.
+/// Directory of compiled code for commands that run guests without a host, in the user's cache.
 pub(super) fn kept() -> Option<PathBuf> {
     Some(segno_build::cache_directory().ok()?.join("compiled"))
 }
@@ -29,7 +29,7 @@ pub struct CompileComponent {
     /// Limits of the host, as JSON
     #[arg(long, value_name = "JSON")]
     limits: String,
-    /// Whether the code counts its instructions
+    /// Compile code that counts its instructions
     #[arg(long)]
     counts: bool,
     /// Existing file for the code

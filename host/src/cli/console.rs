@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{CliError, Color, show::plain_lines, table::Table, text};
 
-/// The time after which progress is shown.
+/// Delay before progress is shown.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
 /// The two streams and their settings.
@@ -25,14 +25,15 @@ pub struct Console {
     styled_err: bool,
     progress: bool,
     speaks: bool,
-    /// The columns of the terminal that shows the answer; none: nothing is cut or wrapped.
+    /// Width of the terminal that shows the answer, in columns. `None`: text is neither cut nor
+    /// wrapped.
     width: Option<usize>,
-    /// The columns of the terminal that shows remarks.
+    /// Width of the terminal that shows remarks, in columns.
     width_err: Option<usize>,
 }
 
 impl Console {
-    /// A console on the process's own streams. With `full`, the width of a terminal is no bound.
+    /// A console on the process's own streams. With `full`, the width of the terminal is ignored.
     pub fn system(json: bool, color: Color, full: bool) -> Self {
         let styled = |is_terminal: bool, choice: anstream::ColorChoice| match color {
             Color::Always => true,
@@ -78,12 +79,12 @@ impl Console {
         Self { width: Some(columns), width_err: Some(columns), ..self }
     }
 
-    /// The columns of the terminal; none: nothing is cut or wrapped.
+    /// Width of the terminal, in columns. `None`: text is neither cut nor wrapped.
     pub fn width(&self) -> Option<usize> {
         self.width
     }
 
-    /// `text` on one line, cut to what a terminal has left beside `used` columns.
+    /// `text` on one line, cut to the columns that remain after `used` ones.
     pub fn fit(&self, text: &str, used: usize) -> String {
         let flat = text::plain(&text.replace(['\n', '\r', '\t'], " "));
         match self.width {
@@ -92,7 +93,7 @@ impl Console {
         }
     }
 
-    /// Prints a paragraph of the answer: the first line after `lead`, further ones indented by
+    /// Prints a paragraph of the answer: the first line after `lead`, and further ones indented by
     /// `indent` columns.
     ///
     /// # Errors
@@ -106,12 +107,12 @@ impl Console {
         self.line(format!("{lead}{text}").trim_end())
     }
 
-    /// Whether JSON was requested.
+    /// Returns true if JSON was requested.
     pub fn json(&self) -> bool {
         self.json
     }
 
-    /// Prints a line of the answer. Nothing in it steers the terminal, whoever wrote it.
+    /// Prints a line of the answer, with terminal control characters escaped.
     ///
     /// # Errors
     /// When the stream is closed.
@@ -140,12 +141,12 @@ impl Console {
         Ok(())
     }
 
-    /// `text` in this colour, if colours are used.
+    /// `text` in this colour, if colours are enabled.
     pub fn paint(&self, style: Style, text: &str) -> String {
         paint(self.styled, style, text)
     }
 
-    /// Prints bytes that this program made.
+    /// Prints bytes unchanged; they must come from this program.
     ///
     /// # Errors
     /// When the stream is closed.
@@ -248,7 +249,7 @@ impl Drop for Bar {
 /// A progress message, removed when dropped.
 pub struct Progress {
     bar: Option<ProgressBar>,
-    /// Whether steps are printed.
+    /// True if steps are printed.
     speaks: bool,
 }
 
@@ -262,7 +263,7 @@ impl Progress {
 }
 
 impl crate::build::Progress for Progress {
-    /// Prints a step, which stays on the screen, because it changed this machine.
+    /// Prints a step that stays on the screen, because it changed this machine.
     fn step(&self, message: &str) {
         let say = || anstream::eprintln!("{DIM}{message}{DIM:#}");
         match &self.bar {
@@ -295,13 +296,14 @@ pub const YELLOW: Style = AnsiColor::Yellow.on_default();
 pub const CYAN: Style = AnsiColor::Cyan.on_default();
 /// For details.
 pub const DIM: Style = Style::new().dimmed();
-/// For heads.
+/// For headings.
 pub const BOLD: Style = Style::new().bold();
 
-/// The columns of a terminal that does not say how many it has.
+/// Assumed width of a terminal of unknown width, in columns.
 const COLUMNS: usize = 80;
 
-/// The columns of a terminal; none for other streams. `COLUMNS` goes before what the terminal says.
+/// Width of a terminal, in columns. `None` for other streams. The variable `COLUMNS` has precedence
+/// over the terminal's own report.
 fn columns(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
     if !stream.is_terminal() {
         return None;

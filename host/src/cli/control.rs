@@ -15,9 +15,10 @@ pub struct Cancel {
     id: String,
 }
 
-/// End an invocation at once; it cannot clean up
+/// End an invocation immediately; it cannot clean up
 ///
-/// Prefer `segno cancel`. Invocations called by this one are killed as well; those that it sent go on.
+/// Prefer `segno cancel`. Invocations called by this one are killed as well; those that it sent
+/// continue.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,4 @@
-//! What replays cost on new code, beside the code that runs the executions.
+//! Costs of replays on new code, compared with the code that the executions run on.
 
 use serde::Serialize;
 
@@ -10,23 +10,23 @@ use super::{
 };
 use crate::api::model::{CheckedExecution, CostComparison};
 
-/// The costs of the executions that were counted.
+/// The costs of the counted executions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Costs {
-    /// How many were counted.
+    /// Number of counted executions.
     executions: usize,
-    /// The records of one, the middle of all.
+    /// Median number of records.
     records: u64,
-    /// Wasm instructions.
+    /// Executed wasm instructions.
     instructions: Middle,
-    /// Bytes of memory.
+    /// Memory, in bytes.
     memory_bytes: Middle,
-    /// The execution whose instructions rise the most, if those of any do.
+    /// The execution with the largest rise in instructions, if any rose.
     #[serde(skip_serializing_if = "Option::is_none")]
     largest_rise: Option<Rise>,
 }
 
-/// The middle of the values of all executions.
+/// The medians over all executions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 struct Middle {
     own: u64,
@@ -41,7 +41,7 @@ struct Rise {
 }
 
 impl Costs {
-    /// Those of `executions`; none: nothing was counted.
+    /// The costs of `executions`. `None` if nothing was counted.
     pub fn of(executions: &[CheckedExecution]) -> Option<Self> {
         let counted: Vec<(&CheckedExecution, CostComparison)> =
             executions.iter().filter_map(|it| Some((it, it.cost?))).collect();
@@ -65,7 +65,7 @@ impl Costs {
         })
     }
 
-    /// Prints them.
+    /// Prints the costs.
     ///
     /// # Errors
     /// When the stream is closed.
@@ -109,7 +109,7 @@ fn ratio(own: u64, candidate: u64) -> f64 {
     candidate as f64 / own.max(1) as f64
 }
 
-/// `+12 %`, or `+0.3 %` where it is little.
+/// Formats a change as `+12 %`, or as `+0.3 %` if it is small.
 fn change(own: u64, candidate: u64) -> String {
     let percent = (ratio(own, candidate) - 1.0) * 100.0;
     match percent.abs() {
@@ -119,7 +119,7 @@ fn change(own: u64, candidate: u64) -> String {
     }
 }
 
-/// `1 204 331`.
+/// Formats a number with grouped digits: `1 204 331`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

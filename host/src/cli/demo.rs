@@ -69,8 +69,7 @@ impl Demo {
             .map_err(|error| failed("make a folder", error))?;
         let binary =
             std::env::current_exe().map_err(|error| failed("find its own program", error))?;
-        // Nothing else runs yet, so that this may block the thread; Ctrl-C ends the process as
-        // usual.
+        // Nothing else runs yet, so this may block the thread; Ctrl-C ends the process as usual.
         let component = example::build(folder.path(), &narrator)
             .map_err(|error| failed(&format!("build the example `{MODULE}`"), error))?;
 
@@ -87,7 +86,7 @@ impl Demo {
         drop(narrator);
         let is_right = played.as_ref().is_ok_and(ScenarioRun::is_right);
         let is_interrupted = matches!(&played, Err(CliError::Other { code: INTERRUPTED, .. }));
-        // Everything is needed to find out what went wrong.
+        // All data is kept to find the cause of a failure.
         let keep = self.keep || !(is_right || is_interrupted);
         let kept = keep.then(|| folder.keep());
         if let Some(folder) = &kept {

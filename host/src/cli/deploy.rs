@@ -54,18 +54,19 @@ pub struct Deploy {
     /// Replay what is in flight under the name on this code, report, and activate nothing
     #[arg(long, conflicts_with = "migrate")]
     check: bool,
-    /// Let this code run beside the live executions of the name for so long, without effects, and
-    /// report what it does otherwise; activate nothing
+    /// Run this code beside the live executions of the name for this long, without effects, and
+    /// report differences; activate nothing
     #[arg(long, value_name = "LENGTH", value_parser = read_length, conflicts_with_all = ["check", "migrate"])]
     shadow: Option<Duration>,
-    /// With --check: replay what is in these bundles, and ask no host; a folder stands for those in it
+    /// With --check: replay the executions in these bundles instead of asking a host; a folder
+    /// stands for those in it
     #[arg(long, value_name = "FILE|FOLDER", num_args = 1.., requires = "check")]
     bundle: Vec<PathBuf>,
-    /// With --check or --migrate: how many executions that have ended are replayed as well
+    /// With --check or --migrate: number of ended executions that are replayed as well
     #[arg(long, value_name = "N")]
     ended: Option<u32>,
-    /// With --check or --migrate: for how many executions the instructions and the memory of a
-    /// replay are compared
+    /// With --check or --migrate: number of executions whose replays are compared by instructions
+    /// and memory
     #[arg(long, value_name = "N")]
     costs: Option<u32>,
     /// Check, activate, and move executions: those whose journal is the same on this code
@@ -73,23 +74,23 @@ pub struct Deploy {
     migrate: Option<Which>,
 }
 
-/// Which executions are moved.
+/// The executions to migrate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Which {
-    /// Those that repeat every record, or have none yet
+    /// Executions that repeat every record, or have none yet
     Same,
 }
 
-/// What a component is uploaded to.
+/// The destination of a component.
 enum Source {
     Host(Client),
-    /// What is in bundles.
+    /// The executions in bundles.
     Bundles(Bundled),
 }
 
-/// Executions that have ended and are checked as well.
+/// Default number of ended executions that are checked as well.
 const ENDED: u32 = 20;
-/// Executions whose costs are compared.
+/// Default number of executions whose costs are compared.
 pub(super) const COSTS: u32 = 16;
 
 impl Deploy {
@@ -98,14 +99,14 @@ impl Deploy {
         client: impl FnOnce() -> Result<Client, ClientError>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        // A damaged bundle is named before a minute of building.
+        // A damaged bundle is reported before a build of a minute.
         let source = match self.bundle.is_empty() {
             true => Source::Host(client()?),
             false => Source::Bundles(Bundled::read(&self.bundle)?),
         };
         let is_project = Project::is_at(&self.path);
         let (component, name) = if is_project {
-            // A build takes a minute or two: whether there is a host that takes it is asked before.
+            // A build takes a minute or two: the host is contacted before it.
             if let Source::Host(client) = &source {
                 client.modules().await?;
             }
@@ -157,8 +158,8 @@ impl Deploy {
         Ok(Exit::Done)
     }
 
-    /// Checks a module that was uploaded without a name; with `--migrate`, it gets the name, and
-    /// what repeats its journal is moved.
+    /// Checks a module that was uploaded without a name. With `--migrate`, the module then gets the
+    /// name, and executions that repeat their journal are moved.
     async fn checked(
         &self,
         client: &Client,
@@ -167,7 +168,7 @@ impl Deploy {
         candidate: &Module,
         component: Vec<u8>,
     ) -> Result<Exit, CliError> {
-        // Whoever put an ended execution into a bundle wants it checked.
+        // Ended executions in a bundle were put there to be checked.
         let usual = if self.bundle.is_empty() { ENDED } else { u32::MAX };
         let (ended, costs) = (self.ended.unwrap_or(usual), self.costs.unwrap_or(COSTS));
         let mut report = match !self.bundle.is_empty() || is_known(client, alias).await? {
@@ -187,7 +188,7 @@ impl Deploy {
     }
 }
 
-/// Whether a module has the name.
+/// Returns true if a module has the name.
 pub(super) async fn is_known(client: &Client, alias: &str) -> Result<bool, CliError> {
     let has_it = |module: &Module| module.aliases.iter().any(|known| known == alias);
     Ok(client.modules().await?.modules.iter().any(has_it))
@@ -210,7 +211,7 @@ fn report(deployed: &Deployed, alias: &str, console: &mut Console) -> Result<(),
     console.table(&table)
 }
 
-/// What a component that was made elsewhere may call in vain.
+/// Warns of imports that fail when they are called, in a component that `segno build` did not make.
 fn warn_of_refusals(
     module: &ModuleDescription,
     alias: &str,
@@ -225,9 +226,9 @@ fn warn_of_refusals(
     Ok(())
 }
 
-/// The packages with functions that a workflow must not call: `wasi:sockets` of
-/// `wasi:sockets/tcp@0.2.9`. The runtimes of languages import dozens of functions, called or not.
-/// Segno's own are left out: an SDK offers them to activities alone.
+/// The packages with functions that a workflow must not call, such as `wasi:sockets` for
+/// `wasi:sockets/tcp@0.2.9`. Language runtimes import dozens of functions, used or not. Segno's own
+/// packages are excluded: an SDK offers them to activities only.
 fn refused_packages(module: &ModuleDescription) -> Vec<&str> {
     let packages = refused_imports(module).filter_map(|import| import.name.split('/').next());
     let mut packages: Vec<&str> =
@@ -237,8 +238,8 @@ fn refused_packages(module: &ModuleDescription) -> Vec<&str> {
     packages
 }
 
-/// The digest, or the beginning of one, that stands in the place of a file; none: a file is there, or
-/// it cannot be one.
+/// The digest, or a prefix of one, given instead of a file. `None` if a file of that name exists,
+/// or the text cannot be a digest.
 fn stored(path: &Path) -> Option<&str> {
     let digits = path.to_str().filter(|_| !path.exists())?;
     let digits = digits.strip_prefix("sha256:").unwrap_or(digits);

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::api::model::{self, ReplayVerdict};
 
-/// Prints where a replay left the journal, or why it failed.
+/// Prints the difference between a replay and its journal, or the reason of its failure.
 pub(super) fn print(replay: &model::Replay, console: &mut Console) -> Result<(), CliError> {
     if replay.verdict == ReplayVerdict::Failed {
         let why = plain_lines(replay.error.as_deref().unwrap_or("no reason is known"), 2);

@@ -161,7 +161,7 @@ fn exit(diagnosis: &Diagnosis) -> Exit {
     if diagnosis.is_clean() { Exit::Done } else { Exit::Damaged }
 }
 
-/// Which rule is broken, and where.
+/// The violated rule, and the places.
 fn place(finding: &Finding) -> (String, Vec<String>) {
     match finding {
         Finding::Broken(violation) => {

@@ -71,7 +71,7 @@ pub struct Endpoint {
     /// Further host name of this endpoint, for callers without an identity key; may be repeated
     #[arg(long = "name", value_name = "HOST")]
     names: Vec<String>,
-    /// Policy for the module (TOML; without one its functions reach nothing)
+    /// Policy for the module (TOML; without one its functions have no access to anything)
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// Limit of guests, as NAME=NUMBER; see `segno serve --help`; may be repeated
@@ -195,7 +195,7 @@ impl Endpoint {
     ) -> Result<Arc<Served>, CliError> {
         let component: Arc<[u8]> = component.into();
         let digest = Digest::of(&component);
-        // Calls that compute for long leave most of the instance pool to others.
+        // Long-computing calls leave most of the instance pool to others.
         limits.computing = limits.computing.min(limits.instances / 4).max(1);
         let shared = policy.clone();
         let source = BTreeMap::from([(digest, component.clone())]);

@@ -37,7 +37,7 @@ pub struct Events {
 
 /// Maximum number of events in a page.
 const PAGE: usize = 500;
-/// The wait of one request, in milliseconds.
+/// Maximum wait of one request, in milliseconds.
 const WAIT_MS: u64 = 30_000;
 
 impl Events {

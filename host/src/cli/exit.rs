@@ -29,7 +29,7 @@ pub enum Exit {
     Unreachable = 8,
     /// The store, or a bundle, is damaged.
     Damaged = 9,
-    /// Something is wrong with what was verified.
+    /// A verification has findings.
     Found = 10,
 }
 
@@ -55,7 +55,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command failed.
+/// The reason that a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
     /// The host did not answer, or refused the request.
@@ -74,12 +74,12 @@ pub enum CliError {
         /// The error of the system.
         source: std::io::Error,
     },
-    /// A bundle is damaged, of a newer format, or another file.
+    /// A bundle is damaged or has a newer format, or the file is not a bundle.
     #[error("{path}: {reason}")]
     BadBundle {
         /// The path of the file.
         path: String,
-        /// What is wrong, and where.
+        /// The fault and its place.
         reason: String,
     },
     /// The answer could not be written.

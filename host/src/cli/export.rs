@@ -61,7 +61,7 @@ impl Export {
         Ok(Exit::Done)
     }
 
-    /// Under another name first: a file with the name that was asked for is whole.
+    /// Writes to a temporary name first: a file with the requested name is complete.
     async fn write_archive(
         &self,
         scan: &dyn Scan,
@@ -92,7 +92,7 @@ async fn write_archive_into(
     counted.head.ok_or(ArchiveError::NotAnExport)
 }
 
-/// Counts the bytes written.
+/// Counts the written bytes.
 struct Counted<W: Write> {
     writer: ArchiveWriter<W>,
     bar: Bar,

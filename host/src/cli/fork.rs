@@ -20,9 +20,9 @@ use crate::{
 
 /// Start a new invocation from the first records of another one's journal
 ///
-/// What the records tell is not done again: the new invocation goes on from there by itself. What was
-/// open at that place is begun anew. The old invocation stays as it is. The module repeats the records
-/// first; if it does not, nothing is started.
+/// Recorded results are reused: the new invocation continues from there on its own, and steps that
+/// were open at that place are started again. The old invocation stays unchanged. The module must
+/// repeat the records first; otherwise nothing is started.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -38,8 +38,8 @@ does not repeat the records.")]
 pub struct Fork {
     /// Id of the invocation
     id: String,
-    /// Number of records with which the new one begins: as `segno inspect` numbers them, the new
-    /// one goes on before record N
+    /// Number of records that the new invocation begins with: in the numbering of `segno inspect`,
+    /// it continues before record N
     #[arg(long, value_name = "N")]
     at: u32,
     /// Give command K another result than it had, or one if it had none at that place: JSON, @FILE,
@@ -61,7 +61,7 @@ pub struct Fork {
     dry_run: bool,
 }
 
-/// Reads `K=…`.
+/// Parses `K=…`.
 fn read_command(text: &str) -> Result<(u32, String), String> {
     let (command, result) = text.split_once('=').ok_or("write it as K=JSON")?;
     let command = command.trim_start_matches('#').parse();
@@ -164,7 +164,7 @@ fn dry_run(forked: &Forked, run: &DryRun, console: &mut Console) -> Result<(), C
     end(run, console)
 }
 
-/// `#3 call ship {…}` with what it was told.
+/// Formats a step as `#3 call ship {…}`, with its result.
 fn step_line(step: &DryStep, console: &Console) -> String {
     let (mark, style) = match (step.answered, step.recorded) {
         (DryAnswer::Open, _) => ("?", YELLOW),

@@ -1,4 +1,4 @@
-//! The commands in groups, for `segno --help` and `segno help`.
+//! Groups the commands for `segno --help` and `segno help`.
 
 use std::fmt::Write as _;
 
@@ -6,11 +6,11 @@ use clap::{Command, builder::StyledStr};
 
 use super::text::wrap;
 
-/// Columns of the help, and those before what a command does.
+/// Width of the help, and of the column before descriptions.
 const WIDTH: usize = 80;
 const INDENT: usize = 14;
 
-/// The groups in the order of the help, each with its commands in theirs.
+/// The groups in order, each with its commands in order.
 const GROUPS: [(&str, &[&str]); 8] = [
     ("Write and deploy", &["new", "build", "dev", "deploy", "undeploy", "modules"]),
     ("Run", &["start", "call", "result", "signal", "resolve", "reject", "query", "update"]),
@@ -28,7 +28,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Segno itself", &["demo", "docs", "completions", "man", "bench", "help"]),
 ];
 
-/// The command with a help that lists its subcommands in groups.
+/// Adds a help text to the command that lists its subcommands in groups.
 pub(super) fn grouped(command: Command) -> Command {
     let template = template(&command);
     command.help_template(template)

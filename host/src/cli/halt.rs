@@ -7,7 +7,7 @@ use crate::client::Client;
 
 /// Halt an invocation: it stays where it is until `segno continue`
 ///
-/// Nothing is lost or told to the function; what it called goes on.
+/// No data is lost, and the function is not notified; its callees continue.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -60,7 +60,7 @@ impl Inspect {
         let Asked { client, id, bundled } = self.subject.open(host, console).await?;
         let invocation = client.invocation(&id).await?;
         let records = journal(&client, &id, invocation.journal_len, most).await?;
-        // Bundles have journals, and no histories of graphs.
+        // Bundles contain journals, but no histories of graphs.
         let facts = match invocation.target == address::GRAPH_RUN && bundled.is_none() {
             true => Some(history::read(&id, &client).await?.facts),
             false => None,
@@ -93,7 +93,7 @@ impl Inspect {
     }
 }
 
-/// The last `most` records of a journal that has `len`.
+/// Reads the last `most` records of a journal with `len` records.
 async fn journal(
     client: &Client,
     id: &str,
@@ -204,14 +204,14 @@ fn head(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> 
     facts(lines, console)
 }
 
-/// Which generation of its invocation it is, and what goes on in its place.
+/// Formats the generation's number and its successor.
 fn generation(of: &Generation) -> String {
     let Generation { of, number, generations, next } = of;
     let next = next.as_ref().map(|next| format!("; handed over to {next}")).unwrap_or_default();
     format!("{number} of {generations} of {of}{next}")
 }
 
-/// What nobody has read of what was sent.
+/// Formats the unread signals and promises.
 pub(super) fn unread(unread: &Unread) -> String {
     let signals = match unread.signals {
         0 => None,
@@ -302,13 +302,13 @@ fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The object of a target, as its name is written.
+/// The object of a target, in the notation of its name.
 fn object_of(target: &str) -> &str {
     let target = short_target(target);
     target.rsplit_once('/').map_or(target, |(object, _)| object)
 }
 
-/// How a call fares that an invocation waits for.
+/// Formats the progress of a call that an invocation waits for.
 fn attempts(wait: &Wait, now: i64) -> String {
     let mut facts = Vec::new();
     match wait.state {
@@ -364,7 +364,7 @@ fn children(invocation: &Invocation, console: &mut Console) -> Result<(), CliErr
         Column::whole(""),
     ];
     let mut table = Table::new(&columns);
-    // The oldest first, as in the journal below.
+    // Oldest first, as in the journal below.
     for child in invocation.children.iter().rev() {
         let took = length(child.settled_at_ms.unwrap_or_else(now_ms) - child.created_at_ms);
         table.row([

@@ -24,11 +24,10 @@ use crate::{
     client::Client,
 };
 
-/// Show and set how many executions of a function may run, and how fast they begin
+/// Show and set limits on the concurrency and rate of a function's executions
 ///
-/// Executions that may not begin yet wait, and begin in the order in which they came: keys take turns,
-/// and a higher priority goes first. A limit that is set here goes before the one that the module
-/// declares.
+/// Executions beyond a limit wait, and begin in the order in which they arrived: keys take turns,
+/// and a higher priority goes first. A limit set here overrides the one that the module declares.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -61,7 +60,7 @@ struct List {
     pages: Pages,
 }
 
-/// Show a limit: the rule, where it comes from, who runs and who waits
+/// Show a limit: its rule and origin, the running and the waiting executions
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -72,14 +71,14 @@ struct Show {
     /// Function: MODULE/FUNCTION, or MODULE/OBJECT/FUNCTION
     #[arg(value_name = "MODULE/FUNCTION")]
     name: Name,
-    /// Show the keys of which an execution runs or waits, or that lack tokens
+    /// Show the keys with running or waiting executions, or with too few tokens
     #[arg(long)]
     keys: bool,
     #[command(flatten)]
     pages: Pages,
 }
 
-/// Set the limit of a function: the whole rule, which replaces the one before
+/// Set the limit of a function: the whole rule, which replaces the previous one
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -97,40 +96,40 @@ struct Set {
     /// Path of the key in the input, as customer.id; without it all executions have one key
     #[arg(long, value_name = "PATH")]
     key: Option<String>,
-    /// How many executions of a key may run at a time
+    /// Maximum number of concurrent executions of a key
     #[arg(long, value_name = "N")]
     concurrency: Option<u32>,
-    /// How many executions of a key may begin in a time: 10/s, 100/m, 5/10s
+    /// Maximum rate of starts of a key: 10/s, 100/m, 5/10s
     #[arg(long, value_name = "COUNT/TIME", value_parser = read_rate)]
     rate: Option<Rate>,
-    /// How many executions of a key may begin at once (default: COUNT)
+    /// Maximum burst of starts of a key (default: COUNT)
     #[arg(long, value_name = "N", requires = "rate")]
     burst: Option<u32>,
-    /// How many executions of all keys may run at a time
+    /// Maximum number of concurrent executions of all keys
     #[arg(long, value_name = "N")]
     total_concurrency: Option<u32>,
-    /// How many executions of all keys may begin in a time
+    /// Maximum rate of starts of all keys
     #[arg(long, value_name = "COUNT/TIME", value_parser = read_rate)]
     total_rate: Option<Rate>,
-    /// How many executions of all keys may begin at once (default: COUNT)
+    /// Maximum burst of starts of all keys (default: COUNT)
     #[arg(long, value_name = "N", requires = "total_rate")]
     total_burst: Option<u32>,
     /// Path of the priority in the input, a number from 0 to 9; a higher one goes first
     #[arg(long, value_name = "PATH")]
     priority: Option<String>,
-    /// A higher priority has more turns, instead of all that there are
+    /// A higher priority gets more turns, instead of all turns
     #[arg(long, requires = "priority")]
     weighted: bool,
-    /// How many turns a key has for one of the others; may be repeated
+    /// Number of turns of a key for each turn of the others; may be repeated
     #[arg(long = "weight", value_name = "KEY=N", value_parser = read_weight)]
     weights: Vec<(String, u32)>,
-    /// What happens to an execution of a key that has one already
+    /// Rule for a new execution whose key already has one
     #[arg(long, value_enum, value_name = "RULE", conflicts_with = "debounce")]
     singleton: Option<Another>,
-    /// Begin only the last of several executions of a key, when none has come for so long
+    /// Begin only the last of several executions of a key, once none has arrived for this long
     #[arg(long, value_name = "LENGTH", value_parser = read_length)]
     debounce: Option<Duration>,
-    /// And at the latest so long after the first of them
+    /// Maximum delay by --debounce since the first of them
     #[arg(long, value_name = "LENGTH", value_parser = read_length, requires = "debounce")]
     debounce_longest: Option<Duration>,
     /// File with the rule as JSON, or - for standard input, instead of options
@@ -147,13 +146,13 @@ struct Set {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Another {
-    /// It does not begin
+    /// The new execution does not begin
     Skip,
-    /// The other one is cancelled, and it begins when that one has ended
+    /// The other execution is cancelled, and the new one begins when it has ended
     Replace,
 }
 
-/// Go back to the limit that the module declares, or to none
+/// Return to the limit that the module declares, or to none
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -164,7 +163,7 @@ struct Clear {
     name: Name,
 }
 
-/// What is limited.
+/// The name of the limited function.
 #[derive(Debug, Clone)]
 struct Name {
     module: String,
@@ -193,7 +192,7 @@ impl Name {
     }
 }
 
-/// Reads `10/s`, `100/m` or `5/10s`; the burst is the count.
+/// Parses `10/s`, `100/m` or `5/10s`; the burst defaults to the count.
 fn read_rate(text: &str) -> Result<Rate, String> {
     let wrong = "write COUNT/TIME, such as 10/s, 100/m or 5/10s";
     let (count, time) = text.split_once('/').ok_or(wrong)?;
@@ -208,7 +207,7 @@ fn read_rate(text: &str) -> Result<Rate, String> {
     Ok(Rate { count, period_ms, burst: count })
 }
 
-/// Reads `KEY=N`; the key may have an equals sign.
+/// Parses `KEY=N`; the key may contain an equals sign.
 fn read_weight(text: &str) -> Result<(String, u32), String> {
     let wrong = "write KEY=N, such as acme=5";
     let (key, weight) = text.rsplit_once('=').ok_or(wrong)?;
@@ -292,7 +291,7 @@ impl Show {
 }
 
 impl Set {
-    /// The rule of the options, or that of the file.
+    /// The rule from the options, or from the file.
     fn rule(self) -> Result<SetLimit, CliError> {
         if let Some(file) = &self.file {
             let source = if file == "-" { file.clone() } else { format!("@{file}") };
@@ -371,7 +370,7 @@ fn head(view: &LimitView, console: &mut Console) -> Result<(), CliError> {
         lines.push(("weights", weights.collect::<Vec<_>>().join(" ")));
     }
     lines.extend(counts(item));
-    // Where there is one key, its tokens are those of the limit.
+    // With a single key, its tokens are those of the limit.
     let only = view.keys.first().filter(|_| rule.key.is_none());
     let (bounds, tokens, next) = match (&rule.key, only) {
         (Some(_), _) => (rule.total, item.tokens, item.next_token_at_ms),
@@ -389,7 +388,7 @@ fn head(view: &LimitView, console: &mut Console) -> Result<(), CliError> {
     facts(lines, console)
 }
 
-/// Where the rule that holds comes from.
+/// The origin of the effective rule.
 fn origin(item: &LimitItem) -> Option<(&'static str, String)> {
     let said = match (item.source?, &item.declared) {
         (LimitSource::Module, _) => "declared by the module".to_owned(),
@@ -425,7 +424,7 @@ fn keys(view: &LimitView, console: &mut Console) -> Result<(), CliError> {
     for key in &view.keys {
         let name = if key.key.is_empty() { "(all)".to_owned() } else { plain(&key.key) };
         let mut cells = vec![Cell::from(name), Cell::from(key.running), Cell::from(key.waiting)];
-        // The highest first, as it goes first.
+        // Highest first, since it goes first.
         let by_priority = key.priorities.iter().rev();
         let by_priority: Vec<String> =
             by_priority.map(|(priority, waiting)| format!("{priority}: {waiting}")).collect();

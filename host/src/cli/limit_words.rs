@@ -1,11 +1,11 @@
-//! What is limited of a function, in a few words.
+//! Describes the limits of a function in a few words.
 
 use segno_core::{
     limit::{Bounds, Debounce, Order, Priority, Rate, Rule, Singleton},
     time::Millis,
 };
 
-/// `at most 5 per customer.id, 10/s; in all at most 100`.
+/// Formats a rule as `at most 5 per customer.id, 10/s; in all at most 100`.
 pub fn limit_words(rule: &Rule) -> String {
     let Rule { key, per_key, total, priority, weights, singleton, debounce } = rule;
     let per = key.as_ref().map(|key| format!(" per {key}")).unwrap_or_default();
@@ -22,7 +22,7 @@ pub fn limit_words(rule: &Rule) -> String {
         let longest = longest.unwrap_or_default();
         parts.push(format!("debounced for {}{per}{longest}", length(*period_ms)));
     }
-    // A singleton has said so already.
+    // The text of the singleton implies this.
     let concurrency = per_key.concurrency.filter(|_| singleton.is_none());
     parts.extend(bounds_words(Bounds { concurrency, ..*per_key }, &per));
     parts.extend(bounds_words(*total, "").map(|total| format!("in all {total}")));
@@ -40,7 +40,7 @@ pub fn limit_words(rule: &Rule) -> String {
     parts.join("; ")
 }
 
-/// `at most 5 per customer.id, 10/s`; `per` stands after the first of both.
+/// Formats bounds as `at most 5 per customer.id, 10/s`; `per` follows the first of both.
 fn bounds_words(Bounds { concurrency, rate }: Bounds, per: &str) -> Option<String> {
     let concurrency = concurrency.map(|most| format!("at most {most}"));
     let rate = rate.map(|Rate { count, period_ms, burst }| {
@@ -54,7 +54,7 @@ fn bounds_words(Bounds { concurrency, rate }: Bounds, per: &str) -> Option<Strin
     }
 }
 
-/// The period of a rate: `s`, or `10s` if it is more than one.
+/// Formats the period of a rate as `s`, or as `10s` if it is more than one second.
 fn period(period: Millis) -> String {
     let length = length(period);
     match length.strip_prefix('1') {
@@ -63,7 +63,7 @@ fn period(period: Millis) -> String {
     }
 }
 
-/// As it is written in a declaration: `500ms`, `10s`, `1h 30m`, `7d`.
+/// Formats a duration as in a declaration: `500ms`, `10s`, `1h 30m`, `7d`.
 fn length(Millis(ms): Millis) -> String {
     const UNITS: [(u64, &str); 5] =
         [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms")];

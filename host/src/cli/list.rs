@@ -23,8 +23,8 @@ use crate::{
 
 /// List invocations, newest first
 ///
-/// Those that clients and schedules started; calls only if they are asked for. The last line counts
-/// all that the options take, on this page and on others.
+/// Lists invocations that clients and schedules started; calls only on request. The last line
+/// counts all that match the options, on this page and on others.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -42,8 +42,9 @@ pub struct List {
     /// State of the invocations
     #[arg(long, value_name = "STATE", value_parser = state_parser())]
     state: Option<String>,
-    /// Only invocations that cannot go on by themselves, and why: halted, deadlocked, taken by
-    /// nobody, behind a limit that is closed, failing again and again; and rows in quarantine
+    /// Only invocations that cannot continue by themselves, with the reason: halted, deadlocked,
+    /// not claimed by any worker, behind a closed limit, failing again and again; and rows in
+    /// quarantine
     #[arg(long, conflicts_with = "state")]
     stuck: bool,
     /// Alias of the module through which they were called
@@ -55,7 +56,7 @@ pub struct List {
     /// Label of the invocations
     #[arg(long, value_name = "NAME=VALUE", value_parser = read_label)]
     label: Option<(String, String)>,
-    /// Only those whose failure, last error or reason of a halt holds this text
+    /// Only those whose failure, last error or halt reason contains this text
     #[arg(long, value_name = "TEXT")]
     error: Option<String>,
     /// Prefix of ids
@@ -64,7 +65,7 @@ pub struct List {
     /// Id of the calling invocation
     #[arg(long, value_name = "ID")]
     parent: Option<String>,
-    /// Calls as well; so do --all, --stuck, --state halted, --function, --prefix and --parent
+    /// Include calls; so do --all, --stuck, --state halted, --function, --prefix and --parent
     #[arg(long)]
     calls: bool,
     /// Only invocations without a caller
@@ -76,7 +77,7 @@ pub struct List {
     /// Only those created before then
     #[arg(long, value_name = "WHEN", value_parser = read_since)]
     until: Option<i64>,
-    /// Those in these bundles, and ask no host; a folder stands for those in it
+    /// List executions in these bundles instead of asking a host; a folder stands for those in it
     #[arg(long, value_name = "FILE|FOLDER", num_args = 1..)]
     bundle: Vec<PathBuf>,
     #[command(flatten)]
@@ -152,7 +153,7 @@ impl List {
             ..InvocationQuery::default()
         };
         let ask = async |after, limit| {
-            // The first page is enough: what is counted does not depend on the page.
+            // The first page suffices: the counts do not depend on the page.
             let is_counted = Option::is_none(&after) && query.error.is_none();
             let counts = is_counted.then_some(true);
             client
@@ -163,8 +164,8 @@ impl List {
     }
 }
 
-/// The lines of a listing. The instants of schedules have a column where there are some, and so has the number of
-/// signals and promises that an ended invocation never read.
+/// The rows of a listing. Columns for the instants of schedules, and for the number of unread
+/// signals and promises of ended invocations, appear if any row has them.
 fn table(page: &InvocationPage) -> Table {
     let now = now_ms();
     let due = |id: &str| occurrence(id).map(day_and_minute);
@@ -205,7 +206,7 @@ fn table(page: &InvocationPage) -> Table {
     table
 }
 
-/// Prints why invocations are halted, or stuck.
+/// Prints the reasons for which invocations are halted or stuck.
 fn why(items: &[InvocationSummary], console: &mut Console) -> Result<(), CliError> {
     let is_told =
         |item: &&InvocationSummary| item.state == InvocationState::Halted || item.stuck.is_some();
@@ -215,7 +216,7 @@ fn why(items: &[InvocationSummary], console: &mut Console) -> Result<(), CliErro
         }
         let note = item.note.as_ref().map(|note| format!("{}: {}", note.kind, note.message));
         let stuck = item.stuck.as_ref().map(|stuck| format!("{}: {}", stuck.reason, stuck.why));
-        // A note says more than its reason does.
+        // A note has more detail than its reason.
         let note = match item.state {
             InvocationState::Halted => note,
             _ => stuck,
@@ -227,7 +228,7 @@ fn why(items: &[InvocationSummary], console: &mut Console) -> Result<(), CliErro
     Ok(())
 }
 
-/// The counts of a listing.
+/// Formats the counts of a listing.
 fn in_words(counts: &InvocationCounts) -> String {
     let known = InvocationState::ALL.map(InvocationState::as_str);
     let count = |state| counts.states.get(state).map(|count| format!("{count} {state}"));

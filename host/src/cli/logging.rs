@@ -18,11 +18,11 @@ use tracing_subscriber::{
 
 use super::text::steers;
 
-/// The default filter: warnings of all crates, and the information of this host and of guests.
+/// The default filter: warnings of all crates, and info lines of this host and of guests.
 const USUALLY: &str = "warn,segno=info";
 
-/// What `SEGNO_LOG` adds to, unless it names these crates: of a compiler only warnings are of use
-/// here, and at `debug` it writes tens of thousands of lines for a module.
+/// Prepended to `SEGNO_LOG`, unless it names these crates: only warnings of a compiler are useful
+/// here, and at `debug` it writes tens of thousands of lines per module.
 const QUIET: &str = "cranelift=warn,wasmtime=warn,regalloc2=warn,h2=warn,hyper=warn";
 
 /// The format of log lines.
@@ -34,7 +34,7 @@ pub(super) enum LogFormat {
     Json,
 }
 
-/// Installs logging to standard error; answers what is wrong with `SEGNO_LOG`.
+/// Installs logging to standard error. An error describes an invalid `SEGNO_LOG`.
 pub(super) fn to_standard_error(format: LogFormat) -> Result<(), String> {
     let given = std::env::var("SEGNO_LOG").ok();
     let (filter, checked) = match filter(given.as_deref()) {
@@ -43,12 +43,12 @@ pub(super) fn to_standard_error(format: LogFormat) -> Result<(), String> {
     };
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
     let lines = lines(format, colours, std::io::stderr);
-    // A second subscriber in one process (tests) is no error.
+    // A second subscriber in one process (tests) is not an error.
     let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
     checked
 }
 
-/// The filter that `SEGNO_LOG` asks for.
+/// The filter from `SEGNO_LOG`.
 fn filter(given: Option<&str>) -> Result<EnvFilter, String> {
     let Some(given) = given.filter(|given| !given.trim().is_empty()) else {
         return Ok(EnvFilter::new(USUALLY));
@@ -61,7 +61,7 @@ fn filter(given: Option<&str>) -> Result<EnvFilter, String> {
     })
 }
 
-/// Writes lines, with the ids of their execution.
+/// Formats lines with the ids of their execution.
 fn lines<S, W>(format: LogFormat, colours: bool, writer: W) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,

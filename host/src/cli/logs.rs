@@ -37,7 +37,7 @@ pub struct Logs {
     follow: bool,
 }
 
-/// Which lines are shown.
+/// Selects the lines that are shown.
 #[derive(Debug, Args)]
 struct Shown {
     /// Minimum level: trace, debug, info, warn, error
@@ -48,16 +48,16 @@ struct Shown {
     own: bool,
 }
 
-/// Maximum number of calls whose lines are read, the nearest first.
+/// Maximum number of calls whose lines are read, nearest first.
 const CALLS: usize = 1_000;
 const PAGE: u32 = 1_000;
 
-/// An invocation whose lines are read, and the next line to read.
+/// An invocation whose lines are read, and the number of its next line.
 struct Source {
     id: String,
     function: String,
     from: u32,
-    /// What an attempt that trapped had logged, as it was printed.
+    /// Printed log lines of an attempt that trapped, which are not committed.
     uncommitted: Vec<LogLine>,
 }
 
@@ -102,14 +102,14 @@ impl Logs {
             if ended {
                 return Ok(Exit::Done);
             }
-            // The wait for the end is the pause between two reads.
+            // The wait for the end doubles as the pause between two reads.
             client.wait(&id, Duration::from_millis(500)).await?;
         }
     }
 }
 
 impl Shown {
-    /// Adds the invocation, and new calls below it.
+    /// Adds the invocation and its new callees.
     async fn find_sources(
         &self,
         client: &Client,
@@ -153,7 +153,7 @@ impl Shown {
                 }
             }
             if page.next.is_none() {
-                // An attempt after the next logs the same lines at another time.
+                // A later attempt logs the same lines at another time.
                 let same = |(one, other): (&LogLine, &LogLine)| one.message == other.message;
                 let printed = source.uncommitted.len() == page.uncommitted.len()
                     && source.uncommitted.iter().zip(&page.uncommitted).all(same);
@@ -177,7 +177,7 @@ fn print(source: &str, line: &LogLine, console: &mut Console) -> Result<(), CliE
     console.line(line)
 }
 
-/// A line of a log, with the function that logged it; empty: it goes without saying.
+/// Formats a line of a log, with the function that logged it. `source` is empty if it is obvious.
 pub(super) fn printed(source: &str, line: &LogLine, console: &Console) -> String {
     let style = match line.level {
         LogLevel::Trace | LogLevel::Debug => DIM,

@@ -224,17 +224,17 @@ enum Command {
 }
 
 impl Cli {
-    /// Whether JSON was requested.
+    /// Returns true if JSON was requested.
     pub fn json(&self) -> bool {
         self.global.json
     }
 
-    /// Whether nothing is to be cut.
+    /// Returns true if nothing is to be cut.
     pub fn full(&self) -> bool {
         self.global.full
     }
 
-    /// When to use colours.
+    /// The use of colours.
     pub fn color(&self) -> Color {
         self.global.color
     }

@@ -18,7 +18,8 @@ use crate::{
     client::Client,
 };
 
-/// Functions of a module that the list names; of a module with more, one less and the rest as a number.
+/// Maximum number of a module's functions named in the list; with more, one name less and a count
+/// of the rest.
 const LISTED_FUNCTIONS: usize = 6;
 
 /// List modules, or describe one
@@ -66,7 +67,7 @@ async fn list(client: &Client, console: &mut Console) -> Result<(), CliError> {
         Column::whole("UPLOADED").rank(1),
     ]);
     for module in &modules.modules {
-        // A deployment of services, by their names.
+        // The services of a deployment, by name.
         let services: Vec<&str> =
             module.aliases.iter().filter_map(|alias| service_of_alias(alias)).collect();
         let functions = &module.description.functions;
@@ -91,7 +92,7 @@ async fn list(client: &Client, console: &mut Console) -> Result<(), CliError> {
     console.table(&table)
 }
 
-/// The names of functions, all of them if they are few.
+/// The names of functions; all of them if there are few.
 fn listed(functions: &[Function]) -> String {
     let name = |function: &Function| function.name.clone();
     match functions.len() {
@@ -200,8 +201,8 @@ fn words(summary: &Option<String>) -> String {
     summary.as_deref().unwrap_or("-").replace('\n', " ")
 }
 
-/// `workflow` or `activity`; for a function of an object, how it uses the state, or that it runs once a
-/// key.
+/// `workflow` or `activity`; for a function of an object, its access to the state, or that it runs
+/// once per key.
 fn kind_of(function: &Function) -> &'static str {
     match function.access {
         Some(ObjectAccess::Exclusive) if function.runs_once => "once a key",

@@ -1,4 +1,4 @@
-//! How an execution stood when its journal had a number of records.
+//! The state of an execution when its journal had a given number of records.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::{
     client::Client,
 };
 
-/// Lines of the log that are shown.
+/// Maximum number of log lines shown.
 const LINES: usize = 10;
 
-/// What is known of a moment beside the records.
+/// The state at a moment, in addition to the records.
 pub(super) struct Moment {
-    /// The commands that were open, and where in the code they were issued.
+    /// The open commands, with the code locations that issued them.
     pub places: Vec<OpenPlaceView>,
     /// All lines of the log.
     pub log: Vec<LogLine>,
@@ -34,7 +34,7 @@ impl Moment {
         Ok(Self { places, log: whole_log(client, id).await? })
     }
 
-    /// Prints which commands were open after the first `at` records, and what was logged by then.
+    /// Prints the commands that were open after the first `at` records, and the log up to then.
     pub(super) fn show(
         &self,
         records: &[JournalRecord],
@@ -66,7 +66,7 @@ fn show(
     let then = records.iter().take_while(|record| record.seq < at).last();
     let then = then.map_or(i64::MAX, |record| record.at_ms);
     let lines = &moment.log;
-    // Lines have the time of the record that the code was told before it logged them.
+    // Lines have the time of the last record delivered before they were logged.
     let by_then: Vec<_> = lines.iter().filter(|line| line.at_ms <= then).collect();
     console.line("")?;
     let head = console.paint(BOLD, "logged by then");
@@ -93,10 +93,10 @@ async fn whole_log(client: &Client, id: &str) -> Result<Vec<LogLine>, CliError> 
     Ok(lines)
 }
 
-/// Commands that nothing completes.
+/// Commands without a completion.
 const CARRIED_OUT: [&str; 5] = ["set-state", "clear-state", "clear-all-state", "signal", "cancel"];
 
-/// The commands of the first `at` records that had no outcome by then, and that get one.
+/// The commands among the first `at` records that had no outcome by then, and that get one.
 fn open(records: &[JournalRecord], at: u32) -> Vec<&JournalRecord> {
     let mut open: BTreeMap<u32, &JournalRecord> = BTreeMap::new();
     for record in records.iter().filter(|record| record.seq < at) {

@@ -1,4 +1,4 @@
-//! Prints the steps of a long command on standard error; output of tools is only shown to people,
+//! Prints the steps of a long command on standard error. Output of tools is only shown to people,
 //! and only the latest line.
 
 use std::{io::IsTerminal, time::Duration};
@@ -15,7 +15,7 @@ use crate::{build::Progress, runtime::Env};
 /// Maximum width of a tool's latest line, in characters.
 const WIDTH: usize = 100;
 
-/// Prints steps with the time since the beginning.
+/// Prints steps with the time since the start.
 pub struct Narrator {
     env: Env,
     began: Timestamp,
@@ -23,7 +23,7 @@ pub struct Narrator {
 }
 
 impl Narrator {
-    /// A narrator that begins now.
+    /// Creates a narrator whose time starts now.
     pub fn new(env: Env) -> Self {
         let latest = if std::io::stderr().is_terminal() {
             let bar = ProgressBar::new_spinner();

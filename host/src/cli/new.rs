@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::{CliError, Console, Exit, build::other, console::CYAN};
 use crate::build::{Language, template};
 
-/// Create a project that builds and runs as it is
+/// Create a project that builds and runs without changes
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

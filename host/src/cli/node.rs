@@ -1,14 +1,15 @@
-//! The default name of a host: the machine's, and a suffix that separates several hosts on one
-//! machine.
+//! The default name of a host: the machine's name, with a suffix that distinguishes several hosts
+//! on one machine.
 
 use std::{fs, io, path::Path};
 
 use crate::runtime::{Runtime as _, SystemRuntime};
 
-/// The file in a data directory with the suffix.
+/// Name of the file with the suffix, in a data directory.
 const FILE: &str = "node";
 
-/// The name of the host with this data directory: the same as long as the directory is not moved.
+/// The name of the host with this data directory. It stays the same as long as the directory is not
+/// moved.
 pub(super) fn name(data: &Path) -> io::Result<String> {
     fs::create_dir_all(data)?;
     let file = data.join(FILE);

@@ -50,17 +50,17 @@ enum What {
     Promise(Promise),
 }
 
-/// List objects that have state, or an execution that is kept
+/// List objects that have state, or a stored execution
 #[derive(Debug, Args)]
 struct List {
-    /// Only names that begin so
+    /// Only names with this prefix
     #[arg(value_name = "PREFIX")]
     prefix: Option<String>,
     #[command(flatten)]
     pages: Pages,
 }
 
-/// Show the state of an object, its promises and whose turn it is, or print one value
+/// Show the state of an object, its promises and queue, or print one value
 #[derive(Debug, Args)]
 struct Get {
     /// Object: MODULE/OBJECT@KEY
@@ -287,7 +287,7 @@ impl List {
     }
 }
 
-/// Prints one value, as JSON.
+/// Prints one value as JSON.
 fn one(view: &ObjectView, name: &str, console: &mut Console) -> Result<Exit, CliError> {
     match view.state.get(name) {
         Some(value) => {

@@ -1,8 +1,8 @@
-//! The limit of open files of the process: every connection is one.
+//! The limit of open files of the process: every connection takes one.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Number of files for the store, modules, logs, and outgoing requests.
+/// Number of files reserved for the store, modules, logs, and outgoing requests.
 const BESIDE: u64 = 1_024;
 
 /// Raises the limit for this number of connections, as far as the machine allows.

@@ -1,4 +1,4 @@
-//! Listings in pages: the options for their size, and the loop over the pages.
+//! Paged listings: the options for page size, and the loop over pages.
 
 use super::{
     Console,
@@ -33,22 +33,23 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// All pages.
+    /// Options for all pages.
     pub fn every() -> Self {
         Self { limit: LARGEST, after: None, all: true }
     }
 
-    /// The first page only, of at most `limit` items.
+    /// Options for the first page only, with at most `limit` items.
     pub fn first(limit: u32) -> Self {
         Self { limit, after: None, all: false }
     }
 
-    /// Whether all pages are requested.
+    /// Returns true if all pages are requested.
     pub fn is_all(&self) -> bool {
         self.all
     }
 
-    /// The requested pages as one. `ask` receives the cursor before a page and its maximum size.
+    /// Reads the requested pages and joins them. `ask` receives the cursor and the maximum size of
+    /// a page.
     ///
     /// # Errors
     /// The first error of `ask`.
@@ -58,8 +59,8 @@ impl Pages {
     ) -> Result<P, ClientError> {
         let limit = if self.all { LARGEST } else { self.limit };
         let mut page = ask(self.after, limit).await?;
-        // A host reads a limited number of rows for a page: a page may be short, or empty, and not
-        // the last.
+        // A host reads a limited number of rows per page: a page may be short or empty without
+        // being the last.
         loop {
             let (items, next) = page.parts();
             let missing = limit.saturating_sub(u32::try_from(items.len()).unwrap_or(u32::MAX));
@@ -190,14 +191,14 @@ pub fn show_unreadable(rows: &[UnreadableRow], column: usize, table: &mut Table)
     }
 }
 
-/// Prints why rows cannot be read.
+/// Prints the reasons for which rows cannot be read.
 pub fn say_unreadable(rows: &[UnreadableRow], console: &mut Console) {
     for row in rows {
         console.remark(&format!("{}: {}", plain(&row.id), plain(&row.reason)));
     }
 }
 
-/// Prints how to continue the listing, if there is more.
+/// Prints how to continue the listing, if there are more pages.
 pub fn say_more(next: Option<&str>, console: &mut Console) {
     if let Some(next) = next {
         console.remark(&format!("there are more: add `--after {}`, or `--all`", plain(next)));
@@ -210,7 +211,7 @@ mod tests {
 
     use super::*;
 
-    /// A listing whose pages have these ids, for any request.
+    /// Reads a listing whose pages have these ids.
     async fn read(pages: Pages, listing: &[&[&str]]) -> (Vec<String>, Option<String>, Vec<u32>) {
         let asked = RefCell::new(Vec::new());
         let ask = async |after: Option<String>, limit| {

@@ -1,5 +1,4 @@
-//! `segno payments`: the payment service of the demo, as a process of its own. Hidden from the
-//! help.
+//! `segno payments`: the payment service of the demo, as a separate process. Hidden from the help.
 
 use super::{CliError, Exit};
 use crate::demo::payments::{self, PaymentsArgs};

@@ -44,7 +44,7 @@ pub enum ImportedStore {
     Postgres(PostgresImport),
 }
 
-/// A store opened for reading only.
+/// A store opened read-only.
 #[expect(clippy::large_enum_variant, reason = "there is one, and it lives as long as the command")]
 pub enum Look {
     /// A data directory.
@@ -63,10 +63,10 @@ impl Place {
         }
     }
 
-    /// Opens the store for reading only; hosts may run on it.
+    /// Opens the store read-only; hosts may run on it.
     ///
     /// # Errors
-    /// Why the store cannot be read.
+    /// The reason that the store cannot be read.
     pub async fn look(&self) -> Result<Look, CliError> {
         match self.place()? {
             Where::Sqlite(dir) => {
@@ -82,7 +82,7 @@ impl Place {
     /// Imports an archive into the store, which must be empty.
     ///
     /// # Errors
-    /// Why it was not filled; it is as it was.
+    /// The reason of the failure; the store is unchanged.
     pub async fn import(
         &self,
         from: &mut dyn ArchiveSource,
@@ -104,7 +104,7 @@ impl Place {
     /// database.
     ///
     /// # Errors
-    /// Why the store cannot be written.
+    /// The reason that the store cannot be written.
     pub async fn open(&self) -> Result<Arc<dyn Store>, CliError> {
         let (env, notifier) = (Env::system(), Arc::new(CommitNotifier::default()));
         match self.place()? {
@@ -140,7 +140,7 @@ impl Place {
 }
 
 impl ImportedStore {
-    /// What has arrived.
+    /// The data imported so far.
     pub fn scan(&self) -> &dyn Scan {
         match self {
             Self::Sqlite(import) => import.scan(),
@@ -148,7 +148,7 @@ impl ImportedStore {
         }
     }
 
-    /// Keeps the imported store.
+    /// Commits the imported store.
     ///
     /// # Errors
     /// The disk or the database failed; nothing is kept.
@@ -161,7 +161,7 @@ impl ImportedStore {
 }
 
 impl Look {
-    /// What is in it.
+    /// The data of the store.
     pub fn scan(&self) -> &dyn Scan {
         match self {
             Self::Sqlite(look) => look.scan(),

@@ -1,4 +1,5 @@
-//! Asking again for what is about to be there: a host that starts, a promise that is not made yet.
+//! Polls for something that is about to exist: a host that starts, or a promise that is not created
+//! yet.
 
 use std::time::Duration;
 
@@ -16,14 +17,14 @@ use crate::{
 /// The pause between two requests.
 const PAUSE: Millis = Millis(100);
 
-/// How long a command asks again.
+/// The time limit of a poll.
 #[derive(Debug, Clone, Copy)]
 pub struct Polling {
     until_at_ms: i64,
 }
 
 impl Polling {
-    /// From now on; without a limit there is one request only.
+    /// Starts the limit now. Without a limit, only one request is sent.
     ///
     /// # Errors
     /// The limit is too long for the API.
@@ -32,16 +33,16 @@ impl Polling {
         Ok(Self { until_at_ms: now_ms().saturating_add(limit) })
     }
 
-    /// The time that is left.
+    /// The remaining time.
     pub fn left(self) -> Duration {
         let left = self.until_at_ms.saturating_sub(now_ms());
         Duration::from_millis(u64::try_from(left).unwrap_or(0))
     }
 
-    /// Asks until the answer is final, or the time is over.
+    /// Repeats the request until its answer is final, or the time is over.
     ///
     /// # Errors
-    /// The last one; one that does not `pass` is returned at once.
+    /// The last error; an error for which `passes` is false is returned immediately.
     pub async fn ask<T>(
         self,
         ask: impl AsyncFn() -> Result<T, ClientError>,

@@ -7,9 +7,9 @@ use crate::client::Client;
 
 /// Continue a halted invocation, also with mended code
 ///
-/// Without --module it goes on with the code that it began with. With --module the host replays the
-/// journal on that module first; if every record is the same, the invocation goes on with it, and
-/// otherwise nothing changes.
+/// Without --module it continues with its own code. With --module the host replays the journal on
+/// that module first; if every record is the same, the invocation continues with it, and otherwise
+/// nothing changes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -34,7 +34,7 @@ impl Continue {
     }
 }
 
-/// Continues an invocation, and says on which module.
+/// Continues an invocation and reports the module.
 pub(super) async fn run(
     client: &Client,
     console: &mut Console,

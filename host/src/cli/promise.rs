@@ -21,8 +21,8 @@ use crate::{
 
 /// Create, show and settle promises
 ///
-/// A promise is a value owed. Promises of invocations are settled by their functions; all others by
-/// a client or a worker that knows the value.
+/// A promise is a value that is not known yet. Promises of invocations are settled by their
+/// functions; all others by a client or a worker that knows the value.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -236,7 +236,7 @@ fn show(promise: &PromiseView, console: &mut Console) -> Result<(), CliError> {
     facts(lines, console)
 }
 
-/// The client, worker or function that is to settle the promise.
+/// The party that is expected to settle the promise: a client, a worker or a function.
 fn producer(tags: &BTreeMap<String, String>) -> String {
     match (tags.get("target"), tags.get("timer").map(String::as_str)) {
         (_, Some("true")) => "its deadline".to_owned(),

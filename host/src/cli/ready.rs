@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{CliError, Console, Exit, console::GREEN, polling::Polling, time::read_length};
 use crate::client::{Client, ClientError};
 
-/// Check whether a host takes work
+/// Check that a host accepts work
 ///
 /// The exit code is 0 if it does, 1 if it does not (the reason is printed), and 8 if no host
 /// answers: for scripts, and for the health check of a container.
@@ -46,7 +46,8 @@ impl Ready {
     }
 }
 
-/// Whether this may be a host that starts: nothing listens yet, or it does not take work yet.
+/// Returns true if this may be a host that is starting: nothing listens yet, or it does not accept
+/// work yet.
 fn starting(error: &ClientError) -> bool {
     match error {
         ClientError::Unreachable { .. } | ClientError::Slow { .. } => true,

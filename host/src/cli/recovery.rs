@@ -14,7 +14,7 @@ use super::{
 };
 use crate::recovery::{policy, retention::Retention};
 
-/// Describe what a host does on its own
+/// Describe the automatic repairs of a host
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

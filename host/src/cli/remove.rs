@@ -11,7 +11,7 @@ use super::{
 };
 use crate::client::Client;
 
-/// Remove an invocation that has ended, with its journal and everything that it made
+/// Remove an invocation that has ended, with its journal and everything that it created
 ///
 /// It cannot be undone. The id can be used again then. What still runs is cancelled or killed first:
 /// `--cancel` does it, for the invocation and everything that it made.
@@ -25,13 +25,14 @@ Examples:
 pub struct Remove {
     /// Id of the invocation
     id: String,
-    /// Remove only its journal and what it logged: its outcome stays, and a start under its id is answered with that
+    /// Remove only its journal and log: its outcome stays, and a start under its id is answered
+    /// with it
     #[arg(long)]
     journal: bool,
-    /// Cancel what has not ended, of all that it made too, and remove it when it has
+    /// Cancel the invocation and everything that it created, and remove them when they have ended
     #[arg(long, conflicts_with = "journal")]
     cancel: bool,
-    /// Time for cleaning up; what has not ended then is killed
+    /// Time for cleaning up; executions that have not ended then are killed
     #[arg(long, value_name = "LENGTH", default_value = "10s", requires = "cancel", value_parser = read_length)]
     grace: Duration,
 }

@@ -46,13 +46,13 @@ pub struct Replay {
     how: How,
 }
 
-/// How it is replayed, and what is shown of it.
+/// Options of a replay and its output.
 #[derive(Debug, Args)]
 struct How {
     /// Another module: its name, its digest, or a component file, which is uploaded without a name
     #[arg(long, value_name = "NAME|DIGEST|FILE.wasm")]
     module: Option<String>,
-    /// Replay the first N records only, and show what was open then and what was logged by then
+    /// Replay the first N records only, and show the open commands and the log at that point
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     at: Option<u32>,
     /// Go forward and back through the records: each line of the input is a key (n, p, g N, q)

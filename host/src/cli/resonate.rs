@@ -72,7 +72,7 @@ impl ResonateOptions {
         AllowedOrigins::new(self.cors.clone())
     }
 
-    /// Maximum number of open streams; each has a connection of its own.
+    /// Maximum number of open streams; each takes one connection.
     pub(super) fn streams(&self) -> usize {
         self.streams
     }
@@ -82,14 +82,14 @@ impl ResonateOptions {
         self.debug.then(|| DebugClock::new(Env::system().clock))
     }
 
-    /// The addresses to which a host that listens on `address` posts messages.
+    /// The addresses to which a host listening on `address` posts messages.
     pub(super) fn reach(&self, address: SocketAddr, access: &Access) -> Reach {
-        // If all clients are on this machine, its addresses are theirs.
+        // If all clients are on this machine, its local addresses are theirs.
         let is_for_this_machine = address.ip().is_loopback() && !access.takes_signed_tokens();
         Reach { private: self.allow_private_targets || is_for_this_machine }
     }
 
-    /// Starts the front end beside the API of a host that listens on `address`.
+    /// Starts the Resonate front end of a host whose API listens on `address`.
     pub(super) fn start(
         &self,
         api: &Api,

@@ -18,9 +18,9 @@ use crate::{
     services::identity::RequestIdentity,
 };
 
-/// Where clients of services look, if they are not told otherwise.
+/// Default address at which clients of services connect.
 const INGRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
-/// The same of operators' tools.
+/// Default address at which operators' tools connect.
 const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9070);
 
 /// Options for services that are written for Restate.
@@ -45,18 +45,18 @@ pub(super) struct RestateOptions {
     restate_identity_key: Option<PathBuf>,
 }
 
-/// The listeners of both sides.
+/// The two listeners, for calls and for administration.
 pub(super) struct RestateListeners {
     ingress: TcpListener,
     admin: TcpListener,
-    /// Where calls are taken.
+    /// The address that takes calls.
     pub(super) ingress_at: SocketAddr,
-    /// Where deployments are registered.
+    /// The address for registering deployments.
     pub(super) admin_at: SocketAddr,
 }
 
 impl RestateOptions {
-    /// The key with which requests are signed, if there is one.
+    /// The key that signs requests. `None` without one.
     pub(super) fn identity(&self) -> Result<Option<RequestIdentity>, CliError> {
         let Some(path) = &self.restate_identity_key else { return Ok(None) };
         let path_shown = path.display();
@@ -67,7 +67,7 @@ impl RestateOptions {
         key.map(Some).map_err(|error| CliError::Usage(format!("the key `{path_shown}`: {error}")))
     }
 
-    /// Listens, if services are to be run. `access` says of an address whether it may be listened on.
+    /// Listens, if services are to be run. `access` decides if an address may be listened on.
     pub(super) async fn listen(
         &self,
         access: impl Fn(SocketAddr) -> Result<Access, CliError>,
@@ -88,7 +88,7 @@ impl RestateOptions {
 }
 
 impl RestateListeners {
-    /// Answers on both, until the host stops.
+    /// Serves both listeners until the host stops.
     pub(super) fn start(self, api: &Api) {
         let runtime = api.host.env.runtime.clone();
         let ingress = serve_beside(self.ingress, api.clone(), ingress_router(api.clone()));

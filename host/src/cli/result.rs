@@ -14,7 +14,7 @@ use crate::{
     client::Client,
 };
 
-/// The duration of one long poll. The end of an invocation is noticed at once; a halt only between
+/// Duration of one long poll. The end of an invocation is noticed immediately; a halt only between
 /// two polls.
 const POLL: Duration = Duration::from_secs(5);
 
@@ -51,7 +51,8 @@ impl ResultOf {
     }
 }
 
-/// The invocation when it has ended or was halted, or its state after `limit`.
+/// Waits until the invocation has ended or is halted. Returns its state after `limit` at the
+/// latest.
 pub async fn wait_for(
     client: &Client,
     id: &str,
@@ -72,7 +73,7 @@ pub async fn wait_for(
     }
 }
 
-/// Prints the outcome of an invocation, and answers its exit code.
+/// Prints the outcome of an invocation and returns its exit code.
 pub fn answer(invocation: &InvocationOutcome, console: &mut Console) -> Result<Exit, CliError> {
     if console.json() {
         console.document(invocation)?;

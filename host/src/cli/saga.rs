@@ -18,10 +18,9 @@ use crate::{
     client::Client,
 };
 
-/// Show the sagas of an invocation, and say whether an unclear step acted
+/// Show the sagas of an invocation, and resolve steps with an unknown effect
 ///
-/// A saga is a row of steps that are undone, the last one first, when the whole does
-/// not come about.
+/// A saga is a sequence of steps that are undone, last first, if the whole does not succeed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -46,10 +45,10 @@ struct Show {
     id: String,
 }
 
-/// Say whether a step acted of which nobody knows; the unwinding then goes on
+/// Resolve a step with an unknown effect; the unwinding then continues
 ///
-/// A step is unclear if its deadline passed, or it was cancelled or killed. Look at
-/// what it should have done before you say it: what is said cannot be taken back.
+/// The effect of a step is unknown if its deadline passed, or it was cancelled or killed. Check the
+/// effect of the step before you answer: the answer cannot be withdrawn.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("said").required(true))]
 #[command(after_help = "\
@@ -61,7 +60,7 @@ struct Settle {
     id: String,
     /// Name of the saga
     saga: String,
-    /// Place of the step, as `segno saga show` prints it
+    /// Number of the step, as `segno saga show` prints it
     seq: u32,
     /// It acted, and is undone
     #[arg(long, group = "said")]
@@ -112,7 +111,7 @@ impl Settle {
         console.line(format!("{step}  {said}"))
     }
 
-    /// The promise by which it is said.
+    /// The id of the promise that the answer settles.
     fn question(&self, page: &SagaPage) -> Result<String, CliError> {
         let Self { id, saga: name, seq, .. } = self;
         let wrong = |message: String| CliError::Other { code: "not-unclear", message };
@@ -165,7 +164,7 @@ fn show(page: &SagaPage, console: &mut Console) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A saga in a line: its name and how it stands.
+/// A one-line summary of a saga: its name and status.
 pub(super) fn headline(page: &SagaPage, saga: &SagaView, console: &Console) -> String {
     if let Some(how) = ended_without_undoing(page, saga) {
         let stands = format!("{how}: nothing is undone any more");
@@ -215,8 +214,8 @@ fn show_saga(page: &SagaPage, saga: &SagaView, console: &mut Console) -> Result<
     Ok(())
 }
 
-/// How an invocation ended that leaves steps which acted and are not undone, and without a result that
-/// says it is to be so.
+/// The outcome of an invocation that left steps which acted and are not undone, without a result
+/// that confirms this.
 fn ended_without_undoing(page: &SagaPage, saga: &SagaView) -> Option<&'static str> {
     let is_undone = |step: &SagaStepView| {
         step.undo.as_ref().is_some_and(|undo| undo.state == UndoState::Completed)

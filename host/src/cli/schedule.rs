@@ -75,13 +75,13 @@ struct Create {
     /// Input: JSON, @FILE, or - for standard input (default: null)
     #[arg(value_name = "INPUT")]
     input: Option<String>,
-    /// Time zone whose clock the expression is about, by its IANA name
+    /// Time zone of the expression, by its IANA name
     ///
     /// A time that the clock leaves out occurs once, right after the leap; one that comes twice occurs the
     /// first time.
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     zone: String,
-    /// Start each invocation up to so much later than its occurrence, by chance
+    /// Start each invocation up to this much later than its occurrence, at random
     #[arg(long, value_name = "LENGTH", value_parser = read_limit)]
     jitter: Option<Duration>,
     /// Rule for occurrences while the last invocation has not ended
@@ -380,12 +380,12 @@ fn show(schedule: &ScheduleView, console: &mut Console) -> Result<(), CliError> 
     console.table(&table)
 }
 
-/// The expression, and the zone whose clock it is about.
+/// The expression, with its time zone.
 fn when(schedule: &ScheduleView) -> String {
     format!("{} ({})", schedule.cron, schedule.zone)
 }
 
-/// What a person should look at.
+/// The problem that a person should look at. `None` if there is none.
 fn problem(schedule: &ScheduleView) -> Option<String> {
     if let Some(problem) = &schedule.problem {
         return Some(problem.clone());
@@ -415,7 +415,7 @@ fn changed(schedule: &ScheduleView, what: &str, console: &mut Console) -> Result
     console.line(format!("{id}  {what}"))
 }
 
-/// The next occurrence as seen from now, and its instant.
+/// The next occurrence relative to now, and its instant.
 fn next(schedule: &ScheduleView) -> (String, Option<String>) {
     match schedule.next_at_ms {
         _ if schedule.paused => ("paused".to_owned(), None),

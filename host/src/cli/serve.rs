@@ -169,7 +169,8 @@ impl Serve {
         let component_limit = limits.component_bytes;
         let jwt = self.tokens.jwt()?;
         let listener = TcpListener::bind(self.listen).await.map_err(|error| {
-            // A host that is started twice finds its port taken first: the data directory says why.
+            // A host that is started twice finds its port taken first; the data directory has the
+            // reason.
             match (error.kind(), &store) {
                 (ErrorKind::AddrInUse, StoreConfig::Sqlite(config)) => user_of(&config.dir)
                     .map_or_else(|| taken(self.listen, &error), |used| other("in-use", &used)),
@@ -244,7 +245,7 @@ impl Serve {
         };
         serve(listener, api, stop).await;
         if superseded.is_cancelled() {
-            // The newer incarnation has every claim already.
+            // The newer incarnation already has every claim.
             running.shutdown(Millis::ZERO).await;
             return Err(CliError::Other {
                 code: "superseded",

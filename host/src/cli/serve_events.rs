@@ -10,7 +10,7 @@ use crate::{
     host::Host,
 };
 
-/// Receivers of events.
+/// Options for receivers of events.
 #[derive(Debug, Args)]
 pub(super) struct EventOptions {
     /// Address to which published events are posted as CloudEvents in JSON, until it answers with
@@ -32,7 +32,7 @@ pub(super) struct EventOptions {
 }
 
 impl EventOptions {
-    /// The routes: the file's first, then the address for every topic.
+    /// The routes: first those of the file, then the address for every topic.
     pub(super) fn routes(&self, data: &Path) -> Result<Routes, CliError> {
         let wrong = |error| other("invalid-events", &error);
         let beside = data.join("events.toml");

@@ -24,7 +24,7 @@ pub(super) struct TokenOptions {
 }
 
 impl TokenOptions {
-    /// The keys of accepted tokens; none without a key.
+    /// The keys of accepted tokens. `None` without a key.
     pub(super) fn jwt(&self) -> Result<Option<Jwt>, CliError> {
         if self.keys.is_empty() {
             return Ok(None);

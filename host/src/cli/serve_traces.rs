@@ -18,7 +18,7 @@ pub(super) struct TraceOptions {
 const VARIABLES: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
 impl TraceOptions {
-    /// Starts the exporter for `host`, called `node`, if there is a receiver.
+    /// Starts the exporter for `host`, named `node`, if a receiver is configured.
     pub(super) fn trace(&self, host: &Host, node: &str) -> Result<(), CliError> {
         let named = |variable| std::env::var(variable).is_ok_and(|url: String| !url.is_empty());
         let disabled = std::env::var("OTEL_SDK_DISABLED").is_ok_and(|value| value == "true");

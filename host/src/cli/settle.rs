@@ -68,11 +68,11 @@ pub struct Reject {
     then: Then,
 }
 
-/// What follows the settlement.
+/// Options for the time after the settlement.
 #[derive(Debug, Args)]
 struct Then {
-    /// Maximum wait for the promise to be made, if it is not there yet, and then for the end of the
-    /// invocation that made it
+    /// Maximum wait for the promise to be created, if it does not exist yet, and then for the end
+    /// of the invocation that created it
     #[arg(long, value_name = "LENGTH", value_parser = read_length)]
     wait: Option<Duration>,
 }
@@ -173,7 +173,7 @@ impl Then {
     }
 }
 
-/// Prints how an invocation stands that was waited for.
+/// Prints the state of an invocation after the wait.
 pub(super) fn waited_for(
     invocation: &InvocationOutcome,
     console: &mut Console,
@@ -192,12 +192,12 @@ pub(super) fn waited_for(
     Ok(Exit::of(invocation.state))
 }
 
-/// Whether the promise may be made in a moment.
+/// Returns true if the promise may be created soon.
 fn is_missing(error: &ClientError) -> bool {
     matches!(error, ClientError::Refused(problem) if problem.code == "unknown-promise")
 }
 
-/// After an unknown promise id: lists the promises that the invocation in that id waits for.
+/// After an unknown promise id, lists the promises that the invocation in that id waits for.
 async fn name_others(client: &Client, id: &str, console: &mut Console) {
     let mut owner = id;
     while let Some((parent, _)) = owner.rsplit_once('/') {
@@ -231,7 +231,7 @@ pub(super) fn settled(promise: &PromiseView, console: &mut Console) -> Result<Ex
     Ok(Exit::Done)
 }
 
-/// Says that a workflow has not made the promise yet, and whether it may ever.
+/// Reports that a workflow has not created the promise yet, and if it can.
 fn say_kept(kept: &KeptFor, console: &mut Console) {
     let KeptFor { invocation, name, declares } = kept;
     let (of, name) = (plain(invocation), plain(name));
@@ -248,7 +248,7 @@ fn say_kept(kept: &KeptFor, console: &mut Console) {
     ));
 }
 
-/// How a promise stands.
+/// The status of a promise.
 pub(super) struct Standing<'a> {
     pub(super) id: &'a str,
     pub(super) state: PromiseState,
@@ -257,7 +257,7 @@ pub(super) struct Standing<'a> {
 }
 
 impl Standing<'_> {
-    /// Prints it as one line; `changed`: whether a request to settle the promise did so.
+    /// Prints the status as one line; `changed` is true if this request settled the promise.
     pub(super) fn print(
         &self,
         changed: Option<bool>,

@@ -16,25 +16,25 @@ use crate::{
     client::Client,
 };
 
-/// How long one request follows: the progress is shown in between.
+/// Maximum time that one request follows; progress is shown in between.
 const STRETCH: Duration = Duration::from_secs(10);
-/// Differing executions that are named to the host, so that it does not answer them again. With more
-/// there is nothing to learn.
+/// Maximum number of differing executions named to the host, so that it does not report them again.
+/// Beyond this number, further ones add no information.
 const KNOWN: usize = 1_000;
 
-/// What was found.
+/// The findings.
 #[derive(Debug, Serialize)]
 struct Followed {
     alias: String,
     candidate: String,
-    /// Executions that were followed.
+    /// Number of followed executions.
     executions: u64,
-    /// Their records that were compared.
+    /// Number of compared records.
     records: u64,
     differences: Vec<CheckedExecution>,
 }
 
-/// Lets `candidate` run beside what runs under `alias`, for `length`.
+/// Runs `candidate` beside the live executions of `alias`, for `length`.
 ///
 /// # Errors
 /// The host did not answer.

@@ -40,7 +40,7 @@ pub fn state_cell(state: InvocationState, is_killed: bool) -> Cell {
     Cell::colored(state_name(state, is_killed), color)
 }
 
-/// The name of a state; a killed invocation is cancelled, but was not asked.
+/// The name of a state; a killed invocation counts as cancelled, but was not asked to clean up.
 pub fn state_name(state: InvocationState, is_killed: bool) -> &'static str {
     if is_killed { "killed" } else { state.as_str() }
 }
@@ -66,7 +66,7 @@ pub fn promise_cell(state: PromiseState) -> Cell {
     Cell::colored(state.as_str(), color)
 }
 
-/// The columns before the text of a fact.
+/// Width before the text of a fact, in columns.
 pub const INDENT: usize = 12;
 
 /// Prints the facts about one object, one per line.
@@ -75,7 +75,7 @@ pub const INDENT: usize = 12;
 /// When the stream is closed.
 pub fn facts(lines: Vec<(&str, String)>, console: &mut Console) -> Result<(), CliError> {
     for (name, text) in lines {
-        // A blank follows the longest names, too.
+        // Even the longest names are followed by a blank.
         let name = console.paint(DIM, &format!("{:<10}", format!("{name} ")));
         console.paragraph(&format!("  {name}"), &text, INDENT)?;
     }
@@ -88,7 +88,7 @@ pub fn short_target(target: &str) -> &str {
     target.strip_prefix('/').unwrap_or(target)
 }
 
-/// A function in the form for people: its address, and its name for external workers.
+/// A function for display: its address, and its name for external workers.
 pub fn function(target: &str, function: Option<&str>) -> String {
     let is_hosted = target.starts_with("wasm:") || target.starts_with("restate:");
     let is_outside = !is_hosted && target.contains("://");
@@ -98,19 +98,19 @@ pub fn function(target: &str, function: Option<&str>) -> String {
     })
 }
 
-/// A digest in the form for people: long enough to distinguish modules.
+/// A digest for display: long enough to distinguish modules.
 pub fn short_digest(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }
 
-/// Where an invocation comes from that began with records of another one.
+/// The origin of an invocation that was forked from the records of another one.
 pub fn forked_from(from: &ForkedFrom) -> String {
     let set: Vec<String> = from.set.iter().map(|command| format!("#{command}")).collect();
     let given = if set.is_empty() { String::new() } else { format!(", given {}", set.join(" ")) };
     format!("from record {} of {}{given}", from.records, plain(&from.id))
 }
 
-/// A value as the text of a fact: on one line.
+/// A value as the text of a fact, on one line.
 pub fn value(value: &Value, console: &Console) -> String {
     console.fit(&text::tame_json(value.to_string()), INDENT)
 }
@@ -123,7 +123,7 @@ pub fn failure_line(failure: &FailureView) -> String {
     )
 }
 
-/// `2 attempts failed`; `None` if none did.
+/// Formats as `2 attempts failed`. `None` if none did.
 pub fn failed_attempts(count: u32) -> Option<String> {
     match count {
         0 => None,
@@ -141,7 +141,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// Several lines of others; further lines are indented by `indent` spaces.
+/// Text of guests or clients in several lines; further lines are indented by `indent` spaces.
 pub fn plain_lines(text: &str, indent: usize) -> String {
     let lines: Vec<String> = text.lines().map(|line| plain(&line.replace('\t', "    "))).collect();
     lines.join(&format!("\n{:indent$}", ""))

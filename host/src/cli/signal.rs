@@ -35,13 +35,13 @@ pub struct Signal {
     /// Key for repetitions: the same key again sends nothing
     #[arg(long)]
     key: Option<String>,
-    /// Function that is started in the same step, as MODULE/FUNCTION, if there is no invocation of this id
+    /// Function to start in the same step, as MODULE/FUNCTION, if no invocation has this id
     #[arg(long, value_name = "FUNCTION")]
     start: Option<String>,
-    /// Its input: JSON, @FILE, or - for standard input (default: null)
+    /// Input of that function: JSON, @FILE, or - for standard input (default: null)
     #[arg(long, value_name = "JSON", requires = "start")]
     start_input: Option<String>,
-    /// Maximum wait for the invocation, if it is not there yet, and then for its end
+    /// Maximum wait for the invocation, if it does not exist yet, and then for its end
     #[arg(long, value_name = "LENGTH", value_parser = read_length)]
     wait: Option<Duration>,
 }
@@ -93,7 +93,7 @@ impl Signal {
     }
 }
 
-/// Whether the invocation may be made in a moment.
+/// Returns true if the invocation may be created soon.
 fn is_missing(error: &ClientError) -> bool {
     matches!(error, ClientError::Refused(problem) if problem.code == "unknown-invocation")
 }

@@ -17,11 +17,11 @@ use crate::{
     client::Client,
 };
 
-/// Start a function and return at once
+/// Start a function and return immediately
 ///
 /// The same id again starts nothing: the command prints the first execution. If that one has ended,
-/// the exit code says how, as with `segno result`; if it was started with another target or input,
-/// nothing but an error is printed, and the exit code is 1.
+/// the exit code is that of `segno result`; if it was started with another target or input, only an
+/// error is printed, and the exit code is 1.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -55,7 +55,7 @@ pub struct What {
     /// Time limit of each attempt of an activity
     #[arg(long, value_name = "LENGTH", value_parser = read_limit)]
     attempt_timeout: Option<Duration>,
-    /// Maximum number of attempts of an activity (default: as the function says)
+    /// Maximum number of attempts of an activity (default: the function's own)
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     max_attempts: Option<u32>,
     /// Earliest start
@@ -107,7 +107,7 @@ impl Start {
     }
 }
 
-/// Prints what a start came to, in the words `how` if it made an invocation.
+/// Prints the result of a start; `how` is the text for a new invocation.
 pub(super) fn report(
     started: &Started,
     how: &str,
@@ -144,7 +144,7 @@ pub(super) fn report(
     Ok(exit)
 }
 
-/// Why an invocation that was made does not begin: its key has another one (`singleton`).
+/// The reason that a new invocation does not begin: its key has another one (`singleton`).
 fn unbegun(started: &Started) -> Option<&str> {
     let failure = started.invocation.failure.as_ref();
     let of_limit = failure.filter(|failure| {

@@ -1,6 +1,6 @@
 //! `segno replay ID --step`: forward and back through the records of an execution.
 //!
-//! Keys are lines: a terminal and a script say the same.
+//! Keys are lines, so that a terminal and a script work the same.
 
 use std::io::BufRead;
 
@@ -18,25 +18,24 @@ use crate::{
     client::{Client, ClientError},
 };
 
-/// What steps need to know of an execution, wherever it is kept.
+/// The data of an execution for stepping, independent of its storage.
 pub(super) trait Source {
-    /// Its records, all of them.
+    /// All records of the execution.
     fn records(&self) -> &[JournalRecord];
 
-    /// How it stood after the first `at` records.
+    /// The state after the first `at` records.
     async fn moment(&self, at: u32) -> Result<Moment, CliError>;
 
-    /// What it answers to its queries without input after the first `at` records: the answer, or why there is
-    /// none.
+    /// The answers to its queries without input after the first `at` records, or the errors.
     async fn answers(&self, at: u32) -> Result<Vec<(String, Result<Value, String>)>, CliError>;
 }
 
-/// An execution that a host keeps.
+/// An execution that a host stores.
 struct Hosted<'a> {
     client: &'a Client,
     id: &'a str,
     records: Vec<JournalRecord>,
-    /// Its queries that take no input.
+    /// The queries that take no input.
     queries: Vec<String>,
 }
 
@@ -74,7 +73,7 @@ pub(super) async fn of_host(
 ) -> Result<Exit, CliError> {
     let records = client.whole_journal(id).await?;
     if records.is_empty() {
-        // It says why there is none.
+        // An error reports that it cannot be replayed.
         client.replay(id, None).await?;
     }
     let invocation = client.invocation(id).await?;
@@ -97,7 +96,7 @@ pub(super) async fn of_host(
     Ok(Exit::Done)
 }
 
-/// Whether a query needs no input.
+/// Returns true if a query needs no input.
 fn takes_nothing(handler: &Handler) -> bool {
     let schema = handler.input_schema.as_ref().map(|schema| &schema["type"]);
     schema.is_none_or(|kind| match kind {
@@ -106,7 +105,7 @@ fn takes_nothing(handler: &Handler) -> bool {
     })
 }
 
-/// What a line asks for.
+/// The meaning of an input line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     Next,
@@ -119,7 +118,7 @@ enum Key {
 impl Key {
     fn read(line: &str) -> Self {
         let line = line.trim();
-        // What arrows send in a terminal.
+        // Escape sequences of the arrow keys.
         match line {
             "" | "n" | "next" | "\u{1b}[C" | "\u{1b}[B" => Self::Next,
             "p" | "b" | "previous" | "back" | "\u{1b}[D" | "\u{1b}[A" => Self::Back,
@@ -132,7 +131,7 @@ impl Key {
     }
 }
 
-/// Steps through the records from `at` on, as the lines of `keys` say.
+/// Steps through the records from `at` on, controlled by the lines of `keys`.
 pub(super) async fn step(
     source: &impl Source,
     mut at: u32,
@@ -170,7 +169,7 @@ pub(super) async fn step(
     }
 }
 
-/// The record that was reached, and how the execution stood then.
+/// Prints the reached record and the state of the execution at that point.
 async fn shown(
     source: &impl Source,
     at: u32,
@@ -210,7 +209,7 @@ mod tests {
     use super::*;
     use crate::{api::model::OpenPlaceView, cli::tests::Written};
 
-    /// A workflow that called, slept and ended.
+    /// A recorded workflow that called, slept and ended.
     struct Told(Vec<JournalRecord>);
 
     impl Source for Told {

@@ -10,7 +10,7 @@ pub(super) enum StoreAddress {
     Sqlite(PathBuf),
     /// A database.
     Postgres(String),
-    /// An address of another kind.
+    /// An address of an unknown kind.
     Unknown,
 }
 

@@ -9,32 +9,32 @@ use super::{
 };
 use crate::client::{Client, ClientError};
 
-/// Its id, or a bundle that has it.
+/// The id of an execution, or a bundle that contains it.
 #[derive(Debug, Args)]
 pub struct Subject {
     /// Id of the invocation, or a bundle that has it
     #[arg(value_name = "ID|FILE.segno-bundle")]
     id: String,
-    /// Of a bundle: the id of the execution (default: the one that it was made of)
+    /// In a bundle: the id of the execution (default: the one that the bundle was made for)
     #[arg(value_name = "ID")]
     of: Option<String>,
 }
 
-/// An execution, and whom to ask about it.
+/// An execution, with a client for it.
 pub struct Asked {
-    /// A client of the host, or of one over the bundle.
+    /// A client of the host, or of an in-process host over the bundle.
     pub client: Client,
     /// The execution.
     pub id: String,
-    /// The bundle, if it is one.
+    /// The bundle, if one is named.
     pub bundled: Option<Bundled>,
 }
 
 impl Subject {
-    /// A client of the host, or of one over the bundle that is named.
+    /// Opens a client of the host, or of an in-process host over the named bundle.
     ///
     /// # Errors
-    /// The bundle is damaged, or has no such execution.
+    /// The bundle is damaged, or does not contain the execution.
     pub async fn open(
         self,
         host: impl FnOnce() -> Result<Client, ClientError>,
@@ -43,10 +43,11 @@ impl Subject {
         self.open_with(host, |_, _| Ok(()), console).await
     }
 
-    /// The same; `prepare` is called with a bundle and the id of the execution, before it is asked.
+    /// Like [`open`](Self::open); `prepare` is called with a bundle and the id of the execution
+    /// first.
     ///
     /// # Errors
-    /// Those of `prepare` as well.
+    /// Also the errors of `prepare`.
     pub async fn open_with(
         self,
         host: impl FnOnce() -> Result<Client, ClientError>,
@@ -68,12 +69,12 @@ impl Subject {
         Ok(Asked { client: bundled.client().await?, id, bundled: Some(bundled) })
     }
 
-    /// Whether an execution of a bundle is named.
+    /// Returns true if an execution of a bundle is named.
     pub fn names_one(&self) -> bool {
         self.of.is_some()
     }
 
-    /// Whether a bundle is named.
+    /// Returns true if a bundle is named.
     pub fn is_bundle(&self) -> bool {
         bundled::named(&self.id).is_some()
     }

@@ -1,13 +1,13 @@
-//! The table of every list, made to fit the width of a terminal: columns that matter less are left
-//! out, then long texts are cut. Without a width everything is shown whole.
+//! The table of every list, fitted to the width of a terminal: less important columns are left out,
+//! then long texts are cut. Without a width everything is shown whole.
 
 use comfy_table::{Attribute, CellAlignment, ColumnConstraint, Width, presets};
 
 use super::text;
 
-/// The columns between two columns of the table.
+/// Gap between two columns of the table.
 const GAP: usize = 2;
-/// What a text is cut to at the least, if a narrow terminal asks for it.
+/// Minimum width of a cut text on a narrow terminal, in columns.
 const NARROWEST: usize = 6;
 
 /// A table.
@@ -20,15 +20,14 @@ pub struct Table {
 #[derive(Clone, Copy)]
 pub struct Column {
     head: &'static str,
-    /// How its texts become narrower, and the width down to which they do so before other columns
-    /// are left out.
+    /// The way of shortening its texts, and the minimum width before other columns are left out.
     narrows: Option<(Cut, usize)>,
     is_right: bool,
-    /// 0: it is always shown; the largest is left out first.
+    /// 0: the column is always shown; the largest rank is left out first.
     rank: u8,
 }
 
-/// How the texts of a column are made to fit.
+/// The way of shortening the texts of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cut {
     End,
@@ -62,7 +61,8 @@ impl Column {
         Self { narrows: Some((Cut::Wrap, 20)), ..Self::whole(head) }
     }
 
-    /// The column is left out where the width does not suffice, before all of a smaller rank.
+    /// Sets the rank: the column is left out if the width does not suffice, before all of a smaller
+    /// rank.
     pub const fn rank(self, rank: u8) -> Self {
         Self { rank, ..self }
     }
@@ -75,7 +75,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A cell with this text, in this colour where colours are used.
+    /// A cell with this text, in this colour if colours are enabled.
     pub fn colored(text: impl Into<String>, color: Option<comfy_table::Color>) -> Self {
         Self { text: text::tame(&text.into(), false), color }
     }
@@ -93,18 +93,17 @@ impl Table {
         Self { columns: columns.to_vec(), rows: Vec::new() }
     }
 
-    /// Whether it has no rows.
+    /// Returns true if the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Adds a row; columns at the end may be missing.
+    /// Adds a row; trailing columns may be missing.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The lines of the table, at most `columns` wide unless there is not even room for the
-    /// narrowest texts.
+    /// The lines of the table, at most `columns` wide unless even the narrowest texts do not fit.
     pub fn lines(&self, columns: Option<usize>, is_styled: bool) -> Vec<String> {
         let widths = self.widths(columns.unwrap_or(usize::MAX));
         let mut table = comfy_table::Table::new();
@@ -141,7 +140,7 @@ impl Table {
         table.to_string().lines().map(|line| line.trim_end().to_owned()).collect()
     }
 
-    /// The width of each column; none for those that are left out.
+    /// The width of each column. `None` for columns that are left out.
     fn widths(&self, available: usize) -> Vec<Option<usize>> {
         let natural: Vec<usize> = (0..self.columns.len()).map(|at| self.natural(at)).collect();
         let least = |at: usize| match self.columns[at].narrows {
@@ -165,7 +164,8 @@ impl Table {
             widths[at] = Some(natural[at]);
         }
         let mut excess = needed(&mut shown.iter().map(|&at| natural[at])).saturating_sub(available);
-        // The widest text gives way first: down to its least, and where that is not enough, further.
+        // The widest text is shortened first: down to its preferred minimum, and further if
+        // necessary.
         let cuttable = shown.iter().copied().filter(|&at| self.columns[at].narrows.is_some());
         let cuttable: Vec<usize> = cuttable.collect();
         for limit in [&least as &dyn Fn(usize) -> usize, &|at| natural[at].min(NARROWEST)] {

@@ -17,7 +17,7 @@ use crate::{
     client::Client,
 };
 
-/// Show the holders and leases of tasks, and intervene by hand
+/// Show the holders and leases of tasks, and intervene manually
 ///
 /// A task is the claim on producing one promise's value, by a function of a module or of an
 /// external worker.
@@ -37,7 +37,7 @@ pub struct Task {
 #[derive(Debug, Subcommand)]
 enum What {
     List(List),
-    /// Show a task: its holder and lease, its version, why it is halted
+    /// Show a task: its holder and lease, its version, and the reason of a halt
     Get(Named),
     /// Halt a task for a person; its holder loses the claim
     Halt(Named),
@@ -73,7 +73,7 @@ struct Named {
     id: String,
 }
 
-/// Release a task from the worker that holds it, and offer it to others at once
+/// Release a task from the worker that holds it, and offer it to others immediately
 ///
 /// Further writes of the holder are refused. Use this when a holder hangs and its lease is long.
 #[derive(Debug, Args)]

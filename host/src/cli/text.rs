@@ -1,11 +1,11 @@
-//! Texts in a limited number of columns: measured, cut and wrapped; and without what steers a terminal.
+//! Measures, cuts and wraps texts to a number of columns, and escapes terminal control characters.
 
 use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Whether a character steers a terminal instead of being shown: it is a control character, a line separator, or changes
-/// the direction of writing.
+/// Returns true if a character controls a terminal instead of being shown: a control character, a
+/// line separator, or a change of the writing direction.
 pub fn steers(letter: char) -> bool {
     letter.is_control()
         || matches!(
@@ -14,8 +14,8 @@ pub fn steers(letter: char) -> bool {
         )
 }
 
-/// `text` with a mark for each character that [`steers`] a terminal. Line breaks stay, and colours if the stream has
-/// them.
+/// `text` with a mark for each character that [`steers`] a terminal. Line breaks are kept, and
+/// colours if the stream has them.
 pub fn tame(text: &str, has_colours: bool) -> String {
     let mut tamed = String::with_capacity(text.len());
     let mut rest = text;
@@ -33,7 +33,7 @@ pub fn tame(text: &str, has_colours: bool) -> String {
     tamed
 }
 
-/// A character, or the mark in place of one that [`steers`] a terminal.
+/// A character, or the mark for one that [`steers`] a terminal.
 fn shown(letter: char) -> String {
     match letter {
         letter if letter.is_control() => char::REPLACEMENT_CHARACTER.to_string(),
@@ -42,7 +42,7 @@ fn shown(letter: char) -> String {
     }
 }
 
-/// The same of a text of others, on one line.
+/// Text of guests or clients, with the same marks, on one line.
 pub fn plain(text: &str) -> String {
     match text.chars().any(steers) {
         true => text.chars().map(shown).collect(),
@@ -50,8 +50,8 @@ pub fn plain(text: &str) -> String {
     }
 }
 
-/// JSON in which escapes stand for the characters that [`steer`](steers) a terminal: all of them are within texts, but the
-/// line breaks between.
+/// JSON with escapes for the characters that [`steer`](steers) a terminal: all of them are within
+/// strings, except the line breaks between tokens.
 pub fn tame_json(json: String) -> String {
     let is_in_text = |letter: char| letter != '\n' && steers(letter);
     if !json.chars().any(is_in_text) {
@@ -69,7 +69,7 @@ pub fn tame_json(json: String) -> String {
     tamed
 }
 
-/// The bytes of a colour at the beginning of a text; 0: there is none.
+/// Length of the colour sequence at the beginning of a text, in bytes; 0 if there is none.
 fn colour(text: &str) -> usize {
     let Some(rest) = text.strip_prefix("\u{1b}[") else { return 0 };
     let is_part = |letter: char| letter.is_ascii_digit() || letter == ';';
@@ -77,7 +77,7 @@ fn colour(text: &str) -> usize {
     end.filter(|at| rest[*at..].starts_with('m')).map_or(0, |at| at + 3)
 }
 
-/// The number of columns that `text` takes; colours take none.
+/// Number of columns that `text` takes; colour sequences take none.
 pub fn width(text: &str) -> usize {
     if text.contains('\u{1b}') {
         return anstream::adapter::strip_str(text).map(|part| part.width()).sum();
@@ -102,12 +102,12 @@ pub fn cut_middle(text: &str, columns: usize) -> String {
     format!("{}…{}", beginning(text, kept - kept / 2), ending(text, kept / 2))
 }
 
-/// `text` in lines of at most `columns`, broken between words where that is possible.
+/// `text` in lines of at most `columns`, broken between words if possible.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     wrap_after(0, text, columns)
 }
 
-/// The same, of a text whose first line begins behind `used` columns.
+/// Like [`wrap`], for a text whose first line begins after `used` columns.
 pub fn wrap_after(used: usize, text: &str, columns: usize) -> Vec<String> {
     let lines = text.split('\n').enumerate();
     let lines = lines.flat_map(|(place, line)| {
@@ -128,7 +128,7 @@ fn wrap_line(used: usize, line: &str, columns: usize) -> Vec<String> {
         } else if place > 0 {
             open.push(' ');
         }
-        // A word that is longer than a line. One with colours is not divided.
+        // A word that is longer than a line. One with colours is not split.
         while width(word) > room && !word.contains('\u{1b}') {
             let part = beginning(word, room);
             if part.is_empty() {

@@ -1,4 +1,4 @@
-//! Times in the forms that people read and write.
+//! Formats and parses times.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub fn now_ms() -> i64 {
     SystemClock::default().now().0
 }
 
-/// A length in at most two units: `340 ms`, `2.5 s`, `3 m 20 s`, `2 h 5 m`, `3 d 4 h`.
+/// Formats a duration in at most two units: `340 ms`, `2.5 s`, `3 m 20 s`, `2 h 5 m`, `3 d 4 h`.
 pub fn length(ms: i64) -> String {
     let ms = ms.max(0);
     let (seconds, minutes, hours, days) = (ms / 1000, ms / 60_000, ms / 3_600_000, ms / 86_400_000);
@@ -25,7 +25,7 @@ pub fn length(ms: i64) -> String {
     }
 }
 
-/// An instant as seen from `now`: `2.5 s ago`, `in 3 m 20 s`.
+/// Formats an instant relative to now: `2.5 s ago`, `in 3 m 20 s`.
 pub fn relative(at_ms: i64, now_ms: i64) -> String {
     if at_ms > now_ms {
         return format!("in {}", length(at_ms.saturating_sub(now_ms)));
@@ -45,12 +45,13 @@ pub fn day_and_minute(at_ms: i64) -> String {
     minutes.replace('T', " ")
 }
 
-/// An instant in UTC, and as seen from `now`.
+/// An instant in UTC, followed by its distance from `now`.
 pub fn when(at_ms: i64, now_ms: i64) -> String {
     format!("{} ({})", instant(at_ms), relative(at_ms, now_ms))
 }
 
-/// The occurrence in the id of an invocation that a schedule started, `nightly@1794711600000`.
+/// The occurrence in the id of an invocation that a schedule started, such as
+/// `nightly@1794711600000`.
 pub fn occurrence(id: &str) -> Option<i64> {
     // Milliseconds since 1970 have 13 digits from 2001 to 2286.
     let (_, at) = id.rsplit_once('@')?;
@@ -63,7 +64,7 @@ pub fn read_length(text: &str) -> Result<Duration, String> {
         .map_err(|error| format!("{error}; write it like 90s, 2h or 1h30m"))
 }
 
-/// Parses the length of a delay or a time limit: one that ends before the year 10000.
+/// Parses the length of a delay or a time limit, which must end before the year 10000.
 pub fn read_limit(text: &str) -> Result<Duration, String> {
     let length = read_length(text)?;
     let ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);

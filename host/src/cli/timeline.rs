@@ -22,7 +22,7 @@ pub fn record_line(record: &JournalRecord, began_at_ms: i64, console: &Console) 
     line.trim_end().to_owned()
 }
 
-/// The line that begins with `lead`.
+/// The line, beginning with `lead`.
 fn what(record: &JournalRecord, console: &Console, lead: &str) -> String {
     let name = plain(record.name.as_deref().unwrap_or_default());
     let index = record.index.map(|index| format!("#{index} ")).unwrap_or_default();

@@ -15,9 +15,9 @@ use crate::{
     client::Client,
 };
 
-/// Tell a workflow of an update, and print its answer
+/// Send an update to a workflow, and print its answer
 ///
-/// The workflow is asked first whether it takes the update; one that it refuses leaves no trace.
+/// The workflow validates the update first; one that it refuses leaves no trace.
 /// `segno modules NAME` lists the updates of a module's functions.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -40,7 +40,7 @@ pub struct Update {
     /// Key for repetitions: the same key again is the same update
     #[arg(long)]
     key: Option<String>,
-    /// Function that is started first, under this id, if there is no such invocation
+    /// Function that is started first, under this id, if the invocation does not exist
     #[arg(long, value_name = "MODULE/FUNCTION")]
     start: Option<String>,
     /// Input of that function: JSON, or @FILE (default: null)
@@ -49,7 +49,7 @@ pub struct Update {
     /// Wait only until the update is accepted
     #[arg(long)]
     accepted: bool,
-    /// Maximum wait for the answer; the update goes on beyond it
+    /// Maximum wait for the answer; the update continues beyond it
     #[arg(long, value_name = "LENGTH", value_parser = read_length, default_value = "30s")]
     wait: Duration,
 }

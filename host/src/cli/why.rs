@@ -14,10 +14,10 @@ use crate::{
     client::Client,
 };
 
-/// Say why an execution does not go on, and what would set it going
+/// Explain why an execution does not continue, and what would let it
 ///
-/// Follows what it waits for through all executions to the one that has to be acted on: the first
-/// line is the answer, and below it is the way there.
+/// Follows its waits through all executions to the one that needs action: the first line is the
+/// answer, followed by the path to it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -90,14 +90,14 @@ fn step(link: &WhyLink, why: &model::Why, now: i64, console: &mut Console) -> Re
     console.paragraph("  ", &text, 4)
 }
 
-/// What is said of the claims that were lost in a row, of one that waits for its next worker.
+/// The text on claims lost in a row, for an execution that waits for its next worker.
 fn lost(link: &WhyLink) -> Option<&str> {
     let waits = matches!(link.reason, WhyReason::BackingOff | WhyReason::Offered);
     let note = link.note.as_ref().filter(|note| waits && note.kind == "lost")?;
     Some(&note.message)
 }
 
-/// Why this one does not go on, in a sentence.
+/// A sentence with the reason that this execution does not continue.
 fn cause(link: &WhyLink, why: &model::Why, now: i64) -> String {
     let until = link.until_at_ms.map(|at| relative(at, now));
     let on = link.on.as_deref().map(plain).unwrap_or_default();
@@ -164,7 +164,7 @@ fn cause(link: &WhyLink, why: &model::Why, now: i64) -> String {
     format!("{text}{at_latest}{others}{}", kept(link))
 }
 
-/// The promises that were settled under names that it has not used, of one that waits.
+/// The promises settled under names that a waiting execution has not used.
 fn kept(link: &WhyLink) -> String {
     let names: Vec<String> = link.kept.iter().map(|name| format!("`{}`", plain(name))).collect();
     match link.reason {
@@ -175,7 +175,8 @@ fn kept(link: &WhyLink) -> String {
     }
 }
 
-/// What an execution takes, as its module declares it: ``the signal `approve` (boolean)``.
+/// The signals and promises that an execution accepts, as its module declares them: ``the signal
+/// `approve` (boolean)``.
 fn takes(link: &WhyLink) -> String {
     let named = link.takes.iter().map(|WhyMessage { kind, name, value }| {
         let value = value.as_ref().map(|value| format!(" ({})", plain(value)));
@@ -184,7 +185,7 @@ fn takes(link: &WhyLink) -> String {
     named.collect::<Vec<_>>().join(" or ")
 }
 
-/// What else sets an execution going.
+/// Other ways to continue an execution.
 fn alternatives(link: &WhyLink, now: i64) -> String {
     let named = link.alternatives.iter().map(|other| {
         let id = plain(&other.id);
@@ -210,7 +211,7 @@ fn alternatives(link: &WhyLink, now: i64) -> String {
     }
 }
 
-/// Why a person is waited for: the kind of what was noted, in words.
+/// The reason that a person is needed, from the kind of the note.
 fn halted(link: &WhyLink) -> String {
     let why = match link.note.as_ref().map(|note| note.kind.as_str()) {
         Some("divergence") => ": its code asks for something else than its journal says",

@@ -1,52 +1,48 @@
-//! What is read of limits.
+//! Read queries on concurrency limits: filters and rows.
 
 use segno_core::limit::{Limit, LimitName, Partition, PartitionId};
 
 use crate::Page;
 
-/// Which limits to list, in the order of their names.
+/// Filter for listing limits, in name order.
 #[derive(Debug, Clone, Default)]
 pub struct LimitFilter {
-    /// Only names after this one.
+    /// Cursor: only names after this one.
     pub after: Option<LimitName>,
-    /// The largest number of items in the page; 0: 100.
+    /// Maximum items in a page; 0 means 100.
     pub limit: u32,
 }
 
-/// Which keys of a limit to list, in their order.
+/// Filter for listing the keys of a limit, in key order.
 #[derive(Debug, Clone)]
 pub struct PartitionFilter {
-    /// Of which limit.
     pub name: LimitName,
-    /// Only keys after this one.
+    /// Cursor: only keys after this one.
     pub after: Option<PartitionId>,
-    /// The largest number of items in the page; 0: 100.
+    /// Maximum items in a page; 0 means 100.
     pub limit: u32,
 }
 
-/// Which executions that a limit has admitted to list.
+/// Filter for listing the executions that a limit has admitted.
 #[derive(Debug, Clone)]
 pub struct AdmittedFilter {
-    /// Of which limit.
     pub name: LimitName,
-    /// Only of this key of it.
+    /// Only executions admitted under this key of the limit. `None`: all keys.
     pub key: Option<PartitionId>,
-    /// The largest number of them.
+    /// Maximum number of executions; 0 means 100.
     pub limit: u32,
 }
 
-/// A limit that has a row: an operator set it, or somebody came to it.
+/// A limit that has a row: an operator set it, or an execution has queued at it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitRow {
-    /// Its name.
     pub name: LimitName,
-    /// What it says, and counts.
+    /// The limit's setting and counters.
     pub limit: Limit,
 }
 
 impl PartitionFilter {
-    /// Where the page begins and ends, both not included: `@` stands before all keys, and `A`
-    /// follows it.
+    /// Exclusive bounds of the page in id order: `@` sorts before all keys, and `A` sorts after it.
     pub(super) fn bounds(&self) -> (String, String) {
         let first = || format!("{}?", self.name);
         let after = self.after.as_ref().map_or_else(first, ToString::to_string);
@@ -55,7 +51,7 @@ impl PartitionFilter {
 }
 
 impl AdmittedFilter {
-    /// The first and the last partition.
+    /// The first and last partition to read.
     pub(super) fn bounds(&self) -> (String, String) {
         match &self.key {
             Some(key) => (key.to_string(), key.to_string()),
@@ -65,7 +61,7 @@ impl AdmittedFilter {
 }
 
 impl Page<LimitRow, LimitName> {
-    /// The first `limit` of these rows, and whether there are more.
+    /// Builds a page of the first `limit` rows; surplus rows mean that another page follows.
     pub(super) fn of_limits(mut rows: Vec<LimitRow>, limit: usize) -> Self {
         let more = rows.len() > limit;
         rows.truncate(limit);
@@ -75,7 +71,7 @@ impl Page<LimitRow, LimitName> {
 }
 
 impl Page<(PartitionId, Partition), PartitionId> {
-    /// The first `limit` of these rows, and whether there are more.
+    /// Builds a page of the first `limit` rows; surplus rows mean that another page follows.
     pub(super) fn of_partitions(mut rows: Vec<(PartitionId, Partition)>, limit: usize) -> Self {
         let more = rows.len() > limit;
         rows.truncate(limit);

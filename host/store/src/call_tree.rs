@@ -1,5 +1,5 @@
-//! The tree of calls: parents and children of promises, many at a time. No read is proportional to
-//! the tree.
+//! The call tree: parents and children of promises, read in batches. The cost of a read does not
+//! grow with the tree.
 //!
 //! A promise is the child of the invocation whose claim made it. A promise that a client or an
 //! external worker made is the child of the promise that its tag `parent` names, if that is another
@@ -10,49 +10,48 @@ use segno_core::id::PromiseId;
 
 use super::{PromiseRow, StoreError};
 
-/// A parent whose children are asked for.
+/// A parent in a request for children.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parent {
-    /// The promise.
     pub id: PromiseId,
-    /// Only children with a number beyond this one; 0 for all.
+    /// Cursor: only children with a number above this one; 0 for all.
     pub after: i64,
 }
 
-/// A child.
+/// A child promise found by [`CallTree`].
 #[derive(Debug, Clone)]
 pub struct Child {
-    /// The place of the parent in the request.
+    /// Index of the parent in the request.
     pub parent: usize,
-    /// Its number, which counts promises in the order of their creation.
+    /// The child's number. Promises are numbered in creation order.
     pub number: i64,
-    /// The child. A database leaves out parameters and values of more than 64 KiB.
+    /// The child's row. Databases omit parameters and values larger than 64 KiB.
     pub row: PromiseRow,
 }
 
-/// The promises around one promise.
+/// The call-tree neighbours of a promise.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Neighbours {
-    /// The promise's own number.
     pub number: i64,
-    /// The number of its children, counted up to a bound.
+    /// Number of children, counted up to a bound.
     pub children: u32,
-    /// The first of those that its task waits for, in the order of their creation.
+    /// The first promises that the promise's task awaits, in creation order.
     pub awaits: Vec<PromiseId>,
 }
 
-/// Reads of the tree of calls.
+/// Reads of the call tree.
 #[async_trait]
 pub trait CallTree: Send + Sync {
-    /// The children of each of `parents` in the order of their creation, at most `each` of one.
+    /// Returns the children of each of `parents` in creation order, at most `each` per parent.
     async fn children(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError>;
 
-    /// The latest children of each of `parents` in the order of their creation, at most `each` of
-    /// one.
+    /// Returns the newest children of each of `parents` in creation order, at most `each` per
+    /// parent.
     async fn latest(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError>;
 
-    /// The neighbours of each of these, in their order; none for a promise that does not exist.
-    /// Children are counted up to `count`, and at most `awaits` awaited promises are named.
+    /// Returns the neighbours of each promise, in the order of `ids`; `None` for a promise that
+    /// does not exist. Counts at most `count` children and names at most `awaits` awaited promises
+    /// per promise.
     async fn neighbours(
         &self,
         ids: &[PromiseId],
@@ -61,14 +60,14 @@ pub trait CallTree: Send + Sync {
     ) -> Result<Vec<Option<Neighbours>>, StoreError>;
 }
 
-/// Merges the children that two lists found: in order, and at most `each` of one parent.
+/// Merges two lists of children: sorted, at most `each` per parent.
 pub(super) fn in_order(mut found: Vec<Child>, each: u32) -> Vec<Child> {
     found.sort_by_key(|child| (child.parent, child.number));
     first_of_each(&mut found, each);
     found
 }
 
-/// Merges the latest children that two lists found: in order, and at most `each` of one parent.
+/// Merges two lists of newest children: sorted, at most `each` per parent.
 pub(super) fn latest_in_order(mut found: Vec<Child>, each: u32) -> Vec<Child> {
     found.sort_by_key(|child| (child.parent, std::cmp::Reverse(child.number)));
     first_of_each(&mut found, each);
@@ -76,7 +75,7 @@ pub(super) fn latest_in_order(mut found: Vec<Child>, each: u32) -> Vec<Child> {
     found
 }
 
-/// Keeps the first `each` children of one parent.
+/// Keeps the first `each` children of each parent.
 fn first_of_each(found: &mut Vec<Child>, each: u32) {
     let (mut of, mut count) = (usize::MAX, 0);
     found.retain(|child| {

@@ -1,7 +1,7 @@
 //! The diagnosis of a whole store: every invariant, and what the reconcile duty would find.
 //!
-//! A page is read with everything it refers to, checked, and dropped: memory follows the largest
-//! page (1,000 promises with their journals), not the store.
+//! Each page is read together with the rows it refers to, checked, and dropped: memory use follows
+//! the largest page (1,000 promises with their journals), not the store.
 
 use std::collections::BTreeSet;
 
@@ -18,21 +18,21 @@ use segno_core::{
 
 use crate::{Examined, Scan, StoreError};
 
-/// Promises read at a time.
+/// Number of promises per page.
 const PAGE: u32 = 1_000;
-/// Findings that are kept; further ones are only counted.
+/// Maximum number of findings kept; further findings are only counted.
 const KEPT: usize = 10_000;
 
-/// Something that is wrong.
+/// A problem in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
     /// An invariant is broken.
     Broken(Violation),
-    /// Damage of a kind that something is done about.
+    /// Damage of a kind that the reconcile duty repairs.
     Orphan {
-        /// Where.
+        /// The damaged promise.
         id: PromiseId,
-        /// What.
+        /// The kind of damage.
         orphan: Orphan,
     },
     /// A row cannot be read.
@@ -44,16 +44,16 @@ pub enum Finding {
 /// The result of a diagnosis.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnosis {
-    /// Promises looked at.
+    /// Number of promises examined.
     pub promises: u64,
-    /// What is wrong, the first of it.
+    /// The first 10,000 problems found.
     pub findings: Vec<Finding>,
-    /// How much is wrong in all.
+    /// Total number of problems, including those not kept in `findings`.
     pub count: u64,
 }
 
 impl Diagnosis {
-    /// Whether nothing is wrong.
+    /// True if no problem was found.
     pub fn is_clean(&self) -> bool {
         self.count == 0
     }
@@ -65,7 +65,7 @@ impl Diagnosis {
         }
     }
 
-    /// The affected promises, for a command to repair.
+    /// The affected promises, as input for a repair command.
     pub fn affected(&self) -> BTreeSet<PromiseId> {
         let ids = self.findings.iter().filter_map(|finding| match finding {
             Finding::Orphan { id, .. } => Some(std::slice::from_ref(id)),
@@ -76,10 +76,11 @@ impl Diagnosis {
     }
 }
 
-/// Examines everything and changes nothing. `progress` gets the number of examined promises.
+/// Examines the whole store without changing it. `progress` receives the number of promises
+/// examined so far.
 ///
 /// # Errors
-/// The store did not answer.
+/// Fails if the store did not answer.
 pub async fn examine(
     scan: &dyn Scan,
     now: Timestamp,
@@ -89,10 +90,10 @@ pub async fn examine(
     examine_pages(scan, PAGE, now, config, progress).await
 }
 
-/// As [`examine`], with `page` promises to a page.
+/// Like [`examine`], with `page` promises per page.
 ///
 /// # Errors
-/// The store did not answer.
+/// Fails if the store did not answer.
 pub async fn examine_pages(
     scan: &dyn Scan,
     page: u32,
@@ -119,9 +120,9 @@ fn look_at(page: &Examined, now: Timestamp, config: &Config, diagnosis: &mut Dia
     page.unreadable.iter().for_each(|row| diagnosis.add(Finding::Unreadable(row.clone())));
     let ids: BTreeSet<&PromiseId> = page.ids.iter().collect();
     let violations = invariants::check(&Snapshot::of(&page.view)).into_iter();
-    // Who is counted is on all pages: the store counts them ([`Scan::integrity`]).
+    // The counted executions spread over all pages: the store counts them ([`Scan::integrity`]).
     for violation in violations.filter(|violation| violation.name != invariants::COUNTED) {
-        // Of the rows at the other ends only a part was read: what seems wrong with them is for
+        // Rows of other promises are read only in part: apparent violations of theirs are left to
         // their own page.
         let ours = violation.ids.first().is_none_or(|id| ids.contains(id))
             || violation.name.starts_with("schedule_");
@@ -139,8 +140,8 @@ fn look_at(page: &Examined, now: Timestamp, config: &Config, diagnosis: &mut Dia
     }
 }
 
-/// Whether a rule that looks from an invocation to what it made is broken by something outside of
-/// the page.
+/// True for a `minted_by_owner` violation about promises outside the page that were minted by
+/// invocations on the page.
 fn is_told_by_another(violation: &Violation, ids: &BTreeSet<&PromiseId>) -> bool {
     violation.name == "minted_by_owner"
         && violation.ids.iter().all(|made| ids.iter().any(|owner| made.is_minted_by(owner)))

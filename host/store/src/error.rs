@@ -1,9 +1,9 @@
-//! What can go wrong with a store; each variant says what is true afterwards.
+//! Errors of a store. Each variant states what holds after the failure.
 
-/// The answer of a database, of whichever driver.
+/// The error type of a database driver.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a store did not answer.
+/// Error of a store operation.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Nothing was written; the same commands may be decided again.
@@ -15,37 +15,35 @@ pub enum StoreError {
     /// Nothing was written, and another attempt fails until the operator acts.
     #[error("the store cannot go on: {reason}")]
     Unavailable {
-        /// What happened and what to do.
+        /// The cause and the required action.
         reason: String,
     },
-    /// The database does not answer. Nothing was written; the store keeps trying, and continues
-    /// when it is back.
+    /// The database does not answer. Nothing was written; the store keeps retrying and resumes when
+    /// the database is back.
     #[error("the database does not answer: {reason}; nothing was written, try again later")]
     Away {
-        /// The error in place of an answer.
+        /// The error received instead of an answer.
         reason: String,
     },
     /// The database refused a statement. Nothing was written.
     #[error("the database refused {statement}")]
     Database {
-        /// The statement's name.
         statement: &'static str,
-        /// The database's answer.
+        /// The error returned by the database.
         #[source]
         source: BoxError,
     },
     /// A filter names something that does not exist.
     #[error("{0}")]
     Filter(String),
-    /// A read of a client took longer than its time limit.
+    /// A client's read exceeded its time limit.
     #[error(
         "this took longer than the {seconds} s that a read may take ({statement}): narrow the filter, or ask for a \
          smaller page"
     )]
     TooLong {
-        /// The statement's name.
         statement: &'static str,
-        /// The limit.
+        /// The time limit, in seconds.
         seconds: i64,
     },
     /// The store has been closed. Nothing was written.

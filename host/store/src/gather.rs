@@ -1,4 +1,4 @@
-//! Executions with all that a replay of them needs, read as of one instant: for bundles.
+//! Gathers executions with everything needed to replay them, read as of one instant, for bundles.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -13,70 +13,70 @@ use segno_core::{
 
 use super::{Child, InvocationFilter, InvocationRow, LogRow, Page, Parent, PromiseRow, StoreError};
 
-/// Promises that are read at once.
+/// Promises per read.
 const PROMISES: usize = 64;
-/// Records or lines that are read at once.
+/// Journal records or log lines per read.
 const RECORDS: u32 = 1_024;
-/// Children of one promise that are read at once.
+/// Children of one promise per read.
 const CHILDREN: u32 = 1_024;
-/// Invocations that are listed at once.
+/// Invocations per listing page.
 const LISTED: u32 = 1_000;
 
-/// Which executions are gathered.
+/// Selection of the executions to gather.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
-    /// Those that are asked for.
+    /// The requested executions.
     pub asked: Asked,
-    /// Whether all that they made, and what that made, comes with them.
+    /// True to include all descendants of the requested executions.
     pub tree: bool,
 }
 
-/// The executions that are asked for.
+/// The requested executions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
-    /// These.
+    /// The promises with these ids.
     Ids(Vec<PromiseId>),
-    /// All of the functions of this module, by the alias under which they were called, that have not
-    /// ended.
+    /// All unfinished executions of the functions of this module, given by the alias under which
+    /// they were called.
     InFlight(String),
 }
 
-/// Why a promise was gathered.
+/// Reason for gathering a promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GatheredAs {
-    /// A journal refers to its value. Its own journal is left out.
+    /// A gathered journal refers to its value. Its own journal is omitted.
     Value,
-    /// It belongs to the tree of one that was asked for.
+    /// It belongs to the tree of a requested execution.
     Member,
-    /// It was asked for.
+    /// It was requested.
     Asked,
 }
 
-/// Takes what is gathered.
+/// Receives the gathered rows.
 pub trait GatherSink: Send {
-    /// Takes a promise. The records and lines that follow are its own.
+    /// Receives a promise. The records and lines that follow belong to it.
     ///
     /// # Errors
-    /// It cannot be kept; gathering ends.
+    /// Fails if the promise cannot be kept; gathering then ends.
     fn promise(&mut self, row: PromiseRow, because: GatheredAs) -> io::Result<()>;
 
-    /// Takes the next records of its journal.
+    /// Receives the next records of the current promise's journal.
     ///
     /// # Errors
-    /// They cannot be kept; gathering ends.
+    /// Fails if the records cannot be kept; gathering then ends.
     fn records(&mut self, records: Vec<Record>) -> io::Result<()>;
 
-    /// Takes the next lines that it logged.
+    /// Receives the next log lines of the current promise.
     ///
     /// # Errors
-    /// They cannot be kept; gathering ends.
+    /// Fails if the lines cannot be kept; gathering then ends.
     fn lines(&mut self, lines: Vec<LogRow>) -> io::Result<()>;
 }
 
-/// Why executions were not gathered. What the sink took is not complete.
+/// Failure to gather executions. The output in the sink is incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum GatherError {
-    /// One that was asked for is not there.
+    /// A requested promise does not exist.
     #[error("there is no promise `{0}`")]
     NotFound(PromiseId),
     /// The sink failed.
@@ -87,7 +87,7 @@ pub enum GatherError {
     Store(#[from] StoreError),
 }
 
-/// A store as of one instant.
+/// A read view of a store as of one instant.
 pub(crate) trait Instant: Send {
     fn promises(
         &mut self,
@@ -120,8 +120,8 @@ pub(crate) trait Instant: Send {
     ) -> impl Future<Output = Result<Page<InvocationRow>, StoreError>> + Send;
 }
 
-/// Hands what `selection` names to `sink`: each promise once, those that were asked for first, and
-/// parents before their children.
+/// Passes the rows of `selection` to `sink`: each promise once, requested promises first, parents
+/// before their children.
 pub(crate) async fn gather(
     store: &mut impl Instant,
     selection: &Selection,
@@ -143,7 +143,7 @@ pub(crate) async fn gather(
                 if because == GatheredAs::Asked {
                     return Err(GatherError::NotFound(id));
                 }
-                // A journal without its value: the replay says so.
+                // The journal stays without this value: the replay reports it.
                 continue;
             };
             sink.promise(row, because)?;
@@ -159,7 +159,7 @@ pub(crate) async fn gather(
     }
 }
 
-/// Promises that are still to be read. What is asked for and members come before values: one that is
+/// Promises still to be read. Requested promises and members come before values: a promise that is
 /// both is read once, with its journal.
 #[derive(Default)]
 struct Queue {

@@ -1,12 +1,12 @@
-//! Giving back what was freed.
+//! Returns freed memory to the system.
 //!
-//! There are two heaps. That of the command's allocator gives back what is free by itself, a second
-//! later. That of the C library, which SQLite uses, keeps most of it for later allocations.
+//! The process has two heaps. The command's allocator returns free memory by itself, a second
+//! later. The C library's heap, which SQLite uses, keeps most free memory for later allocations.
 
-/// Gives what is free in the C library's heap back to the system. It takes milliseconds: for when
-/// there is nothing else to do.
+/// Returns free memory of the C library's heap to the system. Takes milliseconds: call it only when
+/// idle.
 pub(crate) fn give_back() {
-    // SAFETY: it may be called at any time, and touches only what is free.
+    // SAFETY: `malloc_trim` may be called at any time, and affects only free memory.
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     unsafe {
         libc::malloc_trim(0)

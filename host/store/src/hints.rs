@@ -1,53 +1,55 @@
-//! Hints: what a commit led to, told to the host after the commit. A lost hint loses no work.
+//! Hints: the effects of a commit, reported to the host after the commit. A lost hint loses no
+//! work.
 
 use std::{collections::BTreeSet, time::Duration};
 
 use segno_core::{delta::Delta, effect::Effect, id::PromiseId, promise::TaskStatus, view::View};
 
-/// Takes the hints of committed commands, in the order of the commits. Losing them loses no work.
+/// Receives the hints of committed commands, in commit order. Losing them loses no work.
 pub trait Hints: Send + Sync + 'static {
-    /// Called after the commit, by the writer: must not block.
+    /// Called by the writer after the commit: must not block.
     fn committed(&self, effects: &[Effect]);
 
-    /// Called when other hosts of the same store may have left tasks that wait for a worker.
+    /// Called when other hosts of the same store may have left tasks ready for a worker.
     fn work_elsewhere(&self) {}
 
-    /// The promises that this host waits for: a store with other hosts polls for them.
+    /// The promises that this host waits for: a store shared with other hosts polls for them.
     fn watched(&self) -> Vec<PromiseId> {
         Vec::new()
     }
 
-    /// Called with what other hosts of the same store committed, as far as this host was notified.
+    /// Called with the effects that other hosts of the same store committed, as far as this host
+    /// was notified.
     fn heard(&self, effects: &[Effect]) {
         self.committed(effects);
     }
 
-    /// Whether anyone wants to know which promises commits change: asked once for each commit, so
-    /// that nothing is collected while nobody does.
+    /// True if the host wants the ids of the promises that commits change. Queried once per commit,
+    /// so that nothing is collected without a consumer.
     fn watches_changes(&self) -> bool {
         false
     }
 
-    /// Called after the commit, by the writer, with the promises whose rows it wrote or removed, if
-    /// [`Hints::watches_changes`] was true: must not block.
+    /// Called by the writer after the commit with the promises whose rows it wrote or removed, if
+    /// [`Hints::watches_changes`] returned true: must not block.
     fn changed(&self, _ids: &BTreeSet<PromiseId>) {}
 
-    /// Called after the commit, by the writer, with its measurements.
+    /// Called by the writer after the commit, with its measurements.
     fn measured(&self, _commit: &Commit) {}
 }
 
-/// The measurements of a commit.
+/// Measurements of a commit.
 #[derive(Debug, Clone, Copy)]
 pub struct Commit {
-    /// The number of commands.
+    /// Number of commands.
     pub commands: usize,
-    /// From the decision of the first to the answer of the database.
+    /// Time from the first decision to the database's answer.
     pub took: Duration,
-    /// The number of submissions that waited when the commit began.
+    /// Number of submissions waiting when the commit began.
     pub waiting: usize,
 }
 
-/// The promises that a commit changes, as far as that is watched.
+/// The promises that a commit changes; collected only while the host watches changes.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     watched: bool,
@@ -55,12 +57,12 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// None yet; none are collected unless `hints` watches.
+    /// An empty set, which collects ids only if `hints` watches changes.
     pub(super) fn watched_by(hints: &dyn Hints) -> Self {
         Self { watched: hints.watches_changes(), ids: BTreeSet::new() }
     }
 
-    /// Adds those of a delta: promises with their tasks, journals, logs and graphs.
+    /// Adds the promises of a delta: those whose rows, tasks, journals, logs or graphs it changes.
     pub(super) fn add(&mut self, delta: &Delta) {
         if !self.watched {
             return;
@@ -72,14 +74,14 @@ impl Changes {
         self.ids.extend(rows.chain(records).chain(runs).cloned());
     }
 
-    /// Adds these.
+    /// Adds promises by id.
     pub(super) fn add_ids<'a>(&mut self, ids: impl Iterator<Item = &'a PromiseId>) {
         if self.watched {
             self.ids.extend(ids.cloned());
         }
     }
 
-    /// Tells of them, after the commit.
+    /// Reports the changed promises, after the commit.
     pub(super) fn tell(&self, hints: &dyn Hints) {
         if !self.ids.is_empty() {
             hints.changed(&self.ids);
@@ -87,7 +89,7 @@ impl Changes {
     }
 }
 
-/// Drops the hints at tasks that a later command of the same commit took already.
+/// Drops `Ready` hints for tasks that a later command of the same commit already claimed.
 pub(super) fn drop_stale(effects: &mut Vec<Effect>, state: &View) {
     effects.retain(|effect| match effect {
         Effect::Ready { id, version, .. } => state

@@ -1,4 +1,5 @@
-//! Which invocations a filter takes, where a database looks for them, and their order on a page.
+//! Evaluation of invocation filters: matching, the index that a database searches, and the order of
+//! a page.
 
 use segno_core::{
     id::Holder,
@@ -10,17 +11,17 @@ use super::{
     InvocationFilter, InvocationRow, Page, StoreError, Unreadable, promise_filter::tag_pair,
 };
 
-/// A state by which invocations are listed.
+/// An invocation state that listings filter by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListedState {
-    /// Its task stands so, and its promise is pending.
+    /// The promise is pending and its task has this status.
     Open(TaskStatus),
-    /// Its promise has this outcome.
+    /// The promise settled with this verdict.
     Settled(Verdict),
 }
 
 impl ListedState {
-    /// The state with this name.
+    /// The state with this name; an error if there is none.
     pub(super) fn named(name: &str) -> Result<Self, StoreError> {
         Ok(match name {
             "pending" => Self::Open(TaskStatus::Pending),
@@ -40,7 +41,6 @@ impl ListedState {
         })
     }
 
-    /// Its name.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Open(TaskStatus::Pending | TaskStatus::Fulfilled) => "pending",
@@ -54,7 +54,6 @@ impl ListedState {
         }
     }
 
-    /// The state of an invocation.
     pub(super) fn of(promise: &Promise, task: &Task) -> Self {
         match promise.settlement() {
             None => Self::Open(task.status()),
@@ -72,24 +71,24 @@ impl ListedState {
     }
 }
 
-/// Where the invocations of a page are looked for.
+/// The set of rows in which a page of invocations is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Base {
-    /// Among all tasks, the newest first.
+    /// All tasks, newest first.
     Tasks,
-    /// Among the halted, the newest first.
+    /// Halted tasks, newest first.
     Halted,
-    /// Among those that one invocation made, the newest first.
+    /// Children of one invocation, newest first.
     Children,
-    /// Among those held by these names, in no order.
+    /// Tasks claimed by a holder with one of these names, unordered.
     Held,
-    /// Among all that are held, in no order.
+    /// All claimed tasks, unordered.
     Acquired,
-    /// Among ids that begin so, in no order.
+    /// Ids with the filter's prefix, unordered.
     Prefix,
 }
 
-/// Whether `filter` takes every invocation, or every child of an invocation, but for its state and
+/// True if `filter` matches every invocation, or every child of an invocation, apart from state and
 /// holder.
 pub(super) fn takes_all(filter: &InvocationFilter) -> bool {
     filter.module.is_none()
@@ -101,7 +100,7 @@ pub(super) fn takes_all(filter: &InvocationFilter) -> bool {
         && filter.until.is_none()
 }
 
-/// Whether `filter` takes this invocation; its cursor and limit are the caller's business.
+/// True if `filter` matches this invocation. Ignores the cursor and the limit.
 pub(super) fn takes(
     filter: &InvocationFilter,
     promise: &Promise,
@@ -139,8 +138,8 @@ pub(super) fn takes(
         && !(filter.roots && spec.made_by.is_some()))
 }
 
-/// The names under which the store has a holder that clients call `holder`: an external worker, or
-/// a host.
+/// The names under which the store may record a holder that clients call `holder`: as an external
+/// worker, or as a host.
 pub(super) fn holder_names(holder: &str) -> [String; 2] {
     [Holder::worker(holder).node.to_string(), holder.to_owned()]
 }
@@ -150,13 +149,13 @@ pub(super) fn label_tag(label: &str) -> String {
     format!("{}{label}", tags::LABEL_PREFIX)
 }
 
-/// A label and its value as they stand in tags that are written as JSON.
+/// A label and its value as they appear in tags written as JSON.
 pub(super) fn label_pair(label: &str, value: &str) -> String {
     tag_pair(&label_tag(label), value)
 }
 
-/// A page of invocations by their numbers, of which there is one more than `limit` if there are
-/// more. They were looked for down to the number `bound`; none: among all that there are.
+/// Builds a page of invocations in descending order of number. More than `limit` rows mean that
+/// another page follows. `bound` is the lowest number examined; `None` if all rows were examined.
 pub(super) fn newest_first(
     found: Vec<(i64, InvocationRow)>,
     unreadable: Vec<(i64, Unreadable)>,

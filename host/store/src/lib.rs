@@ -1,7 +1,8 @@
-//! Storage: load what a command needs, let the core decide, write the delta, in one transaction.
+//! Storage: each command loads the rows it needs, lets the core decide, and writes the delta, in
+//! one transaction.
 //!
-//! The stores know rows and transactions. They know no rule: what happens is decided by
-//! [`segno_core::transition::transition`], the same over memory, SQLite and PostgreSQL.
+//! The stores know rows and transactions, but no rules: [`segno_core::transition::transition`]
+//! makes every decision, the same over memory, SQLite and PostgreSQL.
 
 mod admissions;
 pub mod archive;

@@ -1,4 +1,4 @@
-//! Modules: components under their digests.
+//! Modules: components keyed by digest.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,23 +11,21 @@ use segno_core::{
 
 use super::{ModuleRow, StoreError};
 
-/// A module to keep.
+/// A module to store.
 #[derive(Debug, Clone)]
 pub struct NewModule {
-    /// The digest of the component.
     pub digest: Digest,
-    /// The component.
     pub component: Arc<[u8]>,
-    /// What it says of itself, for people, as JSON.
+    /// The component's self-description, for people, as JSON.
     pub description: String,
-    /// What decisions know of it.
+    /// The facts about the module that decisions use.
     pub facts: ModuleFacts,
-    /// When it was uploaded.
+    /// Upload time.
     pub created_at: Timestamp,
 }
 
 impl NewModule {
-    /// A component that says nothing of itself.
+    /// A component without a description.
     pub fn plain(digest: Digest, component: Arc<[u8]>, created_at: Timestamp) -> Self {
         let (description, facts) = ("{}".to_owned(), ModuleFacts::default());
         Self { digest, component, description, facts, created_at }
@@ -37,26 +35,25 @@ impl NewModule {
 /// The modules of a store.
 #[async_trait]
 pub trait Modules: Send + Sync {
-    /// Keeps a component under its digest. Keeping it twice is the same as once.
+    /// Stores a component under its digest. Idempotent.
     async fn put(&self, module: NewModule) -> Result<(), StoreError>;
 
-    /// The component with this digest.
     async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError>;
 
-    /// The module for which an alias stands.
+    /// The digest that an alias refers to.
     async fn named(&self, alias: &str) -> Result<Option<Digest>, StoreError>;
 
-    /// Every module with its aliases.
+    /// All modules with their aliases.
     async fn list(&self) -> Result<Vec<ModuleRow>, StoreError>;
 
-    /// Unfinished executions of each module that has any, counted up to [`super::COUNTED`]; for
-    /// display.
+    /// Number of unfinished executions of each module that has any, counted up to
+    /// [`super::COUNTED`]; for display.
     async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError>;
 
-    /// Unfinished executions of a module, those that were made first before others, at most `limit`.
+    /// Unfinished executions of a module, oldest first, at most `limit`.
     async fn unfinished(&self, digest: Digest, limit: u32) -> Result<Vec<PromiseId>, StoreError>;
 
-    /// Removes a module that was uploaded before `before`, and that no alias and no task refers to.
-    /// Returns whether it was removed.
+    /// Removes a module that was uploaded before `before` and that no alias and no task refers to.
+    /// Returns true if it was removed.
     async fn remove(&self, digest: Digest, before: Timestamp) -> Result<bool, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! What is read of objects.
+//! Read queries on objects: filters and rows.
 
 use segno_core::{
     id::{ObjectId, PromiseId},
@@ -8,48 +8,46 @@ use segno_core::{
 
 use crate::Page;
 
-/// Which objects to list, in the order of their names.
+/// Filter for listing objects, in name order.
 #[derive(Debug, Clone, Default)]
 pub struct ObjectFilter {
-    /// Only names that begin so.
+    /// Only names with this prefix.
     pub prefix: Option<String>,
-    /// Only names after this one.
+    /// Cursor: only names after this one.
     pub after: Option<ObjectId>,
-    /// The largest number of items in the page; 0: 100.
+    /// Maximum items in a page; 0 means 100.
     pub limit: u32,
 }
 
-/// An object that has state, or an execution that is kept.
+/// An object that has state or a retained execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectRow {
-    /// Its name.
     pub object: ObjectId,
-    /// Its line, if it ever had one that is kept.
+    /// The object's queue. `None` if it has no row.
     pub line: Option<Line>,
-    /// How many names its state has.
+    /// Number of entries in its state.
     pub names: u64,
-    /// Bytes of all values of its state.
+    /// Total bytes of all values in its state.
     pub bytes: u64,
 }
 
 impl ObjectRow {
-    /// Whose turn it is, or was last.
+    /// The execution that holds the object, or held it last.
     pub fn holder(&self) -> Option<&PromiseId> {
         self.line.as_ref()?.holder.as_ref()
     }
 }
 
-/// A part of an object's state without its value.
+/// The size of one entry of an object's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateSize {
-    /// Its name.
     pub name: Text,
-    /// Bytes of its value.
+    /// Bytes of the value.
     pub bytes: u64,
 }
 
 impl Page<ObjectRow, ObjectId> {
-    /// The first `limit` of these rows, and whether there are more.
+    /// Builds a page of the first `limit` rows; surplus rows mean that another page follows.
     pub(super) fn of_objects(mut rows: Vec<ObjectRow>, limit: usize) -> Self {
         let more = rows.len() > limit;
         rows.truncate(limit);

@@ -1,9 +1,9 @@
-//! The orders that every store keeps: of new promises, of messages and of texts.
+//! Orderings shared by all stores: of new promises, messages and texts.
 
 use segno_core::{delta::Delta, id::PromiseId, promise::OutboxKey};
 
-/// The promises a decision names that are not numbered yet, in the order in which they are
-/// numbered: owners come before what they make, and command 2 before command 10.
+/// The unnumbered promises of a decision, in the order in which they receive numbers: owners before
+/// the promises they make, and command 2 before command 10.
 pub(super) fn unnumbered(
     delta: &Delta,
     is_numbered: impl Fn(&PromiseId) -> bool,
@@ -13,7 +13,7 @@ pub(super) fn unnumbered(
     fresh
 }
 
-/// The order of messages about one promise.
+/// The sort key of messages about one promise.
 pub(super) fn outbox_order(key: &OutboxKey) -> (i64, String) {
     match key {
         OutboxKey::Execute(_) => (1, String::new()),
@@ -24,7 +24,7 @@ pub(super) fn outbox_order(key: &OutboxKey) -> (i64, String) {
     }
 }
 
-/// The first text behind all that begin so; none: every text behind it does.
+/// The smallest text that sorts after all texts with this prefix. `None` if there is none.
 pub(super) fn end_of_prefix(prefix: &str) -> Option<String> {
     let mut end: Vec<char> = prefix.chars().collect();
     while let Some(last) = end.pop() {

@@ -1,4 +1,4 @@
-//! Which promises a filter takes.
+//! Evaluation of promise filters.
 
 use segno_core::{
     promise::{Promise, Task},
@@ -7,13 +7,13 @@ use segno_core::{
 
 use super::{PromiseFilter, Standing};
 
-/// Whether every promise that the filter's index holds is found; else rows are looked at that are
-/// not.
+/// True if the filter matches every promise in its index range. Otherwise rows are examined that do
+/// not match.
 pub(super) fn finds_all(filter: &PromiseFilter) -> bool {
     filter.standing.is_none() && filter.tags.is_empty() && !filter.tasks && filter.status.is_none()
 }
 
-/// Whether `filter` finds this promise; its cursor and limit are the caller's business.
+/// True if `filter` matches this promise. Ignores the cursor and the limit.
 pub(super) fn finds(filter: &PromiseFilter, promise: &Promise, task: Option<&Task>) -> bool {
     let spec = &promise.spec;
     let stands = |standing| match (standing, promise.settlement()) {
@@ -32,13 +32,13 @@ pub(super) fn finds(filter: &PromiseFilter, promise: &Promise, task: Option<&Tas
         && filter.status.is_none_or(|status| task.is_some_and(|task| task.status() == status))
 }
 
-/// The bytes that a promise adds to a page.
+/// Bytes that a promise adds to a page.
 pub(super) fn page_bytes(promise: &Promise) -> usize {
     let value = promise.settlement().and_then(|settlement| settlement.value.as_ref());
     promise.spec.param.data.len() + value.map_or(0, |value| value.data.len())
 }
 
-/// A tag as it stands in tags that are written as JSON.
+/// A tag as it appears in tags written as JSON.
 pub(super) fn tag_pair(name: &str, value: &str) -> String {
     let (name, value) = (serde_json::Value::from(name), serde_json::Value::from(value));
     format!("{name}:{value}")

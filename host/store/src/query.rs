@@ -1,4 +1,4 @@
-//! The shapes that reads answer with.
+//! Result types and filters of reads.
 
 use std::collections::BTreeMap;
 
@@ -16,59 +16,56 @@ use segno_core::{
 /// A promise, and its task if it has one.
 #[derive(Debug, Clone)]
 pub struct PromiseRow {
-    /// The promise.
     pub promise: Promise,
-    /// The claim on producing it.
+    /// The task that produces the promise's value.
     pub task: Option<Task>,
 }
 
-/// The size of a promise, in bytes.
+/// Size of a promise, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PromiseSize {
-    /// Its parameter.
+    /// Size of the parameter.
     pub param: u64,
-    /// Its value; 0 if it has none.
+    /// Size of the value; 0 if it has none.
     pub value: u64,
 }
 
-/// What is due, and when to look again.
+/// Due commands, and the time of the next look.
 #[derive(Debug, Clone, Default)]
 pub struct Due {
-    /// To be executed now.
+    /// Commands to execute now.
     pub commands: Vec<Command>,
     /// Tasks that some of these commands wake.
     pub wakes: Vec<Wake>,
-    /// The earliest instant at which something further will be due.
+    /// The earliest instant at which more work will be due. `None` if nothing is scheduled.
     pub next: Option<Timestamp>,
 }
 
-/// A suspended task that hosts run, and that goes on once a deadline is carried out. It may be
-/// claimed in the same commit; if anything has changed meanwhile, the version tells.
+/// A suspended host task that a due deadline will resume. It may be claimed in the same commit; the
+/// version detects any change in between.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wake {
-    /// The promise whose deadline it is.
+    /// The promise whose deadline is due.
     pub awaited: PromiseId,
-    /// The task, at the version to present when acquiring it.
+    /// The task, with the version to present when claiming it.
     pub task: Claim,
 }
 
-/// What an execution goes on from.
+/// The state from which an execution resumes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
-    /// Its journal.
     pub records: Vec<Record>,
-    /// How many lines it logged.
+    /// Number of lines logged so far.
     pub lines: u32,
 }
 
 /// A task that waits for a worker of this kind of host.
 #[derive(Debug, Clone)]
 pub struct Ready {
-    /// Where the next page begins.
+    /// Cursor of the next page.
     pub cursor: i64,
-    /// The task.
     pub id: PromiseId,
-    /// The version to present when acquiring it.
+    /// The version to present when claiming the task.
     pub version: Version,
     /// The address of its function.
     pub target: String,
@@ -76,21 +73,20 @@ pub struct Ready {
     pub module: String,
 }
 
-/// One line that a guest logged.
+/// One line logged by a guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRow {
-    /// The line's number in its invocation, from 0.
+    /// Number of the line in its invocation, from 0.
     pub line: u32,
-    /// When.
+    /// Time of the log call.
     pub at: Timestamp,
-    /// 0 trace, 1 debug, 2 info, 3 warn, 4 error.
+    /// Level: 0 trace, 1 debug, 2 info, 3 warn, 4 error.
     pub level: u8,
-    /// What.
     pub message: String,
 }
 
 impl History {
-    /// Puts rows that were read in any order into the journal's.
+    /// Sorts the records into journal order.
     pub(super) fn sort(&mut self) {
         self.records.sort_by_key(|record| record.seq);
     }
@@ -108,7 +104,7 @@ impl LogRow {
 }
 
 impl Due {
-    /// Both.
+    /// Merges both results.
     pub(super) fn and(mut self, other: Self) -> Self {
         self.commands.extend(other.commands);
         self.wakes.extend(other.wakes);
@@ -117,55 +113,54 @@ impl Due {
     }
 }
 
-/// Of a module's unfinished executions, no more than this are counted.
+/// Maximum count of a module's unfinished executions.
 pub const COUNTED: u32 = 10_000;
 
-/// A module that is kept.
+/// A stored module.
 #[derive(Debug, Clone)]
 pub struct ModuleRow {
-    /// Its identity: the digest of its bytes.
+    /// The digest of the component's bytes.
     pub digest: Digest,
-    /// The component's size in bytes.
+    /// Size of the component, in bytes.
     pub size: u64,
-    /// When it was first uploaded.
+    /// Time of the first upload.
     pub created_at: Timestamp,
-    /// What it said of its functions when it was uploaded, as JSON.
+    /// The description of its functions from the upload, as JSON.
     pub description: String,
-    /// The names that stand for it now.
+    /// Aliases that currently refer to it.
     pub aliases: Vec<String>,
 }
 
-/// Where an event stands among those owed: by the instant, the number of its invocation, and its
-/// command.
+/// Position of an event among undelivered events: ordered by instant, then number of the
+/// invocation, then command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventPlace {
-    /// When it was published.
+    /// Publication time.
     pub at: Timestamp,
-    /// The number of its invocation in this store.
+    /// Number of the publishing invocation in this store.
     pub number: i64,
-    /// Its command.
+    /// Index of the publishing command.
     pub index: CommandIndex,
 }
 
-/// An event that was not acknowledged.
+/// An unacknowledged event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRow {
-    /// Where it stands among the others.
+    /// Position among the unacknowledged events.
     pub place: EventPlace,
     /// The invocation that published it.
     pub source: PromiseId,
-    /// Where.
     pub topic: Text,
-    /// What.
     pub payload: Value,
-    /// How often it was handed over.
+    /// Number of delivery attempts.
     pub attempts: u32,
-    /// The next delivery; never: no receiver takes its topic.
+    /// Time of the next delivery attempt; [`Timestamp::NEVER`] if no receiver subscribes to its
+    /// topic.
     pub next_at: Timestamp,
 }
 
 impl EventRow {
-    /// The row as it is found under `key`; none if it is no event.
+    /// The event stored under `key`. `None` if the row is not an event.
     pub(super) fn of(key: &OutboxKey, row: &OutboxRow, number: i64) -> Option<Self> {
         let (OutboxKey::Event(source, index), Message::Event { topic, payload }) =
             (key, &row.message)
@@ -182,150 +177,149 @@ impl EventRow {
         })
     }
 
-    /// The key of its message.
+    /// The outbox key of the event.
     pub fn key(&self) -> OutboxKey {
         OutboxKey::Event(self.source.clone(), self.place.index)
     }
 }
 
-/// How much there is of what figures show.
+/// Row counts for metrics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Tasks under a claim.
     pub acquired: u64,
-    /// Tasks that wait for a person.
+    /// Halted tasks, which wait for an operator.
     pub halted: u64,
-    /// Tasks of hosts that wait for a worker.
+    /// Host tasks that wait for a worker.
     pub ready: u64,
-    /// Messages owed, by kind; kinds without one are left out.
+    /// Messages in the outbox, by kind; kinds without any are omitted.
     pub outbox: BTreeMap<MessageKind, u64>,
 }
 
-/// Who waits for whom.
+/// The wait edges of a promise.
 #[derive(Debug, Clone, Default)]
 pub struct Waits {
-    /// The promises that this one's task waits for.
+    /// The promises that this promise's task awaits.
     pub awaits: Vec<PromiseId>,
-    /// The promises whose tasks wait for this one.
+    /// The promises whose tasks await this one.
     pub awaited_by: Vec<PromiseId>,
 }
 
-/// Which invocations to list: promises with a target, newest first.
+/// Filter for listing invocations (promises with a target), newest first.
 #[derive(Debug, Clone, Default)]
 pub struct InvocationFilter {
-    /// Only those whose target is in this module (by alias as it was called).
+    /// Only invocations whose target is in this module, by the alias as it was called.
     pub module: Option<String>,
-    /// Only those of this function.
+    /// Only invocations of this function.
     pub function: Option<String>,
-    /// Only those in this state: pending, acquired, suspended, halted, resolved, rejected,
+    /// Only invocations in this state: pending, acquired, suspended, halted, resolved, rejected,
     /// cancelled, timed-out.
     pub state: Option<String>,
-    /// Only those whose task this holds: a external worker by the name that it gave itself, or a
-    /// host by its own.
+    /// Only invocations whose task this holder has claimed: an external worker by its self-chosen
+    /// name, or a host by its name.
     pub holder: Option<String>,
-    /// Only ids that begin so.
+    /// Only ids with this prefix.
     pub prefix: Option<String>,
-    /// Only those with this label.
+    /// Only invocations with this label.
     pub label: Option<(String, String)>,
-    /// Only the children of this invocation.
+    /// Only children of this invocation.
     pub parent: Option<PromiseId>,
-    /// Only roots: invocations that no other made.
+    /// Only roots: invocations without a parent.
     pub roots: bool,
-    /// Only those created at this instant or later.
+    /// Only invocations created at this instant or later.
     pub since: Option<Timestamp>,
-    /// Only those created before this instant.
+    /// Only invocations created before this instant.
     pub until: Option<Timestamp>,
-    /// After this cursor.
+    /// Cursor: only invocations after this one.
     pub after: Option<i64>,
-    /// The largest number of items in the page; 0: 100.
+    /// Maximum items in a page; 0 means 100.
     pub limit: u32,
 }
 
-/// How many invocations stand where, of those that a filter takes.
+/// Number of invocations in each state, among those that match a filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StateCounts {
-    /// The numbers by the name of the state; states without invocations are left out.
+    /// Counts by state name; states without invocations are omitted.
     pub states: BTreeMap<&'static str, u64>,
-    /// Whether there are older invocations that were not looked at.
+    /// True if older invocations were not examined.
     pub newest_only: bool,
 }
 
-/// Where a promise stands, as a listing asks for it.
+/// The state of a promise, as a listing filters it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It has no value yet; its deadline may have passed unnoticed.
+    /// No value yet; the deadline may have passed without being processed.
     Pending,
-    /// It has this outcome.
+    /// Settled with this verdict.
     Settled(Verdict),
 }
 
-/// Which promises to find, in the order of their ids.
+/// Filter for finding promises, in id order.
 #[derive(Debug, Clone, Default)]
 pub struct PromiseFilter {
-    /// Only those with this tag `branch` that no invocation of a module made.
+    /// Only promises with this `branch` tag that no invocation of a module made.
     pub branch: Option<String>,
-    /// Only those that stand so.
+    /// Only promises in this state.
     pub standing: Option<Standing>,
-    /// Only those with all of these tags.
+    /// Only promises with all of these tags.
     pub tags: Tags,
-    /// Only those with a task.
+    /// Only promises with a task.
     pub tasks: bool,
-    /// Only those with a task that stands so.
+    /// Only promises whose task has this status.
     pub status: Option<TaskStatus>,
-    /// Only ids that begin so.
+    /// Only ids with this prefix.
     pub prefix: Option<String>,
-    /// Only ids after this one.
+    /// Cursor: only ids after this one.
     pub after: Option<PromiseId>,
-    /// The largest number of items in the page; 0: 100.
+    /// Maximum items in a page; 0 means 100.
     pub limit: u32,
 }
 
-/// One line of a listing.
+/// One row of an invocation listing.
 #[derive(Debug, Clone)]
 pub struct InvocationRow {
-    /// The promise, without regard to its size.
+    /// The promise. Databases omit parameters and values larger than 16 KiB.
     pub promise: Promise,
-    /// Its task.
     pub task: Task,
-    /// Records in its journal.
+    /// Number of records in its journal.
     pub journal_len: u32,
 }
 
-/// Which schedules to list.
+/// Filter for listing schedules.
 #[derive(Debug, Clone, Default)]
 pub struct ScheduleFilter {
-    /// Only ids that begin so.
+    /// Only ids with this prefix.
     pub prefix: Option<String>,
-    /// Only those whose promises have all of these tags.
+    /// Only schedules whose promises have all of these tags.
     pub tags: Tags,
-    /// After this one.
+    /// Cursor: only ids after this one.
     pub after: Option<ScheduleId>,
-    /// The largest number of items in the page; 0: 100.
+    /// Maximum items in a page; 0 means 100.
     pub limit: u32,
 }
 
 /// A page of schedules.
 #[derive(Debug, Clone, Default)]
 pub struct SchedulePage {
-    /// The schedules, by id.
+    /// The schedules, in id order.
     pub items: Vec<Schedule>,
-    /// Those between them whose rows cannot be read.
+    /// Schedules of this page whose rows cannot be read.
     pub unreadable: Vec<Unreadable>,
-    /// What the next page comes after; none: this was the last.
+    /// Cursor of the next page. `None` if this was the last.
     pub next: Option<ScheduleId>,
 }
 
-/// Whether a page begins with an id or behind it.
+/// Lower bound of a page: inclusive or exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Begin {
-    /// With it.
+    /// Inclusive.
     At,
-    /// Behind it.
+    /// Exclusive.
     Behind,
 }
 
 impl ScheduleFilter {
-    /// Where the next look begins, after `after` and not before the prefix.
+    /// The lower bound of the next read: after `after`, and not before the prefix.
     pub(super) fn begins_at<'a>(&'a self, after: Option<&'a ScheduleId>) -> (Begin, &'a str) {
         let after = after.map_or("", ScheduleId::as_str);
         match self.prefix.as_deref() {
@@ -334,13 +328,13 @@ impl ScheduleFilter {
         }
     }
 
-    /// Whether an id lies behind all that begin with the prefix.
+    /// True if an id sorts after all ids with the prefix.
     pub(super) fn is_behind(&self, id: &ScheduleId) -> bool {
         let behind = |prefix: &str| id.as_str() > prefix && !id.as_str().starts_with(prefix);
         self.prefix.as_deref().is_some_and(behind)
     }
 
-    /// Whether it takes this schedule; its cursor and limit are the caller's business.
+    /// True if the filter matches this schedule. Ignores the cursor and the limit.
     pub(super) fn takes(&self, schedule: &Schedule) -> bool {
         let tags = &schedule.template.tags;
         self.prefix.as_ref().is_none_or(|prefix| schedule.id.as_str().starts_with(prefix))
@@ -349,8 +343,8 @@ impl ScheduleFilter {
 }
 
 impl Page<PromiseRow, PromiseId> {
-    /// The first `limit` of these rows. They were looked for up to the promise `bound`; none: among
-    /// all that there are.
+    /// Builds a page of the first `limit` rows. `bound` is the last promise examined; `None` if all
+    /// rows were examined.
     pub(super) fn of(mut rows: Vec<PromiseRow>, limit: usize, bound: Option<PromiseId>) -> Self {
         let more = rows.len() > limit;
         rows.truncate(limit);
@@ -360,7 +354,8 @@ impl Page<PromiseRow, PromiseId> {
 }
 
 impl SchedulePage {
-    /// The first `limit` of these, and whether there are more.
+    /// Builds a page of the first `limit` schedules; surplus schedules mean that another page
+    /// follows.
     pub(super) fn of(schedules: impl Iterator<Item = Schedule>, limit: usize) -> Self {
         let mut items: Vec<Schedule> = schedules.take(limit.saturating_add(1)).collect();
         let more = items.len() > limit;
@@ -369,7 +364,7 @@ impl SchedulePage {
         Self { items, unreadable: Vec::new(), next }
     }
 
-    /// The same with those that cannot be read, as far as they lie before the next page.
+    /// Adds the unreadable schedules that sort before the next page.
     pub(super) fn beside(self, mut unreadable: Vec<Unreadable>) -> Self {
         if let Some(next) = &self.next {
             unreadable.retain(|row| row.id.as_str() <= next.as_str());
@@ -378,32 +373,30 @@ impl SchedulePage {
     }
 }
 
-/// A page of a listing. A filter that few rows fit is looked for in a bounded number of rows a
-/// page, so a page may be shorter than its limit, or empty, and still not be the last.
+/// A page of a listing. For a filter that few rows match, the number of rows examined per page is
+/// bounded, so a page may be shorter than its limit, or empty, and still not be the last.
 #[derive(Debug, Clone)]
 pub struct Page<T, C = i64> {
-    /// The lines.
     pub items: Vec<T>,
-    /// Those of the page whose rows cannot be read.
+    /// Rows of this page that cannot be read.
     pub unreadable: Vec<Unreadable>,
-    /// What the next page comes after; none: this was the last.
+    /// Cursor of the next page. `None` if this was the last.
     pub next: Option<C>,
 }
 
-/// Something whose rows are there and cannot be read.
+/// An entity that exists but whose rows cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Its id.
     pub id: String,
-    /// What is wrong.
+    /// The reason why the row cannot be read.
     pub reason: String,
 }
 
 impl Unreadable {
-    /// What cannot be read of the row with this id.
+    /// Describes an unreadable row with this id.
     ///
     /// # Errors
-    /// The database did not give the row.
+    /// Fails if the database did not return the row.
     pub(super) fn of(
         id: Result<Option<std::borrow::Cow<'_, str>>, super::sql::Failure>,
         error: super::sql::Failure,

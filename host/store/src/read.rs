@@ -21,17 +21,17 @@ use super::{
     Waits,
 };
 
-/// Reads. Each sees a committed state at least as new as every `execute` that had been answered
-/// before the read began.
+/// Read operations. Each sees a committed state at least as new as every `execute` answered before
+/// the read began.
 #[async_trait]
 pub trait Read: Send + Sync {
-    /// A promise with its task, waits left out.
+    /// Returns a promise with its task, without its waits.
     async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError>;
 
-    /// Several promises at once, in the order of `ids`.
+    /// Returns several promises in one read, in the order of `ids`.
     async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError>;
 
-    /// The records of an invocation from `from` on, at most `limit`.
+    /// Returns the records of an invocation from `from` on, at most `limit`.
     async fn journal(
         &self,
         id: &PromiseId,
@@ -39,108 +39,110 @@ pub trait Read: Send + Sync {
         limit: u32,
     ) -> Result<Vec<Record>, StoreError>;
 
-    /// What a guest logged, from line `from` on, at most `limit`.
+    /// Returns the log lines of a guest from line `from` on, at most `limit`.
     async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError>;
 
-    /// The number of lines that a guest logged so far.
+    /// Returns the number of lines that a guest has logged so far.
     async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError>;
 
-    /// The histories from which executions continue: all records of each invocation, whose number
-    /// is given, and the number of logged lines.
+    /// Returns the histories from which executions resume: all journal records of each invocation,
+    /// given with its number of records, and the number of logged lines.
     async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError>;
 
-    /// The promises that `id` awaits, and those that await it.
+    /// Returns the promises that `id` awaits, and those that await it.
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError>;
 
-    /// The facts of an invocation's sagas, by saga, step and kind.
+    /// Returns the facts of an invocation's sagas, ordered by saga, step and kind.
     async fn facts(&self, id: &PromiseId) -> Result<Vec<(FactKey, Fact)>, StoreError>;
 
-    /// What is known of the nodes of a graph run, by node.
+    /// Returns the rows of the nodes of a graph run, ordered by node.
     async fn graph_nodes(&self, run: &PromiseId) -> Result<Vec<(Text, NodeRow)>, StoreError>;
 
-    /// The history of a graph run, by node, attempt and state; nothing for what happened before
-    /// histories were kept.
+    /// Returns the history of a graph run, ordered by node, attempt and state. Events from before
+    /// histories were kept are missing.
     async fn graph_history(&self, run: &PromiseId) -> Result<Vec<NodeEvent>, StoreError>;
 
-    /// The sizes of these promises, in the order of `ids`; nothing for one that does not exist.
+    /// Returns the sizes of these promises, in the order of `ids`; zeros for a promise that does
+    /// not exist.
     async fn promise_sizes(&self, ids: &[PromiseId]) -> Result<Vec<PromiseSize>, StoreError>;
 
-    /// These parts of an object's state, as far as it has them.
+    /// Returns the requested entries of an object's state; missing entries are omitted.
     async fn object_state(
         &self,
         object: &ObjectId,
         names: &[Text],
     ) -> Result<BTreeMap<Text, Payload>, StoreError>;
 
-    /// All state of an object as it is at one instant; `None` if its names and values have more than `bytes_max` bytes.
+    /// Returns all state of an object as of one instant; `None` if its names and values exceed
+    /// `bytes_max` bytes.
     async fn object_whole(
         &self,
         object: &ObjectId,
         bytes_max: u64,
     ) -> Result<Option<BTreeMap<Text, Payload>>, StoreError>;
 
-    /// The names in an object's state, in their order, and how large their values are.
+    /// Returns the names in an object's state, in name order, with the sizes of their values.
     async fn object_names(&self, object: &ObjectId) -> Result<Vec<StateSize>, StoreError>;
 
-    /// Objects in the order of their names.
+    /// Lists objects in name order.
     async fn objects(&self, filter: &ObjectFilter)
     -> Result<Page<ObjectRow, ObjectId>, StoreError>;
 
-    /// A limit, if it has a row.
+    /// Returns a limit. `None` if it has no row.
     async fn limit(&self, name: &LimitName) -> Result<Option<Limit>, StoreError>;
 
-    /// Limits that have rows, in the order of their names.
+    /// Lists limits that have rows, in name order.
     async fn limits(&self, filter: &LimitFilter) -> Result<Page<LimitRow, LimitName>, StoreError>;
 
-    /// The keys of a limit, in their order.
+    /// Lists the keys of a limit, in key order.
     async fn partitions(
         &self,
         filter: &PartitionFilter,
     ) -> Result<Page<(PartitionId, Partition), PartitionId>, StoreError>;
 
-    /// A key of a limit, if it has a row.
+    /// Returns a key of a limit. `None` if it has no row.
     async fn partition(&self, id: &PartitionId) -> Result<Option<Partition>, StoreError>;
 
-    /// Where an execution stands behind its limit, and how many of its priority wait before it,
-    /// counted up to `most`.
+    /// Returns an execution's queue position at its limit, and the number of executions of the same
+    /// priority ahead of it, counted up to `most`.
     async fn place(&self, id: &PromiseId, most: u32) -> Result<Option<(Place, u64)>, StoreError>;
 
-    /// Executions that a limit has admitted and that have not settled: halted ones first, then in the
-    /// order in which they came.
+    /// Lists the unsettled executions that a limit has admitted: halted executions first, then in
+    /// arrival order.
     async fn admitted(
         &self,
         filter: &AdmittedFilter,
     ) -> Result<Vec<(PromiseId, Place)>, StoreError>;
 
-    /// Invocations in the order of their creation, newest first.
+    /// Lists invocations, newest first.
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError>;
 
-    /// The number of invocations that the filter takes, by state, whatever its cursor and limit.
+    /// Counts the invocations that match the filter, by state. Ignores the cursor and the limit.
     async fn counts_by_state(&self, filter: &InvocationFilter) -> Result<StateCounts, StoreError>;
 
-    /// A schedule.
     async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError>;
 
-    /// Schedules, by id.
+    /// Lists schedules in id order.
     async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError>;
 
-    /// Promises in the order of their ids.
+    /// Lists promises in id order.
     async fn find(&self, filter: &PromiseFilter)
     -> Result<Page<PromiseRow, PromiseId>, StoreError>;
 
-    /// Events that were not acknowledged, in the order in which they were published, after this
-    /// place, at most `limit`. A host with a clock of its own may commit an event behind a place
-    /// that was read already: a reader that must miss none reads from the beginning, and
-    /// acknowledges what it has processed.
+    /// Lists unacknowledged events after this position, in publication order, at most `limit`. A
+    /// host with its own clock may commit an event behind a position that was already read. A
+    /// reader that must not miss any event reads from the beginning, and acknowledges the events it
+    /// has processed.
     async fn events(
         &self,
         after: Option<EventPlace>,
         limit: u32,
     ) -> Result<Vec<EventRow>, StoreError>;
 
-    /// The numbers that metrics show.
+    /// Returns the counts for metrics.
     async fn counts(&self) -> Result<Counts, StoreError>;
 
-    /// Everything, in canonical form: two stores with the same content answer the same.
+    /// Returns the whole content in canonical form: two stores with the same content return equal
+    /// dumps.
     async fn dump(&self) -> Result<Snapshot, StoreError>;
 }

@@ -1,7 +1,6 @@
-//! Reading a whole store, a page at a time: for the recovery driver, `segno doctor`, `size` and
-//! `export`.
+//! Reads a whole store, page by page: for the recovery driver, `segno doctor`, `size` and `export`.
 //!
-//! Pages follow the order of creation. The cost of a page does not depend on the size of the store.
+//! Pages follow creation order. The cost of a page does not depend on the size of the store.
 
 use async_trait::async_trait;
 use segno_core::{id::PromiseId, promise::Promise, time::Timestamp, view::View};
@@ -11,40 +10,38 @@ use super::{
     archive::{ArchiveError, ArchiveSink},
 };
 
-/// What was found on one page.
+/// The matches on one page of a scan.
 #[derive(Debug, Clone)]
 pub struct Found<T> {
-    /// What was found.
     pub items: Vec<T>,
-    /// The number of promises that were examined.
+    /// Number of promises examined.
     pub looked_at: u32,
-    /// Where the next page begins; none: this was the last.
+    /// Cursor of the next page. `None` if this was the last.
     pub next: Option<i64>,
 }
 
-/// A page of promises with all that belongs to them, and with the rows at the other ends of what
-/// they refer to.
+/// A page of promises with all their rows, and with the rows of other promises that they refer to.
 #[derive(Debug, Default)]
 pub struct Examined {
-    /// The rows.
     pub view: View,
-    /// The promises of the page; what else the view holds is there for their sake and not
-    /// complete.
+    /// The promises of the page. Other rows in the view are present only as references, and are
+    /// incomplete.
     pub ids: Vec<PromiseId>,
-    /// Rows that cannot be read, and why.
+    /// Rows that cannot be read, with the reason.
     pub unreadable: Vec<String>,
-    /// Where the next page begins; none: this was the last.
+    /// Cursor of the next page. `None` if this was the last.
     pub next: Option<i64>,
 }
 
-/// Reading a store as a whole.
+/// Read operations over a whole store.
 #[async_trait]
 pub trait Scan: Send + Sync {
-    /// Candidates for a repair among the `limit` promises after `after`: their rows look as if they
-    /// contradicted each other. A command decides whether they do.
+    /// Returns repair candidates among the `limit` promises after `after`: promises whose rows
+    /// appear to contradict each other. A command decides if they do.
     async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError>;
 
-    /// Promises without a maker that had settled by `before`, among the `limit` after `after`.
+    /// Returns promises without a maker that settled by `before`, among the `limit` promises after
+    /// `after`.
     async fn finished(
         &self,
         after: i64,
@@ -52,7 +49,8 @@ pub trait Scan: Send + Sync {
         before: Timestamp,
     ) -> Result<Found<Promise>, StoreError>;
 
-    /// Everything about the `limit` promises after `after`; with a `maker`, of those that it made.
+    /// Returns all rows of the `limit` promises after `after`; with a `maker`, only of promises it
+    /// made.
     async fn examine(
         &self,
         maker: Option<&PromiseId>,
@@ -60,13 +58,13 @@ pub trait Scan: Send + Sync {
         limit: u32,
     ) -> Result<Examined, StoreError>;
 
-    /// Damage to the database itself, in the words of the database.
+    /// Returns damage to the database itself, as reported by the database.
     async fn integrity(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Hands every row to `sink`, as of one instant.
+    /// Passes every row to `sink`, as of one instant.
     async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError>;
 
-    /// Hands executions with their journals, lines and the values that those refer to to `sink`, as
+    /// Passes executions with their journals, log lines and the values those refer to to `sink`, as
     /// of one instant: each promise once, parents before their children.
     async fn gather(
         &self,
@@ -74,6 +72,6 @@ pub trait Scan: Send + Sync {
         sink: &mut dyn GatherSink,
     ) -> Result<(), GatherError>;
 
-    /// The disk usage; of trees, modules and functions the `top` largest.
+    /// Returns the disk usage, with the `top` largest trees, modules and functions.
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError>;
 }

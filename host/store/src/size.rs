@@ -1,73 +1,72 @@
-//! What takes the room in a store.
+//! The disk usage of a store.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
-/// What takes the room.
+/// The disk usage of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SizeReport {
-    /// Bytes the database takes on disk, free pages included.
+    /// Bytes of the database on disk, free pages included.
     pub bytes: u64,
-    /// Bytes of pages that are free and will be used again, or given back.
+    /// Bytes of free pages, which will be reused or returned to the file system.
     pub free_bytes: u64,
-    /// By kind, the largest first.
+    /// Usage by table, largest first.
     pub parts: Vec<PartSize>,
-    /// The largest trees: a root with everything made by its members.
+    /// The largest trees. A tree is a root with everything made by its members.
     pub trees: Vec<TreeSize>,
     /// The largest modules.
     pub modules: Vec<ModuleSize>,
-    /// The functions whose invocations take most.
+    /// The functions whose invocations use the most space.
     pub functions: Vec<FunctionSize>,
 }
 
-/// A kind of rows.
+/// Disk usage of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PartSize {
-    /// Which: the table.
+    /// The table's name.
     pub name: String,
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
     /// Bytes on disk, indexes included.
     pub bytes: u64,
 }
 
-/// A tree. Its bytes are those of its content, without what the database adds.
+/// Size of a tree: the bytes of its content, without the database's overhead.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TreeSize {
-    /// Its root.
+    /// Id of the root.
     pub id: String,
-    /// Promises in it.
+    /// Number of promises in the tree.
     pub promises: u64,
     /// Bytes of parameters, values, journals and logs.
     pub bytes: u64,
-    /// Whether its root has settled.
+    /// True if the root has settled.
     pub settled: bool,
 }
 
-/// A module.
+/// Size of a module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModuleSize {
-    /// Its digest.
     pub digest: String,
-    /// The names that stand for it.
+    /// Aliases that refer to it.
     pub aliases: Vec<String>,
-    /// Bytes of its component.
+    /// Bytes of the component.
     pub bytes: u64,
 }
 
-/// The invocations of a function.
+/// Size of a function's invocations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FunctionSize {
-    /// Its address.
+    /// The function's address.
     pub target: String,
-    /// How many.
+    /// Number of invocations.
     pub invocations: u64,
     /// Bytes of parameters, values, journals and logs.
     pub bytes: u64,
 }
 
-/// Trees that are being added up. Takes about 40 bytes of memory a promise.
+/// Accumulates the sizes of trees. Uses about 40 bytes of memory per promise.
 #[derive(Debug, Default)]
 pub(super) struct Forest {
     roots: HashMap<i64, i64>,
@@ -75,7 +74,7 @@ pub(super) struct Forest {
 }
 
 impl Forest {
-    /// Adds a promise; its maker was added before.
+    /// Adds a promise. Its maker must have been added before.
     pub(super) fn add(&mut self, n: i64, made_by: Option<i64>, settled: bool, bytes: u64) {
         let root = made_by.map_or(n, |maker| self.roots.get(&maker).copied().unwrap_or(maker));
         if made_by.is_some() {
@@ -87,7 +86,7 @@ impl Forest {
         tree.settled |= root == n && settled;
     }
 
-    /// The largest trees, by the numbers of their roots; they have no names yet.
+    /// The largest trees, keyed by the number of the root; their ids are still empty.
     pub(super) fn largest(self, top: u32) -> Vec<(i64, TreeSize)> {
         let mut trees: Vec<_> = self.trees.into_iter().collect();
         trees.sort_by_key(|(root, tree)| (std::cmp::Reverse(tree.bytes), *root));

@@ -1,4 +1,4 @@
-//! The store: commands in, replies out, and the parts that are read.
+//! The store interface: executes commands, and gives access to the read operations.
 
 use std::sync::Arc;
 
@@ -7,52 +7,51 @@ use segno_core::{command::Command, reply::Reply};
 
 use super::{CallTree, Modules, Read, Scan, StoreError, WorkQueue};
 
-/// Where everything that matters is kept.
+/// A durable store of promises, tasks, journals and modules.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// Decides `commands` one after the other, each on the state that the one before it left, and
-    /// commits them together; other submissions may share the transaction. One reply each, in
+    /// Decides `commands` in order, each on the state left by the previous one, and commits them
+    /// together. Other submissions may share the transaction. Returns one reply per command, in
     /// order.
     ///
     /// # Errors
-    /// See [`StoreError`]: `UnknownOutcome` means it may have happened, and the same commands may
-    /// be sent again.
+    /// See [`StoreError`]. After `UnknownOutcome` the commit may have happened; the same commands
+    /// may be sent again.
     async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError>;
 
-    /// As [`Store::execute`], for a caller that keeps the commands to send them again.
+    /// Like [`Store::execute`], for a caller that keeps the commands for a retry.
     async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError>;
 
-    /// Reads.
+    /// Read operations on single entities and listings.
     fn read(&self) -> &dyn Read;
 
     /// The work that waits for a host.
     fn work_queue(&self) -> &dyn WorkQueue;
 
-    /// Reads of the whole store, a page at a time.
+    /// Read operations over the whole store, page by page.
     fn scan(&self) -> &dyn Scan;
 
-    /// Reads of the tree of calls.
+    /// Reads of the call tree.
     fn call_tree(&self) -> &dyn CallTree;
 
-    /// The modules.
     fn modules(&self) -> &dyn Modules;
 
-    /// The same store for the reads of clients. They have connections of their own, so that they
-    /// take none from the engine, and a time limit each ([`StoreError::TooLong`]). None: this store
-    /// does not tell clients apart.
+    /// The same store for reads by API clients, which use separate connections so that they take
+    /// none from the engine, and have a time limit each ([`StoreError::TooLong`]). `None` if this
+    /// store does not separate clients from the engine.
     fn for_clients(&self) -> Option<Arc<dyn Store>>;
 
-    /// Checks that writes are committed at present: the last one was, a moment ago, or a small one
-    /// is made.
+    /// Checks that writes currently succeed: a recent commit counts as proof, otherwise a small
+    /// write is made.
     async fn check_writes(&self) -> Result<(), StoreError>;
 
-    /// Gives a bounded amount of free space back to the file system. Returns whether there is more.
-    /// A store whose database does this by itself has nothing to do.
+    /// Returns a bounded amount of free space to the file system. Returns true if there is more.
+    /// Does nothing if the database does this by itself.
     async fn vacuum(&self) -> Result<bool, StoreError>;
 
-    /// Removes everything but modules, aliases and hosts; for debugging.
+    /// Deletes everything except modules, aliases and hosts; for debugging.
     async fn wipe(&self) -> Result<(), StoreError>;
 
-    /// Commits what was submitted, and gives the data directory back.
+    /// Commits pending submissions and releases the data directory.
     async fn close(&self);
 }

@@ -1,4 +1,4 @@
-//! What a host has to do now: due commands, tasks that wait for a worker, messages that are owed.
+//! The work queue of a host: due commands, tasks ready for a worker, and outbox messages.
 
 use async_trait::async_trait;
 use segno_core::{promise::MessageKind, time::Timestamp};
@@ -8,12 +8,12 @@ use super::{Due, Ready, StoreError};
 /// The work that waits for a host.
 #[async_trait]
 pub trait WorkQueue: Send + Sync {
-    /// Due commands (deadlines, leases, retries, schedules, limits), at most `limit`, and when the next one
-    /// will be due.
+    /// Returns due commands (deadlines, leases, retries, schedules, limits), at most `limit`, and
+    /// the time at which the next one will be due.
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError>;
 
-    /// Tasks of hosted targets that wait for a worker and may be dispatched now, in the order of
-    /// their creation, after the one with the cursor `after`.
+    /// Returns tasks of hosted targets that are ready for a worker and may be dispatched now, in
+    /// creation order, after the cursor `after`.
     async fn ready(
         &self,
         now: Timestamp,
@@ -21,8 +21,8 @@ pub trait WorkQueue: Send + Sync {
         limit: u32,
     ) -> Result<Vec<Ready>, StoreError>;
 
-    /// Outbox rows of this kind that are due, as commands, at most `limit`, and when the next one
-    /// will be due.
+    /// Returns commands for the due outbox rows of this kind, at most `limit`, and the time at
+    /// which the next one will be due.
     async fn outbox_due(
         &self,
         kind: MessageKind,

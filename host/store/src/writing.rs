@@ -1,5 +1,4 @@
-//! Whether writes are committed at present, as the last one tells, or a small one that is made to
-//! find out.
+//! Tracks if writes currently succeed, judged by the last write, or by a small probe write.
 
 use std::{
     fmt::Display,
@@ -15,23 +14,23 @@ use segno_env::Clock;
 
 use super::StoreError;
 
-/// The time for which a commit is taken as proof that writes are committed.
+/// Time for which a commit proves that writes succeed.
 const TELLS: Duration = Duration::from_secs(5);
-/// The time for which a refusal is believed, so that a caller in a loop writes no more often than
-/// this.
+/// Time for which a refusal is reused, so that a caller in a loop probes at most once per period.
 const REFUSED: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// Tracks if writes succeed; see the module documentation.
 pub(super) struct Writing {
     clock: Arc<dyn Clock>,
     last: Mutex<Last>,
-    /// The log says that writes are refused: once, until one is committed.
+    /// True once the log reports that writes are refused; reset by the next commit. Keeps the
+    /// message from repeating.
     said: AtomicBool,
-    /// One asks at a time: the others hear what it found.
+    /// Serialises probes: waiting callers reuse the result of the running one.
     asking: tokio::sync::Mutex<()>,
 }
 
-/// How the last write went, and when.
+/// Result and time of the last write.
 #[derive(Debug, Clone, Default)]
 enum Last {
     #[default]
@@ -41,7 +40,7 @@ enum Last {
 }
 
 impl Writing {
-    /// Nothing is known.
+    /// Starts with an unknown state.
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
@@ -51,7 +50,7 @@ impl Writing {
         }
     }
 
-    /// Something was committed.
+    /// Records a successful commit.
     pub(super) fn committed(&self) {
         *self.last() = Last::Committed(self.clock.elapsed());
         if self.said.swap(false, Ordering::Relaxed) {
@@ -59,8 +58,7 @@ impl Writing {
         }
     }
 
-    /// Something was not committed, by the fault of what it is kept in: whether the next one is has
-    /// to be found out.
+    /// Records a commit that failed through the fault of the storage. The next check has to probe.
     pub(super) fn failed(&self, reason: &dyn Display) {
         self.say(reason);
         let mut last = self.last();
@@ -69,7 +67,8 @@ impl Writing {
         }
     }
 
-    /// Whether writes are committed. `write` is a small one, made where the last does not tell.
+    /// Checks that writes succeed. `write` is a small probe, used only if the last write is no
+    /// longer conclusive.
     pub(super) async fn check(
         &self,
         write: impl Future<Output = Result<(), StoreError>>,
@@ -89,7 +88,7 @@ impl Writing {
                 self.committed();
                 return written;
             }
-            // The sentence is the same for every caller.
+            // All callers get the same message.
             Err(StoreError::Unavailable { reason }) => reason.clone(),
             Err(other) => other.to_string(),
         };
@@ -104,7 +103,7 @@ impl Writing {
         }
     }
 
-    /// What the last one still tells.
+    /// The result of the last write while it is still conclusive, else `Unknown`.
     fn told(&self) -> Last {
         let now = self.clock.elapsed();
         match &*self.last() {

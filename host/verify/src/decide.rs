@@ -1,4 +1,4 @@
-//! Those who decide what happens in a run: a schedule, and chance.
+//! Deciders: they choose the events and faults of a run, by a schedule or at random.
 
 use std::collections::VecDeque;
 
@@ -13,20 +13,20 @@ use crate::{
     schedule::{Choice, Entry, Fault, Place, Schedule},
 };
 
-/// Decides by a schedule, and after its end by default: the first of what is possible.
+/// Follows a schedule. After its end, takes the first possible event.
 pub struct Scheduled {
     entries: VecDeque<(usize, Entry)>,
-    /// Whether an entry that is not possible is left out.
+    /// True if entries that are not possible are skipped.
     lenient: bool,
 }
 
 impl Scheduled {
-    /// Exactly this schedule.
+    /// Follows exactly this schedule.
     pub fn exactly(schedule: &Schedule) -> Self {
         Self { entries: numbered(schedule), lenient: false }
     }
 
-    /// This schedule, as far as it is possible.
+    /// Follows this schedule as far as it is possible.
     pub fn roughly(schedule: &Schedule) -> Self {
         Self { entries: numbered(schedule), lenient: true }
     }
@@ -67,7 +67,7 @@ impl Decider for Scheduled {
 
     fn choose(&mut self, enabled: &[Choice]) -> Result<Option<Choice>, VerifyError> {
         while let Some((number, entry)) = self.entries.front().cloned() {
-            // A fault after an event that was left out comes before the event after this one.
+            // A fault after a skipped event applies before the next event that is kept.
             let Entry::Event(choice) = &entry else { break };
             self.entries.pop_front();
             match Self::is_possible(&entry, enabled) {
@@ -89,7 +89,7 @@ impl Decider for Scheduled {
     }
 }
 
-/// Decides by chance; time passes when nothing else can happen.
+/// Decides at random; time passes only when nothing else can happen.
 pub struct Chance(ChaCha8Rng);
 
 impl Chance {
@@ -107,8 +107,8 @@ impl Decider for Chance {
     }
 }
 
-/// Lets time pass whenever it can: timers are earlier than completions. A workflow may wait so for ever,
-/// so the run is given up after so many events.
+/// Lets time pass whenever it can: timers fire before completions. A workflow may then wait for
+/// ever, so the run is given up after this number of events.
 pub struct TimersFirst(pub usize);
 
 impl Decider for TimersFirst {
@@ -120,7 +120,8 @@ impl Decider for TimersFirst {
     }
 }
 
-/// What may happen without time passing, or the passing of time if nothing else may.
+/// The events that are possible without time passing, or the passing of time if there is no other
+/// event.
 pub fn in_no_time(enabled: &[Choice]) -> &[Choice] {
     match enabled {
         [soon @ .., Choice::Time] if !soon.is_empty() => soon,

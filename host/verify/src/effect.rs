@@ -1,28 +1,29 @@
-//! What was done outside in a run: attempts of activities that succeeded, and requests.
+//! External effects of a run: successful attempts of activities, and requests.
 
 use serde_json::Value as Json;
 
 use crate::schedule::Place;
 
-/// One thing that was done outside, once.
+/// One external effect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
     /// The activity, or the request as `METHOD URL`.
     pub what: String,
-    /// Its input, or the body.
+    /// The input of the activity, or the body of the request.
     pub input: Json,
-    /// The idempotency key under which it was asked; none: it had none.
+    /// The idempotency key of the request. `None` if it had none.
     pub key: Option<String>,
-    /// The promise that it was done for.
+    /// The promise that the effect belongs to.
     pub place: Place,
-    /// The activity that sent the request; none: the workflow asked for the effect itself.
+    /// The activity that sent the request. `None` if the workflow issued the effect itself.
     pub within: Option<String>,
-    /// Whether it succeeded.
+    /// True if it succeeded.
     pub succeeded: bool,
 }
 
 impl Effect {
-    /// Whether it is what `name` names: an activity, or a request by the beginning of its address.
+    /// Returns true if `name` names this effect: an activity, or a request by the beginning of its
+    /// address.
     pub fn is(&self, name: &str) -> bool {
         match name.contains(' ') {
             true => self.what.starts_with(name),

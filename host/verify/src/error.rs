@@ -1,53 +1,50 @@
-//! Why nothing could be verified: the fault is in what was asked, not in the workflow.
+//! The errors that prevent a verification: the fault is in the arguments or the script, not in the
+//! workflow.
 
 use crate::{
     schedule::{Choice, NoSchedule},
     script::BadScript,
 };
 
-/// Why nothing could be verified.
+/// The reason that nothing could be verified.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum VerifyError {
     /// The component has no such workflow.
     #[error("the component has no workflow `{function}`; it has {known}")]
     NoFunction {
-        /// The name that was asked for.
+        /// The requested name.
         function: String,
-        /// The workflows of the component.
         known: String,
     },
-    /// The component cannot be loaded.
     #[error("{what}: {why}")]
     Component {
-        /// Which component.
+        /// The component that failed to load.
         what: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// The script cannot be used.
     #[error("{0}")]
     Script(String),
-    /// Nothing says what a request is answered.
+    /// The script has no answer for a request.
     #[error(
         "`{request}` is sent, and nothing is sent outside: say in the script what it is answered ([[answer]] with http = \"{request}\"), or let it out with --real"
     )]
     NoAnswer {
-        /// Its method and address.
+        /// Method and address of the request.
         request: String,
     },
-    /// The text is no schedule.
+    /// The text is not a schedule.
     #[error("{0}")]
     NoSchedule(#[from] NoSchedule),
-    /// The schedule is of another run.
+    /// The schedule belongs to another run.
     #[error(
         "the schedule does not fit: entry {number}, `{entry}`, is not possible there; possible is {possible}"
     )]
     Misfit {
-        /// The entry's number, from 1.
+        /// Number of the entry, from 1.
         number: usize,
-        /// The entry.
         entry: String,
-        /// What is possible.
+        /// The events that are possible there.
         possible: String,
     },
     /// The host itself failed: a defect of Segno.
@@ -62,7 +59,7 @@ impl From<BadScript> for VerifyError {
 }
 
 impl VerifyError {
-    /// An entry that is not possible where `enabled` is.
+    /// An error for an entry that is not among the `enabled` events.
     pub fn misfit(number: usize, entry: impl ToString, enabled: &[Choice]) -> Self {
         let possible = match enabled {
             [] => "nothing".to_owned(),

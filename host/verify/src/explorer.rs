@@ -1,5 +1,5 @@
-//! Which runs are made: all orders while they are few, samples beyond; then every fault at every place of
-//! the first order, and of the others while runs are left.
+//! Selects the runs: all orders if there are few, samples beyond; then every fault at every place
+//! of the first order, and of other orders while runs are left.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,25 +18,25 @@ use crate::{
     store::Side,
 };
 
-/// After so many events a run in which timers are always first is given up.
+/// Number of events after which a run with timers first is given up.
 const TIMERS_FIRST: usize = 100;
-/// Of the runs, at most this part is spent on orders, in percent; each is made twice.
+/// Maximum share of the runs that is spent on orders, in percent; each order is run twice.
 const ON_ORDERS: usize = 60;
-/// Where some orders are left, at most this part of the runs is made before these are drawn, in percent.
+/// Maximum share of the runs that is used before the remaining orders are sampled, in percent.
 const WITH_FAULTS: usize = 80;
-/// Orders of which all faults are tried, at most.
+/// Maximum number of orders for which all faults are tried.
 const FAULTY_ORDERS: usize = 50;
 
-/// How far to explore.
+/// The bounds of an exploration.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// The most runs, those that make findings shorter left out.
+    /// Maximum number of runs, not counting those that shorten findings.
     pub runs: usize,
-    /// What samples are drawn from.
+    /// Seed of the samples.
     pub seed: u64,
 }
 
-/// Explores, run after run.
+/// State of an exploration.
 struct Explorer<'a> {
     setup: &'a Arc<Setup>,
     bounds: Bounds,
@@ -48,7 +48,7 @@ struct Explorer<'a> {
     tell: &'a mut dyn FnMut(usize, usize),
 }
 
-/// Explores what is set up. `tell` is called with the number of runs and of findings so far. This blocks,
+/// Explores the setup. Calls `tell` with the number of runs and of findings so far. This blocks,
 /// and must not be called within an async runtime.
 ///
 /// # Errors
@@ -71,7 +71,7 @@ pub fn explore(
     explorer.explore()
 }
 
-/// Runs one schedule exactly, and says what is wrong with it.
+/// Runs one schedule exactly and reports its findings.
 ///
 /// # Errors
 /// Nothing can be verified, or the schedule does not fit.
@@ -114,9 +114,9 @@ fn run_roughly(setup: &Arc<Setup>, schedule: &Schedule) -> Result<Run, VerifyErr
     run::run(setup, cold, &mut Scheduled::roughly(schedule))
 }
 
-/// The runs beside which another is judged.
+/// The reference runs that another run is compared with.
 struct References {
-    /// By default.
+    /// The run with default decisions.
     first: Run,
     /// The same events without faults, if there were faults.
     faultless: Option<Run>,
@@ -137,7 +137,8 @@ impl References {
     }
 }
 
-/// All that is wrong with a run, beside one of the same events without faults, and the first of all.
+/// All findings of a run: alone, and compared with the same events without faults and with the
+/// first run.
 fn judge(setup: &Setup, run: &Run, faultless: Option<&Run>, first: Option<&Run>) -> Vec<Finding> {
     let script = setup.script();
     let mut findings = finding::alone(run, script);
@@ -163,7 +164,7 @@ impl Explorer<'_> {
         let first = orders.first().cloned();
         if let Some(first) = &first {
             self.timers_first(first)?;
-            // Where there are more orders than were explored, the rest of the runs looks at those.
+            // If not all orders were explored, the remaining runs sample those.
             let limit =
                 if complete { self.bounds.runs } else { self.bounds.runs * WITH_FAULTS / 100 };
             for (number, order) in orders.iter().take(FAULTY_ORDERS).enumerate() {
@@ -197,7 +198,8 @@ impl Explorer<'_> {
         })
     }
 
-    /// All orders, or as many as fit; whether these are all; and the commits of the first.
+    /// Explores all orders, or as many as fit. Returns the runs, true if they are complete, and the
+    /// number of commits of the first.
     fn orders(&mut self) -> Result<(Vec<Run>, bool, u64), VerifyError> {
         let limit = self.bounds.runs * ON_ORDERS / 100;
         let (mut orders, mut explored) = (Vec::<Run>::new(), Orders::default());
@@ -223,7 +225,7 @@ impl Explorer<'_> {
         }
     }
 
-    /// Orders by chance.
+    /// Runs random orders.
     fn samples(&mut self, first: Option<&Run>) -> Result<usize, VerifyError> {
         let (mut seen, mut number) = (BTreeSet::new(), 0);
         while self.runs < self.bounds.runs {
@@ -247,7 +249,7 @@ impl Explorer<'_> {
         Ok(())
     }
 
-    /// Every fault at every place of an order.
+    /// Tries every fault at every place of an order.
     fn faults_of(&mut self, order: &Run, first: &Run) -> Result<(), VerifyError> {
         for (step, event) in order.steps.iter().enumerate() {
             for fault in [Fault::Crash, Fault::Supplant] {
@@ -292,7 +294,8 @@ impl Explorer<'_> {
         Ok(())
     }
 
-    /// Something that may happen earlier than in this order; then once more with a replay at every wait.
+    /// Lets an event happen earlier than in this order, then repeats the run with a replay at every
+    /// wait.
     fn deviation(
         &mut self,
         order: &Run,
@@ -340,8 +343,8 @@ impl Explorer<'_> {
         }
     }
 
-    /// The shortest schedule that shows the same: without entries that are not needed, and no longer than
-    /// needed; what follows is decided by default.
+    /// Finds the shortest schedule with the same finding: drops unneeded entries and cuts the end;
+    /// later events are decided by default.
     fn shorten(
         &mut self,
         identity: &Identity,

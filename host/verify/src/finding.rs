@@ -1,4 +1,4 @@
-//! What is wrong with a run: alone, or beside another run that it should equal.
+//! The findings about a run: alone, or compared with a run that should have the same result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,28 +15,28 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A replay asks for something else than was recorded.
+    /// A replay issues another command than the recorded one.
     Divergence,
     /// The workflow panicked, or was stopped by the engine.
     Trap,
     /// The workflow neither ends nor waits for anything that can happen.
     Deadlock,
-    /// The workflow goes on without end.
+    /// The workflow continues without end.
     Endless,
-    /// The outcome is another after a fault, though the same happened.
+    /// The outcome differs after a fault, though the same events happened.
     FaultDependence,
-    /// The outcome depends on the order in which the same things happened.
+    /// The outcome depends on the order in which the same events happened.
     OrderDependence,
-    /// The outcome depends on whether a timer or a completion is first.
+    /// The outcome depends on the order of a timer and a completion.
     TimerDependence,
-    /// What should be done once was asked twice, under different keys or without one.
+    /// An effect that should happen once was requested twice, under different keys or without one.
     RepeatedEffect,
-    /// What was done was not undone, though the workflow failed or does not know of it.
+    /// An effect was not undone, though the workflow failed or does not know of it.
     LostCompensation,
 }
 
 impl Kind {
-    /// As it is written in reports.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Divergence => "divergence",
@@ -51,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// How to mend it, in a sentence.
+    /// A sentence of advice on fixing it.
     pub fn advice(self) -> &'static str {
         match self {
             Self::Divergence => {
@@ -81,23 +81,21 @@ impl Kind {
     }
 }
 
-/// What is wrong, without how it came about: equal ones have one cause.
+/// The identity of a finding, without its circumstances: equal identities have one cause.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity {
-    /// The kind.
     pub kind: Kind,
-    /// What of the workflow it is about.
+    /// The part of the workflow that is affected.
     pub subject: String,
 }
 
-/// Something wrong with a run.
+/// A finding about a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// What.
     pub identity: Identity,
-    /// In sentences.
+    /// A description in sentences.
     pub text: String,
-    /// Where in the guest, as far as it has names.
+    /// The guest's stack, with names where known.
     pub backtrace: Option<String>,
 }
 
@@ -108,7 +106,7 @@ impl Finding {
     }
 }
 
-/// What is wrong with a run by itself.
+/// The findings about a run by itself.
 pub fn alone(run: &Run, script: &Script) -> Vec<Finding> {
     let mut findings = Vec::new();
     match &run.end {
@@ -118,7 +116,7 @@ pub fn alone(run: &Run, script: &Script) -> Vec<Finding> {
                 "waits-for-nothing" => Kind::Deadlock,
                 _ => Kind::Trap,
             };
-            // What follows the first line differs from place to place.
+            // The lines after the first differ from place to place.
             let subject = halt.message.lines().next().unwrap_or_default();
             let subject = match kind {
                 Kind::Divergence => String::new(),
@@ -155,7 +153,7 @@ fn lost_compensations(run: &Run, verdict: Verdict, script: &Script) -> Vec<Findi
         let (made, undoings) = (effects(run, done), effects(run, undone).len());
         let open: Vec<&Place> = made
             .into_values()
-            // What the workflow was told of is part of its outcome.
+            // An effect whose completion the workflow has seen is part of its outcome.
             .filter(|places| !succeeded || !places.iter().any(|place| run.told.contains(*place)))
             .filter_map(|places| places.first().copied())
             .collect();
@@ -178,7 +176,8 @@ fn lost_compensations(run: &Run, verdict: Verdict, script: &Script) -> Vec<Findi
     findings
 }
 
-/// What succeeded under this name, and at which places: what was asked under one key was done once.
+/// The successful effects of this name with their places, by idempotency key: effects under one key
+/// happened once.
 fn effects<'a>(run: &'a Run, name: &str) -> BTreeMap<String, BTreeSet<&'a Place>> {
     let mut effects: BTreeMap<String, BTreeSet<&Place>> = BTreeMap::new();
     for effect in run.effects.iter().filter(|effect| effect.succeeded && effect.is(name)) {
@@ -197,7 +196,7 @@ fn times(count: usize) -> String {
     }
 }
 
-/// What is wrong with a run beside one of the same events without faults.
+/// The findings about a run compared with one of the same events without faults.
 pub fn beside(run: &Run, reference: &Run) -> Vec<Finding> {
     let mut findings = repeated_effects(run, reference);
     if let (End::Settled { .. }, End::Settled { .. }) = (&run.end, &reference.end)
@@ -217,7 +216,7 @@ pub fn beside(run: &Run, reference: &Run) -> Vec<Finding> {
     findings
 }
 
-/// Whether the same happened in another order, which may be the reason of a difference.
+/// Returns true if the same events happened in another order, which may explain a difference.
 fn is_reordered(run: &Run, reference: &Run) -> bool {
     let (events, others) = (run.schedule.events(), reference.schedule.events());
     let sorted = |schedule: &Schedule| {
@@ -228,9 +227,10 @@ fn is_reordered(run: &Run, reference: &Run) -> bool {
     events != others && sorted(&events) == sorted(&others)
 }
 
-/// Whether the world answered otherwise, so that the outcomes may differ: in each journal that differs, the first such record
-/// is one that the workflow was told, and not one that it made. A fault moves retries, so that the same choice of a schedule
-/// (time passes) brings a deadline in one run and an attempt in the other.
+/// Returns true if the world answered differently, so that the outcomes may differ: in each journal
+/// that differs, the first different record was delivered to the workflow, not issued by it. A
+/// fault moves retries, so the same choice of a schedule (time passes) brings a deadline in one run
+/// and an attempt in the other.
 fn was_told_otherwise(run: &[String], reference: &[String]) -> bool {
     let (ours, theirs) = (journals(run), journals(reference));
     let differing: Vec<(&str, &str)> = ours
@@ -244,7 +244,7 @@ fn was_told_otherwise(run: &[String], reference: &[String]) -> bool {
     !differing.is_empty() && differing.iter().all(|(one, other)| is_told(one) && is_told(other))
 }
 
-/// The records of each journal as [`crate::journal::lines`] writes them, without number and time.
+/// The records of each journal as written by [`crate::journal::lines`], without number and time.
 fn journals(lines: &[String]) -> BTreeMap<&str, Vec<&str>> {
     let mut journals: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut place = "";
@@ -264,7 +264,8 @@ fn journals(lines: &[String]) -> BTreeMap<&str, Vec<&str>> {
     journals
 }
 
-/// Whether a record is something that a workflow was told: a completion, a signal, or that it is cancelled.
+/// Returns true if a record was delivered to the workflow: a completion, a signal, or a
+/// cancellation.
 fn is_told(record: &str) -> bool {
     let completed = record.strip_prefix('#').and_then(|rest| rest.split_once(' '));
     completed.is_some_and(|(_, rest)| rest.starts_with('←'))
@@ -272,7 +273,7 @@ fn is_told(record: &str) -> bool {
         || record == "cancelled"
 }
 
-/// What was asked outside under more keys than without the fault, or more often without a key.
+/// Effects that were requested under more keys than without the fault, or more often without a key.
 fn repeated_effects(run: &Run, reference: &Run) -> Vec<Finding> {
     type Asked<'a> = BTreeMap<(&'a str, String), (BTreeSet<&'a str>, usize, Option<&'a str>)>;
     fn asked(run: &Run) -> Asked<'_> {
@@ -317,7 +318,8 @@ fn repeated_effects(run: &Run, reference: &Run) -> Vec<Finding> {
     findings
 }
 
-/// The outcome of a run differs from that of the first, whose events came in another order.
+/// A finding if the outcome of a run differs from that of the first, whose events came in another
+/// order.
 pub fn by_order(run: &Run, first: &Run) -> Option<Finding> {
     let differs = matches!(run.end, End::Settled { .. })
         && matches!(first.end, End::Settled { .. })
@@ -332,7 +334,7 @@ pub fn by_order(run: &Run, first: &Run) -> Option<Finding> {
     })
 }
 
-/// The outcome differs because a timer came first.
+/// A finding if the outcome differs because a timer came first.
 pub fn by_timer(run: &Run, first: &Run) -> Option<Finding> {
     let mut finding = by_order(run, first)?;
     finding.identity.kind = Kind::TimerDependence;
@@ -344,7 +346,8 @@ pub fn by_timer(run: &Run, first: &Run) -> Option<Finding> {
     Some(finding)
 }
 
-/// Whether the run has something in it that changes what may happen: then its outcome may be another.
+/// Returns true if the run contains an event that changes the possible events (a cancellation), so
+/// that its outcome may differ.
 pub fn changes_what_happens(run: &Run) -> bool {
     run.schedule.0.contains(&Entry::Event(Choice::Cancel))
 }

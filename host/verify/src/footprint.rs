@@ -1,5 +1,5 @@
-//! What an event changed: two events that changed nothing in common, and read nothing that the other
-//! changed, may be exchanged, and no guest can tell.
+//! The footprint of an event: two events with disjoint changes, neither of which read what the
+//! other changed, may be exchanged, and no guest can tell.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -9,18 +9,18 @@ use segno_core::{
     snapshot::Snapshot,
 };
 
-/// What an event changed.
+/// The rows that an event read or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Footprint {
-    /// It may have read or changed anything.
+    /// The event may have read or changed anything.
     All,
-    /// These rows.
+    /// The event changed these rows.
     Rows(BTreeSet<String>),
 }
 
 impl Footprint {
-    /// What changed between two states, by one event. An event after which a workflow read something
-    /// that is not its own may depend on all others.
+    /// The changes between two states, by one event. An event after which a workflow read something
+    /// outside its own rows may depend on all others.
     pub fn between(before: &Snapshot, after: &Snapshot) -> Self {
         let mut rows = BTreeSet::new();
         let changed = &mut rows;
@@ -48,7 +48,7 @@ impl Footprint {
         Self::Rows(rows)
     }
 
-    /// Whether the events may be exchanged.
+    /// Returns true if the two events may be exchanged.
     pub fn is_independent_of(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Rows(these), Self::Rows(those)) => these.is_disjoint(those),
@@ -69,7 +69,7 @@ fn differ<K: Ord + Debug, V: PartialEq>(
     changed.extend(gone.map(|key| format!("{kind} {key:?}")));
 }
 
-/// Whether a command reads or changes something that does not lie under its own invocation.
+/// Returns true if a command reads or changes a row outside its own invocation.
 fn reads_elsewhere(record: &Record) -> bool {
     let RecordBody::Command { kind, .. } = &record.body else { return false };
     match kind {

@@ -1,4 +1,4 @@
-//! Journals as text, a line a record.
+//! Journals as text, one line per record.
 
 use segno_core::{
     id::PromiseId,
@@ -14,7 +14,7 @@ use crate::{
     world::length,
 };
 
-/// All journals: that of the root first, then those of its children, each under its place.
+/// All journals: the root's first, then those of its children, each under its place.
 ///
 /// ```text
 ///    0       +0ms  started order {"id":"o-1"}

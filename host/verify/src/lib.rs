@@ -1,12 +1,15 @@
-//! A workflow under every fault the engine knows, in virtual time: the engine itself, over a store in
-//! memory, on one thread; an explorer that decides what happens next and what goes wrong; and a report.
+//! Verifies a workflow under every fault that the engine knows, in virtual time: the engine itself,
+//! over a store in memory, on one thread; an explorer that chooses the next event and the faults;
+//! and a report.
 //!
-//! No rule of the engine is written here: commits, cancellation, timers and retries are those of the
-//! core, worker and recovery. What this crate decides is only *when* something happens that hosts wait
-//! for: the edges of the host ([`outside`]) and its clock ([`time`]) stand still until the explorer lets
-//! them go on.
+//! No rule of the engine is implemented here: commits, cancellation, timers and retries are those
+//! of the core, worker and recovery. This crate decides only *when* the events happen that hosts
+//! wait for: the edges of the host ([`outside`]) and its clock ([`time`]) stop until the explorer
+//! releases them.
 
-// What is verified.
+#![forbid(unsafe_code)]
+
+// The subject of a verification.
 mod recorded;
 mod script;
 mod setup;
@@ -23,7 +26,7 @@ mod store;
 mod time;
 mod world;
 
-// Which runs are made, and what is wrong with them.
+// The selection of runs, and the findings.
 mod explorer;
 mod finding;
 mod orders;

@@ -1,5 +1,5 @@
-//! All orders of what may happen, depth first. Two orders that differ only in events that no guest can
-//! tell apart are one: of them, one is run (sleep sets; Godefroid 1996).
+//! Enumerates all orders of events, depth first. Two orders that differ only in events that no
+//! guest can tell apart are equivalent: one of them is run (sleep sets; Godefroid 1996).
 
 use std::collections::BTreeMap;
 
@@ -7,33 +7,33 @@ use crate::{
     decide::in_no_time, error::VerifyError, footprint::Footprint, run::Decider, schedule::Choice,
 };
 
-/// Events that were explored elsewhere, with what they changed.
+/// Events that were explored elsewhere, with their footprints.
 type Asleep = BTreeMap<Choice, Footprint>;
 
-/// A point at which something was chosen.
+/// A point of decision.
 struct Node {
     possible: Vec<Choice>,
-    /// What leads to orders that were explored already.
+    /// Events that lead to orders explored already.
     asleep: Asleep,
-    /// What is tried now.
+    /// The event that is tried now.
     choice: Choice,
 }
 
-/// Decides so that run after run, all orders are tried.
+/// A decider that tries all orders, run after run.
 #[derive(Default)]
 pub struct Orders {
     path: Vec<Node>,
-    /// How much of the path this run has gone.
+    /// Position of this run on the current path.
     depth: usize,
-    /// Of the next node.
+    /// Sleep set of the next node.
     asleep: Asleep,
-    /// Whether this run turned out to be one that was explored.
+    /// True if this run turned out to repeat an explored one.
     redundant: bool,
     begun: bool,
 }
 
 impl Orders {
-    /// Turns to the next order; false: there is none.
+    /// Moves to the next order. Returns false if there is none.
     pub fn next(&mut self) -> bool {
         self.depth = 0;
         self.redundant = false;
@@ -53,7 +53,7 @@ impl Orders {
         false
     }
 
-    /// Whether the last run repeated an order, and was given up.
+    /// Returns true if the last run repeated an order and was given up.
     pub fn is_redundant(&self) -> bool {
         self.redundant
     }
@@ -89,7 +89,7 @@ impl Decider for Orders {
             .filter(stays)
             .map(|(choice, footprint)| (choice.clone(), footprint.clone()))
             .collect();
-        // From here on, beginning with this event is explored.
+        // From here on, orders that begin with this event are explored.
         node.asleep.insert(node.choice.clone(), footprint);
         self.depth += 1;
     }
@@ -106,8 +106,8 @@ mod tests {
     use super::*;
     use crate::schedule::Place;
 
-    /// Threads of so many events each; those of one thread come in order, and all threads of a group
-    /// write to one place.
+    /// Threads with these numbers of events; the events of one thread keep their order, and all
+    /// threads of a group write to one place.
     fn explore(threads: &[(usize, &str)]) -> (usize, BTreeSet<Vec<usize>>) {
         let mut orders = Orders::default();
         let (mut runs, mut seen) = (0, BTreeSet::new());
@@ -139,7 +139,8 @@ mod tests {
 
     #[test]
     fn dependent_events_are_tried_in_every_order_once() {
-        // 3! orders of three, and 5! / (2! 2!) of two threads of two and one of one.
+        // 3! orders of three single events, and 5! / (2! 2!) of threads with two, two and one
+        // events.
         assert_eq!(explore(&[(1, "root"), (1, "root"), (1, "root")]).0, 6);
         let (runs, seen) = explore(&[(2, "root"), (2, "root"), (1, "root")]);
         assert_eq!((runs, seen.len()), (30, 30));
@@ -148,7 +149,7 @@ mod tests {
     #[test]
     fn of_orders_that_no_guest_can_tell_apart_one_is_tried() {
         assert_eq!(explore(&[(3, "a"), (3, "b"), (2, "c")]).0, 1);
-        // The two of `a` in both orders; the one of `b` anywhere.
+        // The two events of `a` in both orders; the one of `b` anywhere.
         assert_eq!(explore(&[(1, "a"), (1, "a"), (1, "b")]).0, 2);
     }
 }

@@ -1,5 +1,5 @@
-//! What happened outside in executions of a bundle, as a script: activities and requests come to what they came to
-//! there, and people send what they sent.
+//! Turns the external events of executions in a bundle into a script: activities and requests get
+//! their recorded outcomes, and signals and promises are sent as recorded.
 
 use std::collections::BTreeMap;
 
@@ -24,25 +24,23 @@ use crate::{
     script::{Answer, Script, ScriptedOutcome, Sending},
 };
 
-/// How an execution was called, and the world around it.
+/// The call of an execution and the world around it, from a bundle.
 #[derive(Debug)]
 pub struct Recorded {
-    /// The function.
     pub function: String,
-    /// Its input.
     pub input: Json,
-    /// What happened outside, in it and in those below it.
+    /// The external events in it and in its descendants.
     pub script: Script,
 }
 
-/// A command of which the record was read.
+/// A recorded command.
 struct Asked {
     kind: CommandKind,
     name: String,
     fields: Json,
 }
 
-/// Reads an execution of a bundle, and those below it; none: its journal is not there.
+/// Reads an execution of a bundle with its descendants. `None` if its journal is not in the bundle.
 pub fn recorded(contents: &Contents, root: &PromiseId) -> Option<Recorded> {
     let (_, records) = contents.execution(root)?;
     let RecordBody::Started { function, input, .. } = &records.first()?.body else { return None };
@@ -56,7 +54,7 @@ pub fn recorded(contents: &Contents, root: &PromiseId) -> Option<Recorded> {
     Some(Recorded { function: function.to_string(), input, script })
 }
 
-/// The place of an invocation below another; that of the other is empty.
+/// The place of an invocation relative to its ancestor; empty for the ancestor itself.
 fn place_below(root: &PromiseId, id: &PromiseId) -> Option<String> {
     if id == root {
         return Some(String::new());
@@ -64,7 +62,7 @@ fn place_below(root: &PromiseId, id: &PromiseId) -> Option<String> {
     Some(id.as_str().strip_prefix(root.as_str())?.strip_prefix('/')?.to_owned())
 }
 
-/// One journal of them.
+/// One of the journals.
 struct Journal<'a> {
     contents: &'a Contents,
     id: &'a PromiseId,
@@ -86,7 +84,7 @@ impl Journal<'_> {
                         self.told(*index, asked, outcome, script);
                     }
                 }
-                // An update is answered by a promise of its own, which nobody waits for here.
+                // An update is answered by a separate promise, which nothing waits for here.
                 RecordBody::Signal { name, payload } if !name.starts_with(update::SIGNAL) => {
                     let value = json_of(&journals::guest_payload(payload));
                     let signal = Some(name.to_string());
@@ -105,7 +103,7 @@ impl Journal<'_> {
                 let is_http = asked.kind == CommandKind::Http;
                 let http = is_http.then(|| asked.name.clone());
                 let function = (!is_http).then(|| address::function_of(&asked.name).into_owned());
-                // A long input is kept as a digest, and fits every input.
+                // A long input is kept as a digest only, and so matches every input.
                 let is_kept = |input: &Json| input.get("sha256").is_none();
                 let input = of(if is_http { "body" } else { "input" }).filter(is_kept);
                 let recorded = Some(outcome);
@@ -120,7 +118,7 @@ impl Journal<'_> {
                 });
                 let (value, fails, message) = match outcome {
                     Outcome::Success(value) => (Some(json_of(&value)), None, None),
-                    // Nobody settled it: its time was over.
+                    // No sender settled it: its deadline passed.
                     Outcome::Failure(failure) if is_the_engines(failure.code) => return,
                     Outcome::Failure(failure) => (None, Some(failure.code), Some(failure.message)),
                 };
@@ -158,7 +156,7 @@ impl Journal<'_> {
     }
 }
 
-/// Whether the engine says this of a promise, and nobody who settles it.
+/// Returns true if the engine settles promises with this code, not a sender.
 fn is_the_engines(code: u32) -> bool {
     matches!(code, values::code::TIMED_OUT | values::code::CANCELLED)
 }

@@ -1,4 +1,4 @@
-//! What was explored, and what was found.
+//! The scope and the findings of an exploration.
 
 use std::collections::BTreeMap;
 
@@ -6,66 +6,60 @@ use serde::Serialize;
 
 use crate::{finding::Finding, run::Run, schedule::Schedule};
 
-/// What was explored, and what was found.
+/// The scope and the findings of an exploration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// The workflow.
     pub function: String,
-    /// What samples were drawn from.
+    /// Seed of the samples.
     pub seed: u64,
-    /// Number of runs.
     pub runs: usize,
-    /// Commits of the first run: at each of them a host died.
+    /// Number of commits of the first run: hosts were killed at each of them.
     pub commits: u64,
-    /// The orders.
     pub orders: OrdersReport,
-    /// How often each kind of fault was tried.
+    /// Number of tries for each kind of fault.
     pub faults: BTreeMap<&'static str, usize>,
-    /// How runs ended, and how many.
+    /// Outcomes of runs, with the number of runs for each.
     pub outcomes: BTreeMap<String, usize>,
-    /// What was found.
     pub failures: Vec<Failure>,
-    /// Of a single run: its events, as in the schedule and in words.
+    /// Events of a single run, in schedule notation and in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<(String, String)>,
-    /// Of a single run: the journals, a line a record.
+    /// Journals of a single run, one line per record.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub journal: Vec<String>,
 }
 
-/// The orders of what may happen.
+/// The orders of events that were run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct OrdersReport {
-    /// Number of orders that were run one after the other. Of orders that no workflow can tell apart, one
-    /// is counted.
+    /// Number of orders that were run exhaustively. Orders that no workflow can tell apart count
+    /// once.
     pub explored: usize,
-    /// Number of further orders that were drawn by chance.
+    /// Number of further orders that were sampled at random.
     pub sampled: usize,
-    /// Whether those explored are all there are.
+    /// True if the explored orders are all that exist.
     pub complete: bool,
 }
 
-/// Something wrong, and how it comes about.
+/// A finding with a schedule that reproduces it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Failure {
-    /// The kind.
     pub kind: &'static str,
-    /// What is wrong.
     pub text: String,
-    /// How to mend it.
+    /// Advice on fixing it.
     pub advice: &'static str,
-    /// The shortest schedule that shows it; what follows after its end is decided by default.
+    /// The shortest schedule that reproduces it; later events are decided by default.
     pub schedule: String,
-    /// The events of that run, as in a schedule and in words.
+    /// The events of that run, in schedule notation and in words.
     pub steps: Vec<(String, String)>,
-    /// How that run ended.
+    /// The end of that run.
     pub end: String,
-    /// Its journals, a line a record.
+    /// The journals of that run, one line per record.
     pub journal: Vec<String>,
-    /// Where in the guest, as far as it has names.
+    /// The guest's stack, with names where known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backtrace: Option<String>,
-    /// What was done outside in that run, with its idempotency keys.
+    /// The external effects of that run, with their idempotency keys.
     pub effects: Vec<String>,
 }
 
@@ -90,10 +84,10 @@ impl Failure {
         }
     }
 
-    /// The schedule, to be repeated.
+    /// The schedule, parsed for repetition.
     ///
     /// # Panics
-    /// Never: a schedule is read as it is printed.
+    /// Never panics: a printed schedule always parses.
     pub fn schedule(&self) -> Schedule {
         self.schedule.parse().expect("a schedule is read as it is printed")
     }

@@ -1,5 +1,4 @@
-//! One run: the world from its beginning to where nothing happens any more, by the decisions of a
-//! [`Decider`].
+//! One run: from the start until nothing can happen any more, with the decisions of a [`Decider`].
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -25,42 +24,42 @@ use crate::{
     world::World,
 };
 
-/// After so many events a run is taken to be without end.
+/// Number of events after which a run counts as endless.
 const MOST_EVENTS: usize = 2_000;
-/// After the end of the root, what it left is run for at most so many events.
+/// Maximum number of events after the end of the root, for the work that it left.
 const MOST_LEFT: usize = 200;
 
 /// Decides what happens in a run.
 pub trait Decider {
-    /// What goes wrong before the next event, where these are possible.
+    /// Chooses the faults before the next event; `enabled` are the possible events.
     ///
     /// # Errors
-    /// What the decider has in mind is not possible.
+    /// The decider's choice is not possible.
     fn faults(&mut self, enabled: &[Choice]) -> Result<Vec<Fault>, VerifyError> {
         let _ = enabled;
         Ok(Vec::new())
     }
 
-    /// What happens next. `None`: this run is not of interest any more.
+    /// Chooses the next event. `None` if this run is no longer of interest.
     ///
     /// # Errors
-    /// What the decider has in mind is not possible.
+    /// The decider's choice is not possible.
     fn choose(&mut self, enabled: &[Choice]) -> Result<Option<Choice>, VerifyError>;
 
-    /// Called with what the last event changed, if [`Decider::wants_footprints`].
+    /// Reports the footprint of the last event, if [`Decider::wants_footprints`].
     fn happened(&mut self, footprint: Footprint) {
         let _ = footprint;
     }
 
-    /// Whether footprints are of use.
+    /// Returns true if the decider uses footprints.
     fn wants_footprints(&self) -> bool {
         false
     }
 
-    /// Called at the end of the run, with what is possible then.
+    /// Reports the end of the run, with the events that are possible then.
     ///
     /// # Errors
-    /// The decider had more in mind.
+    /// The decider had further choices.
     fn ended(&mut self, enabled: &[Choice]) -> Result<(), VerifyError> {
         let _ = enabled;
         Ok(())
@@ -70,51 +69,51 @@ pub trait Decider {
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// What was possible.
+    /// The possible events.
     pub enabled: Vec<Choice>,
-    /// What happened.
+    /// The event that happened.
     pub choice: Choice,
-    /// In words.
+    /// A description of the event.
     pub label: String,
-    /// What could have run twice.
+    /// The places whose attempts could have run twice.
     pub repeatable: Vec<Place>,
 }
 
-/// An execution that stopped for a person to look at.
+/// An execution that stopped for a person's attention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Halt {
-    /// Which.
+    /// The place of the execution.
     pub place: String,
-    /// A short stable word: `divergence`, `trap`, `waits-for-nothing`…
+    /// A short stable identifier: `divergence`, `trap`, `waits-for-nothing`…
     pub kind: String,
-    /// Why.
+    /// The reason.
     pub message: String,
-    /// Where in the guest, as far as it has names.
+    /// The guest's stack, with names where known.
     pub backtrace: Option<String>,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// The root has its outcome.
+    /// The root has settled.
     Settled {
-        /// Which way.
+        /// Resolved, rejected, cancelled or timed out.
         verdict: Verdict,
-        /// Its value, as text.
+        /// The value, as text.
         value: String,
     },
-    /// Executions stopped.
+    /// These executions stopped.
     Halted(Vec<Halt>),
-    /// Nothing can happen any more; these are waited for.
+    /// Nothing can happen any more; the texts list what executions wait for.
     Stuck(Vec<String>),
-    /// It goes on and on.
+    /// The run continues without end.
     Endless,
-    /// The decider gave it up.
+    /// The decider gave up the run.
     GivenUp,
 }
 
 impl End {
-    /// In one line.
+    /// A one-line description.
     pub fn line(&self) -> String {
         match self {
             Self::Settled { verdict: Verdict::Resolved, value } => format!("resolved {value}"),
@@ -132,31 +131,30 @@ impl End {
     }
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// What happened, and went wrong.
+    /// The events and faults, in order.
     pub schedule: Schedule,
-    /// The events.
     pub steps: Vec<Step>,
-    /// How it ended.
+    /// The end.
     pub end: End,
-    /// What was done outside.
+    /// The external effects.
     pub effects: Vec<Effect>,
-    /// The commands whose completion their workflow was told.
+    /// The commands whose completion was delivered to their workflow.
     pub told: BTreeSet<Place>,
-    /// The journals, a line a record.
+    /// The journals, one line per record.
     pub journal: Vec<String>,
-    /// Number of commits of hosts.
+    /// Number of commits by hosts.
     pub commits: u64,
-    /// Whether a death was planned at a commit that did not come.
+    /// True if a death was planned at a commit that did not happen.
     pub death_left: bool,
 }
 
-/// Runs once. The schedule of the run repeats it.
+/// Performs one run. The schedule of the result repeats it.
 ///
 /// # Errors
-/// Nothing can be verified, or the decider had something in mind that is not possible.
+/// Nothing can be verified, or a choice of the decider is not possible.
 pub fn run(setup: &Arc<Setup>, cold: bool, decider: &mut dyn Decider) -> Result<Run, VerifyError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -189,7 +187,7 @@ async fn go(setup: &Arc<Setup>, cold: bool, decider: &mut dyn Decider) -> Result
                 world.suffer(&fault).await?;
                 entries.push(Entry::Fault(fault));
             }
-            // A fault may have brought something to an end.
+            // A fault may have ended an execution.
             if let Some(end) = ended(&world.rows().await?) {
                 break end;
             }
@@ -225,7 +223,7 @@ async fn go(setup: &Arc<Setup>, cold: bool, decider: &mut dyn Decider) -> Result
         finish_what_is_left(&mut world).await?;
     }
     let rows = world.rows().await?;
-    // What was left may have stopped.
+    // The work that was left may have stopped.
     let end = match (end, halted(&rows)) {
         (End::Settled { .. }, Some(halted)) => halted,
         (end, _) => end,
@@ -242,7 +240,7 @@ async fn go(setup: &Arc<Setup>, cold: bool, decider: &mut dyn Decider) -> Result
     })
 }
 
-/// The root has ended; calls that it gave up, and executions that outlive it, go on.
+/// Continues after the end of the root with calls that it gave up and executions that outlive it.
 async fn finish_what_is_left(world: &mut World) -> Result<(), VerifyError> {
     for _ in 0..MOST_LEFT {
         let enabled = world.enabled().await?;
@@ -287,7 +285,7 @@ fn halted(rows: &Snapshot) -> Option<End> {
     (!halts.is_empty()).then_some(End::Halted(halts))
 }
 
-/// What suspended executions wait for, in words.
+/// Describes what suspended executions wait for.
 fn awaited(rows: &Snapshot) -> Vec<String> {
     let suspended = rows.tasks.values().filter(|task| task.status() == TaskStatus::Suspended);
     let waits = suspended.flat_map(|task| {

@@ -1,81 +1,82 @@
-//! A schedule: what happened in a run, in order, as text that repeats the run exactly.
+//! A schedule: the events and faults of a run, in order, as text that repeats the run exactly.
 //!
 //! ```text
 //! go:3 go:4 send:1 crash time go:5
 //! ```
-//! Entries are separated by spaces. A place is the id of a promise without that of the root: `3` is the
-//! promise of command 3, `3/1` that of command 1 of the child that command 3 called. `%20`, `%25` and the
-//! like stand for characters that would separate entries.
+//! Entries are separated by spaces. A place is the id of a promise without that of the root: `3` is
+//! the promise of command 3, and `3/1` that of command 1 of the child that command 3 called. `%20`,
+//! `%25` and the like encode characters that would separate entries.
 
 use std::{fmt, str::FromStr};
 
 use crate::store::Side;
 
-/// Where something happens: the id of a promise below the root.
+/// The place of an event: the id of a promise relative to the root.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place(pub String);
 
-/// Something that may happen next.
+/// An event that may happen next.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Choice {
     /// An attempt of an activity completes, a request is answered, a child begins.
     Go(Place),
-    /// A sending of the script, from 0: a signal, or a promise that is settled.
+    /// An item that the script sends, by its index from 0: a signal, or the settlement of a
+    /// promise.
     Send(usize),
-    /// Time passes until something is due.
+    /// Time passes until the next timer is due.
     Time,
-    /// The root is asked to stop.
+    /// The root is asked to cancel.
     Cancel,
 }
 
-/// Something that goes wrong.
+/// A fault.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// No instance outlives a wait: each event is delivered to one that was replayed.
+    /// No instance outlives a wait: each event is delivered to a replayed one.
     Cold,
-    /// The host dies and comes up again.
+    /// The host dies and restarts.
     Crash,
-    /// Another life takes over all claims, and the earlier one goes on without knowing.
+    /// Another life takes over all claims, while the earlier one continues without knowing.
     Supplant,
-    /// An attempt runs to its end, and its claim is lost before the result is stored: it runs again.
+    /// An attempt runs to its end, but its claim is lost before the result is stored: it runs
+    /// again.
     Again(Place),
-    /// The host dies at the commit after so many others.
+    /// The host dies at the commit after `skipped` others.
     Die {
         /// Number of commits that succeed before.
         skipped: u64,
-        /// Whether the commit happens.
+        /// The side of the commit: before or after it takes effect.
         side: Side,
     },
 }
 
-/// One entry.
+/// An entry of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Entry {
-    /// Something that happens.
     Event(Choice),
-    /// Something that goes wrong before the next event.
+    /// A fault before the next event.
     Fault(Fault),
 }
 
-/// What happens in a run, in order. What follows after its end is decided by default: the first of what
-/// is possible, and time passes last.
+/// The events and faults of a run, in order. Later events are decided by default: the first that is
+/// possible, with the passing of time last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Schedule(pub Vec<Entry>);
 
-/// Text that is no schedule.
+/// The text is not a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{entry}` (entry {number}) is no entry of a schedule: these are go:PLACE, send:N, time, cancel, crash, supplant, again:PLACE, before:N, after:N, and cold at the beginning"
 )]
 pub struct NoSchedule {
-    /// The entry.
+    /// The invalid entry.
     pub entry: String,
-    /// Its number, from 1.
+    /// Number of the entry, from 1.
     pub number: usize,
 }
 
 impl Schedule {
-    /// The faults in it.
+    /// The faults of the schedule.
     pub fn faults(&self) -> impl Iterator<Item = &Fault> {
         self.0.iter().filter_map(|entry| match entry {
             Entry::Fault(fault) => Some(fault),
@@ -83,14 +84,14 @@ impl Schedule {
         })
     }
 
-    /// Only its events.
+    /// The schedule without faults.
     #[must_use]
     pub fn events(&self) -> Self {
         let is_event = |entry: &&Entry| matches!(entry, Entry::Event(_));
         Self(self.0.iter().filter(is_event).cloned().collect())
     }
 
-    /// The same with `entry` before its event number `step`, from 0.
+    /// The schedule with `entry` inserted before event number `step`, from 0.
     #[must_use]
     pub fn with(&self, step: usize, entry: Entry) -> Self {
         let is_event = |(_, entry): &(usize, &Entry)| matches!(entry, Entry::Event(_));

@@ -1,4 +1,5 @@
-//! The world outside as a file: what activities and requests come to, and what is sent to the workflow.
+//! The outside world as a file: the outcomes of activities and requests, and the items sent to the
+//! workflow.
 
 use std::collections::BTreeMap;
 
@@ -12,111 +13,107 @@ use crate::schedule::Place;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
-    /// Whether the outcome may depend on the order of completions.
+    /// True if the outcome may depend on the order of completions.
     pub orders_may_differ: bool,
-    /// Whether the outcome must not depend on a timer that comes before a completion.
+    /// True if the outcome must not depend on a timer that fires before a completion.
     pub timers_must_not_differ: bool,
-    /// What activities and requests come to; what is not named is performed by the component itself.
+    /// Outcomes of activities and requests. The component itself performs those that are not
+    /// listed.
     #[serde(rename = "answer")]
     pub answers: Vec<Answer>,
-    /// What is sent from outside. Those of one receiver and name keep their order.
+    /// Items sent from outside. Those with the same receiver and name keep their order.
     #[serde(rename = "send")]
     pub sends: Vec<Sending>,
-    /// What undoes what: a function, or a request as `POST URL`, by the one it undoes.
+    /// Compensations: the function, or the request as `POST URL`, that undoes an effect, by the one
+    /// it undoes.
     pub compensates: BTreeMap<String, String>,
 }
 
-/// What a function or a request comes to.
+/// The outcomes of a function or a request.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
-    /// The activity.
     pub function: Option<String>,
-    /// The request: its method and the beginning of its address.
+    /// The request, as method and beginning of the address.
     pub http: Option<String>,
-    /// Only calls whose input (or body) contains this.
+    /// Matches only calls whose input (or body) contains this value.
     pub input: Option<Json>,
-    /// The command that it was recorded of, which comes before others with the same input; none: it
-    /// was written by hand.
+    /// The command that it was recorded for; it matches before others with the same input. `None`
+    /// if it was written by hand.
     #[serde(skip)]
     pub recorded_at: Option<Place>,
-    /// One for each attempt; the last one for all further attempts.
+    /// One outcome per attempt; the last one also applies to all further attempts.
     pub outcomes: Vec<ScriptedOutcome>,
 }
 
-/// One outcome.
+/// The outcome of one attempt.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptedOutcome {
-    /// The result of an activity.
     pub value: Option<Json>,
-    /// The status of an answer to a request; 200 if it does not say.
+    /// The status of the response to a request. Default: 200.
     pub status: Option<u16>,
-    /// The headers of the answer.
+    /// The headers of the response.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The body of the answer, as JSON.
+    /// The body of the response, as JSON.
     pub body: Option<Json>,
-    /// It fails with this code; of a request, the network does.
+    /// Failure code of the activity, or of the network for a request.
     pub fails: Option<u32>,
-    /// The message of the failure.
     pub message: Option<String>,
-    /// It takes at least this long.
+    /// Minimum duration, in milliseconds.
     #[serde(default)]
     pub after_ms: u64,
-    /// What was recorded, in place of all of the above.
+    /// The recorded outcome, which replaces all of the above.
     #[serde(skip)]
     pub recorded: Option<Outcome>,
 }
 
-/// Something sent from outside, once.
+/// An item sent from outside, once.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sending {
-    /// A signal of this name.
+    /// Name of a signal to send.
     pub signal: Option<String>,
-    /// A promise of this name is settled.
+    /// Name of a promise to settle.
     pub promise: Option<String>,
-    /// The child that it is for, by its place; none: the root.
+    /// Place of the child that receives it. `None` for the root.
     pub to: Option<String>,
-    /// The value.
     pub value: Option<Json>,
-    /// The promise is rejected with this code.
+    /// Failure code with which the promise is rejected.
     pub fails: Option<u32>,
-    /// The message of the failure.
     pub message: Option<String>,
 }
 
 /// A script that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BadScript {
-    /// It is no TOML, or has other keys than these.
+    /// The text is not TOML, or has unknown keys.
     #[error("the script cannot be read: {0}")]
     Unreadable(Box<toml::de::Error>),
-    /// A part of it makes no sense.
+    /// A part is invalid.
     #[error("the script's {part}: {why}")]
     Part {
-        /// Which part.
+        /// The invalid part.
         part: String,
-        /// What is wrong with it, and what would be right.
+        /// The fault, and the expected form.
         why: String,
     },
-    /// It names a function that no component has.
+    /// The script names a function that no component has.
     #[error(
         "the script's {part} names `{name}`, and no component has such a function; they have {known}"
     )]
     NoFunction {
-        /// Which part.
+        /// The part that names it.
         part: String,
-        /// The name.
         name: String,
-        /// All functions.
+        /// All known functions.
         known: String,
     },
 }
 
 impl Script {
-    /// Reads a script.
+    /// Parses a script.
     ///
     /// # Errors
     /// [`BadScript`].
@@ -138,7 +135,7 @@ impl Script {
         Ok(script)
     }
 
-    /// Adds what was recorded: what is written here goes before it.
+    /// Adds recorded items after those of this script.
     pub fn extend(&mut self, recorded: Self) {
         self.answers.extend(recorded.answers);
         let sent = |sending: &Sending| !self.sends.iter().any(|own| own.follows(sending));
@@ -146,7 +143,7 @@ impl Script {
         self.sends.extend(more);
     }
 
-    /// Checks that the functions it names are among `known`.
+    /// Checks that the script's functions are among `known`.
     ///
     /// # Errors
     /// [`BadScript::NoFunction`].
@@ -170,7 +167,8 @@ impl Script {
         Ok(())
     }
 
-    /// The outcome of attempt `attempt`, from 1, of an activity that the command at this place called.
+    /// The outcome of attempt `attempt`, from 1, of an activity called by the command at this
+    /// place.
     pub fn of_function(
         &self,
         function: &str,
@@ -182,7 +180,8 @@ impl Script {
         self.outcome(fits, input, place, attempt)
     }
 
-    /// The outcome of attempt `attempt`, from 1, of a request `METHOD URL` of the command at this place.
+    /// The outcome of attempt `attempt`, from 1, of a request `METHOD URL` issued by the command at
+    /// this place.
     pub fn of_request(
         &self,
         request: &str,
@@ -210,7 +209,8 @@ impl Script {
         let answer = match fitting().find(|answer| asked(answer)) {
             Some(first) if first.recorded_at.is_none() => first,
             Some(first) => fitting().find(|it| asked(it) && is_there(it)).unwrap_or(first),
-            // What was asked there then, whatever is asked now: inputs may have ids in them.
+            // Falls back to the recording at the same place with another input: inputs may contain
+            // ids.
             None => fitting().find(is_there)?,
         };
         let at = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
@@ -261,7 +261,7 @@ impl Sending {
         }
     }
 
-    /// What it is, in words.
+    /// A description of the item.
     pub fn label(&self) -> String {
         let to = self.to.as_ref().map(|to| format!(" of {to}")).unwrap_or_default();
         match (&self.signal, &self.promise, self.fails) {
@@ -274,13 +274,13 @@ impl Sending {
         }
     }
 
-    /// Whether it comes after `other`, if that was written first.
+    /// Returns true if it must come after `other`, which was written first.
     pub fn follows(&self, other: &Self) -> bool {
         (&self.signal, &self.promise, &self.to) == (&other.signal, &other.promise, &other.to)
     }
 }
 
-/// Whether `value` has everything that `expected` has.
+/// Returns true if `value` has everything that `expected` has.
 fn contains(value: &Json, expected: &Json) -> bool {
     match (value, expected) {
         (Json::Object(value), Json::Object(expected)) => expected

@@ -1,5 +1,5 @@
-//! What all runs share: the components, compiled once; the function and its input; the script; and what
-//! activities came to, so that every run is told the same.
+//! The setup that all runs share: the components, compiled once; the function and its input; the
+//! script; and the results of performed activities, so that every run gets the same.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -15,21 +15,19 @@ use serde_json::Value as Json;
 
 use crate::{effect::Effect, error::VerifyError, script::Script};
 
-/// The most instances alive at once.
+/// Maximum number of live instances.
 const INSTANCES: u32 = 256;
 
-/// A component and the name by which it is called.
+/// A component with its alias.
 #[derive(Clone)]
 pub struct Component {
-    /// The name.
     pub alias: String,
-    /// Its bytes.
     pub bytes: Arc<[u8]>,
-    /// What decisions know of it.
+    /// Facts about the module that decisions use.
     pub facts: ModuleFacts,
 }
 
-/// What is verified.
+/// The subject of a verification.
 pub struct Setup {
     pub(crate) wasm: Arc<Wasm>,
     pub(crate) components: Vec<(Component, Digest)>,
@@ -37,12 +35,12 @@ pub struct Setup {
     pub(crate) takes_signals: bool,
     pub(crate) input: Json,
     pub(crate) script: Script,
-    /// The way out, for requests that the script does not answer; none: they are refused.
+    /// Outbound HTTP for requests that the script does not answer. `None` if they are refused.
     pub(crate) real: Option<Arc<dyn Outbound>>,
     pub(crate) memo: Memo,
 }
 
-/// What an attempt is, for [`Memo`].
+/// Key of an attempt in [`Memo`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Attempted {
     pub function: String,
@@ -51,8 +49,9 @@ pub(crate) struct Attempted {
     pub attempt: u32,
 }
 
-/// What attempts came to when they were performed first, with the requests they made. Activities may
-/// draw random numbers and read clocks; what differs between runs is then the fault of the workflow.
+/// The results of attempts when first performed, with the requests they made. Activities may draw
+/// random numbers and read clocks; with this cache, differences between runs are the workflow's
+/// fault.
 #[derive(Default)]
 pub(crate) struct Memo(Mutex<HashMap<Attempted, (Outcome, Vec<Effect>)>>);
 
@@ -61,7 +60,7 @@ impl Memo {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(attempted).cloned()
     }
 
-    /// Keeps what an attempt came to, and answers what it came to when it was performed first.
+    /// Stores the result of an attempt, and returns the one of the first execution.
     pub fn keep(&self, attempted: Attempted, outcome: Outcome, requests: Vec<Effect>) -> Outcome {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.entry(attempted).or_insert((outcome, requests)).0.clone()
@@ -69,12 +68,12 @@ impl Memo {
 }
 
 impl Setup {
-    /// Loads the components, of which the first has the function. Compiled code is kept in `cache_dir`,
-    /// if there is one.
+    /// Loads the components; the first one has the function. Compiled code is cached in
+    /// `cache_dir`, if set.
     ///
     /// # Errors
-    /// A component cannot be loaded, there is no such function, or the script names one that is not
-    /// there.
+    /// A component cannot be loaded, the function does not exist, or the script names an unknown
+    /// one.
     pub async fn new(
         components: Vec<Component>,
         function: &str,
@@ -145,12 +144,10 @@ impl Setup {
         })
     }
 
-    /// The name of the function.
     pub fn function(&self) -> &str {
         &self.function
     }
 
-    /// The script.
     pub fn script(&self) -> &Script {
         &self.script
     }

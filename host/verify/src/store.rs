@@ -1,4 +1,4 @@
-//! The store as one life of a host sees it: a host may die before or after any of its commits.
+//! The store as one life of a host sees it: the host may die before or after any of its commits.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -10,19 +10,19 @@ use segno_core::{command::Command, reply::Reply};
 use segno_store::{CallTree, MemoryStore, Modules, Read, Scan, Store, StoreError, WorkQueue};
 use tokio::sync::Notify;
 
-/// On which side of a commit a host dies.
+/// The side of a commit on which a host dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// Nothing of it was written.
+    /// The commit was not written.
     Before,
-    /// All of it was written, and the host does not know.
+    /// The commit was written, but the host does not know.
     After,
 }
 
-/// When hosts die, over all lives of a run.
+/// The planned deaths of hosts, over all lives of a run.
 #[derive(Default)]
 pub struct Deaths {
-    /// The deaths to come: after how many further commits, and on which side.
+    /// Planned deaths: the number of further commits before, and the side.
     armed: Mutex<Vec<(u64, Side)>>,
     commits: AtomicU64,
     /// Notified when a host has to die.
@@ -31,23 +31,22 @@ pub struct Deaths {
 }
 
 impl Deaths {
-    /// Lets the host die at the commit after `skipped` others.
+    /// Plans a death at the commit after `skipped` others.
     pub fn arm(&self, skipped: u64, side: Side) {
         let at = self.commits() + skipped;
         self.armed.lock().unwrap_or_else(PoisonError::into_inner).push((at, side));
     }
 
-    /// Number of commits so far.
     pub fn commits(&self) -> u64 {
         self.commits.load(Ordering::Relaxed)
     }
 
-    /// Whether a death was planned that has not come.
+    /// Returns true if a planned death has not happened yet.
     pub fn pending(&self) -> bool {
         !self.armed.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Whether a host has died since this was asked last.
+    /// Returns true if a host has died since the last call.
     pub fn take(&self) -> bool {
         self.died.swap(false, Ordering::Relaxed)
     }
@@ -68,7 +67,7 @@ pub struct MortalStore {
 }
 
 impl MortalStore {
-    /// The view of a new life.
+    /// Creates the view of a new life.
     pub fn new(inner: Arc<MemoryStore>, deaths: Arc<Deaths>) -> Self {
         Self { inner, deaths, dead: AtomicBool::new(false) }
     }

@@ -1,4 +1,4 @@
-//! Virtual time: it stands still until the explorer moves it, so that nothing happens by itself.
+//! Virtual time: it stands still until the explorer advances it, so that nothing happens by itself.
 
 use std::{
     collections::BTreeMap,
@@ -11,10 +11,10 @@ use segno_core::time::{Millis, Timestamp};
 use segno_env::{BoxFuture, Clock, Runtime};
 use tokio::{sync::oneshot, task::AbortHandle};
 
-/// When every run begins: the first of January 2030.
+/// The start of every run: 1 January 2030.
 pub const BEGINNING: Timestamp = Timestamp(1_893_456_000_000);
 
-/// The time of a run. All hosts of it share one.
+/// The time of a run, shared by all its hosts.
 pub struct VirtualTime(Mutex<State>);
 
 struct State {
@@ -30,7 +30,7 @@ impl Default for VirtualTime {
 }
 
 impl VirtualTime {
-    /// Goes on to `instant` and wakes what slept until then.
+    /// Advances to `instant` and wakes the sleepers that are due.
     pub fn advance_to(&self, instant: Timestamp) {
         let mut state = self.lock();
         state.now = state.now.max(instant);
@@ -38,7 +38,7 @@ impl VirtualTime {
         while let Some(first) = state.sleepers.first_entry()
             && first.key().0 <= now
         {
-            // One that was dropped needs no waking.
+            // A dropped sleeper needs no wake-up.
             let _ = first.remove().send(());
         }
         state.sleepers.retain(|_, sleeper| !sleeper.is_closed());
@@ -67,7 +67,7 @@ impl Clock for VirtualTime {
     }
 }
 
-/// The tasks of one life of a host, which end together when it crashes.
+/// The tasks of one life of a host, which end together in a crash.
 pub struct LifeRuntime {
     time: Arc<VirtualTime>,
     tasks: Mutex<Vec<AbortHandle>>,
@@ -76,13 +76,13 @@ pub struct LifeRuntime {
 }
 
 impl LifeRuntime {
-    /// The runtime of life `number`, whose nonces come after those of earlier lives. A panic of a task
-    /// is kept in `panics`: it is a defect of the host.
+    /// Creates the runtime of life `number`, whose nonces come after those of earlier lives. Panics
+    /// of tasks are collected in `panics`: each is a defect of the host.
     pub fn new(time: Arc<VirtualTime>, number: u64, panics: Arc<Mutex<Vec<String>>>) -> Self {
         Self { time, tasks: Mutex::default(), nonce: Mutex::new(number << 32), panics }
     }
 
-    /// Ends every task where it stands.
+    /// Ends every task at its current point.
     pub fn crash(&self) {
         for task in self.tasks.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             task.abort();

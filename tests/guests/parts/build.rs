@@ -1,4 +1,4 @@
-//! The component is kept in the repository: without debug information it is half as large.
+//! The repository contains the component. Without debug information it is half as large.
 
 fn main() {
     if std::env::var("CARGO_CFG_TARGET_FAMILY").is_ok_and(|family| family == "wasm") {

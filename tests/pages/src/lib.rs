@@ -1,4 +1,4 @@
-//! The examples of the documents for authors of functions, compiled and run as doc tests, all in one
+//! The examples in the documents for authors of functions, compiled and run as doc tests of one
 //! program.
 
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-//! A server with its databases.
+//! A PostgreSQL server with its databases.
 
 use std::{
     fs,
@@ -18,14 +18,14 @@ use crate::{
     supervisor::{End, Supervisor},
 };
 
-/// The role that owns everything in a cluster.
+/// Role that owns everything in a cluster.
 const OWNER: &str = "segno";
-/// How often a server is asked whether it is up, and how many times.
+/// Interval and maximum number of readiness checks.
 const ASK: (Duration, u32) = (Duration::from_millis(20), 3_000);
 
 static CLUSTERS: AtomicU32 = AtomicU32::new(0);
 
-/// A server of one's own. Dropping it ends it and removes its directory.
+/// A PostgreSQL server of a test. Dropping it stops the server and removes its directory.
 #[derive(Debug)]
 pub struct Cluster {
     programs: Programs,
@@ -43,28 +43,28 @@ pub struct Database<'a> {
 }
 
 impl Cluster {
-    /// Whether this machine has PostgreSQL, for callers that leave the start to another process.
+    /// True if this machine has PostgreSQL. For callers that leave the start to another process.
     pub fn is_possible() -> bool {
         programs().is_some()
     }
 
-    /// The one that all tests of this program share, started when the first asks for it. None, and
-    /// a line on standard error that says so, where PostgreSQL is not installed.
+    /// The cluster that all tests of this program share, started on first use. `None` if PostgreSQL
+    /// is not installed, with a line on standard error that says so.
     ///
     /// # Panics
-    /// PostgreSQL is there and cannot be started.
+    /// If PostgreSQL is installed and cannot be started.
     pub fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
         SHARED.get_or_init(|| Self::start(&[])).as_ref()
     }
 
-    /// One for this caller alone, with settings such as `("max_connections", "10")`. None as with
-    /// [`Cluster::shared`].
+    /// Starts a cluster for this caller alone, with settings such as `("max_connections", "10")`.
+    /// `None` as with [`Cluster::shared`].
     ///
-    /// Commits wait for the disk; `SEGNO_PG_FSYNC=off` in the environment makes tests faster.
+    /// Commits wait for the disk. `SEGNO_PG_FSYNC=off` in the environment makes tests faster.
     ///
     /// # Panics
-    /// PostgreSQL is there and cannot be started.
+    /// If PostgreSQL is installed and cannot be started.
     pub fn start(settings: &[(&str, &str)]) -> Option<Self> {
         let programs = programs()?;
         let fsync = std::env::var("SEGNO_PG_FSYNC").unwrap_or_else(|_| "on".to_owned());
@@ -84,10 +84,10 @@ impl Cluster {
         Some(cluster)
     }
 
-    /// A standby that follows this server.
+    /// Starts a standby that replicates this server.
     ///
     /// # Panics
-    /// It cannot be made, or does not start.
+    /// If the standby cannot be created or does not start.
     pub fn standby(&self) -> Self {
         let standby = Self {
             programs: self.programs.clone(),
@@ -108,10 +108,10 @@ impl Cluster {
         standby
     }
 
-    /// Waits until a standby has everything that this server committed.
+    /// Waits until a standby has replayed everything that this server committed.
     ///
     /// # Panics
-    /// It does not get there in time.
+    /// If the standby does not catch up in time.
     pub fn wait_for(&self, standby: &Self) {
         let end = self.sql("postgres", "SELECT pg_current_wal_lsn()");
         let (pause, times) = ASK;
@@ -125,28 +125,28 @@ impl Cluster {
         panic!("the standby does not follow\n{}", standby.log());
     }
 
-    /// Makes a standby a primary of its own.
+    /// Promotes a standby to a primary.
     ///
     /// # Panics
-    /// It does not become one.
+    /// If the promotion fails.
     pub fn promote(&self) {
         assert_eq!(self.sql("postgres", "SELECT pg_promote()"), "t", "{}", self.log());
     }
 
-    /// Has the server refuse writes from now on, in open sessions too; or take them again.
+    /// Makes the server refuse writes from now on, in open sessions too, or accept them again.
     ///
     /// # Panics
-    /// It does not take the setting.
+    /// If the server refuses the setting.
     pub fn set_read_only(&self, read_only: bool) {
         let value = if read_only { "on" } else { "off" };
         self.sql("postgres", &format!("ALTER SYSTEM SET default_transaction_read_only = {value}"));
         self.sql("postgres", "SELECT pg_reload_conf()");
     }
 
-    /// A new, empty database.
+    /// Creates an empty database.
     ///
     /// # Panics
-    /// It cannot be made.
+    /// If the database cannot be created.
     pub fn database(&self) -> Database<'_> {
         let number = self.databases.fetch_add(1, Ordering::Relaxed);
         let database = Database { cluster: self, number };
@@ -154,25 +154,25 @@ impl Cluster {
         database
     }
 
-    /// How a client connects to the database `name` as the role that owns everything.
+    /// Connection URL of the database `name` for the role that owns everything.
     pub fn url(&self, name: &str) -> String {
         self.url_as(OWNER, name)
     }
 
-    /// How a client connects to the database `name` as `role`.
+    /// Connection URL of the database `name` for `role`.
     pub fn url_as(&self, role: &str, name: &str) -> String {
         format!("postgres://{role}@localhost/{name}?host={}", self.folder.display())
     }
 
-    /// The directory of the socket.
+    /// Directory of the socket.
     pub fn socket(&self) -> &Path {
         &self.folder
     }
 
-    /// Runs statements in the database `name` and answers what they print.
+    /// Runs statements in the database `name`. Returns their output.
     ///
     /// # Panics
-    /// PostgreSQL refuses one.
+    /// If PostgreSQL refuses a statement.
     pub fn sql(&self, name: &str, statements: &str) -> String {
         let mut command = self.programs.command(self.programs.path("psql"));
         command.args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-U", OWNER, "-d", name]);
@@ -181,10 +181,10 @@ impl Cluster {
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 
-    /// Has `role` give a password from now on; the others are trusted as before.
+    /// Requires a password from `role` from now on. Other roles stay trusted.
     ///
     /// # Panics
-    /// The server's list of who may come in cannot be written.
+    /// If `pg_hba.conf` cannot be written.
     pub fn ask_for_password(&self, role: &str) {
         let path = self.folder.join("data/pg_hba.conf");
         let known = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{error}"));
@@ -193,26 +193,26 @@ impl Cluster {
         self.sql("postgres", "SELECT pg_reload_conf()");
     }
 
-    /// Ends the server in good order. Databases stay for [`Cluster::up`].
+    /// Stops the server cleanly. Its databases stay for [`Cluster::up`].
     ///
     /// # Panics
-    /// It does not end.
+    /// If the server does not end.
     pub fn stop(&self) {
         self.end(End::Fast);
     }
 
-    /// Ends the server as a crash of the machine would. Databases stay for [`Cluster::up`].
+    /// Stops the server as a crash of the machine would. Its databases stay for [`Cluster::up`].
     ///
     /// # Panics
-    /// It does not end.
+    /// If the server does not end.
     pub fn crash(&self) {
         self.end(End::Crash);
     }
 
-    /// Starts the server, if it does not run, and waits until it takes clients.
+    /// Starts the server if it is not running, and waits until it accepts clients.
     ///
     /// # Errors
-    /// It ended again, or did not get there in time.
+    /// If the server ended again, or was not ready in time.
     pub fn up(&self) -> io::Result<()> {
         let mut server = self.server();
         if server.as_mut().is_some_and(Supervisor::is_running) {
@@ -242,7 +242,7 @@ impl Cluster {
         Err(io::Error::other("it is not ready in time"))
     }
 
-    /// What the server wrote about itself.
+    /// The server's log.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
@@ -274,7 +274,7 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         if let Some(server) = self.server().take() {
-            // Nobody is left to tell; breaking the pipe ends it as well.
+            // There is no caller to report an error to. Breaking the pipe ends the server as well.
             let _ = server.end(End::Crash);
         }
         let _ = fs::remove_dir_all(&self.folder);
@@ -282,25 +282,26 @@ impl Drop for Cluster {
 }
 
 impl Database<'_> {
-    /// Its name.
+    /// Name of the database.
     pub fn name(&self) -> String {
         format!("t{}", self.number)
     }
 
-    /// How a client connects to it.
+    /// Connection URL of the database.
     pub fn url(&self) -> String {
         self.cluster.url(&self.name())
     }
 
-    /// Runs statements in it and answers what they print.
+    /// Runs statements in the database. Returns their output.
     ///
     /// # Panics
-    /// PostgreSQL refuses one.
+    /// If PostgreSQL refuses a statement.
     pub fn sql(&self, statements: &str) -> String {
         self.cluster.sql(&self.name(), statements)
     }
 
-    /// The deadlocks that the server broke in it: who waited for whom, and with which statements.
+    /// Deadlocks that the server broke in this database: a count, then the log lines with the
+    /// processes and statements involved.
     pub fn deadlocks(&self) -> Vec<String> {
         let count = self.sql(&format!(
             "SELECT deadlocks FROM pg_stat_database WHERE datname = '{}'",
@@ -309,7 +310,7 @@ impl Database<'_> {
         if count == "0" {
             return Vec::new();
         }
-        // The log is that of all databases: the ones of others are told by their processes.
+        // The log covers all databases. The process ids in its lines tell them apart.
         let log = self.cluster.log();
         let lines: Vec<&str> = log.lines().collect();
         let found = (0..lines.len()).filter(|at| lines[*at].contains("deadlock detected"));
@@ -317,10 +318,10 @@ impl Database<'_> {
         std::iter::once(format!("{count} in {}", self.name())).chain(shown).collect()
     }
 
-    /// Everything in it, as statements that make it anew.
+    /// Dumps the database as SQL statements that recreate it.
     ///
     /// # Panics
-    /// `pg_dump` is not there, or fails.
+    /// If `pg_dump` is missing or fails.
     pub fn dump(&self) -> String {
         let programs = &self.cluster.programs;
         let mut command = programs.command(programs.path("pg_dump"));
@@ -330,13 +331,14 @@ impl Database<'_> {
         String::from_utf8(output.stdout).expect("a dump is text")
     }
 
-    /// Carries out what [`Database::dump`] answered.
+    /// Executes the statements of a [`Database::dump`].
     ///
     /// # Panics
-    /// PostgreSQL refuses a statement.
+    /// If PostgreSQL refuses a statement.
     pub fn load(&self, dump: &str) {
         let programs = &self.cluster.programs;
-        // A file, since a dump is more than a pipe holds, and one that the server's user may read.
+        // The dump goes through a file, because it exceeds a pipe's buffer. The server's user must
+        // be able to read it.
         let file = self.cluster.folder.join(format!("{}.sql", self.name()));
         fs::write(&file, dump).expect("the dump can be written");
         let mut command = programs.command(programs.path("psql"));
@@ -347,7 +349,8 @@ impl Database<'_> {
     }
 }
 
-/// A folder of one's own: a socket's path must be short, wherever temporary files are kept.
+/// A new folder path under `/tmp`. The path of a socket must be short, wherever temporary files are
+/// kept.
 pub(crate) fn new_folder() -> PathBuf {
     let number = CLUSTERS.fetch_add(1, Ordering::Relaxed);
     let folder = PathBuf::from(format!("/tmp/segno-pg-{}-{number}", std::process::id()));
@@ -355,17 +358,17 @@ pub(crate) fn new_folder() -> PathBuf {
     folder
 }
 
-/// PostgreSQL's programs. None, and a line on standard error that says so, where they are not
-/// installed or no account can run them.
+/// PostgreSQL's programs. `None` if they are not installed or no account can run them, with a line
+/// on standard error that says so.
 ///
 /// # Panics
-/// None are found, and `SEGNO_POSTGRES=required` says that there must be some.
+/// If none are found and `SEGNO_POSTGRES=required` is set.
 fn programs() -> Option<Programs> {
     let found = Programs::find();
     if found.is_none() {
         let required = std::env::var_os("SEGNO_POSTGRES").is_some_and(|value| value == "required");
         assert!(!required, "PostgreSQL is required (SEGNO_POSTGRES) and cannot be run here");
-        // Past the capture of the test's output: somebody has to see it.
+        // Bypasses the capture of the test's output, so that the line is visible.
         let _ = writeln!(io::stderr(), "skipped: no PostgreSQL on this machine");
     }
     found
@@ -404,7 +407,7 @@ mod tests {
     fn a_broken_pipe_ends_the_server() {
         let Some(cluster) = Cluster::start(&[]) else { return };
         let folder = cluster.folder.clone();
-        // As when the whole program is gone: nothing is said, the pipe just breaks.
+        // Breaks the pipe without a command, as when the whole program is gone.
         drop(cluster.server().take());
         for _ in 0..500 {
             if !folder.exists() {

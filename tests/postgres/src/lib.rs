@@ -1,12 +1,12 @@
-//! PostgreSQL for tests: a cluster of one's own on a Unix socket in a directory of its own.
+//! PostgreSQL for tests: a private cluster on a Unix socket in its own directory.
 //!
-//! - `programs`: where this machine keeps PostgreSQL, and as whom it runs;
+//! - `programs`: finds PostgreSQL on this machine, and the account that it runs as;
 //! - `supervisor`: the process between a test and its server, which ends the server when the test
-//!   program ends, however that ends;
+//!   program ends for any reason;
 //! - `cluster`: a server with its databases;
-//! - `route`: an address that can be led to another server.
+//! - `route`: an address that can be redirected to another server.
 //!
-//! It blocks, and knows nothing of what it is used for.
+//! The API is blocking and independent of its users.
 
 mod cluster;
 mod programs;

@@ -1,4 +1,4 @@
-//! Where this machine keeps PostgreSQL, and as whom it runs.
+//! The location of PostgreSQL on this machine, and the account that it runs as.
 
 use std::{
     env, fs, io,
@@ -7,10 +7,10 @@ use std::{
     process::Command,
 };
 
-/// Accounts that a server may run as where the tests run as root, which PostgreSQL refuses.
+/// Accounts for the server if the tests run as root, which PostgreSQL refuses.
 const ACCOUNTS: [&str; 2] = ["postgres", "nobody"];
 
-/// PostgreSQL's programs.
+/// PostgreSQL's programs, and the account that runs them.
 #[derive(Debug, Clone)]
 pub(crate) struct Programs {
     folder: PathBuf,
@@ -25,7 +25,7 @@ struct Account {
 }
 
 impl Programs {
-    /// Those of this machine: on the path, or the newest of Debian's.
+    /// Finds the programs on the path, or else the newest ones in Debian's folders.
     pub(crate) fn find() -> Option<Self> {
         let folder = on_path().or_else(newest_of_debian)?;
         let account = match is_root() {
@@ -35,15 +35,15 @@ impl Programs {
         Some(Self { folder, account })
     }
 
-    /// A program by its name.
+    /// Path of a program.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// A command that runs as the server's user.
+    /// Creates a command that runs as the server's user.
     pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
-        // The server's user may not be allowed to be where the test is.
+        // The server's user may lack access to the test's working directory.
         command.current_dir("/").env_remove("PGDATABASE").env_remove("PGHOST").env_remove("PGPORT");
         if let Some(account) = self.account {
             command.uid(account.user).gid(account.group);
@@ -51,7 +51,7 @@ impl Programs {
         command
     }
 
-    /// Gives a directory to the server's user.
+    /// Changes the owner of a directory to the server's user.
     pub(crate) fn give(&self, folder: &Path) -> io::Result<()> {
         match self.account {
             Some(account) => {

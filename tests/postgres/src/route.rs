@@ -1,5 +1,5 @@
-//! An address that can be led to another server, as a proxy, a floating address or a name does: new
-//! connections only.
+//! An address that can be redirected to another server, as with a proxy, a floating address or a
+//! DNS name. Only new connections are affected.
 
 use std::{
     fs, io,
@@ -11,22 +11,22 @@ use std::{
 
 use crate::cluster::{Cluster, new_folder};
 
-/// The socket's name in its folder.
+/// File name of the socket in its folder.
 const SOCKET: &str = ".s.PGSQL.5432";
 
-/// A socket whose connections are passed on to a server. Open connections stay where they are.
+/// A socket whose connections are forwarded to a server. Open connections stay on their server.
 #[derive(Debug)]
 pub struct Route {
     folder: PathBuf,
-    /// The socket that new connections are passed on to.
+    /// Socket to which new connections are forwarded.
     target: Arc<Mutex<PathBuf>>,
 }
 
 impl Route {
-    /// A route to `cluster`.
+    /// Creates a route to `cluster`.
     ///
     /// # Panics
-    /// The socket cannot be made.
+    /// If the socket cannot be created.
     pub fn to(cluster: &Cluster) -> Self {
         let folder = new_folder();
         let made = fs::create_dir(&folder).and_then(|()| UnixListener::bind(folder.join(SOCKET)));
@@ -37,7 +37,7 @@ impl Route {
             for client in listener.incoming().flatten() {
                 let Some(target) = known.upgrade() else { break };
                 let target = target.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                // A server that is not there: the client finds its connection closed.
+                // If the server is down, the client's connection is closed.
                 if let Ok(server) = UnixStream::connect(target) {
                     let _ = pass_on(&client, &server);
                 }
@@ -47,13 +47,13 @@ impl Route {
         Self { folder, target }
     }
 
-    /// Leads new connections to `cluster`.
+    /// Redirects new connections to `cluster`.
     pub fn lead_to(&self, cluster: &Cluster) {
         let mut target = self.target.lock().unwrap_or_else(PoisonError::into_inner);
         *target = cluster.socket().join(SOCKET);
     }
 
-    /// How a client connects by this route to the database `name` of `cluster`.
+    /// URL that connects through this route to the database `name` of `cluster`.
     pub fn url(&self, cluster: &Cluster, name: &str) -> String {
         let folder = |path: &Path| path.display().to_string();
         cluster.url(name).replace(&folder(cluster.socket()), &folder(&self.folder))
@@ -63,7 +63,7 @@ impl Route {
 impl Drop for Route {
     fn drop(&mut self) {
         drop(std::mem::take(&mut self.target));
-        // The listener wakes, and finds nobody.
+        // Wakes the listener, which then finds the route dropped and ends.
         let _ = UnixStream::connect(self.folder.join(SOCKET));
     }
 }
@@ -73,7 +73,7 @@ fn pass_on(client: &UnixStream, server: &UnixStream) -> io::Result<()> {
         let (mut from, mut to) = (from.try_clone()?, to.try_clone()?);
         thread::spawn(move || {
             let _ = io::copy(&mut from, &mut to);
-            // The other direction ends as well.
+            // Ends the other direction as well.
             let _ =
                 (from.shutdown(std::net::Shutdown::Both), to.shutdown(std::net::Shutdown::Both));
         });

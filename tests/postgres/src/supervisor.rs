@@ -1,9 +1,9 @@
 //! The process between a test and its server.
 //!
-//! It holds the reading end of a pipe whose writing end is the test program's. A line in it is the
-//! name of the signal that ends the server; when the pipe breaks, because the program ended in
-//! whatever way, the server is ended too and its directory removed. So nothing is left behind, not
-//! even by a test program that was killed.
+//! The supervisor holds the reading end of a pipe. The test program holds the writing end. A line
+//! in the pipe names the signal that ends the server. When the pipe breaks, because the test
+//! program ended for any reason, the supervisor ends the server and removes its directory. So no
+//! process or file is left behind, even if the test program was killed.
 
 use std::{
     io::{self, Write as _},
@@ -29,12 +29,12 @@ else
 fi
 "#;
 
-/// How a server is ended.
+/// Way to end a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum End {
-    /// It takes leave of its clients and writes everything down.
+    /// The server disconnects its clients and writes everything to disk.
     Fast,
-    /// As if the machine had crashed: it recovers at its next start.
+    /// The server ends as in a crash of the machine, and recovers at its next start.
     Crash,
 }
 
@@ -47,18 +47,18 @@ impl Supervisor {
     pub(crate) fn start(programs: &Programs, folder: &Path, server: &[String]) -> io::Result<Self> {
         let mut command = programs.command("/bin/sh");
         command.args(["-c", SCRIPT, "supervisor"]).arg(folder).args(server);
-        // A group of its own, so that Ctrl-C reaches only the test program, and the pipe tells the
-        // rest.
+        // A separate process group, so that Ctrl-C reaches only the test program. The broken pipe
+        // then ends the rest.
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         Ok(Self(command.spawn()?))
     }
 
-    /// Whether the server still runs.
+    /// True if the server is still running.
     pub(crate) fn is_running(&mut self) -> bool {
         matches!(self.0.try_wait(), Ok(None))
     }
 
-    /// Ends the server and waits until it is gone.
+    /// Ends the server and waits for it to exit.
     pub(crate) fn end(mut self, end: End) -> io::Result<()> {
         let signal = match end {
             End::Fast => "INT",

@@ -1,5 +1,5 @@
-//! The chaos driver's command line: real hosts, faults from outside, and a table of faults and
-//! findings.
+//! The chaos driver's command line: real hosts, faults injected from outside, and a table of faults
+//! and findings.
 //!
 //! ```text
 //! cargo run -p tests --bin chaos -- --seconds 3600                 one host on SQLite

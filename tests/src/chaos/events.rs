@@ -1,5 +1,5 @@
-//! The consumer of events: checks that each one arrives, and that none comes again after its
-//! acknowledgement.
+//! The consumer of events. It checks that each event arrives, and that none is delivered again
+//! after its acknowledgement.
 
 use std::{
     collections::BTreeSet,
@@ -16,7 +16,7 @@ use super::outside::{Hopeless, Outside};
 /// Maximum number of events in one request.
 const PAGE: u32 = 200;
 
-/// The events published, received and acknowledged so far.
+/// Events published, received and acknowledged so far.
 #[derive(Debug, Default)]
 pub struct Events {
     state: Mutex<State>,
@@ -30,12 +30,12 @@ struct State {
 }
 
 impl Events {
-    /// Records that the flow publishes `count` events, by its first commands.
+    /// Records that the flow's first commands publish `count` events.
     pub fn expect(&self, flow: &str, count: u64) {
         self.state().expected.extend((0..count).map(|number| format!("{flow}/{number}")));
     }
 
-    /// Records that nothing more is published.
+    /// Records that no further events are published.
     pub fn no_more(&self) {
         self.complete.store(true, Ordering::Relaxed);
     }
@@ -45,11 +45,11 @@ impl Events {
         self.state().acknowledged.len() as u64
     }
 
-    /// Reads events until there are no more and all expected ones have arrived. One request is
-    /// under way at a time, so an acknowledged event must not be read afterwards.
+    /// Reads events until publishing has ended and all expected events have arrived. Only one
+    /// request is in flight at a time, so an acknowledged event must not be read again.
     ///
     /// # Errors
-    /// [`Hopeless`] when some never come.
+    /// [`Hopeless`] if some events never arrive.
     pub async fn consume(&self, outside: &Outside) -> Result<(), Hopeless> {
         loop {
             let query =

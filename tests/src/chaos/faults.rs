@@ -1,4 +1,4 @@
-//! Carrying out faults, one after the other.
+//! Injects faults, one after the other.
 
 use std::{collections::BTreeMap, io, sync::Arc};
 
@@ -20,43 +20,40 @@ use super::{
     proxy::Proxy,
 };
 
-/// The duration of a claim.
+/// Duration of a lease.
 pub const LEASE: Millis = Millis(2_000);
-/// The shortest and the longest pause between two faults, in milliseconds.
+/// Shortest and longest pause between two faults, in milliseconds.
 const PAUSE: (u64, u64) = (200, 1_500);
-/// The largest change of the clock, forward and back, in milliseconds.
+/// Largest change of the clock, forward and back, in milliseconds.
 const FORWARD_MS: u64 = 3_600_000;
 const BACK_MS: u64 = 10_000;
 
-/// The processes into which faults are injected.
+/// Processes into which faults are injected.
 pub struct Victims {
-    /// The hosts.
     pub hosts: Vec<Server>,
-    /// The connections of clients, one proxy a host.
+    /// Proxies for the connections of clients, one per host.
     pub proxies: Vec<Proxy>,
-    /// The ledger.
     pub ledger: Arc<Ledger>,
-    /// The library inside a host on SQLite.
+    /// Library that is preloaded into a host on SQLite.
     pub preload: Preload,
-    /// The database of several hosts, and its name.
+    /// Database that several hosts share, and its name. `None` for one host on SQLite.
     pub cluster: Option<(Cluster, String)>,
-    /// Time.
     pub env: Env,
 }
 
-/// Why a fault could not be injected, or was not survived.
+/// Failure to inject a fault, or to recover from one.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultError {
-    /// A host does not come up, or ended by itself.
+    /// A host does not start, or ended unexpectedly.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// The library's file cannot be written.
+    /// The library's control file cannot be written.
     #[error("the preloaded library cannot be steered")]
     Preload(#[from] io::Error),
 }
 
 impl Victims {
-    /// Injects faults for `seconds`; answers how many of each kind.
+    /// Injects faults for `seconds`. Returns the number of faults of each kind.
     ///
     /// # Errors
     /// See [`FaultError`]: a host did not survive a fault.
@@ -77,7 +74,7 @@ impl Victims {
                 memory_mib.push(self.largest_mib());
             }
             let Some(last) = (kinds.len() as u64).checked_sub(1) else { continue };
-            // Each kind once, then random ones.
+            // Injects each kind once, then random ones.
             let drawn = kinds[chance.between(0, last) as usize];
             let fault =
                 kinds.iter().copied().find(|kind| !counts.contains_key(kind)).unwrap_or(drawn);
@@ -89,7 +86,7 @@ impl Victims {
         Ok(counts)
     }
 
-    /// Ends all faults that still last.
+    /// Ends all faults that are still active.
     ///
     /// # Errors
     /// See [`FaultError`].
@@ -148,30 +145,30 @@ impl Victims {
         Ok(())
     }
 
-    /// Fills the disk for a while. In one of three cases the host is killed then, and restarted on
+    /// Fills the disk for a while. In one of three cases the host is then killed, and restarted on
     /// the full disk.
     async fn fill_disk(&mut self, host: usize, chance: &mut DemoRng) -> Result<(), FaultError> {
         self.preload.fill_disk(true)?;
         self.sleep(chance.length(500, 3_000)).await;
         if chance.between(1, 3) == 1 {
             self.hosts[host].kill()?;
-            // The host may come up and wait, or refuse to start; both are right.
+            // The host may start and wait, or refuse to start. Both are correct.
             let _ = self.env.clone().within(Millis(2_000), self.hosts[host].restart()).await;
             self.preload.fill_disk(false)?;
             if self.hosts[host].is_ready_within(Millis(20_000)).await.is_err() {
-                // The host has ended, or is ended now: its messages are in the log.
+                // The host has ended, or is ended here. Its messages are in the log.
                 let _ = self.hosts[host].kill();
                 self.hosts[host].restart().await?;
             }
             return Ok(());
         }
         self.preload.fill_disk(false)?;
-        // The host must recover by itself.
+        // The host must recover without help.
         self.hosts[host].is_ready_within(Millis(30_000)).await?;
         Ok(())
     }
 
-    /// The memory of the largest host, in MiB.
+    /// Memory of the largest host, in MiB.
     pub fn largest_mib(&self) -> u64 {
         self.hosts.iter().map(|host| memory::anonymous_mib(host.pid())).max().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! The ledger of effects: a service that performs each effect once for a key, and records every
+//! The ledger of effects: a service that performs each effect once per key, and records every
 //! request.
 
 use std::{
@@ -22,37 +22,37 @@ use tokio::net::TcpListener;
 
 use super::report::Findings;
 
-/// The behaviour of the ledger.
+/// Behaviour of the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mode {
-    /// Normal answers.
+    /// Answers normally.
     Normal = 0,
-    /// Answers 503, and performs nothing.
+    /// Answers 503, and performs no effect.
     Refusing = 1,
-    /// Performs the effect, and loses the answer.
+    /// Performs the effect, and drops the answer.
     Silent = 2,
 }
 
-/// What the ledger knows of one effect.
+/// Record of one effect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Its number among all effects, once it has happened.
+    /// Sequence number of the effect among all effects. `None` until it has happened.
     pub receipt: Option<u64>,
-    /// Number of requests for it.
+    /// Number of requests for the effect.
     pub requests: u32,
-    /// The receipt of the effect that it undoes, as the first request that had one said.
+    /// Receipt of the effect that this one undoes, from the first request that named one.
     pub of: Option<u64>,
 }
 
-/// An effect under the key of its first request.
+/// An effect, and the key of its first request.
 #[derive(Debug)]
 struct Entry {
     key: String,
     seen: Seen,
 }
 
-/// The ledger and its service.
+/// The ledger and its HTTP service.
 pub struct Ledger {
     entries: Mutex<BTreeMap<(String, u32), Entry>>,
     receipts: AtomicU64,
@@ -66,16 +66,16 @@ pub struct Ledger {
 struct Effect {
     flow: String,
     step: u32,
-    /// The status with which it is declined.
+    /// HTTP status with which the effect is declined. `None`: it is accepted.
     refuse: Option<u16>,
     of: Option<u64>,
 }
 
 impl Ledger {
-    /// Serves on a free port; answers the address.
+    /// Starts the service on a free port. Returns its address.
     ///
     /// # Panics
-    /// There is no free port.
+    /// If there is no free port.
     pub async fn start(findings: &Arc<Findings>, env: &Env) -> (Arc<Self>, String) {
         let ledger = Arc::new(Self {
             entries: Mutex::default(),
@@ -93,24 +93,24 @@ impl Ledger {
         (ledger, address)
     }
 
-    /// Sets the behaviour.
+    /// Sets the behaviour from now on.
     pub fn set_mode(&self, mode: Mode) {
         self.mode.store(mode as u8, Ordering::Relaxed);
     }
 
-    /// The receipts of a flow's effects, in the order of their steps.
+    /// Receipts of a flow's effects, in the order of their steps.
     pub fn receipts(&self, flow: &str) -> Vec<u64> {
         self.effects(flow).values().filter_map(|seen| seen.receipt).collect()
     }
 
-    /// What came of a flow, by step.
+    /// Records of a flow's effects, by step.
     pub fn effects(&self, flow: &str) -> BTreeMap<u32, Seen> {
         let all = self.entries();
         let of_flow = all.range((flow.to_owned(), 0)..=(flow.to_owned(), u32::MAX));
         of_flow.map(|((_, step), entry)| (*step, entry.seen)).collect()
     }
 
-    /// The names of the flows that begin with `prefix`.
+    /// Names of the flows that begin with `prefix`.
     pub fn flows(&self, prefix: &str) -> BTreeSet<String> {
         let all = self.entries();
         let from = all.range((prefix.to_owned(), 0)..).map(|((flow, _), _)| flow);
@@ -126,8 +126,8 @@ impl Ledger {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a request in. Performs its effect where `acts` is true, unless it was performed under this key or is declined.
-    /// The same effect under another key is a finding.
+    /// Records a request. Performs the effect if `acts` is true, unless it was already performed or
+    /// is declined. A request for the same effect under another key is a finding.
     fn take(&self, effect: &Effect, key: &str, acts: bool) -> u64 {
         let mut entries = self.entries();
         let entry = entries

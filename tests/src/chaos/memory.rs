@@ -1,29 +1,31 @@
-//! The anonymous memory of hosts in a run without faults: it may grow while caches fill and then
-//! stays, and it is released when clients are gone.
+//! The anonymous memory of hosts in a run without faults. It may grow while caches fill, must then
+//! stay level, and must be released when clients are gone.
 
 use segno_core::time::Millis;
 
-/// The tenth of a run, from 1, after which memory is compared with a bound: a host has warmed up.
+/// Tenth of a run, from 1, after which memory is checked against a bound, because a host is warm by
+/// then.
 const WARM: usize = 3;
-/// Maximum growth of memory from then on, in MiB: the caches of a run of some minutes are not full.
+/// Maximum growth of memory after the warm-up, in MiB. In a run of a few minutes the caches do not
+/// fill up.
 const GROWTH_MIB: u64 = 96;
-/// How long clients are gone before an idle host is measured: it releases memory after 30 s to 60
-/// s, and its own rounds over the store take little.
+/// Time without clients before an idle host is measured. A host releases memory after 30 s to 60 s,
+/// and its own scans of the store need little.
 pub const IDLE: Millis = Millis(65_000);
 /// Maximum memory of an idle host, in MiB.
 const IDLE_MIB: u64 = 48;
 
-/// The largest host's memory, in MiB.
+/// Memory of the largest host, in MiB.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// After each tenth of the run.
+    /// Samples after each tenth of the run.
     pub tenths: Vec<u64>,
-    /// The memory of the idle host, if it was measured.
+    /// Memory of the idle host. `None` if it was not measured.
     pub idle: Option<u64>,
 }
 
 impl Memory {
-    /// The violations of the bounds.
+    /// Violations of the bounds.
     pub fn findings(&self) -> Vec<String> {
         let grown = self.tenths.get(WARM - 1).zip(self.tenths.last());
         let grown = grown.filter(|(warm, last)| **last > *warm + GROWTH_MIB).map(|(warm, last)| {
@@ -37,8 +39,8 @@ impl Memory {
     }
 }
 
-/// Resident anonymous memory of a process, in MiB; 0 if the process is gone. Without mapped files: how much of
-/// a program of hundreds of megabytes is resident depends on the system.
+/// Resident anonymous memory of a process, in MiB. 0 if the process is gone. Mapped files are left
+/// out, because the system decides how much of a program of hundreds of megabytes is resident.
 pub fn anonymous_mib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));

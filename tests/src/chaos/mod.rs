@@ -1,12 +1,12 @@
-//! A chaos driver: real hosts, faults from outside, and an oracle that does not rely on the hosts'
-//! own reports.
+//! A chaos driver: real hosts, faults injected from outside, and an oracle that does not rely on
+//! the hosts' own reports.
 //!
-//! [`run`] plays a [`Plan`]: [`flows`] start executions through [`proxy`] connections that are cut
-//! at random and know beforehand what each must come to; the [`ledger`] counts effects outside;
-//! [`events`] takes what is published; while [`faults`] kills, pauses and restarts hosts, and with
-//! a [`preload`]ed library fills their disk and moves their clock. An [`oracle`] decides what was
-//! seen of a flow, and [`quiet`] looks at what is left. The [`report`] says what was done and what
-//! was wrong. The binary `chaos` is its command line.
+//! [`run`] plays a [`Plan`]. The [`flows`] start executions through [`proxy`] connections that are
+//! cut at random, and know the expected outcome of each beforehand. The [`ledger`] counts effects
+//! outside, and [`events`] consumes published events. Meanwhile [`faults`] kills, pauses and
+//! restarts hosts, and uses a [`preload`]ed library to fill their disk and move their clock. An
+//! [`oracle`] judges the observations of each flow, and [`quiet`] checks for remaining work. The
+//! [`report`] lists faults, flows and findings. The binary `chaos` is the command line.
 
 pub mod events;
 pub mod faults;

@@ -1,5 +1,5 @@
-//! The state that clients of the driver share: a connection to each host, retries, and the time
-//! limit of a run.
+//! State that the driver's clients share: a connection to each host, retries, and the time limit of
+//! a run.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -15,20 +15,19 @@ use segno_core::time::{Millis, Timestamp};
 
 use super::report::Findings;
 
-/// The pause between two attempts of a request.
+/// Pause between two attempts of a request.
 const PAUSE: Millis = Millis(50);
-/// How long running flows may take to end after the last fault.
+/// Maximum time from the last fault until running flows must have ended.
 pub const GRACE: Millis = Millis(180_000);
 
 /// The clients of a run.
 pub struct Outside {
-    /// One client for each host, through a connection that is cut now and then.
+    /// One client per host, through a connection that is cut now and then.
     pub clients: Vec<Client>,
-    /// Time.
     pub env: Env,
-    /// The findings of the run.
+    /// Findings of the run.
     pub findings: Arc<Findings>,
-    /// The address of the ledger.
+    /// Address of the ledger.
     pub ledger: String,
     chance: Mutex<DemoRng>,
     over: AtomicBool,
@@ -37,12 +36,12 @@ pub struct Outside {
     unanswered: AtomicU64,
 }
 
-/// A request that cannot succeed any more. It is among the findings.
+/// Error of a request that can no longer succeed. The reason is among the findings.
 #[derive(Debug)]
 pub struct Hopeless;
 
 impl Outside {
-    /// Clients that nothing was asked of yet.
+    /// Creates clients that have sent no request yet.
     pub fn new(
         clients: Vec<Client>,
         ledger: String,
@@ -63,14 +62,14 @@ impl Outside {
         }
     }
 
-    /// Starts no new flow from now on; running flows have to end within [`GRACE`].
+    /// Starts no new flow from now on. Running flows must end within [`GRACE`].
     pub fn finish(&self) {
         let now = self.env.clock.now();
         *self.give_up_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now + GRACE);
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Whether no new flow is to begin.
+    /// True if no new flow may begin.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
@@ -80,22 +79,22 @@ impl Outside {
         (self.answered.load(Ordering::Relaxed), self.unanswered.load(Ordering::Relaxed))
     }
 
-    /// A number of `from..=to`.
+    /// A random number of `from..=to`.
     pub fn draw(&self, from: u64, to: u64) -> u64 {
         self.chance.lock().unwrap_or_else(PoisonError::into_inner).between(from, to)
     }
 
-    /// Sleeps for a random time.
+    /// Sleeps for a random time of `from..=to` ms.
     pub async fn dawdle(&self, from: u64, to: u64) {
         let length = self.draw(from, to);
         self.env.runtime.sleep(Millis(i64::try_from(length).unwrap_or(i64::MAX))).await;
     }
 
-    /// Sends a request to the hosts in turn until one answers. `not_yet` names the refusals that
-    /// mean a later attempt may succeed.
+    /// Sends a request to random hosts until one answers. `not_yet` lists the refusal codes after
+    /// which a later attempt may succeed.
     ///
     /// # Errors
-    /// [`Hopeless`] after a refusal for good, or when the time is over.
+    /// [`Hopeless`] after a final refusal, or when the time is up.
     pub async fn ask<T>(
         &self,
         what: &str,
@@ -130,7 +129,7 @@ impl Outside {
     /// Waits before another attempt.
     ///
     /// # Errors
-    /// [`Hopeless`] when the time is over.
+    /// [`Hopeless`] when the time is up.
     pub async fn pause(&self, what: &str, why: &dyn std::fmt::Display) -> Result<(), Hopeless> {
         let give_up_at = *self.give_up_at.lock().unwrap_or_else(PoisonError::into_inner);
         if give_up_at.is_some_and(|at| self.env.clock.now() > at) {

@@ -4,55 +4,55 @@ use std::{collections::BTreeSet, fmt, path::PathBuf, str::FromStr};
 
 use super::flows::Kind;
 
-/// One run.
+/// Parameters of one run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The command `segno`.
+    /// Path of the command `segno`.
     pub segno: PathBuf,
-    /// The seed of all random numbers. The interleaving of real processes is not determined by it.
+    /// Seed of all random numbers. It does not determine the interleaving of real processes.
     pub seed: u64,
-    /// Duration of the faults, in seconds; running flows may end afterwards.
+    /// Duration of the faults, in seconds. Running flows may end later.
     pub seconds: u64,
-    /// Number of hosts. One uses SQLite, several use a PostgreSQL of their own.
+    /// Number of hosts. One uses SQLite, several share a private PostgreSQL.
     pub hosts: usize,
     /// Number of concurrent flows.
     pub clients: usize,
-    /// The kinds of faults.
+    /// Enabled kinds of faults.
     pub faults: BTreeSet<Fault>,
-    /// The kinds of flows; at least one.
+    /// Enabled kinds of flows, at least one.
     pub flows: Vec<Kind>,
 }
 
 /// One kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// SIGKILL, and a start at once.
+    /// SIGKILL, and an immediate restart.
     Kill,
-    /// SIGKILL, and a start after the lease has run out.
+    /// SIGKILL, and a restart after the lease has expired.
     Death,
     /// SIGSTOP past the lease, then SIGCONT.
     Pause,
-    /// SIGTERM, and a start when the host has drained.
+    /// SIGTERM, and a restart when the host has drained.
     Stop,
-    /// All connections of clients are cut in the middle.
+    /// All client connections are cut mid-stream.
     Cut,
     /// The ledger answers 503 for a while, or not at all.
     Ledger,
-    /// The host's clock goes forward, by up to an hour, and stays there.
+    /// The host's clock jumps forward by up to an hour, and stays ahead.
     Forward,
     /// The host's clock goes back by some seconds.
     Back,
-    /// Every write to the data directory fails with `ENOSPC` for a while; now and then the host is
-    /// started meanwhile.
+    /// Every write to the data directory fails with `ENOSPC` for a while. Now and then the host is
+    /// restarted meanwhile.
     Disk,
     /// The database ends all connections.
     Drop,
-    /// The database ends as if its machine had crashed, and comes back.
+    /// The database ends as if its machine had crashed, and restarts.
     Crash,
 }
 
 impl Fault {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 11] = [
         Self::Kill,
         Self::Death,
@@ -67,22 +67,22 @@ impl Fault {
         Self::Crash,
     ];
 
-    /// Those that can happen to `hosts` hosts.
+    /// Faults that are possible with `hosts` hosts.
     pub fn of(hosts: usize) -> BTreeSet<Self> {
         Self::ALL.into_iter().filter(|fault| fault.is_possible(hosts)).collect()
     }
 
     fn is_possible(self, hosts: usize) -> bool {
         match self {
-            // A host's data directory holds no state of executions there, and time is the
-            // database's.
+            // With several hosts, a data directory holds no state of executions, and the database
+            // provides the time.
             Self::Forward | Self::Back | Self::Disk => hosts == 1,
             Self::Drop | Self::Crash => hosts > 1,
             Self::Kill | Self::Death | Self::Pause | Self::Stop | Self::Cut | Self::Ledger => true,
         }
     }
 
-    /// As it is written on the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kill => "kill",

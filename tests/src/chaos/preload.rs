@@ -1,5 +1,5 @@
-//! The library that is loaded into a host before everything else (`preload.c`), and the file that
-//! says what it does.
+//! The library that is loaded into a host before all others (`preload.c`), and the file that
+//! controls it.
 
 use std::{
     fs::File,
@@ -11,7 +11,7 @@ use std::{
 
 const SOURCE: &str = include_str!("preload.c");
 
-/// A built library with the file that it looks at.
+/// A built library, with its control file.
 #[derive(Debug)]
 pub struct Preload {
     library: PathBuf,
@@ -24,7 +24,7 @@ impl Preload {
     /// Builds the library in `folder` with the system's C compiler.
     ///
     /// # Errors
-    /// There is no C compiler, or it refuses the source; its words are in the error.
+    /// If there is no C compiler, or it rejects the source. The error has the compiler's output.
     pub fn build(folder: &Path) -> io::Result<Self> {
         let (source, library) = (folder.join("preload.c"), folder.join("preload.so"));
         std::fs::write(&source, SOURCE)?;
@@ -43,7 +43,7 @@ impl Preload {
         Ok(Self { library, control, file, offset_ms: 0 })
     }
 
-    /// What a host's environment must say, for faults in the directory `data`.
+    /// Environment variables of a host for faults in the directory `data`.
     pub fn environment(&self, data: &Path) -> Vec<(String, String)> {
         let text = |path: &Path| path.display().to_string();
         vec![
@@ -53,24 +53,24 @@ impl Preload {
         ]
     }
 
-    /// Moves the clock from where it is, in milliseconds.
+    /// Moves the clock by `by_ms` milliseconds, in addition to earlier moves.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn move_clock(&mut self, by_ms: i64) -> io::Result<()> {
         self.offset_ms += by_ms;
         self.file.write_all_at(&self.offset_ms.to_le_bytes(), 0)
     }
 
-    /// How far the clock is off now, in milliseconds.
+    /// Current offset of the clock, in milliseconds.
     pub fn offset_ms(&self) -> i64 {
         self.offset_ms
     }
 
-    /// Says whether the disk is full from now on.
+    /// Makes the disk appear full from now on, or no longer full.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn fill_disk(&self, full: bool) -> io::Result<()> {
         self.file.write_all_at(&i64::from(full).to_le_bytes(), 8)
     }

@@ -1,4 +1,4 @@
-//! A forwarder of connections that can be cut in the middle.
+//! A proxy whose connections can be cut mid-stream.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -9,7 +9,7 @@ use tokio::{
     sync::watch,
 };
 
-/// Forwards connections on its own address to a host, until the runtime ends.
+/// A proxy that forwards connections to a host, until the runtime ends.
 #[derive(Clone)]
 pub struct Proxy {
     address: SocketAddr,
@@ -17,10 +17,10 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Forwards to `target` from a free port.
+    /// Starts a proxy from a free port to `target`.
     ///
     /// # Panics
-    /// There is no free port.
+    /// If there is no free port.
     pub async fn start(target: SocketAddr, env: &Env) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
         let address = listener.local_addr().expect("the listener is bound");
@@ -35,12 +35,12 @@ impl Proxy {
         Self { address, cuts }
     }
 
-    /// Where clients connect.
+    /// Address to which clients connect.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Ends all connections, with whatever is under way on them.
+    /// Ends all connections, and drops the data in flight.
     pub fn cut(&self) {
         self.cuts.send_modify(|cuts| *cuts += 1);
     }
@@ -50,9 +50,9 @@ async fn forward(mut client: TcpStream, target: SocketAddr, mut cut: watch::Rece
     let Ok(mut host) = TcpStream::connect(target).await else { return };
     tokio::select! {
         biased;
-        // An error is the end of the driver.
+        // An error means that the driver ends.
         _ = cut.changed() => {}
-        // How a connection ends is the client's to see.
+        // The client sees the end of its connection. The proxy ignores it.
         _ = io::copy_bidirectional(&mut client, &mut host) => {}
     }
 }

@@ -1,11 +1,11 @@
-//! What a host holds when all flows have ended: nothing that is claimed, waits, or was asked for and
-//! never came.
+//! Checks of a host after all flows have ended: no task is claimed or waiting, and no request is
+//! unanswered.
 
 use segno::api::model::{CancelProgress, InvocationOutcome, LimitQuery, TaskQuery, TaskState};
 
 use super::outside::{Hopeless, Outside};
 
-/// Waits until nothing is left to do. What stays is a finding.
+/// Waits until no task is left. A remaining task is a finding.
 ///
 /// # Errors
 /// [`Hopeless`]; the reason is among the findings.
@@ -33,7 +33,7 @@ pub async fn nothing_is_left(outside: &Outside) -> Result<(), Hopeless> {
     }
 }
 
-/// A cancellation of what has ended was delivered or missed.
+/// Checks that each cancellation of an ended execution was delivered or missed.
 ///
 /// # Errors
 /// [`Hopeless`]; the reason is among the findings.

@@ -11,15 +11,15 @@ use super::{
     plan::{Fault, Plan},
 };
 
-/// Maximum number of findings kept; further ones are only counted.
+/// Maximum number of findings kept. Further ones are only counted.
 const KEPT: usize = 50;
 
-/// The findings so far.
+/// Findings so far: their number, and the first ones.
 #[derive(Debug, Default)]
 pub struct Findings(Mutex<(usize, Vec<String>)>);
 
 impl Findings {
-    /// Adds a finding, and prints it at once.
+    /// Adds a finding, and prints it immediately.
     pub fn add(&self, finding: String) {
         eprintln!("FINDING: {finding}");
         let mut all = self.lock();
@@ -29,7 +29,7 @@ impl Findings {
         }
     }
 
-    /// How many there are.
+    /// Number of findings.
     pub fn count(&self) -> usize {
         self.lock().0
     }
@@ -39,10 +39,9 @@ impl Findings {
     }
 }
 
-/// The end of a run.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// What was asked for.
     pub plan: Plan,
     /// Number of injected faults of each kind.
     pub faults: BTreeMap<Fault, u32>,
@@ -52,18 +51,16 @@ pub struct Report {
     pub requests: (u64, u64),
     /// Number of requests that reached the ledger.
     pub effects: u64,
-    /// Events that were acknowledged.
+    /// Number of acknowledged events.
     pub events: u64,
     /// Number of journals whose replay was identical.
     pub replays: usize,
-    /// The memory of hosts.
     pub memory: Memory,
-    /// All findings.
     pub findings: Vec<String>,
 }
 
 impl Report {
-    /// Takes the findings over.
+    /// Adds the findings to the report.
     pub fn with(mut self, findings: &Findings) -> Self {
         let all = findings.lock();
         self.findings.clone_from(&all.1);
@@ -74,7 +71,7 @@ impl Report {
         self
     }
 
-    /// Whether there is no finding.
+    /// True if there is no finding.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }

@@ -1,4 +1,4 @@
-//! One run from an empty store to the report.
+//! One run, from an empty store to the report.
 
 use std::{collections::BTreeMap, path::Path, process::Command, sync::Arc, time::Duration};
 
@@ -30,15 +30,16 @@ use super::{
 };
 use crate::guests;
 
-/// Number of the last executions of each client that are checked again at the end: their outcomes stay.
+/// Number of each client's last executions whose outcomes are read again at the end. Outcomes must
+/// not change.
 const KEPT: usize = 200;
-/// Of each kind of flow, one execution is replayed for so many seconds of the run, and one more.
+/// For each kind of flow, one execution per this many seconds of the run is replayed, plus one.
 const REPLAYED_SECONDS: u64 = 20;
 
 /// Plays `plan`.
 ///
 /// # Errors
-/// The run could not be set up; faults of hosts are in the report.
+/// If the run cannot be set up. Faults of hosts are in the report.
 pub async fn run(plan: Plan) -> anyhow::Result<Report> {
     let env = Env::system();
     let findings = Arc::new(Findings::default());
@@ -90,7 +91,7 @@ pub async fn run(plan: Plan) -> anyhow::Result<Report> {
     if let Err(wrong) = flows::room_was_kept(&ledger) {
         findings.add(format!("hall: {wrong}"));
     }
-    // What is wrong is among the findings.
+    // Errors are already among the findings.
     let _ = quiet::nothing_is_left(&outside).await;
     let _ = quiet::nothing_is_requested(&outside, &ended).await;
     if plan.faults.is_empty() {
@@ -156,8 +157,8 @@ fn database_of(url: &str) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-/// One client: flow after flow until the run is over. Answers how many of each kind ended, and some
-/// of the last outcomes.
+/// Runs one client: flow after flow until the run is over. Returns the number of ended flows of
+/// each kind, and the last outcomes.
 async fn serve(
     number: usize,
     kinds: &[Kind],
@@ -172,7 +173,7 @@ async fn serve(
         }
         let kind = kinds[outside.draw(0, kinds.len() as u64 - 1) as usize];
         let id = format!("{}-{number}-{flow}", kind.name());
-        // A flow that cannot end is a finding already; the client continues with another.
+        // A flow that cannot end is already a finding. The client continues with another.
         let Ok(some) = (Flow { kind, id, outside, ledger, events }).play().await else { continue };
         *counts.entry(kind.name()).or_default() += 1;
         ends.extend(some);
@@ -181,7 +182,8 @@ async fn serve(
     (counts, ends)
 }
 
-/// Reads ended executions again, and replays some of each kind. Answers how many replays were identical.
+/// Reads ended executions again, and replays some of each kind. Returns the number of identical
+/// replays.
 async fn look_again(ended: &[InvocationOutcome], plan: &Plan, outside: &Outside) -> usize {
     let mut replays = 0;
     let mut chosen: BTreeMap<&str, u64> = BTreeMap::new();
@@ -193,7 +195,7 @@ async fn look_again(ended: &[InvocationOutcome], plan: &Plan, outside: &Outside)
         if (again.state, &again.output) != (end.state, &end.output) {
             outside.findings.add(format!("`{}` was {end:?} and is {again:?}", end.id));
         }
-        // The run of a plan has no journal.
+        // A plan's run has no journal.
         let kind = end.id.split('-').next().unwrap_or_default();
         let count = chosen.entry(kind).or_default();
         if end.target == GRAPH_RUN || *count > plan.seconds / REPLAYED_SECONDS {
@@ -213,7 +215,7 @@ async fn look_again(ended: &[InvocationOutcome], plan: &Plan, outside: &Outside)
     replays
 }
 
-/// Stops the hosts in order, and runs `segno doctor`.
+/// Stops the hosts gracefully, and runs `segno doctor`.
 async fn stop(victims: Victims, plan: &Plan, findings: &Findings) {
     let store = victims.hosts[0]
         .options()
@@ -245,7 +247,8 @@ async fn stop(victims: Victims, plan: &Plan, findings: &Findings) {
     }
 }
 
-/// Panics and broken invariants in a host's log are findings, whatever its clients saw.
+/// Records panics and broken invariants in a host's log as findings, even if no client noticed
+/// them.
 fn read_log(log: &Path, findings: &Findings) {
     let text = std::fs::read(log).unwrap_or_default();
     for line in String::from_utf8_lossy(&text).lines() {

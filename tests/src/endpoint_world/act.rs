@@ -1,4 +1,4 @@
-//! What a person does while everything waits.
+//! Actions of a person while every invocation waits.
 
 use segno::runtime::Clock as _;
 use segno_restate::{
@@ -9,20 +9,21 @@ use serde_json::Value as Json;
 
 use super::World;
 
-/// What a person does when everything waits.
+/// Action of a person while every invocation waits.
 #[derive(Debug, Clone)]
 pub enum Act {
-    /// Time passes until the next timer.
+    /// Advances the clock to the next timer.
     Tick,
-    /// So many milliseconds pass; timers are not due before.
+    /// Advances the clock by this many milliseconds. No timer fires earlier.
     Pass(u64),
     /// Sends a signal.
     Signal(&'static str, &'static str, Json),
-    /// Completes the promise of an invocation with this name, when it is there; until then time passes.
+    /// Completes the promise of an invocation with this name. If the promise does not exist yet,
+    /// time passes first.
     Resolve(&'static str, &'static str, Json),
-    /// Rejects the promise of an invocation with this name; otherwise as `Resolve`.
+    /// Rejects the promise of an invocation with this name. Otherwise as `Resolve`.
     Reject(&'static str, &'static str),
-    /// Asks an invocation to stop.
+    /// Requests the cancellation of an invocation.
     Cancel(&'static str),
 }
 

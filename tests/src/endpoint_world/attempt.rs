@@ -1,4 +1,4 @@
-//! One attempt, between the endpoint and the runtime's side of the protocol.
+//! One attempt: the endpoint on one side, the runtime's side of the protocol on the other.
 
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -13,10 +13,10 @@ use segno_restate::{
 
 use super::{World, body::Body};
 
-/// The most attempts of one world: then it goes round in circles.
+/// Maximum number of attempts in one world. More mean an endless loop.
 const ATTEMPTS: usize = 2_000;
 
-/// An attempt that goes on.
+/// An attempt in progress.
 struct Live {
     id: String,
     runtime: Runtime,
@@ -32,14 +32,14 @@ impl Live {
 }
 
 impl World {
-    /// One attempt, until it is over or breaks.
+    /// Runs one attempt until it ends or its connection breaks.
     pub(super) async fn attempt(&mut self, id: &str) {
         self.attempts += 1;
         assert!(self.attempts < ATTEMPTS, "it goes round in circles at `{id}`");
         let version = self.course.version;
         let it = self.invocations.get_mut(id).expect("it exists");
         it.waits = None;
-        // What came before the attempt is in its journal.
+        // Notifications from before the attempt belong in its journal.
         for notification in it.pending.drain(..) {
             it.journal.push(Message::Notification(notification).encode(version).to_bytes());
         }
@@ -103,7 +103,7 @@ impl World {
         }
     }
 
-    /// Takes what the endpoint sent, frame by frame. Whether the connection broke.
+    /// Handles the output of the endpoint, frame by frame. Returns true if the connection broke.
     fn received(&mut self, live: &mut Live, mut bytes: Bytes) -> bool {
         while !bytes.is_empty() {
             let length = u32::from_be_bytes(bytes[4..8].try_into().expect("four bytes")) as usize;
@@ -129,7 +129,7 @@ impl World {
                 self.asked(&id, command);
             }
             Action::ProposeRun { completion_id, outcome, .. } => {
-                // Stored as it comes, and told.
+                // Stores the result on arrival, and notifies the endpoint.
                 let notification = Notification::run(completion_id, outcome);
                 let bytes = live.runtime.notify(&notification).expect("it was asked for");
                 let record = Message::Notification(notification).encode(self.course.version);

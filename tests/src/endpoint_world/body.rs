@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures::Stream;
 use tokio::sync::Notify;
 
-/// A request's body that says when it is read and has nothing.
+/// A request body that reports when its reader waits for more data.
 #[derive(Clone, Default)]
 pub(super) struct Body(Arc<(Mutex<Sent>, Notify)>);
 
@@ -45,7 +45,7 @@ impl Body {
         self.sent().has_ended
     }
 
-    /// Completes when it is read and has nothing.
+    /// Completes once the reader waits, no data is queued, and the body has not ended.
     pub(super) async fn starved(&self) {
         loop {
             {

@@ -1,4 +1,4 @@
-//! The time of a world.
+//! The virtual time of a world.
 
 use std::sync::{
     Arc,
@@ -10,10 +10,10 @@ use segno_core::time::Timestamp;
 
 use super::Course;
 
-/// The first instant.
+/// Start time, in milliseconds since the Unix epoch.
 pub(super) const BEGIN: i64 = 1_700_000_000_000;
 
-/// A clock that goes on by as much whenever it is read.
+/// A clock that advances by a fixed number of milliseconds at every read.
 pub(super) struct VirtualClock(AtomicI64, i64);
 
 impl VirtualClock {
@@ -21,12 +21,12 @@ impl VirtualClock {
         Arc::new(Self(AtomicI64::new(BEGIN), course.clock_step_ms))
     }
 
-    /// Lets so many milliseconds pass.
+    /// Advances the clock by `ms` milliseconds.
     pub(super) fn pass(&self, ms: u64) {
         self.0.fetch_add(i64::try_from(ms).expect("a length"), Ordering::SeqCst);
     }
 
-    /// Goes on to this instant.
+    /// Sets the clock to `now`.
     pub(super) fn set(&self, now: Timestamp) {
         self.0.store(now.0, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! What the runtime does when an endpoint asks for something.
+//! The runtime's handling of an endpoint's commands.
 
 use segno::runtime::Clock as _;
 use segno_core::time::Timestamp;

@@ -1,24 +1,25 @@
-//! How the attempts of a world go.
+//! The conditions under which a world runs attempts.
 
 use segno_restate::ProtocolVersion;
 
-/// How the attempts of a world go.
+/// Conditions under which a world runs attempts.
 #[derive(Debug, Clone, Copy)]
 pub struct Course {
-    /// The version of the protocol.
+    /// Version of the protocol.
     pub version: ProtocolVersion,
-    /// Whether requests are sent as a whole, so that what comes later needs another attempt.
+    /// True if a request is sent as a whole, so that later notifications need another attempt.
     pub is_request_response: bool,
-    /// Whether state is sent along.
+    /// True if the start message includes the state.
     pub sends_state: bool,
-    /// By how much the clock goes on whenever it is read, in milliseconds.
+    /// Advance of the clock at every read, in milliseconds.
     pub clock_step_ms: i64,
-    /// The frame of an endpoint with which the connection breaks, counted over all attempts.
+    /// Number of the endpoint's frame after which the connection breaks, counted over all attempts.
+    /// `None`: the connection does not break.
     pub breaks_after: Option<usize>,
 }
 
 impl Course {
-    /// Both sides send at once, and nothing breaks.
+    /// Both sides stream concurrently, and no connection breaks.
     pub fn of(version: ProtocolVersion) -> Self {
         Self {
             version,

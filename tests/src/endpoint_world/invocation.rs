@@ -1,4 +1,5 @@
-//! An invocation, as the runtime keeps it: how it begins, what it is told, and when it can go on.
+//! An invocation as the runtime keeps it: its start, its notifications, and the conditions for its
+//! next attempt.
 
 use std::collections::VecDeque;
 
@@ -16,20 +17,20 @@ use segno_restate::{
 
 use super::World;
 
-/// An invocation as the runtime keeps it.
+/// State that the runtime keeps for an invocation.
 pub(super) struct Invocation {
     pub(super) service: String,
     pub(super) handler: String,
     pub(super) key: String,
-    /// How it uses its key; none: it has none.
+    /// Access to its key. `None` for a service without keys.
     pub(super) ty: Option<HandlerType>,
     pub(super) journal: Vec<Bytes>,
-    /// What it is to be told, in the order in which it came.
+    /// Notifications not yet delivered, in order of arrival.
     pub(super) pending: VecDeque<Notification>,
-    /// Told or stored since the last wait.
+    /// Condition under which a suspended invocation resumes. `None` if it is not suspended.
     pub(super) waits: Option<Future>,
     pub(super) outcome: Option<Outcome>,
-    /// Who waits for the outcome, and under which completion id.
+    /// Invocations that wait for the outcome, with their completion ids.
     pub(super) callers: Vec<(String, u32)>,
     pub(super) failed: u32,
     pub(super) retry_at: Option<Timestamp>,
@@ -38,7 +39,8 @@ pub(super) struct Invocation {
 }
 
 impl World {
-    /// Begins an invocation. That a workflow has run for its key is its outcome, and no attempt is made.
+    /// Begins an invocation. If the key's workflow has already run, the outcome says so, and no
+    /// attempt is made.
     pub(super) fn call(
         &mut self,
         id: &str,
@@ -91,8 +93,8 @@ impl World {
         format!("{id}.{}", it.children)
     }
 
-    /// The first invocation, in the order of their calls, that can go on. One exclusive one of a key at a
-    /// time.
+    /// First runnable invocation, in the order of the calls. Exclusive invocations of a key run one
+    /// at a time.
     pub(super) fn runnable(&self) -> Option<String> {
         let can = |id: &&String| {
             let it = &self.invocations[*id];
@@ -121,7 +123,7 @@ impl World {
         }
     }
 
-    /// Tells that something is complete.
+    /// Notifies an invocation of a completion.
     pub(super) fn tell_completion(
         &mut self,
         id: &str,
@@ -132,7 +134,7 @@ impl World {
         self.tell(id, Notification::completion(kind, completion_id, result));
     }
 
-    /// Tells those that wait for an invocation how it ended, if it has.
+    /// Sends the outcome of an invocation, if there is one, to its callers.
     pub(super) fn tell_callers(&mut self, id: &str) {
         let it = self.invocations.get_mut(id).expect("it exists");
         let Some(outcome) = it.outcome.clone() else { return };

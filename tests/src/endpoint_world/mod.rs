@@ -1,15 +1,15 @@
-//! A runtime of services for one test: it keeps journals, calls an endpoint through the runtime's side of the
-//! protocol, and breaks attempts off where the test says. Its time is virtual, and nothing in it is left to
-//! chance.
+//! A runtime of services for one test. It keeps journals, calls an endpoint through the runtime's
+//! side of the protocol, and breaks attempts off where the test says. Time is virtual, and every
+//! run is deterministic.
 //!
 //! In the order a newcomer should read:
-//! - [`Course`]: how the attempts of a world go;
-//! - `served`: the endpoint, and the service that its component reaches; `clock`: the time;
-//! - [`Act`]: what a person does while everything waits;
-//! - `invocation`: what the runtime keeps of an invocation, and when it goes on;
-//! - `attempt`: one attempt, in the `body` of whose request the endpoint is told things;
-//! - `commands`: what the runtime does when it is asked for something; `promises`: those of workflows;
-//! - `seen`, `values`: what a test sees of it.
+//! - [`Course`]: the conditions under which attempts run;
+//! - `served`: the endpoint, and the service that its component calls; `clock`: the time;
+//! - [`Act`]: actions of a person while every invocation waits;
+//! - `invocation`: the runtime's state of an invocation, and the condition for its next attempt;
+//! - `attempt`: one attempt, and the `body` of its request, which carries the notifications;
+//! - `commands`: the runtime's handling of commands; `promises`: the promises of workflows;
+//! - `seen`, `values`: the observations of a test.
 
 mod act;
 mod attempt;
@@ -50,7 +50,7 @@ use self::{
     served::Service,
 };
 
-/// The runtime.
+/// A deterministic runtime of services, with one endpoint.
 pub struct World {
     endpoint: Arc<Endpoint>,
     clock: Arc<VirtualClock>,
@@ -62,15 +62,15 @@ pub struct World {
     state: BTreeMap<Place, BTreeMap<Bytes, Bytes>>,
     promises: Promises,
     timers: BTreeSet<(Timestamp, String, u32)>,
-    /// Every failed attempt.
+    /// Errors of all failed attempts.
     pub failures: Vec<ErrorMessage>,
 }
 
 impl World {
-    /// A world with the component of one module.
+    /// Creates a world that serves the component of one module.
     ///
     /// # Panics
-    /// The component makes no services.
+    /// If the component has no services.
     pub async fn new(
         module: &str,
         component: &Arc<[u8]>,
@@ -99,10 +99,10 @@ impl World {
         }
     }
 
-    /// Serves another component at the same address: attempts go on with that.
+    /// Serves another component at the same address. Later attempts use it.
     ///
     /// # Panics
-    /// The component makes no services.
+    /// If the component has no services.
     pub async fn replace(&mut self, component: &Arc<[u8]>) {
         let of = self.endpoint.clone();
         let outbound = of.outbound.clone();
@@ -110,7 +110,7 @@ impl World {
         self.endpoint = Arc::new(other);
     }
 
-    /// The same engine for another course: what was compiled stays.
+    /// Creates a world with the same engine for another course. Compiled code is reused.
     pub fn again(&self, course: Course) -> Self {
         let clock = VirtualClock::new(course);
         let env = Env { clock: clock.clone(), ..Env::system() };
@@ -126,11 +126,11 @@ impl World {
         Self::of(endpoint, clock, course)
     }
 
-    /// Begins an invocation and lets everything go on until it has ended; what is done meanwhile, whenever everything
-    /// waits, is `acts`. Afterwards time passes.
+    /// Begins an invocation and runs until it ends. Whenever every invocation waits, performs the
+    /// next of `acts`. After the last act, only time passes.
     ///
     /// # Panics
-    /// It goes round in circles, is paused, or waits for what does not come.
+    /// If the invocation loops, is paused, or waits for something that never arrives.
     pub async fn run(
         &mut self,
         id: &str,
@@ -142,13 +142,13 @@ impl World {
         outcome.unwrap_or_else(|error| panic!("`{id}` is paused: {error:?}"))
     }
 
-    /// The same for one that may be paused.
+    /// Does the same for an invocation that may be paused.
     ///
     /// # Errors
-    /// The error with which it is.
+    /// The error with which the invocation is paused.
     ///
     /// # Panics
-    /// It goes round in circles, or waits for what does not come.
+    /// If the invocation loops, or waits for something that never arrives.
     pub async fn try_run(
         &mut self,
         id: &str,
@@ -182,14 +182,14 @@ impl World {
         }
     }
 
-    /// Begins an invocation, and lets everything go on until it waits.
+    /// Begins an invocation, and runs until every invocation waits.
     pub async fn start(&mut self, id: &str, target: (&str, &str, &str), input: Json) {
         let (service, key, handler) = target;
         self.call(id, service, key, handler, input.to_string().into(), Vec::new());
         self.settle_down().await;
     }
 
-    /// Does something, and lets everything go on until it waits.
+    /// Performs an act, and runs until every invocation waits.
     pub async fn then(&mut self, act: Act) {
         self.act(act);
         self.settle_down().await;

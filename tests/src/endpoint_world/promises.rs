@@ -1,15 +1,15 @@
-//! The promises of workflows: each is settled once, and there for whoever asks later.
+//! The promises of workflows. Each is settled once, and later readers get the same result.
 
 use std::collections::BTreeMap;
 
 use segno_restate::immutable::NotificationResult;
 
-/// A workflow: its service and key.
+/// Service and key of a workflow.
 pub(super) type Place = (String, String);
-/// Who waits for a promise: an invocation, and the completion id under which it is told.
+/// An invocation that waits for a promise, and the completion id for the result.
 pub(super) type Waiter = (String, u32);
 
-/// The promises of all workflows, by their names.
+/// Promises of all workflows, by workflow and name.
 #[derive(Default)]
 pub(super) struct Promises(BTreeMap<(Place, String), Promise>);
 
@@ -19,7 +19,7 @@ enum Promise {
 }
 
 impl Promises {
-    /// The result of a promise; none: the waiter is one of those that wait for it now.
+    /// Result of a promise. If there is none yet, returns `None` and registers the waiter.
     pub(super) fn wait(
         &mut self,
         place: Place,
@@ -36,7 +36,7 @@ impl Promises {
         }
     }
 
-    /// How a promise stands; nothing: nobody has settled it.
+    /// Result of a promise. `Void` if it is not settled.
     pub(super) fn peek(&self, place: Place, name: String) -> NotificationResult {
         match self.0.get(&(place, name)) {
             Some(Promise::Settled(result)) => result.clone(),
@@ -44,7 +44,7 @@ impl Promises {
         }
     }
 
-    /// Settles a promise, and answers who waits for it. None: it was settled before.
+    /// Settles a promise, and returns its waiters. `None` if it was already settled.
     pub(super) fn settle(
         &mut self,
         place: Place,

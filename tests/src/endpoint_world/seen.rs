@@ -1,4 +1,4 @@
-//! What a test sees of a world.
+//! Observations of a world.
 
 use std::collections::BTreeSet;
 
@@ -13,47 +13,47 @@ use serde_json::Value as Json;
 use super::{World, clock::BEGIN};
 
 impl World {
-    /// Whether the connection broke where it was to.
+    /// True if the connection broke as the course demanded.
     pub fn broke(&self) -> bool {
         self.course.breaks_after.is_some_and(|at| self.frames >= at)
     }
 
-    /// The time since the beginning, in milliseconds.
+    /// Time since the start, in milliseconds.
     pub fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.clock.now().0 - BEGIN).expect("time goes forward")
     }
 
-    /// How many attempts there were.
+    /// Number of attempts so far.
     pub fn attempts(&self) -> usize {
         self.attempts
     }
 
-    /// The ids of all invocations of a handler, in the order in which they were called.
+    /// Ids of all invocations of a handler, in the order of the calls.
     pub fn called(&self, handler: &str) -> Vec<&str> {
         let of = |id: &&String| self.invocations[*id].handler == handler;
         self.order.iter().filter(of).map(String::as_str).collect()
     }
 
-    /// How an invocation ended, if it has.
+    /// Outcome of an invocation. `None` if it has not ended.
     pub fn outcome(&self, id: &str) -> Option<&Outcome> {
         self.invocations[id].outcome.as_ref()
     }
 
-    /// The error with which an invocation was paused, if it was.
+    /// Error with which an invocation was paused. `None` if it was not.
     pub fn paused(&self, id: &str) -> Option<&ErrorMessage> {
         self.invocations[id].paused.as_ref()
     }
 
-    /// A value of the state of an object, if there is one.
+    /// Value in the state of an object. `None` if there is none.
     ///
     /// # Panics
-    /// It is no JSON.
+    /// If the value is not JSON.
     pub fn state(&self, service: &str, key: &str, name: &str) -> Option<Json> {
         let of = self.state.get(&(service.to_owned(), key.to_owned()))?;
         Some(serde_json::from_slice(of.get(name.as_bytes())?).expect("JSON"))
     }
 
-    /// The times that the journal of an invocation keeps.
+    /// Times that the journal of an invocation records.
     pub fn times(&self, id: &str) -> Vec<i64> {
         let messages = || self.invocations[id].journal.iter().map(|record| self.message(record));
         let runs: BTreeSet<u32> = messages()
@@ -75,14 +75,14 @@ impl World {
         kept.collect()
     }
 
-    /// The names of an invocation's commands, with their types.
+    /// Types and names of an invocation's commands.
     pub fn commands(&self, id: &str) -> Vec<(u16, String)> {
         let journal = &self.invocations[id].journal;
         let decoded = journal.iter().filter_map(|record| self.decoded(record));
         decoded.map(|command| (command.number(), command.entry_name().to_owned())).collect()
     }
 
-    /// The id of the promise with this name, as the journal keeps it.
+    /// Id of the promise with this name, as the journal records it.
     pub(super) fn awakeable(&self, id: &str, name: &str) -> Option<String> {
         let messages = || self.invocations[id].journal.iter().map(|record| self.message(record));
         let name = format!("segno:promise/{name}");

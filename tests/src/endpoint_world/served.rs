@@ -1,4 +1,4 @@
-//! The endpoint of a world, and the service that its component reaches.
+//! The endpoint of a world, and the service that its component calls.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use segno_core::id::Digest;
 use super::clock::VirtualClock;
 use crate::guests;
 
-/// Answers the requests of guests: the body and the idempotency key go in.
+/// Answers the requests of guests from the body and the idempotency key.
 type Answers = dyn Fn(&HttpRequest) -> Result<HttpResponse, Failure> + Send + Sync;
 
 pub(super) struct Service(pub(super) Box<Answers>);
@@ -29,7 +29,7 @@ impl Outbound for Service {
     }
 }
 
-/// Serves a component as this module.
+/// Serves a component as the module `module`.
 pub(super) async fn served(
     module: &str,
     component: &Arc<[u8]>,

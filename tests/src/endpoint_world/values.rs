@@ -1,27 +1,27 @@
-//! Requests, answers and outcomes, as JSON.
+//! Requests, answers and outcomes as JSON.
 
 use segno::guest::{HttpRequest, HttpResponse, Payload};
 use segno_restate::wire::{self, Outcome};
 use serde_json::Value as Json;
 
-/// The answer of a service.
+/// Answer of a service.
 pub fn answer(status: u16, body: &Json) -> HttpResponse {
     HttpResponse { status, headers: Vec::new(), body: body.to_string().into_bytes() }
 }
 
-/// The body of a request, as JSON.
+/// Body of a request, as JSON.
 ///
 /// # Panics
-/// It is none.
+/// If the body is not JSON.
 pub fn body(request: &HttpRequest) -> Json {
     let Some(Payload::Json(text)) = &request.body else { panic!("{request:?}") };
     serde_json::from_str(text).expect("JSON")
 }
 
-/// A success as JSON.
+/// Value of a success, as JSON.
 ///
 /// # Panics
-/// It is a failure, or no JSON.
+/// If the outcome is a failure, or the value is not JSON.
 pub fn success(outcome: &Outcome) -> Json {
     match outcome {
         Outcome::Success(value) => serde_json::from_slice(value).expect("JSON"),
@@ -29,10 +29,10 @@ pub fn success(outcome: &Outcome) -> Json {
     }
 }
 
-/// A failure.
+/// The failure.
 ///
 /// # Panics
-/// It is a success.
+/// If the outcome is a success.
 pub fn failure(outcome: &Outcome) -> &wire::Failure {
     match outcome {
         Outcome::Failure(failure) => failure,

@@ -1,4 +1,5 @@
-//! Fuzzing of bundles: as they come, and with a chain that fits, so that what parts hold is reached.
+//! Fuzzing of bundles: unchanged, and with repaired links, so that the fuzzer reaches the content
+//! of the parts.
 
 use segno::bundles::Contents;
 use segno_bundle::{BundleReader, BundleWriter, Head, Item, redacted};
@@ -7,16 +8,17 @@ use segno_core::id::Digest;
 /// The golden bundle of the format.
 const BUNDLE: &[u8] = include_bytes!("../../../host/bundle/tests/golden/bundle-1.segno-bundle");
 
-/// The first line, after which the parts begin.
+/// First line, followed by the parts.
 const FIRST_LINE: &[u8] = b"SEGNO BUNDLE 1\n";
-/// Bytes of a header, and where it has the length of the body.
+/// Lengths of a part's header and of a link, in bytes.
 const HEADER: usize = 10;
 const LINK: usize = 32;
 
-/// Maximum size of an input, in bytes: it bounds the time of one input.
+/// Maximum size of an input, in bytes, which bounds the time per input.
 const LONGEST: usize = 64 << 10;
 
-/// A bundle. What is read is written and read alike, and hidden without a panic.
+/// Reads a bundle. A bundle that can be read must survive a write and another read, and can be
+/// redacted without a panic.
 pub(super) fn read(bytes: &[u8]) {
     if bytes.len() > LONGEST {
         return;
@@ -36,7 +38,7 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
     vec![BUNDLE.to_vec()]
 }
 
-/// The same parts with links that fit, as far as there are whole parts.
+/// The same parts with correct links, up to the last whole part.
 fn chained(bytes: &[u8]) -> Vec<u8> {
     let mut chained = FIRST_LINE.to_vec();
     let mut link = Digest::of(FIRST_LINE).0;

@@ -14,7 +14,7 @@ pub(super) fn upload(bytes: &[u8]) {
         (runtime.expect("a runtime"), guests::engine(&[]))
     });
     let (runtime, engine) = &*ENGINE;
-    // Either answer is fine; a refusal must have a message.
+    // Either answer is fine. A refusal must have a message.
     if let Err(invalid) = runtime.block_on(engine.inspect(bytes.into())) {
         assert!(!invalid.to_string().is_empty());
     }

@@ -29,10 +29,10 @@ use crate::guests;
 
 /// Requests of released Resonate clients.
 const RECORDED: &str = include_str!("../../traces/sdk-ts-0.11.5.ndjson");
-/// Number of recorded requests that are seeds.
+/// Number of recorded requests used as seeds.
 const SEEDS: usize = 40;
 
-/// A host without a worker. Its rows accumulate from input to input, as a real host's do.
+/// A host without a worker. Its rows accumulate across inputs, as in a real host.
 struct Front {
     runtime: Runtime,
     api: Router,
@@ -43,7 +43,7 @@ thread_local! {
     static FRONT: Front = Front::new();
 }
 
-/// Components have their own target.
+/// Refuses uploads: components have their own target.
 struct NoUploads;
 
 #[async_trait]
@@ -54,7 +54,7 @@ impl ComponentInspector for NoUploads {
     }
 }
 
-/// A request to the API: the first line is its method and path, the rest its body.
+/// Sends a request to the API. The first line is the method and path, the rest the body.
 pub(super) fn http(bytes: &[u8]) {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let body = bytes.get(line.len() + 1..).unwrap_or_default();
@@ -112,7 +112,7 @@ pub(super) fn http_seeds() -> Vec<Vec<u8>> {
     requests.map(|(line, body)| format!("{line}\n{body}").into_bytes()).to_vec()
 }
 
-/// An envelope of the Resonate protocol.
+/// Sends an envelope of the Resonate protocol.
 pub(super) fn envelope(bytes: &[u8]) {
     let request = Request::post("/").header(header::HOST, "localhost:7766");
     let request = request.body(Body::from(bytes.to_vec())).expect("a request");

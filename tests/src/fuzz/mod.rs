@@ -1,8 +1,8 @@
 //! Every decoder and parser of foreign bytes, as a function of bytes that must not panic.
 //!
-//! [`TARGETS`] names them. The suite runs each on its seeds and on changed copies of them
-//! ([`mutate`]); the crate in the folder `fuzz` runs the same functions under AFL++, which looks at
-//! the branches that a change takes.
+//! [`TARGETS`] lists them. The suite runs each on its seeds and on mutated copies of them
+//! ([`mutate`]). The crate in the folder `fuzz` runs the same functions under AFL++, which is
+//! guided by branch coverage.
 
 pub mod mutate;
 
@@ -15,17 +15,17 @@ mod text;
 
 /// One function under test.
 pub struct Target {
-    /// Its name, on the command line and in the seeds' folder.
+    /// Name on the command line and in the seeds' folder.
     pub name: &'static str,
-    /// Runs the function on these bytes. A panic is a defect.
+    /// Runs the function on an input. A panic is a defect.
     pub run: fn(&[u8]),
-    /// Valid inputs, to start from.
+    /// Valid inputs to start from.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// The approximate duration of one run, as a multiple of the fastest target's.
+    /// Approximate duration of one run, as a multiple of the fastest target's.
     pub weight: u32,
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: [Target; 11] = [
     Target { name: "http", run: front::http, seeds: front::http_seeds, weight: 20 },
     Target { name: "envelope", run: front::envelope, seeds: front::envelope_seeds, weight: 20 },
@@ -40,7 +40,7 @@ pub const TARGETS: [Target; 11] = [
     Target { name: "manifest", run: restate::manifest, seeds: restate::manifest_seeds, weight: 4 },
 ];
 
-/// The target with this name.
+/// Returns the target with this name.
 pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }

@@ -19,10 +19,10 @@ const ODD: [&[u8]; 12] = [
     b"%00",
 ];
 
-/// Maximum number of changes of one copy.
+/// Maximum number of changes per copy.
 const CHANGES: u64 = 4;
 
-/// A changed copy of one of `seeds`.
+/// A mutated copy of one of `seeds`.
 pub fn mutated(seeds: &[Vec<u8>], chance: &mut DemoRng) -> Vec<u8> {
     let mut bytes = pick(seeds, chance).clone();
     for _ in 0..chance.between(1, CHANGES) {
@@ -60,7 +60,7 @@ fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], chance: &mut DemoRng) {
     }
 }
 
-/// A place of at most 32 bytes within `length`.
+/// A random range of at most 32 bytes within `length`.
 fn span(length: usize, chance: &mut DemoRng) -> (usize, usize) {
     let from = chance.between(0, length as u64) as usize;
     let to = from + chance.between(0, 32) as usize;

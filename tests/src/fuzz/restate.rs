@@ -1,6 +1,6 @@
-//! Fuzzing of Restate's protocol: what a deployment answers, what a runtime sends, and manifests.
+//! Fuzzing of Restate's protocol: a deployment's output, a runtime's output, and manifests.
 //!
-//! An input of the first two is a byte that says which version is spoken, then the stream.
+//! An input of the first two is a byte that selects the protocol version, then the stream.
 
 use std::iter;
 
@@ -14,10 +14,10 @@ use segno_restate::{
     wire::{Value, Void},
 };
 
-/// The most bytes of a message.
+/// Maximum size of a message, in bytes.
 const LIMIT: usize = 1 << 16;
 
-/// A stream of V1 to V3, as a runtime takes it from a deployment.
+/// Decodes a stream of V1 to V3 from a deployment, on the runtime's side.
 pub(super) fn entries(bytes: &[u8]) {
     let Some((version, stream)) = spoken(bytes, &[V1, V2, V3]) else { return };
     for frame in frames(stream) {
@@ -69,7 +69,7 @@ pub(super) fn entries_seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// A call and a sleep that are open.
+/// A journal with a pending call and a pending sleep.
 fn entry_journal() -> [mutable::Message; 3] {
     [
         mutable::Message::Entry(mutable::Input::default().into()),
@@ -78,7 +78,7 @@ fn entry_journal() -> [mutable::Message; 3] {
     ]
 }
 
-/// A stream of V5 to V8, as a runtime takes it from a deployment and a deployment from a runtime.
+/// Decodes a stream of V5 to V8, on the runtime's side and on the deployment's side.
 pub(super) fn commands(bytes: &[u8]) {
     let Some((version, stream)) = spoken(bytes, &[V5, V6, V7, V8]) else { return };
     for frame in frames(stream) {
@@ -105,7 +105,8 @@ pub(super) fn commands(bytes: &[u8]) {
     }
 }
 
-/// The stream as a request: a handler that sleeps and waits, whatever it is told.
+/// Reads the stream as a request, for a handler that sleeps and suspends regardless of its
+/// notifications.
 fn request(version: ProtocolVersion, stream: &[u8]) {
     let mut attempt = deployment::Attempt::with_limit(version, LIMIT);
     let taken = attempt.receive(stream);
@@ -119,7 +120,7 @@ fn request(version: ProtocolVersion, stream: &[u8]) {
     let slept = attempt.sleep(1, "");
     while let Ok(Some(_)) = attempt.next_notification() {}
     if let Ok(id) = slept {
-        // What the journal has besides is a divergence, and no panic.
+        // Further journal entries are a divergence, and must not cause a panic.
         let _ = attempt.suspend(Future::first_of([NotificationId::Completion(id)]));
     }
     for frame in frames(&attempt.take_output()) {
@@ -172,7 +173,7 @@ pub(super) fn commands_seeds() -> Vec<Vec<u8>> {
     vec![stream(&response), stream(&suspension), stream(&request)]
 }
 
-/// A sleep that is over.
+/// A journal with a completed sleep.
 fn command_journal() -> [immutable::Message; 3] {
     let sleep = immutable::Sleep { result_completion_id: 1, ..Default::default() };
     let slept = immutable::Notification::completion(
@@ -187,7 +188,8 @@ fn command_journal() -> [immutable::Message; 3] {
     ]
 }
 
-/// A manifest: what is read is written so that it is read again, in every version that has it.
+/// Reads a manifest. A valid one must survive a write and another read, in every version that
+/// supports it.
 pub(super) fn manifest(bytes: &[u8]) {
     for version in ManifestVersion::ALL {
         match Manifest::read(bytes, version) {
@@ -209,7 +211,7 @@ pub(super) fn manifest_seeds() -> Vec<Vec<u8>> {
     texts.map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
-/// The version that the first byte chooses, and the stream after it.
+/// The version that the first byte selects, and the stream after it.
 fn spoken<'a>(
     bytes: &'a [u8],
     versions: &[ProtocolVersion],
@@ -218,14 +220,14 @@ fn spoken<'a>(
     Some((versions[usize::from(*first) % versions.len()], stream))
 }
 
-/// The whole frames of a stream, up to one that is too long.
+/// Complete frames of a stream, up to one that is too long.
 fn frames(stream: &[u8]) -> impl Iterator<Item = Frame> {
     let mut decoder = FrameDecoder::new(LIMIT);
     decoder.feed(stream);
     iter::from_fn(move || decoder.next_frame().ok().flatten())
 }
 
-/// Checks that a machine does the same with a stream whatever its pieces are.
+/// Checks that a machine handles a stream in the same way however it is split.
 fn same_in_any_pieces<A, M>(stream: &[u8], open: impl Fn() -> M)
 where
     A: std::fmt::Debug + PartialEq,

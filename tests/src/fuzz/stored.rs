@@ -1,4 +1,4 @@
-//! Fuzzing of stored data: records of journals, and exports.
+//! Fuzzing of stored data: journal records and exports.
 
 use std::{io::Read as _, sync::Arc};
 
@@ -27,13 +27,14 @@ use tokio::runtime::Builder;
 /// The golden file of journal records.
 const RECORDS: &[u8] = include_bytes!("../../../host/core/tests/golden/records-1.bin");
 
-/// The first line of an export; what follows is compressed.
+/// First line of an export. The rest is compressed.
 const MAGIC: &[u8] = b"SEGNO STORE 1\n";
 
-/// Maximum size of an input, in bytes: it bounds the time of one input.
+/// Maximum size of an input, in bytes, which bounds the time per input.
 const LONGEST: usize = 64 << 10;
 
-/// A batch of records, as a row holds it. Decoded records must be encoded and decoded alike.
+/// Decodes a batch of records as stored in a row. Decoded records must survive another encoding and
+/// decoding.
 pub(super) fn records(bytes: &[u8]) {
     let Ok(records) = decode_records(bytes) else { return };
     let again = decode_records(&encode_records(&records)).expect("what was written is read");
@@ -44,7 +45,7 @@ pub(super) fn records_seeds() -> Vec<Vec<u8>> {
     vec![RECORDS.to_vec()]
 }
 
-/// What an export holds behind its compression, imported into an empty store.
+/// Imports the compressed content of an export into an empty store.
 pub(super) fn export(bytes: &[u8]) {
     if bytes.len() > LONGEST {
         return;
@@ -55,7 +56,7 @@ pub(super) fn export(bytes: &[u8]) {
     let Ok(mut reader) = ArchiveReader::begin(&file[..]) else { return };
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
-    // It is refused: the digest at its end is that of the seed.
+    // The import is refused, because the digest at the end is that of the seed.
     let filled = runtime.block_on(SqliteImport::from_source(folder.path(), &mut reader));
     drop(filled);
 }
@@ -69,7 +70,7 @@ pub(super) fn export_seeds() -> Vec<Vec<u8>> {
     vec![bytes]
 }
 
-/// The export of a small store.
+/// Export of a small store.
 async fn exported() -> Vec<u8> {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let config = SqliteConfig::new(folder.path());

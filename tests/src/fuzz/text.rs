@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 use segno::{api::Jwt, runtime::Env};
 use segno_core::{promise::Cron, time::Timestamp};
 
-/// A secret that signed none of the seeds.
+/// A secret that did not sign any of the seeds.
 const SECRET: &[u8] = b"a secret of forty bytes, which is plenty";
 
 /// Number of occurrences computed for an expression.
 const OCCURRENCES: usize = 5;
 
-/// A token of a request.
+/// Verifies a token of a request.
 pub(super) fn token(bytes: &[u8]) {
     static JWT: LazyLock<Jwt> = LazyLock::new(|| {
         let folder = tempfile::tempdir().expect("there is room for a folder");
@@ -37,7 +37,7 @@ pub(super) fn token_seeds() -> Vec<Vec<u8>> {
     texts.map(String::into_bytes).to_vec()
 }
 
-/// A schedule's expression: what is taken has occurrences in order.
+/// Parses a schedule's expression. The occurrences of a valid one must be in order.
 pub(super) fn cron(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     for zone in ["UTC", "America/New_York"] {

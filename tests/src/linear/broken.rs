@@ -1,4 +1,4 @@
-//! Stores with wrong answers on purpose.
+//! Stores that give wrong answers on purpose.
 
 use std::{
     collections::BTreeMap,
@@ -16,12 +16,12 @@ use segno_core::{
 
 use super::clients::Served;
 
-/// The defect of a store.
+/// Defect of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lie {
-    /// Some reads answer an earlier state.
+    /// Some reads return an earlier state.
     StaleRead,
-    /// Some settlements are confirmed and not stored.
+    /// Some settlements are confirmed but not stored.
     LostWrite,
     /// Some claims are granted twice.
     DoubleGrant,
@@ -37,7 +37,7 @@ pub struct LyingStore {
 }
 
 impl LyingStore {
-    /// A defective store over a correct one whose clock stands at `now`.
+    /// Wraps a correct store whose clock shows `now`.
     pub fn new(honest: Arc<dyn Served>, lie: Lie, now: Timestamp) -> Self {
         Self { honest, lie, count: AtomicU64::new(0), seen: Mutex::default(), now }
     }

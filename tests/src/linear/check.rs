@@ -1,5 +1,6 @@
 //! The search of Wing, Gong and Lowe: an order of the operations that respects their real-time
-//! order, and in which the rules give every recorded answer. Visited states are not searched again.
+//! order, and in which the rules produce every recorded answer. States already visited are not
+//! searched again.
 
 use std::{
     collections::HashSet,
@@ -14,32 +15,33 @@ use super::history::{Asked, Operation};
 /// Maximum number of steps of a search.
 const STEPS: u64 = 2_000_000;
 
-/// The result of the search.
+/// Result of the search.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// An order exists.
     Linearizable,
-    /// No order exists: the longest prefix of one, and the operations that could not follow it.
+    /// No order exists. Holds the longest prefix found, and the operations that could not follow
+    /// it.
     Violated(String),
-    /// The search was too long.
+    /// The search exceeded its maximum number of steps.
     Unknown,
 }
 
-/// What operations do, one after the other.
+/// Sequential semantics of the operations.
 pub trait Rules {
-    /// What is asked.
+    /// Request of an operation.
     type Asked: Debug;
-    /// What there is.
+    /// State of the modelled store.
     type State;
 
-    /// What there is after this operation, and the answer to it.
+    /// State after this operation, and the answer to it.
     fn decide(
         &self,
         state: &Self::State,
         operation: &Operation<Self::Asked>,
     ) -> (Self::State, String);
 
-    /// A digest of what there is.
+    /// Digest of the state.
     fn digest(state: &Self::State) -> u64;
 }
 
@@ -48,12 +50,12 @@ struct Search<'a, R: Rules> {
     rules: &'a R,
     tried: HashSet<(Vec<u64>, u64)>,
     steps: u64,
-    /// The longest prefix found, and the operations that could not follow it.
+    /// Longest prefix found, and the operations that could not follow it.
     longest: (usize, String),
 }
 
-/// Searches an order for the operations of one group. The store began empty, with the module
-/// `module` as `shop`.
+/// Searches for an order of the operations of one group. The store was empty at first, except for
+/// the module `module` with the alias `shop`.
 pub fn check(operations: &[Operation], config: &Config, module: Digest) -> Verdict {
     let mut rows = View::new();
     rows.put_module(module);
@@ -61,7 +63,7 @@ pub fn check(operations: &[Operation], config: &Config, module: Digest) -> Verdi
     check_by(&CoreRules { config }, &Model::from(rows), operations)
 }
 
-/// Searches an order for operations that these rules explain, from this state on.
+/// Searches for an order of operations that these rules explain, from the state `begins`.
 pub fn check_by<R: Rules>(
     rules: &R,
     begins: &R::State,
@@ -88,7 +90,7 @@ impl<R: Rules> Search<'_, R> {
         }
         let open = (0..self.operations.len()).filter(|index| !is_done(done, *index));
         let open: Vec<usize> = open.collect();
-        // An operation with an unknown outcome need not have happened.
+        // An operation with an unknown outcome may not have happened.
         if open.iter().all(|index| self.operations[*index].answered.is_none()) {
             return true;
         }

@@ -34,7 +34,7 @@ impl Default for HandClock {
 }
 
 impl HandClock {
-    /// Moves it.
+    /// Advances the clock by `length`.
     pub fn wait(&self, length: Millis) {
         self.0.fetch_add(length.0, Ordering::SeqCst);
     }
@@ -46,13 +46,13 @@ impl Clock for HandClock {
     }
 }
 
-/// The operations of a store under test.
+/// Operations of a store under test.
 #[async_trait]
 pub trait Served: Send + Sync {
-    /// Carries out one command.
+    /// Executes one command.
     async fn execute(&self, command: Command) -> Result<Reply, StoreError>;
 
-    /// Reads a promise with its task, beside all commands.
+    /// Reads a promise with its task, concurrently with commands.
     async fn read(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError>;
 }
 
@@ -68,26 +68,27 @@ impl Served for Arc<dyn Store> {
     }
 }
 
-/// The parameters of a course.
+/// Parameters of a course.
 pub struct Course {
-    /// The seed of all random numbers.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// Number of clients, which use the stores in turn.
     pub clients: usize,
     /// Number of independent groups of promises.
     pub groups: usize,
-    /// Number of phases; between two, all clients wait for each other, and the clock moves.
+    /// Number of phases. Between two phases all clients wait for each other, and the clock
+    /// advances.
     pub phases: usize,
-    /// Number of operations of each client in each phase.
+    /// Number of operations per client and phase.
     pub questions: usize,
     /// Number of lost answers per thousand.
     pub lost: u64,
 }
 
-/// The last known versions, by group and promise, from which clients guess.
+/// Last known versions, by group and promise, from which clients guess.
 type Known = Mutex<Vec<[u64; 2]>>;
 
-/// Runs clients on `stores`, all of one database, and answers the history.
+/// Runs clients on `stores`, which all use one database. Returns the history.
 pub async fn run(
     stores: &[Arc<dyn Served>],
     clock: &HandClock,
@@ -143,7 +144,7 @@ async fn one(
     }
 }
 
-/// The version in an answer, by place in the group.
+/// Version in an answer, by place in the group.
 type Heard = Option<(usize, u64)>;
 
 async fn ask(store: &dyn Served, asked: &Asked) -> Result<(String, Option<Heard>), StoreError> {
@@ -180,7 +181,7 @@ fn question(
     let place = usize::from(dice.chance(400));
     let name = |place: usize| PromiseId::from(format!("g{group}{}", ["a", "b"][place]).as_str());
     let (id, other) = (name(place), name(1 - place));
-    // Mostly the known version, sometimes one too old or too new.
+    // Mostly the known version, sometimes one that is too old or too new.
     let drift = dice.pick(&[0, 0, 0, 1, 2]);
     let version = Version(if drift == 2 {
         versions[place] + 1
@@ -244,5 +245,5 @@ fn new(id: PromiseId, dice: &mut Dice, now: Timestamp) -> NewPromise {
     NewPromise { id, param: Value::of(dice.below(9).to_string().into_bytes()), tags, timeout_at }
 }
 
-/// The module that the promises' functions are in.
+/// Module of the promises' functions.
 pub const MODULE: Digest = Digest([7; 32]);

@@ -7,27 +7,26 @@ use std::sync::{
 
 use segno_core::{command::Command, id::PromiseId, time::Timestamp};
 
-/// An operation of a client.
+/// Request of a client.
 #[derive(Debug, Clone)]
 pub enum Asked {
     /// A command.
     Command(Command),
-    /// A promise with its task, read beside all commands.
+    /// A read of a promise with its task, concurrent with commands.
     Read(PromiseId),
 }
 
 /// An operation and its answer.
 #[derive(Debug, Clone)]
 pub struct Operation<A = Asked> {
-    /// The operation.
     pub asked: A,
-    /// The time of its decision.
+    /// Time at which the operation is decided.
     pub now: Timestamp,
-    /// The number of its call among the events of all clients.
+    /// Number of its call in the sequence of all clients' events.
     pub called: u64,
-    /// The number of its answer; none: the outcome is unknown.
+    /// Number of its answer in that sequence. `None`: the outcome is unknown.
     pub answered: Option<u64>,
-    /// The answer.
+    /// Answer. `None`: the outcome is unknown.
     pub answer: Option<String>,
 }
 
@@ -38,22 +37,22 @@ pub struct History<A = Asked> {
 }
 
 impl<A: Clone> History<A> {
-    /// A history with `groups` groups.
+    /// Creates a history with `groups` groups.
     pub fn new(groups: usize) -> Self {
         Self { events: AtomicU64::new(0), groups: Mutex::new(vec![Vec::new(); groups]) }
     }
 
-    /// The number of the next event.
+    /// Takes the number of the next event.
     pub fn event(&self) -> u64 {
         self.events.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// Adds an operation that is over.
+    /// Adds a completed operation.
     pub fn add(&self, group: usize, operation: Operation<A>) {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner)[group].push(operation);
     }
 
-    /// All of it.
+    /// All operations, by group.
     pub fn close(self) -> Vec<Vec<Operation<A>>> {
         self.groups.into_inner().unwrap_or_else(PoisonError::into_inner)
     }

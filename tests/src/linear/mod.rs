@@ -1,4 +1,4 @@
-//! Linearizability: whether a store with concurrent clients answers as if operations were done one
+//! Linearizability: a check that a store with concurrent clients answers as if operations ran one
 //! after the other.
 //!
 //! - `history`: operations, answers, and their order;

@@ -1,4 +1,4 @@
-//! The edits as crates of a workspace of their own.
+//! The edits as crates of a separate workspace.
 
 use std::{
     fs,
@@ -11,11 +11,12 @@ use crate::guests;
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// The components of all edits, in their order. The workspace is written to `scratch`, and
-/// compiled into `target`, a target folder for guests.
+/// Components of all edits, in order. The workspace is written to `scratch`, and compiled into
+/// `target`, a target folder for guests.
 ///
 /// # Panics
-/// A piece of the source is not there once, or a crate cannot be built; the message says why.
+/// If a piece of the source does not occur exactly once, or a crate cannot be built. The message
+/// has the reason.
 pub fn components(scratch: &Path, target: &Path) -> Vec<Arc<[u8]>> {
     let workspace = scratch.join("order-edits");
     let source = Path::new(REPOSITORY).join("examples/order/src/lib.rs");
@@ -31,7 +32,7 @@ pub fn components(scratch: &Path, target: &Path) -> Vec<Arc<[u8]>> {
     guests::build_into(&folders, target)
 }
 
-/// The dependency of an edit.
+/// Dependency of an edit.
 const TARIFF: &str = "//! What things cost.
 
 /// What so many of these cost.
@@ -40,7 +41,7 @@ pub fn times(quantity: u32, price_cents: u64) -> u64 {
 }
 ";
 
-/// The workspace, in which one edit is compiled otherwise than the rest.
+/// The workspace manifest. One edit is compiled with another optimization level.
 fn manifest(members: &[&str]) -> String {
     format!(
         "[workspace]\nresolver = \"3\"\nmembers = {members:?}\n\n[profile.release.package.compiled-otherwise]\nopt-level = 1\n"
@@ -68,7 +69,7 @@ fn crate_of(edit: &Edit, source: &str, workspace: &Path) -> PathBuf {
     folder
 }
 
-/// Cargo looks at the times of files: what stays the same is not written.
+/// Writes a file if its text differs. Cargo looks at the modification time.
 fn write(path: &Path, text: &str) {
     if fs::read(path).is_ok_and(|had| had == text.as_bytes()) {
         return;

@@ -13,7 +13,7 @@ const fn edit(
     Edit { name, changes, manifest: "", breaks }
 }
 
-/// The activity that some edits add.
+/// Activity that some edits add.
 const NOTIFY: (&str, &str) = (
     "segno::module!(order, reserve, release, ship);",
     "/// Tells the customer.
@@ -26,7 +26,7 @@ pub async fn notify(ctx: ActivityContext, order: String) -> Result<()> {
 segno::module!(order, reserve, release, ship, notify);",
 );
 
-/// What people do to `examples/order` while orders are in flight.
+/// Changes to `examples/order` that people make while orders are in flight.
 pub const EDITS: [Edit; 22] = [
     edit(
         "rename-a-step",
@@ -133,7 +133,7 @@ pub const EDITS: [Edit; 22] = [
             "    pub price_cents: u64,\n    /// Whether it is wrapped.\n    #[serde(default)]\n    pub gift: bool,\n}",
         )],
     ),
-    // The same, left out where it is not set: old arguments stay what they are.
+    // The same field, left out if it is not set, so that old arguments stay unchanged.
     edit(
         "add-a-field-compatibly",
         Never,
@@ -187,7 +187,7 @@ pub const EDITS: [Edit; 22] = [
     ),
     edit(
         "ship-one-after-the-other",
-        // The first parcel is asked for as before, and the second no longer beside it.
+        // The first parcel is requested as before. The second is no longer requested concurrently.
         Once("4 call ship"),
         &[(
             "    segno::try_join_all(order.items.iter().map(|item| ctx.call(ship, item))).await\n",

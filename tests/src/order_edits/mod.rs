@@ -1,9 +1,9 @@
 //! Changes that people make to the code of `examples/order` while orders are in flight, each as a
 //! component.
 //!
-//! An edit replaces pieces of the example's own source, so it stays an edit of what the example is
-//! now. What is said of each is what its author should know beforehand: up to where an order that
-//! began on the old code can be continued on the new one.
+//! An edit replaces pieces of the example's own source, so it stays an edit of the current example.
+//! Each edit states the fact that its author should know beforehand: the point up to which an order
+//! that began on the old code can continue on the new code.
 
 mod build;
 mod list;
@@ -13,32 +13,32 @@ pub use list::EDITS;
 
 /// A change of the example.
 pub struct Edit {
-    /// A name for its crate.
+    /// Name of its crate.
     pub name: &'static str,
-    /// Which pieces of the source become which; each is there exactly once.
+    /// Replacements in the source. Each old piece occurs exactly once.
     pub changes: &'static [(&'static str, &'static str)],
-    /// Lines for the manifest of its crate.
+    /// Additional lines for the manifest of its crate.
     pub manifest: &'static str,
-    /// What it is for orders in flight.
+    /// Effect on orders in flight.
     pub breaks: Breaks,
 }
 
-/// For which journals a change is another execution.
+/// Journals whose replay a change breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Breaks {
-    /// None: old journals are repeated as they are.
+    /// No journal: old journals replay unchanged.
     Never,
-    /// Those that have such a record, as [`story`](crate::world::story) writes it.
+    /// Journals with this record, as [`story`](crate::world::story) writes it.
     Once(&'static str),
-    /// The same, and the new code ends there, for orders that come there later as well: a check
-    /// proves the past only.
+    /// The same, and the new code panics there, also for orders that reach the record later. A
+    /// check proves the past only.
     Panics(&'static str),
-    /// Those whose outcome is recorded: none that is in flight.
+    /// Journals with a recorded outcome, so none in flight.
     AtTheEnd,
 }
 
 impl Breaks {
-    /// Whether the change is another execution for a journal.
+    /// True if the change breaks the replay of a journal.
     pub fn breaks(self, story: &[String]) -> bool {
         match self {
             Self::Never => false,

@@ -1,4 +1,4 @@
-//! Workers and clients of a language.
+//! Workers and clients in one language.
 
 use std::{
     fs::File,
@@ -11,42 +11,43 @@ use serde_json::Value;
 use super::packages::{self, SCRIPTS};
 use crate::packages::node;
 
-/// A language with its packages.
+/// A language with its installed packages.
 #[derive(Clone)]
 pub enum Language {
-    /// npm `@resonatehq/sdk` on Node; the folder that holds `node_modules`.
+    /// npm `@resonatehq/sdk` on Node. Holds the folder with `node_modules`.
     TypeScript(PathBuf),
-    /// PyPI `resonate-sdk`; the folder that holds its environment.
+    /// PyPI `resonate-sdk`. Holds the folder with the environment.
     Python(PathBuf),
-    /// crates.io `resonate-sdk`; the folder that holds the program built on it.
+    /// crates.io `resonate-sdk`. Holds the folder with the program built on it.
     Rust(PathBuf),
 }
 
-/// A worker; it is killed when this is dropped.
+/// A worker process. Dropping it kills the process.
 pub struct Worker {
     process: Child,
 }
 
 impl Language {
-    /// Node with the released SDK; none if it cannot be had here, and standard error says why.
+    /// Node with the released SDK. `None` if it is unavailable, with the reason on standard error.
     pub fn typescript() -> Option<Self> {
         packages::typescript().map(Self::TypeScript)
     }
 
-    /// Python with the released SDK; none if it cannot be had here, and standard error says why.
+    /// Python with the released SDK. `None` if it is unavailable, with the reason on standard
+    /// error.
     pub fn python() -> Option<Self> {
         packages::python().map(Self::Python)
     }
 
-    /// A program with the released SDK; none if it cannot be built here, and standard error says
-    /// why.
+    /// A program with the released SDK. `None` if it cannot be built here, with the reason on
+    /// standard error.
     pub fn rust() -> Option<Self> {
         packages::rust().map(Self::Rust)
     }
 
-    /// The id that this SDK gives to the first step of the invocation `id`.
+    /// Id that this SDK gives to the first step of the invocation `id`.
     pub fn first_step(&self, id: &str) -> String {
-        // Two of them write a colon after the root alone.
+        // Two of the SDKs write a colon only after the root.
         let separator = if id.contains(':') { '.' } else { ':' };
         match self {
             Self::TypeScript(_) => format!("{id}{separator}0"),
@@ -55,7 +56,7 @@ impl Language {
         }
     }
 
-    /// The beginning of the ids of what the schedule `name` starts.
+    /// Prefix of the ids of the promises that the schedule `name` creates.
     pub fn scheduled(&self, name: &str) -> String {
         match self {
             Self::TypeScript(_) | Self::Python(_) => format!("{name}-"),
@@ -63,7 +64,7 @@ impl Language {
         }
     }
 
-    /// The message that this SDK records for a function that fails with `message`.
+    /// Message that this SDK records for a function that fails with `message`.
     pub fn failure(&self, message: &str) -> String {
         match self {
             Self::TypeScript(_) | Self::Python(_) => message.to_owned(),
@@ -71,11 +72,11 @@ impl Language {
         }
     }
 
-    /// Starts a worker called `name`, whose leases are `ttl_ms` long; it writes what it did to
-    /// `ledger`.
+    /// Starts a worker called `name`, with leases of `ttl_ms` milliseconds. The worker records its
+    /// executions in `ledger`.
     ///
     /// # Panics
-    /// It does not start.
+    /// If the worker does not start.
     pub fn worker(&self, url: &str, name: &str, ttl_ms: u32, ledger: &Path) -> Worker {
         let log = File::create(ledger.with_extension(format!("{name}.log"))).expect("a log");
         let mut command = self.command("worker");
@@ -89,10 +90,10 @@ impl Language {
         Worker { process: command.spawn().expect("a worker starts") }
     }
 
-    /// Begins to ask; the answer comes from [`answer`].
+    /// Starts a client with these arguments. [`answer`] returns its answer.
     ///
     /// # Panics
-    /// The client does not start.
+    /// If the client does not start.
     pub fn asks(&self, url: &str, arguments: &[&str]) -> Child {
         let mut command = self.command("ask");
         command.args(arguments).env("URL", url).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -109,7 +110,7 @@ impl Language {
             Self::Python(folder) => {
                 let mut command = Command::new(folder.join("venv/bin/python"));
                 command.arg(Path::new(SCRIPTS).join(format!("{name}.py")));
-                // Nothing is written beside the sources.
+                // Keeps bytecode files out of the source folder.
                 command.env("PYTHONDONTWRITEBYTECODE", "1");
                 command
             }
@@ -123,10 +124,10 @@ impl Language {
 }
 
 impl Worker {
-    /// Kills it, as SIGKILL does.
+    /// Kills the worker with SIGKILL.
     ///
     /// # Panics
-    /// It is gone already.
+    /// If the worker has already ended.
     pub fn kill(mut self) {
         self.process.kill().expect("it runs");
         self.process.wait().expect("it was killed");
@@ -140,10 +141,10 @@ impl Drop for Worker {
     }
 }
 
-/// What a client was answered.
+/// Waits for a client and returns its answer.
 ///
 /// # Panics
-/// It was answered nothing; the message carries what it said.
+/// If the client prints no answer. The message has its output.
 pub fn answer(client: Child) -> Value {
     let Output { stdout, stderr, .. } = client.wait_with_output().expect("the client ends");
     let text = String::from_utf8_lossy(&stdout);

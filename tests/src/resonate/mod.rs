@@ -1,7 +1,7 @@
 //! Released Resonate clients in other languages, as separate processes.
 //!
-//! - `packages`: their installation, or why it is not possible;
-//! - `language`: workers and clients of a language.
+//! - `packages`: their installation, or the reason why it is impossible;
+//! - `language`: workers and clients in one language.
 
 mod language;
 mod packages;

@@ -1,8 +1,8 @@
-//! Transcripts of scenes as the original server gave them: `tests/restate/golden/SCENE.txt`, and
-//! `SCENE@SDK.txt` where an SDK makes a difference. Where this runtime answers otherwise, and
-//! docs/restate.md says why, `tests/restate/differs/` has its own under the same names;
-//! `SEGNO_GOLDEN=write` writes them. Of an SDK that the original server does not take, what this
-//! runtime answers to its successor is expected ([`Sdk::like`]), and `differs/` has what differs.
+//! Transcripts of scenes, recorded from the original server: `tests/restate/golden/SCENE.txt`, and
+//! `SCENE@SDK.txt` for an SDK with other answers. For answers of this runtime that differ, for
+//! reasons in docs/restate.md, `tests/restate/differs/` has its own files under the same names.
+//! `SEGNO_GOLDEN=write` writes them. If the original server does not support an SDK, this runtime's
+//! answers to the SDK's successor are expected ([`Sdk::like`]), and `differs/` has the differences.
 
 use std::{
     fs,
@@ -11,18 +11,18 @@ use std::{
 
 use super::{Played, SCRIPTS, SDKS, Sdk};
 
-/// What is wrong with these scenes on this runtime: those that ended early, and those whose transcripts differ.
+/// Faults of these scenes on this runtime: scenes that ended early, and transcripts that differ.
 ///
 /// # Panics
-/// There is no golden transcript of one.
+/// If a scene has no golden transcript.
 pub fn faults(sdk: &Sdk, played: Vec<Played>) -> Vec<String> {
     faults_by(sdk, played, differences)
 }
 
-/// The same on the original server, of which nothing may differ.
+/// The same on the original server, where no transcript may differ.
 ///
 /// # Panics
-/// There is no golden transcript of one.
+/// If a scene has no golden transcript.
 pub fn faults_of_original(sdk: &Sdk, played: Vec<Played>) -> Vec<String> {
     faults_by(sdk, played, |scene, sdk, transcript| {
         let golden = read(&of_original(scene, sdk));
@@ -42,7 +42,7 @@ fn faults_by(
     played.into_iter().filter_map(fault).collect()
 }
 
-/// How a transcript differs from the golden one; none: it is equal.
+/// Difference between a transcript and the golden one. `None` if they are equal.
 fn differences(scene: &str, sdk: &Sdk, transcript: &str) -> Option<String> {
     let original = of_original(scene, sdk);
     let differs = differs(scene, sdk);
@@ -68,7 +68,8 @@ fn told(scene: &str, sdk: &Sdk, golden: &str, transcript: &str) -> String {
     format!("{scene} with {}:\n{}", sdk.name, compared(&golden, &transcript))
 }
 
-/// The file with what the original server answered, or what this runtime answered an SDK that is like this one.
+/// File with the answers of the original server, or with this runtime's answers to an SDK that this
+/// one is like.
 fn of_original(scene: &str, sdk: &Sdk) -> PathBuf {
     let likes = sdk.likes().flat_map(|like| [differs(scene, like), own(scene, like)]);
     let mut originals = [own(scene, sdk)].into_iter().chain(likes).chain([common(scene)]);
@@ -80,10 +81,11 @@ fn read(file: &Path) -> String {
     fs::read_to_string(file).expect("golden transcripts can be read")
 }
 
-/// Keeps a transcript. The first SDK's is the one for all; another's is kept if it differs.
+/// Writes a transcript. The first SDK's transcript is the common one. Another SDK's is written if
+/// it differs.
 ///
 /// # Panics
-/// The folder cannot be written.
+/// If the folder cannot be written.
 pub fn record(scene: &str, sdk: &Sdk, transcript: &str) {
     let is_standard = sdk.name == SDKS[0].name;
     let standard = fs::read_to_string(common(scene)).ok();
@@ -109,14 +111,14 @@ fn own(scene: &str, sdk: &Sdk) -> PathBuf {
     folder().join(format!("{scene}@{}.txt", sdk.name))
 }
 
-/// Where this runtime's own transcript is, if it differs.
+/// Path of this runtime's own transcript, if it differs.
 fn differs(scene: &str, sdk: &Sdk) -> PathBuf {
     Path::new(SCRIPTS).join("differs").join(format!("{scene}@{}.txt", sdk.name))
 }
 
-/// Both, line by line: what only one has is marked.
+/// Both transcripts, line by line. Lines in only one of them are marked.
 fn compared(golden: &Vec<&str>, transcript: &Vec<&str>) -> String {
-    // The lengths of the longest common subsequences of what is left of both.
+    // Lengths of the longest common subsequences of the remaining lines of both.
     let mut common = vec![vec![0; transcript.len() + 1]; golden.len() + 1];
     for (g, golden) in golden.iter().enumerate().rev() {
         for (t, transcript) in transcript.iter().enumerate().rev() {
@@ -152,7 +154,7 @@ mod tests {
     use super::{SCRIPTS, SDKS, compared, differs, read};
     use crate::restate::scenes::{self, ADMIN, CONNECTED, SCENES, SUITES};
 
-    /// The names of scenes in the last column of the table of docs/restate.md with that head.
+    /// Names of scenes in the last column of the table of docs/restate.md with the header `head`.
     fn named(head: &str) -> BTreeSet<String> {
         let manual = Path::new(SCRIPTS).join("../../docs/restate.md");
         let manual = fs::read_to_string(manual).expect("the manual is there");
@@ -163,7 +165,8 @@ mod tests {
         names.map(str::to_owned).collect()
     }
 
-    /// The table of docs/restate.md names every scene whose answers differ with the first SDK, and no other.
+    /// Checks that the table of docs/restate.md names exactly the scenes whose answers differ with
+    /// the first SDK.
     #[test]
     fn the_manual_names_each_scene_that_differs() {
         let named = named("| subject | here | scenes |");
@@ -177,7 +180,8 @@ mod tests {
         assert_eq!(named, kept, "what the manual names, and what differs");
     }
 
-    /// The table of docs/restate.md names scenes that there are, and all that were written for it.
+    /// Checks that the table of docs/restate.md names only existing scenes, and all scenes that
+    /// were written for it.
     #[test]
     fn the_manual_names_the_scenes_of_the_originals_cases() {
         let named = named("| class | cases | scenes |");
@@ -188,7 +192,8 @@ mod tests {
         assert_eq!(unnamed.collect::<Vec<_>>(), [""; 0], "what the manual does not name");
     }
 
-    /// The table of docs/restate.md counts the scenes of each SDK, and those that are answered word for word.
+    /// Checks that the table of docs/restate.md has the right numbers of scenes for each SDK: all,
+    /// and those answered word for word.
     #[test]
     fn the_manual_counts_the_scenes_of_each_sdk() {
         let manual = read(&Path::new(SCRIPTS).join("../../docs/restate.md"));

@@ -1,14 +1,14 @@
-//! Released Restate SDKs, unmodified, and what is asked of a runtime that invokes their services:
-//! Segno, or the server that the SDKs are made for.
+//! Released Restate SDKs, unmodified, and requests to a runtime that invokes their services: Segno,
+//! or the server that the SDKs are made for.
 //!
-//! - `sdk`: the SDKs, their packages and what each of them lacks;
+//! - `sdk`: the SDKs, their packages, and the features that each of them lacks;
 //! - `service`: a process with the services of `tests/restate`;
-//! - `stage`: a client of the runtime's ingress and admin that writes down every exchange;
-//! - `tool`: the released command, and the canonical form of what it prints;
-//! - `transcript`: the canonical form of what a stage writes;
+//! - `stage`: a client of the runtime's ingress and admin API that records every exchange;
+//! - `tool`: the released command, and the canonical form of its output;
+//! - `transcript`: the canonical form of a stage's record;
 //! - `scenes`: the scripts that are played on a stage;
-//! - `player`: plays them;
-//! - `golden`: the transcripts as the original server gives them;
+//! - `player`: plays the scenes;
+//! - `golden`: the transcripts of the original server;
 //! - `original`: that server.
 
 mod golden;
@@ -32,5 +32,5 @@ pub use service::{Endpoints, Service, identity};
 pub use stage::{Answer, Request, Runtime, Stage};
 pub use tool::Tool;
 
-/// The services, lock files and golden transcripts.
+/// Folder of the services, lock files and golden transcripts.
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/restate");

@@ -1,4 +1,4 @@
-//! The server that the SDKs are made for: the standard that answers are recorded from.
+//! The server that the SDKs are made for. The golden answers are recorded from it.
 
 use std::{
     fs::File,
@@ -12,30 +12,31 @@ use segno_core::time::Millis;
 
 use super::{Runtime, original as program};
 
-/// Time limit of its start.
+/// Time limit of the server's start.
 const START: Millis = Millis(60_000);
 
-/// A server on an empty folder; it is killed when this is dropped.
+/// A server on an empty folder. Dropping it kills the server.
 pub struct Original {
     process: Child,
-    /// Where it listens.
+    /// Addresses on which the server listens.
     pub runtime: Runtime,
 }
 
 impl Original {
-    /// Starts it with its files in `folder`; none if it cannot be had here, and standard error says
-    /// why.
+    /// Starts the server with its files in `folder`. `None` if it is unavailable, with the reason
+    /// on standard error.
     ///
     /// # Panics
-    /// It does not start.
+    /// If the server does not start.
     pub async fn start(folder: &Path) -> Option<Self> {
         Self::configured(folder, &[]).await
     }
 
-    /// The same with scopes, signing requests with the key in the file `identity`.
+    /// Does the same with scopes enabled. The server signs requests with the key in the file
+    /// `identity`.
     ///
     /// # Panics
-    /// It does not start.
+    /// If the server does not start.
     pub async fn signing(folder: &Path, identity: &Path) -> Option<Self> {
         let identity = identity.to_str().expect("the path is UTF-8");
         let variables = [
@@ -46,7 +47,7 @@ impl Original {
     }
 
     async fn configured(folder: &Path, variables: &[(&str, &str)]) -> Option<Self> {
-        // All of them at the same time, so that they differ.
+        // All ports are bound at the same time, so that they differ.
         let free = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").expect("there is a port"));
         let [ingress, admin, node] =
             free.map(|free| free.local_addr().expect("it is bound").to_string());
@@ -76,7 +77,7 @@ impl Original {
                 format!("{}/restate/health", server.runtime.ingress),
                 format!("{}/health", server.runtime.admin),
             ];
-            // As every client of a host: reqwest has to be told which cryptography there is.
+            // Uses the same client as a host: reqwest needs an explicit cryptography provider.
             let client = http_client(Proxies::None).build().expect("a client");
             for url in health {
                 let asked = || client.get(&url).send();

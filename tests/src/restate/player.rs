@@ -1,4 +1,4 @@
-//! Plays scenes, one after the other or side by side.
+//! Plays scenes, one after the other or concurrently.
 
 use std::{env, panic::AssertUnwindSafe};
 
@@ -13,19 +13,19 @@ use super::{
     service::Endpoints,
 };
 
-/// A scene that was played.
+/// Result of a scene.
 #[derive(Debug)]
 pub struct Played {
-    /// Its name.
+    /// Name of the scene.
     pub scene: &'static str,
-    /// Its transcript until its end, or why it could not go on.
+    /// Complete transcript, or the reason why the scene ended early.
     pub transcript: Result<String, String>,
 }
 
 /// Registers the services at `url`.
 ///
 /// # Panics
-/// The runtime refuses them.
+/// If the runtime refuses them.
 pub async fn register(runtime: &Runtime, url: &str) {
     let stage = Stage::new(runtime, url);
     let answer = stage.manage(Method::POST, "/deployments", json!({ "uri": url })).await;
@@ -39,11 +39,11 @@ pub async fn play_scenes(runtime: &Runtime, service: &Service) -> Vec<Played> {
     played
 }
 
-/// Plays those where every invocation is suspended as soon as it waits, and so replayed as soon as it
-/// goes on.
+/// Plays the same scenes with every invocation suspended as soon as it waits, so that it is
+/// replayed on each wake-up.
 ///
 /// # Panics
-/// The runtime refuses that.
+/// If the runtime refuses the setting.
 pub async fn play_scenes_suspending(runtime: &Runtime, service: &Service) -> Vec<Played> {
     let stage = Stage::new(runtime, service.url());
     for name in ["Plain", "Cell", "LazyCell", "Approval"] {
@@ -54,7 +54,7 @@ pub async fn play_scenes_suspending(runtime: &Runtime, service: &Service) -> Vec
     play_all(SCENES, runtime, service).await
 }
 
-/// Plays the scenes about what is registered.
+/// Plays the scenes about registered services.
 pub async fn play_admin_scenes(runtime: &Runtime, service: &Service) -> Vec<Played> {
     play_all(ADMIN, runtime, service).await
 }
@@ -73,7 +73,7 @@ pub async fn play_registrations(
     played
 }
 
-/// Plays the scenes of the services of `patience.mjs`, which are not registered yet.
+/// Plays the scenes of the services of `patience.mjs`, which are not registered at first.
 pub async fn play_patience(runtime: &Runtime, services: &Endpoints, tool: &Tool) -> Vec<Played> {
     let mut played = Vec::new();
     for scene in suitable(PATIENCE, sdk("npm-1.17.2")) {
@@ -86,7 +86,7 @@ pub async fn play_patience(runtime: &Runtime, services: &Endpoints, tool: &Tool)
 /// Plays the scenes of the services of `suites.mjs`.
 ///
 /// # Panics
-/// The runtime refuses the services.
+/// If the runtime refuses the services.
 pub async fn play_suites(runtime: &Runtime, services: &Endpoints) -> Vec<Played> {
     register(runtime, services.url()).await;
     let mut played = Vec::new();
@@ -106,7 +106,8 @@ pub async fn play_command_scenes(runtime: &Runtime, service: &Service, tool: &To
     played
 }
 
-/// Plays the long scenes side by side with the services at `url`, which may be killed meanwhile.
+/// Plays the long scenes concurrently, with the services at `url`. The processes may be killed
+/// meanwhile.
 pub async fn play_long_scenes(runtime: &Runtime, sdk: &Sdk, url: &str) -> Vec<Played> {
     let scenes = suitable(long::SCENES, sdk);
     join_all(scenes.map(|scene| play(scene, Stage::new(runtime, url).patient()))).await
@@ -130,7 +131,7 @@ async fn play(scene: &Scene, stage: Stage) -> Played {
     Played { scene: scene.name, transcript }
 }
 
-/// Those for the SDK; only some of them if `SEGNO_SCENES` names them.
+/// Scenes that suit the SDK. If `SEGNO_SCENES` is set, only those that it names.
 fn suitable<'a>(scenes: &'a [Scene], sdk: &'a Sdk) -> impl Iterator<Item = &'a Scene> {
     let wanted = env::var("SEGNO_SCENES").unwrap_or_default();
     let wanted: Vec<_> = wanted.split_whitespace().map(str::to_owned).collect();

@@ -13,12 +13,12 @@ const PACKAGES: Packages = Packages { suite: "restate-suite", scripts: SCRIPTS }
 /// A released SDK.
 #[derive(Debug)]
 pub struct Sdk {
-    /// Its language and version, and `+v3` if it speaks a version of the protocol that it does not
+    /// Language and version. `+v3` if the SDK speaks a version of the protocol that it does not
     /// announce.
     pub name: &'static str,
     language: Language,
     lacks: &'static [Feature],
-    /// The SDK whose answers are expected of it, if the original server does not take its services.
+    /// SDK whose answers are expected, for an SDK that the original server does not support.
     pub like: Option<&'static str>,
 }
 
@@ -29,18 +29,18 @@ enum Language {
     Rust,
 }
 
-/// What not every SDK has.
+/// A feature that some SDKs lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
-    /// Awaits of several futures at once, for any combination.
+    /// Awaits of several futures, in any combination.
     Combinators,
-    /// Random numbers and times that replay.
+    /// Random numbers and times that are stable in a replay.
     Chance,
     /// Ids of calls and sends, and therefore attaching and cancelling.
     Ids,
     /// Idempotency keys and headers of calls.
     CallOptions,
-    /// A number of attempts of a run.
+    /// A maximum number of attempts of a run.
     RunRetries,
     /// Options of services and handlers in the manifest.
     Options,
@@ -56,7 +56,7 @@ use Feature::{
     CallOptions, Chance, Combinators, Ids, Metadata, Options, RetryPolicy, RunRetries, Signals,
 };
 
-/// The SDKs, the one whose transcripts are the standard first.
+/// All SDKs. The first one provides the standard transcripts.
 pub const SDKS: &[Sdk] = &[
     Sdk { name: "npm-1.17.2", language: Language::JavaScript, lacks: &[], like: None },
     Sdk { name: "npm-1.14.5", language: Language::JavaScript, lacks: &[Signals], like: None },
@@ -94,21 +94,21 @@ pub const SDKS: &[Sdk] = &[
     },
 ];
 
-/// The SDK of that name.
+/// SDK with this name.
 ///
 /// # Panics
-/// There is none.
+/// If there is none.
 pub fn sdk(name: &str) -> &'static Sdk {
     SDKS.iter().find(|sdk| sdk.name == name).unwrap_or_else(|| panic!("no SDK is called {name}"))
 }
 
 impl Sdk {
-    /// Whether it has all of `features`.
+    /// True if the SDK has all of `features`.
     pub fn has(&self, features: &[Feature]) -> bool {
         !features.iter().any(|feature| self.lacks.contains(feature))
     }
 
-    /// Its version.
+    /// Version of the SDK.
     pub fn version(&self) -> &'static str {
         self.package().split_once('-').expect("a name is a language and a version").1
     }
@@ -117,14 +117,14 @@ impl Sdk {
         self.name.split('+').next().unwrap_or_default()
     }
 
-    /// Those whose answers are expected of it: the one that it is like, the one that this is like,
-    /// and so on.
+    /// The chain of SDKs whose answers are expected of this one: the SDK in `like`, then that SDK's
+    /// own `like`, and so on.
     pub fn likes(&self) -> impl Iterator<Item = &'static Self> {
         std::iter::successors(self.like.map(sdk), |like| like.like.map(sdk))
     }
 
-    /// The command that serves the services with it; none if its packages cannot be had here, and
-    /// standard error says why.
+    /// Command that serves the services with this SDK. `None` if its packages are unavailable, with
+    /// the reason on standard error.
     pub fn command(&self) -> Option<Command> {
         match self.language {
             Language::JavaScript => {
@@ -139,7 +139,7 @@ impl Sdk {
                 let folder = PACKAGES.python(self.package(), &requirements)?;
                 let mut command = Command::new(folder.join("venv/bin/python"));
                 command.arg(Path::new(SCRIPTS).join("service.py"));
-                // Nothing is written beside the sources.
+                // Keeps bytecode files out of the source folder.
                 command.env("PYTHONDONTWRITEBYTECODE", "1");
                 if let Some((_, protocol)) = self.name.split_once("+v") {
                     command.env("PROTOCOL", protocol);
@@ -154,7 +154,7 @@ impl Sdk {
     }
 }
 
-/// The folder with Node and every version of the SDK for it.
+/// Folder with Node and every version of the JavaScript SDK.
 fn javascript() -> Option<PathBuf> {
     let folder = PACKAGES.npm("javascript", "", |folder| {
         let mut command = Command::new(node(folder));
@@ -165,7 +165,7 @@ fn javascript() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// The command that runs a script beside the packages.
+/// Command that runs a script next to the packages.
 pub fn script(name: &str) -> Option<Command> {
     let folder = javascript()?;
     let mut command = Command::new(node(&folder));
@@ -173,17 +173,17 @@ pub fn script(name: &str) -> Option<Command> {
     Some(command)
 }
 
-/// The program of the original server; none if it cannot be had here, and standard error says why.
+/// Program of the original server. `None` if it is unavailable, with the reason on standard error.
 pub fn original() -> Option<PathBuf> {
     released("server", "restate-server")
 }
 
-/// The program of the released command; none if it cannot be had here, and standard error says why.
+/// Program of the released command. `None` if it is unavailable, with the reason on standard error.
 pub fn command() -> Option<PathBuf> {
     released("command", "restate")
 }
 
-/// A program of Restate, in the folder `name` with its lock file.
+/// A program of Restate, installed in the folder `name` from its lock file.
 fn released(name: &str, program: &str) -> Option<PathBuf> {
     let path = |folder: &Path| {
         let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };

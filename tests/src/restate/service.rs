@@ -11,54 +11,53 @@ use serde_json::Value;
 
 use super::sdk::{Sdk, script};
 
-/// A process with the services of one SDK; it is killed when this is dropped.
+/// A process with the services of one SDK. Dropping it kills the process.
 pub struct Service {
     sdk: &'static Sdk,
     folder: PathBuf,
     running: Running,
 }
 
-/// A process with manifests that no SDK gives, or with the services of `patience.mjs` or `suites.mjs`; it is killed when this
-/// is dropped.
+/// A process with manifests that no SDK produces, or with the services of `patience.mjs` or
+/// `suites.mjs`. Dropping it kills the process.
 pub struct Endpoints(Running);
 
 struct Running {
     process: Child,
     url: String,
-    /// Open, so that a service that prints more does not end.
+    /// Kept open, so that a service that prints more does not end.
     _printed: BufReader<ChildStdout>,
 }
 
 impl Service {
-    /// Starts the services with `sdk`, with ledger and log in `folder`; none if its packages cannot
-    /// be had here, and standard error says why.
+    /// Starts the services with `sdk`, with ledger and log in `folder`. `None` if its packages are
+    /// unavailable, with the reason on standard error.
     ///
     /// # Panics
-    /// It does not start.
+    /// If the process does not start.
     pub fn start(sdk: &'static Sdk, folder: &Path) -> Option<Self> {
         let running = Running::start(configured(sdk, folder)?, 0, &log(folder, sdk.name));
         Some(Self { sdk, folder: folder.to_owned(), running })
     }
 
-    /// Where a runtime reaches it.
+    /// URL of the services.
     pub fn url(&self) -> &str {
         &self.running.url
     }
 
-    /// The SDK.
     pub fn sdk(&self) -> &'static Sdk {
         self.sdk
     }
 
-    /// Kills it, as SIGKILL does.
+    /// Kills the process with SIGKILL.
     pub fn kill(&mut self) {
         self.running.kill();
     }
 
-    /// Starts it again at the same address.
+    /// Restarts the process at the same address.
     ///
     /// # Panics
-    /// It does not start.
+    /// If the process does not start.
     pub fn restart(&mut self) {
         self.kill();
         let (_, port) = self.url().rsplit_once(':').expect("a URL with a port");
@@ -67,7 +66,7 @@ impl Service {
         self.running = Running::start(command, port, &log(&self.folder, self.sdk.name));
     }
 
-    /// The lines that its bodies wrote.
+    /// Lines that the bodies of handlers wrote to the ledger.
     pub fn ledger(&self) -> Vec<String> {
         let ledger = fs::read_to_string(ledger(&self.folder)).unwrap_or_default();
         ledger.lines().map(str::to_owned).collect()
@@ -75,30 +74,30 @@ impl Service {
 }
 
 impl Endpoints {
-    /// Starts it, with its log in `folder`; none if Node cannot be had here, and standard error
-    /// says why.
+    /// Starts the manifests of `endpoints.mjs`, with the log in `folder`. `None` if Node is
+    /// unavailable, with the reason on standard error.
     ///
     /// # Panics
-    /// It does not start.
+    /// If the process does not start.
     pub fn start(folder: &Path) -> Option<Self> {
         Self::scripted("endpoints", folder, &[])
     }
 
-    /// Starts the services of `patience.mjs`, with ledger and log in `folder`; none if its packages cannot be had here, and
-    /// standard error says why.
+    /// Starts the services of `patience.mjs`, with ledger and log in `folder`. `None` if its
+    /// packages are unavailable, with the reason on standard error.
     ///
     /// # Panics
-    /// It does not start.
+    /// If the process does not start.
     pub fn patience(folder: &Path) -> Option<Self> {
         Self::scripted("patience", folder, &[])
     }
 
-    /// Starts the services of `suites.mjs`, with ledger and log in `folder`, and the key of whom they answer in
-    /// [`identity`]; if `suspending`, each of their waits is a suspension. None if its packages cannot be had here, and
-    /// standard error says why.
+    /// Starts the services of `suites.mjs`, with ledger and log in `folder`. They only answer
+    /// requests signed with the key in [`identity`]. If `suspending`, each of their waits suspends
+    /// the attempt. `None` if the packages are unavailable, with the reason on standard error.
     ///
     /// # Panics
-    /// It does not start.
+    /// If the process does not start.
     pub fn suites(folder: &Path, suspending: bool) -> Option<Self> {
         let quiet: &[_] = if suspending { &[("QUIET_MS", "0")] } else { &[] };
         Self::scripted("suites", folder, quiet)
@@ -111,7 +110,7 @@ impl Endpoints {
         Some(Self(Running::start(command, 0, &log(folder, name))))
     }
 
-    /// Where a runtime reaches it.
+    /// URL of the endpoints.
     pub fn url(&self) -> &str {
         &self.0.url
     }
@@ -151,7 +150,7 @@ fn configured(sdk: &Sdk, folder: &Path) -> Option<Command> {
     Some(command)
 }
 
-/// The file in `folder` with the key that signs requests to the services of `suites.mjs`.
+/// File in `folder` with the key that signs requests to the services of `suites.mjs`.
 pub fn identity(folder: &Path) -> PathBuf {
     folder.join("identity.pem")
 }

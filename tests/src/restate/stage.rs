@@ -1,4 +1,4 @@
-//! Where scenes are played: a client of a runtime that writes down what it asks and is answered.
+//! The stage of a scene: a client of a runtime that records its requests and the answers.
 
 use std::sync::Mutex;
 
@@ -12,17 +12,17 @@ use super::{
     transcript::{Transcript, canonical},
 };
 
-/// Time limit of whatever is waited for.
+/// Time limit of every wait.
 const LIMIT: Millis = Millis(15_000);
-/// The same where processes are killed meanwhile.
+/// Time limit of every wait while processes are killed.
 const PATIENT_LIMIT: Millis = Millis(120_000);
 
-/// Where a runtime listens.
+/// URLs of a runtime.
 #[derive(Debug, Clone)]
 pub struct Runtime {
-    /// The URL of its ingress.
+    /// URL of the ingress.
     pub ingress: String,
-    /// The URL of its admin.
+    /// URL of the admin API.
     pub admin: String,
 }
 
@@ -38,7 +38,7 @@ pub struct Stage {
     transcript: Mutex<Transcript>,
 }
 
-/// What is asked.
+/// A request to the runtime.
 #[derive(Debug, Clone)]
 pub struct Request {
     side: Side,
@@ -54,59 +54,58 @@ enum Side {
     Admin,
 }
 
-/// What is answered.
+/// Answer to a request.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The HTTP status.
+    /// HTTP status.
     pub status: u16,
-    /// The headers, with names in lower case.
+    /// Headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
 }
 
 impl Runtime {
-    /// The runtime that listens at these addresses.
+    /// A runtime that listens at these addresses.
     pub fn at(ingress: &str, admin: &str) -> Self {
         Self { ingress: format!("http://{ingress}"), admin: format!("http://{admin}") }
     }
 }
 
 impl Request {
-    /// A request to the ingress.
+    /// Creates a request to the ingress.
     pub fn ingress(method: Method, path: &str) -> Self {
         let path = path.to_owned();
         Self { side: Side::Ingress, method, path, headers: Vec::new(), body: Vec::new() }
     }
 
-    /// A request to the admin.
+    /// Creates a request to the admin API.
     pub fn admin(method: Method, path: &str) -> Self {
         Self { side: Side::Admin, ..Self::ingress(method, path) }
     }
 
-    /// `POST` to the ingress, with a JSON document.
+    /// Creates a `POST` to the ingress, with a JSON document.
     pub fn call(path: &str, body: Value) -> Self {
         Self::ingress(Method::POST, path).json(body)
     }
 
-    /// A query, whose rows are asked for as JSON.
+    /// Creates an SQL query, with rows as JSON.
     pub fn query(sql: &str) -> Self {
         let request = Self::admin(Method::POST, "/query");
         request.header("accept", "application/json").json(serde_json::json!({ "query": sql }))
     }
 
-    /// The same with a header.
+    /// Adds a header.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The same with a JSON document as its body.
+    /// Sets a JSON document as the body.
     pub fn json(self, body: Value) -> Self {
         self.header("content-type", "application/json").bytes(body.to_string().into_bytes())
     }
 
-    /// The same with that body.
+    /// Sets the body.
     pub fn bytes(mut self, body: Vec<u8>) -> Self {
         self.body = body;
         self
@@ -122,17 +121,17 @@ impl Request {
 }
 
 impl Answer {
-    /// The value of a header.
+    /// Value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(named, _)| named == name).map(|(_, value)| value.as_str())
     }
 
-    /// The body as JSON; null if it is not.
+    /// The body as JSON. `null` if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// The status and the body, in the canonical form of transcripts.
+    /// Status and body, in the canonical form of transcripts.
     pub fn brief(&self) -> String {
         let body = match serde_json::from_slice(&self.body) {
             Ok(document) => canonical(document).to_string(),
@@ -141,27 +140,27 @@ impl Answer {
         format!("{} {body}", self.status)
     }
 
-    /// A text within the body.
+    /// Text of a field in the body.
     ///
     /// # Panics
-    /// There is none.
+    /// If the field is missing or not a text.
     pub fn field(&self, name: &str) -> String {
         let document = self.json();
         let field = document[name].as_str();
         field.unwrap_or_else(|| panic!("no {name} in {} {document}", self.status)).to_owned()
     }
 
-    /// The id of the invocation that answered.
+    /// Id of the invocation that answered.
     ///
     /// # Panics
-    /// None did.
+    /// If no invocation did.
     pub fn id(&self) -> String {
         self.header("x-restate-id").expect("the header with the id").to_owned()
     }
 }
 
 impl Stage {
-    /// A stage at `runtime`, which knows the services at the URL `service`.
+    /// Creates a stage at `runtime`, for the services at the URL `service`.
     pub fn new(runtime: &Runtime, service: &str) -> Self {
         let mut transcript = Transcript::default();
         transcript.name(&runtime.ingress, "ingress");
@@ -179,85 +178,85 @@ impl Stage {
         }
     }
 
-    /// The same, which also knows the manifests at the URL `others`.
+    /// Adds the manifests at the URL `others`.
     pub fn with_others(mut self, others: &str) -> Self {
         self.name(others, "others");
         self.others = others.to_owned();
         self
     }
 
-    /// The same, which also has the released command.
+    /// Adds the released command.
     pub fn with_tool(self, tool: Tool) -> Self {
         Self { tool: Some(tool), ..self }
     }
 
-    /// The same for work that is disturbed.
+    /// Raises the time limit, for work that is disturbed.
     pub fn patient(self) -> Self {
         Self { limit: PATIENT_LIMIT, ..self }
     }
 
-    /// The URL of manifests without services.
+    /// URL of the manifests without services.
     pub fn others(&self) -> &str {
         &self.others
     }
 
-    /// The URL of the services.
+    /// URL of the services.
     pub fn service(&self) -> &str {
         &self.service
     }
 
-    /// What was written down.
+    /// Transcript so far.
     pub fn transcript(&self) -> String {
         self.written(|transcript| transcript.text().to_owned())
     }
 
-    /// Asks, and writes it down.
+    /// Sends a request, and records it.
     ///
     /// # Panics
-    /// There is no answer.
+    /// If there is no answer.
     pub async fn say(&self, request: Request) -> Answer {
         let answer = self.ask(&request).await;
         self.write(&request, &answer);
         answer
     }
 
-    /// Calls a handler with a JSON document, and writes it down.
+    /// Calls a handler with a JSON document, and records it.
     ///
     /// # Panics
-    /// There is no answer.
+    /// If there is no answer.
     pub async fn call(&self, path: &str, body: Value) -> Answer {
         self.say(Request::call(path, body)).await
     }
 
-    /// The same without a body.
+    /// Does the same without a body.
     ///
     /// # Panics
-    /// There is no answer.
+    /// If there is no answer.
     pub async fn get(&self, path: &str) -> Answer {
         self.say(Request::ingress(Method::GET, path)).await
     }
 
-    /// Asks the admin for something, and writes it down.
+    /// Reads from the admin API, and records it.
     ///
     /// # Panics
-    /// There is no answer.
+    /// If there is no answer.
     pub async fn look(&self, path: &str) -> Answer {
         self.say(Request::admin(Method::GET, path)).await
     }
 
-    /// The same, with the names of handlers instead of their descriptions.
+    /// Does the same, and records the names of handlers instead of their descriptions.
     ///
     /// # Panics
-    /// There is no answer.
+    /// If there is no answer.
     pub async fn glance(&self, path: &str) -> Answer {
         self.briefly(Request::admin(Method::GET, path)).await
     }
 
-    /// Asks the admin to change something, and writes it down, with the names of handlers instead of
+    /// Changes something by the admin API, and records it, with the names of handlers instead of
     /// their descriptions.
     ///
     /// # Panics
-    /// There is no answer.
+    /// If there is no answer.
     pub async fn manage(&self, method: Method, path: &str, body: Value) -> Answer {
         let request = Request::admin(method, path);
         self.briefly(if body.is_null() { request } else { request.json(body) }).await
@@ -273,18 +272,18 @@ impl Stage {
         answer
     }
 
-    /// The rows of a query, in the order that it asks for, and writes it down.
+    /// Runs an SQL query, and records its rows in the order that the query demands.
     ///
     /// # Panics
-    /// There is no answer.
+    /// If there is no answer.
     pub async fn query(&self, sql: &str) -> Answer {
         self.say(Request::query(sql)).await
     }
 
-    /// Runs the released command, and writes down what it prints.
+    /// Runs the released command, and records its output.
     ///
     /// # Panics
-    /// The stage has none.
+    /// If the stage has no command.
     pub async fn run(&self, arguments: &[&str]) -> String {
         let tool = self.tool.as_ref().expect("a stage with the command");
         let printed = self.env.within(self.limit, tool.run(&self.runtime, arguments)).await;
@@ -293,10 +292,11 @@ impl Stage {
         printed
     }
 
-    /// The same, with the lines and the parts of lists in the order of their letters, where their own means nothing.
+    /// Does the same, but sorts the lines and the items of lists alphabetically, because their
+    /// order has no meaning.
     ///
     /// # Panics
-    /// The stage has none.
+    /// If the stage has no command.
     pub async fn run_sorted(&self, arguments: &[&str]) {
         let tool = self.tool.as_ref().expect("a stage with the command");
         let printed = self.env.within(self.limit, tool.run(&self.runtime, arguments)).await;
@@ -310,20 +310,20 @@ impl Stage {
         self.written(|transcript| transcript.printed(&arguments.join(" "), &lines.join("\n")));
     }
 
-    /// Asks until the answer is as expected, and writes the last exchange down.
+    /// Repeats a request until the answer is as expected, and records the last exchange.
     ///
     /// # Panics
-    /// It is not within the limit.
+    /// If no such answer comes within the limit.
     pub async fn until(&self, request: Request, expected: impl Fn(&Answer) -> bool) -> Answer {
         let answer = self.quietly_until(&request, expected).await;
         self.write(&request, &answer);
         answer
     }
 
-    /// The same without writing.
+    /// Does the same without recording.
     ///
     /// # Panics
-    /// It is not within the limit.
+    /// If no such answer comes within the limit.
     pub async fn quietly_until(
         &self,
         request: &Request,
@@ -348,18 +348,18 @@ impl Stage {
         }
     }
 
-    /// Waits until an invocation has the status, as the table of invocations says.
+    /// Waits until an invocation has the status, according to the table of invocations.
     ///
     /// # Panics
-    /// It has not within the limit.
+    /// If it does not get there within the limit.
     pub async fn has_status(&self, id: &str, status: &str) {
         self.has_one_of(id, &[status]).await;
     }
 
-    /// Waits until an invocation has begun; a runtime may have suspended it since.
+    /// Waits until an invocation has begun. The runtime may have suspended it since.
     ///
     /// # Panics
-    /// It has not within the limit.
+    /// If it does not begin within the limit.
     pub async fn is_under_way(&self, id: &str) {
         self.has_one_of(id, &["running", "suspended"]).await;
     }
@@ -373,49 +373,49 @@ impl Stage {
         self.quietly_until(&Request::query(&sql), has).await;
     }
 
-    /// The value that a cell keeps under `name`, once it has one.
+    /// Waits until a cell has a value under `name`. Returns the value.
     ///
     /// # Panics
-    /// It has none within the limit.
+    /// If there is none within the limit.
     pub async fn kept(&self, cell: &str, name: &str) -> Value {
         let request = Request::call(&format!("/Cell/{cell}/get"), name.into());
         let answer = self.quietly_until(&request, |answer| !answer.json().is_null()).await;
         answer.json()
     }
 
-    /// The id of the awakeable that a handler called `name` waits for.
+    /// Waits until a handler called `name` waits for an awakeable. Returns the awakeable's id.
     ///
     /// # Panics
-    /// It waits for none within the limit.
+    /// If it waits for none within the limit.
     pub async fn awakeable(&self, name: &str) -> String {
         self.kept(name, "awakeable").await.as_str().expect("an id is text").to_owned()
     }
 
-    /// Asks, without writing.
+    /// Sends a request without recording it.
     ///
     /// # Panics
-    /// There is no answer.
+    /// If there is no answer.
     pub async fn ask(&self, request: &Request) -> Answer {
         let asked = self.env.within(self.limit, self.attempt(request)).await;
         let answer = asked.unwrap_or_else(|| panic!("{}: no answer in time", request.line()));
         answer.unwrap_or_else(|error| panic!("{}: {error}", request.line()))
     }
 
-    /// Asks again and again until the runtime answers: it may be killed at any time, so `request`
-    /// has to be one that does the same however often it is sent.
+    /// Repeats a request until the runtime answers. The runtime may be killed at any time, so
+    /// `request` must be idempotent.
     ///
     /// # Panics
-    /// There is no answer within the limit.
+    /// If there is no answer within the limit.
     pub async fn insist(&self, request: &Request) -> Answer {
         self.quietly_until(request, |answer| answer.status < 502).await
     }
 
-    /// Writes a remark.
+    /// Records a remark.
     pub fn remark(&self, text: &str) {
         self.written(|transcript| transcript.remark(text));
     }
 
-    /// Writes an exchange.
+    /// Records an exchange.
     pub fn write(&self, request: &Request, answer: &Answer) {
         self.written(|transcript| {
             transcript.request(&request.line(), &request.headers, &request.body);
@@ -423,12 +423,12 @@ impl Stage {
         });
     }
 
-    /// Lets time pass.
+    /// Waits for `ms` milliseconds.
     pub async fn pause(&self, ms: i64) {
         self.env.runtime.sleep(Millis(ms)).await;
     }
 
-    /// Calls `word` by `name` in the transcript.
+    /// Replaces `word` by `name` in the transcript.
     pub fn name(&self, word: &str, name: &str) {
         self.written(|transcript| transcript.name(word, name));
     }

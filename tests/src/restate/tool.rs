@@ -1,23 +1,24 @@
-//! The released command of Restate, and the canonical form of what it prints.
+//! The released command of Restate, and the canonical form of its output.
 
 use std::{path::PathBuf, process::Stdio};
 
 use super::{Runtime, sdk};
 
-/// The command.
+/// Path of the command.
 #[derive(Debug, Clone)]
 pub struct Tool(PathBuf);
 
 impl Tool {
-    /// The command; none if it cannot be had here, and standard error says why.
+    /// The installed command. `None` if it is unavailable, with the reason on standard error.
     pub fn installed() -> Option<Self> {
         sdk::command().map(Self)
     }
 
-    /// What it prints at a runtime, in canonical form, and the status with which it ends.
+    /// Runs the command against a runtime. Returns its output in canonical form, and its exit
+    /// status.
     ///
     /// # Panics
-    /// It does not start.
+    /// If the command does not start.
     pub async fn run(&self, runtime: &Runtime, arguments: &[&str]) -> String {
         let output = tokio::process::Command::new(&self.0)
             .args(["--time-format", "iso8601", "--yes"])
@@ -25,7 +26,7 @@ impl Tool {
             .env_clear()
             .env("RESTATE_ADMIN_URL", &runtime.admin)
             .env("RESTATE_INGRESS_URL", &runtime.ingress)
-            // Nowhere: what a person has set counts for nothing.
+            // A missing folder, so that a person's own settings have no effect.
             .env("RESTATE_CLI_CONFIG_HOME", "/nonexistent")
             .env("NO_COLOR", "1")
             .env("DO_NOT_TRACK", "1")
@@ -41,7 +42,7 @@ impl Tool {
     }
 }
 
-/// What it prints with one space where there are several, without what differs from one run to the next.
+/// The output with single spaces, without the parts that differ from run to run.
 fn canonical(printed: &str) -> String {
     let mut text = String::new();
     for line in printed.lines() {
@@ -61,8 +62,8 @@ fn canonical(printed: &str) -> String {
     text.trim_start_matches('\n').to_owned()
 }
 
-/// The words of a line without instants, like `2026-01-31 12:00:00.5 +00:00` and `Sat 31 Jan 2026 12:00:00 +00:00`, and
-/// without lengths of time, like `PT1.5S`.
+/// The words of a line without instants, like `2026-01-31 12:00:00.5 +00:00` and `Sat 31 Jan 2026
+/// 12:00:00 +00:00`, and without durations, like `PT1.5S`.
 fn without_times(words: Vec<String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     for word in words {

@@ -1,4 +1,4 @@
-//! The canonical form of exchanges: what differs from one run to the next has a name instead.
+//! The canonical form of exchanges. Parts that differ from run to run are replaced by names.
 //!
 //! ```text
 //! > POST /Plain/echo
@@ -16,11 +16,11 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde_json::Value;
 
-/// The headers of answers that are part of a transcript.
+/// Headers of answers that are part of a transcript.
 const HEADERS: [&str; 4] = ["allow", "content-type", "location", "x-restate-id"];
-/// The width of a line within which a JSON value is not divided.
+/// Maximum width of a line, beyond which a JSON value is split.
 const WIDTH: usize = 100;
-/// What ids begin with, and their names. An awakeable's prefix depends on the protocol's version.
+/// Prefixes of ids, and their names. An awakeable's prefix depends on the version of the protocol.
 const IDS: [(&str, &str); 6] = [
     ("inv_1", "invocation"),
     ("dp_1", "deployment"),
@@ -30,20 +30,20 @@ const IDS: [(&str, &str); 6] = [
     ("snap_1", "snapshot"),
 ];
 
-/// What was exchanged until now.
+/// Exchanges so far, in canonical form.
 #[derive(Debug, Default)]
 pub struct Transcript {
     text: String,
-    /// Words that have a name, and the names.
+    /// Words that are replaced, with their names.
     named: Vec<(String, String)>,
-    /// Ids that have a name, and the names.
+    /// Ids seen so far, with their names.
     ids: BTreeMap<String, String>,
-    /// How many ids of each kind have one.
+    /// Number of named ids of each kind.
     counted: BTreeMap<&'static str, usize>,
 }
 
 impl Transcript {
-    /// Calls `word` by `name` from now on.
+    /// Replaces `word` by `name` from now on.
     pub fn name(&mut self, word: &str, name: &str) {
         self.named.push((word.to_owned(), format!("<{name}>")));
     }
@@ -60,7 +60,7 @@ impl Transcript {
         self.body('>', body);
     }
 
-    /// Adds an answer. Of an error by the runtime itself only what programs read is kept.
+    /// Adds an answer. An error of the runtime itself is reduced to the parts that programs read.
     pub fn answer(&mut self, status: u16, headers: &[(String, String)], body: &[u8]) {
         self.line('<', &status.to_string());
         let shown = headers.iter().filter(|(name, _)| HEADERS.contains(&name.as_str()));
@@ -80,7 +80,7 @@ impl Transcript {
         }
     }
 
-    /// Adds a command, and what it printed.
+    /// Adds a command, and its output.
     pub fn printed(&mut self, command: &str, printed: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
@@ -99,7 +99,7 @@ impl Transcript {
         self.line('#', text);
     }
 
-    /// All of it.
+    /// The whole transcript.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -129,7 +129,7 @@ impl Transcript {
         writeln!(self.text, "{line}").expect("text grows");
     }
 
-    /// The text with names for what is different every time.
+    /// The text with names in place of the parts that differ from run to run.
     fn masked(&mut self, text: &str) -> String {
         let mut text = text.to_owned();
         for (word, name) in &self.named {
@@ -176,7 +176,7 @@ fn part_of_id(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// The length of the RFC 3339 instant that the text begins with.
+/// Length of the RFC 3339 instant at the start of the text. `None` if there is none.
 fn instant(text: &str) -> Option<usize> {
     let shape = "dddd-dd-ddTdd:dd:dd";
     let fits = |(shape, c): (char, char)| match shape {
@@ -193,8 +193,8 @@ fn instant(text: &str) -> Option<usize> {
     Some(shape.len() + fraction + zone)
 }
 
-/// The document with its keys in order, without what is said to people only, and with the lists in
-/// order whose order means nothing.
+/// The document with sorted keys, without texts for people, and with lists sorted if their order
+/// has no meaning.
 pub fn canonical(document: Value) -> Value {
     match document {
         Value::Object(members) => {
@@ -235,7 +235,7 @@ fn in_order(mut names: Value) -> Value {
     names
 }
 
-/// JSON, in as few lines as its width allows.
+/// Prints JSON in as few lines as the width allows.
 fn print(value: &Value, indent: usize, text: &mut String) {
     let whole = value.to_string();
     if indent + whole.len() <= WIDTH {

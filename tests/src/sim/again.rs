@@ -1,4 +1,4 @@
-//! Repeats commands, which must change nothing.
+//! Repeats commands. A repetition must change nothing.
 
 use std::sync::{Arc, PoisonError};
 
@@ -10,7 +10,8 @@ use segno_core::{
 
 use super::{host::Node, judge, network::Network};
 
-/// A host that was away for too long repeats everything that it sent under claims that have ended.
+/// Repeats everything that a host sent under claims that have ended, as a host does that was away
+/// for too long.
 pub async fn zombie(network: &Arc<Network>, node: &Node) {
     let asked = node.conditions.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let stale: Vec<Command> = {
@@ -39,9 +40,9 @@ pub async fn zombie(network: &Arc<Network>, node: &Node) {
     again(network, &stale, "by a zombie").await;
 }
 
-/// Repeats these commands: nothing may change.
+/// Repeats these commands, and checks that nothing changes.
 pub async fn again(network: &Network, commands: &[Command], when: &str) {
-    // A deadline that has passed is carried out by the next command that loads the promise; that
+    // A deadline that has passed is carried out by the next command that loads the promise. That
     // change is not due to the repetition.
     let rows = network.database.dump().await;
     let now = network.database.clock.now();
@@ -58,12 +59,12 @@ pub async fn again(network: &Network, commands: &[Command], when: &str) {
     }
     let mut before = network.database.dump().await;
     for command in commands {
-        // An occurrence that has come since is not due to the repetition either.
+        // Nor is an occurrence that has become due since.
         let has_come = |id| before.schedules.get(id).is_some_and(|known| known.next_at <= now);
         if matches!(command, Command::ScheduleDue { id } if has_come(id)) {
             continue;
         }
-        // Nor is what time alone does behind a limit.
+        // Nor is a change behind a limit that time alone causes.
         let is_due = |name| before.limits.get(name).and_then(|limit| limit.due_at) <= Some(now);
         if matches!(command, Command::LimitDue { name } if is_due(name)) {
             continue;

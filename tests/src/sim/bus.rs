@@ -1,5 +1,5 @@
-//! The receivers of commit hints and messages: hints between hosts, messages to external workers
-//! and clients. Anything may be lost, duplicated, late and out of order.
+//! The bus carries commit hints between hosts, and messages to external workers and clients.
+//! Anything may be lost, duplicated, late and out of order.
 
 use std::{
     collections::BTreeMap,
@@ -13,27 +13,27 @@ use tokio::sync::mpsc;
 use super::{dice::Dice, event_log::EventLog, fault::MessageFault};
 use crate::world::SimRuntime;
 
-/// The present risks of messages.
+/// Current fault levels of messages.
 #[derive(Default)]
 pub struct NetworkFaults(Mutex<BTreeMap<MessageFault, u64>>);
 
 impl NetworkFaults {
-    /// Sets a risk.
+    /// Sets the level of a fault.
     pub fn set(&self, what: MessageFault, level: u64) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(what, level);
     }
 
-    /// Removes all risks.
+    /// Removes all faults.
     pub fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// How high a risk is.
+    /// Level of a fault. 0 if it is not set.
     pub fn level(&self, what: MessageFault) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&what).copied().unwrap_or(0)
     }
 
-    /// Whether nothing is at risk.
+    /// True if no fault is set.
     pub fn is_clear(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
@@ -50,7 +50,7 @@ pub struct Bus {
 }
 
 impl Bus {
-    /// A bus without hosts; messages outside go to `outside`.
+    /// Creates a bus without hosts. Messages to external receivers go to `outside`.
     pub fn new(
         seed: u64,
         network_faults: Arc<NetworkFaults>,
@@ -72,7 +72,7 @@ impl Bus {
         self.hubs().remove(&life);
     }
 
-    /// Delivers the hints of a commit: to the committing host at once, to the others by the
+    /// Delivers the hints of a commit: to the committing host immediately, to the others by the
     /// network.
     pub fn committed(&self, by: Option<u64>, effects: &[Effect]) {
         if effects.is_empty() {
@@ -122,7 +122,7 @@ impl Bus {
                 "message",
                 Box::pin(async move {
                     runtime.sleep(delay).await;
-                    // The receiver is gone only when the world ends.
+                    // The receiver exists until the world ends.
                     let _ = outside.send(delivery);
                 }),
             );
@@ -155,7 +155,7 @@ impl Bus {
     }
 }
 
-/// Whether an effect is counted or logged where it was decided, and told to nobody.
+/// True if an effect is only counted or logged where it was decided, and not delivered.
 fn stays_here(effect: &Effect) -> bool {
     matches!(effect, Effect::Count(_) | Effect::Skipped { .. } | Effect::OccurrenceFailed { .. })
 }

@@ -1,5 +1,5 @@
-//! Limits: more executions than there is room for. That no more are admitted than may be, and in
-//! which order, is looked at after every commit; at the end nobody is left behind.
+//! Limits: more executions than permits. Every commit is checked for the number of admitted
+//! executions and their order. At the end no execution may be left in the queue.
 
 use segno_core::{
     limit::{LimitName, PlaceState, Rule},
@@ -12,13 +12,13 @@ use segno_core::{
 use super::dice::Dice;
 use crate::world::script::{Result, ScriptContext, options};
 
-/// How many run at a time, of each key and in all.
+/// Function with a limit on concurrency, per key and in total.
 pub const PACKED: &str = "packed";
-/// How fast they begin.
+/// Function with a limit on its rate.
 pub const PACED: &str = "paced";
 /// A workflow that calls and sends some of the others.
 pub const CROWD: &str = "crowd";
-/// The functions that scripts start.
+/// Functions that scripts start.
 pub const FUNCTIONS: [&str; 3] = [PACKED, PACED, CROWD];
 
 const LIMITS: [(&str, &str); 2] = [
@@ -29,14 +29,14 @@ const LIMITS: [(&str, &str); 2] = [
     (PACED, r#"{"per_key":{"rate":{"count":4,"period_ms":1000,"burst":2}}}"#),
 ];
 
-/// What the module declares.
+/// Facts of the module: its declared limits.
 pub fn facts() -> ModuleFacts {
     let rule = |json| serde_json::from_str(json).expect("a rule");
     let limits = LIMITS.map(|(function, json)| (Text::from(function), rule(json)));
     ModuleFacts { limits: limits.into(), ..ModuleFacts::default() }
 }
 
-/// What an operator sets, and takes back.
+/// A limit that an operator sets, or removes.
 pub fn changed(dice: &mut Dice) -> (LimitName, Option<Rule>) {
     let json = dice.pick(&[
         None,
@@ -47,7 +47,7 @@ pub fn changed(dice: &mut Dice) -> (LimitName, Option<Rule>) {
     (name, json.map(|json| serde_json::from_str(json).expect("a rule")))
 }
 
-/// The input of a function with this number.
+/// Input of a function for this number.
 pub fn input(function: &str, number: u64) -> String {
     match function {
         PACKED | PACED => format!(r#"{{"k":"{}","p":{}}}"#, number % 2, number % 3),
@@ -55,14 +55,14 @@ pub fn input(function: &str, number: u64) -> String {
     }
 }
 
-/// Does something that takes time.
+/// Calls an activity, and sleeps.
 pub async fn work(ctx: ScriptContext) -> Result {
     ctx.done(ctx.call("work", "1")).await?;
     ctx.done(ctx.sleep(200)).await?;
     Ok("\"worked\"".into())
 }
 
-/// Calls three, and sends one.
+/// Calls three limited functions, and sends one.
 pub async fn crowd(ctx: ScriptContext) -> Result {
     let calls: Vec<u32> = (0..3).map(|n| ctx.call(PACKED, &input(PACKED, n))).collect();
     let sent = ctx.send(PACED, r#"{"k":"s"}"#, options());
@@ -73,7 +73,7 @@ pub async fn crowd(ctx: ScriptContext) -> Result {
     Ok("\"all worked\"".into())
 }
 
-/// All that is wrong with the limits at the end.
+/// Violations of the limits at the end.
 pub fn end(rows: &Snapshot) -> Vec<String> {
     let mut wrong = Vec::new();
     for (id, place) in &rows.places {

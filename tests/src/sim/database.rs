@@ -1,6 +1,6 @@
-//! The one store that all hosts share, with a judge: every command is judged as a step of its own.
-//! The store decides at once, or as PostgreSQL does, by statements that see the rows committed when
-//! they began (`statements`).
+//! The one store that all hosts share, with a judge that judges every command as a separate step.
+//! The store decides atomically, or as PostgreSQL does, by statements that see the rows committed
+//! at their start (`statements`).
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -30,11 +30,10 @@ const STATEMENT: i64 = 2;
 
 /// The simulated database.
 pub struct Database {
-    /// The rows.
     pub memory: Arc<MemoryStore>,
-    /// The clock of the store.
+    /// Clock of the store.
     pub clock: Arc<SimClock>,
-    /// The judge; none in a run that is only compared with others.
+    /// Judge of all steps. `None` in a run that is only compared with others.
     judge: Option<Mutex<Judge>>,
     sink: Arc<Sink>,
     pub(super) log: Arc<EventLog>,
@@ -43,7 +42,7 @@ pub struct Database {
     pub(super) runtime: Arc<SimRuntime>,
     pub(super) locks: Locks,
     transactions: AtomicU64,
-    /// The durations of statements; none: the store decides at once.
+    /// Random durations of statements. `None` if the store decides atomically.
     dice: Option<Mutex<Dice>>,
 }
 
@@ -63,7 +62,7 @@ impl Sink {
 }
 
 impl Database {
-    /// An empty store. With a seed it decides by statements.
+    /// Creates an empty store. With a seed in `statements` it decides by statements.
     pub fn new(
         config: Config,
         clock: Arc<SimClock>,
@@ -91,18 +90,18 @@ impl Database {
         }
     }
 
-    /// The number of the next commit.
+    /// Takes the number of the next commit.
     pub fn next_commit(&self) -> u64 {
         self.commits.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Commits so far.
+    /// Number of commits so far.
     pub fn commits(&self) -> u64 {
         self.commits.load(Ordering::Relaxed)
     }
 
-    /// Commits these together, without another commit in between. Answers the replies and the
-    /// effects.
+    /// Commits these commands together, without another commit in between. Returns the replies and
+    /// the effects.
     pub async fn execute(&self, who: &str, commands: &[Command]) -> (Vec<Reply>, Vec<Effect>) {
         if self.dice.is_some() {
             return self.transact(commands, |decided| self.write(who, commands, decided)).await;
@@ -126,7 +125,7 @@ impl Database {
         (replies, effects)
     }
 
-    /// Writes what a transaction decided, all at once.
+    /// Writes the decisions of a transaction atomically.
     fn write(
         &self,
         who: &str,
@@ -157,34 +156,33 @@ impl Database {
         }
     }
 
-    /// The number of the next transaction.
+    /// Takes the number of the next transaction.
     pub(super) fn next_transaction(&self) -> u64 {
         self.transactions.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// As long as a statement takes to the database.
+    /// Waits for the duration of a statement.
     pub(super) async fn pause(&self) {
         self.runtime.sleep(Millis(self.draw(0, STATEMENT))).await;
     }
 
-    /// A length in milliseconds.
+    /// A random duration, in milliseconds. `from` if the store decides atomically.
     pub(super) fn draw(&self, from: i64, to: i64) -> i64 {
         let dice =
             self.dice.as_ref().map(|dice| dice.lock().unwrap_or_else(PoisonError::into_inner));
         dice.map_or(from, |mut dice| dice.between(from, to))
     }
 
-    /// Drops what was only a hint.
+    /// Drops pending hints.
     pub fn forget_effects(&self) {
         self.sink.take();
     }
 
-    /// All rows.
     pub async fn dump(&self) -> Snapshot {
         self.memory.read().dump().await.expect("memory answers")
     }
 
-    /// The judge, if there is one.
+    /// The judge. `None` if the run is not judged.
     pub fn judge(&self) -> Option<MutexGuard<'_, Judge>> {
         Some(self.judge.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -207,7 +205,7 @@ fn refused(refusal: &Refusal) -> &'static str {
     refusal.kind()
 }
 
-/// The object of a command, for readers of the log.
+/// Description of a command's object, for readers of the log.
 fn subject(command: &Command) -> String {
     match command {
         Command::TaskFence { claim, records, actions, .. } => {

@@ -1,12 +1,12 @@
-//! Random numbers from a seed; one generator for each purpose, so that a removed draw changes no
-//! other purpose.
+//! Random numbers from a seed. Each purpose has its own generator, so that a removed draw affects
+//! no other purpose.
 
-/// A stream of draws.
+/// A stream of random numbers.
 #[derive(Debug, Clone)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// The stream of `purpose` under `seed`.
+    /// Creates the stream of `purpose` for `seed`.
     pub fn new(seed: u64, purpose: &str) -> Self {
         let mixed = purpose
             .bytes()
@@ -14,7 +14,7 @@ impl Dice {
         Self(mixed)
     }
 
-    /// A number below `bound`, which is more than 0.
+    /// A number below `bound`, which must be greater than 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mix(self.0) % bound
@@ -26,12 +26,12 @@ impl Dice {
         from + i64::try_from(self.below(width)).expect("ranges are short")
     }
 
-    /// True with this probability, in thousandths.
+    /// Returns true with a probability of `per_mille` thousandths.
     pub fn chance(&mut self, per_mille: u64) -> bool {
         per_mille > 0 && self.below(1_000) < per_mille
     }
 
-    /// One of these.
+    /// One of `choices`.
     pub fn pick<T: Clone>(&mut self, choices: &[T]) -> T {
         let index = usize::try_from(self.below(choices.len() as u64)).expect("slices are short");
         choices[index].clone()

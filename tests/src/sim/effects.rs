@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{crowd, dice::Dice, event_log::EventLog, fault::Fault, tally};
 use crate::world::script::{Attempt, Script, ScriptContext, options};
 
-/// What steps did outside, by idempotency key: how often each ran.
+/// Record of the steps' external effects: number of runs by idempotency key.
 pub struct Effects {
     ran: Mutex<BTreeMap<String, u32>>,
     stalls: AtomicU32,
@@ -23,12 +23,12 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// An empty ledger.
+    /// Creates an empty ledger.
     pub fn new(seed: u64, log: Arc<EventLog>) -> Self {
         Self { ran: Mutex::default(), stalls: AtomicU32::new(0), log, seed }
     }
 
-    /// A step runs; which time it is, from 1.
+    /// Records a run of a step. Returns the number of its runs, this one included.
     pub fn ran(&self, key: &str) -> u32 {
         let mut ran = self.ran.lock().unwrap_or_else(PoisonError::into_inner);
         let count = ran.entry(key.to_owned()).or_default();
@@ -36,22 +36,22 @@ impl Effects {
         *count
     }
 
-    /// Every step that ran, and how often.
+    /// Number of runs of every step.
     pub fn all(&self) -> BTreeMap<String, u32> {
         self.ran.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Lets one more guest stall.
+    /// Makes one more guest stall.
     pub fn plan_stall(&self) {
         self.stalls.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Lets no guest stall any more.
+    /// Cancels all planned stalls.
     pub fn calm(&self) {
         self.stalls.store(0, Ordering::Relaxed);
     }
 
-    /// Whether the calling guest is to stall.
+    /// True if the calling guest must stall. Uses up one planned stall.
     fn stalls(&self) -> bool {
         let one = |left: u32| left.checked_sub(1);
         let stalls = self.stalls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one).is_ok();
@@ -61,14 +61,14 @@ impl Effects {
         stalls
     }
 
-    /// How long an attempt takes.
+    /// Duration of an attempt, in milliseconds.
     pub fn length(&self, key: &str, attempt: u32) -> i64 {
         let mut dice = Dice::new(self.seed, &format!("{key} {attempt}"));
         if dice.chance(70) { dice.between(1_000, 5_000) } else { dice.between(1, 300) }
     }
 }
 
-/// The result of a step: its key and the number of its run. Only one run's result is kept.
+/// Result of a step: its key and the number of its run. The result of only one run is kept.
 pub fn receipt(key: &str, run: u32) -> String {
     json!({ "key": key, "run": run }).to_string()
 }
@@ -125,7 +125,7 @@ pub fn functions(effects: &Arc<Effects>) -> Arc<Script> {
         })
         .retry(patient())
         .activity("refuse", |_| async {
-            // Without the attempt's number: it depends on what goes wrong.
+            // Without the attempt's number, which depends on the faults.
             let failure = Failure { code: 402, message: "no money".into(), details: None };
             Ok(Outcome::Failure(failure))
         })
@@ -258,7 +258,7 @@ async fn saga(ctx: ScriptContext) -> Flow {
     }
 }
 
-/// Has the host run a graph with steps, a signal, a graph in it, and with some inputs a step that
+/// Runs a graph on the host, with steps, a signal, a nested graph, and for some inputs a step that
 /// fails.
 async fn graph(ctx: ScriptContext) -> Flow {
     let inner = json!({ "nodes": { "x": { "call": "leaf", "input": 1 }, "y": { "call": "work", "needs": ["x"] } } });

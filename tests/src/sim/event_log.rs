@@ -12,10 +12,10 @@ use segno_core::time::Timestamp;
 use super::fault::Fault;
 use crate::world::{BEGINNING, SimClock};
 
-/// Maximum number of lines kept; later ones are only counted.
+/// Maximum number of lines kept. Further ones are only counted.
 const LINES: usize = 40_000;
 
-/// The event log.
+/// Log of a run: lines, findings and counts.
 pub struct EventLog {
     clock: Arc<SimClock>,
     entries: Mutex<Entries>,
@@ -30,17 +30,17 @@ struct Entries {
 }
 
 impl EventLog {
-    /// An empty log.
+    /// Creates an empty log.
     pub fn new(clock: Arc<SimClock>) -> Self {
         Self { clock, entries: Mutex::default() }
     }
 
-    /// Milliseconds since the beginning of the world.
+    /// Milliseconds since the world began.
     pub fn at(&self) -> i64 {
         self.clock.now().since(BEGINNING).0
     }
 
-    /// The world's time.
+    /// Time of the world.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
@@ -56,7 +56,7 @@ impl EventLog {
         }
     }
 
-    /// Adds a finding: the run has failed.
+    /// Adds a finding, so that the run fails.
     pub fn finding(&self, what: impl std::fmt::Display) {
         let what = what.to_string();
         self.note(format_args!("WRONG {what}"));
@@ -66,23 +66,23 @@ impl EventLog {
         }
     }
 
-    /// Counts a fault that has happened.
+    /// Counts a fault that has occurred.
     pub fn count(&self, kind: &'static str) {
         *self.entries().counts.entry(kind).or_default() += 1;
     }
 
-    /// Counts and logs a planned fault that happens now.
+    /// Counts and logs a planned fault that occurs now.
     pub fn fault(&self, fault: &Fault) {
         self.note(format_args!("FAULT {fault}"));
         self.count(fault.kind());
     }
 
-    /// Whether there is a finding.
+    /// True if there is a finding.
     pub fn has_findings(&self) -> bool {
         !self.entries().findings.is_empty()
     }
 
-    /// All findings, the whole log, and the number of faults of each kind.
+    /// All findings, the whole log, and the number of faults of each kind. Empties the log.
     pub fn close(&self) -> (Vec<String>, String, BTreeMap<&'static str, u64>) {
         let entries = std::mem::take(&mut *self.entries());
         let mut text = entries.lines.join("\n");

@@ -2,51 +2,52 @@
 
 use std::fmt;
 
-/// What happens to the host at a commit with a fault.
+/// Fault of a host at a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitFault {
     /// The host dies before the commit: nothing was written.
     CrashBefore,
-    /// The host dies after the commit: everything was written, and the host does not learn it.
+    /// The host dies after the commit: everything was written, but the host does not learn the
+    /// outcome.
     CrashAfter,
-    /// The commit happened, and its outcome is reported as unknown.
+    /// The commit succeeded, and its outcome is reported as unknown.
     UnknownButDone,
-    /// The commit did not happen, and its outcome is reported as unknown.
+    /// The commit failed, and its outcome is reported as unknown.
     UnknownAndLost,
 }
 
 impl CommitFault {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] =
         [Self::CrashBefore, Self::CrashAfter, Self::UnknownButDone, Self::UnknownAndLost];
 }
 
-/// What may happen to any message, from the beginning until the faults stop.
+/// Fault that may affect any message, from the start until the faults stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MessageFault {
-    /// A request to the store is lost: nothing happened, and the caller does not know.
+    /// A request to the store is lost. Nothing happens, and the caller does not learn the outcome.
     RequestLoss,
     /// An answer of the store is lost.
     AnswerLoss,
     /// A request arrives a second time, later.
     RequestTwice,
-    /// Requests and answers take this long at most, each its own time, so that they overtake each
+    /// Requests and answers take up to this long, each its own time, so that they overtake each
     /// other.
     Delay,
     /// A hint of a commit does not arrive.
     HintLoss,
     /// A hint arrives a second time, later.
     HintTwice,
-    /// A message to a worker or client outside is lost.
+    /// A message to an external worker or client is lost.
     MessageLoss,
-    /// Such a message arrives a second time, later.
+    /// A message to an external worker or client arrives a second time, later.
     MessageTwice,
-    /// Hints and messages take this long at most.
+    /// Hints and messages take up to this long.
     MessageDelay,
 }
 
 impl MessageFault {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 9] = [
         Self::RequestLoss,
         Self::AnswerLoss,
@@ -60,19 +61,19 @@ impl MessageFault {
     ];
 }
 
-/// What happens to a frame between a host and a deployment.
+/// Fault of a frame between a host and a deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameFault {
-    /// The stream is cut instead.
+    /// The stream is cut in place of the frame.
     Cut,
-    /// It arrives twice, which breaks the protocol.
+    /// The frame arrives twice, which breaks the protocol.
     Twice,
-    /// It arrives late, with all that follow.
+    /// The frame arrives late, and so do all later frames.
     Late {
-        /// By how much, in milliseconds.
+        /// Delay, in milliseconds.
         by: i64,
     },
-    /// It is the last one that arrives, and nobody is told.
+    /// Neither this frame nor any later one arrives, and neither side gets an error.
     Silence,
 }
 
@@ -87,17 +88,17 @@ impl FrameFault {
     }
 }
 
-/// How a deployment is away.
+/// Way in which a deployment is unavailable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absence {
-    /// It cannot be reached, and what it was about to send and receive is lost.
+    /// The deployment cannot be reached, and data in flight in both directions is lost.
     Down,
-    /// It answers each request late.
+    /// The deployment answers each request late.
     Late {
-        /// By how much, in milliseconds.
+        /// Delay, in milliseconds.
         by: i64,
     },
-    /// It takes requests, and never answers.
+    /// The deployment accepts requests, and never answers.
     Silent,
 }
 
@@ -111,69 +112,68 @@ impl Absence {
     }
 }
 
-/// One thing that goes wrong. Hosts are numbered from 0, lengths are milliseconds.
+/// A single fault. Hosts are numbered from 0. Durations are in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// A fault at a commit of a host; commits are counted over all hosts from 0.
+    /// A fault at a commit of a host. Commits are counted over all hosts from 0.
     Commit {
-        /// The number of the commit.
+        /// Number of the commit.
         number: u64,
-        /// The kind of fault.
         how: CommitFault,
     },
-    /// A host dies and comes up again under the same name.
+    /// A host dies, and restarts under the same name.
     Crash {
-        /// The number of the host.
+        /// Index of the host.
         host: usize,
         /// Downtime, in milliseconds.
         down: i64,
     },
-    /// A host is stopped as an operator does, and started again.
+    /// A host is stopped as an operator does, and restarted.
     Stop {
-        /// The number of the host.
+        /// Index of the host.
         host: usize,
         /// Downtime, in milliseconds.
         down: i64,
     },
     /// A host cannot reach the store.
     Partition {
-        /// The number of the host.
+        /// Index of the host.
         host: usize,
         /// Duration, in milliseconds.
         lasts: i64,
     },
-    /// A host is frozen with all its requests under way, and goes on afterwards as if no time had
-    /// passed; then everything it ever asked under claims that have ended is asked again.
+    /// A host is frozen together with its requests in flight, and continues later as if no time had
+    /// passed. Then it repeats everything that it ever sent under claims that have ended.
     Freeze {
-        /// The number of the host.
+        /// Index of the host.
         host: usize,
         /// Duration, in milliseconds.
         lasts: i64,
     },
-    /// A host's heartbeats do not arrive.
+    /// A host's heartbeats are lost.
     HeartbeatLoss {
-        /// The number of the host.
+        /// Index of the host.
         host: usize,
         /// Duration, in milliseconds.
         lasts: i64,
     },
-    /// A second life of a host begins while the first goes on; the older one dies at last.
+    /// A second incarnation of a host begins while the first is up. The older one dies in the end.
     SecondLife {
-        /// The number of the host.
+        /// Index of the host.
         host: usize,
         /// Duration, in milliseconds.
         lasts: i64,
     },
     /// A host's clock differs from the store's from now on.
     Skew {
-        /// The number of the host.
+        /// Index of the host.
         host: usize,
         /// Change of the clock, in milliseconds.
         by: i64,
     },
     /// A host's clock jumps forward.
     Jump {
-        /// The number of the host.
+        /// Index of the host.
         host: usize,
         /// Change of the clock, in milliseconds.
         by: i64,
@@ -183,65 +183,65 @@ pub enum Fault {
         /// Change of the clock, in milliseconds.
         by: i64,
     },
-    /// The next guest that looks for it makes no progress for ever.
+    /// The next guest that checks for a stall never makes progress.
     Stall,
-    /// A worker of the Resonate protocol dies and comes up again under the same name.
+    /// A worker of the Resonate protocol dies, and restarts under the same name.
     WorkerDeath {
-        /// The number of the worker.
+        /// Index of the worker.
         worker: usize,
         /// Downtime, in milliseconds.
         down: i64,
     },
-    /// Such a worker is frozen, and goes on afterwards as if no time had passed; then everything it
-    /// ever sent under claims is sent again.
+    /// A worker of the Resonate protocol is frozen, and continues later as if no time had passed.
+    /// Then it repeats everything that it ever sent under claims.
     WorkerFreeze {
-        /// The number of the worker.
+        /// Index of the worker.
         worker: usize,
         /// Duration, in milliseconds.
         lasts: i64,
     },
-    /// Such a worker does not extend its claims.
+    /// A worker of the Resonate protocol does not extend its claims.
     WorkerSilence {
-        /// The number of the worker.
+        /// Index of the worker.
         worker: usize,
         /// Duration, in milliseconds.
         lasts: i64,
     },
     /// A fault of a frame between hosts and a deployment.
     Frame {
-        /// The number of the deployment.
+        /// Index of the deployment.
         deployment: usize,
-        /// The number of the frame, counted over all its attempts and both directions from 0. The first frame from it
-        /// on that the protocol forbids twice comes twice.
+        /// Number of the frame, counted from 0 over all the deployment's attempts and both
+        /// directions. [`FrameFault::Twice`] affects the first frame from there on that the
+        /// protocol forbids to repeat.
         number: u64,
-        /// The kind of fault.
         how: FrameFault,
     },
-    /// A deployment is away.
+    /// A deployment is unavailable.
     Absence {
-        /// The number of the deployment.
+        /// Index of the deployment.
         deployment: usize,
-        /// How.
         how: Absence,
         /// Duration, in milliseconds.
         lasts: i64,
     },
-    /// A newer deployment is registered, which has the same services.
+    /// A newer deployment with the same services is registered.
     Upgrade {
-        /// The number of the older one.
+        /// Index of the older deployment.
         deployment: usize,
     },
-    /// All messages have this risk; the level is a probability in thousandths, or milliseconds.
+    /// Sets the level of a fault for all messages: a probability in thousandths, or a duration in
+    /// milliseconds.
     Message {
-        /// The risk.
+        /// Kind of fault.
         what: MessageFault,
-        /// The level of the risk.
+        /// Level of the fault.
         level: u64,
     },
 }
 
 impl Fault {
-    /// Its kind, for the tally.
+    /// Kind of the fault, for the tally.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Commit { how: CommitFault::CrashBefore, .. } => "crash before a commit",
@@ -310,7 +310,7 @@ impl Fault {
 }
 
 impl MessageFault {
-    /// Its kind, for the tally.
+    /// Kind of the fault, for the tally.
     pub fn kind(self) -> &'static str {
         match self {
             Self::RequestLoss => "request lost",

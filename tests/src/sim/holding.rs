@@ -1,5 +1,4 @@
-//! Resources: clients take one after the other, and write it under their tokens, in time or too
-//! late.
+//! Resources: clients lease one in turn, and write it under their tokens, in time or too late.
 
 use segno_core::{
     command::Command,
@@ -11,11 +10,11 @@ use segno_core::{
 
 use super::{dice::Dice, outside::Outside};
 
-/// How often each client takes it.
+/// Number of times that each client takes the resource.
 const ROUNDS: u32 = 3;
 
 impl Outside {
-    /// Takes a resource a few times, and writes it each time.
+    /// Leases a resource a few times, and writes it each time.
     pub(super) async fn hold(&self, name: &str, client: u64) {
         let mut dice = Dice::new(self.network.seed, &format!("hold {name} {client}"));
         let (name, holder) = (ResourceName::from(name), Text::from(format!("c{client}")));
@@ -36,7 +35,7 @@ impl Outside {
                     }
                 }
             };
-            // Perhaps longer than the lease.
+            // May be longer than the lease.
             self.sleep(dice.between(0, 2_000)).await;
             let value = Value::of(format!("{client}.{round}").into_bytes());
             let write = Command::FencedPut { name: name.clone(), value, token };

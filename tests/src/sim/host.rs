@@ -1,4 +1,4 @@
-//! A node and its incarnations: it starts, dies, and starts again.
+//! A node and its incarnations: it starts, dies, and restarts.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -35,26 +35,26 @@ use crate::world::{SimClock, SimRuntime};
 /// A control message to an incarnation.
 #[derive(Debug, Clone, Copy)]
 pub enum Control {
-    /// Die, and start again after `down`.
+    /// Die, and restart after `down`.
     Crash {
         /// Downtime, in milliseconds.
         down: i64,
     },
-    /// Stop as an operator does, and start again after `down`.
+    /// Stop as an operator does, and restart after `down`.
     Stop {
         /// Downtime, in milliseconds.
         down: i64,
     },
-    /// Die for ever.
+    /// Die for good.
     End,
 }
 
-/// How long workers that left keep their claims; none: as long as their leases.
+/// Time for which departed workers keep their claims. `None`: as long as their leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grace(pub Option<Millis>);
 
-/// The channel of a host: the bus carries what its [`Link`] sees, and the receivers themselves say
-/// what arrived.
+/// Message channel of a host. The bus carries the messages that its [`Link`] sees, and the
+/// receivers themselves acknowledge arrival.
 struct Unconfirmed;
 
 #[async_trait]
@@ -72,42 +72,41 @@ impl Channel for Unconfirmed {
     }
 }
 
-/// The parts shared by all hosts.
+/// Parts shared by all hosts.
 pub struct Parts {
-    /// The network.
     pub network: Arc<Network>,
-    /// The engine's settings.
+    /// Settings of the engine.
     pub config: Config,
-    /// The worker's settings.
+    /// Settings of the worker.
     pub worker: WorkerSettings,
-    /// Whether hosts have front ends for external workers, and how long those that left keep their
-    /// claims.
+    /// Grace period of departed external workers. `None` if hosts have no front ends for external
+    /// workers.
     pub fronts: Option<Grace>,
-    /// How long what has ended is kept.
+    /// Retention periods of ended executions.
     pub retention: Retention,
-    /// Everything that can be run.
+    /// All modules and their functions.
     pub guests: Arc<dyn Guests>,
-    /// How deployments of services are reached; none: there are none.
+    /// Connector to deployments of services. `None` if there are none.
     pub connector: Option<Arc<dyn Connector>>,
-    /// The way out.
+    /// Handler of outgoing HTTP requests.
     pub outbound: Arc<dyn Outbound>,
-    /// Time.
+    /// Clock of the world.
     pub clock: Arc<SimClock>,
-    /// Lives so far, of all nodes.
+    /// Number of incarnations so far, over all nodes.
     pub lives: AtomicU64,
-    /// Panics of any life.
+    /// Panics of all incarnations.
     pub panics: Arc<Mutex<Vec<String>>>,
 }
 
-/// A node.
+/// A host across its incarnations.
 pub struct Node {
     name: NodeName,
     parts: Arc<Parts>,
-    /// What holds for all its lives.
+    /// Conditions of all its incarnations.
     pub conditions: Arc<Conditions>,
-    /// How far its clock is from the world's.
+    /// Offset of its clock from the world's.
     pub offset: Arc<AtomicI64>,
-    /// How many of its lives are up.
+    /// Number of its incarnations that are up.
     up: AtomicU64,
     control: Mutex<mpsc::UnboundedSender<Control>>,
 }
@@ -121,7 +120,7 @@ struct Life {
     up: AtomicBool,
 }
 
-/// A node's clock, as one life sees it: never backwards.
+/// A node's clock, as one incarnation sees it. It never goes backwards.
 struct NodeClock {
     world: Arc<SimClock>,
     offset: Arc<AtomicI64>,
@@ -136,7 +135,7 @@ impl Clock for NodeClock {
 }
 
 impl Node {
-    /// A node whose first life comes up now.
+    /// Starts a node and its first incarnation.
     pub fn start(name: &str, parts: Arc<Parts>) -> Arc<Self> {
         let (control, controlled) = mpsc::unbounded_channel();
         let node = Arc::new(Self {
@@ -151,8 +150,8 @@ impl Node {
         node
     }
 
-    /// Whether a life of it could give back what others lost: it is up, reaches the store, and its
-    /// clock is not behind.
+    /// True if one of its incarnations could release lost claims: it is up, reaches the store, and
+    /// its clock is not behind.
     pub fn is_well(&self, store_ahead: i64) -> bool {
         self.up.load(Ordering::Relaxed) > 0
             && !self.conditions.cut.load(Ordering::Relaxed)
@@ -160,13 +159,14 @@ impl Node {
             && self.offset.load(Ordering::Relaxed) >= store_ahead
     }
 
-    /// Sends a control message to the present incarnation.
+    /// Sends a control message to the current incarnation.
     pub fn control(&self, what: Control) {
-        // The receiver lives as long as the world.
+        // The receiver exists until the world ends.
         let _ = self.control.lock().unwrap_or_else(PoisonError::into_inner).send(what);
     }
 
-    /// Begins a second incarnation beside the present one; answers its control channel.
+    /// Starts a second incarnation next to the current one. Returns the control channel of the
+    /// older one.
     pub fn second(self: &Arc<Self>) -> mpsc::UnboundedSender<Control> {
         let (control, controlled) = mpsc::unbounded_channel();
         self.keep(control.clone(), controlled);
@@ -193,7 +193,7 @@ impl Node {
                     life.end(&node);
                     let Some(down) = down else { return };
                     runtime.sleep(Millis(down)).await;
-                    // Messages to an incarnation that is over are dropped.
+                    // Drops messages to an incarnation that has ended.
                     while controlled.try_recv().is_ok() {}
                 }
             }),
@@ -262,7 +262,7 @@ impl Node {
         let connector = self.parts.connector.iter();
         connector.for_each(|connector| host.services.connect(connector.clone()));
         let endpoint = self.parts.fronts.map(|Grace(grace)| Endpoint::of(&host, grace));
-        // Whatever is not for a front end.
+        // Takes all messages that are not for a front end.
         host.channels.add(Arc::new(Unconfirmed));
         Life { number, runtime, link, host, endpoint, up: AtomicBool::new(false) }
     }

@@ -18,7 +18,7 @@ use super::{
     services::Services,
 };
 
-/// Carries out one fault.
+/// Injects one fault.
 pub async fn inject(
     network: &Arc<Network>,
     nodes: &[Arc<Node>],
@@ -30,7 +30,7 @@ pub async fn inject(
 ) {
     let sleep = |length: i64| network.runtime.sleep(Millis(length));
     match &fault {
-        // These tell when they really happen.
+        // These are logged when they really occur.
         Fault::Commit { .. } | Fault::Frame { .. } | Fault::Message { .. } | Fault::Stall => {}
         _ => network.log.fault(&fault),
     }
@@ -70,7 +70,7 @@ pub async fn inject(
         Fault::SecondLife { host, lasts } => {
             let older = nodes[host].second();
             sleep(lasts).await;
-            // A life that has ended meanwhile needs no end.
+            // An incarnation that has ended meanwhile ignores the message.
             let _ = older.send(Control::End);
         }
         Fault::Skew { host, by } | Fault::Jump { host, by } => offset(host, by),

@@ -1,5 +1,5 @@
 //! The rules that hold for every step: the invariants, the claims as tracked outside the engine,
-//! the metrics, and the bounds on how long a lost claim stays lost.
+//! the metrics, and the bounds on the time until a lost claim is released.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,25 +21,25 @@ use super::{
     trip_rules,
 };
 
-/// The judge of all steps of a run.
+/// Judge of all steps of a run.
 pub struct Judge {
     config: Config,
-    /// The live claim of each task.
+    /// Live claim of each task.
     live: BTreeMap<PromiseId, Version>,
     /// Every claim ever granted.
     granted: BTreeSet<Claim>,
-    /// Tasks whose lease is over, and since when of the world's time.
+    /// Tasks whose lease has expired, with the time of the world since when.
     overdue: BTreeMap<PromiseId, (Version, i64)>,
-    /// The longest that a lease was over before the task was given back.
+    /// Longest time from the expiry of a lease to the release of its task.
     pub longest_overdue: i64,
-    /// How long holders had not been heard of whose claims ran out.
+    /// For each expired claim, the time since the last heartbeat of its holder.
     pub unheard: Vec<i64>,
     timetable: Timetable,
     tokens: Tokens,
 }
 
 impl Judge {
-    /// For stores that decide with `config`.
+    /// Creates a judge for stores that decide with `config`.
     pub fn new(config: Config) -> Self {
         Self {
             config,
@@ -53,7 +53,7 @@ impl Judge {
         }
     }
 
-    /// All findings about a step.
+    /// Findings about a step.
     pub fn step(&mut self, step: &Step<'_>, effects: &[Effect]) -> Vec<String> {
         let mut wrong: Vec<String> = Vec::new();
         if step.before != step.after {
@@ -82,7 +82,7 @@ impl Judge {
         wrong.into_iter().map(|wrong| format!("{}: {wrong}", step.command.name())).collect()
     }
 
-    /// Only the live claim writes, and no claim is granted twice.
+    /// Checks that only the live claim writes, and that no claim is granted twice.
     fn claims(&mut self, step: &Step<'_>) -> Vec<String> {
         let mut wrong = Vec::new();
         let refused = matches!(step.reply, Reply::Refused(_));
@@ -110,7 +110,7 @@ impl Judge {
         wrong
     }
 
-    /// A lease never ends later than its holder's last heartbeat and its duration allow.
+    /// Checks that a lease ends no later than its holder's last heartbeat and its duration allow.
     fn lease(&self, task: &Task) -> Option<String> {
         let lease = task.lease()?;
         let heard = task.last_heartbeat.unwrap_or(task.progress.at).max(task.progress.at);
@@ -127,12 +127,12 @@ impl Judge {
         })
     }
 
-    /// Whether this claim was granted and is over.
+    /// True if this claim was granted and has ended.
     pub fn is_over(&self, claim: &Claim) -> bool {
         self.granted.contains(claim) && self.live.get(&claim.id) != Some(&claim.version)
     }
 
-    /// Whether this claim was granted.
+    /// True if this claim was granted.
     pub fn was_granted(&self, claim: &Claim) -> bool {
         self.granted.contains(claim)
     }
@@ -168,7 +168,7 @@ impl Judge {
     }
 }
 
-/// The claim a command presents.
+/// Claim that a command presents.
 pub fn guard(command: &Command) -> Option<&Claim> {
     match command {
         Command::TaskFence { claim, .. }

@@ -1,6 +1,6 @@
-//! The store as seen by one incarnation of a host, a worker or a client: over a network that loses,
-//! duplicates and delays, that may be cut, and whose far end may fail at a commit. A dead
-//! incarnation is never answered again.
+//! The store as one incarnation of a host, a worker or a client sees it. The network in between
+//! loses, duplicates and delays messages, may be cut, and may fail at a commit at the far end. A
+//! dead incarnation never gets an answer again.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -21,12 +21,12 @@ use super::{
     network::{Conditions, Network},
 };
 
-/// Maximum number of calls at one instant: beyond it, time would not go on.
+/// Maximum number of calls at one instant. More mean that virtual time no longer advances.
 const CALLS_AT_ONCE: u32 = 20_000;
 /// Maximum number of commands of one incarnation kept for repetition.
 const KEPT: usize = 20_000;
 
-/// The link of one incarnation to the store.
+/// Connection of one incarnation to the store.
 pub struct Link {
     who: String,
     pub(super) life: Option<u64>,
@@ -35,13 +35,12 @@ pub struct Link {
     dead: AtomicBool,
     dice: Mutex<Dice>,
     calls: Mutex<(i64, u32)>,
-    /// The control channel of the host that has to die; none: the commits of this link have no
-    /// faults.
+    /// Control channel of the host that must die. `None`: the commits of this link have no faults.
     pub(super) control: Option<mpsc::UnboundedSender<Control>>,
 }
 
 impl Link {
-    /// A link of a host's life.
+    /// Creates the link of a host's incarnation.
     pub fn of_host(
         who: String,
         life: u64,
@@ -53,7 +52,7 @@ impl Link {
         Self { life: Some(life), conditions, control: Some(control), ..link }
     }
 
-    /// The link of an external client.
+    /// Creates the link of an external client.
     pub fn of_client(who: String, network: Arc<Network>) -> Self {
         let dice = Mutex::new(Dice::new(network.seed, &who));
         Self {
@@ -68,7 +67,7 @@ impl Link {
         }
     }
 
-    /// Ends the link: it is never answered again.
+    /// Ends the link. It never gets an answer again.
     pub fn die(&self) {
         self.dead.store(true, Ordering::Relaxed);
     }
@@ -83,7 +82,7 @@ impl Link {
         }
     }
 
-    /// Completes when the owner is alive and not frozen.
+    /// Completes when the owner is not frozen. Never completes if the owner is dead.
     pub(super) async fn alive(&self) {
         loop {
             let thawed = self.conditions.thawed.notified();
@@ -97,7 +96,7 @@ impl Link {
         }
     }
 
-    /// The way to the store, or that there is none.
+    /// Delays a request on its way to the store. Fails if the network is cut.
     pub(super) async fn way(&self) -> Result<(), StoreError> {
         self.count().await;
         self.alive().await;
@@ -112,7 +111,8 @@ impl Link {
         Ok(())
     }
 
-    /// A host that calls without end while time stands still counts as dead.
+    /// Counts the calls at one instant. A host that calls without end while time does not advance
+    /// is stopped.
     async fn count(&self) {
         let at = self.network.log.at();
         let many = {
@@ -127,7 +127,7 @@ impl Link {
         }
     }
 
-    /// Takes as long as the network does.
+    /// Waits for the network's delay.
     pub(super) async fn delay(&self) {
         let most = self.network.network_faults.level(MessageFault::Delay);
         if most > 0 {
@@ -137,7 +137,7 @@ impl Link {
         }
     }
 
-    /// Whether this fault happens now.
+    /// True if this fault occurs now.
     pub(super) fn roll(&self, what: MessageFault) -> bool {
         let happens = self.dice().chance(self.network.network_faults.level(what));
         if happens {
@@ -150,7 +150,7 @@ impl Link {
         self.dice.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Carries these out at the far end.
+    /// Executes these commands at the far end.
     pub(super) async fn commit(&self, commands: &[Command]) -> Vec<Reply> {
         let (replies, effects) = self.network.database.execute(&self.who, commands).await;
         self.network.bus.committed(self.life, &effects);
@@ -161,8 +161,7 @@ impl Link {
         replies
     }
 
-    /// The same request again, later. A new incarnation of a host is begun by its own connection
-    /// only.
+    /// Repeats a request later. A new incarnation of a host is only started by its own connection.
     pub(super) fn again(&self, commands: Vec<Command>) {
         if commands.iter().any(|command| matches!(command, Command::HostStart { .. })) {
             return;
@@ -180,7 +179,7 @@ impl Link {
         );
     }
 
-    /// The result of a commit with a fault.
+    /// Result of a commit with a fault.
     pub(super) async fn failed_commit(&self, how: CommitFault, commands: &[Command]) -> StoreError {
         self.network.log.fault(&Fault::Commit { number: self.network.database.commits() - 1, how });
         if matches!(how, CommitFault::CrashAfter | CommitFault::UnknownButDone) {
@@ -189,7 +188,7 @@ impl Link {
         if matches!(how, CommitFault::CrashBefore | CommitFault::CrashAfter) {
             self.die();
             if let Some(control) = &self.control {
-                // A host that is ending anyway gets no message.
+                // A host that is already ending gets no message.
                 let _ = control.send(Control::Crash { down: 100 });
             }
             std::future::pending::<()>().await;
@@ -198,7 +197,7 @@ impl Link {
     }
 }
 
-/// The error of an unknown outcome.
+/// Error for an unknown outcome.
 pub(super) fn unknown() -> StoreError {
     StoreError::UnknownOutcome(anyhow::anyhow!("a fault of the simulation"))
 }

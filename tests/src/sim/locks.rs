@@ -1,4 +1,4 @@
-//! Row locks of transactions of the simulated database.
+//! Row locks of transactions in the simulated database.
 
 use std::{
     collections::BTreeMap,
@@ -13,38 +13,38 @@ use segno_core::{
     model::Model,
 };
 
-/// What can be locked.
+/// A lockable row.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Row {
     /// A schedule, by id.
     Schedule(String),
     /// A resource with its lease, by name.
     Resource(String),
-    /// A row with a name of its own.
+    /// A row with its own name.
     Named(Name),
     /// A promise.
     Promise(PromiseId),
     /// The task of a promise.
     Task(PromiseId),
-    /// The id of a promise that is not there yet.
+    /// Id of a promise that does not exist yet.
     Key(PromiseId),
 }
 
-/// A row that is found by its name, in the order in which they are locked.
+/// A row that is found by name. Rows are locked in the order of the variants.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Name {
-    /// The line of an object.
+    /// Queue of an object.
     Line(ObjectId),
     /// A limit.
     Limit(LimitName),
-    /// A key of a limit.
+    /// A partition of a limit, that is, one key.
     Partition(PartitionId),
-    /// The count of a tree, by its root.
+    /// Counter of a tree, by its root.
     TreeCount(PromiseId),
 }
 
 impl Name {
-    /// Those that are asked for.
+    /// Rows that a footprint requests by name.
     pub fn wanted(rows: &Footprint) -> impl Iterator<Item = Self> {
         let lines = rows.lines.iter().cloned().map(Self::Line);
         let limits = rows.limits.iter().cloned().map(Self::Limit);
@@ -53,7 +53,7 @@ impl Name {
         lines.chain(limits).chain(partitions).chain(counts)
     }
 
-    /// Those that are written.
+    /// Rows that a delta writes.
     pub fn written(delta: &Delta) -> impl Iterator<Item = Self> {
         let lines = delta.lines.keys().cloned().map(Self::Line);
         let limits = delta.limits.keys().cloned().map(Self::Limit);
@@ -62,7 +62,7 @@ impl Name {
         lines.chain(limits).chain(partitions).chain(counts)
     }
 
-    /// Asks for it.
+    /// Adds the row to a footprint.
     pub fn want(self, rows: &mut Footprint) {
         match self {
             Self::Line(object) => drop(rows.lines.insert(object)),
@@ -72,7 +72,7 @@ impl Name {
         }
     }
 
-    /// Whether there is such a row.
+    /// True if the row exists.
     pub fn is_in(&self, rows: &Model) -> bool {
         match self {
             Self::Line(object) => rows.line(object).is_some(),
@@ -83,12 +83,12 @@ impl Name {
     }
 }
 
-/// The holder of each locked row.
+/// Holder of each locked row.
 #[derive(Default)]
 pub struct Locks(Mutex<BTreeMap<Row, u64>>);
 
 impl Locks {
-    /// Locks a row for a transaction. Answers whether no other transaction has it.
+    /// Locks a row for a transaction. Returns false if another transaction holds it.
     pub fn take(&self, row: &Row, transaction: u64) -> bool {
         *self.held().entry(row.clone()).or_insert(transaction) == transaction
     }

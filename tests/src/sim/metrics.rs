@@ -1,4 +1,4 @@
-//! The expected metrics of a step, computed from the rows before and after it and not by the
+//! The expected metrics of a step, computed from the rows before and after it, independently of the
 //! engine.
 
 use std::collections::BTreeMap;
@@ -14,21 +14,20 @@ use segno_core::{
     time::{Millis, Timestamp},
 };
 
-/// One step.
+/// One step of the store.
 pub struct Step<'a> {
-    /// The rows before.
+    /// Rows before the step.
     pub before: &'a Snapshot,
-    /// The command.
     pub command: &'a Command,
-    /// Its answer.
+    /// Reply to the command.
     pub reply: &'a Reply,
-    /// The rows after.
+    /// Rows after the step.
     pub after: &'a Snapshot,
-    /// The time of the step.
+    /// Time of the step.
     pub now: Timestamp,
 }
 
-/// The difference between the engine's metrics and the expected ones: empty if they agree.
+/// Difference between the engine's metrics and the expected ones. Empty if they agree.
 pub fn difference(step: &Step<'_>, effects: &[Effect]) -> Vec<String> {
     let mut tally: BTreeMap<String, i64> = BTreeMap::new();
     for effect in effects {
@@ -43,8 +42,8 @@ pub fn difference(step: &Step<'_>, effects: &[Effect]) -> Vec<String> {
     wrong.map(|(metric, difference)| format!("{metric}: {difference:+}")).collect()
 }
 
-/// A settlement is compared by its verdict and cause here; how many it woke is compared over the
-/// whole step, below.
+/// Key of a metric. A settlement is compared by verdict and cause here. [`woken`] compares the
+/// number of tasks that it woke, over the whole step.
 fn name(metric: &Metric) -> String {
     match metric {
         Metric::Settled { verdict, cause, .. } => format!("Settled({verdict:?}, {cause:?})"),
@@ -120,7 +119,7 @@ fn expected(step: &Step<'_>) -> Vec<Metric> {
     metrics
 }
 
-/// What settled a promise that was open before the step.
+/// Cause that settled a promise which was pending before the step.
 fn cause(step: &Step<'_>, after: &Promise) -> SettleCause {
     let claim = step.after.tasks.get(after.id()).and_then(|task| task.fulfilled_by);
     match claim {
@@ -146,8 +145,8 @@ fn acquired(step: &Step<'_>, before: Option<&Task>, after: &Task) -> Option<Metr
     }
 }
 
-/// Whether this step made the task and did something under the first claim on it, which may be over
-/// already.
+/// True if this step created the task and used the first claim on it. The claim may have already
+/// ended.
 fn has_begun(step: &Step<'_>, id: &PromiseId) -> bool {
     matches!(step.command, Command::TaskBegin { new, .. } if new.id == *id)
         && matches!(step.reply, Reply::Begun { first: Some(_), .. })
@@ -163,7 +162,7 @@ fn quarantined(before: Option<&Task>, after: &Task) -> Option<Metric> {
     }
 }
 
-/// How long the holder of a claim that this step ended had not been heard of.
+/// For a claim that this step ended, the time since the last heartbeat of its holder.
 fn lost(step: &Step<'_>, id: &PromiseId, ends: impl Fn(Timestamp) -> bool) -> Option<Millis> {
     let before = step.before.tasks.get(id)?;
     let lease = before.lease()?;
@@ -174,8 +173,8 @@ fn lost(step: &Step<'_>, id: &PromiseId, ends: impl Fn(Timestamp) -> bool) -> Op
     (ends(lease.until) && !overdue && gone).then(|| step.now.since(heard))
 }
 
-/// How many tasks the settlements of this step woke: as counted, and as the rows say. None: a
-/// command that also wakes by cancelling, where the rows alone do not tell the two apart.
+/// Number of tasks that the settlements of this step woke: as counted, and according to the rows.
+/// `None` for a command that also wakes by cancelling, because the rows do not tell the two apart.
 pub fn woken(step: &Step<'_>, effects: &[Effect]) -> Option<(u32, u32)> {
     if matches!(
         step.command,

@@ -1,22 +1,23 @@
 //! Deterministic simulation: several real hosts (worker, recovery, outbox) in virtual time on one
-//! thread, over one store behind lossy links, with one seed that decides everything.
+//! thread, over one store behind lossy links. One seed decides everything.
 //!
 //! - `dice`: random numbers; `event_log`: the event log with the findings;
 //! - `scenario`, `fault`: operations of clients and faults, as a script that can be printed,
 //!   shortened and repeated;
 //! - `judge`, `metrics`: the rules for every step, tracked outside the engine;
-//! - `statements`, `view`, `locks`: the database as PostgreSQL is: statements with snapshots, and
-//!   rows that are waited for;
-//! - `database`, `network`, `link`, `remote`, `bus`: the store, what a host sees of it, and who
-//!   hears of its commits;
-//! - `timetable`, `holding`, `trip`, `tally`, `crowd`: schedules, resources, sagas, objects and limits, and what
-//!   must be true of them;
-//! - `resonate`: workers and clients of the Resonate protocol; `services`: deployments of services, and what must be
-//!   true of them;
-//! - `host`, `outside`, `effects`: hosts and their incarnations, external workers and clients, the
-//!   functions they run;
-//! - `run`, `simulation`: one scenario from beginning to end; `inject`: the injection of faults;
-//!   `again`: repeated commands; `verdict`: the rules for the end; `shrink`: the shortest script.
+//! - `statements`, `view`, `locks`: the database in PostgreSQL's way: statements with snapshots,
+//!   and rows that are waited for;
+//! - `database`, `network`, `link`, `remote`, `bus`: the store, a host's view of it, and the
+//!   receivers of commit hints;
+//! - `timetable`, `holding`, `trip`, `tally`, `crowd`: schedules, resources, sagas, objects and
+//!   limits, and their invariants;
+//! - `resonate`: workers and clients of the Resonate protocol; `services`: deployments of services,
+//!   and their invariants;
+//! - `host`, `outside`, `effects`: hosts and their incarnations, external workers and clients, and
+//!   the functions that they run;
+//! - `run`, `simulation`: one scenario from start to end; `inject`: the injection of faults;
+//!   `again`: repeated commands; `verdict`: the rules for the end; `shrink`: the shortest failing
+//!   script.
 
 mod again;
 mod bus;

@@ -1,4 +1,5 @@
-//! The state shared by all links of one world, and that of all incarnations of one node.
+//! The state shared by all links of one world, and the state shared by all incarnations of one
+//! node.
 
 use std::{
     collections::BTreeMap,
@@ -21,40 +22,38 @@ use super::{
 };
 use crate::world::SimRuntime;
 
-/// The state shared by all links of one world.
+/// State shared by all links of one world.
 pub struct Network {
-    /// The database.
     pub database: Arc<Database>,
-    /// The receivers of commit hints.
+    /// Bus of commit hints and messages.
     pub bus: Arc<Bus>,
-    /// Where hosts can be asked.
+    /// Endpoints of the running hosts.
     pub endpoints: Endpoints,
-    /// The hosts that take speculative starts.
+    /// Hosts that accept speculative starts.
     pub running_hosts: RunningHosts,
-    /// The risks of messages.
+    /// Fault levels of messages.
     pub network_faults: Arc<NetworkFaults>,
-    /// The event log.
     pub log: Arc<EventLog>,
-    /// Where the world's own tasks run.
+    /// Runtime of the world's own tasks.
     pub runtime: Arc<SimRuntime>,
     /// Faults of commits, by the number of the commit.
     pub commit_faults: Mutex<BTreeMap<u64, CommitFault>>,
-    /// Decides.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
-/// The conditions of all incarnations of one node, or of one external worker.
+/// Conditions of all incarnations of one node, or of one external worker.
 #[derive(Default)]
 pub struct Conditions {
-    /// It cannot reach the store.
+    /// True if the store is out of reach.
     pub cut: AtomicBool,
-    /// It is frozen.
+    /// True if the node is frozen.
     pub frozen: AtomicBool,
-    /// Whether its heartbeats get lost.
+    /// True if its heartbeats are lost.
     pub heartless: AtomicBool,
     /// Notified when the node continues.
     pub thawed: Notify,
-    /// The commands that it sent and that were carried out.
+    /// Commands that it sent and that were executed.
     pub asked: Mutex<Vec<Command>>,
 }
 
@@ -70,7 +69,7 @@ impl Conditions {
         }
     }
 
-    /// Goes on.
+    /// Unfreezes the node.
     pub fn thaw(&self) {
         self.frozen.store(false, Ordering::Relaxed);
         self.thawed.notify_waiters();

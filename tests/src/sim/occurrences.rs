@@ -10,10 +10,10 @@ use segno_core::{
 
 use super::metrics::Step;
 
-/// From one occurrence to the next.
+/// Interval between two occurrences, in milliseconds.
 const PERIOD: i64 = 2_000;
 
-/// What a schedule made.
+/// Promises that a schedule created.
 pub fn occurrences<'a>(
     rows: &'a Snapshot,
     schedule: &'a ScheduleId,
@@ -22,17 +22,17 @@ pub fn occurrences<'a>(
     rows.promises.keys().filter(move |id| id.as_str().starts_with(&prefix))
 }
 
-/// The occurrences of all schedules, counted outside the engine.
+/// Occurrences of all schedules, tracked outside the engine.
 #[derive(Default)]
 pub struct Timetable {
-    /// The next occurrence of each schedule.
+    /// Next occurrence of each schedule.
     next: BTreeMap<ScheduleId, Timestamp>,
-    /// Every occurrence that was carried out.
+    /// Every occurrence so far.
     past: BTreeSet<(ScheduleId, Timestamp)>,
 }
 
 impl Timetable {
-    /// All that is wrong with a step.
+    /// Violations in a step.
     pub fn step(&mut self, step: &Step<'_>) -> Vec<String> {
         let mut wrong = Vec::new();
         for (id, after) in &step.after.schedules {
@@ -51,8 +51,8 @@ impl Timetable {
         wrong
     }
 
-    /// One step of a schedule: the occurrences that it passes are made, were there, or are counted
-    /// as left out.
+    /// Checks one step of a schedule. The occurrences that it passes are created, existed before,
+    /// or are counted as skipped.
     fn occur(&mut self, step: &Step<'_>, id: &ScheduleId) -> Vec<String> {
         let (before, after) = (&step.before.schedules[id], &step.after.schedules[id]);
         let mut wrong = Vec::new();

@@ -32,9 +32,9 @@ use super::{
     trip_rules,
 };
 
-/// The one module, as it is uploaded.
+/// The one module, as uploaded.
 pub const MODULE: &[u8] = b"a script";
-/// Where clients listen.
+/// Address at which clients receive messages.
 pub const ADDRESS: &str = "poll://client";
 
 /// All external workers and clients.
@@ -42,26 +42,26 @@ pub struct Outside {
     pub(super) network: Arc<Network>,
     pub(super) effects: Arc<Effects>,
     pub(super) clients: Link,
-    /// The client of the Resonate protocol.
+    /// Client of the Resonate protocol.
     pub resonate: Arc<Client>,
     pub(super) claims: AtomicU64,
     open: AtomicU64,
     heard: Mutex<Heard>,
 }
 
-/// What clients have received.
+/// Messages that clients have received.
 #[derive(Default, Clone)]
 pub struct Heard {
-    /// Promises for which they registered a listener.
+    /// Promises for which clients registered a listener.
     pub listening: BTreeSet<PromiseId>,
-    /// Settled promises that they received.
+    /// Settled promises that clients received.
     pub told: BTreeMap<PromiseId, Promise>,
-    /// Events that were published, by invocation and command.
+    /// Published events, by invocation and command.
     pub events: BTreeSet<(PromiseId, u32)>,
 }
 
 impl Outside {
-    /// Everybody, listening to `messages`.
+    /// Starts all workers and clients. They receive `messages`.
     pub fn start(
         network: Arc<Network>,
         effects: Arc<Effects>,
@@ -95,12 +95,12 @@ impl Outside {
         outside
     }
 
-    /// Whether every operation is over.
+    /// True if every operation is complete.
     pub fn is_idle(&self) -> bool {
         self.open.load(Ordering::Relaxed) == 0
     }
 
-    /// What clients know.
+    /// Messages that clients have received so far.
     pub fn heard(&self) -> MutexGuard<'_, Heard> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,7 +110,7 @@ impl Outside {
         self.clients.insist(Command::TaskContinue { id }).await;
     }
 
-    /// Does something at an instant.
+    /// Schedules an operation at an instant.
     pub fn plan(self: &Arc<Self>, at: i64, op: Op) {
         self.open.fetch_add(1, Ordering::Relaxed);
         let one = self.clone();
@@ -139,7 +139,7 @@ impl Outside {
                 if known.is_some_and(|known| known != promise) {
                     self.network.log.finding(format_args!("`{id}` was told of with two outcomes"));
                 }
-                // If the command gets lost, the message comes again.
+                // If the command is lost, the message is delivered again.
                 let ack = Command::OutboxAck { key: OutboxKey::Unblock(id, address) };
                 let _ = segno::store::Store::execute(&self.clients, vec![ack]).await;
             }
@@ -151,7 +151,8 @@ impl Outside {
         }
     }
 
-    /// One attempt of a step by a external worker. It may be too slow, and goes on all the same.
+    /// One attempt of a step by an external worker. The attempt may be too slow, and continues all
+    /// the same.
     async fn perform(&self, task: PromiseId, version: Version) {
         let number = self.claims.fetch_add(1, Ordering::Relaxed) + 1;
         let link = Link::of_client(format!("w{number}"), self.network.clone());
@@ -170,7 +171,7 @@ impl Outside {
             steps += 1;
             let items = vec![HeartbeatItem { claim: claim.clone(), progress: Some((steps, None)) }];
             let beat = Command::TaskHeartbeat { holder: holder.clone(), items };
-            // The answer does not matter to a careless worker.
+            // A careless worker ignores the answer.
             let _ = segno::store::Store::execute(&link, vec![beat]).await;
         }
         let value = Value::of(effects::receipt(task.as_str(), run).into_bytes());
@@ -180,7 +181,7 @@ impl Outside {
     }
 
     /// Starts the invocation speculatively at a host, or not at all. The host may refuse, die, or
-    /// answer late: the client checks afterwards.
+    /// answer late, so the client checks afterwards.
     async fn begin(&self, new: &NewPromise) {
         let mut dice = Dice::new(self.network.seed, &format!("start {}", new.id));
         if dice.chance(500)
@@ -278,10 +279,11 @@ impl Outside {
         }
     }
 
-    /// Repeats a command until its object exists, or never will.
+    /// Repeats a command until its object exists, or can no longer exist.
     async fn once_there(&self, id: &PromiseId, command: Command) -> Option<Reply> {
         let root = PromiseId::from(id.as_str().split('/').next().unwrap_or_default());
-        // It was not there a moment ago, and has ended since: its end can still be heard of.
+        // The invocation may have begun and ended since the last check. Its outcome can still be
+        // listened for.
         let about_root =
             matches!(&command, Command::RegisterListener { awaited, .. } if *awaited == root);
         for _ in 0..600 {

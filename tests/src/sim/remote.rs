@@ -1,4 +1,4 @@
-//! A link as a store like any other.
+//! A link, as an implementation of the store.
 
 use std::sync::{Arc, PoisonError, atomic::Ordering};
 
@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{gate::Gate, gated_reads};
 
-/// Messages to workers and clients of the Resonate protocol leave by the front end of the host that
-/// hands them over.
+/// True for a message to a worker or client of the Resonate protocol. It leaves by the front end of
+/// the host that delivers it.
 fn is_for_a_front_end(delivery: &Delivery) -> bool {
     match delivery {
         Delivery::Execute { target: address, .. } | Delivery::Unblock { address, .. } => {

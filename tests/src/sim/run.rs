@@ -1,4 +1,4 @@
-//! One scenario from beginning to end.
+//! One scenario from start to end.
 
 use std::collections::BTreeMap;
 
@@ -7,38 +7,36 @@ use serde_json::Value as Json;
 
 use super::{outside::Heard, scenario::Scenario, simulation::Simulation, verdict};
 
-/// The result of a run.
+/// Result of a run.
 pub struct Report {
-    /// All findings; empty: the run passed.
+    /// Findings. Empty if the run passed.
     pub findings: Vec<String>,
-    /// The event log.
     pub log: String,
     /// Number of faults of each kind, and of operations worth counting.
     pub counts: BTreeMap<&'static str, u64>,
-    /// Commits of hosts.
+    /// Number of commits of hosts.
     pub commits: u64,
-    /// How long it took, in virtual milliseconds.
+    /// Duration of the run, in virtual milliseconds.
     pub lasted: i64,
-    /// The longest that a lost claim stayed lost while a host was well.
+    /// Longest time that a lost claim was not released although a host was well.
     pub longest_overdue: i64,
-    /// For each claim that ran out, how long its holder had not been heard of when the task was
+    /// For each expired claim, the time from the last heartbeat of its holder until the task was
     /// offered again.
     pub unheard: Vec<i64>,
-    /// Runs of steps, and how many of them were repetitions.
+    /// Number of runs of steps, and of repetitions among them.
     pub runs: (u64, u64),
 }
 
-/// The final state of a run.
+/// Final state of a run.
 pub struct End {
-    /// All rows.
     pub rows: Snapshot,
-    /// External effects of steps.
+    /// Number of runs of each step, by idempotency key.
     pub effects: BTreeMap<String, u32>,
-    /// What clients know.
+    /// Messages that clients received.
     pub heard: Heard,
-    /// What clients of the Resonate protocol were told, by promise.
+    /// Settlements that clients of the Resonate protocol received, by promise.
     pub told: BTreeMap<String, Json>,
-    /// The final state after everything was removed and started again.
+    /// Final state after everything was removed and started again.
     pub anew: Option<Box<End>>,
 }
 
@@ -62,7 +60,8 @@ pub fn run(scenario: &Scenario) -> Report {
     report
 }
 
-/// The settings of every simulated engine: short, so that much happens in little time.
+/// Settings of every simulated engine. The intervals are short, so that much happens in little
+/// time.
 pub(super) fn config(scenario: &Scenario) -> Config {
     Config {
         retry_interval: Millis(1_000),

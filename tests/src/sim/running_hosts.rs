@@ -13,12 +13,12 @@ use segno_core::{command::ClaimRequest, promise::NewPromise};
 
 use super::dice::Dice;
 
-/// The running hosts, by incarnation.
+/// Running hosts, by incarnation.
 #[derive(Default)]
 pub struct RunningHosts(Mutex<BTreeMap<u64, Host>>);
 
 impl RunningHosts {
-    /// Adds an incarnation that takes starts.
+    /// Adds an incarnation that accepts starts.
     pub fn add(&self, life: u64, host: Host) {
         self.hosts().insert(life, host);
     }
@@ -28,7 +28,7 @@ impl RunningHosts {
         self.hosts().remove(&life);
     }
 
-    /// A slot at one of them; none: no host is up, or the chosen one has no free slot.
+    /// A slot at a random host. `None` if no host is up, or the chosen one has no free slot.
     pub fn any(
         &self,
         dice: &mut Dice,

@@ -1,5 +1,5 @@
-//! The script of a run: operations of clients and faults, decided by a seed, which can be printed
-//! and shortened.
+//! The script of a run: operations of clients and faults, decided by a seed. A script can be
+//! printed and shortened.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use super::{
     tally,
 };
 
-/// Faults stop at this instant.
+/// Instant at which the faults stop, in milliseconds.
 pub const CALM: i64 = 10_000;
 
 /// One operation of a client, which repeats it until it is answered.
@@ -26,95 +26,93 @@ pub const CALM: i64 = 10_000;
 pub enum Op {
     /// Starts a function.
     Start {
-        /// The id of the invocation.
+        /// Id of the invocation.
         id: String,
-        /// The name of the function.
+        /// Name of the function.
         function: &'static str,
-        /// The input of the function.
+        /// Input of the function.
         input: u64,
     },
-    /// Wants to be told of the outcome.
+    /// Registers for the outcome.
     Listen {
-        /// The id of the invocation.
+        /// Id of the invocation.
         id: String,
     },
-    /// Resolves a promise that a workflow made under a name.
+    /// Resolves a named promise of a workflow.
     Resolve {
-        /// The id of the invocation.
+        /// Id of the invocation.
         id: String,
-        /// The name of the promise.
+        /// Name of the promise.
         name: &'static str,
     },
     /// Sends a signal.
     Signal {
-        /// The id of the invocation.
+        /// Id of the invocation.
         id: String,
-        /// The number of the signal.
+        /// Number of the signal.
         number: u64,
     },
-    /// Asks an invocation to stop.
+    /// Cancels an invocation.
     Cancel {
-        /// The id of the invocation.
+        /// Id of the invocation.
         id: String,
     },
-    /// Ends an invocation.
+    /// Kills an invocation.
     Kill {
-        /// The id of the invocation.
+        /// Id of the invocation.
         id: String,
     },
-    /// Halts an invocation, and continues it after a while.
+    /// Halts an invocation, and continues it later.
     Pause {
-        /// The id of the invocation.
+        /// Id of the invocation.
         id: String,
         /// Duration, in milliseconds.
         lasts: i64,
     },
-    /// Makes a schedule, and deletes it after a while.
+    /// Creates a schedule, and deletes it later.
     Timetable {
-        /// Its id.
+        /// Id of the schedule.
         id: String,
-        /// What happens while the last occurrence goes on.
+        /// Rule for an occurrence that falls due while the previous one is running.
         overlap: Overlap,
-        /// How long it is there.
+        /// Lifetime of the schedule, in milliseconds.
         lasts: i64,
     },
-    /// Takes a resource that others want as well, and writes it.
+    /// Leases a contended resource, and writes it.
     Hold {
-        /// Which.
+        /// Name of the resource.
         resource: &'static str,
-        /// Who.
+        /// Number of the client.
         client: u64,
     },
-    /// Starts a saga of a external worker, whose last step fails.
+    /// Starts a saga of an external worker, whose last step fails.
     Trip {
-        /// As which invocation.
+        /// Id of the invocation.
         id: String,
     },
     /// Sets a limit.
     Limit {
-        /// Which.
+        /// Name of the limit.
         name: LimitName,
-        /// What holds then; none: what the module says.
+        /// New rule. `None`: the module's rule applies.
         rule: Option<Rule>,
     },
     /// Begins an invocation of a service.
     Services {
-        /// The id of the invocation.
+        /// Id of the invocation.
         id: String,
-        /// The operation.
         errand: services::Errand,
     },
-    /// Something that a client of the Resonate protocol does.
+    /// An operation of a client of the Resonate protocol.
     Resonate {
-        /// The id of the invocation.
+        /// Id of the invocation.
         id: String,
-        /// The operation.
         errand: Errand,
     },
 }
 
 impl Op {
-    /// The invocation it is about.
+    /// Id of the invocation that the operation concerns.
     pub fn id(&self) -> &str {
         match self {
             Self::Start { id, .. }
@@ -133,7 +131,7 @@ impl Op {
         }
     }
 
-    /// Whether it may change an outcome.
+    /// True if the operation may change an outcome.
     pub fn interferes(&self) -> bool {
         matches!(
             self,
@@ -143,12 +141,12 @@ impl Op {
         )
     }
 
-    /// Whether it only takes time.
+    /// True if the operation only delays an invocation.
     fn pauses(&self) -> bool {
         matches!(self, Self::Pause { .. } | Self::Resonate { errand: Errand::Hold { .. }, .. })
     }
 
-    /// Whether it begins an invocation.
+    /// True if the operation begins an invocation.
     pub fn starts(&self) -> bool {
         match self {
             Self::Start { .. } => true,
@@ -158,7 +156,7 @@ impl Op {
         }
     }
 
-    /// Whether workflows wait for it, so that they could not end without.
+    /// True if workflows cannot end without the operation.
     pub fn is_needed(&self) -> bool {
         matches!(
             self,
@@ -174,50 +172,51 @@ impl Op {
     }
 }
 
-/// The invocation at the root of the tree that `id` belongs to.
+/// Id of the root of the tree that `id` belongs to.
 pub fn root(id: &str) -> &str {
     id.split(['/', ':', '.']).next().unwrap_or(id)
 }
 
-/// A script; instants are milliseconds after the beginning.
+/// A script. Instants are milliseconds after the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scenario {
-    /// Decides every draw that is left.
+    /// Seed of all remaining draws.
     pub seed: u64,
-    /// How many hosts there are.
+    /// Number of hosts.
     pub hosts: usize,
-    /// How long leases are, in milliseconds.
+    /// Duration of leases, in milliseconds.
     pub lease: i64,
-    /// When versions rise.
+    /// Rule for the increase of versions.
     pub rule: VersionRule,
-    /// Whether suspended instances are kept.
+    /// True if suspended instances are cached.
     pub warm: bool,
-    /// How many workers speak the Resonate protocol; none: hosts have no front ends for it.
+    /// Number of workers that speak the Resonate protocol. 0: hosts have no front ends for it.
     pub workers: usize,
-    /// How long those that left keep their claims, in milliseconds; none: as long as their leases.
+    /// Time for which departed workers keep their claims, in milliseconds. `None`: as long as their
+    /// leases.
     pub grace: Option<i64>,
-    /// How each deployment of services is spoken to; none: there are none.
+    /// Mode of each deployment of services. `None` if there are no deployments.
     pub deployments: Option<[Mode; DEPLOYMENTS]>,
-    /// Whether the database decides by statements, as PostgreSQL does, each of which sees what was
-    /// committed when it began.
+    /// True if the database decides by statements, as PostgreSQL does. Each statement sees the rows
+    /// committed at its start.
     pub statements: bool,
-    /// Whether everything is removed after its end, and begun anew under the same ids.
+    /// True if everything is removed after the end, and started again under the same ids.
     pub anew: bool,
-    /// What clients do, and when.
+    /// Operations of clients, by instant.
     pub ops: Vec<(i64, Op)>,
-    /// What goes wrong, and when.
+    /// Faults, by instant.
     pub faults: Vec<(i64, Fault)>,
 }
 
-/// How long leases are in scenarios that do not compare them.
+/// Duration of leases in scenarios that do not compare them, in milliseconds.
 const LEASE: i64 = 3_000;
 
-/// The workflows that scenarios are made of.
+/// Workflows in scenarios.
 const FUNCTIONS: [&str; 9] =
     ["order", "fan", "listener", "race", "patient", "outside", "detach", "spin", "saga"];
 
 impl Scenario {
-    /// The script of a seed.
+    /// Creates the script of a seed.
     pub fn new(seed: u64) -> Self {
         let mut dice = Dice::new(seed, "scenario");
         let hosts = usize::try_from(dice.between(2, 4)).expect("a small number");
@@ -272,7 +271,7 @@ impl Scenario {
         scenario
     }
 
-    /// Workers of the Resonate protocol, what their clients want, and what goes wrong with them.
+    /// Adds workers of the Resonate protocol, operations of their clients, and faults.
     fn resonate(&mut self, dice: &mut Dice) {
         self.workers = usize::try_from(dice.between(1, 3)).expect("a small number");
         self.grace = dice.pick(&[None, Some(0), Some(400), Some(2_000)]);
@@ -295,7 +294,7 @@ impl Scenario {
         }
     }
 
-    /// Schedules, resources and sagas.
+    /// Adds schedules, resources and sagas.
     fn others(&mut self, dice: &mut Dice) {
         if dice.chance(250) {
             let rules = [Overlap::Allow, Overlap::Skip, Overlap::Queue];
@@ -314,7 +313,7 @@ impl Scenario {
         }
     }
 
-    /// Executions that take turns with an object, or two.
+    /// Adds executions that take turns on one or two objects.
     fn objects(&mut self, dice: &mut Dice) {
         if !dice.chance(350) {
             return;
@@ -325,7 +324,7 @@ impl Scenario {
         }
     }
 
-    /// More executions than a limit lets run, and an operator who sets another one.
+    /// Adds more executions than a limit admits, and an operator who changes the limit.
     fn crowd(&mut self, dice: &mut Dice) {
         if !dice.chance(350) {
             return;
@@ -340,7 +339,7 @@ impl Scenario {
         }
     }
 
-    /// Deployments of services, what clients want of them, and what goes wrong with them.
+    /// Adds deployments of services, operations of their clients, and faults.
     fn services(&mut self, dice: &mut Dice) {
         if !dice.chance(200) {
             return;
@@ -361,7 +360,8 @@ impl Scenario {
             sometimes(400, Op::Listen { id: id.clone() });
             if starts {
                 sometimes(150, Op::Cancel { id: id.clone() });
-                // A kill reaches callees in the middle of what they write: no sum of a stock would say anything afterwards.
+                // A kill may hit callees in the middle of a write, so the sum of a stock would
+                // prove nothing afterwards.
                 sometimes(60, Op::Cancel { id: id.clone() });
                 sometimes(120, Op::Pause { id, lasts: 1_000 });
             }
@@ -378,7 +378,7 @@ impl Scenario {
         }
     }
 
-    /// A graph that a workflow has run, and what is done to the run.
+    /// Adds a graph that a workflow runs, and operations on that run.
     fn graph(&mut self, dice: &mut Dice) {
         if !dice.chance(350) {
             return;
@@ -429,7 +429,7 @@ impl Scenario {
         }
     }
 
-    /// The same workflows for everybody, without a fault: what is enumerated.
+    /// A scenario without faults, with two hosts: the base for enumerations.
     pub fn quiet(seed: u64, functions: &[&'static str]) -> Self {
         let mut scenario = Self {
             seed,
@@ -455,8 +455,8 @@ impl Scenario {
         scenario
     }
 
-    /// The same work under leases of another length: hosts die for long, freeze, and do not reach
-    /// the store.
+    /// A scenario with leases of another duration, in which hosts die for long, freeze, and do not
+    /// reach the store.
     pub fn lost(seed: u64, lease: i64) -> Self {
         let mut dice = Dice::new(seed, "lost");
         let mut scenario = Self { hosts: 3, lease, ..Self::quiet(seed, &["fan", "fan", "fan"]) };
@@ -464,7 +464,7 @@ impl Scenario {
             let host = usize::try_from(dice.below(3)).expect("a small number");
             let lasts = dice.between(500, 8_000);
             let fault = match dice.below(3) {
-                // The last one goes on.
+                // The last host stays up.
                 0 => Fault::Crash { host: host % 2, down: 90_000 },
                 1 => Fault::Freeze { host, lasts },
                 _ => Fault::Partition { host, lasts },
@@ -474,7 +474,7 @@ impl Scenario {
         scenario
     }
 
-    /// What the script would be if nothing went wrong and nobody interfered.
+    /// The script without faults and without interference by clients.
     pub fn without_faults(&self) -> Self {
         let ops = self.ops.iter().filter(|(_, op)| !op.interferes() && !op.pauses());
         let ops = ops.cloned().collect();
@@ -482,10 +482,10 @@ impl Scenario {
         Self { faults, hosts, statements, anew, ops, ..self.clone() }
     }
 
-    /// What begins functions of modules, and what they cannot end without.
+    /// The script reduced to functions of modules, and the operations that they cannot end without.
     pub fn needed(&self) -> Self {
         let needed = |op: &Op| op.is_needed() && !matches!(op, Op::Resonate { .. });
-        // A function that calls external workers ends with them.
+        // A function that calls external workers cannot end without them.
         let abroad = |op: &Op| matches!(op, Op::Start { function: "abroad", .. });
         let ops = self.ops.iter().filter(|(_, op)| needed(op) && !abroad(op));
         Self { ops: ops.cloned().collect(), ..self.clone() }
@@ -514,7 +514,7 @@ impl Scenario {
         }
     }
 
-    /// What a function cannot end without.
+    /// Adds the operations that a function cannot end without.
     fn needs(&mut self, id: &str, function: &str, at: i64) {
         match function {
             "order" => self.ops.push((at, Op::Resolve { id: id.into(), name: "approval" })),

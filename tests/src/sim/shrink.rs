@@ -1,17 +1,17 @@
-//! The shortest script that still fails: one element after the other is removed, and stays removed
-//! if the rest fails without it.
+//! Finds the shortest script that still fails. One element after the other is removed, and stays
+//! removed if the rest fails without it.
 
 use super::{
     run::run,
     scenario::{Scenario, root},
 };
 
-/// Leaves out whatever is not needed to fail. A scenario that passes is answered as it is.
+/// Removes everything that the failure does not need. Returns a scenario that passes unchanged.
 pub fn shrink(scenario: &Scenario) -> Scenario {
     shrink_by(scenario, &|candidate| !run(candidate).findings.is_empty())
 }
 
-/// The same, for anything that can fail.
+/// Does the same for any kind of failure.
 pub fn shrink_by(scenario: &Scenario, fails: &dyn Fn(&Scenario) -> bool) -> Scenario {
     let mut shortest = scenario.clone();
     loop {
@@ -23,7 +23,8 @@ pub fn shrink_by(scenario: &Scenario, fails: &dyn Fn(&Scenario) -> bool) -> Scen
     }
 }
 
-/// Every script that is one thing shorter: a whole invocation, one operation, one fault, one host.
+/// Every script that is shorter by one element: a whole invocation, one operation, one fault, or
+/// one host.
 fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     let mut candidates = Vec::new();
     let starts = scenario.ops.iter().filter(|(_, op)| op.starts());
@@ -39,7 +40,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
         candidates.push(shorter);
     }
     for (index, (_, op)) in scenario.ops.iter().enumerate() {
-        // Without these the script itself could not end.
+        // The script itself could not end without these.
         if op.is_needed() {
             continue;
         }

@@ -44,14 +44,15 @@ use crate::world::{Ledger, SimClock, SimRuntime};
 
 /// Time limit after the last fault, in milliseconds.
 const QUIET_TIMEOUT: i64 = 60_000;
-/// What is added to it at most for hosts whose clocks are ahead, in milliseconds.
+/// Maximum extension of that limit for hosts whose clocks are ahead, in milliseconds.
 const AHEAD_TIMEOUT: i64 = 100_000;
-/// The interval between two observations, in milliseconds.
+/// Interval between two observations, in milliseconds.
 const TICK: i64 = 100;
-/// Retention in worlds with removal, in milliseconds: longer than anything before takes, with
-/// clocks that are ahead.
+/// Retention in worlds with removal, in milliseconds. Longer than everything before the removal
+/// takes, with clocks that are ahead.
 const KEPT: i64 = 200_000;
-/// Time limit for the removal, in milliseconds: a round begins a minute after the one before.
+/// Time limit for the removal, in milliseconds. A retention round begins a minute after the
+/// previous one.
 const REMOVAL: i64 = 200_000;
 
 /// One simulated world.
@@ -64,12 +65,12 @@ pub struct Simulation {
     services: Option<Arc<Services>>,
     config: Config,
     panics: Arc<Mutex<Vec<String>>>,
-    /// How far the store's clock has jumped.
+    /// Sum of the jumps of the store's clock, in milliseconds.
     ahead: Arc<AtomicU64>,
 }
 
 impl Simulation {
-    /// The world at the beginning of a scenario.
+    /// Sets up the world of a scenario.
     pub async fn set_up(scenario: &Scenario, judged: bool) -> Self {
         let seed = scenario.seed;
         let clock = Arc::new(SimClock::default());
@@ -119,7 +120,7 @@ impl Simulation {
                 requests: None,
                 activities: None,
                 slots: 64,
-                // Fewer at once than there is room for: some wait in line.
+                // Fewer than can be runnable at a time, so that some executions wait in the queue.
                 processors: 1,
                 scan_period: Millis(1_000),
                 warm: WarmBudget { instances: warm, bytes: 1 << 30 },
@@ -184,7 +185,7 @@ impl Simulation {
         (Report { findings, log, counts, commits, lasted, longest_overdue, unheard, runs }, end)
     }
 
-    /// Waits until all that has ended is removed, and begins it anew under the same ids.
+    /// Waits until everything that has ended is removed, and starts it again under the same ids.
     async fn everything_anew(&self, scenario: &Scenario) -> End {
         let log = &self.network.log;
         log.note("all is over; it is removed when it is old enough");
@@ -208,7 +209,8 @@ impl Simulation {
         self.until_quiet(begun, true).await
     }
 
-    /// Looks on until everything is done that can be that was planned from `begun` on.
+    /// Observes the world until all operations planned from `begun` on are complete, or the time
+    /// limit passes.
     async fn until_quiet(&self, begun: i64, calm: bool) -> End {
         let log = &self.network.log;
         let mut calm_since = begun;
@@ -237,7 +239,8 @@ impl Simulation {
             looked.into_iter().flatten().for_each(|wrong| log.finding(wrong));
             let open = unfinished(&rows);
             let done = healed && self.outside.is_idle() && open.is_empty();
-            // A request to halt may have come twice, and after the one to continue.
+            // A request to halt may have been duplicated, and may have arrived after the one to
+            // continue.
             if !done && healed && at > begun + CALM + 4_000 {
                 self.resume_halted(&rows).await;
             }
@@ -253,8 +256,8 @@ impl Simulation {
         }
     }
 
-    /// How much longer all may take because of clocks that are ahead, in milliseconds: a sleep that
-    /// is recorded there ends that much late, and behind a limit the sleeps come one after another.
+    /// Additional time for clocks that are ahead, in milliseconds. A sleep recorded by such a host
+    /// ends that much later, and behind a limit the sleeps run one after another.
     fn late_sleeps(&self, rows: &Snapshot) -> i64 {
         let offsets = self.nodes.iter().map(|node| node.offset.load(Ordering::Relaxed));
         let executions = i64::try_from(rows.tasks.len()).unwrap_or(i64::MAX);
@@ -276,7 +279,7 @@ impl Simulation {
         }
     }
 
-    /// No fault from now on; what was broken is whole.
+    /// Ends all faults, and repairs their effects.
     fn heal(&self) {
         self.network.log.note("the faults stop");
         self.network.network_faults.clear();
@@ -307,7 +310,7 @@ impl Simulation {
         );
     }
 
-    /// Repeats everything that any client ever sent: nothing may change.
+    /// Repeats everything that any client ever sent, and checks that nothing changes.
     async fn everything_again(&self) {
         let mut all = Vec::new();
         for node in &self.nodes {
@@ -339,7 +342,7 @@ async fn deploy(network: &Network) {
     network.database.execute("operator", &[deploy]).await;
 }
 
-/// What is not over: promises, tasks, messages.
+/// Unfinished work: promises, tasks and messages.
 fn unfinished(rows: &Snapshot) -> Vec<String> {
     let promises = rows.promises.values().filter(|promise| promise.is_pending());
     let tasks = rows.tasks.values().filter(|task| task.status() != TaskStatus::Fulfilled);

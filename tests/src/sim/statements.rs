@@ -1,11 +1,12 @@
-//! The simulated database as PostgreSQL is under `READ COMMITTED`: a decision is several
-//! statements, each of which sees what was committed when it began, and between which others
-//! commit. A statement that waits for a row finds it as it is then, and no row that came meanwhile.
+//! The simulated database, as PostgreSQL behaves under `READ COMMITTED`. A decision takes several
+//! statements. Each of them sees the rows committed at its start, and other transactions commit in
+//! between. A statement that waits for a row sees the row's latest version afterwards, but no row
+//! that was inserted meanwhile.
 //!
-//! Which statements there are, and in which order, says the store itself ([`PLAN`]); here they go
-//! over rows in memory. What is compared: every decision must be the one that the rules make on all
-//! rows of the last snapshot. So a plan that lets a decision see the half of what another
-//! transaction did is found by any script in which another client writes there.
+//! The store itself defines the statements and their order ([`PLAN`]). Here they run over rows in
+//! memory. Every decision must equal the one that the rules make on all rows of the last snapshot.
+//! So a plan that lets a decision see half of another transaction is found by any script in which
+//! another client writes there.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -37,27 +38,26 @@ use super::{
     locks::{Name, Row},
 };
 
-/// Maximum number of rounds after which a command's rows are known.
+/// Maximum number of rounds after which a command's rows must be known.
 const LOOKS: usize = 8;
 /// Time, in milliseconds, after which a wait for a row counts as endless.
 const LONGEST: u32 = 30_000;
 
-/// The batch has to begin again, with these among the first that are locked.
+/// The batch must begin again, with these rows among the first that are locked.
 #[derive(Debug, Default)]
 pub struct Again(Box<Footprint>);
 
 impl Again {
-    /// These composites are to be among the first.
+    /// Adds these composites to the first rows that are locked.
     fn with(composites: BTreeSet<PromiseId>) -> Self {
         Self(Box::new(Footprint { composites, ..Footprint::default() }))
     }
 }
 
-/// A command as it was decided, and when.
+/// A decided command, with the time of the decision.
 pub struct Decided {
-    /// The decision.
     pub decision: Decision,
-    /// The time of the step.
+    /// Time of the step.
     pub now: Timestamp,
 }
 
@@ -65,19 +65,19 @@ pub struct Decided {
 struct Transaction<'a> {
     database: &'a Database,
     number: u64,
-    /// The promises that were looked for, and which row each was; none: it was not found.
+    /// Promises that were looked up, with the row found. `None` if there was none.
     found: BTreeMap<PromiseId, Option<Arc<PromiseSpec>>>,
-    /// Awaiters of whom only the task is locked.
+    /// Awaiters of which only the task is locked.
     awaiters: BTreeSet<PromiseId>,
-    /// The names that were looked for, and whether each was found.
+    /// Names that were looked up. True if the row was found.
     names: BTreeMap<Name, bool>,
-    /// All that was loaded.
+    /// Footprint loaded so far.
     loaded: Footprint,
-    /// What was decided so far.
+    /// Decisions so far, as changes to rows.
     own: Delta,
     /// All rows of the last snapshot.
     whole: Arc<Model>,
-    /// What decisions see of them.
+    /// The part of these rows that decisions see.
     view: View,
     now: Option<Timestamp>,
 }
@@ -89,8 +89,8 @@ impl Drop for Transaction<'_> {
 }
 
 impl Database {
-    /// Decides these as one transaction, again and again where it has to begin anew, and has
-    /// `commit` write them before any lock is given back.
+    /// Decides these commands as one transaction, restarted as often as necessary. `commit` writes
+    /// the decisions before any lock is released.
     pub(super) async fn transact<T>(
         &self,
         commands: &[Command],
@@ -161,7 +161,8 @@ impl<'a> Transaction<'a> {
         let now = self.now.unwrap_or_else(|| database.clock.now());
         let decision = transition(&self.view, command, now, &database.config);
         let expected = self.whole.decide(command, now, &database.config);
-        // Why a tree stays is told of one of the instants at which its rows were looked for.
+        // The reason why a tree is kept may come from any of the instants at which its rows were
+        // read.
         let stays = |reply: &Reply| matches!(reply, Reply::Pruned(Pruned::Kept(_)));
         let is_same_reply =
             decision.reply == expected.reply || stays(&decision.reply) && stays(&expected.reply);
@@ -186,7 +187,7 @@ impl<'a> Transaction<'a> {
         Ok(Decided { decision, now })
     }
 
-    /// What was found by its order is another now.
+    /// Forgets loaded pages whose order this delta changes.
     fn turns_changed(&mut self, delta: &Delta) {
         for name in delta.partitions.keys().map(PartitionId::limit) {
             self.loaded.rounds.remove(&name);
@@ -197,7 +198,8 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// What another statement would see now: what is committed, and what this transaction wrote.
+    /// Rows that another statement of this transaction would see now: committed rows and the
+    /// transaction's own writes.
     fn snapshot(&self) -> Arc<Model> {
         let mut rows = self.database.memory.rows();
         if !self.own.is_empty() {
@@ -215,7 +217,7 @@ impl<'a> Transaction<'a> {
         Ok(true)
     }
 
-    /// The store's plan of a load, entry by entry.
+    /// Loads rows by the store's plan, entry by entry.
     async fn load(&mut self, wanted: Footprint) -> Result<(), Again> {
         let waits = self.now.is_none();
         let ids = self.to_lock(&wanted);
@@ -226,7 +228,7 @@ impl<'a> Transaction<'a> {
                 Read::LockNamed => self.lock_named(&wanted, waits).await,
                 Read::LockPromises => locked = self.lock_promises(&ids, waits).await,
                 Read::LockTasks => self.lock_tasks(&locked, &ids, waits).await?,
-                // These are locked, and so they are as they will be in the last snapshot.
+                // These rows are locked, so they do not change until the last snapshot.
                 Read::Promises => {}
                 Read::Rest { again } => {
                     self.whole = self.snapshot();
@@ -243,7 +245,7 @@ impl<'a> Transaction<'a> {
         Box::pin(self.load_found(&wanted)).await
     }
 
-    /// What is found by more than its id, and locked then.
+    /// Loads and locks rows that are found by more than their id.
     async fn load_found(&mut self, wanted: &Footprint) -> Result<(), Again> {
         let found = |rows: &Model| {
             let mut found = BTreeSet::new();
@@ -269,7 +271,7 @@ impl<'a> Transaction<'a> {
             && wanted.trees.is_empty()
             && wanted.promises_of.is_empty())
         {
-            // The statement that looks for them is the last one, where it finds none.
+            // If the lookup finds nothing, it is the last statement.
             self.whole = self.snapshot();
         }
         if composites.is_empty() && rows.is_empty() {
@@ -294,7 +296,7 @@ impl<'a> Transaction<'a> {
         held.map(|task| task.id.clone()).collect()
     }
 
-    /// Sees the rows of the last snapshot that were loaded.
+    /// Builds the view from the loaded rows of the last snapshot.
     fn see(&mut self) {
         let (found, awaiters) = (&self.found, &self.awaiters);
         let is_found =
@@ -304,7 +306,7 @@ impl<'a> Transaction<'a> {
         self.view = self.whole.load(&loaded, is_found);
     }
 
-    /// What was looked for in vain, and is there now.
+    /// Restarts the transaction if a row that was looked up in vain exists now.
     fn look_again(&self) -> Result<(), Again> {
         let absent = self.found.iter().filter(|(_, row)| row.is_none()).map(|(id, _)| id);
         let appeared: BTreeSet<PromiseId> =
@@ -345,14 +347,14 @@ impl<'a> Transaction<'a> {
                 }
                 (true, false) => self.database.locks.take(&lock, self.number),
             };
-            // It may have gone while it was waited for.
+            // The row may have been removed during the wait.
             let found = is_held && name.is_in(&self.snapshot());
             self.names.insert(name, found);
         }
     }
 
-    /// Locks those promises that the statement's snapshot has. Answers those that are still there
-    /// when the lock is had.
+    /// Locks the promises in the statement's snapshot. Returns those that still exist once they are
+    /// locked.
     async fn lock_promises(&mut self, ids: &BTreeSet<PromiseId>, waits: bool) -> Vec<PromiseId> {
         let rows = self.snapshot();
         let mut locked = Vec::new();
@@ -368,7 +370,7 @@ impl<'a> Transaction<'a> {
                     }
                     false => self.database.locks.take(&lock, self.number),
                 };
-                // The same row, not another one with its id.
+                // It must be the same row, not another one with its id.
                 let now = self.snapshot();
                 let same = now.promise(id).filter(|now| Arc::ptr_eq(&now.spec, &spec));
                 row = same.filter(|_| is_held).map(|promise| promise.spec.clone());
@@ -415,8 +417,8 @@ impl<'a> Transaction<'a> {
         std::future::pending().await
     }
 
-    /// Writes: rows that are locked need nothing, others are waited for, and keys that are taken
-    /// are a lost race.
+    /// Writes. Locked rows need nothing, other rows are waited for, and a key that is already taken
+    /// means a lost race.
     async fn write(&mut self) -> Result<(), Again> {
         self.database.pause().await;
         let own = self.own.clone();
@@ -458,7 +460,7 @@ impl<'a> Transaction<'a> {
     }
 }
 
-/// The keys of limits that are found by their order.
+/// Partitions of limits that are found by their order.
 fn partitions(rows: &Model, wanted: &Footprint) -> BTreeSet<PartitionId> {
     let mut found = BTreeSet::new();
     for (name, most) in &wanted.rounds {
@@ -472,7 +474,7 @@ fn partitions(rows: &Model, wanted: &Footprint) -> BTreeSet<PartitionId> {
     found
 }
 
-/// The part of a footprint that was not loaded. Trees always are again.
+/// The part of a footprint that is not loaded yet. Trees are always loaded again.
 fn missing(mut wanted: Footprint, loaded: &Footprint) -> Footprint {
     wanted.composites.retain(|id| !loaded.composites.contains(id));
     let composites = wanted.composites.clone();

@@ -1,5 +1,5 @@
-//! Objects: executions of a few keys count, each in its turn. Whatever dies, nothing is counted
-//! twice, and none is lost between reading and writing.
+//! Objects: executions of a few keys count, each in its turn. Whatever crashes, nothing is counted
+//! twice, and nothing is lost between reading and writing.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,12 @@ use segno_core::{id::ObjectId, snapshot::Snapshot, value::Payload};
 
 use crate::world::script::{Result, ScriptContext};
 
-/// The name of the workflow.
+/// Name of the workflow.
 pub const FUNCTION: &str = "Tally/add";
-/// How it is called.
+/// Addresses at which it is called.
 pub const TARGETS: [&str; 2] = ["Tally@a/add", "Tally@b/add"];
 
-/// Reads, does something that takes time, and writes: how many have counted, and how often this
-/// one.
+/// Reads, does work that takes time, and writes two counters: of all executions, and of this one.
 pub async fn add(ctx: ScriptContext) -> Result {
     let mark = format!("by {}", ctx.context().invocation);
     let count = number(&ctx.done(ctx.get("count")).await?);
@@ -21,12 +20,12 @@ pub async fn add(ctx: ScriptContext) -> Result {
     ctx.done(ctx.call("work", "1")).await?;
     ctx.set("count", &(count + 1).to_string());
     ctx.set(&mark, &(marked + 1).to_string());
-    // Stored, and still its turn.
+    // The state is stored, and the execution still holds the key.
     ctx.done(ctx.sleep(200)).await?;
     Ok(ctx.input())
 }
 
-/// All that is wrong with the state of the objects.
+/// Violations in the state of the objects.
 pub fn end(rows: &Snapshot) -> Vec<String> {
     let mut objects: BTreeMap<&ObjectId, (u64, u64)> = BTreeMap::new();
     let tallies = rows.state.iter().filter(|((object, _), _)| object.as_str().contains("Tally@"));

@@ -1,5 +1,5 @@
-//! Schedules: a client makes one and deletes it after a while. Every occurrence until then must
-//! have been made once, in order, by whichever host carried it out.
+//! Schedules: a client creates one and deletes it later. Every occurrence until then must have been
+//! created once, in order, by any host.
 
 use segno::{guest::Payload, values};
 use segno_core::{
@@ -15,7 +15,7 @@ use segno_core::{
 use super::{occurrences::occurrences, outside::Outside};
 
 impl Outside {
-    /// Makes a schedule, and deletes it after a while.
+    /// Creates a schedule, and deletes it later.
     pub(super) async fn keep_timetable(&self, id: &str, overlap: Overlap, lasts: i64) {
         let function = "leaf";
         let target = format!("wasm://m/{function}");
@@ -32,7 +32,7 @@ impl Outside {
             self.network.log.finding(format_args!("a schedule was answered {made:?}"));
         }
         self.sleep(lasts).await;
-        // The answer to an earlier try may have been lost: then there is none any more.
+        // If the answer to an earlier attempt was lost, the schedule is already gone.
         self.clients.insist(Command::ScheduleDelete { id: id.clone() }).await;
         let rows = self.network.database.dump().await;
         occurrences(&rows, &id).for_each(|_| self.network.log.count("occurrences of schedules"));

@@ -6,7 +6,7 @@ use segno_core::{id::ResourceName, promise::FenceToken};
 
 use super::metrics::Step;
 
-/// The tokens of all resources, kept outside the engine.
+/// Fence tokens of all resources, tracked outside the engine.
 #[derive(Default)]
 pub struct Tokens {
     granted: BTreeMap<ResourceName, FenceToken>,
@@ -14,8 +14,8 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// No client is given what another holds, each lease has a token of its own, and no write comes
-    /// after one under a later token.
+    /// Checks that no client gets a resource that another holds, that each lease has its own token,
+    /// and that no write succeeds after one under a later token.
     pub fn step(&mut self, step: &Step<'_>) -> Vec<String> {
         let mut wrong = Vec::new();
         for (name, after) in &step.after.resource_leases {

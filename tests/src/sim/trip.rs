@@ -1,6 +1,6 @@
-//! Sagas: a external worker makes the steps of a trip, the last of which fails, and undoes the
-//! others from the last to the first. What is to be undone next is told from the stored facts
-//! alone, so a worker that takes over does the same.
+//! Sagas: an external worker takes the steps of a trip, the last of which fails, and undoes the
+//! others in reverse order. The stored facts alone determine the next compensation, so a worker
+//! that takes over does the same.
 
 use std::sync::atomic::Ordering;
 
@@ -44,7 +44,7 @@ impl Outside {
         self.clients.insist(Command::PromiseCreate(new)).await;
     }
 
-    /// Takes a trip and goes on with it as long as the claim lasts.
+    /// Claims a trip and continues it for as long as the claim lasts.
     pub(super) async fn travel(&self, id: PromiseId, version: Version) {
         let number = self.claims.fetch_add(1, Ordering::Relaxed) + 1;
         let name = format!("t{number}");
@@ -56,7 +56,7 @@ impl Outside {
         let Reply::Task(acquired) = link.insist(acquire).await else { return };
         let claim = Claim { id: acquired.task.id.clone(), version: acquired.task.version };
         let dice = Dice::new(self.network.seed, &name);
-        // None: the claim is over, and another goes on.
+        // `None`: the claim has ended, and another worker continues.
         let _ = Trip { outside: self, link, claim, dice }.go().await;
     }
 }
@@ -106,8 +106,7 @@ impl Trip<'_> {
         Some(())
     }
 
-    /// Makes a promise, does what it stands for, and settles it; one that is settled is not done
-    /// again.
+    /// Creates a promise, performs its step, and settles it. A settled step is not performed again.
     async fn step(&mut self, id: PromiseId, tags: Tags, verdict: Verdict) -> Option<()> {
         let new = NewPromise {
             id: id.clone(),

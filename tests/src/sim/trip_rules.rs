@@ -10,11 +10,11 @@ use segno_core::{
 
 use super::metrics::Step;
 
-/// Where the worker is.
+/// Address of the worker.
 pub const TARGET: &str = "poll://workers/trip";
-/// How its saga is called.
+/// Name of its saga.
 pub const SAGA: &str = "trip";
-/// Its steps; the last one fails.
+/// Number of steps. The last one fails.
 pub const STEPS: u32 = 4;
 
 /// The facts of the saga of a trip.
@@ -22,8 +22,8 @@ pub fn facts<'a>(rows: &'a Snapshot, id: &'a PromiseId) -> impl Iterator<Item = 
     rows.facts.keys().filter(move |(invocation, _)| invocation == id).map(|(_, key)| key)
 }
 
-/// All that is wrong with a step: nothing is undone before what was done after it, and nothing is
-/// done any more once something was undone.
+/// Violations in a step: no step may be undone before a later step, and none may be taken once one
+/// was undone.
 pub fn step(step: &Step<'_>) -> Vec<String> {
     let new = step.after.facts.keys().filter(|fact| !step.before.facts.contains_key(*fact));
     let wrong = new.filter_map(|(invocation, key)| {
@@ -44,7 +44,7 @@ pub fn step(step: &Step<'_>) -> Vec<String> {
     wrong.collect()
 }
 
-/// All that is wrong with the end: every step that acted is undone, and the trip says so.
+/// Violations at the end: every step that acted must be undone, and the facts must say so.
 pub fn end(rows: &Snapshot) -> Vec<String> {
     let mut wrong = Vec::new();
     for (id, promise) in

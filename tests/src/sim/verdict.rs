@@ -1,4 +1,4 @@
-//! The rules for the end of a run: by itself, and compared with a run without faults.
+//! The rules for the end of a run, by itself and compared with a run without faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use super::{
     services, tally, trip_rules,
 };
 
-/// All findings about an end by itself.
+/// Findings about an end by itself.
 pub fn end(end: &End) -> Vec<String> {
     let mut wrong = Vec::new();
     wrong.extend(steps(end));
@@ -32,7 +32,7 @@ pub fn end(end: &End) -> Vec<String> {
     wrong
 }
 
-/// Every step with an outcome ran, and its outcome is that of one of its runs.
+/// Checks that every step with an outcome ran, and that the outcome is that of one of its runs.
 fn steps(end: &End) -> Vec<String> {
     let mut wrong = Vec::new();
     for (id, promise) in &end.rows.promises {
@@ -61,10 +61,10 @@ fn receipt(promise: &Promise) -> Option<Json> {
     value.get("run").is_some().then_some(value)
 }
 
-/// The outcome in an invocation's journal is that of the promise.
+/// Checks that the outcomes in an invocation's journal are those of the promises.
 fn told(rows: &Snapshot) -> Vec<String> {
     let mut wrong = Vec::new();
-    // Those of services call others than their own promises.
+    // Journals of services refer to promises of other invocations.
     let journals = rows.journals.iter().filter(|(id, _)| !services::is_service(rows, id));
     for (id, journal) in journals {
         let mut kinds = BTreeMap::new();
@@ -92,12 +92,12 @@ fn told(rows: &Snapshot) -> Vec<String> {
     wrong
 }
 
-/// Whether a call was refused, and nothing was made for it.
+/// True if a call was refused, so that no promise was created for it.
 fn is_refused(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Inline(StepResult::Failure { code: 409, .. }))
 }
 
-/// Whether the root of the tree of an execution was killed: nothing is made there any more.
+/// True if the root of an execution's tree was killed, so that nothing is created there any more.
 fn was_killed(rows: &Snapshot, id: &PromiseId) -> bool {
     let root = rows.promises.get(id).map(Promise::scope);
     root.and_then(|root| rows.tree_counts.get(&root)).is_some_and(|count| count.killed)
@@ -127,7 +127,7 @@ fn differs(outcome: &Outcome, promise: Option<&Promise>) -> Option<String> {
     }
 }
 
-/// Every listener received the stored outcome; every published event arrived.
+/// Checks that every listener received the stored outcome, and that every published event arrived.
 fn heard(end: &End) -> Vec<String> {
     let mut wrong = Vec::new();
     for id in &end.heard.listening {
@@ -151,7 +151,7 @@ fn heard(end: &End) -> Vec<String> {
     wrong
 }
 
-/// What clients of the Resonate protocol were told is what is stored.
+/// Checks that clients of the Resonate protocol received the stored settlements.
 fn told_abroad(end: &End) -> Vec<String> {
     let differing = end.told.iter().filter_map(|(id, told)| {
         let stored = end.rows.promises.get(&PromiseId::from(id.as_str())).map(wire::promise);
@@ -161,7 +161,8 @@ fn told_abroad(end: &End) -> Vec<String> {
     differing.collect()
 }
 
-/// Workflows of external workers without interference have the outcome of the run without faults.
+/// Checks that undisturbed workflows of external workers have the outcome of the run without
+/// faults.
 fn refines_abroad(scenario: &Scenario, end: &End, expected: &End) -> Vec<String> {
     let mut wrong = Vec::new();
     for (_, op) in &scenario.ops {
@@ -169,7 +170,7 @@ fn refines_abroad(scenario: &Scenario, end: &End, expected: &End) -> Vec<String>
         if !errand.starts() || errand.has_deadline() {
             continue;
         }
-        // Which of its runs a step kept is free.
+        // A step may keep the result of any of its runs.
         let outcome = |rows| match outcome(rows, id) {
             (verdict, text) if text.contains("\"run\"") => (verdict, "a receipt".to_owned()),
             outcome => outcome,
@@ -182,7 +183,7 @@ fn refines_abroad(scenario: &Scenario, end: &End, expected: &End) -> Vec<String>
     wrong
 }
 
-/// All differences that faults do not explain.
+/// Differences that faults do not explain.
 pub fn refines(scenario: &Scenario, end: &End, expected: &End) -> Vec<String> {
     let mut wrong = refines_abroad(scenario, end, expected);
     wrong.extend(services::refines(scenario, &end.rows, &expected.rows));
@@ -190,7 +191,7 @@ pub fn refines(scenario: &Scenario, end: &End, expected: &End) -> Vec<String> {
         let Op::Start { id, function, .. } = op else { continue };
         let interfered = scenario.ops.iter().any(|(_, op)| op.interferes() && root(op.id()) == id);
         let (seen, wanted) = (outcome(&end.rows, id), outcome(&expected.rows, id));
-        // What those of one object read depends on whose turn came first.
+        // Reads of one object depend on the order of the turns.
         let in_turns = tally::TARGETS.contains(function);
         let free = in_turns || matches!(*function, "race" | "patient");
         if interfered {
@@ -224,7 +225,7 @@ pub fn refines(scenario: &Scenario, end: &End, expected: &End) -> Vec<String> {
     wrong
 }
 
-/// One that was interfered with does nothing that it would not have done anyway.
+/// Checks that a disturbed invocation does nothing beyond the run without faults.
 fn within(id: &str, end: &End, expected: &End, free: bool) -> Vec<String> {
     let (ours, theirs) = (keys(id, end), keys(id, expected));
     let beyond: Vec<_> = ours.difference(&theirs).collect();
@@ -241,7 +242,7 @@ fn outcome(rows: &Snapshot, id: &str) -> (Option<Verdict>, String) {
     (settlement.map(|settled| settled.verdict), text.unwrap_or_default())
 }
 
-/// The steps of a tree.
+/// Idempotency keys of a tree's steps.
 fn keys(of: &str, end: &End) -> BTreeSet<String> {
     let under = |key: &&String| root(key) == of;
     end.effects.keys().filter(under).cloned().collect()
@@ -249,8 +250,8 @@ fn keys(of: &str, end: &End) -> BTreeSet<String> {
 
 type Histories<'a> = Vec<(&'a PromiseId, Vec<String>, Vec<String>)>;
 
-/// The histories of a tree in both runs, without what faults may move: times, and the order of what
-/// was told.
+/// Histories of a tree in both runs, without the parts that faults may change: times, and the order
+/// of notifications.
 fn histories<'a>(of: &str, ours: &'a Snapshot, theirs: &'a Snapshot) -> Histories<'a> {
     let ids: BTreeSet<&PromiseId> = ours.journals.keys().chain(theirs.journals.keys()).collect();
     ids.into_iter()
@@ -270,7 +271,7 @@ fn history(rows: &Snapshot, id: &PromiseId) -> Vec<String> {
             RecordBody::Command { index, kind, name, request } => {
                 format!("{index} {kind:?} {name} {request:?}")
             }
-            // Which of its runs a step kept is free.
+            // A step may keep the result of any of its runs.
             RecordBody::Notified {
                 index,
                 outcome: Outcome::Inline(StepResult::Value(Payload::Json(text))),

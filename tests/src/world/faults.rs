@@ -1,4 +1,4 @@
-//! A store that fails at one chosen commit, and checks the invariants after every one.
+//! A store that fails at one chosen commit, and checks the invariants after every commit.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -16,62 +16,62 @@ use tokio::sync::Notify;
 use super::SimRuntime;
 use crate::{gate::Gate, gated_reads};
 
-/// What goes wrong.
+/// Fault at a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The host dies before the commit: nothing was written.
     CrashBefore,
     /// The host dies after the commit: everything was written, and the outcome is unknown.
     CrashAfter,
-    /// The commit happened, and its outcome is reported as unknown.
+    /// The commit succeeded, and its outcome is reported as unknown.
     UnknownButDone,
-    /// The commit did not happen, and its outcome is reported as unknown.
+    /// The commit failed, and its outcome is reported as unknown.
     UnknownAndLost,
 }
 
 impl Fault {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] =
         [Self::CrashBefore, Self::CrashAfter, Self::UnknownButDone, Self::UnknownAndLost];
 }
 
-/// Counts commits over all lives, and fails at one.
+/// Counts commits over all incarnations, and fails at one.
 #[derive(Default)]
 pub struct Faults {
     at: Option<(u64, Fault)>,
     commits: AtomicU64,
-    /// Told when the host has to die.
+    /// Notified when the host must die.
     pub crash: Notify,
     injected: AtomicBool,
     refuse: Mutex<Option<Refuse>>,
-    /// Which commands take their time, and how long.
+    /// Name of the slow command, and its duration.
     slow: Mutex<Option<(&'static str, Millis)>>,
-    /// How many records of a journal are shown, if not all.
+    /// Number of journal records that reads return. 0: all of them.
     shown: AtomicU32,
     submitted: Mutex<Vec<Vec<Command>>>,
-    /// The most bytes of promises that one read answered.
+    /// Maximum number of bytes of promises in one read.
     largest_read: AtomicU64,
 }
 
 type Refuse = Box<dyn Fn(&Command) -> bool + Send>;
 
 impl Faults {
-    /// Fails at commit `number`, from 0.
+    /// Fails at commit `number`, counted from 0.
     pub fn at(number: u64, fault: Fault) -> Self {
         Self { at: Some((number, fault)), ..Self::default() }
     }
 
-    /// The most bytes of promises that one read of a host answered.
+    /// Maximum number of bytes of promises in one read of a host.
     pub fn largest_read(&self) -> u64 {
         self.largest_read.load(Ordering::Relaxed)
     }
 
-    /// Commits so far.
+    /// Number of commits so far.
     pub fn commits(&self) -> u64 {
         self.commits.load(Ordering::Relaxed)
     }
 
-    /// Whether the fault has happened.
+    /// True if the fault has occurred.
     pub fn injected(&self) -> bool {
         self.injected.load(Ordering::Relaxed)
     }
@@ -81,13 +81,13 @@ impl Faults {
         *self.refuse.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(which));
     }
 
-    /// From now on a journal seems to be `len` records long, and one record longer at each look, as
-    /// if its invocation ran meanwhile.
+    /// From now on a journal appears to be `len` records long, and one record longer at each read,
+    /// as if its invocation were running.
     pub fn journals_grow_from(&self, len: u32) {
         self.shown.store(len, Ordering::Relaxed);
     }
 
-    /// How long a journal is at this look.
+    /// Number of records that this read returns.
     fn shown(&self) -> u32 {
         match self.shown.load(Ordering::Relaxed) {
             0 => u32::MAX,
@@ -95,24 +95,24 @@ impl Faults {
         }
     }
 
-    /// The store answers again.
+    /// Lets the store answer again.
     pub fn relent(&self) {
         *self.refuse.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// From now on a commit with such a command takes this long, and others overtake it.
+    /// From now on a commit with such a command takes `length`, and other commits overtake it.
     pub fn slow(&self, name: &'static str, length: Millis) {
         *self.slow.lock().unwrap_or_else(PoisonError::into_inner) = Some((name, length));
     }
 
-    /// How long these take.
+    /// Duration of a commit with these commands. `None` if it is not slow.
     fn length(&self, commands: &[Command]) -> Option<Millis> {
         let slow = *self.slow.lock().unwrap_or_else(PoisonError::into_inner);
         let (name, length) = slow?;
         commands.iter().any(|command| command.name() == name).then_some(length)
     }
 
-    /// What hosts committed so far, together as they submitted it.
+    /// Commands that hosts committed so far, in the batches in which they were submitted.
     pub fn submitted(&self) -> Vec<Vec<Command>> {
         self.submitted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -137,17 +137,16 @@ impl Faults {
     }
 }
 
-/// The store as one incarnation of a host sees it: after its crash it never answers again.
+/// The store as one incarnation of a host sees it. After its crash the store never answers again.
 pub struct FaultyStore {
-    /// What it keeps.
+    /// Store behind the faults.
     pub inner: Arc<dyn Store>,
-    /// When it fails.
     pub faults: Arc<Faults>,
     dead: AtomicBool,
 }
 
 impl FaultyStore {
-    /// A life's view of the store.
+    /// Creates the view of an incarnation.
     pub fn new(inner: Arc<dyn Store>, faults: Arc<Faults>) -> Self {
         Self { inner, faults, dead: AtomicBool::new(false) }
     }
@@ -255,7 +254,7 @@ impl Gate for FaultyStore {
         &*self.inner
     }
 
-    /// A read shows as much of a journal as the faults allow.
+    /// Limits a read of a journal to the records that the faults allow.
     fn shown(&self) -> u32 {
         self.faults.shown()
     }

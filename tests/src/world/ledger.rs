@@ -1,4 +1,4 @@
-//! The outside world as a ledger: a payment service that charges once for each idempotency key.
+//! The outside world as a ledger: a payment service that charges once per idempotency key.
 
 use std::{
     collections::BTreeMap,
@@ -9,28 +9,28 @@ use async_trait::async_trait;
 use segno::guest::{Failure, HttpRequest, HttpResponse, Outbound, Payload};
 use serde_json::{Value as Json, json};
 
-/// What it has accepted, by key, and how often it was asked.
+/// Accepted requests, by key, with the number of their repetitions.
 #[derive(Default)]
 pub struct Ledger(Mutex<BTreeMap<String, Line>>);
 
 /// One accepted request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// The path: `/charges` or `/refunds`.
+    /// Path: `/charges` or `/refunds`.
     pub path: String,
-    /// What was asked.
+    /// Body of the request.
     pub body: Json,
-    /// How many requests came with this key.
+    /// Number of requests with this key.
     pub requests: u32,
 }
 
 impl Ledger {
-    /// Everything accepted, by key.
+    /// All accepted requests, by key.
     pub fn lines(&self) -> BTreeMap<String, Line> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The accepted requests without their numbers of repetitions: what must not depend on crashes.
+    /// Accepted requests without their numbers of repetitions. They must not depend on crashes.
     pub fn accepted(&self) -> Vec<(String, String, Json)> {
         self.lines().into_iter().map(|(key, line)| (key, line.path, line.body)).collect()
     }

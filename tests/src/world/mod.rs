@@ -1,5 +1,5 @@
 //! A host in virtual time: the real worker, recovery and wasm on one thread, over a store that can
-//! crash it.
+//! crash the host.
 
 pub mod deployment;
 mod faults;
@@ -43,7 +43,7 @@ pub use ledger::{Ledger, Line};
 pub use sim::{BEGINNING, SimClock, SimRuntime};
 pub use story::story;
 
-/// Where the answer to a start comes.
+/// Receiver of the answer to a start.
 pub type Told = oneshot::Receiver<Result<Reply, StoreError>>;
 
 /// An invocation of `target` with `input`.
@@ -57,28 +57,28 @@ fn invocation(id: &str, target: &str, input: &Json) -> NewPromise {
     }
 }
 
-/// The differences of a world from the default.
+/// Settings of a world.
 #[derive(Default)]
 pub struct Plan {
-    /// The engine's settings.
+    /// Settings of the engine.
     pub config: Config,
-    /// The worker's settings.
+    /// Settings of the worker.
     pub worker: WorkerSettings,
-    /// Whether every hint of every commit is lost.
+    /// True if every commit hint is lost.
     pub deaf: bool,
-    /// The way out; none: the ledger.
+    /// Handler of outgoing requests. `None`: the ledger.
     pub outbound: Option<Arc<dyn Outbound>>,
-    /// What goes wrong.
+    /// Faults of the store.
     pub faults: Faults,
-    /// What decisions know of the module.
+    /// Facts of the module that decisions depend on.
     pub facts: ModuleFacts,
-    /// What the module says of itself, as JSON; empty: nothing.
+    /// Description of the module, as JSON. Empty if there is none.
     pub description: String,
-    /// How deployments of services are reached.
+    /// Connector to deployments of services. `None` if there are none.
     pub connector: Option<Arc<dyn Connector>>,
 }
 
-/// Hints go to the life that is up.
+/// Passes hints to the incarnation that is up.
 #[derive(Default)]
 struct Switch(Mutex<Option<Arc<CommitNotifier>>>);
 
@@ -90,15 +90,15 @@ impl Hints for Switch {
     }
 }
 
-/// A host in virtual time with its store.
+/// A host in virtual time, with its store.
 pub struct World {
-    /// Everything that lasts.
+    /// Store, which survives crashes.
     pub memory: Arc<MemoryStore>,
-    /// The world outside.
+    /// Ledger of external requests.
     pub ledger: Arc<Ledger>,
-    /// What goes wrong.
+    /// Faults of the store.
     pub faults: Arc<Faults>,
-    /// Time, as every life sees it.
+    /// Clock of every incarnation.
     pub clock: Arc<SimClock>,
     switch: Arc<Switch>,
     guests: Arc<dyn Guests>,
@@ -117,7 +117,7 @@ struct Life {
 }
 
 impl World {
-    /// A world in which `component` is deployed as `alias`, and no host is up.
+    /// Creates a world in which `component` is deployed as `alias`, and no host is up.
     pub async fn new(
         guests: Arc<dyn Guests>,
         alias: &str,
@@ -127,20 +127,20 @@ impl World {
         Self::planned(Plan { faults, ..Plan::default() }, guests, alias, component).await
     }
 
-    /// A world whose one module, `m`, is this script.
+    /// Creates a world with this script as its only module, `m`.
     pub async fn scripted(script: &Arc<script::Script>) -> Self {
         Self::with(Plan::default(), script).await
     }
 
-    /// The same, but for the differences in `plan`.
+    /// Does the same with the settings in `plan`.
     pub async fn with(plan: Plan, script: &Arc<script::Script>) -> Self {
         Self::planned(plan, script.clone(), "m", Arc::from(&b"a script"[..])).await
     }
 
-    /// A world in which `component` is deployed as `alias`, but for the differences in `plan`.
+    /// Creates a world in which `component` is deployed as `alias`, with the settings in `plan`.
     ///
     /// # Panics
-    /// The module cannot be stored.
+    /// If the module cannot be stored.
     pub async fn planned(
         plan: Plan,
         guests: Arc<dyn Guests>,
@@ -182,7 +182,7 @@ impl World {
         world
     }
 
-    /// Brings a host up; one that is up crashes first.
+    /// Starts a host. A host that is up crashes first.
     pub async fn boot(&mut self) {
         loop {
             self.crash();
@@ -204,8 +204,8 @@ impl World {
                     self.life = Some(Life { runtime, running });
                     return;
                 }
-                // It died while it came up, or does not know whether it did: the next life tries
-                // again.
+                // The host died during its start, or the outcome of the start is unknown. The next
+                // incarnation tries again.
                 Some(Err(_)) | None => runtime.crash(),
             }
         }
@@ -224,10 +224,10 @@ impl World {
         host
     }
 
-    /// Registers a deployment of services, as its manifest describes it.
+    /// Registers a deployment of services with this manifest.
     ///
     /// # Panics
-    /// It is no manifest.
+    /// If `manifest` is not a manifest.
     pub async fn register(&self, manifest: &Json) {
         let (new, deploys) = deployment::registration("test", manifest, self.clock.now());
         self.memory.modules().put(new).await.expect("memory takes everything");
@@ -236,28 +236,29 @@ impl World {
         }
     }
 
-    /// The parts of a host over this world's store, for what needs no worker.
+    /// Parts of a host over this world's store, for uses without a worker.
     pub fn host(&self) -> Host {
         self.parts(Arc::new(SimRuntime::life(0)), Arc::new(CommitNotifier::default()))
     }
 
-    /// Asks an invocation to pause; answers whether it runs on the host.
+    /// Requests the pause of an invocation. Returns true if it is running on the host.
     pub fn pause(&self, id: &PromiseId) -> bool {
         let life = self.life.as_ref();
         life.is_some_and(|life| life.running.host.services.pauses().ask(id))
     }
 
-    /// Ends the host where it stands.
+    /// Crashes the host.
     pub fn crash(&mut self) {
         if let Some(life) = self.life.take() {
             life.runtime.crash();
         }
     }
 
-    /// Stops the host as an operator does; answers how many claims it had to give back unfinished.
+    /// Stops the host as an operator does. Returns the number of claims that it released
+    /// unfinished.
     ///
     /// # Panics
-    /// No host is up.
+    /// If no host is up.
     pub async fn shutdown(&mut self, limit: Millis) -> usize {
         let Life { runtime, running } = self.life.take().expect("a host is up");
         let left = running.shutdown(limit).await;
@@ -265,7 +266,7 @@ impl World {
         left
     }
 
-    /// Lets time pass; a host that is not up comes up.
+    /// Lets time pass. Starts a host if none is up.
     pub async fn pass(&mut self, length: Millis) {
         let end = self.clock.now() + length;
         while self.clock.now() < end {
@@ -274,20 +275,20 @@ impl World {
         }
     }
 
-    /// The metrics of the host that is up, as text.
+    /// Metrics of the host that is up, as text.
     ///
     /// # Panics
-    /// No host is up.
+    /// If no host is up.
     pub fn metrics(&self) -> String {
         self.life.as_ref().expect("a host is up").running.host.metrics.text()
     }
 
-    /// How many lives there were.
+    /// Number of incarnations so far.
     pub fn lives(&self) -> u64 {
         self.lives
     }
 
-    /// A command from a client, which no fault touches.
+    /// Executes a command of a client, which no fault affects.
     pub async fn client(&self, command: Command) -> Reply {
         self.memory
             .execute(vec![command])
@@ -304,7 +305,7 @@ impl World {
     }
 
     /// Starts `target` of `module` speculatively at the host that is up, as its API does. If the
-    /// outcome is unknown, the start is repeated until the invocation exists.
+    /// outcome is unknown, repeats the start until the invocation exists.
     pub async fn begin(&mut self, id: &str, target: &str, module: Digest, input: &Json) {
         let told = Mutex::new(None);
         self.until(&format!("`{id}` has begun"), async |world| {
@@ -323,23 +324,24 @@ impl World {
         .await;
     }
 
-    /// Asks the host that is up once to begin `target` of `module`; none: no host is up.
+    /// Requests once that the host begin `target` of `module`. `None` if no host is up or it has no
+    /// free slot.
     pub fn try_begin(&self, id: &str, target: &str, module: Digest, input: &Json) -> Option<Told> {
         let slots = self.life.as_ref()?.running.host.slots()?;
         let new = invocation(id, target, input);
         Some(slots.begin(slots.slot(&new)?, new, module))
     }
 
-    /// The task of an invocation.
+    /// Task of an invocation.
     ///
     /// # Panics
-    /// There is no such invocation.
+    /// If there is no such invocation.
     pub async fn task(&self, id: &str) -> Task {
         let row = self.memory.read().promise(&PromiseId::from(id)).await.expect("memory answers");
         row.and_then(|row| row.task).unwrap_or_else(|| panic!("`{id}` has no task"))
     }
 
-    /// Runs until the task of an invocation, which may not exist yet, stands so.
+    /// Runs until the task of an invocation, which may not exist yet, has this status.
     pub async fn stands(&mut self, id: &str, status: TaskStatus) {
         self.until(&format!("`{id}` is {status}"), async |world| {
             let row =
@@ -360,30 +362,30 @@ impl World {
         .await
     }
 
-    /// What a guest logged.
+    /// Log messages of a guest.
     pub async fn logs(&self, id: &str) -> Vec<String> {
         let rows = self.memory.read().logs(&PromiseId::from(id), 0, u32::MAX).await;
         rows.expect("memory answers").into_iter().map(|row| row.message).collect()
     }
 
-    /// The journal, a line a record: see [`story`].
+    /// The journal, with one line per record: see [`story`].
     pub async fn story(&self, id: &str) -> Vec<String> {
         story(&self.journal(id).await)
     }
 
-    /// Resolves a promise as a person would.
+    /// Resolves a promise as an external client does.
     pub async fn resolve(&self, id: &str, value: &Json) {
         self.settle(id, Verdict::Resolved, value).await;
     }
 
-    /// Settles a promise as a person would.
+    /// Settles a promise as an external client does.
     pub async fn settle(&self, id: &str, verdict: Verdict, value: &Json) {
         let value = Value::of(value.to_string().into_bytes());
         let id = PromiseId::from(id);
         self.client(Command::PromiseSettle { id, verdict, value }).await;
     }
 
-    /// The promise, if it is there.
+    /// The promise with this id. `None` if it does not exist.
     pub async fn promise(&self, id: &str) -> Option<Promise> {
         self.memory
             .read()
@@ -393,10 +395,10 @@ impl World {
             .map(|row| row.promise)
     }
 
-    /// Runs until `done` says so of the store, restarting the host whenever it dies.
+    /// Runs until `done` returns true, and restarts the host whenever it dies.
     ///
     /// # Panics
-    /// It takes longer than a day of virtual time.
+    /// If that takes longer than a day of virtual time.
     pub async fn until<F>(&mut self, what: &str, mut done: F)
     where
         F: AsyncFnMut(&Self) -> bool,
@@ -420,12 +422,12 @@ impl World {
         }
     }
 
-    /// Runs until the host dies of its fault, and leaves it down: true. Or until `done`, which is
-    /// asked now and then: false.
+    /// Runs until the host dies of its fault, leaves it down, and returns true. Returns false if
+    /// `done`, which is polled every 20 ms, returns true first.
     pub async fn until_it_dies(&mut self, mut done: impl AsyncFnMut(&Self) -> bool) -> bool {
         self.boot().await;
         if self.faults.injected() {
-            // While it came up.
+            // The host died during its start.
             self.crash();
             return true;
         }
@@ -445,7 +447,7 @@ impl World {
         false
     }
 
-    /// Runs until the invocation has its outcome: the verdict, and the value as JSON.
+    /// Runs until the invocation has its outcome. Returns the verdict, and the value as JSON.
     pub async fn outcome(&mut self, id: &str) -> (Verdict, Json) {
         self.until(&format!("the end of `{id}`"), async |world| {
             world.promise(id).await.is_some_and(|promise| !promise.is_pending())
@@ -460,12 +462,11 @@ impl World {
         (settlement.verdict, value)
     }
 
-    /// The whole journal.
     pub async fn journal(&self, id: &str) -> Vec<Record> {
         self.memory.read().journal(&PromiseId::from(id), 0, u32::MAX).await.expect("memory answers")
     }
 
-    /// The journal without its times: what must not depend on crashes.
+    /// The journal without its times. It must not depend on crashes.
     pub async fn history(&self, id: &str) -> Vec<RecordBody> {
         self.journal(id).await.into_iter().map(|record| record.body).collect()
     }

@@ -1,5 +1,5 @@
-//! Virtual time on one thread: tokio's paused clock, and tasks that can all be ended at once, as a
-//! crash ends them.
+//! Virtual time on one thread: tokio's paused clock, and tasks that can all be aborted together, as
+//! in a crash.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -14,17 +14,17 @@ use segno::runtime::{BoxFuture, Clock, Runtime};
 use segno_core::time::{Millis, Timestamp};
 use tokio::{task::AbortHandle, time::Instant};
 
-/// When every world begins: the first of January 2030.
+/// Start time of every world: January 1, 2030.
 pub const BEGINNING: Timestamp = Timestamp(1_893_456_000_000);
 
-/// Time as tokio's paused clock tells it.
+/// Time of tokio's paused clock.
 pub struct SimClock {
     begun: Instant,
     jumped: AtomicI64,
 }
 
 impl SimClock {
-    /// Moves the clock forward without anything having time to happen, as a laptop's lid does.
+    /// Moves the clock forward without running anything in between, as a suspended laptop does.
     pub fn jump(&self, length: Millis) {
         self.jumped.fetch_add(length.0, Ordering::Relaxed);
     }
@@ -46,7 +46,7 @@ impl Clock for SimClock {
     }
 }
 
-/// Tasks of one life of one host.
+/// Tasks of one incarnation of a host.
 #[derive(Default)]
 pub struct SimRuntime {
     tasks: Mutex<Vec<AbortHandle>>,
@@ -55,17 +55,18 @@ pub struct SimRuntime {
 }
 
 impl SimRuntime {
-    /// A life whose nonces begin after those of earlier lives.
+    /// Creates the runtime of an incarnation. Its nonces are greater than those of earlier ones.
     pub fn life(number: u64) -> Self {
         Self { nonce: AtomicU64::new(number << 32), ..Self::default() }
     }
 
-    /// The same, which records the panics of its tasks: no other code sees how a task ends.
+    /// Does the same, and records the panics of its tasks, because no other code sees how a task
+    /// ends.
     pub fn watched(number: u64, panics: Arc<Mutex<Vec<String>>>) -> Self {
         Self { panics: Some(panics), ..Self::life(number) }
     }
 
-    /// Ends every task where it stands.
+    /// Aborts every task.
     pub fn crash(&self) {
         for task in self.tasks.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             task.abort();

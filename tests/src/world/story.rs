@@ -1,11 +1,11 @@
-//! A journal in lines that a test can compare.
+//! A journal as lines that a test can compare.
 
 use segno_core::{
     invocation::{Outcome, Record, RecordBody, StepResult},
     value::Payload,
 };
 
-/// A line a record, without its time:
+/// One line per record, without its time:
 ///
 /// ```text
 /// started            0 call work         0: "done"         1: failed 404      2: own

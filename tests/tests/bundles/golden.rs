@@ -1,10 +1,11 @@
-//! The bundles of every version, which every later one replays.
+//! The bundles of every version, which every later version must replay.
 //!
-//! `tests/bundles/VERSION` has a bundle for each language. That of Python is without its component, which
-//! has twenty megabytes: its source stands beside and is built again, with `SEGNO_CLIENTS=1`, as in the
-//! suite `languages`. A version adds a folder, and changes none that is there. `tests/bundles/make.sh`
-//! made them. `contract-0.2.0` has a component that was built when a wait in JavaScript that had lost a race still took a signal;
-//! its journal says so, and goes on doing that.
+//! `tests/bundles/VERSION` has one bundle per language. Python's bundle lacks its component, which
+//! has 20 MB. The component's source is next to the bundle and is rebuilt with `SEGNO_CLIENTS=1`,
+//! as in the suite `languages`. A new version adds a folder, and never changes an existing one.
+//! `tests/bundles/make.sh` made the bundles. `contract-0.2.0` has a component from a time when a
+//! JavaScript wait that had lost a race still consumed a signal. Its journal records that, and the
+//! component still does it.
 
 use std::{
     env, fs,
@@ -17,7 +18,7 @@ use serde_json::Value;
 
 use super::{SEGNO, parts, segno, text};
 
-/// The folders of all versions.
+/// Folders of all versions.
 pub fn versions() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("bundles");
     let entries = fs::read_dir(folder).expect("bundles are kept");
@@ -39,7 +40,7 @@ fn bundles(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The component of a bundle that does not have it; none: it has it.
+/// Builds the component of a bundle that lacks it. `None` if the bundle has it.
 fn component(bundle: &Path, work: &Path) -> Option<PathBuf> {
     let source = bundle.with_extension("");
     if !source.exists() {

@@ -1,4 +1,4 @@
-//! What is in a bundle is shown without a host, as a host shows what it has.
+//! The content of a bundle is shown without a host, in the same way as a host shows its data.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ fn what_is_in_a_bundle_is_shown_without_a_host() {
         let (_, err, exit) = segno(&["logs", file, &part.id]);
         assert_eq!(exit, Some(0), "{err}");
     }
-    // The lines of a bundle that was made of a workflow which logs.
+    // Log lines of a bundle whose workflow logs.
     let logging = versions().remove(0).join("javascript.segno-bundle");
     let (out, err, exit) = segno(&["logs", text(&logging)]);
     assert_eq!(exit, Some(0), "{err}");
@@ -52,7 +52,8 @@ fn what_a_bundle_cannot_do_is_said_with_what_it_can() {
     let bundle = versions().remove(0).join("rust.segno-bundle");
     let file = text(&bundle);
     let cases: [(&[&str], i32, &str); 6] = [
-        // It was made of a graph run, which has no journal; some that have are named.
+        // This bundle was made from a graph run, which has no journal. The message names executions
+        // that have one.
         (&["replay", file], 1, "the bundle has those of `rust/n/"),
         (&["inspect", file, "nobody"], 1, "`nobody` is not in the bundle; it has `rust`"),
         (&["logs", file, "--follow"], 2, "--follow is for what a host runs"),

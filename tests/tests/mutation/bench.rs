@@ -1,4 +1,4 @@
-//! A copy of the workspace, or of a part of it, in which sources have defects.
+//! A copy of the workspace, or of a part of it, whose sources have defects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,32 +20,30 @@ use super::{
     table::Mutation,
 };
 
-/// How long the tests for one defect may take: a defect may well be that something never ends.
+/// Time limit of the tests for one defect. A defect may cause an endless loop.
 const TIMEOUT: Millis = Millis::seconds(1_200);
 
-/// What is in the names of tests that show the same as others, on a database that answers more
-/// slowly.
+/// Parts of the names of tests that duplicate others on a slower database.
 const SKIPPED: [&str; 3] = ["postgres", "_on_sqlite", "_under_the_narrow_reading"];
 
-/// A crate with defects, and the tests that must notice them.
+/// A crate with defects, and the tests that must detect them.
 pub struct Part {
-    /// The folder of the crate whose sources have the defects.
+    /// Folder of the crate whose sources have the defects.
     pub folder: &'static str,
-    /// The package with the tests.
+    /// Package with the tests.
     pub package: &'static str,
-    /// The test program of that package: `--lib`, or the name of a suite.
+    /// Test program of that package: `--lib`, or the name of a suite.
     pub program: &'static str,
-    /// The defects.
     pub mutations: &'static [Mutation],
 }
 
-/// A copy that is built, with its test programs.
+/// A built copy, with its test programs.
 pub struct Bench {
     root: PathBuf,
     programs: BTreeMap<(&'static str, &'static str), PathBuf>,
 }
 
-/// What the tests said with a defect in the program.
+/// Result of the tests for one defect.
 struct Verdict {
     mutation: &'static Mutation,
     word: &'static str,
@@ -59,7 +57,7 @@ pub fn root() -> PathBuf {
 impl Bench {
     /// Copies these folders, and builds the programs of these parts with all defects in them.
     ///
-    /// `members`: those of the workspace that are kept, if not all.
+    /// `members`: workspace members to keep. `None` keeps all.
     pub fn build(name: &str, folders: &[&str], members: Option<&[&str]>, parts: &[Part]) -> Self {
         let bench = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let mut defects: BTreeMap<PathBuf, Vec<(usize, &Mutation)>> = BTreeMap::new();
@@ -99,8 +97,8 @@ impl Bench {
         Self { root: bench, programs }
     }
 
-    /// Runs the tests for each defect whose description has these words in it; answers which
-    /// defects no test noticed, or another test than the one that is there for it.
+    /// Runs the tests for each defect whose description contains `words`. Returns the defects that
+    /// no test detected, or that another test detected than the intended one.
     pub fn survivors(&self, parts: &[Part], words: &str) -> Vec<(&'static str, String)> {
         for ((package, program), path) in &self.programs {
             let of_program =
@@ -141,7 +139,7 @@ impl Bench {
         let begun = clock.now();
         let program = &self.programs[&(part.package, part.program)];
         let (passed, said) = self.run(part.package, program, number, &[mutation.tests]);
-        // Names of tests that passed, or that take long, say nothing.
+        // Drops the names of tests that passed or take long.
         let says_nothing =
             |line: &str| line.ends_with("... ok") || line.contains("has been running for over");
         let said = said.lines().filter(|line| !says_nothing(line)).collect::<Vec<_>>();
@@ -158,8 +156,8 @@ impl Bench {
         Verdict { mutation, word, failures: failures.join("\n") }
     }
 
-    /// Runs the tests of a program whose names have one of these in them, with this defect; answers
-    /// whether they passed, and what they said.
+    /// Runs the tests of a program whose names contain one of `tests`, with this defect. Returns
+    /// true if they passed, and their output.
     fn run(&self, package: &str, program: &Path, defect: usize, tests: &[&str]) -> (bool, String) {
         let output = self.root.join(format!("output-{package}-{defect}"));
         let file = || File::options().append(true).create(true).open(&output).expect("a file");
@@ -207,14 +205,14 @@ impl Bench {
     }
 }
 
-/// The defects of these parts, numbered from 1.
+/// Defects of these parts, numbered from 1.
 fn numbered(parts: &[Part]) -> impl Iterator<Item = (usize, (&Part, &'static Mutation))> {
     let all =
         parts.iter().flat_map(|part| part.mutations.iter().map(move |mutation| (part, mutation)));
     all.enumerate().map(|(place, mutation)| (place + 1, mutation))
 }
 
-/// The manifest of the copy: only these members, and no lints, since defects leave things unused.
+/// Manifest of the copy: only these members, and no lints, because defects leave items unused.
 fn manifest_of(text: &str, members: Option<&[&str]>) -> String {
     let mut manifest: Table = text.parse().expect("a manifest is TOML");
     let workspace = manifest["workspace"].as_table_mut().expect("there is a workspace");
@@ -227,7 +225,7 @@ fn manifest_of(text: &str, members: Option<&[&str]>) -> String {
     let allowed = Table::from_iter([("warnings".to_owned(), Value::from("allow"))]);
     workspace
         .insert("lints".into(), Table::from_iter([("rust".to_owned(), allowed.into())]).into());
-    // Most of the time goes into building.
+    // Most of the time is spent on the build.
     manifest["profile"]["dev"]["package"]["segno-core"]["opt-level"] = Value::from(1);
     manifest["profile"]["dev"]["debug"] = Value::from(0);
     manifest.to_string()
@@ -263,7 +261,7 @@ fn program(bench: &Path, package: &str, program: &str) -> PathBuf {
     paths.remove(0)
 }
 
-/// The folder of a package.
+/// Folder of a package.
 pub fn folder_of(root: &Path, package: &str) -> PathBuf {
     match package.strip_prefix("segno-") {
         Some(layer) => root.join("host").join(layer),
@@ -272,8 +270,8 @@ pub fn folder_of(root: &Path, package: &str) -> PathBuf {
     }
 }
 
-/// Makes a folder of the copy like that of the workspace, with edited sources. What is the same
-/// stays as it is, so that cargo builds only what has changed.
+/// Mirrors a folder of the workspace into the copy, with edited sources. Unchanged files are not
+/// touched, so that cargo rebuilds only changed ones.
 fn mirror(folder: &Path, bench: &Path, edit: &dyn Fn(&Path, String) -> String) {
     let (from, to) = (root().join(folder), bench.join(folder));
     fs::create_dir_all(&to).expect("a directory");
@@ -308,7 +306,7 @@ fn mirror(folder: &Path, bench: &Path, edit: &dyn Fn(&Path, String) -> String) {
     }
 }
 
-/// Writes a file, unless it has this content.
+/// Writes a file, unless it already has this content.
 fn write(path: &Path, content: &[u8]) {
     if fs::read(path).is_ok_and(|present| present == content) {
         return;

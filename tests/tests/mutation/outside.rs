@@ -1,15 +1,15 @@
-//! Defects outside of the core: in the writes of the stores, in the mapping of the Resonate
-//! protocol, and in the replays of hosts.
+//! Defects outside the core: in the writes of the stores, in the mapping of the Resonate protocol,
+//! and in the replays of hosts.
 
 use super::table::Mutation;
 
-/// The same commands against a store and the model.
+/// Runs the same commands against a store and the model.
 const CONFORMANCE: &str = "random_scripts_are_answered_alike";
 
-/// Random operations against a host in memory and a second mapping.
+/// Runs random operations against a host in memory and a second mapping.
 const DIFFERENTIAL: &str = "operations_are_answered_as_the_model_says";
 
-/// Of what the stores write and read.
+/// Defects in reads and writes of the stores.
 pub const STORES: &[Mutation] = &[
     Mutation {
         what: "a settlement is not written",
@@ -117,7 +117,7 @@ pub const STORES: &[Mutation] = &[
     },
 ];
 
-/// Of what the front end of the Resonate protocol makes of an operation.
+/// Defects in the Resonate front end's mapping of operations.
 pub const RESONATE: &[Mutation] = &[
     Mutation {
         what: "a reserved name of a client's tag is taken for the engine's",
@@ -233,7 +233,7 @@ pub const RESONATE: &[Mutation] = &[
     },
 ];
 
-/// Of what a host does again when it replays.
+/// Defects in a host's replay.
 pub const REPLAYS: &[Mutation] = &[Mutation {
     what: "a replayed event comes at another time",
     file: "worker/recording/recorder.rs",
@@ -243,7 +243,7 @@ pub const REPLAYS: &[Mutation] = &[Mutation {
     killer: "approval_is_the_same_from_every_place",
 }];
 
-/// Of snapshots, as they are made and used.
+/// Defects in the creation and use of snapshots.
 pub const SNAPSHOTS: &[Mutation] = &[
     Mutation {
         what: "a snapshot of another journal is used",
@@ -271,7 +271,7 @@ pub const SNAPSHOTS: &[Mutation] = &[
     },
 ];
 
-/// Of snapshots, as they lie on the disk.
+/// Defects in snapshot files on disk.
 pub const SNAPSHOT_FILES: &[Mutation] = &[Mutation {
     what: "a snapshot that is damaged on the disk is used",
     file: "snapshot/files.rs",
@@ -281,7 +281,7 @@ pub const SNAPSHOT_FILES: &[Mutation] = &[Mutation {
     killer: "a_damaged_snapshot_is_passed_over",
 }];
 
-/// Of how a host comes up, and what it does for its claims and for what is damaged.
+/// Defects in the start of a host, and in its handling of claims and damage.
 pub const STARTS: &[Mutation] = &[
     Mutation {
         what: "a host works before it has given back what it held",
@@ -317,7 +317,8 @@ pub const STARTS: &[Mutation] = &[
     },
 ];
 
-/// Of rules that several clients and hosts together can break: schedules, resources and sagas.
+/// Defects in rules that only several clients and hosts together can break: schedules, resources
+/// and sagas.
 pub const SIMULATED_RULES: &[Mutation] = &[
     Mutation {
         what: "a resource is given to another while it is held",
@@ -353,7 +354,7 @@ pub const SIMULATED_RULES: &[Mutation] = &[
     },
 ];
 
-/// Of what is said to have come of a message.
+/// Defects in the reported outcome of a message.
 pub const SIMULATED_MESSAGES: &[Mutation] = &[Mutation {
     what: "a listener without a stream counts as told",
     file: "resonate/deliver.rs",
@@ -363,7 +364,7 @@ pub const SIMULATED_MESSAGES: &[Mutation] = &[Mutation {
     killer: "liveness",
 }];
 
-/// What a saga does next, by the simulation.
+/// Defects in the next action of a saga, detected by the simulation.
 pub const SIMULATED_SAGAS: &[Mutation] = &[Mutation {
     what: "sagas are undone from the first step to the last",
     file: "lib.rs",
@@ -373,7 +374,7 @@ pub const SIMULATED_SAGAS: &[Mutation] = &[Mutation {
     killer: "comes out of order",
 }];
 
-/// Of what deployments of services are told, and whom they call.
+/// Defects in the notifications and calls of service deployments.
 pub const SIMULATED_SERVICES: &[Mutation] = &[
     Mutation {
         what: "what a run came to is told before it is stored",
@@ -393,7 +394,7 @@ pub const SIMULATED_SERVICES: &[Mutation] = &[
     },
 ];
 
-/// Of the frames that deployments of services send.
+/// Defects in the checks of frames from service deployments.
 pub const SIMULATED_FRAMES: &[Mutation] = &[Mutation {
     what: "a run may be proposed twice",
     file: "runtime/immutable/journal.rs",

@@ -1,14 +1,14 @@
-//! Sources with all their defects in them, each switched on by its number, so that one build serves
-//! them all: each function with defects gets one body for each, beside its own.
+//! Sources that contain all their defects, each enabled by its number, so that one build serves
+//! them all. Each function with defects gets one body per defect, next to its own.
 
 use std::{collections::BTreeMap, ops::Range};
 
 use super::table::Mutation;
 
-/// The variable that says which defect a built program has.
+/// Environment variable with the number of the enabled defect.
 pub const SWITCH: &str = "SEGNO_DEFECT";
 
-/// The end of `lib.rs` in a crate with switched defects.
+/// Code appended to `lib.rs` of a crate with switched defects.
 pub const MODULE: &str = r#"
 /// Which defect this program has.
 pub mod switched_defect {
@@ -22,7 +22,7 @@ pub mod switched_defect {
 }
 "#;
 
-/// The text of a source with these defects in it, by their numbers.
+/// Text of a source that contains these defects, by number.
 pub fn switched(text: &str, defects: &[(usize, &Mutation)]) -> String {
     let mut bodies: BTreeMap<usize, (Range<usize>, Vec<String>)> = BTreeMap::new();
     for (number, mutation) in defects {
@@ -46,9 +46,9 @@ pub fn switched(text: &str, defects: &[(usize, &Mutation)]) -> String {
     switched
 }
 
-/// What is between the braces of the innermost function around a place. The source is formatted: a
-/// function begins with a line of its own, its header ends with the first line that ends with a
-/// brace, and its last line is a brace that is indented as the first.
+/// Range between the braces of the innermost function around a place. The source is formatted: a
+/// function begins on its own line, its header ends with the first line that ends with a brace, and
+/// its last line is a brace with the same indentation as the first line.
 fn body_around(text: &str, place: &Range<usize>) -> Option<Range<usize>> {
     let mut line_end = place.start;
     loop {
@@ -70,7 +70,7 @@ fn body_around(text: &str, place: &Range<usize>) -> Option<Range<usize>> {
     }
 }
 
-/// Whether a line begins a function that can be given several bodies.
+/// True if a line begins a function that can get several bodies.
 fn is_function(line: &str) -> bool {
     let prefixes = ["pub ", "pub(super) ", "pub(in super::super) ", "pub(crate) ", "async "];
     let without = |line, prefix: &&str| str::strip_prefix(line, prefix).unwrap_or(line);

@@ -1,4 +1,4 @@
-//! The page of the command line, of clap's tree of commands.
+//! The page of the command line, generated from clap's command tree.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ takes the [global options](#global-options).
 
 ";
 
-/// The page.
+/// Generates the page.
 pub(super) fn page() -> String {
     let mut root = Cli::command();
     root.build();
@@ -50,7 +50,7 @@ fn describe(page: &mut String, command: &Command, level: usize) {
     }
 }
 
-/// The commands below one, without clap's own.
+/// Subcommands of a command, without clap's own.
 fn shown(command: &Command) -> impl Iterator<Item = &Command> {
     let inner = command.get_subcommands();
     inner.filter(|command| !command.is_hide_set() && command.get_name() != "help")
@@ -64,9 +64,9 @@ fn arguments<'a>(arguments: impl Iterator<Item = &'a Arg>) -> String {
     table(["argument", "meaning"], &rows)
 }
 
-/// An argument as it is written.
+/// An argument in its written form.
 fn name(argument: &Arg) -> String {
-    // clap's own form, without its colours: `-o, --out <FILE>`.
+    // clap's own form, without colours: `-o, --out <FILE>`.
     let short = argument.get_short().filter(|_| argument.get_long().is_some());
     let short = short.map_or(String::new(), |short| format!("-{short}, "));
     format!("{short}{argument}")

@@ -1,4 +1,5 @@
-//! The page of the HTTP API, of its OpenAPI document: the routes by subject, and the types.
+//! The page of the HTTP API, generated from its OpenAPI document: the routes by subject, and the
+//! types.
 
 use std::fmt::Write as _;
 
@@ -14,7 +15,7 @@ may ask, and what a client does with [problems](../api.md#problems).
 
 ";
 
-/// The page.
+/// Generates the page.
 pub(super) fn page() -> String {
     let document = serde_json::to_value(document()).expect("the document is JSON");
     let mut page = BEGIN.to_owned();
@@ -37,7 +38,7 @@ pub(super) fn page() -> String {
     format!("{}\n", page.trim_end())
 }
 
-/// What any route may answer instead: the same for all, so it stands here once.
+/// Error answers of every route. They are the same for all, so the page lists them once.
 fn problems(document: &Value) -> String {
     let responses = &document["paths"]["/v1/invocations"]["get"]["responses"];
     let is_problem = |(status, _): &(&str, &Value)| !status.starts_with('2');
@@ -91,7 +92,7 @@ fn route(method: &str, path: &str, operation: &Value) -> String {
     section + "\n"
 }
 
-/// The types of a body or an answer, each with its media type where it is not JSON.
+/// Types of a body or an answer, each with its media type unless it is JSON.
 fn content(content: &Value) -> String {
     let types = entries(content).map(|(media, body)| match media {
         "application/json" => type_of(&body["schema"]),
@@ -159,7 +160,7 @@ fn of_kind(kind: &str, schema: &Value) -> String {
     }
 }
 
-/// A number, with its bounds where they say more than its format.
+/// A number, with its bounds if they say more than its format.
 fn range(schema: &Value) -> String {
     match (schema["minimum"].as_u64(), schema["maximum"].as_u64()) {
         (Some(least), Some(most)) if most < u64::from(u32::MAX) => {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// A table, with an empty line after it; without rows there is none.
+/// A table, followed by an empty line. Empty if there are no rows.
 pub(super) fn table<const COLUMNS: usize>(
     heads: [&str; COLUMNS],
     rows: &[[String; COLUMNS]],
@@ -18,7 +18,7 @@ pub(super) fn table<const COLUMNS: usize>(
     table + "\n"
 }
 
-/// The text on one line, with the sign between cells written out.
+/// The text on one line, with escaped cell separators.
 fn in_cell(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").replace('|', "\\|")

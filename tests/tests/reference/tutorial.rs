@@ -1,4 +1,4 @@
-//! The tutorial: its commands are run one after the other, with its changes of the code in between.
+//! The tutorial: its commands are run one after the other, with its code changes in between.
 
 use std::{fs, path::Path};
 
@@ -10,8 +10,7 @@ use tests::{
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// The lines of the tutorial. A change of the code is a line as well: it puts a file in place that was made
-/// before.
+/// Lines of the tutorial. A code change is also a line: it copies a prepared file into place.
 fn lines(changed: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     let mut source = template::LIB.to_owned();
@@ -31,7 +30,7 @@ fn lines(changed: &Path) -> Vec<String> {
     lines
 }
 
-/// The source after a change: lines that begin with `-` leave, those with `+` come.
+/// The source after a change. Lines that begin with `-` are removed, those with `+` are added.
 fn with_change(source: &str, change: &str) -> String {
     let side = |sign| {
         let kept = change.lines().filter(|line| line.starts_with([' ', sign]));

@@ -1,5 +1,5 @@
-//! The page of the contract between host and guest, of its source: one section for each interface and
-//! world, with what stands above it as text and what is in it as code.
+//! The page of the contract between host and guest, generated from its source. Each interface and
+//! world is a section, with the comment above it as text and its content as code.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ Made from `guest-sdk/wit/segno.wit`, the one contract between a host and the com
 
 ";
 
-/// The page.
+/// Generates the page.
 pub(super) fn page() -> String {
     let source = repository().join("guest-sdk/wit/segno.wit");
     let source = fs::read_to_string(source).expect("there is a contract");

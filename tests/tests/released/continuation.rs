@@ -1,4 +1,4 @@
-//! The expected continuation of a released store under the present host.
+//! The expected continuation of a released store on the present host.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use super::{
 /// Time limit of any step.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Goes on with everything, checks how it ends, and ends the host.
+/// Continues all executions, checks their outcomes, and ends the host.
 pub async fn check(released: &Folder, mut server: Server) {
     eprintln!("the store of version {}", released.version());
     let continuation = Continuation { client: server.client() };
@@ -48,7 +48,7 @@ impl Continuation<'_> {
     async fn ends(&self, id: &str, output: Value) {
         let ended = self.client.wait(id, STEP_TIMEOUT).await;
         let ended = ended.unwrap_or_else(|error| panic!("{id}: {error}"));
-        // What the client reads as nothing is `null`.
+        // The client reads a `null` as `None`.
         let found = ended.output.unwrap_or_default();
         assert_eq!((ended.state, found), (InvocationState::Resolved, output), "{id}");
     }
@@ -83,7 +83,7 @@ impl Continuation<'_> {
             failure.map(|failure| (failure.code, failure.message)),
             Some((409, "no".to_owned()))
         );
-        // An id stands for what it stood for.
+        // An id still identifies the same invocation.
         let again = StartInvocation {
             id: Some("fan-1".to_owned()),
             target: "bench/fan".to_owned(),
@@ -103,7 +103,7 @@ impl Continuation<'_> {
             let signal = SendSignal { name, payload, key: Some(key.to_owned()), start: None };
             self.client.signal("collect-1", &signal).await.expect("it takes signals");
         }
-        // The second was sent before.
+        // The second signal was sent before.
         self.ends("collect-1", json!([1, 2, 3])).await;
         self.ends("steps-1", json!(STEPS)).await;
         let nap = self.client.wait("nap-1", STEP_TIMEOUT).await.expect("it is there");

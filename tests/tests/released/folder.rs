@@ -12,17 +12,17 @@ use lz4_flex::block::{compress_prepend_size, decompress_size_prepended};
 use super::SEGNO;
 
 /// Tables without rows: the workload has no sagas and no graphs yet, and the first version of tasks
-/// rises when trees are removed.
+/// only rises when trees are removed.
 const UNUSED: [&str; 4] = ["compensations", "first_version", "graph_facts", "graph_nodes"];
 
-/// The rows of each table.
+/// Number of rows in each table.
 pub type Rows = BTreeMap<String, u64>;
 
-/// `tests/released/VERSION`.
+/// A folder `tests/released/VERSION`.
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// Those of all versions, the oldest first.
+    /// Folders of all versions, the oldest first.
     pub fn all() -> Vec<Self> {
         let all = fs::read_dir(released()).expect("released versions are kept");
         let mut all: Vec<_> = all.map(|entry| entry.expect("it can be read").path()).collect();
@@ -31,7 +31,7 @@ impl Folder {
         all.into_iter().map(Self).collect()
     }
 
-    /// A new one.
+    /// Creates the folder of the present version.
     pub fn of_this_version() -> Self {
         let folder = released().join(env!("CARGO_PKG_VERSION"));
         fs::create_dir_all(&folder).expect("the folder can be made");
@@ -51,7 +51,8 @@ impl Folder {
         serde_json::from_slice(&text).expect("they are numbers")
     }
 
-    /// Keeps how many rows each table has. Each has some, or the folder would not be worth keeping.
+    /// Stores the number of rows in each table. Each table must have some, so that the folder is
+    /// worth keeping.
     pub fn keep_rows(&self, rows: &Rows) {
         let empty = rows.iter().filter(|(_, rows)| **rows == 0).map(|(table, _)| table.as_str());
         assert_eq!(empty.collect::<Vec<_>>(), UNUSED, "every table that a host writes has rows");
@@ -59,13 +60,13 @@ impl Folder {
         fs::write(self.0.join("rows.json"), text + "\n").expect("it can be written");
     }
 
-    /// Keeps the files of a database that its host left behind, the write-ahead log among them.
+    /// Stores the files of a database that its host left behind, including the write-ahead log.
     pub fn pack_database(&self, data: &Path) {
         let mut packed = 0;
         for file in fs::read_dir(data).expect("a host wrote there") {
             let path = file.expect("it can be read").path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            // The index of the log is created again by the next process that opens the database.
+            // The index of the log is recreated by the next process that opens the database.
             if name.starts_with("segno.db") && !name.ends_with("-shm") {
                 let bytes = fs::read(&path).expect("it can be read");
                 self.pack(&name, &bytes);
@@ -105,7 +106,7 @@ fn released() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("released")
 }
 
-/// Writes an export, and counts its rows.
+/// Writes an export, and returns its row counts.
 pub fn export(store: &str, file: &Path) -> Rows {
     let _ = fs::remove_file(file);
     let said = segno(&["export", "--json", "--store", store, &file.display().to_string()]);
@@ -113,12 +114,12 @@ pub fn export(store: &str, file: &Path) -> Rows {
     serde_json::from_value(said["tables"].clone()).expect("it has the rows of each table")
 }
 
-/// The rows of each table of a store.
+/// Row counts of a store.
 pub fn rows(store: &str, place: &Path) -> Rows {
     export(store, &place.join("again.segno"))
 }
 
-/// A store is sound, or of an earlier format, which only a host brings up to date.
+/// Checks that a store is sound, or has an earlier format, which only a host upgrades.
 pub fn looks_sound(store: &str) {
     let said = Command::new(SEGNO).args(["doctor", "--store", store]).output();
     let said = said.expect("the command runs");
@@ -126,7 +127,7 @@ pub fn looks_sound(store: &str) {
     assert!(said.status.success() || errors.contains("start a host on it once"), "{errors}");
 }
 
-/// What the command prints.
+/// Output of the command.
 pub fn segno(arguments: &[&str]) -> String {
     let output = Command::new(SEGNO).args(arguments).output().expect("the command runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

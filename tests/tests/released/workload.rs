@@ -1,4 +1,4 @@
-//! The content of a version's store: one object of every kind that a host keeps, in every state.
+//! The content of a version's store: one object of every kind that a host stores, in every state.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,18 +14,18 @@ use segno_core::time::Millis;
 use serde_json::{Value, json};
 use tests::guests;
 
-/// The guest of the benchmarks, as a toolchain of this version built it.
+/// Guest of the benchmarks, built by a toolchain of this version.
 const BENCH: &[u8] = include_bytes!("../../../host/bench/guest/bench.wasm");
-/// Steps of the workflow in whose middle the host is killed.
+/// Number of steps of the workflow that is interrupted when the host is killed.
 pub const STEPS: u32 = 3_000;
-/// Those that are behind it by then, at least: more than one page of a replay.
+/// Minimum number of completed steps by then: more than one page of a replay.
 const BEHIND: u32 = 1_100;
 /// Longer than any test that opens the store: 80 years, in milliseconds.
 const LONG: i64 = 80 * 365 * 24 * 60 * 60 * 1_000;
 /// Time limit of any step.
 const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Runs it all on a host, which can be killed then.
+/// Runs the whole workload on a host, which can then be killed.
 pub async fn run(client: &Client, payments: &str, env: &Env) {
     let workload = Workload { client, env };
     workload.deploy("bench", BENCH.to_vec()).await;
@@ -84,7 +84,7 @@ impl Workload<'_> {
         self.until(id, |seen| seen.state == InvocationState::Suspended).await;
     }
 
-    /// Workflows at their end: with a value, a failure, cancelled, late.
+    /// Ended workflows: with a value, with a failure, cancelled, and timed out.
     async fn ended(&self, payments: &str) {
         let item = json!({ "sku": "tea", "quantity": 1, "price_cents": 1250 });
         let order = json!({ "id": "o-1", "items": [item], "payments": payments });
@@ -128,8 +128,8 @@ impl Workload<'_> {
         self.ends("ask-4", InvocationState::TimedOut).await;
     }
 
-    /// Workflows that wait: for a promise, a signal, an instant that comes soon and one that comes
-    /// late, a person.
+    /// Workflows that wait: for a promise, for a signal, for an instant in the near or far future,
+    /// and for a person.
     async fn waiting(&self) {
         self.start("ask-1", "flows/ask", Value::Null).await;
         self.start("tune-1", "tune/play", json!("waltz")).await;
@@ -164,8 +164,8 @@ impl Workload<'_> {
         self.client.halt("late-1").await.expect("it has not ended");
     }
 
-    /// What is no workflow: promises, a task for external workers with a listener, a schedule, a
-    /// resource.
+    /// Objects other than workflows: promises, a task for external workers with a listener, a
+    /// schedule, a resource.
     async fn beside(&self) {
         let promise = |id: &str, tags: &[(&str, &str)]| CreatePromise {
             id: id.to_owned(),
@@ -200,7 +200,7 @@ impl Workload<'_> {
         self.client.put("press", json!({ "sheets": 7 }), token).await.expect("it is Ada's");
     }
 
-    /// A workflow in the middle of its steps.
+    /// A workflow that is interrupted between its steps.
     async fn in_the_middle(&self) {
         let steps = json!({ "steps": STEPS, "result_bytes": 10 });
         self.start("steps-1", "bench/steps", steps).await;

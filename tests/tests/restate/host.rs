@@ -1,4 +1,4 @@
-//! A Segno host that plays the runtime, and services that are registered with it.
+//! A Segno host in the role of the runtime, with registered services.
 
 use std::{
     cell::Cell,
@@ -16,24 +16,24 @@ use tests::{
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// How often each of the two is killed beside work, at least and at most.
+/// Minimum and maximum number of kills during work, of host and services in turn.
 const KILLS: std::ops::RangeInclusive<usize> = 3..=15;
 
-/// A host and services. They are ended before the folder goes.
+/// A host and its services. They are ended before the folder is removed.
 pub struct Fixture {
-    /// Where the host listens.
+    /// Addresses of the host.
     pub runtime: Runtime,
-    /// The services.
     pub service: Service,
     host: Server,
     env: Env,
     folder: TempDir,
 }
 
-/// Starts a host that speaks to Restate's SDKs and clients, with further arguments of `segno serve`.
+/// Starts a host with Restate's ingress and admin API, and with additional arguments of `segno
+/// serve`.
 pub async fn start(folder: &Path, arguments: &[&str], env: &Env) -> (Server, Runtime) {
-    // Both at the same time, so that they differ; and not chosen by the host, so that they are the
-    // same when it is restarted.
+    // Both ports are bound at the same time, so that they differ. The host does not choose them, so
+    // that they stay the same across restarts.
     let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("there is a port"));
     let addresses: [SocketAddr; 2] = free.map(|free| free.local_addr().expect("it is bound"));
     let [ingress, admin] = addresses.map(|address| address.to_string());
@@ -46,11 +46,11 @@ pub async fn start(folder: &Path, arguments: &[&str], env: &Env) -> (Server, Run
 }
 
 impl Fixture {
-    /// A host, with services on `sdk`; none if its packages cannot be had here, and standard error
-    /// says why.
+    /// Starts a host, with services on `sdk`. `None` if its packages are unavailable, with the
+    /// reason on standard error.
     ///
     /// # Panics
-    /// They do not come up, or the host refuses the services.
+    /// If they do not start, or the host refuses the services.
     pub async fn new(sdk: &'static Sdk, arguments: &[&str]) -> Option<Self> {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let service = Service::start(sdk, folder.path())?;
@@ -60,16 +60,16 @@ impl Fixture {
         Some(Self { runtime, service, host, env, folder })
     }
 
-    /// Where logs are.
+    /// Folder of the logs.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Does `work`, while the services and the host are killed in turn, and started again, until the
-    /// work has ended.
+    /// Runs `work` while killing and restarting the services and the host in turn, until the work
+    /// has ended.
     ///
     /// # Panics
-    /// One does not come up again, or the work ended too early.
+    /// If one does not restart, or the work ended too early.
     pub async fn disturbing<T>(&mut self, work: impl Future<Output = T>) -> T {
         let over = Cell::new(false);
         let work = async {

@@ -1,11 +1,11 @@
 //! The golden transcripts, from the server that the SDKs are made for.
 //!
 //! ```console
-//! $ SEGNO_CLIENTS=1 cargo test -p tests --test restate -- --ignored original::
-//! $ SEGNO_CLIENTS=1 SEGNO_RECORD=1 cargo test -p tests --test restate -- --ignored original::
+//! $ SEGNO_CLIENTS=1 cargo test -p tests --test suites restate::original:: -- --ignored
+//! $ SEGNO_CLIENTS=1 SEGNO_RECORD=1 cargo test -p tests --test suites restate::original:: -- --ignored
 //! ```
 //!
-//! The first compares, the second records.
+//! The first line compares, the second records.
 
 use tests::restate::{
     Endpoints, Original, Played, SDKS, Sdk, Service, Tool, faults_of_original, identity,
@@ -64,7 +64,7 @@ async fn suites_played(suspending: bool) -> Option<Vec<Played>> {
     Some(play_suites(&server.runtime, &services).await)
 }
 
-/// What is wrong with these scenes, after those that went to their end were recorded, if that is asked for.
+/// Faults of these scenes. With `SEGNO_RECORD`, first records the complete transcripts.
 fn recorded(sdk: &'static Sdk, played: Vec<Played>) -> Vec<String> {
     let records = std::env::var_os("SEGNO_RECORD").is_some();
     for Played { scene, transcript } in played.iter().filter(|_| records) {

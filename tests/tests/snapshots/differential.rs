@@ -1,5 +1,6 @@
-//! Each flow of the table three times: without snapshots; with one after each record and a host that
-//! dies when it was made; and from a snapshot after each of its records, in another engine.
+//! Each flow of the table runs three times: without snapshots, with a snapshot after each record
+//! and a host that dies once it is made, and from a snapshot after each of its records in another
+//! engine.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,14 +36,14 @@ use super::{
     flows::{End, Flow, Happening},
 };
 
-/// Three engines over all guests, which share what they compile.
+/// Three engines over all guests, which share compiled code.
 struct Engines {
     components: BTreeMap<&'static str, Arc<[u8]>>,
-    /// It makes no snapshots.
+    /// Makes no snapshots.
     plain: Arc<Wasm>,
-    /// It makes one after each record.
+    /// Makes a snapshot after each record.
     saving: Arc<Wasm>,
-    /// It goes on from those that the other makes.
+    /// Continues from the snapshots that the second engine made.
     new: Arc<Wasm>,
     folder: tempfile::TempDir,
 }
@@ -77,7 +78,7 @@ impl Engines {
         Self { components, plain, saving, new, folder }
     }
 
-    /// Removes all snapshots: executions of other flows have the same names.
+    /// Removes all snapshots, because executions of other flows have the same ids.
     fn forget(&self) {
         let configurations = fs::read_dir(self.folder.path().join("snapshots"));
         for entry in configurations.into_iter().flatten().flatten() {
@@ -87,12 +88,12 @@ impl Engines {
         }
     }
 
-    /// A world with the flow's guest as `m`, whose host runs it on `wasm`.
+    /// A world with the flow's guest as `m`. Its host runs the guest on `wasm`.
     async fn world(&self, flow: &Flow, wasm: &Arc<Wasm>) -> World {
         let component = self.components[flow.guest].clone();
         let described = ComponentInspector::inspect(&**wasm, component.clone()).await;
         let described = described.unwrap_or_else(|error| panic!("{}: {error:?}", flow.guest));
-        // Compiled before time begins, which does not wait for it.
+        // Compiled beforehand, because virtual time does not wait for it.
         let _ = wasm.accessible(Digest::of(&component), None).await;
         let outbound = Some(Arc::new(Echo) as _);
         let plan = Plan { facts: described.facts(), outbound, ..Plan::default() };
@@ -100,20 +101,20 @@ impl Engines {
     }
 }
 
-/// The end of every invocation, by id.
+/// Outcome of every invocation, by id. `None` if it has not ended.
 type Ends = BTreeMap<String, Option<(Verdict, Json)>>;
 
-/// A flow under way.
+/// A flow in progress.
 struct Run {
     world: World,
-    /// Whether the host dies whenever it made a snapshot.
+    /// True if the host dies whenever it has made a snapshot.
     dies: bool,
     restored: u64,
     updates: u32,
 }
 
 impl Run {
-    /// Runs until `done`.
+    /// Runs until `done` returns true.
     async fn until(&mut self, what: &str, done: impl AsyncFn(&World) -> bool) {
         let dies = self.dies;
         loop {
@@ -127,7 +128,7 @@ impl Run {
         }
     }
 
-    /// Takes what this life counted.
+    /// Adds the counts of this incarnation.
     fn note(&mut self) {
         let counted = Counted::of(&self.world);
         assert_eq!((counted.unequal, counted.discarded), (0, 0), "{counted:?}");
@@ -186,7 +187,7 @@ impl Run {
                 signals: asked.signals,
             };
             match self.world.client(command).await {
-                // It went on meanwhile, and is asked again.
+                // The execution continued meanwhile, so the request is repeated.
                 Reply::Refused(Refusal::Conflict(Conflict::JournalGrew { .. })) => {
                     let end = self.world.clock.now() + Millis(50);
                     let has_passed = async |world: &World| world.clock.now() >= end;
@@ -201,7 +202,7 @@ impl Run {
     }
 }
 
-/// All invocations, and how each stands.
+/// All invocations, with their status and outcome.
 async fn standing(world: &World) -> Vec<(String, TaskStatus, Option<(Verdict, Json)>)> {
     let filter = InvocationFilter { limit: 1_000, ..InvocationFilter::default() };
     let rows = world.memory.read().list(&filter).await.expect("memory answers").items;
@@ -246,7 +247,7 @@ async fn run(engines: &Engines, wasm: &Arc<Wasm>, flow: &Flow, dies: bool) -> (R
     run.note();
     let mut ends = Ends::new();
     for (id, _, mut end) in standing(&run.world).await {
-        // The time at which it was made differs with every pause.
+        // The creation time of the value changes with every pause.
         let value = end.as_mut().and_then(|(_, value)| value.as_object_mut());
         value.and_then(|value| value.remove("made_at"));
         ends.insert(id, end);
@@ -254,8 +255,8 @@ async fn run(engines: &Engines, wasm: &Arc<Wasm>, flow: &Flow, dies: bool) -> (R
     (run, ends)
 }
 
-/// Runs a flow in all three ways. Answers from how many snapshots it went on, and why others were
-/// refused.
+/// Runs a flow in all three ways. Returns the number of snapshots from which it continued, and the
+/// reasons why others were refused.
 async fn compared(engines: &Engines, flow: &Flow) -> (u64, SnapshotTally) {
     let what = format!("{}/{}", flow.guest, flow.function);
     engines.forget();
@@ -279,7 +280,7 @@ async fn compared(engines: &Engines, flow: &Flow) -> (u64, SnapshotTally) {
     (killed.restored, tally)
 }
 
-/// Two tests, for two processors; each takes every second guest.
+/// Two tests share the work for two processors. Each takes every second guest.
 async fn every_second_guest(first: usize) {
     let packages = guests::all();
     let table = flows();
@@ -293,8 +294,8 @@ async fn every_second_guest(first: usize) {
     }
     let engines = Engines::new(components);
     let mut seen: BTreeMap<&str, (u64, SnapshotTally)> = BTreeMap::new();
-    // In the short form, the first flow of each guest. An engine of JavaScript takes a minute to compile, and other
-    // tests of this suite go on from its snapshots.
+    // In the short form, only the first flow of each guest runs. A JavaScript engine takes a minute
+    // to compile, and other tests of this suite cover its snapshots.
     let every = std::env::var_os("SEGNO_EVERY").is_some();
     let mine: BTreeSet<&str> = tried.iter().copied().skip(first).step_by(2).collect();
     let mut chosen = BTreeSet::from(["javascript 0.1.0"]);

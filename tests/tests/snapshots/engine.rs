@@ -1,4 +1,4 @@
-//! An engine that makes snapshots, and what a host counted of them.
+//! An engine that makes snapshots, and a host's snapshot counts.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,8 @@ use tests::world::{Faults, World};
 
 const BENCH: &[u8] = include_bytes!("../../../host/bench/guest/bench.wasm");
 
-/// An engine over one component that makes snapshots after so many records, with its folder.
+/// An engine over one component, which makes snapshots after a given number of records, with its
+/// folder.
 pub struct Engine {
     component: Arc<[u8]>,
     pub wasm: Arc<Wasm>,
@@ -47,15 +48,15 @@ impl Engine {
     }
 
     pub async fn world_of(&self, guests: Arc<dyn Guests>) -> World {
-        // Compiled before time begins, which does not wait for it.
+        // Compiled beforehand, because virtual time does not wait for it.
         let module = Digest::of(&self.component);
         self.wasm.describe(module).await.expect("it describes itself");
-        // Some cannot be read.
+        // The memory of some guests cannot be read.
         let _ = self.wasm.accessible(module, None).await;
         World::new(guests, "m", self.component.clone(), Faults::default()).await
     }
 
-    /// The files of all snapshots.
+    /// Files of all snapshots.
     pub fn files(&self) -> Vec<PathBuf> {
         let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
         let configurations = entries(&self.folder.path().join("snapshots"));
@@ -63,7 +64,7 @@ impl Engine {
     }
 }
 
-/// What one life of a host counted of its snapshots, and how many records it replayed.
+/// Snapshot counts of one incarnation of a host, and the number of records that it replayed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
     pub made: u64,

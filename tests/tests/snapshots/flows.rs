@@ -1,4 +1,4 @@
-//! Flows of every guest that the tests and the examples build, and what happens to each on its way.
+//! Flows of every guest that the tests and the examples build, with the outside events of each.
 
 use std::sync::Arc;
 
@@ -8,47 +8,45 @@ use serde_json::{Value as Json, json};
 
 use super::handles;
 
-/// The address of the service outside.
+/// Address of the external service.
 const PAYMENTS: &str = "http://payments";
 
 /// An execution `it` of a function.
 pub struct Flow {
-    /// The guest: the name of a package, or of one of [`others`].
+    /// Guest: the name of a package, or of one of [`others`].
     pub guest: &'static str,
-    /// The function.
     pub function: &'static str,
-    /// The input.
     pub input: Json,
-    /// What happens to it from outside, in this order.
+    /// Outside events, in order.
     pub happens: Vec<Happening>,
-    /// What becomes of it.
+    /// Expected end of the execution.
     pub end: End,
 }
 
-/// What becomes of an execution.
+/// Expected end of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It settles.
+    /// The execution settles.
     Settles,
-    /// The host stops it.
+    /// The host halts the execution.
     Halts,
-    /// It waits for ever.
+    /// The execution waits forever.
     Waits,
 }
 
-/// Something that happens to an execution.
+/// Outside event of an execution.
 pub enum Happening {
-    /// Another execution, which ends before this one begins.
+    /// Runs another execution, which ends before this one begins.
     Before(&'static str, Json),
-    /// A promise is resolved, once it is there.
+    /// Resolves a promise once it exists.
     Resolve(&'static str, Json),
-    /// A signal comes.
+    /// Sends a signal.
     Signal(&'static str, Json),
-    /// An update comes, and is taken.
+    /// Sends an update, which is accepted.
     Update(&'static str, Json),
-    /// It is asked to end.
+    /// Requests a cancellation.
     Cancel,
-    /// Milliseconds pass.
+    /// Lets this many milliseconds pass.
     Pass(i64),
 }
 
@@ -73,13 +71,13 @@ impl Flow {
     }
 }
 
-/// Guests that refuse snapshots, and words of the reason.
+/// Guests that refuse snapshots, with words of the reason.
 pub const REFUSING: [(&str, &str); 1] = [("keeps a handle", "open handles of resources")];
 
 /// Guests whose first flows never wait.
 pub const WITHOUT_WAITS: [&str; 4] = ["ambient", "gaps", "hello", "values"];
 
-/// Guests that are no packages.
+/// Guests that are not packages.
 pub fn others() -> Vec<(&'static str, Arc<[u8]>)> {
     vec![
         ("gives back handles", handles::component(false)),
@@ -93,7 +91,7 @@ pub fn others() -> Vec<(&'static str, Arc<[u8]>)> {
     ]
 }
 
-/// The table.
+/// All flows.
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 pub fn flows() -> Vec<Flow> {
     let item = |sku: &str| json!({ "sku": sku, "quantity": 1, "price_cents": 1250 });
@@ -147,7 +145,7 @@ pub fn flows() -> Vec<Flow> {
         flow("hello", "hello", json!("Ada"), []),
         flow("order", "order", order.clone(), [Resolve("it/p/approval", json!(true))]),
         flow("order", "order", order, [Resolve("it/p/approval", json!(false))]),
-        // There are no such files, and nothing allows them.
+        // The files do not exist, and the policy does not allow them.
         flow("prices", "prices", json!({ "north": "/in/n.csv", "south": "/in/s.csv" }), []),
         flow(
             "reminder",
@@ -276,8 +274,8 @@ pub fn flows() -> Vec<Flow> {
     ]
 }
 
-/// The outside world: a service that charges, counts effects, and answers anything else with what it
-/// is sent.
+/// The external services: one charges, one counts effects, and all others echo the body of the
+/// request.
 pub struct Echo;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Guests that are written by hand: one that makes handles of a resource of its own.
+//! Hand-written guests: one creates handles of its own resource.
 
 use std::{path::Path, sync::Arc};
 
@@ -9,11 +9,11 @@ const WORLD: &str = "package fixture:resources;
     interface things { resource thing; }
     world guest { include segno:workflow/module@0.2.0; export things; }";
 
-/// How often it sleeps.
+/// Number of its sleeps.
 pub const NAPS: u32 = 5;
 
-/// A workflow `main` that makes two handles before each of its sleeps, drops them in their order,
-/// unless it `keeps` the first one, and at last finishes with the number of one more.
+/// A workflow `main` that creates two handles before each of its sleeps, and drops them in order,
+/// except that it `keeps` the first one. At the end it finishes with the number of one more handle.
 pub fn component(keeps: bool) -> Arc<[u8]> {
     let first = if keeps { "" } else { "(call $drop (local.get $a))" };
     let text = format!(
@@ -61,13 +61,13 @@ pub fn component(keeps: bool) -> Arc<[u8]> {
     wrapped(&text, Some(("resources.wit", WORLD)), "guest")
 }
 
-/// The example of the whole contract.
+/// The example that uses the whole contract.
 pub fn by_hand() -> Arc<[u8]> {
     let text = include_str!("../../../examples/other-languages/wat/module.wat");
     wrapped(text, None, "module")
 }
 
-/// A module as a component of this world, which is one of the contract or of `more`.
+/// Wraps a module as a component of this world, which is one of the contract or of `more`.
 fn wrapped(text: &str, more: Option<(&str, &str)>, world: &str) -> Arc<[u8]> {
     let mut core = wat::parse_str(text).expect("the module is well formed");
     let mut resolve = Resolve::default();

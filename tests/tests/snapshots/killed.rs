@@ -1,4 +1,4 @@
-//! A real host that makes a snapshot after each record, and is killed again and again.
+//! A real host that makes a snapshot after each record, and is killed repeatedly.
 
 use segno::api::model::{InvocationState, ReplayVerdict};
 use segno::demo::payments::PaymentsOptions;
@@ -9,10 +9,10 @@ use tests::{guests, test_host::TestHost};
 use super::javascript;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
-/// How often it is killed.
+/// Number of kills.
 const KILLS: usize = 12;
 
-/// What a host counted of its snapshots.
+/// A host's count of the snapshot event `event`.
 async fn counted(host: &TestHost, event: &str) -> u64 {
     let answer = reqwest::get(format!("{}/metrics", host.client().server())).await;
     let text = answer.expect("the host answers").text().await.expect("it is text");
@@ -43,7 +43,7 @@ async fn a_host_that_is_killed_goes_on_from_its_snapshots_in_rust_and_javascript
     let (mut made, mut restored) = (0, 0);
     for kill in 0..KILLS {
         host.env.runtime.sleep(Millis(1_500)).await;
-        // The first one waits for the code that shows what an instance keeps.
+        // The first snapshot waits for the compilation of code that exposes the instance's memory.
         while kill == 0 && counted(&host, "made").await == 0 {
             host.env.runtime.sleep(Millis(100)).await;
         }
@@ -53,7 +53,7 @@ async fn a_host_that_is_killed_goes_on_from_its_snapshots_in_rust_and_javascript
         host.server.kill().unwrap_or_else(|error| panic!("{error}"));
         host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
         if kill % 2 == 1 {
-            // It may not be waited for yet: it is kept then.
+            // The promise may not be awaited yet. Its settlement is kept then.
             let promise = format!("turns/p/turn-{}", kill / 2);
             host.client().resolve(&promise, Json::Null).await.expect("it is taken");
         }

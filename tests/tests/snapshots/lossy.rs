@@ -1,4 +1,4 @@
-//! Guests of which something is lost in a snapshot.
+//! Guests whose snapshots lose something.
 
 use std::sync::{
     Arc,
@@ -14,24 +14,24 @@ use segno_core::{id::Digest, invocation::EngineFacts};
 
 use super::engine::Engine;
 
-/// Guests of which something is lost in a snapshot.
+/// Guests whose snapshots lose something.
 pub struct Lossy {
     guests: Arc<Wasm>,
     lost: Lost,
-    /// How often something was put back.
+    /// Number of restores.
     restored: Arc<AtomicU32>,
 }
 
-/// What is lost.
+/// The part of a snapshot that is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
-    /// All that is put back.
+    /// Everything that is restored.
     Written,
-    /// What is read of an instance into which something was put back.
+    /// The memory read from a restored instance.
     Read,
-    /// The way to it.
+    /// Access to the memory.
     Access,
-    /// Something that is only missed when the workflow goes on, after the proof.
+    /// A loss that only shows when the workflow continues, after the verification.
     Later,
 }
 
@@ -44,7 +44,7 @@ impl Lossy {
 struct LossyWorkflow {
     workflow: Box<dyn Workflow>,
     lost: Lost,
-    /// What was read first.
+    /// Memory at the first read.
     base: Option<Memory>,
     restored: AtomicBool,
     restores: Arc<AtomicU32>,
@@ -134,7 +134,7 @@ impl Workflow for LossyWorkflow {
         seed: &[u8],
         change: &MemoryChange,
     ) -> Result<(), GuestError> {
-        // The first time is the proof.
+        // The first restore is the verification.
         self.fails = self.restores.fetch_add(1, Ordering::Relaxed) > 0 && self.lost == Lost::Later;
         let base = self.workflow.save().await?;
         let nothing = base.since(&base);

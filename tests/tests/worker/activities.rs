@@ -20,9 +20,10 @@ use tests::world::{
     script::{Script, options},
 };
 
-use crate::{at_once, begun, ended};
+use super::{at_once, begun, ended};
 
-/// When each attempt of an activity began that fails with these codes in turn, then succeeds.
+/// Runs an activity that fails with these codes in turn, and then succeeds. Returns the start time
+/// of each attempt, and the outcome.
 async fn attempts(codes: &[u32], retry: RetryOptions) -> (Vec<i64>, Verdict, serde_json::Value) {
     let begun: Arc<Mutex<Vec<i64>>> = Arc::default();
     let (seen, codes) = (begun.clone(), codes.to_vec());
@@ -139,7 +140,7 @@ async fn an_activity_that_traps_alike_three_times_is_halted_and_can_be_continued
     assert_eq!(task.attempt, 3);
 }
 
-/// A service that answers with these statuses in turn, and keeps the keys it was asked with.
+/// A service that answers with these statuses in turn, and records the idempotency keys.
 #[derive(Default)]
 struct Service {
     statuses: Mutex<VecDeque<u16>>,
@@ -334,7 +335,7 @@ async fn an_attempt_that_takes_too_long_is_dropped_and_tried_again() {
         let promise = world.promise("it/0").await.expect("it was made");
         assert!(!promise.spec.tags.keys().any(|tag| tag.starts_with("label:")), "it is no label");
     }
-    // A node of a graph says it as well.
+    // A node of a graph has the same option.
     let script = Script::default().activity("work", |attempt| async move {
         if attempt.context.attempt == 1 {
             attempt.sleep(30_000).await;

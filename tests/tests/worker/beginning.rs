@@ -16,26 +16,26 @@ use segno_core::{
 use serde_json::{Value as Json, json};
 use tests::world::{Plan, World, script::Script};
 
-use crate::SECOND;
+use super::SECOND;
 
-/// The digest of the module that every scripted world has.
+/// Digest of the module of every scripted world.
 fn module() -> Digest {
     Digest::of(b"a script")
 }
 
-/// A world in which a host is up.
+/// A world with a running host.
 async fn up(script: &Arc<Script>) -> World {
     let mut world = World::with(Plan::default(), script).await;
     world.boot().await;
     world
 }
 
-/// What a start of the workflow `flow` is answered.
+/// Answer to a start of the workflow `flow`.
 async fn told(world: &mut World, module: Digest) -> (TaskReply, bool) {
     told_of(world, "it", module).await
 }
 
-/// The same under another id.
+/// The same for another id.
 async fn told_of(world: &mut World, id: &str, module: Digest) -> (TaskReply, bool) {
     let mut told = world.try_begin(id, "wasm://m/flow", module, &json!(null)).expect("it is up");
     let mut reply = None;
@@ -51,7 +51,8 @@ async fn told_of(world: &mut World, id: &str, module: Digest) -> (TaskReply, boo
     }
 }
 
-/// The names of what the host committed for invocations, in order, but for its own life.
+/// Names of the commands that the host committed for invocations, in order. Its own start is left
+/// out.
 fn committed(world: &World) -> Vec<Vec<&'static str>> {
     let names = |commands: &Vec<Command>| commands.iter().map(Command::name).collect::<Vec<_>>();
     let submitted = world.faults.submitted();

@@ -1,4 +1,4 @@
-//! In which order a host comes up.
+//! The order of a host's start.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use segno_core::{
 use serde_json::json;
 use tests::world::{Plan, SimRuntime, World, script::Script};
 
-use crate::{SECOND, begun};
+use super::{SECOND, begun};
 
-/// A promise whose deadline comes in a second.
+/// Creates a promise with a deadline in one second.
 async fn soon(world: &World, id: &str) {
     use segno::runtime::Clock as _;
     let timeout_at = world.clock.now() + SECOND;
@@ -37,7 +37,7 @@ async fn a_host_begins_its_life_then_gives_back_what_it_held_and_only_then_works
     world.crash();
     world.clock.jump(Millis(2_000));
     let earlier = world.faults.submitted().len();
-    // Work that does not wait overtakes what is given back.
+    // Slows the release down, so that work that did not wait for it would overtake it.
     world.faults.slow("host-release", Millis(1_000));
     world.boot().await;
     world.pass(Millis(3_000)).await;

@@ -16,7 +16,7 @@ use segno_core::{
 use serde_json::json;
 use tests::world::{Plan, World, script::Script};
 
-use crate::{SECOND, begun, cold, timeout};
+use super::{SECOND, begun, cold, timeout};
 
 fn cancel(id: &str) -> Command {
     Command::Cancel { invocation: id.into() }
@@ -26,7 +26,7 @@ fn kill(id: &str) -> Command {
     Command::Kill { invocation: id.into() }
 }
 
-/// Calls something slow, tidies up if it is cancelled, and sleeps before it ends.
+/// Calls a slow activity, cleans up on cancellation, and sleeps before it ends.
 fn tidy() -> Arc<Script> {
     Arc::new(
         Script::default()
@@ -47,7 +47,7 @@ fn tidy() -> Arc<Script> {
     )
 }
 
-/// Calls `work`, and cancels the call after a second.
+/// Calls `work`, and cancels the call after 1 s.
 fn cancels_its_call() -> Script {
     Script::default().workflow("flow", |ctx| async move {
         let work = ctx.call("work", "1");
@@ -218,7 +218,7 @@ async fn a_cancelled_activity_is_not_tried_again() {
             .retry(segno::guest::RetryOptions {
                 initial_ms: 3_600_000,
                 max_ms: 3_600_000,
-                ..crate::at_once(None)
+                ..super::at_once(None)
             }),
     );
     let mut world = begun(&script, Plan::default()).await;

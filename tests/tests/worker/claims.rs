@@ -1,5 +1,4 @@
-//! Leases lost, hosts that stop, hints that get lost: whatever happens to a claim, another one goes
-//! on.
+//! Lost leases, stopped hosts, lost hints: whatever happens to a claim, another one continues.
 
 use std::sync::{
     Arc,
@@ -18,9 +17,9 @@ use segno_core::{
 use serde_json::json;
 use tests::world::{Plan, World, script::Script};
 
-use crate::{SECOND, begun, cold};
+use super::{SECOND, begun, cold};
 
-/// Another host takes a task that is offered.
+/// Another host claims an offered task.
 async fn stolen(world: &World, id: &str) {
     let claim = Claim { id: id.into(), version: world.task(id).await.version };
     let holder = Holder { node: NodeName::from("other"), incarnation: 1 };
@@ -29,7 +28,7 @@ async fn stolen(world: &World, id: &str) {
     assert!(matches!(reply, Reply::Task(_)), "{reply:?}");
 }
 
-/// A workflow and a call that takes a minute and a half, with a heartbeat each second.
+/// A workflow with a call that takes 90 s and sends a heartbeat every second.
 fn long() -> Arc<Script> {
     Arc::new(
         Script::default()
@@ -55,7 +54,8 @@ async fn no_lease_ends_while_fewer_heartbeats_fail_than_the_margin_covers() {
     let mut world = begun(&long(), Plan::default()).await;
     world.stands("it/0", TaskStatus::Acquired).await;
     let version = world.task("it/0").await.version;
-    // Whenever the trouble begins, it lasts for just less than two of the three beats of a lease.
+    // The fault may begin at any time. It lasts just less than two of the three heartbeats of a
+    // lease.
     for begins in [0, 1_700, 3_400] {
         world.pass(Millis(begins)).await;
         world.faults.refuse(|command| command.name() == "task-heartbeat");
@@ -77,19 +77,19 @@ async fn a_holder_whose_lease_ran_out_writes_nothing_and_another_claim_goes_on()
     let script = long();
     let mut world = begun(&script, Plan::default()).await;
     world.pass(SECOND).await;
-    // No heartbeat is stored, and this host takes nothing new.
+    // No heartbeat is stored, and this host claims no task.
     world.faults.refuse(|command| matches!(command.name(), "task-heartbeat" | "task-acquire"));
     world.stands("it/0", TaskStatus::Pending).await;
     stolen(&world, "it/0").await;
     let theirs = world.task("it/0").await.version;
-    // The first attempt ends and tries to say so.
+    // The first attempt ends, and tries to report it.
     world.pass(Millis(20_000)).await;
     world.faults.relent();
     world.pass(Millis(9_000)).await;
     assert_eq!(world.task("it/0").await.version, theirs, "the other claim stands");
     assert!(world.promise("it/0").await.expect("it is there").is_pending());
-    // The other host dies as well, before its attempt began; its lease runs out, and this host takes
-    // the task again.
+    // The other host dies as well, before its attempt begins. Its lease expires, and this host
+    // claims the task again.
     let (verdict, attempt) = world.outcome("it").await;
     assert_eq!((verdict, attempt), (Verdict::Resolved, json!(2)));
 }

@@ -20,7 +20,7 @@ use tests::world::{
     script::{Script, options},
 };
 
-use crate::{SECOND, begun, cold, ended};
+use super::{SECOND, begun, cold, ended};
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn what_needs_no_promise_completes_with_its_commit() {
@@ -89,7 +89,7 @@ async fn settling_what_is_settled_changes_nothing() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn an_id_that_somebody_else_took_is_never_adopted_and_halts_with_a_report() {
-    // Whether the command is waited for or is the last before the end.
+    // The command is awaited, or is the last before the end.
     for waits in [true, false] {
         let script = Arc::new(Script::default().workflow("flow", move |ctx| async move {
             let sleep = ctx.sleep(60_000);
@@ -115,8 +115,8 @@ async fn an_id_that_somebody_else_took_is_never_adopted_and_halts_with_a_report(
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn an_id_that_somebody_else_took_halts_at_once_whatever_else_is_waited_for() {
-    // The call is forgotten in the poll that makes it; what is waited for is a promise from another
-    // poll, or from this.
+    // The call is forgotten in the poll that issues it. The awaited promise comes from an earlier
+    // poll, or from the same one.
     for (earlier, in_this) in [(true, false), (false, true)] {
         let script = Arc::new(Script::default().workflow("flow", move |ctx| async move {
             let (before, _) = ctx.promise(Some("before"));
@@ -277,7 +277,7 @@ async fn a_workflow_settles_no_id_of_its_input_that_its_starter_may_not() {
     }
 }
 
-/// A way out that only what this policy allows may take, and nothing does.
+/// An outbound whose policy is checked, but that never sends a request.
 struct Policed(Policy);
 
 #[async_trait]

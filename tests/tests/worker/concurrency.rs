@@ -7,11 +7,11 @@ use segno_core::{promise::Verdict, time::Millis};
 use serde_json::json;
 use tests::world::{Plan, World, script::Script};
 
-/// More executions than one processor runs at once.
+/// More executions than one processor runs concurrently.
 const MANY: usize = 120;
-/// The time after which a queue that does not move admits more; no test here may depend on it.
+/// Time after which a stalled queue admits more executions. No test here may depend on it.
 const STANDSTILL: Millis = Millis(50);
-/// The duration of an activity here.
+/// Duration of an activity in these tests.
 const WORK: Millis = Millis(1_000);
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

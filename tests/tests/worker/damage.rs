@@ -1,4 +1,4 @@
-//! Damage from outside: found by the slow round of the host that is up, mended, and shown in its
+//! Damage from outside. The slow scan of the running host finds it, repairs it, and shows it in its
 //! metrics.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use segno_core::{
 use serde_json::json;
 use tests::world::{Plan, script::Script};
 
-use crate::{SECOND, begun};
+use super::{SECOND, begun};
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn what_the_last_round_found_damaged_is_in_the_metrics_until_the_next_finds_nothing() {
@@ -28,7 +28,7 @@ async fn what_the_last_round_found_damaged_is_in_the_metrics_until_the_next_find
         line.map(|number| number.trim().to_owned())
     };
     assert_eq!(gauge(world.metrics()).as_deref(), Some("0"), "after the round at the beginning");
-    // The row that says what it waits for is deleted from outside.
+    // Deletes the row of its callback, as from outside.
     let waits = (("it/p/approval".into(), "it".into()), None);
     let damage = Delta { callbacks: [waits].into(), ..Delta::default() };
     world.memory.write(&damage, Vec::new());

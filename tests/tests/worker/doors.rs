@@ -1,4 +1,4 @@
-//! What is looked at before it comes in: inputs by the schema of their function, and names.
+//! Checks on entry: inputs by the schema of their function, and names.
 
 use std::sync::{
     Arc,
@@ -25,12 +25,12 @@ use tests::{
     },
 };
 
-use crate::{SECOND, cold, ended};
+use super::{SECOND, cold, ended};
 
 const NUMBER: &str =
     r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}"#;
 
-/// A workflow and an activity that take a number, one of an object, and callers of all of them.
+/// A workflow, an activity and an object function that take a number, and callers of all of them.
 fn numbers(begun: &Arc<AtomicUsize>) -> Arc<Script> {
     let count = |begun: &Arc<AtomicUsize>| {
         let begun = begun.clone();
@@ -85,7 +85,8 @@ async fn an_input_that_does_not_fit_is_refused_at_every_door_before_the_function
     let missing = "\"n\" is a required property";
     let wrong = "at /n: \"x\" is not of type \"integer\"";
 
-    // Whoever makes the promise: a client over any protocol, or a run that this host begins at once.
+    // The check does not depend on the creator of the promise: a client over any protocol, or a run
+    // that this host begins directly.
     for (id, target, input, place) in [
         ("client", "m/typed", json!({}), missing),
         ("activity", "m/work", json!({ "n": "x" }), wrong),
@@ -102,7 +103,7 @@ async fn an_input_that_does_not_fit_is_refused_at_every_door_before_the_function
     let (verdict, value) = world.outcome("at-once").await;
     assert_eq!((verdict, &value["code"]), (Verdict::Rejected, &json!(400)), "{value}");
 
-    // Guests: their own functions, those of any module, and those of objects.
+    // Calls by guests: of their own functions, of functions of any module, and of object functions.
     for (n, (function, target)) in [
         ("typed", "m/typed"),
         ("work", "m/work"),
@@ -123,7 +124,7 @@ async fn an_input_that_does_not_fit_is_refused_at_every_door_before_the_function
     let (verdict, value) = world.outcome("sender/0").await;
     assert_eq!((verdict, &value["message"]), (Verdict::Rejected, &json!(said("m/typed", missing))));
 
-    // A schedule's occurrence, and a node of a graph.
+    // An occurrence of a schedule, and a node of a graph.
     let template = Template {
         id: Text::from("tick@{{.timestamp}}"),
         param: Value::of(&br#"{"func":"typed","args":[{}]}"#[..]),
@@ -244,7 +245,7 @@ async fn what_an_earlier_version_recorded_under_such_a_name_goes_on() {
         ctx.done(promise).await
     }));
     let mut world = World::scripted(&script).await;
-    // As that version left it: a record, its promise, and a claim that was given back.
+    // The state that the earlier version left: a record, its promise, and a released claim.
     let recorded = Arc::new(Script::default().workflow("flow", async |ctx: ScriptContext| {
         let (promise, _) = ctx.promise(Some("other"));
         ctx.done(promise).await

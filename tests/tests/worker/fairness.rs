@@ -1,4 +1,4 @@
-//! Modules and services that take all they can get, beside one that wants little.
+//! Modules and services that use all the resources they can get, next to one that needs little.
 
 use std::{future::pending, sync::Arc};
 
@@ -21,10 +21,10 @@ use tests::world::{
     script::{Script, options},
 };
 
-use crate::SECOND;
+use super::SECOND;
 
-/// Few slots, and as many as a host has by itself, with a number of calls that are never answered, or
-/// compute for ever: more than these would be taken, if one could.
+/// A few slots, and a host's default number of slots, each with a number of calls that are never
+/// answered or compute forever. They would take all slots if they could.
 fn sizes() -> [(Plan, usize); 2] {
     [(narrow(), 40), (Plan::default(), 1_100)]
 }
@@ -47,8 +47,8 @@ async fn of_two(plan: Plan, script: Script) -> World {
     world
 }
 
-/// So many of `greedy` run or wait, and then `modest` ends in less than a second; answers how many of the
-/// greedy ones are claimed.
+/// Starts `number` executions of `greedy`, and checks that each `modest` execution then ends within
+/// 1 s. Returns the number of claimed greedy executions.
 async fn beside(mut world: World, number: usize, greedy: &str, modest: &[&str]) -> usize {
     let ids: Vec<_> = (0..number).map(|number| format!("greedy-{number}")).collect();
     for id in &ids {
@@ -71,7 +71,7 @@ async fn beside(mut world: World, number: usize, greedy: &str, modest: &[&str]) 
     claimed
 }
 
-/// Answers nothing at `/hang`.
+/// Never answers requests for `/hang`.
 struct Hangs;
 
 #[async_trait]
@@ -148,7 +148,7 @@ async fn services_that_never_answer_leave_room_for_others() {
         world.register(&manifest).await;
         let modest = ["wasm://n/flow", "restate://Echo/echo", "wasm://n/asks"];
         let claimed = beside(world, number, "restate://Slow/hang", &modest).await;
-        // By itself a host has four times as many slots for requests.
+        // By default a host has four times as many slots for requests.
         assert_eq!(
             claimed,
             if number == 40 { 13 } else { number },

@@ -1,5 +1,5 @@
-//! Forks: from any record of an execution another one goes on, under its own id, and does what is left
-//! to do.
+//! Forks: from any record of an execution another one continues, under its own id, and completes
+//! the remaining work.
 
 use std::{
     collections::BTreeMap,
@@ -27,9 +27,9 @@ use segno_core::{
 use serde_json::json;
 use tests::world::{Fault, Faults, Plan, World, script::Script};
 
-use crate::{SECOND, begun, cold, ended};
+use super::{SECOND, begun, cold, ended};
 
-/// How often each activity was performed, by its name and input.
+/// Number of runs of each activity, by name and input.
 type Performed = Arc<Mutex<BTreeMap<String, u32>>>;
 
 fn module() -> Digest {
@@ -46,7 +46,7 @@ async fn rehearse(host: &Host, prefix: &Prefix, id: &str) -> Result<Rehearsed, F
     Rehearsed::new(host, prefix, origin).await
 }
 
-/// The fork `new` of the first `at` records of `id`, with these results.
+/// Builds the fork `new` of the first `at` records of `id`, with these results.
 async fn fork(
     world: &World,
     id: &str,
@@ -86,8 +86,8 @@ fn value(json: &str) -> Outcome {
     Outcome::Success(Payload::Json(json.to_owned()))
 }
 
-/// A workflow that does everything: it calls, sleeps, hands the id of a promise on, hears a signal,
-/// computes, publishes, and lets the slower of two calls go.
+/// A workflow that uses everything: it calls, sleeps, passes on the id of a promise, receives a
+/// signal, computes, publishes, and drops the slower of two calls.
 fn journey(performed: &Performed) -> Arc<Script> {
     let performed = performed.clone();
     let flow = |ctx: tests::world::script::ScriptContext| async move {
@@ -180,7 +180,7 @@ async fn a_fork_at_every_record_goes_on_to_the_same_end_and_repeats_nothing() {
                     .collect::<Vec<_>>()[..],
                 "at {at}"
             );
-            // Each step is done once by the fork, unless the records tell how it ended.
+            // The fork runs each step once, unless the records contain its outcome.
             let again = performed.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let ends = |command: u32| {
                 told.iter().any(|record| {
@@ -201,7 +201,7 @@ async fn a_fork_at_every_record_goes_on_to_the_same_end_and_repeats_nothing() {
     }
 }
 
-/// What a fork has in the place of a value that the other journal left in a promise.
+/// The fork's form of a value that the other journal stored in a promise.
 fn large(story: &[String], line: &str) -> String {
     let lead = line.trim_end_matches("own");
     let found = story.iter().find(|it| it.starts_with(lead) && line.ends_with("own"));
@@ -270,7 +270,7 @@ async fn a_fork_goes_on_with_results_of_ones_choice() {
     let no = Failure { code: 402, message: "declined".to_owned(), details: None };
     forks(&world, "it", 5, "declined", &[(1, Outcome::Failure(no))]).await;
     assert_eq!(world.outcome("declined").await.1, json!(false));
-    // A command that was open at that place gets a result as well.
+    // A command that was open at that record can be given a result as well.
     forks(&world, "it", 2, "early", &[(0, value("0"))]).await;
     assert_eq!(world.story("early").await[..3], ["started", "0 call stock", "0: 0"]);
     assert_eq!(world.outcome("early").await.1, json!("sold out"));
@@ -344,7 +344,7 @@ async fn what_was_open_has_its_time_from_the_beginning_of_the_fork_on() {
     let script = Arc::new(
         Script::default()
             .workflow("flow", |ctx| async move {
-                let work = ctx.call_with("work", "1", crate::timeout(60_000));
+                let work = ctx.call_with("work", "1", super::timeout(60_000));
                 ctx.done(work).await
             })
             .activity("work", |attempt| async move {

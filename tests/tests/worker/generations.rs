@@ -1,4 +1,4 @@
-//! Generations of a workflow: no signal is lost between them, whatever dies when.
+//! Generations of a workflow. No signal is lost between them, whatever crashes.
 
 use std::sync::Arc;
 
@@ -9,9 +9,10 @@ use tests::world::{
     script::{Attempt, Script, ScriptContext},
 };
 
-use crate::{begun, cold};
+use super::{begun, cold};
 
-/// Adds two signals in each generation, works for half a second and hands over, until the sum is 21.
+/// Adds two signals in each generation, works for half a second and continues as new, until the sum
+/// is 21.
 fn adder() -> Arc<Script> {
     let flow = |ctx: ScriptContext| async move {
         let mut sum: u64 = ctx.input().parse().unwrap_or(0);

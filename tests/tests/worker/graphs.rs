@@ -1,4 +1,4 @@
-//! Runs of graphs: turns, conditions, failures, signals, and what a crash changes.
+//! Runs of graphs: order, conditions, failures, signals, and crashes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,7 +20,7 @@ use tests::{
     world::{Fault, Faults, Plan, World},
 };
 
-use crate::{SECOND, cold};
+use super::{SECOND, cold};
 
 /// A world in which `g` runs the plan with these nodes.
 async fn world(start: &Json, plan: Plan) -> (World, Begun) {
@@ -31,7 +31,7 @@ async fn world(start: &Json, plan: Plan) -> (World, Begun) {
     (world, begun)
 }
 
-/// The same with nothing but nodes.
+/// A start with a plan of these nodes only.
 fn nodes(nodes: Json) -> Json {
     json!({ "plan": { "nodes": nodes }, "input": { "n": 1 } })
 }
@@ -140,7 +140,7 @@ async fn a_workflow_that_fails_is_repeated_as_the_plan_says() {
     }));
     let (world, begun, verdict, _) = ended(&start).await;
     assert_eq!(verdict, Verdict::Rejected);
-    // Each attempt is an invocation of its own, whose call has two attempts itself.
+    // Each attempt is a separate invocation, whose own call has two attempts.
     let expected = ["g/n/a/0/0", "g/n/a/1/0", "g/n/a/2/0"].map(|id| (id.to_owned(), 2));
     assert_eq!(begun_of(&begun), BTreeMap::from(expected));
     let mut waits = Vec::new();
@@ -245,7 +245,7 @@ async fn an_attempt_that_was_cancelled_is_made_again_but_not_for_ever() {
         assert!(world.promise("g").await.is_some_and(|run| run.is_pending()), "attempt {attempt}");
         world.pass(SECOND).await;
         world.settle(&format!("g/n/a/{attempt}"), Verdict::Canceled, &json!(null)).await;
-        // What was counted is known to the next life of the host.
+        // The next incarnation of the host knows the counted attempts.
         world.crash();
         world.boot().await;
     }
@@ -271,7 +271,7 @@ async fn a_cancellation_is_no_failed_attempt_and_a_failed_attempt_no_cancellatio
             .await;
         world.settle(&format!("g/n/a/{attempt}"), verdict, &failed).await;
     }
-    // Thirteen failures and a cancellation: one attempt is left.
+    // Thirteen failures and a cancellation leave one attempt.
     world.until("the last", async |world| world.promise("g/n/a/14").await.is_some()).await;
     world.settle("g/n/a/14", Verdict::Rejected, &failed).await;
     let (verdict, value) = world.outcome("g").await;
@@ -281,7 +281,7 @@ async fn a_cancellation_is_no_failed_attempt_and_a_failed_attempt_no_cancellatio
     );
 }
 
-/// The history of a run, as text.
+/// History of a run, as text.
 async fn history(world: &World, id: &str) -> Vec<String> {
     let read = world.memory.read().graph_history(&PromiseId::from(id)).await;
     let mut history = read.expect("memory answers");
@@ -350,7 +350,7 @@ async fn every_kind_of_node_runs_on_a_host() {
     assert_eq!(inner, ["x 0 running", "x 0 completed", "y 0 running", "y 0 completed"]);
 }
 
-/// The command that starts a run without a module.
+/// Command that starts a run without a module.
 fn run_of_no_module(id: &str, start: &Json) -> Command {
     let Command::PromiseCreate(mut new) = run(id, start) else {
         unreachable!("it makes a promise")
@@ -473,7 +473,8 @@ async fn the_pause_before_a_repetition_survives_a_crash() {
     let (mut world, _) = world(&start, Plan::default()).await;
     world.pass(SECOND).await;
     world.crash();
-    // Both are there at once: `a` takes the place of `z`, which fails.
+    // Both events are present at the restart: `a` becomes ready and takes the place of `z`, which
+    // fails.
     world.client(signal("g", "go", &json!(1))).await;
     world.settle("g/n/z/0", Verdict::Rejected, &json!({ "code": 500, "message": "no" })).await;
     world.boot().await;
@@ -650,7 +651,7 @@ async fn only_the_holder_of_the_claim_writes() {
     assert!(matches!(refused, Reply::Refused(Refusal::Conflict(_))), "{refused:?}");
 }
 
-/// The end, the states, and how often each effect was accepted.
+/// Outcome, states, and the number of times that each effect was accepted.
 async fn twenty_with(faults: Faults, persist: &str, plan: Plan) -> (String, World) {
     let (script, _) = functions(1_000);
     let mut world = World::with(Plan { faults, ..plan }, &script).await;
@@ -677,7 +678,7 @@ async fn twenty_with(faults: Faults, persist: &str, plan: Plan) -> (String, Worl
         told.collect()
     };
     seen.push_str(&promises.join("\n"));
-    // Which attempt of an activity was the last one depends on who died.
+    // The number of an activity's last attempt depends on the crashes.
     for attempt in 1..5 {
         seen = seen.replace(&format!("attempt {attempt} failed"), "failed");
     }
@@ -691,7 +692,7 @@ async fn twenty_nodes_survive_every_fault_at_every_commit() {
     let commits = undisturbed.faults.commits();
     assert!((60..400).contains(&commits), "{commits}");
     for commit in 0..commits {
-        // The one after which the host knows least, and one of the others.
+        // The fault that leaves the host with the least knowledge, and one of the others.
         let others = [Fault::CrashBefore, Fault::UnknownButDone, Fault::UnknownAndLost];
         for fault in [Fault::CrashAfter, others[commit as usize % 3]] {
             let (seen, world) =
@@ -729,7 +730,7 @@ async fn a_run_whose_plan_was_changed_in_the_store_is_halted_and_not_ended() {
         world.until("it waits", async |world| world.promise("g/n/p/0").await.is_some()).await;
         world.stands("g", TaskStatus::Suspended).await;
         world.crash();
-        // Somebody writes over what the run was started with.
+        // The start of the run is overwritten, as from outside.
         let mut promise = world.promise("g").await.expect("it is there");
         let Command::PromiseCreate(new) = run("g", &written) else { panic!("it is started so") };
         Arc::make_mut(&mut promise.spec).param = new.param;

@@ -15,7 +15,7 @@ use segno_core::{
 use serde_json::{Value as Json, json};
 use tests::world::{Plan, World, script::Script};
 
-use crate::{begun, cold};
+use super::{begun, cold};
 
 async fn halted(world: &mut World, reason: HaltReason) -> Note {
     world.stands("it", TaskStatus::Halted).await;
@@ -24,7 +24,7 @@ async fn halted(world: &mut World, reason: HaltReason) -> Note {
     task.note.expect("a halted task says why")
 }
 
-/// A world that is told to continue `it`, and where it then ends well.
+/// Continues `it`, and checks that it then succeeds.
 async fn continued(world: &mut World) {
     world.client(Command::TaskContinue { id: "it".into() }).await;
     assert_eq!(world.outcome("it").await.0, Verdict::Resolved);

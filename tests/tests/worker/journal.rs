@@ -1,4 +1,4 @@
-//! What is recorded, where, and how a replay finds its way back.
+//! The content and places of records, and the way of a replay through them.
 
 use std::sync::{
     Arc,
@@ -21,9 +21,9 @@ use tests::world::{
     script::{Script, options},
 };
 
-use crate::{SECOND, begun, cold, ended};
+use super::{SECOND, begun, cold, ended};
 
-/// Counts how often something was computed.
+/// Counts computations.
 #[derive(Clone, Default)]
 struct Count(Arc<AtomicU32>);
 
@@ -37,7 +37,7 @@ impl Count {
     }
 }
 
-/// Two `run`s in one poll; how often each was computed.
+/// Two `run`s in one poll, with the number of computations of each.
 fn two_runs() -> (Arc<Script>, Count, Count) {
     let (first, second) = (Count::default(), Count::default());
     let (a, b) = (first.clone(), second.clone());
@@ -56,7 +56,7 @@ fn two_runs() -> (Arc<Script>, Count, Count) {
 
 const TWO_RUNS: [&str; 6] = ["started", "0 run a", "1 run b", "0: 1", "1: 1", "finished \"both\""];
 
-/// What each commit appended to `it`.
+/// Records that each commit appended to `it`.
 fn appended(world: &World) -> Vec<Vec<Record>> {
     let records = |command: &Command| match command {
         Command::TaskFence { claim, records, .. }
@@ -106,7 +106,7 @@ async fn a_run_result_is_durable_before_the_guest_sees_it() {
 async fn an_open_run_at_the_end_of_a_replay_is_executed_again_and_its_result_held() {
     let (script, ..) = two_runs();
     let (world, ..) = ended(&script, Plan::default()).await;
-    // The first batch, which has the result of `a` only.
+    // The first batch, which has only the result of `a`.
     let is_batch = |command: &Command| matches!(command, Command::TaskFence { .. });
     let batch = world.faults.submitted().iter().position(|commit| commit.iter().any(is_batch));
     let batch = batch.expect("it has one") as u64;
@@ -165,7 +165,7 @@ async fn a_forgotten_run_is_told_neither_live_nor_in_a_replay() {
     assert!(!world.story("it").await.iter().any(|line| line.starts_with("0: ")));
 }
 
-/// A bit of everything, for journals of many kinds of records.
+/// A mix of commands, for journals with many kinds of records.
 fn medley() -> Arc<Script> {
     Arc::new(
         Script::default()
@@ -221,15 +221,15 @@ async fn a_replay_of_every_prefix_goes_on_live_even_in_the_middle_of_a_poll() {
         assert_eq!(again[..cut], journal[..cut], "after {cut}");
         let mut lines = world.story("it").await;
         let mut expected = tests::world::story(&journal);
-        // What comes first of several is decided anew where it was not recorded.
+        // The order of several events is decided again where it was not recorded.
         lines.sort();
         expected.sort();
         assert_eq!(lines, expected, "after {cut}");
     }
 }
 
-/// Gives `it` the beginning of a journal, as an earlier host could have left it. Outcomes that the
-/// journal tells of are settled; what its commands made is missing otherwise, as if the making had
+/// Gives `it` the beginning of a journal, as an earlier host could have left it. Outcomes in the
+/// journal are settled. The other objects of its commands are missing, as if their creation had
 /// left nothing behind.
 async fn plant(world: &World, records: &[Record]) {
     let id = PromiseId::from("it");
@@ -247,7 +247,7 @@ async fn plant(world: &World, records: &[Record]) {
         RecordBody::Notified { index, outcome: Stored::Own } => Some(*index),
         _ => None,
     });
-    // Only this outcome lies in its promise.
+    // Only this outcome is stored in its promise.
     let create = own.map(|index| {
         let new = NewPromise {
             id: claim.id.command(index),
@@ -367,7 +367,7 @@ async fn an_instance_is_replayed_when_somebody_else_had_the_claim_meanwhile() {
     }));
     let mut world = begun(&script, Plan::default()).await;
     world.stands("it", TaskStatus::Suspended).await;
-    // Another host takes the task when it wakes, does nothing, and gives it back.
+    // Another host claims the task when it wakes, does nothing, and releases it.
     let id = PromiseId::from("it");
     world.faults.refuse(|command| matches!(command, Command::TaskAcquire { .. }));
     world.resolve("it/p/go", &json!(1)).await;
@@ -412,7 +412,7 @@ async fn a_replay_of_what_still_runs_is_one_of_the_records_it_had_at_the_beginni
         let report = worker::replay(&host, &"it".into(), None).await.expect("it can be replayed");
         assert!(report.is_identical() && report.running && !report.finished, "{report:?}");
         assert_eq!(report.matched, report.records, "from {len}");
-        // A full page is followed by a look at the next one.
+        // After a full page the next one is read.
         let looks = u32::from(len >= 2_048);
         assert_eq!(report.records, whole.min(len + looks), "from {len}");
     }
@@ -426,8 +426,7 @@ async fn a_replay_of_what_still_runs_is_one_of_the_records_it_had_at_the_beginni
 async fn a_line_without_a_record_is_kept_once_whatever_answer_gets_lost() {
     for number in 0.. {
         let script = Arc::new(Script::default().workflow("flow", |ctx| async move {
-            // Short enough to stay for, so that what follows the result waits with nothing but its
-            // line.
+            // Short enough for the host to wait, so that the line after the result waits alone.
             let nap = ctx.sleep(100);
             ctx.done(ctx.run("a", || "1".into())).await?;
             ctx.log("after the run");

@@ -1,4 +1,4 @@
-//! Limits: how many run at a time, how fast they begin, and what a crash changes.
+//! Limits: the number of running executions, their rate, and the effect of crashes.
 
 use std::{
     collections::BTreeMap,
@@ -22,9 +22,9 @@ use tests::world::{
     script::{Script, ScriptContext},
 };
 
-use crate::cold;
+use super::cold;
 
-/// How many ran at a time, the most of it by key, and when each one began.
+/// Number of running executions, their maximum by key, and the start of each.
 #[derive(Default)]
 struct Watch {
     running: BTreeMap<String, u32>,
@@ -38,7 +38,7 @@ fn watch(watched: &Watched) -> std::sync::MutexGuard<'_, Watch> {
     watched.lock().expect("no test panics with it")
 }
 
-/// Takes a second, and is counted meanwhile.
+/// Runs for 1 s, and is counted meanwhile.
 async fn counted(ctx: ScriptContext, watched: Watched) -> Result<String, (u32, String)> {
     let input: serde_json::Value = serde_json::from_str(&ctx.input()).unwrap_or_default();
     let key = input["k"].as_str().unwrap_or_default().to_owned();
@@ -114,7 +114,7 @@ async fn world(watched: &Watched) -> World {
     World::with(plan(), &script(watched)).await
 }
 
-/// Nothing is counted, and no message is owed.
+/// Checks that the counters are 0, and that no message is left.
 async fn is_quiet(world: &World) {
     let rows = world.memory.read().dump().await.expect("memory answers");
     for (name, limit) in &rows.limits {
@@ -236,7 +236,7 @@ async fn an_operator_changes_a_limit_while_executions_wait_behind_it() {
     is_quiet(&world).await;
 }
 
-/// A limit that everybody is behind, one way or another.
+/// A limit under which all executions run, directly or indirectly.
 async fn all_with(faults: Faults, plan: Plan) -> (String, World) {
     let mut world = World::with(Plan { faults, ..plan }, &script(&Watched::default())).await;
     for (id, key) in [("a", "x"), ("b", "x"), ("c", "x"), ("d", "y")] {

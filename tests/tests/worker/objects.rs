@@ -1,4 +1,5 @@
-//! Functions of objects: whose turn it is, what they read and write, and what a crash changes.
+//! Functions of objects: the order of their turns, their reads and writes, and the effect of
+//! crashes.
 
 use std::sync::Arc;
 
@@ -21,9 +22,9 @@ use tests::{
     },
 };
 
-use crate::cold;
+use super::cold;
 
-/// Adds to the total, in a second, and answers it.
+/// Adds to the total, which takes 1 s, and returns it.
 async fn add(ctx: ScriptContext) -> Result<String, (u32, String)> {
     let number: i64 = ctx.input().parse().expect("a number");
     let read = ctx.get("total");
@@ -159,7 +160,7 @@ async fn shared_functions_see_what_is_committed_at_once_and_write_nothing() {
     world.outcome("a").await;
     world.start("late", "wasm://m/Cart@ada/total", &Json::Null).await;
     assert_eq!(world.outcome("late").await, (Verdict::Resolved, json!(3)));
-    // A guest of wasm is stopped before this; the engine refuses it as well.
+    // A wasm guest is stopped earlier. The engine refuses this as well.
     world.start("thief", "wasm://m/Cart@ada/steal", &Json::Null).await;
     world.stands("thief", TaskStatus::Halted).await;
     let total = ("total".to_owned(), "3".to_owned());
@@ -214,8 +215,8 @@ async fn an_object_that_calls_itself_waits_until_one_of_both_is_ended() {
     );
 }
 
-/// The ends of all executions in their order, and the state: three of one key, one of another, a
-/// workflow that calls.
+/// Outcomes of all executions in order, and the state: three executions of one key, one of another,
+/// and a workflow that calls.
 async fn all_with(faults: Faults, plan: Plan) -> (String, World) {
     let mut world = World::with(Plan { faults, ..plan }, &script()).await;
     for (id, number) in [("a", 1), ("b", 10), ("c", 100)] {

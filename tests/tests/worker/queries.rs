@@ -1,4 +1,5 @@
-//! Queries: answered from what was committed, whatever the execution does, and without a trace.
+//! Queries. They are answered from committed state, whatever the execution does, and leave no
+//! trace.
 
 use std::sync::{
     Arc,
@@ -17,20 +18,20 @@ use tests::world::{
     script::{Failed, Script, ScriptContext},
 };
 
-use crate::{SECOND, begun, cold};
+use super::{SECOND, begun, cold};
 
 async fn ask(world: &World, id: &str, name: &str, at: Option<u32>) -> Result<Answered, AskError> {
     ask_at(&world.host(), id, name, at).await
 }
 
-/// Asks at a host, which may have asked before.
+/// Sends a query to a host, which may cache earlier queries.
 async fn ask_at(host: &Host, id: &str, name: &str, at: Option<u32>) -> Result<Answered, AskError> {
     let input = Payload::Json("null".to_owned());
     let question = Question { validates: false, name: name.to_owned(), input };
     worker::ask(host, &PromiseId::from(id), question, at).await
 }
 
-/// What the query `seen` answers, and of how many records.
+/// Answer to the query `seen`, and the number of records it covers.
 async fn seen(world: &World, at: Option<u32>) -> (String, u32) {
     let answered = ask(world, "it", "seen", at).await.expect("an answer");
     match answered.outcome {
@@ -48,7 +49,7 @@ fn answer(ctx: &ScriptContext, name: &str, _: &str) -> Result<String, Failed> {
     }
 }
 
-/// Shares where it is: before an activity, in a sleep of ten seconds, and after it.
+/// Shares its state: before an activity, during a sleep of 10 s, and after it.
 fn walker() -> Script {
     let flow = |ctx: ScriptContext| async move {
         ctx.share("\"works\"");
@@ -82,7 +83,7 @@ async fn a_query_is_answered_while_it_runs_waits_and_has_ended() {
         assert_eq!(records as usize, story.len());
         world.outcome("it").await;
         assert_eq!(seen(&world, None).await.0, "\"slept\"");
-        // As it was at each of its records; asking left none.
+        // State at each record. The queries added no record.
         let all = ["works", "works", "sleeps", "sleeps", "slept", "slept"];
         assert_eq!(world.story("it").await.len(), all.len());
         for (record, text) in (1..).zip(all) {
@@ -172,7 +173,7 @@ async fn one_that_was_halted_by_its_code_is_asked_as_it_was_before() {
     let mut world = begun(&Arc::new(script), cold()).await;
     world.pass(Millis(2_000)).await;
     assert_eq!(seen(&world, None).await, ("\"second\"".to_owned(), 4));
-    // The code of what is asked is not that of the journal any more.
+    // The queried code no longer matches the journal.
     changed.store(true, Ordering::Relaxed);
     let answered = ask(&world, "it", "seen", Some(4)).await.expect("an answer");
     assert_eq!((answered.records, answered.of), (2, 4));
@@ -180,7 +181,8 @@ async fn one_that_was_halted_by_its_code_is_asked_as_it_was_before() {
     world.stands("it", TaskStatus::Halted).await;
     let answered = ask(&world, "it", "seen", None).await.expect("an answer");
     let Outcome::Success(Payload::Json(text)) = &answered.outcome else { panic!("{answered:?}") };
-    // The event at which it traps is not recorded, or it is and stands behind what is seen.
+    // The event at which the workflow traps is not recorded yet, or it is recorded after the
+    // records that the answer covers.
     assert_eq!(text, "\"second\"");
     assert_eq!(answered.records, 4);
 }

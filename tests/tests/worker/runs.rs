@@ -1,5 +1,5 @@
-//! Keys that run once, and the promises of their objects: who waits for them, reads them and settles
-//! them, before the run asks, while it waits and after its end, and what a crash changes.
+//! Keys that run once, and the promises of their objects: awaited, read and settled before the run
+//! awaits them, while it waits, and after its end. Also the effect of crashes.
 
 use std::sync::Arc;
 
@@ -23,9 +23,9 @@ use tests::{
     },
 };
 
-use crate::cold;
+use super::cold;
 
-/// Waits until the address is confirmed, and keeps what it was told.
+/// Waits until the address is confirmed, and stores the confirmation.
 async fn run(ctx: ScriptContext) -> Result<String, (u32, String)> {
     ctx.set("mail", &ctx.input());
     let slept = ctx.sleep(1_000);
@@ -36,7 +36,7 @@ async fn run(ctx: ScriptContext) -> Result<String, (u32, String)> {
     Ok(by)
 }
 
-/// Settles it, and says how that went and how the promise stood before and after.
+/// Settles the promise. Returns the result, and the state of the promise before and after.
 async fn confirm(ctx: ScriptContext) -> Result<String, (u32, String)> {
     let before = ctx.peek_object_promise("confirmed");
     let settled = ctx.resolve_object_promise("confirmed", &ctx.input());
@@ -102,7 +102,7 @@ fn ada() -> ObjectId {
     ObjectId::from("m/Signup@ada")
 }
 
-/// As from outside: made if there is none, and settled.
+/// Settles the promise as a client does: creates it if it does not exist.
 async fn settle(world: &World, verdict: Verdict, json: &str) -> bool {
     let id = ada().promise("confirmed");
     world
@@ -163,7 +163,7 @@ async fn a_promise_is_settled_while_the_run_waits_and_stays_when_it_has_ended() 
     for id in ["run", "waits"] {
         assert_eq!(world.outcome(id).await, (Verdict::Resolved, json!(7)), "{id}");
     }
-    // After its end.
+    // After the end of the run.
     let again = call(&mut world, "again", "confirm", json!(8)).await;
     let standing = json!({ "resolved": 7 });
     assert_eq!(again, (Verdict::Resolved, json!([standing, 409, standing])));
@@ -244,12 +244,12 @@ async fn a_function_of_no_object_has_no_promises_of_one() {
     let mut world = world().await;
     world.start("plain", "wasm://m/plain", &Json::Null).await;
     world.boot().await;
-    // A guest of wasm is stopped before this.
+    // A wasm guest is stopped earlier.
     world.stands("plain", TaskStatus::Halted).await;
 }
 
-/// The ends of all executions in their order, and what the object holds: one run, two who confirm at
-/// the same time, one who waits, one who looks, and a workflow that runs another key twice.
+/// Outcomes of all executions in order, and the state of the object: one run, two concurrent
+/// confirmations, one that waits, one that reads, and a workflow that runs another key twice.
 async fn all_with(faults: Faults, plan: Plan) -> (String, World) {
     let mut world = World::with(Plan { faults, ..plan }, &script()).await;
     world.start("run", "wasm://m/Signup@ada/run", &json!("ada@example.org")).await;

@@ -1,4 +1,4 @@
-//! Services: handlers of a deployment behind a connection that breaks, on a host that dies.
+//! Services: handlers of a deployment behind a connection that breaks, on a host that crashes.
 
 use std::sync::Arc;
 
@@ -31,9 +31,9 @@ use tests::world::{
     script::Script,
 };
 
-use crate::SECOND;
+use super::SECOND;
 
-/// A manifest of a service, an object and a workflow.
+/// Manifest of a service, an object and a workflow.
 fn manifest(version: u32) -> Json {
     let handler = |name: &str| json!({ "name": name });
     let shared = |name: &str| json!({ "name": name, "ty": "SHARED" });
@@ -70,7 +70,7 @@ fn manifest(version: u32) -> Json {
     })
 }
 
-/// Charges, waits, reserves twice, waits for an awakeable, and says what it came to.
+/// Charges, waits, reserves twice, and waits for an awakeable. Returns all results.
 async fn place(ctx: HandlerContext) -> Result<Json, Failure> {
     let charged = ctx.run("charge", Ok(json!({ "charged": ctx.input() }))).await?;
     ctx.sleep_until(1_000).await;
@@ -90,12 +90,13 @@ async fn reserve(ctx: HandlerContext) -> Result<Json, Failure> {
     Ok(json!(reserved))
 }
 
-/// Time that a step takes: more than a deployment may be quiet for.
+/// Duration of a step, longer than the inactivity timeout of a deployment.
 const WORK: Millis = Millis(120_000);
-/// What comes when the deployment was asked to suspend, and before that step is done.
+/// Instant of an event after the deployment was asked to suspend and before the step ends, in
+/// milliseconds.
 const MEANWHILE: u64 = 80_000;
 
-/// A step that takes long, beside something else: the first of both.
+/// Races a long step against another event. Returns the first of both.
 async fn races(ctx: HandlerContext) -> Result<Json, Failure> {
     let run = ctx.begin_run("work", WORK, &json!("done")).await;
     let other = match ctx.input().as_str() {
@@ -227,7 +228,7 @@ async fn world(deployment: &Arc<TestDeployment>, version: u32, faults: Faults) -
     world
 }
 
-/// Begins an invocation of a service that has no key, as callers do.
+/// Begins an invocation of a service without keys, as callers do.
 async fn begin(world: &mut World, id: &str, target: &str, input: &Json) {
     let modules = world.memory.modules().list().await.expect("memory answers");
     let is_it = |alias: &String| alias == "restate:Order";
@@ -236,13 +237,13 @@ async fn begin(world: &mut World, id: &str, target: &str, input: &Json) {
     world.begin(id, target, deployment, input).await;
 }
 
-/// What `place` comes to, and what must be so afterwards whatever happened.
+/// Runs `place`, and checks its result and the invariants afterwards.
 async fn placed(world: &mut World, deployment: &TestDeployment) {
     world.start("it", "restate://Order/place", &json!("ada")).await;
     comes_to_its_end(world, deployment).await;
 }
 
-/// The same when it begins with the claim.
+/// Does the same for an invocation that begins with the claim.
 async fn begun_and_placed(world: &mut World, deployment: &TestDeployment) {
     begin(world, "it", "restate://Order/place", &json!("ada")).await;
     comes_to_its_end(world, deployment).await;
@@ -258,7 +259,7 @@ async fn comes_to_its_end(world: &mut World, deployment: &TestDeployment) {
     let state = state.expect("memory answers");
     assert_eq!(state[&names[0]].as_bytes(), b"5", "each reservation counts once");
     assert!(deployment.done("charge") >= 1 && deployment.done("book") >= 2);
-    // Of each run one outcome is kept, however often it was done.
+    // One outcome of each run is kept, whatever the number of executions.
     let callee = |index| callee(&PromiseId::from("it"), CommandIndex(index));
     for (id, runs) in [(PromiseId::from("it"), 1), (callee(2), 1), (callee(3), 1)] {
         let journal = world.history(id.as_str()).await;
@@ -294,7 +295,7 @@ async fn every_version_of_the_protocol_comes_to_the_same() {
     }
 }
 
-/// Whichever frame is the last that goes through, the journal goes on from what is stored.
+/// Breaks the connection at every frame. The journal continues from the stored part.
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_connection_that_breaks_at_any_frame_changes_nothing() {
     for (version, whole_requests) in [(1, false), (3, true), (5, false), (7, false), (6, true)] {
@@ -342,7 +343,7 @@ async fn a_call_that_asks_for_nothing_takes_two_commits_and_the_mark_of_its_atte
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!("ada")));
     let submitted = world.faults.submitted();
     let submitted: Vec<_> = submitted[before..].iter().flatten().collect();
-    // Its attempts are bounded, so the beginning of each is stored before it.
+    // The attempts are limited, so the start of each is stored beforehand.
     let [
         Command::TaskBegin { first, .. },
         Command::TaskHeartbeat { .. },
@@ -351,7 +352,8 @@ async fn a_call_that_asks_for_nothing_takes_two_commits_and_the_mark_of_its_atte
     else {
         panic!("{submitted:#?}");
     };
-    // What its deployment is told is stored before: the first record, and not the last.
+    // The `Started` record is stored before the deployment is called. The last record is stored
+    // later.
     let [Command::TaskFence { records, .. }] = &first[..] else { panic!("{first:#?}") };
     let [Record { body: RecordBody::Started { .. }, .. }] = &records[..] else {
         panic!("{records:#?}");
@@ -394,7 +396,8 @@ async fn a_workflow_runs_once_and_its_promise_is_there_before_and_after() {
     assert_eq!(world.outcome("ada").await.1, json!("ada"));
 }
 
-/// Also by the attempt after the one that called: what it finds is a run that another began.
+/// Also holds for the attempt after the one that made the call: it finds a run that another caller
+/// began.
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn who_calls_a_run_that_another_began_is_refused_whatever_fails() {
     let key = Called { service: "Sign", scope: None, key: Some("ada"), handler: "run" };
@@ -425,7 +428,7 @@ async fn who_waits_for_long_is_suspended_and_told_what_came_meanwhile() {
     world.signal("it", "#17", &json!(7)).await;
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(7)));
     assert_eq!(deployment.attempts(), 2);
-    // A signal may come before anybody waits for it, and an awakeable is completed once.
+    // A signal may arrive before it is awaited, and an awakeable is completed once.
     world.start("early", "restate://Order/wait", &json!(null)).await;
     for value in [1, 2] {
         world.signal("early", "#17", &json!(value)).await;
@@ -489,7 +492,7 @@ async fn who_is_asked_to_stop_cleans_up_first() {
     assert_eq!(world.outcome("it").await.0, Verdict::Canceled);
 }
 
-/// Also when it was suspended meanwhile, and whatever fails.
+/// Also holds if the caller was suspended meanwhile, and whatever fails.
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn who_is_killed_takes_along_whom_it_called_and_not_whom_it_sent() {
     for (version, pause) in [(2, 100), (6, 100), (7, 200_000)] {
@@ -504,7 +507,7 @@ async fn who_is_killed_takes_along_whom_it_called_and_not_whom_it_sent() {
         assert_eq!(world.outcome(called.as_str()).await.0, Verdict::Canceled, "V{version}");
         let killed = world.promise(called.as_str()).await.expect("it was called");
         assert!(killed.was_killed());
-        // The key is free for others.
+        // The key is free for other invocations.
         world.start("next", "restate://Stock/tea/reserve", &json!(2)).await;
         assert_eq!(world.outcome("next").await.1, json!(2));
         assert!(world.promise(sent.as_str()).await.expect("it was sent").is_pending());
@@ -560,7 +563,7 @@ async fn what_cannot_be_done_fails_the_attempt_and_then_waits_for_a_person() {
     assert_eq!((verdict, &failure["code"]), (Verdict::Rejected, &json!(402)));
 }
 
-/// Also a scope that no other has, and none.
+/// Also holds for a scope that no other invocation has, and for no scope.
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn two_scopes_share_no_object() {
     let deployment = Arc::new(deployment());
@@ -568,7 +571,7 @@ async fn two_scopes_share_no_object() {
     world.start("it", "restate://Order/scopes", &json!(null)).await;
     let left = json!([3, 1, null, null]);
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, left));
-    // The promises of a workflow are those of its scope, and so is its run.
+    // The promises and the run of a workflow belong to its scope.
     for scope in ["", ":a", ":b"] {
         let run = format!("restate://Sign{scope}/ada/run");
         world.start(&format!("run{scope}"), &run, &json!(null)).await;
@@ -635,7 +638,8 @@ async fn attempts_that_do_not_get_on_are_counted_and_who_is_asked_to_stop_ends()
     assert_eq!(world.outcome("stopped").await.0, Verdict::Canceled);
 }
 
-/// In one answer each the naps of an hour to five come; the deployment is asked once more, when all came.
+/// The naps of one to five hours each complete separately. The deployment is invoked again only
+/// when all have completed.
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_wait_for_all_costs_one_attempt() {
     let deployment = Arc::new(deployment().whole(true));
@@ -643,7 +647,7 @@ async fn a_wait_for_all_costs_one_attempt() {
     world.start("it", "restate://Order/all", &json!(null)).await;
     let naps: Vec<Json> = (1..=5).map(|hour| json!(hour * 3_600_000)).collect();
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(naps)));
-    // Two of `it`, and two of each nap.
+    // Two attempts of `it`, and two of each nap.
     assert!(deployment.attempts() <= 13, "{} attempts", deployment.attempts());
 }
 

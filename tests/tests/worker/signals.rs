@@ -1,4 +1,4 @@
-//! Signals: kept from the first moment on, delivered once, in order.
+//! Signals: kept from the start, delivered once, in order.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use tests::{
     },
 };
 
-use crate::{SECOND, begun, cold, ended};
+use super::{SECOND, begun, cold, ended};
 
-/// Collects `count` signals; the first call of `work` takes ten seconds.
+/// Collects `count` signals. The first call of `work` takes 10 s.
 fn collector(count: usize, working: bool) -> Arc<Script> {
     Arc::new(
         Script::default()
@@ -161,7 +161,7 @@ async fn a_signal_of_a_workflow_is_checked_as_one_of_a_client_is() {
                     Err((code, message)) => json!([code, message]),
                 });
             }
-            // The last one of these is not waited for, and the workflow waits for something else.
+            // The last of these signals is not awaited, and the workflow waits for something else.
             ctx.forget(ctx.send_signal("deaf", "go", "1"));
             let slept = ctx.sleep(1_000);
             ctx.done(slept).await?;

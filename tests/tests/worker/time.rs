@@ -10,7 +10,7 @@ use segno_core::{
 use serde_json::{Value as Json, json};
 use tests::world::{Plan, World, script::Script};
 
-use crate::{begun, cold};
+use super::{begun, cold};
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn logical_time_is_constant_in_a_poll_never_falls_and_is_the_same_in_a_replay() {

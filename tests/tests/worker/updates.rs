@@ -1,4 +1,5 @@
-//! Updates: told once, in order, and answered by who runs the workflow, whatever dies.
+//! Updates: delivered once, in order, and answered by the host that runs the workflow, whatever
+//! crashes.
 
 use std::sync::Arc;
 
@@ -15,9 +16,9 @@ use tests::world::{
     script::{Script, ScriptContext},
 };
 
-use crate::{SECOND, begun, cold};
+use super::{SECOND, begun, cold};
 
-/// Adds up what it is told until the sum is 10; answers each update with the sum.
+/// Adds up its updates until the sum is 10. Answers each update with the sum.
 fn adder() -> Arc<Script> {
     let flow = |ctx: ScriptContext| async move {
         let mut sum = 0;
@@ -50,7 +51,7 @@ fn adder() -> Arc<Script> {
     }))
 }
 
-/// Has the workflow asked, and tells it; none: it refused.
+/// Validates an update, and sends it. `None` if the workflow refused it.
 async fn update(world: &World, number: u64, key: &str) -> Option<Reply> {
     let (id, name) = (PromiseId::from("it"), "add".to_owned());
     let question = Question { validates: true, name, input: Payload::Json(number.to_string()) };
@@ -102,7 +103,7 @@ async fn an_accepted_update_is_answered_after_a_crash_at_any_time() {
         world.pass(Millis(wait)).await;
         world.crash();
         world.boot().await;
-        // Who was not answered asks again with the same key.
+        // A caller without an answer repeats the request with the same key.
         let again = Command::Update {
             invocation: PromiseId::from("it"),
             name: Text::from("add"),

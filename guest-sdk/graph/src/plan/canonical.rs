@@ -1,4 +1,4 @@
-//! The one form of a plan, of which the digest is taken.
+//! The canonical form of a plan, which its digest is computed from.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Call, CheckedPlan, Condition, Kind, Node, Once, Retry, SubGraph, Test};
 use crate::{state::FailurePolicy, topology::NodeIndex};
 
-/// The fields of an object, each in its canonical form already.
+/// The fields of an object, each already in canonical form.
 type Fields = BTreeMap<&'static str, String>;
 
 pub fn text(plan: &CheckedPlan) -> String {
@@ -123,7 +123,7 @@ fn duration(length: Duration) -> Value {
     Value::String(humantime::format_duration(length).to_string())
 }
 
-/// The value without spaces; keys ascend, in whatever order its maps keep them.
+/// The value without spaces and with ascending keys, independent of map order.
 fn canonical(value: &Value) -> String {
     match value {
         Value::Array(list) => {
@@ -139,7 +139,7 @@ fn canonical(value: &Value) -> String {
     }
 }
 
-/// An object of fields whose keys ascend.
+/// An object with ascending keys.
 fn object<'k>(fields: impl IntoIterator<Item = (&'k str, String)>) -> String {
     let mut text = String::from("{");
     for (at, (key, value)) in fields.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A plan in which nothing is wrong.
+//! A plan that passed all checks.
 
 use std::{
     collections::BTreeSet,
@@ -24,68 +24,68 @@ pub struct CheckedPlan {
     pub(super) name: Option<String>,
     pub(super) max_parallel: u32,
     pub(super) on_failure: FailurePolicy,
-    /// Ascending.
+    /// Output nodes, ascending.
     pub(super) outputs: Vec<NodeIndex>,
     pub(super) topology: Arc<Topology>,
-    /// By index.
+    /// Nodes by index.
     pub(super) nodes: Vec<Node>,
     pub(super) digest: OnceLock<[u8; 32]>,
 }
 
 impl CheckedPlan {
-    /// What the plan is called.
+    /// The name of the plan. `None` if it has none.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The same plan with this many nodes at once.
+    /// The same plan with at most `max_parallel` concurrent nodes.
     #[must_use]
     pub fn with_max_parallel(self, max_parallel: u32) -> Self {
         Self { max_parallel, digest: OnceLock::new(), ..self }
     }
 
-    /// The same plan with another meaning of a failed node.
+    /// The same plan with another failure policy.
     #[must_use]
     pub fn with_on_failure(self, on_failure: FailurePolicy) -> Self {
         Self { on_failure, digest: OnceLock::new(), ..self }
     }
 
-    /// How many nodes run at once.
+    /// Maximum number of concurrent nodes.
     pub fn max_parallel(&self) -> u32 {
         self.max_parallel
     }
 
-    /// What a failed node means for the others.
+    /// The effect of a failed node on the others.
     pub fn on_failure(&self) -> FailurePolicy {
         self.on_failure
     }
 
-    /// The nodes whose outputs are the run's, ascending.
+    /// The nodes whose outputs form the run's output, ascending.
     pub fn outputs(&self) -> &[NodeIndex] {
         &self.outputs
     }
 
-    /// Names, indices and edges: from each node to those that need it.
+    /// Names, indices and edges; an edge leads from a node to the nodes that need it.
     pub fn topology(&self) -> &Arc<Topology> {
         &self.topology
     }
 
-    /// The same for the definitions; takes far more memory.
+    /// The edges between names, as the definitions use them; takes far more memory.
     pub fn relation(&self) -> Relation {
         Relation::from(&*self.topology)
     }
 
-    /// A node.
+    /// The node with this index.
     pub fn node(&self, node: NodeIndex) -> &Node {
         &self.nodes[node.at()]
     }
 
-    /// The input of a node: its template filled in; without one the run's input, or for a node that
-    /// needs others an object of their outputs by name. Of a node that sends a request, an object
-    /// of `method`, `url`, `headers` and `body`.
+    /// The input of a node: its filled template. Without a template: the run's input, or, for a
+    /// node that needs others, an object of their outputs by name. For a node that sends a request:
+    /// an object of `method`, `url`, `headers` and `body`.
     ///
-    /// `outputs` knows the outputs of the nodes that are needed; of a skipped one it knows none,
-    /// which is null in a template and left out of the object.
+    /// `outputs` returns the outputs of the needed nodes, and `None` for a skipped one, which
+    /// becomes null in a template and is left out of the object.
     pub fn input_of<'a>(
         &self,
         node: NodeIndex,
@@ -95,8 +95,8 @@ impl CheckedPlan {
         self.input_of_parts(node, run_input, |node, at| outputs(node)?.pointer(at))
     }
 
-    /// The same of an input for which `parts` knows the parts of outputs by their JSON pointers: those
-    /// that [`CheckedPlan::sources`] names.
+    /// Like [`CheckedPlan::input_of`], with `parts` returning parts of outputs by node and JSON
+    /// pointer: those that [`CheckedPlan::sources`] lists.
     pub fn input_of_parts<'a>(
         &self,
         node: NodeIndex,
@@ -126,7 +126,8 @@ impl CheckedPlan {
         Value::Object(named.collect::<Map<_, _>>())
     }
 
-    /// Whether a node is wanted; if not, it is skipped. `outputs` as for [`CheckedPlan::input_of`].
+    /// Returns true if a node's condition holds; if not, the node is skipped. `outputs` as for
+    /// [`CheckedPlan::input_of`].
     pub fn wanted<'a>(
         &self,
         node: NodeIndex,
@@ -136,7 +137,7 @@ impl CheckedPlan {
         self.wanted_by_parts(node, run_input, |node, at| outputs(node)?.pointer(at))
     }
 
-    /// The same by parts of outputs, as for [`CheckedPlan::input_of_parts`].
+    /// Like [`CheckedPlan::wanted`], with parts of outputs as for [`CheckedPlan::input_of_parts`].
     pub fn wanted_by_parts<'a>(
         &self,
         node: NodeIndex,
@@ -147,8 +148,8 @@ impl CheckedPlan {
         self.node(node).when.as_ref().is_none_or(|condition| condition.holds(&source))
     }
 
-    /// The parts of the outputs of other nodes that decide whether a node is wanted, and those of which
-    /// its input is made: nodes with JSON pointers, each once.
+    /// The parts of other nodes' outputs that a node's condition reads, and those that its input is
+    /// made from: nodes with JSON pointers, each once.
     pub fn sources(&self, node: NodeIndex) -> [BTreeSet<(NodeIndex, &str)>; 2] {
         let Node { kind, input, when, .. } = self.node(node);
         let (mut condition, mut taken) = (BTreeSet::new(), BTreeSet::new());
@@ -172,13 +173,13 @@ impl CheckedPlan {
         [condition, taken].map(|named| named.into_iter().filter_map(index).collect())
     }
 
-    /// The plan as JSON, in one form whatever the order of keys and the layout it was written in:
-    /// keys ascend, defaults are written out. Read again, it is the same plan.
+    /// The plan as JSON in canonical form, independent of key order and layout: keys ascend, and
+    /// defaults are written out. Parsing it gives the same plan.
     pub fn canonical(&self) -> String {
         canonical::text(self)
     }
 
-    /// SHA-256 of the canonical form: two plans with one digest are the same plan.
+    /// SHA-256 of the canonical form: plans with equal digests are the same plan.
     pub fn digest(&self) -> [u8; 32] {
         *self.digest.get_or_init(|| digest(&self.canonical()))
     }
@@ -188,7 +189,7 @@ impl CheckedPlan {
         self.digest().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
     }
 
-    /// The nodes by the length of the longest path to them, ascending in each layer.
+    /// The nodes grouped by the length of the longest path to them, ascending in each layer.
     pub fn layers(&self) -> Vec<Vec<NodeIndex>> {
         let depths = self.topology.depths();
         let mut layers = vec![Vec::new(); depths.iter().max().map_or(0, |most| *most as usize + 1)];

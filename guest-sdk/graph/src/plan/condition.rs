@@ -1,34 +1,34 @@
-//! Conditions: whether a node is wanted. Every condition is true or false of any data: a comparison
-//! with what is missing or has another type is false.
+//! Conditions on nodes. A condition has a value for any data: a comparison with a missing value or
+//! with another type is false.
 
 use std::{cmp::Ordering, collections::BTreeSet};
 
 use serde_json::{Number, Value};
 
-/// A condition.
+/// A condition that decides if a node runs or is skipped.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
-    /// Of a value.
+    /// A test of one value.
     Value {
-        /// The node whose output it is about, or `input`.
+        /// The node whose output is tested, or `input`.
         from: Box<str>,
-        /// A JSON pointer into it; empty for the whole.
+        /// A JSON pointer into that output; empty for the whole.
         at: Box<str>,
-        /// What must be true of the value.
+        /// The test.
         test: Test,
     },
-    /// Each of them.
+    /// True if each condition holds.
     All(Vec<Condition>),
-    /// At least one of them.
+    /// True if at least one condition holds.
     Any(Vec<Condition>),
-    /// Not this one.
+    /// True if the condition does not hold.
     Not(Box<Condition>),
 }
 
-/// What must be true of a value.
+/// A test of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Test {
-    /// Equal to this; a missing value is null, and 1 is 1.0.
+    /// Equal to this. A missing value counts as null, and 1 equals 1.0.
     Is(Value),
     /// Not equal to this.
     IsNot(Value),
@@ -40,12 +40,13 @@ pub enum Test {
     AtLeast(Number),
     /// A number not greater than this.
     AtMost(Number),
-    /// Whether there is a value, null included. A skipped node has none.
+    /// Present (true) or missing (false). A null value is present; the output of a skipped node is
+    /// missing.
     Exists(bool),
 }
 
 impl Condition {
-    /// Whether it holds; `source` knows the parts of outputs by the name of their node and a JSON
+    /// Evaluates the condition. `source` returns a part of an output, by node name and JSON
     /// pointer.
     pub fn holds<'a>(&self, source: &impl Fn(&str, &str) -> Option<&'a Value>) -> bool {
         match self {
@@ -56,7 +57,7 @@ impl Condition {
         }
     }
 
-    /// Adds the parts of outputs that it is about: names of nodes with JSON pointers.
+    /// Adds the parts of outputs that the condition reads: node names with JSON pointers.
     pub fn sources<'c>(&'c self, found: &mut BTreeSet<(&'c str, &'c str)>) {
         match self {
             Self::Value { from, at, .. } => drop(found.insert((from, at))),
@@ -83,7 +84,7 @@ impl Test {
     }
 }
 
-/// Equality in which numbers are equal by their value, however they are written.
+/// Equality that compares numbers by value, independent of their notation.
 fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => {
@@ -101,7 +102,7 @@ fn equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Whole numbers exactly, others as floating-point numbers.
+/// Compares whole numbers exactly, others as floating-point numbers.
 fn compare(left: &Number, right: &Number) -> Option<Ordering> {
     match (left.as_i128(), right.as_i128()) {
         (Some(left), Some(right)) => Some(left.cmp(&right)),

@@ -1,11 +1,11 @@
-//! A plan as a picture, in the languages that draw graphs.
+//! Draws a plan in graph description languages.
 
 use std::fmt::Write as _;
 
 use super::CheckedPlan;
 use crate::{progress::Status, topology::NodeIndex};
 
-/// The plan in Mermaid's language, with a colour for each status that is known.
+/// The plan in Mermaid's language, with a colour for each known status.
 pub fn mermaid(plan: &CheckedPlan, statuses: impl Fn(NodeIndex) -> Option<Status>) -> String {
     let mut text = String::from("flowchart TD\n");
     let topology = plan.topology();
@@ -29,7 +29,7 @@ pub fn mermaid(plan: &CheckedPlan, statuses: impl Fn(NodeIndex) -> Option<Status
     text
 }
 
-/// The plan in the language of Graphviz, with a colour for each status that is known.
+/// The plan in Graphviz's language, with a colour for each known status.
 pub fn dot(plan: &CheckedPlan, statuses: impl Fn(NodeIndex) -> Option<Status>) -> String {
     let mut text = String::from(
         "digraph plan {\n  node [shape=box, style=\"rounded,filled\", fillcolor=white];\n",

@@ -1,4 +1,4 @@
-//! What is wrong with a plan, in words for its author.
+//! The faults of a plan, worded for its author.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use super::{MAX_BYTES, MAX_FAULTS};
 /// One fault of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanFault {
-    /// Where, from the top: `nodes.fetch.timeout`; empty for the whole plan.
+    /// Path from the top, such as `nodes.fetch.timeout`; empty for the whole plan.
     pub path: String,
-    /// What is wrong there, and what to do.
+    /// The fault, and the way to fix it.
     pub message: String,
 }
 
 /// All faults of a plan, in the order of its text; at least one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanErrors {
-    /// Up to [`MAX_FAULTS`] of them.
+    /// Up to [`MAX_FAULTS`] faults.
     pub faults: Vec<PlanFault>,
-    /// How many more there are.
+    /// Number of further faults.
     pub more: usize,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for PlanFault {
     }
 }
 
-/// A line for each fault.
+/// Formats one line per fault.
 impl fmt::Display for PlanErrors {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, fault) in self.faults.iter().enumerate() {

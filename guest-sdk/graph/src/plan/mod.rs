@@ -1,5 +1,5 @@
-//! Plans: the data that people, programs and language models write to have a graph run. JSON and
-//! TOML have one shape:
+//! Plans: documents that people, programs and language models write to describe a graph to run.
+//! JSON and TOML have one shape:
 //!
 //! ```toml
 //! name = "prices"            # optional
@@ -17,8 +17,8 @@
 //! when = { from = "fetch", at = "/ok", is = true }
 //! ```
 //!
-//! A node is exactly one of `call`, `http`, `sleep`, `promise`, `signal` and `graph`; see
-//! [`Kind`]. [`Plan::check`] finds every fault at once, in words that say what to do.
+//! A node is exactly one of `call`, `http`, `sleep`, `promise`, `signal` and `graph`; see [`Kind`].
+//! [`Plan::check`] finds all faults in one pass and explains how to fix each.
 
 mod canonical;
 mod checked;
@@ -45,33 +45,33 @@ pub use template::INPUT;
 
 use tree::Tree;
 
-/// The most nodes of a plan, with those of the plans in it.
+/// Maximum number of nodes of a plan, including nested plans.
 pub const MAX_NODES: usize = 100_000;
-/// The most edges of a plan, with those of the plans in it.
+/// Maximum number of edges of a plan, including nested plans.
 pub const MAX_EDGES: usize = 1_000_000;
-/// The most bytes of a plan's text.
+/// Maximum size of a plan's text, in bytes.
 pub const MAX_BYTES: usize = 16 << 20;
-/// How deep plans lie in plans; one without others is 1 deep.
+/// Maximum nesting depth of plans; a plan without nested ones has depth 1.
 pub const MAX_DEPTH: usize = 8;
-/// How many nodes run at once if a plan says nothing.
+/// Default maximum number of concurrent nodes.
 pub const DEFAULT_PARALLEL: u32 = 16;
-/// The most nodes that run at once.
+/// Upper limit for the number of concurrent nodes.
 pub const MAX_PARALLEL: u32 = 1_000;
-/// How many faults are told one by one.
+/// Maximum number of faults that are listed individually.
 pub const MAX_FAULTS: usize = 100;
 
-/// A plan as it was written, not yet checked. Anything can be read as one; keys that are written
-/// twice are kept, and told by [`Plan::check`].
+/// A parsed plan that is not yet checked. Any data can be parsed; duplicate keys are kept, and
+/// reported by [`Plan::check`].
 #[derive(Clone, Debug)]
 pub struct Plan {
     tree: Tree,
 }
 
 impl Plan {
-    /// The plan in this JSON text.
+    /// Parses a plan from JSON.
     ///
     /// # Errors
-    /// [`PlanErrors`] if the text is too long or no JSON.
+    /// [`PlanErrors`] if the text is too long or not JSON.
     pub fn from_json(text: &str) -> Result<Self, PlanErrors> {
         if text.len() > MAX_BYTES {
             return Err(PlanErrors::one("", fault::too_long(text.len())));
@@ -80,7 +80,7 @@ impl Plan {
         serde_json::from_str(text).map_err(no_json)
     }
 
-    /// Checks everything at once.
+    /// Checks the whole plan in one pass.
     ///
     /// # Errors
     /// [`PlanErrors`]: all faults, in the order of the text.

@@ -1,4 +1,4 @@
-//! What a node of a checked plan does.
+//! The action of a node in a checked plan.
 
 use std::time::Duration;
 
@@ -6,62 +6,65 @@ use serde_json::Value;
 
 use super::{CheckedPlan, Condition};
 
-/// A node. Its name and what it needs are in the plan's topology.
+/// A node. The plan's topology has its name and its dependencies.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What it does.
+    /// The action of the node.
     pub kind: Kind,
-    /// If false, the node is skipped.
+    /// Condition for running the node; if it is false, the node is skipped. `None` means always.
     pub when: Option<Box<Condition>>,
-    /// The template of its input.
+    /// The template of its input. `None` if the default input applies.
     pub input: Option<Box<Value>>,
-    /// How it is repeated after a failure.
+    /// The retry policy. `None` if the host decides.
     pub retry: Option<Box<Retry>>,
-    /// How long an attempt may take.
+    /// Time from the start of a node's attempt to its deadline, including all attempts that the
+    /// host makes within it. `None` if there is no deadline.
     pub timeout: Option<Duration>,
-    /// How long each attempt that the host makes within it may take.
+    /// Maximum duration of each attempt that the host makes before the deadline. `None` if
+    /// unlimited.
     pub attempt_timeout: Option<Duration>,
-    /// Whether it is begun once only, because its effect may not be repeated.
+    /// Set if the node starts at most once because its effect must not be repeated.
     pub once: Option<Once>,
 }
 
-/// The end of a node that is begun once and whose worker was lost, so that nobody knows whether it
-/// acted.
+/// The outcome of a node that starts at most once, if its worker was lost and the effect is
+/// unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Once {
-    /// It fails.
+    /// The node fails.
     Fails,
-    /// It completes with an output that says so, for the conditions of other nodes.
+    /// The node completes with an output that reports the loss, for the conditions of other nodes.
     Tells,
 }
 
-/// What a node does.
+/// The action of a node.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// Calls a function.
     Call(Call),
-    /// Sends a request.
+    /// Sends an HTTP request.
     Http(Box<Http>),
-    /// Waits so long.
+    /// Waits for this duration.
     Sleep(Duration),
-    /// Waits until its promise is settled from outside.
+    /// Waits until the node's promise is settled from outside.
     Promise,
     /// Waits for the run's signal with this name.
     Signal(Box<str>),
-    /// Runs another graph.
+    /// Runs another graph as a child.
     Graph(SubGraph),
 }
 
 /// A function to call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// One of the plan's own module: its name, or of an object `OBJECT@KEY/FUNCTION`.
+    /// A function of the plan's own module: its name, or `OBJECT@KEY/FUNCTION` for one of an
+    /// object.
     Own(Box<str>),
-    /// `wasm://MODULE/FUNCTION`; the whole address.
+    /// A function of another module, as the whole address `wasm://MODULE/FUNCTION`.
     Module(Box<str>),
-    /// A handler of a service, `restate://SERVICE/HANDLER`; the whole address.
+    /// A handler of a service, as the whole address `restate://SERVICE/HANDLER`.
     Service(Box<str>),
-    /// One that a worker offers.
+    /// A function of an external worker.
     Worker {
         /// `poll://…`, `http://…` or `https://…`.
         address: Box<str>,
@@ -70,37 +73,37 @@ pub enum Call {
     },
 }
 
-/// A request to send; each part but the method may have templates in it.
+/// A request to send. Each part except the method may contain templates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Http {
-    /// The method.
+    /// The method, such as `POST`.
     pub method: Box<str>,
-    /// The address.
+    /// The address: a text or a template.
     pub url: Value,
-    /// An object of texts by name.
+    /// An object with texts or templates by header name.
     pub headers: Value,
-    /// The body; null for none.
+    /// The body: any data or template; null for none.
     pub body: Value,
 }
 
 /// A graph to run.
 #[derive(Clone, Debug)]
 pub enum SubGraph {
-    /// A plan within this one.
+    /// A plan nested in this one.
     Plan(Box<CheckedPlan>),
-    /// One that a module offers: a name of the plan's own module, or `wasm://MODULE/NAME`.
+    /// A graph that a module offers: a name in the plan's own module, or `wasm://MODULE/NAME`.
     Offered(Box<str>),
 }
 
-/// How a node is repeated; what is not given, the host decides.
+/// The retry policy of a node. The host decides fields that are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Retry {
     /// The delay before the second attempt.
     pub initial: Option<Duration>,
-    /// By what each delay is longer than the one before; 1 or more.
+    /// The factor between consecutive delays; 1 or more.
     pub factor: Option<f64>,
-    /// The longest delay.
+    /// Maximum delay.
     pub max: Option<Duration>,
-    /// How many attempts there are in all; 1 or more.
+    /// Maximum number of attempts in total; 1 or more.
     pub max_attempts: Option<u32>,
 }

@@ -1,36 +1,36 @@
-//! The request of an `http` node, with its places filled in.
+//! The request of an `http` node, with its template filled in.
 
 use serde_json::Value;
 
 /// A request to send.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// The method.
+    /// The method, such as `POST`.
     pub method: String,
     /// The address.
     pub url: String,
-    /// The headers by name, ascending.
+    /// The headers as pairs of name and value, ascending by name.
     pub headers: Vec<(String, String)>,
-    /// The body, if there is one.
+    /// The body. `None` if there is none.
     pub body: Option<Value>,
 }
 
-/// A part of a request that is filled in with something else than a text.
+/// A part of a request that was filled in with a value other than a text.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("the {part} of the request is no text: {found}")]
 pub struct NotARequest {
-    /// The part: `url`, or `header` and its name.
+    /// The name of the part: `url`, or `header` and its name.
     pub part: String,
-    /// Its value.
+    /// The value that is not a text.
     pub found: Value,
 }
 
 impl Request {
-    /// The request in the input that [`CheckedPlan::input_of`](super::CheckedPlan::input_of) makes of
-    /// an `http` node.
+    /// Reads the request from the input that
+    /// [`CheckedPlan::input_of`](super::CheckedPlan::input_of) returns for an `http` node.
     ///
     /// # Errors
-    /// [`NotARequest`]: an output that was filled in is no text.
+    /// [`NotARequest`] if an output that was filled in is not a text.
     pub fn of(input: &Value) -> Result<Self, NotARequest> {
         let text = |part: String, value: &Value| match value {
             Value::String(text) => Ok(text.clone()),

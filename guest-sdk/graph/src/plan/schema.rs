@@ -1,10 +1,10 @@
-//! The form of plans for editors and for programs that write them.
+//! The JSON Schema of plans, for editors and for programs that write plans.
 
 use serde_json::Value;
 
-/// The JSON Schema (2020-12) of plans, as text. It knows the form of each part; what only the whole
-/// shows, such as cycles and names of nodes that do not exist, [`Plan::check`](super::Plan::check)
-/// finds.
+/// The JSON Schema (2020-12) of plans, as text. It describes the form of each part.
+/// [`Plan::check`](super::Plan::check) finds the faults that only the whole shows, such as cycles
+/// and unknown node names.
 pub const SCHEMA: &str = include_str!("schema.json");
 
 /// The schema as a value.

@@ -1,18 +1,18 @@
-//! Inputs with places to fill in: an object with the key `$from`, and perhaps `at`, and no other,
-//! stands for the output of that node, or for what a JSON pointer leads to in it.
+//! Templates: inputs with places to fill in. An object whose only keys are `$from` and optionally
+//! `at` stands for the output of that node, or for the part that a JSON pointer selects in it.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// The name that stands for the input of the run, in templates and conditions.
+/// The name of the run's input in templates and conditions.
 pub const INPUT: &str = "input";
 
 const FROM: &str = "$from";
 const AT: &str = "at";
 
-/// The value with its places filled in from `source`, which knows the parts of outputs by the name of
-/// their node and a JSON pointer. What is missing is null.
+/// Fills the places of a template from `source`, which returns parts of outputs by node name and
+/// JSON pointer. A missing part becomes null.
 pub fn fill<'a>(template: &Value, source: &impl Fn(&str, &str) -> Option<&'a Value>) -> Value {
     match template {
         Value::Object(object) => match object.get(FROM) {
@@ -31,7 +31,7 @@ pub fn fill<'a>(template: &Value, source: &impl Fn(&str, &str) -> Option<&'a Val
     }
 }
 
-/// Adds the places of a template: names of nodes with JSON pointers.
+/// Adds the places of a template: node names with JSON pointers.
 pub fn sources<'t>(template: &'t Value, found: &mut BTreeSet<(&'t str, &'t str)>) {
     match template {
         Value::Object(object) => match object.get(FROM) {
@@ -46,7 +46,7 @@ pub fn sources<'t>(template: &'t Value, found: &mut BTreeSet<(&'t str, &'t str)>
     }
 }
 
-/// Whether a JSON pointer can be read (RFC 6901).
+/// Returns true if the text is a valid JSON pointer (RFC 6901).
 pub fn is_pointer(text: &str) -> bool {
     let escaped = text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
     (text.is_empty() || text.starts_with('/')) && escaped

@@ -1,4 +1,4 @@
-//! Data as it was written, with keys that are written twice.
+//! Parsed data that keeps duplicate keys.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::{Number, Value};
 
-/// The key under which `serde_json` hands over a number as it is written, where it keeps every digit.
+/// The key under which `serde_json` passes a number as written, with every digit.
 const NUMBER: &str = "$serde_json::private::Number";
 
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub enum Tree {
 }
 
 impl Tree {
-    /// What it is, in words.
+    /// The name of the data's type.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -34,7 +34,7 @@ impl Tree {
         }
     }
 
-    /// The value; of a key that is written twice, the last.
+    /// The value; of duplicate keys, the last one counts.
     pub fn value(&self) -> Value {
         match self {
             Self::Null => Value::Null,

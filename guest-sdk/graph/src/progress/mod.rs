@@ -1,9 +1,9 @@
-//! A run as it goes: what the definitions of [`rules`](crate::rules) say, kept up to date fact by
-//! fact. It knows statuses and attempts; outputs stay with the caller.
+//! A run in progress: implements the definitions of [`rules`](crate::rules) incrementally, fact by
+//! fact. It tracks statuses and attempts; the caller keeps outputs.
 //!
-//! A fact costs what it touches: its node's edges, and for a failure those of the descendants that
-//! it closes. Between calls the state is always closed and normalised: a dispatched node counts as
-//! part of the frontier, so that [`Progress::classify`] may be asked at any time.
+//! A fact costs the edges of its node, and, for a failure, those of the descendants that it closes.
+//! Between calls the state is always closed and normalised: a dispatched node counts as part of the
+//! frontier, so that [`Progress::classify`] may be called at any time.
 
 mod recover;
 mod status;
@@ -22,19 +22,19 @@ use crate::{
 pub use recover::{NodeRow, RecoverError};
 pub use status::{Counts, Status};
 
-/// A run over the nodes of a [`Topology`]: 9 bytes a node, and more for those that are ready, run or
-/// wait.
+/// A run over the nodes of a [`Topology`]. It takes 9 bytes per node, and more for nodes that are
+/// ready, running or waiting.
 #[derive(Clone, Debug)]
 pub struct Progress {
     topology: Arc<Topology>,
     policy: FailurePolicy,
     status: Vec<Status>,
-    /// How many predecessors do not unblock yet.
+    /// Number of predecessors that do not unblock yet, by node.
     blocking: Vec<u32>,
     attempts: Vec<u32>,
-    /// Pending and unblocked, without a live attempt.
+    /// Nodes that are pending and unblocked, without a live attempt.
     ready: BTreeSet<NodeIndex>,
-    /// Pending and unblocked, with an attempt that was made before the last recovery.
+    /// Nodes that are pending and unblocked, with an attempt from before the last recovery.
     live: BTreeSet<NodeIndex>,
     running: BTreeSet<NodeIndex>,
     waiting: BTreeMap<Arc<str>, BTreeSet<NodeIndex>>,
@@ -43,28 +43,28 @@ pub struct Progress {
     counts: Counts,
 }
 
-/// What a signal brought; its payload stays with the caller.
+/// The result that a signal delivers; the caller keeps its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// A value, the output of all that wait for it.
+    /// A value, which becomes the output of all nodes that wait for it.
     Value,
-    /// A failure, which fails them.
+    /// A failure, which fails all nodes that wait for it.
     Failure,
 }
 
-/// A fact that no run can bring forth. Nothing was changed.
+/// A fact that no run can produce. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordRefused {
     /// There is no such node.
     #[error("the run has no node {index}")]
     UnknownNode {
-        /// What was given.
+        /// The given index.
         index: u32,
     },
     /// The node could not have been dispatched.
     #[error("`{node}` ended although `{blocked_by}`, which comes before it, does not let it begin")]
     NotDispatchable {
-        /// The node.
+        /// The node that ended.
         node: NodeName,
         /// A predecessor that does not unblock.
         blocked_by: NodeName,
@@ -72,37 +72,37 @@ pub enum RecordRefused {
     /// The attempt has not been made.
     #[error("attempt {attempt} of `{node}` ended, and {current} is the newest")]
     UnknownAttempt {
-        /// The node.
+        /// The node of the attempt.
         node: NodeName,
-        /// What was given.
+        /// The given attempt number.
         attempt: u32,
-        /// The newest.
+        /// The newest attempt number.
         current: u32,
     },
 }
 
 impl Progress {
-    /// A run of which nothing has happened.
+    /// Creates a run in which nothing has happened.
     pub fn new(topology: Arc<Topology>, policy: FailurePolicy) -> Self {
         Self::recover(topology, policy, [], []).expect("no rows contradict nothing")
     }
 
-    /// What it runs over.
+    /// The nodes and edges of the run.
     pub fn topology(&self) -> &Arc<Topology> {
         &self.topology
     }
 
-    /// Where a node stands.
+    /// The status of a node.
     pub fn status(&self, node: NodeIndex) -> Status {
         self.status[node.at()]
     }
 
-    /// The signal that a node waits for.
+    /// The signal that a node waits for. `None` if it does not wait.
     pub fn waiting_for(&self, node: NodeIndex) -> Option<&str> {
         self.waiting_for.get(&node).map(AsRef::as_ref)
     }
 
-    /// The same as a definition has it.
+    /// The status of a node, in the form that the definitions use.
     pub fn node_status(&self, node: NodeIndex) -> NodeStatus {
         match self.status(node) {
             Status::Pending => NodeStatus::Pending,
@@ -116,12 +116,12 @@ impl Progress {
         }
     }
 
-    /// The number of a node's attempt, from 0: the one that runs, or that would be next.
+    /// The number of a node's attempt, from 0: the running one, or the next one.
     pub fn attempt(&self, node: NodeIndex) -> u32 {
         self.attempts[node.at()]
     }
 
-    /// How many nodes have each status.
+    /// Number of nodes by status.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -136,7 +136,7 @@ impl Progress {
         self.running.iter().copied()
     }
 
-    /// The nodes that can run or do, ascending: the frontier of the normalised state.
+    /// The nodes that can run or are running, ascending: the frontier of the normalised state.
     pub fn frontier(&self) -> Vec<NodeIndex> {
         let sets = [&self.ready, &self.live, &self.running];
         let mut frontier: Vec<NodeIndex> = sets.into_iter().flatten().copied().collect();
@@ -144,7 +144,7 @@ impl Progress {
         frontier
     }
 
-    /// What the state calls for, in constant time.
+    /// Classifies the state, in constant time.
     pub fn classify(&self) -> StepKind {
         let Counts { pending, running, waiting, failed, .. } = self.counts;
         if failed > 0 && self.policy == FailurePolicy::FailFast {
@@ -160,10 +160,11 @@ impl Progress {
         if waiting > 0 { StepKind::Suspended } else { StepKind::Stuck }
     }
 
-    /// Takes nodes to run, and marks them running: until `limit` run at once, those with a live
-    /// attempt first, then ascending. None once the run has settled.
+    /// Selects nodes to run and marks them running, up to `limit` running nodes in total: first
+    /// those with a live attempt, then ascending. Empty once the run has settled.
     ///
-    /// Live attempts take places before others, so that with the same limit a recovery adds none.
+    /// Live attempts take places first, so a recovery with the same limit starts no additional
+    /// attempts.
     pub fn dispatch(&mut self, limit: usize) -> Vec<NodeIndex> {
         if self.classify() != StepKind::Progressing {
             return Vec::new();
@@ -187,14 +188,15 @@ impl Progress {
         }
     }
 
-    /// Records how an attempt ended, and returns the nodes whose status changed: the node, then
-    /// what its failure closed, ascending. The ready nodes are those of [`Progress::dispatch`].
+    /// Records the outcome of an attempt. Returns the nodes whose status changed: the node, then
+    /// those that its failure closed, ascending. [`Progress::dispatch`] has the nodes that became
+    /// ready.
     ///
-    /// A fact of an older attempt, or of a node that has ended or waits, was recorded before:
-    /// nothing changes. After an outcome that resets the node its attempt is one higher.
+    /// A fact of an older attempt, or of a node that has ended or waits, was recorded before and
+    /// changes nothing. An outcome that resets the node increments its attempt number.
     ///
     /// # Errors
-    /// [`RecordRefused`]: the fact is not one of this run.
+    /// [`RecordRefused`] if the fact does not belong to this run.
     pub fn record<V>(
         &mut self,
         node: NodeIndex,
@@ -233,18 +235,18 @@ impl Progress {
         })
     }
 
-    /// Gives a node of the frontier its next attempt.
+    /// Starts the next attempt number for a node of the frontier.
     ///
     /// # Errors
-    /// [`RecordRefused`] if it is not in the frontier or has ended.
+    /// [`RecordRefused`] if the node is not in the frontier or has ended.
     pub fn reset(&mut self, node: NodeIndex) -> Result<Vec<NodeIndex>, RecordRefused> {
         let attempt = self.attempts.get(node.at()).copied().unwrap_or_default();
         self.record(node, attempt, &NodeOutcome::<()>::Shutdown)
     }
 
-    /// Delivers a signal, and returns the nodes whose status changed: those that waited for it, each
-    /// followed by what its failure closed. A signal has one payload a run: a second one changes
-    /// nothing. Who comes to wait later gets it at once.
+    /// Delivers a signal. Returns the nodes whose status changed: those that waited for it, each
+    /// followed by the nodes that its failure closed. A signal has one payload per run: a second
+    /// delivery changes nothing. A node that waits for it later receives it immediately.
     pub fn deliver(&mut self, signal: &str, delivery: Delivery) -> Vec<NodeIndex> {
         if self.delivered.contains_key(signal) {
             return Vec::new();
@@ -254,7 +256,7 @@ impl Progress {
         waiting.into_iter().flat_map(|node| self.resolve(node, delivery)).collect()
     }
 
-    /// What blocks the nodes that have not ended, for a run that is stuck. Looks at every node.
+    /// Lists what blocks the nodes that have not ended, for a stuck run. Visits every node.
     pub fn diagnose(&self) -> StuckDiagnostic {
         let name = |node: NodeIndex| self.topology.name(node).clone();
         let blocking = |node| {
@@ -287,7 +289,7 @@ impl Progress {
         }
     }
 
-    /// The node ended in a way that lets its successors begin.
+    /// Ends the node with a status that unblocks its successors.
     fn unblock(&mut self, node: NodeIndex, status: Status) -> Vec<NodeIndex> {
         self.leave(node);
         self.put(node, status);
@@ -316,8 +318,8 @@ impl Progress {
         vec![node]
     }
 
-    /// Fails the node and what depends on it. What has failed before has closed its descendants
-    /// then, so the walk ends there.
+    /// Fails the node and its descendants. An already failed node has closed its descendants
+    /// before, so the walk stops there.
     fn fail(&mut self, node: NodeIndex) -> Vec<NodeIndex> {
         let topology = self.topology.clone();
         self.leave(node);
@@ -338,7 +340,7 @@ impl Progress {
         changed
     }
 
-    /// Takes the node out of whatever set its status put it in.
+    /// Removes the node from the set that its status put it in.
     fn leave(&mut self, node: NodeIndex) {
         match self.status(node) {
             Status::Running => {

@@ -1,4 +1,4 @@
-//! A run out of its stored rows, which may be any prefix of any order of its facts.
+//! Recovers a run from its stored rows, which may be any prefix of any order of its facts.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,45 +9,45 @@ use crate::{
     topology::{NodeIndex, Topology},
 };
 
-/// What is stored of a node. A node without a row is pending, in its first attempt.
+/// The stored state of a node. A node without a row is pending, in its first attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRow {
-    /// The node.
+    /// The name of the node.
     pub node: NodeName,
-    /// Its status. Running says that an attempt was made, and so which nodes are dispatched first;
-    /// whether it is alive, its promise says.
+    /// The stored status. Running means that an attempt was made, so such nodes are dispatched
+    /// first; the attempt's promise tells if it is alive.
     pub status: NodeStatus,
-    /// The number of its attempt, from 0.
+    /// The attempt number, from 0.
     pub attempt: u32,
 }
 
-/// Rows that no run of this plan has stored.
+/// The rows cannot come from a run of this plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecoverError {
     /// The plan has no such node.
     #[error("a row is stored for `{node}`, which is no node of the plan")]
     UnknownNode {
-        /// The node.
+        /// The unknown name.
         node: NodeName,
     },
     /// Two rows for one node.
     #[error("two rows are stored for `{node}`")]
     Twice {
-        /// The node.
+        /// The node with two rows.
         node: NodeName,
     },
     /// The topology of a run is fixed.
     #[error("`{node}` is stored as rewritten, which no node of a run becomes")]
     Rewritten {
-        /// The node.
+        /// The node with this status.
         node: NodeName,
     },
     /// A node began before its predecessors ended.
     #[error("`{node}` is stored as {status:?}, although `{blocked_by}` does not let it begin")]
     Causal {
-        /// The node.
+        /// The node that began too early.
         node: NodeName,
-        /// Its status, with its signal resolved.
+        /// The status of the node, with its signal resolved.
         status: Status,
         /// A predecessor that does not unblock.
         blocked_by: NodeName,
@@ -55,12 +55,12 @@ pub enum RecoverError {
 }
 
 impl Progress {
-    /// The run with these rows, and with these signals delivered: it resolves what waits for them,
-    /// resets what claims to run, closes failures and finds the ready nodes. Takes time and memory in
-    /// proportion to nodes and edges.
+    /// Recovers the run with these rows and delivered signals: resolves nodes that wait for them,
+    /// resets nodes that claim to run, closes failures and finds the ready nodes. Time and memory
+    /// are proportional to nodes and edges.
     ///
     /// # Errors
-    /// [`RecoverError`]: the rows are not those of a run of this plan.
+    /// [`RecoverError`] if the rows cannot come from a run of this plan.
     pub fn recover(
         topology: Arc<Topology>,
         policy: FailurePolicy,
@@ -90,7 +90,7 @@ impl Progress {
         Ok(progress)
     }
 
-    /// Takes the rows over, resolved and reset; returns which nodes claimed to run.
+    /// Reads the rows, resolved and reset. Returns the nodes that claimed to run.
     fn read(
         &mut self,
         rows: impl IntoIterator<Item = NodeRow>,

@@ -1,42 +1,43 @@
-//! Where the nodes of a run stand, in one byte each, and how many stand where.
+//! The status of each node in one byte, and counts by status.
 
-/// Where a node stands: [`NodeStatus`](crate::state::NodeStatus) in one byte. A running node has been
-/// dispatched since the last recovery, and no more than that.
+/// The status of a node: [`NodeStatus`](crate::state::NodeStatus) in one byte. Running means only
+/// that the node was dispatched since the last recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Not begun, or to be begun again.
+    /// Not started, or to be started again.
     Pending,
-    /// Dispatched.
+    /// Dispatched since the last recovery.
     Running,
-    /// Until a signal is delivered; see [`Progress::waiting_for`](super::Progress::waiting_for).
+    /// Waiting until a signal is delivered; see
+    /// [`Progress::waiting_for`](super::Progress::waiting_for).
     Waiting,
-    /// Done, with an output.
+    /// Ended with an output.
     Completed,
-    /// Left out.
+    /// Ended without an output, because its condition is false.
     Skipped,
     /// Failed, or closed by a failure.
     Failed,
 }
 
-/// How many nodes have each status.
+/// Number of nodes by status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Pending, ready or not.
+    /// Number of pending nodes, ready or not.
     pub pending: usize,
-    /// Running.
+    /// Number of running nodes.
     pub running: usize,
-    /// Waiting for a signal.
+    /// Number of nodes that wait for a signal.
     pub waiting: usize,
-    /// Completed.
+    /// Number of completed nodes.
     pub completed: usize,
-    /// Skipped.
+    /// Number of skipped nodes.
     pub skipped: usize,
-    /// Failed.
+    /// Number of failed nodes.
     pub failed: usize,
 }
 
 impl Status {
-    /// Whether nothing changes it any more.
+    /// Returns true if the status is final.
     pub fn is_terminal(self) -> bool {
         match self {
             Self::Completed | Self::Skipped | Self::Failed => true,
@@ -44,7 +45,7 @@ impl Status {
         }
     }
 
-    /// Whether successors may begin.
+    /// Returns true if successors may start.
     pub fn unblocks(self) -> bool {
         match self {
             Self::Completed | Self::Skipped => true,
@@ -54,7 +55,7 @@ impl Status {
 }
 
 impl Counts {
-    /// The count of this status.
+    /// The counter of this status.
     pub(super) fn of(&mut self, status: Status) -> &mut usize {
         match status {
             Status::Pending => &mut self.pending,

@@ -21,7 +21,7 @@ fn topology(graph: Graph<&str>) -> Topology {
     Topology::from(&Relation::from_graph(&named).expect("no cycle"))
 }
 
-/// `a` before `b` and `c`, these before `d`.
+/// A graph with `a` before `b` and `c`, and these before `d`.
 fn diamond() -> Graph<&'static str> {
     let v = Graph::Vertex;
     Graph::edge("a", "b") + Graph::edge("a", "c") + (v("b") + v("c")) * v("d")
@@ -31,7 +31,7 @@ fn names(progress: &Progress, nodes: &[NodeIndex]) -> String {
     nodes.iter().map(|node| progress.topology.name(*node).as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// Records the outcome of a node's newest attempt; returns what changed.
+/// Records the outcome of a node's newest attempt; returns the changes.
 fn end(progress: &mut Progress, node: &str, outcome: &NodeOutcome<()>) -> String {
     let node = progress.topology.index_of(node).expect("a node");
     let changed =
@@ -82,7 +82,7 @@ fn an_outcome_that_resets_begins_the_next_attempt_once() {
     let mut progress = run(Graph::edge("a", "b"), FailurePolicy::Drain);
     let a = progress.dispatch(1)[0];
     for outcome in [NodeOutcome::Cancelled, NodeOutcome::<()>::Shutdown] {
-        // The second is of an attempt that has been reset already.
+        // The second outcome belongs to an attempt that has been reset already.
         progress.record(a, 0, &outcome).expect("a fact of the run");
         assert_eq!((progress.attempt(a), progress.status(a)), (1, Status::Pending));
     }

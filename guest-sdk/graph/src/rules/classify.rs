@@ -1,4 +1,4 @@
-//! What a state calls for.
+//! Classifies a state.
 
 use crate::{
     relation::Relation,
@@ -6,8 +6,8 @@ use crate::{
     state::{FailurePolicy, GraphState, NodeResult, NodeStatus, RunOutcome, Step, StuckDiagnostic},
 };
 
-/// Closes the state and says what it calls for. The state is normalised: of one with running nodes
-/// this would say that it is stuck or suspended although work is in flight.
+/// Closes the state and classifies it. The state must be normalised: one with running nodes would
+/// be classified as stuck or suspended although work is in flight.
 pub fn classify<V>(relation: &Relation, state: GraphState<V>, policy: FailurePolicy) -> Step<V> {
     let state = propagate_failure(relation, state);
     let failed = relation.nodes().any(|node| *state.status(node) == NodeStatus::Failed);
@@ -29,7 +29,7 @@ pub fn classify<V>(relation: &Relation, state: GraphState<V>, policy: FailurePol
     Step::Stuck(state, diagnostic)
 }
 
-/// What all these facts lead to, whatever their order.
+/// The state after all these facts, independent of their order.
 pub fn apply_frontier_results<V: Clone>(
     relation: &Relation,
     facts: &[NodeResult<V>],

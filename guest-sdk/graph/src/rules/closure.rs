@@ -1,11 +1,11 @@
-//! What a failure closes.
+//! Closure under failure.
 
 use crate::{
     relation::Relation,
     state::{GraphState, NodeStatus},
 };
 
-/// The state in which what depends on a failed node, and has not begun, has failed too.
+/// Fails every node that depends on a failed one and has not started.
 pub fn propagate_failure<V>(relation: &Relation, mut state: GraphState<V>) -> GraphState<V> {
     let failed = relation.nodes().filter(|node| *state.status(node) == NodeStatus::Failed);
     for node in relation.descendants(failed) {

@@ -1,8 +1,8 @@
-//! What one fact says.
+//! Applies one fact.
 
 use crate::state::{GraphState, NodeOutcome, NodeResult};
 
-/// The state with this fact. Touches its node alone, so facts of different nodes commute.
+/// The state after this fact. Changes only the fact's node, so facts of different nodes commute.
 pub fn apply_node_fact<V: Clone>(fact: &NodeResult<V>, mut state: GraphState<V>) -> GraphState<V> {
     state.status.insert(fact.node.clone(), fact.outcome.status());
     match &fact.outcome {

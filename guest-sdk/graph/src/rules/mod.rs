@@ -1,9 +1,9 @@
-//! The definitions: what follows from the facts of a run. Written to be read and to test with, not
-//! to be fast; [`Progress`](crate::Progress) does the same step by step.
+//! The definitions: the consequences of the facts of a run. They are written for reading and
+//! testing, not for speed; [`Progress`](crate::Progress) computes the same incrementally.
 //!
 //! After *Staged Reduction for Durable Workflow Execution*: facts are accumulated, each in its own
 //! node; then the state is closed under failure; then it is classified. A recovered state is
-//! normalised first ([`recover`]), and only a normalised state is ever classified.
+//! normalised first ([`recover`]), and only normalised states are ever classified.
 
 mod classify;
 mod closure;

@@ -1,4 +1,4 @@
-//! What is done with a state before it is classified: it may have been read back at any point.
+//! Normalises a state before it is classified: it may have been read back at any point.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use crate::{
     state::{FailureDetail, FailurePolicy, GraphState, NodeStatus, Step},
 };
 
-/// What was delivered to the signals of a run, by name.
+/// The results delivered to the signals of a run, by name.
 pub type Signals<V> = BTreeMap<String, Result<V, FailureDetail>>;
 
-/// The state in which nothing claims to run: whether an attempt is alive, its promise says.
+/// Resets every running node to pending: an attempt's promise tells if it is alive.
 pub fn reset_running_to_pending<V>(mut state: GraphState<V>) -> GraphState<V> {
     for status in state.status.values_mut() {
         if matches!(status, NodeStatus::Running | NodeStatus::Interrupted) {
@@ -21,8 +21,8 @@ pub fn reset_running_to_pending<V>(mut state: GraphState<V>) -> GraphState<V> {
     state
 }
 
-/// The state in which no node waits for a signal that was delivered: a value completes all that
-/// wait for it and is the output of each, a failure fails them.
+/// Resolves nodes that wait for a delivered signal: a value completes them and becomes the output
+/// of each, a failure fails them.
 pub fn resolve_delivered_signals<V: Clone>(
     mut state: GraphState<V>,
     signals: &Signals<V>,
@@ -41,7 +41,7 @@ pub fn resolve_delivered_signals<V: Clone>(
     state
 }
 
-/// What a stored state calls for; the same on the normal path and after a crash: signals, reset,
+/// Classifies a stored state, identically on the normal path and after a crash: signals, reset,
 /// closure and classification, in this order.
 pub fn recover<V: Clone>(
     relation: &Relation,

@@ -1,4 +1,4 @@
-//! Which nodes can run.
+//! The nodes that can run.
 
 use crate::{
     name::NodeName,
@@ -6,7 +6,7 @@ use crate::{
     state::{GraphState, NodeStatus},
 };
 
-/// The frontier: the pending nodes all of whose predecessors unblock, ascending.
+/// The frontier: the pending nodes whose predecessors all unblock, ascending.
 pub fn ready_nodes<V>(relation: &Relation, state: &GraphState<V>) -> Vec<NodeName> {
     let unblocked = |node: &NodeName| {
         relation.predecessors(node).iter().all(|one| state.status(one).unblocks())

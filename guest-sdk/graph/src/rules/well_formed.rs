@@ -1,4 +1,4 @@
-//! What is true of a state once it is recovered.
+//! The invariants of a recovered state.
 
 use std::collections::BTreeSet;
 
@@ -9,59 +9,59 @@ use crate::{
     state::{GraphState, NodeStatus},
 };
 
-/// A rule that a state breaks, and at which node.
+/// An invariant that a state violates, with the node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// Statuses and outputs are those of the nodes of the graph.
+    /// Violated: statuses and outputs belong to nodes of the graph.
     #[error("graph_domain: `{node}` is no node of the graph, or has no status")]
     Domain {
-        /// The node.
+        /// The node without a status, or the name that is not a node.
         node: NodeName,
     },
-    /// A node has an output exactly if its status owns one.
+    /// Violated: a node has an output exactly if its status owns one.
     #[error(
         "graph_outputs: `{node}` is {status:?}, with an output it should not have or without one"
     )]
     Outputs {
-        /// The node.
+        /// The node with a wrong or missing output.
         node: NodeName,
-        /// Its status.
+        /// The status of the node.
         status: NodeStatus,
     },
-    /// Nothing claims to run.
+    /// Violated: no node claims to run.
     #[error("graph_normal: `{node}` is still {status:?}")]
     Normal {
-        /// The node.
+        /// The node that claims to run.
         node: NodeName,
-        /// Its status.
+        /// The status of the node.
         status: NodeStatus,
     },
-    /// What depends on a failed node has failed.
+    /// Violated: every descendant of a failed node that has not started has failed.
     #[error("graph_closed: `{node}` is {status:?} behind the failed `{failed}`")]
     Closed {
-        /// The node.
+        /// The node that should have failed.
         node: NodeName,
-        /// Its status.
+        /// The status of the node.
         status: NodeStatus,
         /// The failed node before it.
         failed: NodeName,
     },
-    /// The frontier is what its definition says.
+    /// Violated: the frontier matches its definition.
     #[error("graph_ready: `{node}` is wrongly in the frontier, or wrongly not")]
     Ready {
-        /// The node.
+        /// The node that is wrongly in the frontier or missing from it.
         node: NodeName,
     },
-    /// A node that was begun has predecessors that let it begin.
+    /// Violated: all predecessors of a started node let it start.
     #[error("graph_causal: `{node}` is {status:?} although `{predecessor}` is {blocking:?}")]
     Causal {
-        /// The node.
+        /// The node that was started.
         node: NodeName,
-        /// Its status.
+        /// The status of the node.
         status: NodeStatus,
         /// The predecessor that does not unblock.
         predecessor: NodeName,
-        /// Its status.
+        /// The status of that predecessor.
         blocking: NodeStatus,
     },
 }
@@ -88,8 +88,8 @@ pub fn well_formed<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), 
     frontier(relation, state)
 }
 
-/// Checks that every node that unblocks or waits could have begun: all its predecessors unblock.
-/// Stored rows are so because a fact is taken only of a node that was in the frontier.
+/// Checks that every node that unblocks or waits could have started: all its predecessors unblock.
+/// Stored rows satisfy this because a fact is accepted only for a node in the frontier.
 ///
 /// # Errors
 /// [`Violation::Causal`].
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use crate::graph::Graph;
 
-    /// The path `a -> b -> c` with these statuses, and outputs where they belong.
+    /// The path `a -> b -> c` with these statuses, and outputs where the status owns one.
     fn path(statuses: [NodeStatus; 3]) -> (Relation, GraphState<u8>) {
         let nodes = ["a", "b", "c"].map(|text| NodeName::new(text).expect("a name"));
         let relation = Relation::from_graph(&Graph::path(nodes.clone())).expect("no cycle");

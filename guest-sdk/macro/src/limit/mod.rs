@@ -1,7 +1,7 @@
-//! `limit(key = "customer.id", concurrency = 5, rate = "10/s")`: how many executions of a function may
-//! run, and how fast they begin.
+//! Parses `limit(key = "customer.id", concurrency = 5, rate = "10/s")`: the limits on concurrency
+//! and rate of a function.
 //!
-//! What the host would refuse at the upload of the module is refused here, at its place in the source.
+//! Limits that the host would refuse at upload are refused here, at their place in the source.
 
 mod value;
 
@@ -14,7 +14,7 @@ use syn::{Error, Ident, LitStr, parenthesized, parse::ParseStream};
 use self::value::{Count, Period, Rate, Word, count, path, period, rate, word};
 use crate::arguments::{comma, option};
 
-/// What is limited of one function.
+/// The limits of one function.
 pub struct Limit {
     key: Option<LitStr>,
     per_key: Bounds,
@@ -26,7 +26,7 @@ pub struct Limit {
     debounce_longest: Option<Period>,
 }
 
-/// How many at a time, and how many in a time.
+/// Limits on concurrency and rate.
 #[derive(Default)]
 struct Bounds {
     concurrency: Option<Count>,
@@ -35,10 +35,10 @@ struct Bounds {
 }
 
 impl Limit {
-    /// What is in the parentheses after `limit`.
+    /// Parses the contents of the parentheses after `limit`.
     ///
     /// # Errors
-    /// What makes no sense, at its place; of the limit as a whole at `span`.
+    /// Invalid values are reported at their place; an invalid combination is reported at `span`.
     pub fn parse(span: Span, input: ParseStream) -> syn::Result<Self> {
         let inner;
         parenthesized!(inner in input);
@@ -92,7 +92,7 @@ impl Limit {
         Ok(limit)
     }
 
-    /// Refuses what makes no sense as a whole.
+    /// Refuses invalid combinations.
     fn check(&self, span: Span) -> syn::Result<()> {
         let refuse = |span: Span, message: &str| Err(Error::new(span, message));
         self.per_key.check("rate")?;
@@ -196,7 +196,7 @@ impl Bounds {
         }
     }
 
-    /// A value of the contract's `bounds`.
+    /// An expression of the contract's type `bounds`.
     fn value(&self) -> TokenStream {
         let concurrency = option(self.concurrency.map(|Count { value, .. }| quote!(#value)));
         let rate = option(self.rate.map(|Rate { count, period_ms }| {

@@ -1,4 +1,4 @@
-//! The values of a limit's arguments: counts, rates, lengths of time, paths, words.
+//! The values of a limit's arguments: counts, rates, durations, paths, words.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use syn::{Error, Ident, LitInt, LitStr, Token, parse::ParseStream};
 
 use crate::arguments::written_duration;
 
-/// The largest number of executions.
+/// Maximum number of executions in a limit.
 const MOST: u32 = 1_000_000_000;
-/// The longest path into an input, in bytes.
+/// Maximum length of a path into an input, in bytes.
 const LONGEST_PATH: usize = 256;
-/// The longest period of a rate or a debounce.
+/// Maximum period of a rate or a debounce.
 const LONGEST_PERIOD: Duration = Duration::from_secs(366 * 24 * 3_600);
-/// The most admissions in a millisecond.
+/// Maximum number of admissions per millisecond.
 const FASTEST: u64 = 1_000;
 
 /// A number of executions.
@@ -29,19 +29,19 @@ pub struct Rate {
     pub period_ms: u64,
 }
 
-/// A length of time, and the name of the argument.
+/// A duration, with the name of the argument.
 pub struct Period {
     pub key: Ident,
     pub millis: u64,
 }
 
-/// One of a few words, as the variant that it stands for.
+/// A keyword, as the variant that it stands for.
 pub struct Word {
     pub variant: &'static str,
     pub span: Span,
 }
 
-/// `= "customer.id"`.
+/// Parses `= "customer.id"`.
 pub fn path(input: ParseStream) -> syn::Result<LitStr> {
     input.parse::<Token![=]>()?;
     let path: LitStr = input.parse()?;
@@ -56,7 +56,7 @@ pub fn path(input: ParseStream) -> syn::Result<LitStr> {
     Ok(path)
 }
 
-/// `= 5`.
+/// Parses `= 5`.
 pub fn count(name: &Ident, input: ParseStream) -> syn::Result<Count> {
     input.parse::<Token![=]>()?;
     let literal: LitInt = input.parse()?;
@@ -76,7 +76,7 @@ fn positive(what: &str, value: u64, span: Span) -> syn::Result<u32> {
     })
 }
 
-/// `= "10/s"`, `= "5/10s"`.
+/// Parses `= "10/s"`, `= "5/10s"`.
 pub fn rate(input: ParseStream) -> syn::Result<Rate> {
     input.parse::<Token![=]>()?;
     let literal: LitStr = input.parse()?;
@@ -109,7 +109,7 @@ pub fn rate(input: ParseStream) -> syn::Result<Rate> {
     Ok(Rate { count, period_ms })
 }
 
-/// `= "5s"`.
+/// Parses `= "5s"`.
 pub fn period(key: Ident, input: ParseStream) -> syn::Result<Period> {
     let length = written_duration(input)?;
     let millis = millis(&format!("`{key}`"), length, key.span())?;
@@ -130,7 +130,7 @@ fn millis(what: &str, length: Duration, span: Span) -> syn::Result<u64> {
     Ok(length.as_secs() * 1_000 + u64::from(length.subsec_millis()))
 }
 
-/// `= "skip"`, of these words and the variants that they stand for.
+/// Parses `= "skip"`, where `words` are keywords and their variants.
 pub fn word(input: ParseStream, words: [(&'static str, &'static str); 2]) -> syn::Result<Word> {
     input.parse::<Token![=]>()?;
     let literal: LitStr = input.parse()?;

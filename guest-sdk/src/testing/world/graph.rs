@@ -1,5 +1,5 @@
-//! Graphs in a test. What a run does next is decided by the rules that the host uses; the world
-//! carries out its nodes as it does the commands of a workflow.
+//! Graphs in a test. The rules of the host decide the next step of a run; the world executes its
+//! nodes like the commands of a workflow.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,26 +26,26 @@ use crate::{
     time::millis,
 };
 
-/// The output of a node, or why it failed.
+/// The output of a node, or its failure.
 type Answer = Result<Value, FailureDetail>;
 
-/// One run of a plan. Its nodes are commands by their index, its signals by what follows.
+/// One run of a plan. Its nodes are commands with their index as number, followed by its signals.
 pub(super) struct Run {
     plan: Arc<CheckedPlan>,
     progress: Progress,
     input: Value,
     outputs: BTreeMap<NodeIndex, Value>,
-    /// The nodes that failed themselves, in the order in which they did.
+    /// The nodes that failed on their own, in order of failure.
     failed: Vec<(NodeIndex, FailureDetail)>,
     /// The names of its signals, ascending.
     signals: Vec<Box<str>>,
-    /// What was delivered.
+    /// The delivered signals.
     delivered: BTreeMap<Box<str>, Answer>,
-    /// The command that waits for the outputs.
+    /// The command that awaits the outputs.
     parent: (String, u32),
 }
 
-/// The input of the call that begins a run.
+/// The input of the call that starts a run.
 #[derive(Deserialize)]
 struct Asked {
     plan: Plan,
@@ -75,7 +75,7 @@ impl Run {
         }
     }
 
-    /// What the plan is called.
+    /// The name of the plan.
     pub(super) fn name(&self) -> &str {
         self.plan.name().unwrap_or(GRAPH)
     }
@@ -84,12 +84,12 @@ impl Run {
         self.plan.topology().name(node).as_str()
     }
 
-    /// The id of a node's attempt in the run with this id. In a test there is one.
+    /// The id of a node's attempt in the run with this id. Nodes have a single attempt in a test.
     fn attempt(&self, run: &str, node: NodeIndex) -> String {
         format!("{run}/n/{}/0", self.node_name(node))
     }
 
-    /// The command of a signal.
+    /// The command number of a signal.
     fn signal_command(&self, signal: &str) -> u32 {
         let place = self.signals.iter().position(|known| **known == *signal);
         let place = place.expect("a run knows its signals");
@@ -100,7 +100,7 @@ impl Run {
         self.plan.input_of(node, &self.input, |node| self.outputs.get(&node))
     }
 
-    /// Takes the nodes that can run. One that is not wanted is skipped.
+    /// Takes the nodes that can run. A node whose condition is false is skipped.
     fn dispatch(&mut self) -> Vec<NodeIndex> {
         let limit = self.plan.max_parallel() as usize;
         let mut wanted = Vec::new();
@@ -122,7 +122,7 @@ impl Run {
         self.progress.record(node, 0, outcome).expect("only a node that was begun ends");
     }
 
-    /// Takes the end of a node's attempt.
+    /// Processes the end of a node's attempt.
     fn ended(&mut self, node: NodeIndex, answer: Answer) {
         let outcome = match &answer {
             Ok(value) => NodeOutcome::Succeeded(value.clone()),
@@ -132,7 +132,7 @@ impl Run {
         self.keep(node, answer);
     }
 
-    /// Has a node wait for a signal, which may be there already.
+    /// Suspends a node until a signal, which may have been delivered already.
     fn wait(&mut self, node: NodeIndex, signal: &str) {
         self.record(node, &NodeOutcome::SuspendedOn(signal.to_owned()));
         if let Some(answer) = self.delivered.get(signal).cloned() {
@@ -159,7 +159,7 @@ impl Run {
         }
     }
 
-    /// How the run ended, if it has.
+    /// The outcome of the run. `None` if it has not ended.
     fn outcome(&self) -> Option<wit::Outcome> {
         match self.progress.classify() {
             StepKind::Progressing | StepKind::Suspended => None,
@@ -201,7 +201,7 @@ impl Run {
 }
 
 impl World<'_> {
-    /// Begins the run that a workflow asks for.
+    /// Starts a run for a workflow.
     pub(super) fn begin_graph(&mut self, id: String, input: &Payload, parent: (String, u32)) {
         let refused = |errors: PlanErrors| Error::terminal(Error::REFUSED, errors.to_string());
         let asked = payload::decode(&format!("the input of `{GRAPH}`"), input);
@@ -226,7 +226,7 @@ impl World<'_> {
         self.advance(&id);
     }
 
-    /// Begins what can run, and ends the run if nothing is left to do.
+    /// Starts the ready nodes, and ends the run if it has settled.
     fn advance(&mut self, id: &str) {
         loop {
             let run = self.runs.get_mut(id).expect("only a run that goes on is advanced");
@@ -255,7 +255,7 @@ impl World<'_> {
         if let Kind::Signal(signal) = kind {
             run.wait(node, signal);
             let signal = run.signal_command(signal);
-            // A signal that is there is not waited for.
+            // A delivered signal is not awaited.
             if self.open.contains_key(&(id.to_owned(), signal)) {
                 self.overdue(id, signal, timeout_ms);
             }
@@ -322,7 +322,7 @@ impl World<'_> {
         self.call(id, command, attempt, &function, input, options);
     }
 
-    /// Takes the end of a node, or a signal.
+    /// Processes the end of a node, or a signal.
     pub(super) fn node_ended(&mut self, id: &str, command: u32, outcome: wit::Outcome) {
         let run = self.runs.get_mut(id).expect("only the end of a node of a run is taken");
         let answer = answer(outcome);
@@ -335,7 +335,7 @@ impl World<'_> {
             None => {
                 let node = NodeIndex(command);
                 run.ended(node, answer);
-                // One that is over its time goes on no more.
+                // An attempt past its deadline is stopped.
                 let attempt = run.attempt(id, node);
                 self.stop_graph(&attempt);
             }
@@ -343,7 +343,7 @@ impl World<'_> {
         self.advance(id);
     }
 
-    /// Ends a run: what it called is asked to stop, and no answer reaches it.
+    /// Ends a run: its callees are asked to stop, and their answers are ignored.
     pub(super) fn stop_graph(&mut self, id: &str) {
         let Some(run) = self.runs.remove(id) else { return };
         self.open.retain(|(owner, _), _| owner != id);
@@ -357,7 +357,7 @@ impl World<'_> {
         }
     }
 
-    /// Ends the runs that this workflow asked for.
+    /// Ends the runs that this workflow started.
     pub(super) fn stop_graphs_of(&mut self, workflow: &str) {
         let of = |run: &Run| run.parent.0 == workflow;
         let runs: Vec<String> =
@@ -379,7 +379,7 @@ fn answer(outcome: wit::Outcome) -> Answer {
     }
 }
 
-/// The request of a node whose places are filled in.
+/// The request of a node, after its template was filled in.
 fn request(input: &Value) -> Result<wit::HttpRequest, Error> {
     let refused = |wrong: plan::NotARequest| Error::terminal(Error::REFUSED, wrong.to_string());
     let plan::Request { method, url, headers, body } = plan::Request::of(input).map_err(refused)?;
@@ -387,7 +387,7 @@ fn request(input: &Value) -> Result<wit::HttpRequest, Error> {
     Ok(wit::HttpRequest { method, url, headers, body })
 }
 
-/// What a plan leaves open is as in calls of a test.
+/// Fields that a plan omits have the defaults of calls in a test.
 fn retry_options(retry: &Retry) -> wit::RetryOptions {
     let Retry { initial, factor, max, max_attempts } = *retry;
     let default = RetryPolicy::default().into_options();

@@ -1,4 +1,4 @@
-//! Objects in a test: their state and promises, and whose turn it is.
+//! Objects in a test: their state, promises and queues.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,8 +14,8 @@ use crate::{
     object::ObjectAccess, payload::Payload, time::millis,
 };
 
-/// All objects of a test, as calls name them: `OBJECT@KEY`, behind the name of their module if they
-/// are of another one.
+/// All objects of a test by the path in calls: `OBJECT@KEY`, after the name of the module if they
+/// belong to another one.
 #[derive(Default)]
 pub(in crate::testing) struct Objects(BTreeMap<String, Object>);
 
@@ -23,21 +23,21 @@ pub(in crate::testing) struct Objects(BTreeMap<String, Object>);
 struct Object {
     state: BTreeMap<String, Payload>,
     promises: BTreeMap<String, Standing>,
-    /// The one run of its key.
+    /// The id of the run, for an object that runs once per key.
     run: Option<String>,
-    /// Whose turn it is.
+    /// The invocation that has exclusive access.
     holder: Option<String>,
     line: VecDeque<Waiting>,
 }
 
-/// How a promise of an object stands.
+/// The status of a promise of an object.
 enum Standing {
-    /// These commands wait for it.
+    /// Pending; these commands wait for it.
     Pending(Vec<(String, u32)>),
     Settled(wit::Outcome),
 }
 
-/// An invocation that waits for its turn.
+/// An invocation in the queue for exclusive access.
 struct Waiting {
     id: String,
     entry: Entry,
@@ -48,7 +48,7 @@ struct Waiting {
 /// The object of an invocation.
 #[derive(Clone)]
 pub(super) struct OwnObject {
-    /// As the call named it.
+    /// The path, as in the call.
     path: String,
     pub(super) key: String,
 }
@@ -61,7 +61,7 @@ pub(super) struct Keyed {
 }
 
 impl Keyed {
-    /// Reads `OBJECT@KEY/FUNCTION`, alone or behind `wasm://MODULE/`.
+    /// Parses `OBJECT@KEY/FUNCTION`, alone or after `wasm://MODULE/`.
     pub(super) fn parse(function: &str) -> Option<Self> {
         let path = match function.strip_prefix("wasm://") {
             Some(rest) => rest.split_once('/')?.1,
@@ -85,7 +85,7 @@ impl Objects {
         self.0.get(object)?.state.get(name)
     }
 
-    /// The outcome of a promise of an object, if it is settled.
+    /// The outcome of an object's promise. `None` if it is pending.
     pub(in crate::testing) fn outcome(&self, object: &str, name: &str) -> Option<&wit::Outcome> {
         match self.0.get(object)?.promises.get(name)? {
             Standing::Settled(outcome) => Some(outcome),
@@ -93,10 +93,10 @@ impl Objects {
         }
     }
 
-    /// Takes note of an execution, if its function may run.
+    /// Registers an execution, if its function may run.
     ///
     /// # Errors
-    /// The key had its run.
+    /// The key's run has already taken place.
     pub(in crate::testing) fn accept(
         &mut self,
         id: &str,
@@ -121,7 +121,7 @@ impl Objects {
         }
     }
 
-    /// A test runs again: who waited is gone.
+    /// Begins the next run of the test: waiting invocations of the last one are gone.
     pub(in crate::testing) fn begin(&mut self) {
         for place in self.0.values_mut() {
             for standing in place.promises.values_mut() {
@@ -134,7 +134,7 @@ impl Objects {
 }
 
 impl World<'_> {
-    /// Begins a function of an object, or puts it at the end of the line.
+    /// Begins a function of an object, or appends it to the queue.
     pub(super) fn enter(
         &mut self,
         id: String,
@@ -154,7 +154,8 @@ impl World<'_> {
         self.begin_of(id, entry, input, parent, Some(object));
     }
 
-    /// After the end of an invocation: if it had the turn of an object, the next one has it.
+    /// Processes the end of an invocation: if it had exclusive access to an object, the next one
+    /// gets it.
     pub(super) fn leave(&mut self, id: &str) {
         let Some(object) = self.invocations[id].object.clone() else { return };
         let Some(place) = self.scenario.objects.0.get_mut(&object.path) else { return };
@@ -168,10 +169,10 @@ impl World<'_> {
         }
     }
 
-    /// Whether a function of an object may run, by the name by which it is called.
+    /// Checks that a function of an object may run, by its name in calls.
     ///
     /// # Errors
-    /// The key had its run.
+    /// The key's run has already taken place.
     pub(super) fn accept(&mut self, id: &str, function: &str) -> Result<(), Error> {
         let Some(keyed) = Keyed::parse(function) else { return Ok(()) };
         match self.known(&keyed.name) {
@@ -180,7 +181,7 @@ impl World<'_> {
         }
     }
 
-    /// Settles promises of objects as the test says, counted from now.
+    /// Schedules the planned settlements of objects' promises, relative to now.
     pub(super) fn expect_promises_of_objects(&mut self) {
         self.scenario.objects.begin();
         for plan in std::mem::take(&mut self.scenario.promises) {
@@ -194,7 +195,7 @@ impl World<'_> {
         }
     }
 
-    /// Carries out a command about the promises of the invocation's object.
+    /// Executes a command on the promises of the invocation's object.
     pub(super) fn perform_on_promises(&mut self, id: &str, command: u32, request: Request) {
         let running = &self.invocations[id];
         let Some(object) = running.object.clone() else {
@@ -225,10 +226,10 @@ impl World<'_> {
         self.answer(self.now_ms, id, command, outcome);
     }
 
-    /// Settles a promise of an object, which is made if there is none.
+    /// Settles a promise of an object, creating it if it does not exist.
     ///
     /// # Errors
-    /// It was settled before.
+    /// The promise was already settled.
     pub(super) fn settle_of_object(
         &mut self,
         object: &str,
@@ -252,7 +253,8 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Why a command cannot be cancelled: a promise of an object belongs to no execution.
+    /// The reason that a command cannot be cancelled: a promise of an object does not belong to an
+    /// execution.
     pub(super) fn refuse_cancel(&self, id: &str, command: u32) -> Option<Error> {
         let object = &self.invocations.get(id)?.object.as_ref()?.path;
         let promises = &self.scenario.objects.0.get(object)?.promises;
@@ -264,7 +266,7 @@ impl World<'_> {
         Some(Error::terminal(422, message))
     }
 
-    /// Carries out a command about the state of the invocation's object.
+    /// Executes a command on the state of the invocation's object.
     pub(super) fn perform_on_state(&mut self, id: &str, command: u32, request: Request) {
         let running = &self.invocations[id];
         let name = running.entry.name;
@@ -304,7 +306,7 @@ impl World<'_> {
     }
 }
 
-/// How a promise stands, as the host says it.
+/// The status of a promise, in the host's encoding.
 fn standing(outcome: Option<&wit::Outcome>) -> wit::Outcome {
     let json = match outcome {
         None => "null".to_owned(),

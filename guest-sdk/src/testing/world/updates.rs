@@ -12,13 +12,13 @@ use crate::{
 };
 
 impl World<'_> {
-    /// Decides when a query or an update will be sent to `root`.
+    /// Schedules a query or an update for `root`.
     pub(super) fn expect_ask(&mut self, root: &str, ask: Arc<Mutex<Ask>>) {
         let at_ms = self.now_ms + millis(lock(&ask).after);
         self.decide(at_ms, Action::Ask { invocation: root.to_owned(), ask });
     }
 
-    /// Answers a query; accepts an update, or refuses it.
+    /// Answers a query; accepts or refuses an update.
     pub(super) fn ask(&mut self, id: &str, ask: &Arc<Mutex<Ask>>) {
         let (entry, input) = {
             let ask = lock(ask);
@@ -45,7 +45,7 @@ impl World<'_> {
         self.tell(id, event);
     }
 
-    /// Answers an update, if the promise is that of one; the answer for the settler.
+    /// Answers an update, if the promise belongs to one. Returns the answer for the settling party.
     pub(super) fn settle_update(
         &mut self,
         promise: &str,
@@ -60,7 +60,7 @@ impl World<'_> {
         Some(null())
     }
 
-    /// Cancels the updates that were not answered when the workflow ended.
+    /// Cancels the updates that were unanswered when the workflow ended.
     pub(super) fn cancel_updates(&mut self) {
         for ask in self.updates.values() {
             lock(ask).outcome.get_or_insert_with(|| failure(Error::cancelled()));

@@ -1,9 +1,9 @@
-//! Authentication of requests, and the guard against web pages that address a host on the visitor's
-//! own machine.
+//! Authentication of requests, and protection against web pages that address a host on the
+//! visitor's machine.
 //!
 //! A browser sets `Host` and `Origin` from the page's own URL. A page that resolves its own name to
-//! 127.0.0.1 (DNS rebinding) still sends its own name as `Host`; a page that requests 127.0.0.1
-//! openly sends its own `Origin`.
+//! 127.0.0.1 (DNS rebinding) still sends its own name as `Host`. A page that requests 127.0.0.1
+//! directly sends its own `Origin`.
 
 mod jwt;
 pub(crate) mod sessions;
@@ -28,7 +28,7 @@ use super::{Api, error::ApiError};
 
 pub use jwt::{Bad, Jwt, KeyError, Rights};
 
-/// Why a host may not listen with these settings.
+/// The reason why a host may not listen with these settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AccessError {
     /// The host would accept requests from other machines without a token.
@@ -37,7 +37,7 @@ pub enum AccessError {
          `--jwt-key`, or allow every client with `--insecure`"
     )]
     Open(SocketAddr),
-    /// The token could be guessed, or cannot be sent in a header.
+    /// The token is easy to guess, or cannot be sent in a header.
     #[error("the token is no token: {0}")]
     Token(&'static str),
 }
@@ -45,16 +45,17 @@ pub enum AccessError {
 /// The checks of every request. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Access {
-    /// The hash of the token, so that a comparison reveals nothing of its length either.
+    /// Hash of the token. Comparing hashes also hides the length of the token.
     token: Option<[u8; 32]>,
-    /// The signers whose tokens are accepted besides.
+    /// Signers whose tokens are accepted in addition.
     jwt: Option<Arc<Jwt>>,
     listens_on: IpAddr,
     names: Arc<[String]>,
 }
 
 impl Access {
-    /// Access to a host that listens on `address`. `names` are further host names of the host.
+    /// Creates the checks of a host that listens on `address`. `names` are further host names of
+    /// the host.
     ///
     /// # Errors
     /// [`AccessError`] if other machines could use the host without a token.
@@ -67,7 +68,7 @@ impl Access {
         Self::signed(address, token, None, insecure, names)
     }
 
-    /// The same for a host that also accepts signed tokens (JWT).
+    /// Like [`new`](Self::new), for a host that also accepts signed tokens (JWT).
     ///
     /// # Errors
     /// [`AccessError`] if other machines could use the host without a token.
@@ -94,12 +95,12 @@ impl Access {
         Ok(Self { token, jwt: jwt.map(Arc::new), listens_on: address.ip(), names })
     }
 
-    /// Whether requests need a token.
+    /// Returns true if requests need a token.
     pub fn needs_token(&self) -> bool {
         self.token.is_some() || self.jwt.is_some()
     }
 
-    /// Whether signed tokens are accepted, so that clients may have different rights.
+    /// Returns true if signed tokens are accepted. Clients may then have different rights.
     pub fn takes_signed_tokens(&self) -> bool {
         self.jwt.is_some()
     }
@@ -112,8 +113,8 @@ impl Access {
         }
         let host = parsed.host().trim_matches(['[', ']']).to_ascii_lowercase();
         let is_ours = match host.parse::<IpAddr>() {
-            // A page cannot make its own name look like an address, so any address is accepted if
-            // the host listens on all.
+            // A page cannot make its own name look like an address, so a host that listens on all
+            // addresses accepts any address.
             Ok(address) => {
                 address.is_loopback()
                     || address == self.listens_on
@@ -133,13 +134,13 @@ impl Access {
         if authority.eq_ignore_ascii_case(host) { Ok(()) } else { Err(foreign()) }
     }
 
-    /// Refuses a request whose `Host` or `Origin` is not this host's; `allowed`: the origin is an
-    /// allowed exception.
+    /// Refuses a request whose `Host` or `Origin` is not this host's. `allowed` accepts a foreign
+    /// origin.
     pub(crate) fn check_sender(&self, request: &Request, allowed: bool) -> Result<(), ApiError> {
         let headers = request.headers();
         let unreadable = |()| ApiError::ForeignHost("(none, or several)".to_owned());
         let authority = request.uri().authority().map(Authority::as_str);
-        // A request of HTTP/2 names its host in its address alone.
+        // An HTTP/2 request names its host only in its URI.
         let host = only(headers, &header::HOST).map_err(unreadable)?.or(authority);
         let host = host.ok_or(()).map_err(unreadable)?;
         self.check_host(host)?;
@@ -152,11 +153,11 @@ impl Access {
         }
     }
 
-    /// The rights of the sender of this token.
+    /// Returns the rights of the sender of this token.
     ///
     /// # Errors
-    /// [`ApiError::Unauthorized`]: there is no token, or it is invalid. [`ApiError::NoRights`]: the
-    /// token is valid and allows nothing.
+    /// [`ApiError::Unauthorized`] if the token is missing or invalid. [`ApiError::NoRights`] if the
+    /// token is valid but grants nothing.
     pub(crate) fn rights(&self, given: Option<&str>, now: Timestamp) -> Result<Rights, ApiError> {
         if !self.needs_token() {
             return Ok(Rights::all());
@@ -179,11 +180,11 @@ impl Access {
         })
     }
 
-    /// The rights of the sender of these headers; `beside` is a token that was sent in another way,
-    /// and takes precedence.
+    /// Returns the rights of the sender of these headers. `beside` is a token sent by other means,
+    /// which takes precedence.
     ///
     /// # Errors
-    /// As [`Access::rights`].
+    /// See [`Access::rights`].
     pub(crate) fn rights_of(
         &self,
         headers: &HeaderMap,
@@ -206,7 +207,7 @@ pub(crate) fn bearer(header: &HeaderValue) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer ").then(|| token.trim_ascii())
 }
 
-/// The one value of a header; several values are refused like none.
+/// Returns the single value of a header. Fails if there are several values.
 fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Result<Option<&'a str>, ()> {
     let mut values = headers.get_all(name).iter();
     let first = values.next();
@@ -216,9 +217,9 @@ fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Result<Option<
     first.map(|value| value.to_str().map_err(|_| ())).transpose()
 }
 
-/// Passes on requests with rights over every id: those of a token, or of the session that a cookie
-/// names. Liveness, readiness, the page that names them, and the files of the console, which hold
-/// nothing of this host, need no token.
+/// Middleware that passes on requests with rights over every id: those of a token, or of the
+/// session that a cookie names. Liveness, readiness, the index page, and the files of the console
+/// contain no data of this host and need no token.
 pub async fn guard(
     State(api): State<Api>,
     request: Request,

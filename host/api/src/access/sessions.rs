@@ -1,7 +1,7 @@
-//! Sessions of browsers: a cookie that stands for the token with which the session was opened.
+//! Browser sessions: a cookie represents the token with which the session was opened.
 //!
-//! The token is kept in memory and checked anew with each request, so a session has never more
-//! rights than its token, and ends with it. A request that changes something also presents the
+//! The token is kept in memory and checked again with each request. So a session never has more
+//! rights than its token, and ends with it. A request that changes something also sends the
 //! session's CSRF text in a header, which no page of another site can know, and its `Origin`.
 
 use std::{
@@ -19,13 +19,12 @@ use crate::error::ApiError;
 
 /// The header with the CSRF text.
 pub(crate) const CSRF: &str = "x-segno-csrf";
-/// How long a session lasts at most.
+/// Maximum duration of a session.
 pub(crate) const LONGEST: Millis = Millis::seconds(12 * 60 * 60);
-/// Maximum number of sessions; the one that ends first makes room for a new one.
+/// Maximum number of sessions. A new session replaces the one that ends first.
 const SESSIONS: usize = 1_000;
 
-/// The open sessions, by the hash of what their cookies hold: a look at the memory of the host gives
-/// no cookie.
+/// The open sessions, by hash of the cookie's secret: the memory of the host reveals no cookie.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions(Mutex<HashMap<[u8; 32], Session>>);
 
@@ -33,7 +32,7 @@ pub(crate) struct Sessions(Mutex<HashMap<[u8; 32], Session>>);
 #[derive(Clone)]
 pub(crate) struct Session {
     token: String,
-    /// What requests that change something present.
+    /// The CSRF text that modifying requests must send.
     pub(crate) csrf: String,
     /// The end of the session.
     pub(crate) ends_at: Timestamp,
@@ -46,16 +45,16 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// The token for which the session stands.
+    /// The token that the session represents.
     pub(crate) fn token(&self) -> &str {
         &self.token
     }
 
-    /// Checks that a request which may change something comes from a page of this host.
+    /// Checks that a potentially modifying request comes from a page of this host.
     ///
     /// # Errors
-    /// [`ApiError::NoCsrf`]: the header is missing or wrong. [`ApiError::ForeignOrigin`]: no page is
-    /// named. Another page than this host's was refused before.
+    /// [`ApiError::NoCsrf`] if the header is missing or wrong. [`ApiError::ForeignOrigin`] if the
+    /// request has no origin; foreign origins are refused earlier.
     pub(crate) fn check(&self, method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
         if method.is_safe() {
             return Ok(());
@@ -72,7 +71,8 @@ impl Session {
 }
 
 impl Sessions {
-    /// Opens a session for a token whose rights end at `until`. Answers what its cookie holds.
+    /// Opens a session for a token whose rights end at `until`. Returns the cookie's secret and the
+    /// session.
     ///
     /// # Errors
     /// The system has no random numbers.
@@ -97,14 +97,14 @@ impl Sessions {
         Ok((secret, session))
     }
 
-    /// The session whose cookie is among these headers.
+    /// Finds the session of the cookie in these headers.
     pub(crate) fn find(&self, headers: &HeaderMap, now: Timestamp) -> Option<Session> {
         let key = key(&cookie(headers)?);
         let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.get(&key).filter(|session| session.ends_at > now).cloned()
     }
 
-    /// Ends the session whose cookie is among these headers.
+    /// Ends the session of the cookie in these headers.
     pub(crate) fn close(&self, headers: &HeaderMap) {
         if let Some(secret) = cookie(headers) {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key(&secret));
@@ -112,16 +112,18 @@ impl Sessions {
     }
 }
 
-/// The header that makes a browser keep `secret` for so long, in seconds.
+/// Builds the header that makes a browser keep `secret` for `seconds` seconds.
 pub(crate) fn set_cookie(headers: &HeaderMap, secret: &str, seconds: i64) -> String {
-    // A browser says with its POST whether the page came over TLS, which a proxy ends.
+    // The `Origin` of a browser's POST shows if the page came over TLS, which a proxy may
+    // terminate.
     let origin = headers.get(header::ORIGIN).map_or(&b""[..], |origin| origin.as_bytes());
     let secure = if origin.starts_with(b"https://") { "; Secure" } else { "" };
     let name = cookie_name(headers);
     format!("{name}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}")
 }
 
-/// Browsers send a cookie to all ports of a host name: the name keeps hosts on several ports apart.
+/// Name of the cookie. Browsers send a cookie to all ports of a host name, so the name contains the
+/// port.
 fn cookie_name(headers: &HeaderMap) -> String {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let port = host.rsplit_once(':').map(|(_, port)| port);

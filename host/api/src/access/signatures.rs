@@ -1,4 +1,4 @@
-//! Checks the signatures of tokens with the cryptography library that TLS uses already.
+//! Verification of token signatures with the cryptography library that TLS already uses.
 
 use jsonwebtoken::{
     Algorithm, DecodingKey, DecodingKeyKind, EncodingKey,
@@ -22,13 +22,13 @@ static PROVIDER: CryptoProvider = CryptoProvider {
     jwk_utils: JwkUtils::new_unimplemented(),
 };
 
-/// Installs the provider in the JWT library; call before the library is used.
+/// Installs the provider in the JWT library. Must be called before the library is used.
 pub(super) fn provide() {
-    // The first provider stays, and is this one: refusing a second installation does no harm.
+    // The first provider stays, and it is this one, so a failing second installation is harmless.
     let _ = PROVIDER.install_default();
 }
 
-/// This host signs no tokens.
+/// Refuses to sign: this host signs no tokens.
 fn no_signer(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>, Error> {
     Err(ErrorKind::InvalidAlgorithm.into())
 }

@@ -1,5 +1,5 @@
-//! Detects when a connection is between two requests: the last one was received and its answer
-//! sent, both completely.
+//! Detects that a connection is between two requests: the last request was received completely, and
+//! its answer sent completely.
 
 use std::{
     pin::Pin,
@@ -14,20 +14,20 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::connections::ConnectionMark;
 
-/// The state of one connection. All events come from the task that has the connection, except the
-/// ends of bodies, which may be read elsewhere.
+/// State of one connection. All events come from the connection's task, except the ends of bodies,
+/// which may be read elsewhere.
 pub(super) struct ConnectionState {
-    /// The phase of the connection, for the listener that makes room.
+    /// Phase of the connection, for the listener that closes connections to make room.
     mark: Arc<ConnectionMark>,
     /// Number of requests and answers that began and have not ended.
     open: AtomicUsize,
-    /// Whether an answer may still be in the library's buffers.
+    /// True if an answer may still be in the library's buffers.
     unsent: AtomicBool,
-    /// Whether an answer has begun.
+    /// True if an answer has begun.
     answered: AtomicBool,
-    /// Whether the answer is one that ends with its client.
+    /// True if the answer ends when its client does.
     ends_with_client: AtomicBool,
-    /// Whether nothing more will be sent.
+    /// True if nothing more will be sent.
     closed: AtomicBool,
 }
 
@@ -43,25 +43,26 @@ impl ConnectionState {
         }
     }
 
-    /// Bytes were read from the socket.
+    /// Handles bytes read from the socket.
     pub(super) fn received(&self) {
         self.mark.receives();
     }
 
-    /// Whether a request or its answer began and has not ended.
+    /// Returns true if a request or its answer began and has not ended.
     pub(super) fn are_busy(&self) -> bool {
         self.open.load(Ordering::Acquire) > 0
     }
 
-    /// The client sends nothing more, and may still read. Answers whether the answer continues.
+    /// Handles the end of the client's sending half; the client may still read. Returns true if the
+    /// answer continues.
     pub(super) fn client_has_said_all(&self) -> bool {
-        // Most clients close their half because they are gone: such a connection counts as idle,
-        // and makes room for others.
+        // Most clients close their half because they are gone. Such a connection counts as idle,
+        // and may be closed to make room.
         self.mark.is_idle();
         !self.ends_with_client.load(Ordering::Acquire)
     }
 
-    /// Whether the connection is between two requests, and can have another.
+    /// Returns true if the connection is between two requests and can take another.
     pub(super) fn are_quiet(&self) -> bool {
         self.answered.load(Ordering::Acquire)
             && self.open.load(Ordering::Acquire) == 0
@@ -69,7 +70,7 @@ impl ConnectionState {
             && !self.closed.load(Ordering::Acquire)
     }
 
-    /// All bytes given to the socket have left the library's buffers.
+    /// Handles a flush: all bytes given to the socket have left the library's buffers.
     pub(super) fn flushed(&self) {
         if self.open.load(Ordering::Acquire) == 0 {
             self.unsent.store(false, Ordering::Release);
@@ -83,13 +84,13 @@ impl ConnectionState {
         }
     }
 
-    /// The connection is being closed.
+    /// Marks the connection as closing.
     pub(super) fn closed(&self) {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// Watches the body of a request. If the body is not read to its end, the connection is never
-    /// between two requests again: the rest of the body must not be taken for the next request.
+    /// Watches the body of a request. If the body is not read to its end, the connection never
+    /// becomes quiet again: the rest of the body must not be parsed as the next request.
     pub(super) fn request<B: Body>(self: &Arc<Self>, body: B) -> Watched<B> {
         match body.is_end_stream() {
             true => self.mark.is_answered(),
@@ -110,12 +111,12 @@ impl ConnectionState {
     }
 }
 
-/// An answer being made. If it is dropped without a body, the connection is never between two
-/// requests again.
+/// An answer in preparation. If it is dropped without a body, the connection never becomes quiet
+/// again.
 pub(super) struct Answer(Arc<ConnectionState>);
 
 impl Answer {
-    /// Watches the body of the answer, which has ended when the library drops it.
+    /// Watches the body of the answer, which ends when the library drops it.
     pub(super) fn body<B: Body>(self, body: B, ends_with_client: bool) -> Watched<B> {
         self.0.ends_with_client.store(ends_with_client, Ordering::Release);
         self.0.unsent.store(true, Ordering::Release);
@@ -124,7 +125,7 @@ impl Answer {
     }
 }
 
-/// A body whose end is noticed.
+/// A body that reports its end.
 pub(super) struct Watched<B> {
     body: B,
     part: Option<Arc<ConnectionState>>,

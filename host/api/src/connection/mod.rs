@@ -1,13 +1,13 @@
-//! One connection, and how its requests wait for admission.
+//! A connection, and the admission of its requests.
 //!
-//! Between two requests a connection needs nothing but its socket; while the HTTP library has it,
-//! the connection takes tens of KB. So when all permits for requests are taken, a connection is
-//! taken back from the library after each answer. Its next request queues *before* anything of the
-//! request is read, which keeps memory bounded for any number of clients. Requests without a body
-//! pass the queue: monitoring requests are answered at once.
+//! Between two requests a connection needs only its socket; inside the HTTP library it takes tens
+//! of KB. So when all permits for requests are taken, the host takes a connection back from the
+//! library after each answer. The next request queues *before* any of it is read, which keeps
+//! memory bounded for any number of clients. Requests without a body bypass the queue, so that
+//! monitoring requests are answered immediately.
 //!
-//! A client that has sent everything may close its sending half and still gets its answer, unless
-//! the answer is a stream: that ends then.
+//! A client that has sent everything may close its sending half and still gets its answer. Only a
+//! streamed answer ends then.
 
 mod connection_state;
 mod socket;
@@ -47,17 +47,17 @@ use super::{
     connections::ConnectionMark,
 };
 
-/// How long a connection may be idle.
+/// Maximum idle time of a connection.
 const IDLE_TIMEOUT: Millis = Millis(60_000);
-/// How long a connection may be idle, and a request's head may take, while the HTTP library has the
+/// Maximum idle time, and maximum duration of a request's head, while the HTTP library has the
 /// connection.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
-/// Approximate number of bytes read ahead or waiting to be sent, for each connection. A longer head
-/// is refused.
+/// Approximate number of bytes buffered for reading and for sending, for each connection. A longer
+/// head is refused.
 const BUFFER: usize = 64 * 1024;
 
-/// An answer with this extension lasts as long as its client is there; a client that closes its
-/// sending half has left.
+/// Marks an answer that lasts only as long as its client: a client that closes its sending half is
+/// considered gone.
 #[derive(Debug, Clone, Copy)]
 pub struct EndsWithClient;
 
@@ -66,7 +66,7 @@ pub(super) async fn answer(stream: TcpStream, router: Router, api: Api, mark: Ar
     let mut between = Some(IdleConnection { stream, ahead: Bytes::new(), mark });
     while let Some(waiting) = between.take() {
         match waiting.pass(&api).await {
-            // Boxed, so that waiting connections take no memory for it.
+            // Boxed, so that waiting connections need no memory for it.
             Ok(Some(pass)) => {
                 between = Box::pin(serve_http(waiting, router.clone(), &api, pass)).await
             }
@@ -76,16 +76,16 @@ pub(super) async fn answer(stream: TcpStream, router: Router, api: Api, mark: Ar
     }
 }
 
-/// A connection without a request being read or answered.
+/// A connection on which no request is being read or answered.
 struct IdleConnection {
     stream: TcpStream,
-    /// Bytes of the next request that were read already.
+    /// Bytes of the next request that were already read.
     ahead: Bytes,
     mark: Arc<ConnectionMark>,
 }
 
 impl IdleConnection {
-    /// Waits for a request, and for admission if the request may have a body. None: there is no
+    /// Waits for a request, and for admission if the request may have a body. `None` if there is no
     /// further request. A request queued when the host stops stays queued: the host ends soon.
     async fn pass(&self, api: &Api) -> io::Result<Option<AdmissionTicket>> {
         let env = &api.host.env;
@@ -98,26 +98,26 @@ impl IdleConnection {
         self.mark.receives();
         Ok(match first {
             None => None,
-            // POST, PUT and PATCH; any other method with this letter is refused soon enough.
+            // POST, PUT and PATCH. Other methods with this letter are refused soon enough.
             Some(b'P') => Some(AdmissionTicket::of(api.admission.request(env).await)),
             Some(_) => Some(AdmissionTicket::default()),
         })
     }
 
-    /// The first byte of the next request, when there is one.
+    /// Waits for the first byte of the next request; `None` at the end.
     async fn first(&self) -> io::Result<Option<u8>> {
         if let Some(first) = self.ahead.first() {
             return Ok(Some(*first));
         }
-        // The readiness of a socket may be a false alarm, and always is one for a new socket.
+        // Readiness of a socket may be spurious, and always is for a new socket.
         let mut first = [0];
         let read = self.stream.peek(&mut first).await?;
         Ok((read > 0).then_some(first[0]))
     }
 }
 
-/// Reads and answers requests, the first of which came with `pass`. Answers the connection when it
-/// is between two requests and others wait for admission; none: the connection has ended.
+/// Reads and answers requests; the first one has the ticket `pass`. Returns the connection when it
+/// is between two requests and others wait for admission. `None` if the connection has ended.
 async fn serve_http(
     between: IdleConnection,
     router: Router,
@@ -131,7 +131,7 @@ async fn serve_http(
         Answering { router, connection_state: connection_state.clone(), pass: pass.clone() };
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(BUFFER);
-    // The socket detects clients that closed their half: the library would drop their answers.
+    // The socket detects clients that closed their half. The library would drop their answers.
     builder.half_close(true);
     let mut connection = builder.serve_connection(TokioIo::new(socket), service);
     let mut prompt = Some(api.host.env.runtime.sleep(FIRST_BYTE_TIMEOUT));
@@ -152,7 +152,7 @@ async fn serve_http(
                 is_stopping = true;
                 Pin::new(&mut connection).graceful_shutdown();
             }
-            // A connection that has a permit and sends nothing lets others go first.
+            // A connection that holds a permit and sends nothing yields to others.
             () = async { prompt.as_mut().expect("it runs").await }, if prompt.is_some() => {
                 prompt = None;
                 drop(pass.take());
@@ -163,7 +163,7 @@ async fn serve_http(
         None => {
             let parts = connection.into_parts();
             let (stream, unread) = parts.io.into_inner().into_parts();
-            // A copy, because the bytes the library has read are a part of the buffer that is to be
+            // A copy, because the bytes read by the library are part of the buffer that is to be
             // freed.
             Some(IdleConnection { stream, ahead: [parts.read_buf, unread].concat().into(), mark })
         }
@@ -175,7 +175,7 @@ async fn serve_http(
     }
 }
 
-/// The routes as a service of the HTTP library.
+/// The router as a service of the HTTP library.
 struct Answering {
     router: Router,
     connection_state: Arc<ConnectionState>,

@@ -1,4 +1,4 @@
-//! The socket as given to the HTTP library.
+//! The socket given to the HTTP library.
 
 use std::{
     io::{self, IoSlice},
@@ -15,7 +15,8 @@ use tokio::{
 
 use super::connection_state::ConnectionState;
 
-/// Returns bytes that were read before, then reads the stream; reports reads and flushes.
+/// Returns bytes read ahead, then reads the stream. Reports reads and flushes to the connection
+/// state.
 pub(super) struct Socket {
     stream: TcpStream,
     ahead: Bytes,
@@ -31,17 +32,17 @@ impl Socket {
         Self { stream, ahead, connection_state }
     }
 
-    /// The stream, and the bytes read ahead that are still unread.
+    /// Returns the stream, and the bytes read ahead that are still unread.
     pub(super) fn into_parts(self) -> (TcpStream, Bytes) {
         (self.stream, self.ahead)
     }
 
-    /// Checks whether the client is still there. The library does not read while it answers, and
-    /// does not report that the client has closed its sending half.
+    /// Checks that the client is still connected. The library does not read while it answers, and
+    /// does not report that the client closed its sending half.
     ///
     /// # Errors
-    /// The connection is broken, or its client has sent everything and the answer is one that ends
-    /// with it.
+    /// The connection is broken, or its client has sent everything and the answer ends with its
+    /// client.
     fn look_for_client(&self, context: &mut Context<'_>) -> io::Result<()> {
         if !self.ahead.is_empty() || !self.connection_state.are_busy() {
             return Ok(());

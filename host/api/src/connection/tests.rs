@@ -10,7 +10,7 @@ use tokio::{
 use super::*;
 use crate::{AdmissionLimits, router, tests::World};
 
-/// A bound that nothing here reaches when it works.
+/// A bound that the tests only reach on failure.
 const TIMEOUT: Millis = Millis(10_000);
 
 /// A host that processes one request at a time, and both ends of a connection.
@@ -42,12 +42,12 @@ impl Scene {
         self.client.write_all(text.as_bytes()).await.expect("it is sent");
     }
 
-    /// Waits for a request, which arrives.
+    /// Waits for a request that arrives.
     async fn pass(&self, between: &IdleConnection) -> AdmissionTicket {
         between.pass(&self.world.api).await.expect("it reads").expect("it goes on")
     }
 
-    /// The same for a request that is queued, until `happens` is done.
+    /// Waits for a queued request, which is admitted after `happens` is done.
     async fn pass_after(
         &self,
         between: &IdleConnection,
@@ -61,7 +61,7 @@ impl Scene {
         waiting.await
     }
 
-    /// Serves until the connection is between two requests; none: it has ended.
+    /// Serves until the connection is between two requests; `None` if it has ended.
     async fn serve_http(
         &self,
         between: IdleConnection,
@@ -81,7 +81,7 @@ impl Scene {
         }
     }
 
-    /// The text received, which has at least `count` answers.
+    /// Reads until at least `count` answers have arrived, and returns the text.
     async fn answers(&mut self, count: usize) -> String {
         let mut came = Vec::new();
         let reading = async {
@@ -283,7 +283,7 @@ async fn a_request_that_is_being_answered_is_not_given_back() {
     }
 }
 
-/// The unread rest of a body is not a request, whatever it looks like.
+/// The unread rest of a body must not be parsed as a request, even if it looks like one.
 #[tokio::test]
 async fn a_body_that_was_not_read_is_not_taken_for_a_request() {
     let (mut scene, between) = Scene::new().await;
@@ -297,13 +297,13 @@ async fn a_body_that_was_not_read_is_not_taken_for_a_request() {
     let talking = serve_http(between, scene.routes.clone(), &api, AdmissionTicket::default());
     let client = async {
         let mut came = scene.answers(1).await.into_bytes();
-        // The other side may refuse it.
+        // The peer may refuse it.
         let _ = scene.client.write_all(HEALTH.as_bytes()).await;
         let _ = scene.client.shutdown().await;
         let _ = scene.client.read_to_end(&mut came).await;
         String::from_utf8_lossy(&came).into_owned()
     };
-    // If it were handed back, it would be closed here as well.
+    // If the connection were handed back, it would be closed here as well.
     let talking = async { talking.await.is_some() };
     let both = async { futures::join!(talking, client) };
     let (given_back, came) = api.host.env.within(TIMEOUT, both).await.expect("an end");
@@ -355,7 +355,7 @@ async fn a_long_answer_is_sent_before_the_connection_is_given_back() {
 
 #[tokio::test]
 async fn a_client_that_closes_its_half_after_a_request_still_gets_the_answer() {
-    // Answered at once, or only after a while, when the end was read before.
+    // Answered immediately, or only later, when the end of the client's half was read before.
     let waits = "GET /v1/invocations/a/wait?timeout_ms=200 HTTP/1.1\r\nHost: localhost\r\n\r\n";
     for request in [HEALTH.to_owned(), start("b"), waits.to_owned()] {
         let (mut scene, between) = Scene::new().await;
@@ -369,7 +369,7 @@ async fn a_client_that_closes_its_half_after_a_request_still_gets_the_answer() {
     }
 }
 
-/// Answers for ever, unless its client leaves.
+/// Answers forever, unless its client leaves.
 async fn stream() -> impl axum::response::IntoResponse {
     let frames = futures::stream::repeat(b"a message\n");
     let frames = futures::StreamExt::map(frames, |frame| Ok::<_, Infallible>(&frame[..]));

@@ -1,4 +1,4 @@
-//! Who calls: requests that a runtime signed with a key that the operator named.
+//! Authentication of callers: requests signed by a runtime with a key that the operator configured.
 //!
 //! ```text
 //! publickeyv1_BASE58                       the key, 32 bytes of Ed25519
@@ -18,50 +18,51 @@ const KEY_BYTES: usize = 32;
 const SCHEME: &str = "x-restate-signature-scheme";
 const TOKEN: &str = "x-restate-jwt-v1";
 
-/// The keys of runtimes that may call; none: whoever reaches the endpoint may.
+/// The keys of permitted runtimes. Without keys, every client that reaches the endpoint may call
+/// it.
 #[derive(Debug, Clone, Default)]
 pub struct Identity {
     keys: Vec<[u8; KEY_BYTES]>,
 }
 
-/// Text that is no key.
+/// A text that is not a valid key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` is no identity key: {why}")]
 pub struct InvalidKey {
     /// The text.
     pub key: String,
-    /// What is wrong with it.
+    /// Description of the fault.
     pub why: &'static str,
 }
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It is not signed.
+    /// The request is not signed.
     #[error(
         "the request is not signed; this endpoint takes requests that are signed with one of its identity keys"
     )]
     Unsigned,
-    /// It is signed in a way that is not known here.
+    /// The signature scheme is unknown.
     #[error("the signature scheme `{0}` is not known; `v1` is")]
     Scheme(String),
-    /// Its token is none.
+    /// The token is malformed.
     #[error("the token in `{TOKEN}` cannot be read: {0}")]
     Token(&'static str),
-    /// It was signed with another key.
+    /// The token is signed with another key.
     #[error("the token in `{TOKEN}` is signed with none of the identity keys of this endpoint")]
     Signature,
-    /// It was signed for another path.
+    /// The token is for another path.
     #[error("the token in `{TOKEN}` is for `{0}`")]
     Audience(String),
-    /// It is too old, or not valid yet.
+    /// The token has expired, or is not valid yet.
     #[error("the token in `{TOKEN}` is valid from {from} to {to}, and it is {now} (in seconds)")]
     Time {
-        /// From then on.
+        /// Beginning of the token's validity, in seconds since the Unix epoch.
         from: i64,
-        /// Until then.
+        /// End of the token's validity, in seconds since the Unix epoch.
         to: i64,
-        /// The time here.
+        /// The current time on this host, in seconds since the Unix epoch.
         now: i64,
     },
 }
@@ -86,7 +87,7 @@ enum Audience {
 }
 
 impl Identity {
-    /// Runtimes with these keys.
+    /// Accepts runtimes with these keys.
     ///
     /// # Errors
     /// [`InvalidKey`].
@@ -95,7 +96,7 @@ impl Identity {
         Ok(Self { keys })
     }
 
-    /// Whether requests have to be signed.
+    /// Returns true if requests must be signed.
     pub fn is_required(&self) -> bool {
         !self.keys.is_empty()
     }
@@ -173,9 +174,9 @@ fn read_key(key: &str) -> Result<[u8; KEY_BYTES], InvalidKey> {
     bytes.try_into().map_err(|_| invalid("it has not 32 bytes"))
 }
 
-/// The bytes of a number in base 58, with as many zeros before it as there are digits 1.
+/// Decodes a base-58 number. Each leading digit 1 stands for a zero byte.
 fn base58(digits: &str) -> Option<Vec<u8>> {
-    // Longer text is no key, and would take long.
+    // Longer text is not a key, and would take long to decode.
     if digits.len() > 2 * KEY_BYTES {
         return None;
     }

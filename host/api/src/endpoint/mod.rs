@@ -1,4 +1,4 @@
-//! A component as a deployment, over HTTP: HTTP/2 without negotiation, and HTTP/1.1, on one port.
+//! A component as a deployment over HTTP: HTTP/2 with prior knowledge, and HTTP/1.1, on one port.
 //!
 //! ```text
 //! GET  /discover                    the manifest, in the newest version that the runtime reads
@@ -6,7 +6,7 @@
 //! GET  /health                      200
 //! ```
 //!
-//! Each may stand behind any prefix (`/shop/invoke/…`), as a proxy passes it on.
+//! Each path may have any prefix (`/shop/invoke/…`), as a proxy passes it on.
 
 mod identity;
 
@@ -31,11 +31,11 @@ use tokio::net::TcpListener;
 pub use self::identity::{Identity, InvalidKey};
 use crate::Access;
 
-/// The header by which a deployment names what it runs on.
+/// The header in which a deployment names its software.
 const SERVER: HeaderName = HeaderName::from_static("x-restate-server");
-/// The oldest manifest that is written: earlier ones have no place for what a component says of itself.
+/// Oldest manifest version that this endpoint writes. Earlier ones lack documentation and metadata.
 const OLDEST_MANIFEST: ManifestVersion = ManifestVersion::V2;
-/// How long attempts may take to suspend when the process is to end.
+/// Time that attempts have to suspend when the process is to end.
 const GRACE: Millis = Millis(10_000);
 
 #[derive(Clone)]
@@ -44,17 +44,17 @@ struct Served {
     callers: Arc<Callers>,
 }
 
-/// Who may call an endpoint.
+/// The permitted callers of an endpoint.
 #[derive(Debug)]
 pub enum Callers {
     /// Runtimes that sign their requests with one of these keys.
     Signed(Identity),
-    /// Everybody who reaches it under one of its names, but no page of a browser: as a host without a
-    /// token does.
+    /// Every client that reaches the endpoint under one of its names, except web pages: the same
+    /// rule as for a host without a token.
     Anybody(Access),
 }
 
-/// Serves until `stop` completes, and attempts have had time to suspend.
+/// Serves until `stop` completes and attempts have had time to suspend.
 ///
 /// # Errors
 /// The listener failed.
@@ -67,7 +67,8 @@ pub async fn serve_endpoint(
     let router = endpoint_router(endpoint.clone(), callers);
     let (env, draining) = (endpoint.env.clone(), endpoint.draining.clone());
     let stopping = draining.clone();
-    // A frame is sent when it is written: otherwise the second of two waits for the other side.
+    // Sends each frame when it is written. Otherwise the second of two frames would wait for an
+    // acknowledgement from the peer.
     let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
         stop.await;
@@ -87,7 +88,7 @@ pub async fn serve_endpoint(
     }
 }
 
-/// The routes of an endpoint, for requests of these callers.
+/// Builds the routes of an endpoint, for requests of these callers.
 pub fn endpoint_router(endpoint: Arc<Endpoint>, callers: Callers) -> Router {
     let served = Served { endpoint, callers: Arc::new(callers) };
     let routes = Router::new()
@@ -100,11 +101,11 @@ pub fn endpoint_router(endpoint: Arc<Endpoint>, callers: Callers) -> Router {
         })
         .layer(middleware::map_response(named))
         .with_state(served);
-    // Outside of the routes, so that the path is changed before one is chosen.
+    // Outside of the router, so that the path is changed before a route is chosen.
     Router::new().fallback_service(routes).layer(middleware::map_request(without_prefix))
 }
 
-/// Takes away what stands before a path of an endpoint.
+/// Removes the prefix before a path of an endpoint.
 async fn without_prefix(mut request: Request) -> Request {
     let segments: Vec<&str> = request.uri().path().split('/').collect();
     let own = match segments.as_slice() {
@@ -121,7 +122,7 @@ async fn without_prefix(mut request: Request) -> Request {
     request
 }
 
-/// Lets requests of callers through that may call.
+/// Middleware that passes on requests of permitted callers.
 async fn guard(State(served): State<Served>, request: Request, next: Next) -> Response {
     let checked = match &*served.callers {
         Callers::Signed(identity) => {
@@ -189,7 +190,7 @@ async fn invoke(
         tracing::debug!("a request broke off: {error}");
     });
     let attempt = endpoint.attempt(of, version, input.boxed());
-    // The answer begins at once; the attempt is dropped with its body.
+    // The response begins immediately; dropping its body drops the attempt.
     let frames = stream::unfold(attempt, async |mut attempt: Attempt| {
         let bytes = attempt.next().await?;
         Some((Ok::<Bytes, io::Error>(bytes), attempt))

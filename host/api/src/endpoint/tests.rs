@@ -1,4 +1,4 @@
-//! The routes, with a component that nothing runs.
+//! The routes, with a component that no test runs.
 
 use std::sync::Arc;
 
@@ -173,7 +173,7 @@ async fn a_page_of_another_site_is_refused_where_no_key_is_named() {
         let answered = asked(open(), Method::POST, "/invoke/shop/order", &headers).await;
         assert_eq!(answered.0, status, "{headers:?}");
     }
-    // HTTP/2: the name is in the address alone.
+    // HTTP/2: the name is only in the URI.
     for (host, status) in
         [("localhost:9080", StatusCode::OK), ("evil.example", StatusCode::FORBIDDEN)]
     {

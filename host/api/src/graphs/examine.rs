@@ -1,4 +1,4 @@
-//! Checks of a plan that need the host: functions that do not exist, and nodes that need a module.
+//! Checks of a plan that require the host: missing functions, and nodes that need a module.
 
 use segno_core::address::SERVICE_SCHEME;
 use segno_graph::plan::{Call, CheckedPlan, Kind, Node, PlanErrors, SubGraph};
@@ -7,10 +7,10 @@ use segno_guest::Misfit;
 
 use crate::{Api, ApiError, model::FunctionKind, target::Target};
 
-/// The most faults that are told one by one.
+/// Maximum number of faults reported individually.
 const TOLD: usize = 100;
 
-/// What faults were found so far.
+/// The faults found so far.
 #[derive(Default)]
 struct Faults {
     told: Vec<Misfit>,
@@ -26,7 +26,7 @@ impl Faults {
     }
 }
 
-/// The refusal of a plan with these faults.
+/// Builds the refusal of a plan with these faults.
 pub fn refused(errors: PlanErrors) -> ApiError {
     let faults = errors.faults.into_iter();
     let faults = faults.map(|fault| Misfit { path: fault.path, reason: fault.message });
@@ -34,7 +34,7 @@ pub fn refused(errors: PlanErrors) -> ApiError {
 }
 
 impl Api {
-    /// Checks that everything that a plan names exists on this host.
+    /// Checks that everything named by a plan exists on this host.
     pub(super) async fn examine(
         &self,
         plan: &CheckedPlan,
@@ -109,7 +109,7 @@ impl Api {
         }
     }
 
-    /// The kind of a function that a plan names, or the reason why there is none.
+    /// Returns the kind of a function that a plan names, or the reason why it cannot be found.
     async fn named(
         &self,
         name: &str,

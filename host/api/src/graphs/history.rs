@@ -12,7 +12,7 @@ use crate::{
     openapi::Refusals,
 };
 
-/// How many facts a page has at most, and without a limit.
+/// Maximum number of facts on a page, and the default.
 const MOST: u32 = 10_000;
 const DEFAULT: u32 = 1_000;
 
@@ -44,8 +44,8 @@ pub async fn history(
     Ok(Json(GraphHistory { id: id.to_string(), facts: page.map(fact).collect(), next }))
 }
 
-/// Puts facts into the order in which they were written: those of one claim have times of one clock,
-/// and of those of one moment, one that follows from another comes after it.
+/// Sorts facts in the order in which they were written. Facts of one claim have times of one clock;
+/// at the same time, a node follows its predecessors.
 fn sort(events: &mut [NodeEvent], topology: &Topology) {
     let depths = topology.depths();
     let depth = |event: &NodeEvent| topology.index_of(&event.node).map(|node| depths[node.at()]);

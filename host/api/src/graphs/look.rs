@@ -1,4 +1,4 @@
-//! How a run stands.
+//! The state of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,11 +33,11 @@ use crate::{
     view,
 };
 
-/// How many nodes a page has at most, and without a limit.
+/// Maximum number of nodes on a page, and the default.
 const MOST: u32 = 10_000;
 const DEFAULT: u32 = 1_000;
 
-/// Reads how a run stands, and a page of its nodes.
+/// Reads the state of a run, and a page of its nodes.
 #[utoipa::path(
     get, path = "/v1/graphs/{id}", tag = "graphs",
     params(("id" = String, Path, description = "The run; a slash is written %2F"), GraphQuery),
@@ -148,7 +148,7 @@ pub(super) async fn found(
     Ok((id, row, start))
 }
 
-/// Where the nodes of a run stand, by index, and the promises of those that have begun.
+/// States of a run's nodes, by index, and promises of the started ones.
 struct Run {
     states: Vec<GraphNodeState>,
     promises: BTreeMap<NodeIndex, PromiseId>,
@@ -197,7 +197,7 @@ impl Run {
     }
 }
 
-/// What a node does, in short.
+/// Short description of a node's action.
 fn what(plan: &CheckedPlan, node: NodeIndex) -> String {
     match &plan.node(node).kind {
         Kind::Call(Call::Own(function) | Call::Module(function)) => {

@@ -1,4 +1,4 @@
-//! Graphs: checking plans, starting runs, how a run stands, and its history.
+//! Graphs: checking plans, starting runs, reading the state and the history of a run.
 
 mod examine;
 mod history;
@@ -9,7 +9,7 @@ pub use history::history;
 pub use look::{describe, plan};
 pub use start::{check, retry, start};
 
-// What the API's document is made from.
+// For the OpenAPI document.
 pub use history::__path_history;
 pub use look::{__path_describe, __path_plan};
 pub use start::{__path_check, __path_retry, __path_start};

@@ -1,4 +1,4 @@
-//! Checking plans, and starting runs of them.
+//! Checks plans, and starts runs of them.
 
 use std::collections::BTreeMap;
 
@@ -38,10 +38,10 @@ use crate::{
     state::{new_id, promise_id, refused, unexpected},
 };
 
-/// The label of a run that says which one it continues.
+/// Label of a run with the id of the run that it continues.
 const RETRY_OF: &str = "retry-of";
 
-/// A [`StartGraph`] in which the plan is as it was written: keys that come twice are told.
+/// A [`StartGraph`] with the unparsed text of the plan, so that duplicate keys are detected.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GraphRequest {
@@ -62,7 +62,7 @@ pub struct GraphRequest {
     labels: BTreeMap<String, String>,
 }
 
-/// Checks a plan: its form, and that this host has everything that it names. Nothing is started.
+/// Checks a plan: its form, and that this host has everything that it names. Starts nothing.
 #[utoipa::path(
     post, path = "/v1/graphs/check", tag = "graphs", request_body = StartGraph,
     responses((status = 200, body = GraphChecked), Refusals),
@@ -81,8 +81,8 @@ pub async fn check(
     }))
 }
 
-/// Starts a run of a plan. The same id again with the same plan and input answers the first run; with another one it is
-/// refused (409 `key-reused`).
+/// Starts a run of a plan. The same id again with the same plan and input returns the first run;
+/// with another plan or input it is refused (409 `key-reused`).
 #[utoipa::path(
     post, path = "/v1/graphs", tag = "graphs", request_body = StartGraph,
     responses(
@@ -115,8 +115,8 @@ pub async fn start(
     api.begin_run(new, &run).await
 }
 
-/// Starts a new run of the same plan, which takes over what the old one has completed. The old one
-/// has ended.
+/// Starts a new run of the same plan, which takes over the completed nodes of the old run. The old
+/// run must have ended.
 #[utoipa::path(
     post, path = "/v1/graphs/{id}/retry", tag = "graphs",
     params(("id" = String, Path, description = "The run; a slash is written %2F")),
@@ -169,7 +169,7 @@ pub async fn retry(
     api.begin_run(new, &run).await
 }
 
-/// The refusal of what is no run.
+/// Builds the refusal for an invocation that is not a graph run.
 pub(super) fn not_a_run(id: &PromiseId, reason: &str) -> ApiError {
     ApiError::Refused {
         status: StatusCode::CONFLICT,
@@ -178,7 +178,7 @@ pub(super) fn not_a_run(id: &PromiseId, reason: &str) -> ApiError {
     }
 }
 
-/// What a run is started with.
+/// Parameters of a new run.
 struct Run<'a> {
     plan: &'a CheckedPlan,
     input: &'a Value,
@@ -219,7 +219,7 @@ impl Run<'_> {
         Ok(NewPromise { id, param, tags, timeout_at: Timestamp::NEVER })
     }
 
-    /// Checks that the run with this promise was started with the same.
+    /// Checks that the run with this promise was started with the same parameters.
     fn repeats(&self, first: &Promise) -> Result<(), KeyReused> {
         let parts = |plan: &CheckedPlan, input: &Value, module: Option<&str>| {
             let parts = RequestParts::new().text("plan", &plan.digest_text()).json("input", input);
@@ -235,7 +235,7 @@ impl Run<'_> {
 }
 
 impl Api {
-    /// The plan of a request, with what the request changes of it.
+    /// Validates the plan of a request, with the overrides of the request.
     async fn checked(&self, request: &GraphRequest) -> Result<CheckedPlan, ApiError> {
         let mut plan = request.plan.check().map_err(bad_plan)?;
         if let Some(most) = request.max_parallel {
@@ -253,7 +253,7 @@ impl Api {
         Ok(plan)
     }
 
-    /// Makes the promise of a run, or answers the one that has its id.
+    /// Creates the promise of a run, or returns the existing run with this id.
     async fn begin_run(
         &self,
         new: NewPromise,

@@ -1,8 +1,8 @@
-//! Addresses for messages, as the protocol writes them.
+//! Addresses for messages, in the protocol's form.
 //!
 //! ```text
 //! poll://uni@GROUP/ID     this stream only
-//! poll://any@GROUP/ID     this stream if it is open, else another of the group
+//! poll://any@GROUP/ID     this stream if it is open, otherwise another of the group
 //! poll://any@GROUP        any stream of the group
 //! http(s)://…             the message is posted there
 //! ```
@@ -22,7 +22,7 @@ pub enum Destination {
         group: String,
         /// The worker in the group, if the address names one.
         worker: Option<String>,
-        /// Whether only this worker will do, and no other of the group.
+        /// True if only this worker may receive the message, not another one of the group.
         alone: bool,
     },
     /// A server to which messages are posted.
@@ -30,23 +30,23 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// Parses an address; none if it is not one of an external worker.
+    /// Parses an address; `None` if it is not one of an external worker.
     pub fn parse(address: &str) -> Option<Self> {
         if let Some(Poll { group, worker, alone }) = Poll::parse(address) {
             let (group, worker) = (group.to_owned(), worker.map(str::to_owned));
             return Some(Self::Poll { group, worker, alone });
         }
         let place = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"))?;
-        // Accepts a URL only as it was meant: the parser would repair others.
+        // Accepts a URL only in its exact form: the parser would repair others.
         let sane = !place.starts_with('/') && !address.contains(char::is_whitespace);
         (sane && Url::parse(address).is_ok()).then(|| Self::Http(address.to_owned()))
     }
 }
 
-/// Refuses addresses that cannot be a target: allowed are external workers, functions of modules and
-/// handlers of services. What is built into the host acts with the rights of a module, or of every
-/// module (`["*"]` of the policy, with its secrets), and a client is none: workflows call it, and
-/// graphs are started by the API.
+/// Refuses addresses that cannot be a target. Allowed are external workers, functions of modules
+/// and handlers of services. Functions built into the host act with the rights of a module, or of
+/// every module (`["*"]` of the policy, with its secrets), which a client does not have: workflows
+/// call them, and the API starts graphs.
 ///
 /// # Errors
 /// 400, naming the expected form.
@@ -63,7 +63,7 @@ pub fn check_target(reach: Reach, address: &str) -> Result<(), ProtocolError> {
     check_listener(reach, address)
 }
 
-/// Refuses addresses that cannot be notified of a settlement.
+/// Refuses addresses that cannot receive a settlement.
 ///
 /// # Errors
 /// 400, naming the expected form.

@@ -1,5 +1,5 @@
-//! Debug operations: the clock stands still until a request moves it, and all rows can be read. A
-//! host answers them only if it was started for debugging.
+//! Debug operations: the clock stops until a request moves it, and all rows are readable. A host
+//! answers them only if it was started for debugging.
 
 use segno_core::{
     id::PromiseId,
@@ -46,7 +46,7 @@ pub(super) async fn answer(
     Ok(Answer::ok(json!({})))
 }
 
-/// Carries out everything that is due at an instant, as the host's own duties would.
+/// Executes everything that is due at an instant, as the host's own timers would.
 async fn tick(front: &Resonate, request: &ResonateRequest) -> Result<Answer, ProtocolError> {
     let Tick { time } = request.read()?;
     if named_time(request)?.is_some_and(|named| named.0 != time) {
@@ -69,7 +69,7 @@ async fn tick(front: &Resonate, request: &ResonateRequest) -> Result<Answer, Pro
     }
 }
 
-/// Answers all rows, in the order of ids.
+/// Returns all rows, by id.
 async fn snap(front: &Resonate) -> Result<Answer, ProtocolError> {
     let dump = front.host.store.read().dump().await?;
     let pending = dump.promises.values().filter(|promise| promise.is_pending());
@@ -121,11 +121,11 @@ async fn snap(front: &Resonate) -> Result<Answer, ProtocolError> {
     })))
 }
 
-/// Sets the time of one request, if debugging is allowed and the request names a time; until the
-/// guard is dropped.
+/// Sets the time of one request until the guard is dropped, if debugging is allowed and the request
+/// names a time.
 ///
 /// # Errors
-/// 400: the time is invalid.
+/// 400 if the time is invalid.
 pub(super) async fn at<'a>(
     front: &'a Resonate,
     request: &ResonateRequest,
@@ -155,7 +155,7 @@ fn instant(field: &str, time: i64) -> Result<Timestamp, ProtocolError> {
     }
 }
 
-/// The named time of one request.
+/// Guard of the time named by one request.
 pub(super) struct Named<'a> {
     front: &'a Resonate,
     _turn: tokio::sync::MutexGuard<'a, ()>,
@@ -169,7 +169,7 @@ impl Drop for Named<'_> {
     }
 }
 
-/// The current time of decisions, for reads.
+/// Returns the current time for reads, from the debug clock if there is one.
 pub(super) fn now(front: &Resonate) -> Timestamp {
     use segno_env::Clock as _;
     match &front.settings.debug {

@@ -1,5 +1,5 @@
-//! The channel of messages to external workers: the transport of each message, and the result of
-//! its delivery.
+//! Delivery of messages to external workers: selects the transport of each message, and handles the
+//! result.
 
 use std::sync::Arc;
 
@@ -24,15 +24,15 @@ use super::{
     wire,
 };
 
-/// Number of attempts to deliver a settlement before its listener is removed: with the back-off of
-/// the outbox (100 ms, doubled, at most 60 s) they take more than an hour of running hosts. A
-/// client that still listens has registered again meanwhile, as clients do every minute.
+/// Number of attempts to deliver a settlement before its listener is removed. With the back-off of
+/// the outbox (100 ms, doubled, at most 60 s) they take more than an hour of host uptime. A client
+/// that still listens has registered again meanwhile, as clients do every minute.
 pub(super) const UNBLOCK_ATTEMPTS: u32 = 75;
 
-/// The delay before a full stream is tried again.
+/// Delay before a message to a full stream is sent again.
 const FULL: Millis = Millis(200);
 
-/// The channel to external workers. Cheap to clone.
+/// Delivers messages to external workers. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Deliverer {
     host: Host,
@@ -46,7 +46,7 @@ impl Deliverer {
         Self { host, streams, push, server_url }
     }
 
-    /// Offers a task once; the task's retry offers it again.
+    /// Offers a task once; the task's retry timer offers it again.
     fn execute(&self, task: &PromiseId, version: Version, target: &str) -> Delivered {
         let message = execute(task, version, &self.server_url);
         match Destination::parse(target) {
@@ -70,7 +70,7 @@ impl Deliverer {
         }
     }
 
-    /// Delivers a settlement until the transport takes it.
+    /// Delivers a settlement, with retries until the transport accepts it.
     async fn unblock(&self, promise: &Promise, address: &str, attempt: u32) -> Delivered {
         if attempt > UNBLOCK_ATTEMPTS {
             tracing::info!(id = %promise.id(), address, "a listener took no message in an hour of attempts and is given up");
@@ -98,7 +98,7 @@ impl Deliverer {
         }
     }
 
-    /// Delivers messages that waited for a stream that has opened now, or had no receiver at
+    /// Delivers messages that waited for a stream that has just opened, or had no receiver at
     /// another host.
     pub(super) async fn offer(&self, waiting: Vec<OutboxKey>) {
         for key in waiting {
@@ -123,7 +123,7 @@ impl Deliverer {
                     let sent = self.send(address, id, &unblock(promise));
                     tracing::debug!(%id, ?sent, "the news of a settlement had waited");
                     if sent == Some(Sent::Accepted) {
-                        // If this command is lost, the settlement is delivered once more.
+                        // If this command is lost, the settlement is delivered again.
                         let _ = self.host.store.execute(vec![Command::OutboxAck { key }]).await;
                     }
                 }
@@ -191,8 +191,8 @@ fn unblock(promise: &Promise) -> Bytes {
     line(&message)
 }
 
-/// A message as one line for every reader: JSON allows three characters that some readers take for
-/// line ends.
+/// Serializes a message as one line for every reader: JSON allows three characters that some
+/// readers treat as line ends.
 fn line(message: &Json) -> Bytes {
     const ENDS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
     let text = message.to_string();

@@ -1,4 +1,4 @@
-//! The envelope of every request and answer; its content is unknown here.
+//! The envelope of every request and answer, independent of its content.
 //!
 //! ```text
 //! {"kind": "promise.get", "head": {"corrId": "c-1", "version": "2026-04-01", "auth": …}, "data": {…}}
@@ -34,7 +34,7 @@ pub struct ResonateRequest {
     pub corr_id: String,
     /// The caller's token.
     pub auth: Option<String>,
-    /// The time to decide at, if debugging is allowed; ignored otherwise.
+    /// The time at which the engine decides, if debugging is allowed; ignored otherwise.
     pub debug_time: Option<Box<RawValue>>,
     /// The operation's data: a JSON object.
     pub data: Box<RawValue>,
@@ -45,13 +45,13 @@ pub struct ResonateRequest {
 /// The answer to an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// 200, or 300 if a suspended task can continue at once.
+    /// 200, or 300 if a suspended task can continue immediately.
     pub status: u16,
     /// The operation's data.
     pub data: Json,
 }
 
-/// The readable parts of an invalid request, so that its sender recognises the refusal.
+/// The readable parts of an invalid request, so that its sender can match the refusal.
 #[derive(Debug)]
 pub struct Unreadable {
     /// The name of the operation, or `unknown`.
@@ -80,7 +80,7 @@ struct Head {
     debug_time: Option<Box<RawValue>>,
 }
 
-/// What is read of a request before it turns out to be invalid.
+/// The parts of an invalid request that could be read.
 #[derive(Default)]
 struct Salvaged {
     kind: Option<String>,
@@ -96,7 +96,7 @@ impl ResonateRequest {
         Self::parse(bytes).map_err(|refused| Self::unreadable(bytes, refused))
     }
 
-    /// The refusal of a request of which `beginning` is the first part, or all of it.
+    /// Builds the refusal of a request; `beginning` is the first part of its body, or all of it.
     pub fn unreadable(beginning: &[u8], refused: ProtocolError) -> Unreadable {
         let mut salvaged = Salvaged::default();
         let _ = serde_json::Deserializer::from_slice(beginning).deserialize_map(&mut salvaged);
@@ -126,15 +126,15 @@ impl ResonateRequest {
             return Err(ProtocolError::bad("`data` must be an object"));
         }
         let Head { corr_id, auth, debug_time, .. } = head;
-        // Replaced once the token has been checked.
+        // Replaced after the token has been checked.
         let rights = Rights::all();
         Ok(Self { kind, corr_id, auth, debug_time, data, rights })
     }
 
-    /// The id in a field, which must be within the sender's rights.
+    /// Validates the id in a field, which must be within the sender's rights.
     ///
     /// # Errors
-    /// 400: the text cannot be an id. 403: the token does not allow it.
+    /// 400 if the text cannot be an id, 403 if the token does not allow it.
     pub fn id(&self, field: &str, id: String) -> Result<PromiseId, ProtocolError> {
         let id = handler::id(field, id)?;
         self.may(field, id.as_str())?;
@@ -154,15 +154,15 @@ impl ResonateRequest {
         }
     }
 
-    /// Limits what the sender has others execute to the sender's own rights: a function can be
-    /// given any id.
+    /// Limits the rights of executions started by this request to the sender's own: their functions
+    /// may use any id as input.
     pub fn narrow(&self, tags: &mut Tags) {
         if let Some(prefix) = self.rights.prefix().filter(|_| tags.contains_key(tags::TARGET)) {
             tags::narrow(tags, prefix);
         }
     }
 
-    /// Checks that the sender may use an operation that concerns every id.
+    /// Checks that the sender may use an operation that concerns all ids.
     ///
     /// # Errors
     /// 403.
@@ -218,13 +218,13 @@ fn text(value: &RawValue) -> Option<String> {
 }
 
 impl Answer {
-    /// An answer with status 200.
+    /// Creates an answer with status 200.
     pub fn ok(data: Json) -> Self {
         Self { status: 200, data }
     }
 }
 
-/// An answer in its envelope.
+/// Wraps an answer in its envelope.
 pub fn wrapped(kind: &str, corr_id: &str, answer: Result<Answer, ProtocolError>) -> (u16, Json) {
     let (status, data) = match answer {
         Ok(Answer { status, data }) => (status, data),

@@ -1,4 +1,4 @@
-//! The fence: one operation on another promise under a claim, in one transaction.
+//! The fence: an operation on another promise under a claim, in one transaction.
 
 use segno_core::{
     command::{Command, FenceAct, FenceAction},
@@ -52,7 +52,7 @@ pub(super) async fn fence(
         }
     };
     let (_, inner) = wrapped(&action.kind, &request.corr_id, inner);
-    // The worker knows its last step, and was sent the earlier ones when it acquired the task.
+    // The worker knows its last step, and received the earlier ones when it acquired the task.
     Ok(Answer::ok(json!({ "action": inner, "preload": [] })))
 }
 

@@ -1,4 +1,4 @@
-//! The state that the operations share, and their dispatch.
+//! Shared state of the operations, and their dispatch.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::{Access, Api};
 #[derive(Clone)]
 pub struct Resonate(Arc<FrontEndParts>);
 
-/// The parts of the front end.
+/// Shared parts of the front end.
 pub struct FrontEndParts {
     pub(super) api: Api,
     pub(super) host: Host,
@@ -36,9 +36,9 @@ pub struct FrontEndParts {
     pub(super) settings: Settings,
     pub(super) streams: Arc<Streams>,
     pub(super) deliverer: Deliverer,
-    /// Cancelled when the host stops; ends streams.
+    /// Cancelled when the host stops; ends the streams.
     pub(super) stopping: CancellationToken,
-    /// Held by one request at a time if each may name its own time.
+    /// Held by one request at a time if requests may name a time.
     pub(super) debugging: tokio::sync::Mutex<()>,
 }
 
@@ -51,7 +51,7 @@ impl std::ops::Deref for Resonate {
 }
 
 impl Resonate {
-    /// A front end beside `api`, which carries the messages of its host from now on.
+    /// Starts a front end next to `api`, which from now on delivers the messages of its host.
     ///
     /// # Errors
     /// The HTTP client for posting messages cannot be set up.
@@ -76,7 +76,7 @@ impl Resonate {
         })))
     }
 
-    /// Answers a request whose sender is authorised.
+    /// Answers a request with an authorized sender.
     pub(super) async fn answer(&self, request: &ResonateRequest) -> Result<Answer, ProtocolError> {
         let _named = debug::at(self, request).await?;
         match request.kind.as_str() {
@@ -106,13 +106,13 @@ impl Resonate {
         }
     }
 
-    /// Sends one command. A refusal of the engine is a refusal of the operation.
+    /// Sends one command. Converts a refusal of the engine to a refusal of the operation.
     pub(super) async fn decide(&self, command: Command) -> Result<Reply, ProtocolError> {
         self.decide_told(command).await.map(|(reply, _)| reply)
     }
 
-    /// The same, and whether the command was sent only once: then an unchanged row was already in
-    /// that state before.
+    /// Like [`decide`](Self::decide). Also returns true if the command was sent only once: an
+    /// unchanged row was then already in that state before.
     pub(super) async fn decide_told(
         &self,
         command: Command,
@@ -127,12 +127,12 @@ impl Resonate {
     }
 }
 
-/// An error for a reply that the command cannot have.
+/// Builds the error for a reply that the command cannot have.
 pub(super) fn unexpected(reply: &Reply) -> ProtocolError {
     ProtocolError::internal(format!("the engine gave an answer of the wrong kind: {reply:?}"))
 }
 
-/// An id that clients may choose.
+/// Validates an id chosen by a client.
 ///
 /// # Errors
 /// 400.

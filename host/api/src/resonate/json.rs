@@ -1,4 +1,4 @@
-//! Parsing JSON of clients: an object only where one is expected, and refusals that name the field.
+//! Parsing of clients' JSON: accepts objects only where they are expected; refusals name the field.
 
 use std::{fmt, marker::PhantomData};
 
@@ -7,15 +7,15 @@ use serde::{
     de::{DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-/// A structure that must be written as an object. Without this wrapper a list would be accepted,
-/// field by field.
+/// A structure that must be an object. Without this wrapper serde would also accept a list, field
+/// by field.
 #[derive(Debug, Default)]
 pub(super) struct Object<T>(pub(super) T);
 
-/// The fault of a text.
+/// A fault in a JSON text.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) struct Misread {
-    /// The path of the faulty field, as in `action.data`; empty: the whole text.
+    /// Path of the faulty field, for example `action.data`. Empty if the whole text is faulty.
     path: String,
     what: String,
 }
@@ -30,7 +30,7 @@ impl fmt::Display for Misread {
 }
 
 impl Misread {
-    /// The same fault, with its path prefixed by `outer`.
+    /// Prefixes the path with `outer`.
     pub(super) fn within(self, outer: &str) -> Self {
         let path = match self.path.as_str() {
             "" => outer.to_owned(),
@@ -51,7 +51,7 @@ pub(super) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Misread> {
     }
 }
 
-/// Parses once more, slowly, to find the path of the fault.
+/// Parses a second time, slowly, to find the path of the fault.
 fn misread<T: DeserializeOwned>(text: &[u8], error: &serde_json::Error) -> Misread {
     let mut again = serde_json::Deserializer::from_slice(text);
     let path = match serde_path_to_error::deserialize::<_, Object<T>>(&mut again) {

@@ -1,15 +1,16 @@
-//! The Resonate protocol: released Resonate clients work with a host as they are.
+//! The Resonate protocol: released Resonate clients work with a host unchanged.
 //!
-//! `POST /` takes every operation in an envelope, `GET /poll/{group}/{id}` is a worker's stream of
-//! messages, and messages are posted to workers with an HTTP address. Nothing is decided here: an
-//! operation is parsed, sent to the store as a command of the engine, and the reply is written in
-//! the protocol's form.
+//! `POST /` accepts every operation in an envelope, `GET /poll/{group}/{id}` is a worker's stream
+//! of messages, and messages are posted to workers with an HTTP address. The front end decides
+//! nothing: it parses an operation, sends it to the store as a command of the engine, and writes
+//! the reply in the protocol's form.
 //!
 //! - [`envelope`], [`protocol_error`], [`values`], [`wire`], [`address`], `json`: the wire format;
 //! - [`handler`]: shared state and dispatch;
-//! - `promises`, `tasks`, `fence`, `schedules`, `search`, `debug`: the operations, a file a family;
+//! - `promises`, `tasks`, `fence`, `schedules`, `search`, `debug`: the operations, one file for
+//!   each family;
 //! - `preload`: the recorded steps that a worker receives with a task;
-//! - [`streams`], `poll`, `push`, `deliver`: messages on their way to workers;
+//! - [`streams`], `poll`, `push`, `deliver`: delivery of messages to workers;
 //! - [`settings`], `router`: the operator's settings, and the routes with their guards.
 
 pub mod address;

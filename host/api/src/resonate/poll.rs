@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{EndsWithClient, Rights};
 
-/// The silence after which a comment is sent, so that dead connections are noticed.
+/// Time without messages after which a comment is sent, so that dead connections are detected.
 const READ_IDLE_TIMEOUT: Millis = Millis::seconds(15);
 const PING: Bytes = Bytes::from_static(b": ping\n\n");
 const HELLO: Bytes = Bytes::from_static(b": connected\n\n");
@@ -82,7 +82,7 @@ pub(super) async fn poll(
 impl Listening {
     async fn next(&mut self) -> Option<Bytes> {
         if !self.greeted {
-            // So that the client learns at once that it is connected.
+            // Sent first, so that the client knows immediately that it is connected.
             self.greeted = true;
             return Some(HELLO);
         }
@@ -115,14 +115,15 @@ impl Drop for Listening {
     }
 }
 
-/// A worker that reconnects or sends a heartbeat within the grace period keeps its claims.
+/// Releases the claims of a worker whose streams closed. A worker that reconnects or sends a
+/// heartbeat within the grace period keeps its claims.
 async fn left(front: &Resonate, worker: &str, rights: &Rights, grace: Millis) {
     let closed_at = front.host.env.clock.now();
     front.host.env.runtime.sleep(grace).await;
     if front.streams.is_open(worker) || front.stopping.is_cancelled() {
         return;
     }
-    // Any client may open a stream under any name; claims are released only if the client has
+    // Any client may open a stream under any name, so claims are released only if the client has
     // rights over all of them.
     let own = match rights.prefix() {
         None => true,

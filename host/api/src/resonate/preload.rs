@@ -1,5 +1,5 @@
-//! The recorded steps of a tree that a worker receives with a task, so that it does not ask for
-//! each of them again. The list is bounded; the worker asks for a step that is left out.
+//! The recorded steps of a tree that a worker receives with a task, so that it need not request
+//! each of them. The list is bounded; the worker requests omitted steps.
 
 use segno_core::id::PromiseId;
 use segno_store::PromiseFilter;
@@ -10,11 +10,11 @@ use crate::Rights;
 
 /// Maximum number of promises sent with a task.
 const COUNT: u32 = 512;
-/// Maximum number of bytes of their values.
+/// Maximum total size of their values, in bytes.
 const BYTES: usize = 1024 * 1024;
 
-/// The promises of `branch`, without `except`, in the order of their ids. A branch is named by a
-/// tag, which clients choose: promises outside the sender's rights are left out.
+/// Returns the promises of `branch` except `except`, by id. A branch is a tag, which clients
+/// choose, so promises outside the sender's rights are omitted.
 pub(super) async fn of(
     front: &Resonate,
     rights: &Rights,

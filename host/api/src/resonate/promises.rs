@@ -26,7 +26,7 @@ struct Named {
     id: String,
 }
 
-/// The data of `promise.create`, alone or under another operation.
+/// The data of `promise.create`, alone or within another operation.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Create {
@@ -38,7 +38,7 @@ pub(super) struct Create {
     tags: Option<Tags>,
 }
 
-/// The data of `promise.settle`, alone or under another operation.
+/// The data of `promise.settle`, alone or within another operation.
 #[derive(Deserialize)]
 pub(super) struct Settle {
     pub(super) id: String,
@@ -47,7 +47,7 @@ pub(super) struct Settle {
     value: Option<Object<WireValue>>,
 }
 
-/// The data of `promise.register_callback`, alone or under another operation.
+/// The data of `promise.register_callback`, alone or within another operation.
 #[derive(Deserialize)]
 pub(super) struct Callback {
     pub(super) awaited: String,
@@ -61,7 +61,7 @@ struct Listener {
 }
 
 impl Create {
-    /// The promise to create.
+    /// Returns the promise to create.
     ///
     /// # Errors
     /// 400, 403.
@@ -100,7 +100,7 @@ impl Create {
 }
 
 impl Settle {
-    /// The verdict and the value of the settlement.
+    /// Returns the verdict and the value of the settlement.
     ///
     /// # Errors
     /// 400.

@@ -11,12 +11,12 @@ use crate::ApiError;
 pub struct ProtocolError {
     /// 400, 401, 403, 404, 409, 422, 429, 500 or 503.
     pub status: u16,
-    /// The fault, and its remedy if there is one.
+    /// The fault, and how to correct it if possible.
     pub message: String,
 }
 
 impl ProtocolError {
-    /// The request makes no sense.
+    /// The request is invalid.
     pub fn bad(message: impl Into<String>) -> Self {
         Self { status: 400, message: message.into() }
     }
@@ -26,17 +26,17 @@ impl ProtocolError {
         Self { status: 401, message: message.into() }
     }
 
-    /// The caller may not do this.
+    /// The caller does not have the rights.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self { status: 403, message: message.into() }
     }
 
-    /// There is no such object.
+    /// The object does not exist.
     pub fn unknown(message: impl Into<String>) -> Self {
         Self { status: 404, message: message.into() }
     }
 
-    /// A fault of the host.
+    /// An internal fault of the host.
     pub fn internal(message: impl Into<String>) -> Self {
         Self { status: 500, message: message.into() }
     }
@@ -52,7 +52,7 @@ impl From<Refusal> for ProtocolError {
     }
 }
 
-/// A request refused before it was parsed.
+/// Converts the refusal of a request before it was parsed.
 impl From<ApiError> for ProtocolError {
     fn from(error: ApiError) -> Self {
         let status = if matches!(error, ApiError::Overloaded(_)) { 429 } else { 400 };

@@ -1,5 +1,5 @@
-//! Messages to workers with an HTTP address. An address that hangs, refuses or fails costs few
-//! connections and little memory, is paused for longer and longer, and delays no other address.
+//! Messages to workers with an HTTP address. An address that hangs, refuses or fails uses few
+//! connections and little memory, is paused for increasing times, and delays no other address.
 
 use std::{
     collections::BTreeMap,
@@ -20,12 +20,12 @@ use segno_engine::{
 use segno_env::http_client_within;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Maximum number of messages being posted to one server.
+/// Maximum number of messages in transit to one server.
 const AT_ONCE: usize = 16;
-/// Maximum number of messages being posted to all servers.
+/// Maximum number of messages in transit to all servers.
 const IN_ALL: usize = 256;
-/// Maximum number of tasks being offered, including those that will be tried again in a moment.
-/// Further tasks are left to their own retries.
+/// Maximum number of tasks being offered, including those that wait for a retry. Further tasks are
+/// left to their own retry timers.
 const OFFERS: usize = 1_024;
 /// Maximum number of servers, and of failing addresses, that are remembered.
 const REMEMBERED: usize = 1_024;
@@ -33,9 +33,9 @@ const REMEMBERED: usize = 1_024;
 const POST_TIMEOUT: Millis = Millis(10_000);
 /// Delays between attempts to offer a task.
 const PAUSES: [Millis; 3] = [Millis(100), Millis(500), Millis(2_000)];
-/// How long nothing is posted to an address that fails.
+/// Pauses of an address that fails.
 const ADDRESS_PAUSES: Pauses = Pauses { first: Millis(100), longest: Millis(30_000) };
-/// Until it is tried again where too many are under way.
+/// Delay before retrying if too many messages are in transit.
 const RETRY_AFTER: Millis = Millis(200);
 
 /// Posts messages. Cheap to clone.
@@ -57,15 +57,15 @@ struct Known {
     failing: BTreeMap<Url, Failing>,
 }
 
-/// An address that fails.
+/// Health of an address that fails.
 #[derive(Clone, Copy, Default)]
 struct Failing {
     health: AddressHealth,
-    /// Whether a message is on its way to see whether it is well again.
+    /// True while a message is in transit to test if the address has recovered.
     probed: bool,
 }
 
-/// The message was not accepted; an earlier attempt makes no sense.
+/// The message was not accepted; an attempt before the delay is useless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotTaken {
     /// The minimum delay before the next attempt.
@@ -80,7 +80,7 @@ impl Push {
         Ok(Self { host, http, reach, in_all, offers, known: Arc::default() })
     }
 
-    /// Posts a message in the background; tries a few times.
+    /// Posts a message in the background, with a few retries.
     pub(super) fn insist(&self, url: String, message: Bytes) {
         let Ok(offer) = self.offers.clone().try_acquire_owned() else {
             self.count(Pushed::HeldBack);
@@ -108,19 +108,19 @@ impl Push {
         OFFERS - self.offers.available_permits()
     }
 
-    /// Number of messages being posted.
+    /// Number of messages in transit.
     #[cfg(test)]
     pub(super) fn under_way(&self) -> usize {
         IN_ALL - self.in_all.available_permits()
     }
 
-    /// Posts a message once. Nothing is posted to a paused address, nor to a server with too many
-    /// messages under way.
+    /// Posts a message once. Posts nothing to a paused address or to a server with too many
+    /// messages in transit.
     ///
     /// # Errors
     /// [`NotTaken`].
     pub(super) async fn once(&self, url: &str, message: Bytes) -> Result<(), NotTaken> {
-        // Addresses are checked when they are given.
+        // Addresses are validated when a client gives them.
         let Ok(url) = Url::parse(url) else {
             return Err(NotTaken { wait: ADDRESS_PAUSES.longest });
         };
@@ -131,7 +131,7 @@ impl Push {
         }
         let env = &self.host.env;
         let request = self.http.post(url.clone()).header(header::CONTENT_TYPE, "application/json");
-        // The body of the answer is ignored, and not read.
+        // The body of the response is ignored, and not read.
         let answer = env.within(POST_TIMEOUT, request.body(message).send()).await;
         let (pushed, failure) = match answer {
             Some(Ok(response)) if response.status().is_success() => {
@@ -147,7 +147,7 @@ impl Push {
         Err(NotTaken { wait: self.failed(&url, &failure) })
     }
 
-    /// Permits for a message, held until dropped.
+    /// Takes the permits for a message, held until dropped.
     fn room(&self, url: &Url) -> Result<[OwnedSemaphorePermit; 2], NotTaken> {
         let now = self.host.env.clock.now();
         let full = || NotTaken { wait: RETRY_AFTER };
@@ -177,7 +177,7 @@ impl Push {
         }
     }
 
-    /// Counts a failure; answers for how long the address is paused.
+    /// Counts a failure. Returns the duration of the address's pause.
     fn failed(&self, url: &Url, failure: &str) -> Millis {
         let now = self.host.env.clock.now();
         let mut known = self.lock();

@@ -25,11 +25,11 @@ use super::{
 /// Maximum size of a request, in bytes.
 const LIMIT: usize = 8 * 1024 * 1024;
 
-/// Number of bytes kept of a request that is not read to its end, to identify it.
+/// Number of bytes kept of a request that is not read completely, to identify it.
 const BEGINNING: usize = 64 * 1024;
 
 impl Resonate {
-    /// The routes of the protocol.
+    /// Builds the routes of the protocol.
     pub fn router(&self) -> Router {
         let router = Router::new()
             .route("/", post(operate))
@@ -50,7 +50,7 @@ impl Resonate {
 }
 
 /// Checks the host and origin of a request, as for the native API; configured origins pass. Tokens
-/// are checked where the answer is made.
+/// are checked when the request is answered.
 async fn guard(State(front): State<Resonate>, mut request: HttpRequest, next: Next) -> Response {
     let is_allowed = front.settings.cors.allow(&request);
     if let Err(error) = front.access.check_sender(&request, is_allowed) {
@@ -76,7 +76,7 @@ async fn operate(
     if let Err(refused) = plainly_encoded(&headers) {
         return told("unknown", "0", None, Err(refused));
     }
-    // A request that is not admitted is read all the same: the answer names the request.
+    // A request that is not admitted is still read, because the answer identifies the request.
     let (entry, full) = match front.api.let_in(&came).await {
         Ok(entry) => (Some(entry), None),
         Err(full) => (None, Some(full)),
@@ -111,7 +111,7 @@ async fn operate(
     told(&request.kind, &request.corr_id, Some(&request), answer)
 }
 
-/// A body whose beginning is kept while the body is read.
+/// Keeps the beginning of a body while the body is read.
 fn with_beginning(body: Body) -> (Body, Arc<Mutex<Vec<u8>>>) {
     let beginning = Arc::new(Mutex::new(Vec::new()));
     let kept = beginning.clone();
@@ -123,15 +123,15 @@ fn with_beginning(body: Body) -> (Body, Arc<Mutex<Vec<u8>>>) {
     (Body::from_stream(pieces), beginning)
 }
 
-/// The ids of a request, for the log.
+/// The ids in a request, for the log.
 #[derive(Default, Deserialize)]
 struct About {
     id: Option<String>,
     awaited: Option<String>,
 }
 
-/// The answer in its envelope. Some clients never show the sentence of a refusal, so the sentence
-/// is logged as well.
+/// Wraps the answer in its envelope. Some clients never show the sentence of a refusal, so it is
+/// logged as well.
 fn told(
     kind: &str,
     corr_id: &str,
@@ -159,7 +159,7 @@ fn enveloped((status, reply): (u16, Json_)) -> Response {
     response
 }
 
-/// Refuses compressed bodies: a small one could become gigantic.
+/// Refuses compressed bodies: a small one could expand to an enormous size.
 fn plainly_encoded(headers: &HeaderMap) -> Result<(), ProtocolError> {
     let encoding = headers.get(header::CONTENT_ENCODING);
     match encoding.filter(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
@@ -176,7 +176,7 @@ async fn legacy_rest() -> Response {
     plain(StatusCode::GONE, message)
 }
 
-/// A refusal outside the protocol's own envelope.
+/// Builds a refusal without the protocol's envelope.
 pub(super) fn plain(status: StatusCode, message: &str) -> Response {
     (status, Json(json!({ "error": message }))).into_response()
 }

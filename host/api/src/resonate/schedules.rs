@@ -61,7 +61,7 @@ pub(super) async fn create(
     let id = schedule_id(request, create.id)?;
     handler::id("promiseId", create.promise_id.clone())?;
     // The ids of a schedule's promises begin with the text before the first placeholder; the
-    // schedule's own id is known.
+    // schedule's own id is already inserted.
     let made = create.promise_id.replace("{{.id}}", id.as_str());
     request.may("promiseId", made.split("{{").next().unwrap_or_default())?;
     let mut tags = values::stored_tags(create.promise_tags.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Searching promises and tasks, a page at a time in the order of their ids.
+//! Searches promises and tasks, in pages by id.
 
 use segno_core::{
     command::Command,
@@ -72,7 +72,7 @@ pub(super) async fn tasks(
     Ok(Answer::ok(paged(json!({ "tasks": records }), cursor)))
 }
 
-/// The rows in their current state: deadlines that have passed are carried out first.
+/// Brings the rows up to date: deadlines that have passed are executed first.
 pub(super) async fn current(
     front: &Resonate,
     mut rows: Vec<PromiseRow>,
@@ -104,7 +104,7 @@ fn page(search: &Search) -> Result<PromiseFilter, ProtocolError> {
     Ok(PromiseFilter { after, limit, ..PromiseFilter::default() })
 }
 
-/// A page, and the cursor of the next one if there is one.
+/// Reads a page, and the cursor of the next one if there is one.
 async fn found(
     front: &Resonate,
     filter: PromiseFilter,

@@ -7,21 +7,21 @@ use segno_env::DebugClock;
 
 use crate::AllowedOrigins;
 
-/// The settings.
+/// Settings of the front end.
 #[derive(Clone)]
 pub struct Settings {
-    /// The URL by which workers reach this host; sent with messages.
+    /// The URL at which workers reach this host, sent with messages.
     pub server_url: String,
     /// Maximum number of open streams.
     pub streams: usize,
     /// Maximum number of messages queued for a slow reader of a stream.
     pub buffer: usize,
-    /// How long a worker keeps its claims after its last stream closed; none: as long as their
-    /// leases.
+    /// Time for which a worker keeps its claims after its last stream closed. `None`: until their
+    /// leases end.
     pub grace: Option<Millis>,
     /// Origins whose pages may send requests.
     pub cors: AllowedOrigins,
-    /// The clock that debug operations set; none: debugging is not allowed.
+    /// The clock that debug operations set. `None` if debugging is not allowed.
     pub debug: Option<Arc<DebugClock>>,
 }
 

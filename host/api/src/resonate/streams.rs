@@ -1,8 +1,8 @@
-//! The open streams of workers, by group, and the messages that wait for a stream to open. HTTP is
-//! unknown here.
+//! The open streams of workers, by group, and the messages that wait for a stream to open.
+//! Independent of HTTP.
 //!
-//! This state is lost with the process, which does no harm: waiting messages are owed by rows of
-//! the store.
+//! This state is lost with the process, which is harmless: waiting messages are also in the store's
+//! outbox.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,9 +35,9 @@ const BYTES_IN_ALL: usize = 64 * 1024 * 1024;
 /// The result of sending a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
-    /// A stream took it.
+    /// A stream accepted the message.
     Accepted,
-    /// Every matching stream has too many messages queued.
+    /// All matching streams have too many messages queued.
     Full,
     /// No matching stream is open.
     Nobody,
@@ -56,7 +56,7 @@ pub struct Streams {
 /// An open stream, for its owner.
 #[derive(Debug)]
 pub struct Stream {
-    /// The number by which the stream is closed.
+    /// Number of the stream, needed to close it.
     pub number: u64,
     /// The receiving end of the messages.
     pub messages: Messages,
@@ -71,7 +71,7 @@ pub struct Messages {
     queued: Queued,
 }
 
-/// Queued bytes: of one reader, and of all.
+/// Queued bytes of one reader, and of all readers.
 #[derive(Debug, Clone)]
 struct Queued {
     own: Arc<AtomicUsize>,
@@ -86,7 +86,7 @@ struct Table {
     open: usize,
     next: u64,
     turn: usize,
-    /// The stream that took a message last, by the message's fingerprint.
+    /// The stream that last accepted a message, by the message's fingerprint.
     taken: BTreeMap<u64, u64>,
     waiting: BTreeMap<String, BTreeSet<(Option<String>, OutboxKey)>>,
     waiting_count: usize,
@@ -96,7 +96,7 @@ struct Table {
 struct Open {
     number: u64,
     worker: String,
-    /// The rights that limit its messages.
+    /// Rights that limit its messages.
     rights: Rights,
     sender: mpsc::Sender<Bytes>,
     queued: Queued,
@@ -108,8 +108,8 @@ impl Streams {
         Self { table: Mutex::default(), queued: Arc::default(), limit, buffer: buffer.max(1) }
     }
 
-    /// Opens a stream of a worker, limited to messages within `rights`; none if `limit` streams are
-    /// open.
+    /// Opens a stream of a worker, limited to messages within `rights`. `None` if `limit` streams
+    /// are open.
     pub fn open(&self, group: &str, worker: &str, rights: &Rights) -> Option<Stream> {
         let mut table = self.lock();
         if table.open >= self.limit {
@@ -129,7 +129,7 @@ impl Streams {
         Some(Stream { number, messages, waiting })
     }
 
-    /// Closes a stream. Answers whether it was the worker's last, in any group.
+    /// Closes a stream. Returns true if it was the worker's last, in any group.
     pub fn close(&self, group: &str, number: u64) -> bool {
         let mut table = self.lock();
         let Some(members) = table.groups.get_mut(group) else { return false };
@@ -150,7 +150,7 @@ impl Streams {
         !table.is_open(&worker)
     }
 
-    /// Whether the worker has a stream in any group.
+    /// Returns true if the worker has a stream in any group.
     pub fn is_open(&self, worker: &str) -> bool {
         self.lock().is_open(worker)
     }
@@ -165,10 +165,10 @@ impl Streams {
         self.queued.load(Ordering::Relaxed)
     }
 
-    /// Sends a message about `id` to a stream of the group: to one of `worker` if there is one, and
-    /// else, unless the message is for that worker only, to any. A repeated message had no effect
-    /// the first time, so it goes to another stream if there is one: the first may be open without
-    /// a live reader.
+    /// Sends a message about `id` to a stream of the group: to one of `worker` if there is one;
+    /// otherwise to any, unless the message is for that worker only. A repeated message had no
+    /// effect the first time, so another stream is preferred: the first may be open without a live
+    /// reader.
     pub fn send(
         &self,
         group: &str,
@@ -184,7 +184,8 @@ impl Streams {
         let may_hear = members.iter().filter(|open| open.rights.over(id.as_str()));
         let (named, others): (Vec<&Open>, Vec<&Open>) =
             may_hear.partition(|open| Some(open.worker.as_str()) == worker);
-        // The newest first: after a reconnection the older stream may be dead without a sign of it.
+        // Newest first: after a reconnection the older stream may be dead without having been
+        // closed.
         let named = named.into_iter().rev();
         let start = turn.checked_rem(others.len()).unwrap_or(0);
         let others = others[start..].iter().chain(&others[..start]).copied().filter(|_| !alone);
@@ -210,8 +211,8 @@ impl Streams {
         sent
     }
 
-    /// Remembers a message without a stream until one of the group opens: one of worker `alone`, if
-    /// given.
+    /// Remembers a message without a receiver until a stream of the group opens, or one of worker
+    /// `alone` if given.
     pub fn wait(&self, group: &str, alone: Option<&str>, key: OutboxKey) {
         let mut table = self.lock();
         if table.waiting_count < WAITING {
@@ -225,7 +226,7 @@ impl Streams {
     }
 }
 
-/// A hash of the message: equal messages have equal hashes.
+/// Hash of the message: equal messages have equal hashes.
 fn fingerprint(message: &Bytes) -> u64 {
     let mut hasher = DefaultHasher::new();
     message.hash(&mut hasher);
@@ -249,17 +250,17 @@ impl Open {
 }
 
 impl Messages {
-    /// The next message; none when the stream was closed.
+    /// Receives the next message; `None` when the stream is closed.
     pub async fn recv(&mut self) -> Option<Bytes> {
         let message = self.received.recv().await?;
         self.queued.give_back(message.len());
         Some(message)
     }
 
-    /// The next message.
+    /// Receives the next message without waiting.
     ///
     /// # Errors
-    /// No message is queued now, or none will ever be.
+    /// No message is queued now, or the stream is closed.
     pub fn try_recv(&mut self) -> Result<Bytes, mpsc::error::TryRecvError> {
         let message = self.received.try_recv()?;
         self.queued.give_back(message.len());
@@ -275,7 +276,8 @@ impl Drop for Messages {
 }
 
 impl Queued {
-    /// Reserves `bytes` bytes of the queue, if they are free. Senders come one after the other.
+    /// Reserves `bytes` bytes of the queue if they are free. Senders are serialized by the table's
+    /// lock.
     fn take(&self, bytes: usize) -> bool {
         let fits = |queued: &AtomicUsize, limit| match queued.load(Ordering::Relaxed) {
             0 => true,
@@ -357,8 +359,8 @@ mod tests {
             assert_eq!((send(), send()), (Sent::Accepted, Sent::Accepted));
             assert_eq!((count(&mut frozen), count(&mut good)), (1, 1), "{n}: one each");
         }
-        // If there is no other stream, or the message is for one worker only, it goes to the same
-        // stream again.
+        // If there is no other stream, or the message is for one worker only, the same stream
+        // receives it again.
         let send = |alone| streams.send("g", Some("good"), alone, &"id".into(), &HELLO);
         assert_eq!((send(true), send(true)), (Sent::Accepted, Sent::Accepted));
         assert_eq!((count(&mut frozen), count(&mut good)), (0, 2));

@@ -74,7 +74,7 @@ struct Heartbeat {
     tasks: Vec<Object<Claimed>>,
 }
 
-/// An operation inside another, in its own envelope.
+/// An operation within another one, in its own envelope.
 #[derive(Deserialize)]
 pub(super) struct Action {
     pub(super) kind: String,
@@ -82,7 +82,7 @@ pub(super) struct Action {
 }
 
 impl Action {
-    /// Parses the inner operation's data, if it is the operation wanted.
+    /// Parses the inner operation's data, if it is the expected operation.
     ///
     /// # Errors
     /// 400.
@@ -99,7 +99,7 @@ impl Action {
     }
 }
 
-/// The claim in a worker's request.
+/// Returns the claim in a worker's request.
 ///
 /// # Errors
 /// 400, 403.
@@ -190,8 +190,8 @@ pub(super) async fn suspend(
     let (records, logs) = (Vec::new(), Vec::new());
     match front.decide(Command::TaskSuspend { claim, records, logs, awaits }).await? {
         Reply::Suspended => Ok(Answer::ok(json!({}))),
-        // The worker creates each step again and is answered with its record, so nothing is sent
-        // here.
+        // The worker creates each step again and receives its record in the answer, so nothing is
+        // preloaded.
         Reply::Ready { .. } => Ok(Answer { status: 300, data: json!({ "preload": [] }) }),
         other => Err(unexpected(&other)),
     }
@@ -247,13 +247,13 @@ pub(super) async fn heartbeat(
         (false, _) => Command::TaskHeartbeat { holder, items },
     };
     match front.decide(command).await? {
-        // Claims that have ended are not reported: the next write is refused.
+        // Ended claims are not reported: the next write is refused.
         Reply::Heartbeat(_) => Ok(Answer::ok(json!({}))),
         other => Err(unexpected(&other)),
     }
 }
 
-/// The claims of a worker, within an id prefix if one is given.
+/// Reads the claims of a worker, with ids below `prefix` if given.
 pub(super) async fn held(
     front: &Resonate,
     pid: &str,

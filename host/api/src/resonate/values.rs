@@ -1,14 +1,14 @@
-//! Values and tags between the wire and the engine.
+//! Conversion of values and tags between the wire and the engine.
 //!
 //! On the wire `data` is text that a server does not interpret; released clients put base64 there.
-//! The engine keeps the bytes behind the base64, so that functions in modules read what workers
-//! wrote. Clients get back exactly what they sent: if the bytes alone would not tell (text that is
-//! no base64, `""` instead of nothing, `{}` instead of no headers), a header of the stored value
+//! The engine stores the decoded bytes, so that functions in modules read what workers wrote.
+//! Clients get back exactly what they sent: if the bytes alone are ambiguous (text that is not
+//! base64, `""` instead of nothing, `{}` instead of no headers), a header of the stored value
 //! records the form.
 //!
 //! Reserved tags have the prefix `resonate:` on the wire and none in the engine. A client's own tag
-//! with the name of a reserved one exchanges its name with the reserved one, so nothing is lost and
-//! nothing is ambiguous.
+//! with the bare name of a reserved one gets the prefix in the engine, so the mapping is
+//! unambiguous and lossless.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::{
@@ -20,8 +20,8 @@ use serde_json::{Map, Value as Json};
 
 use super::protocol_error::ProtocolError;
 
-/// The header of a stored value that records its form on the wire: `h` headers were given, `e` the
-/// data were empty text, `t` the data are text and no base64.
+/// Header of a stored value that records its form on the wire: `h` if headers were given, `e` if
+/// the data was empty text, `t` if the data is text that is not base64.
 const FORM: &str = "resonate:form";
 
 const PREFIX: &str = "resonate:";
@@ -35,10 +35,10 @@ pub struct WireValue {
     data: Option<String>,
 }
 
-/// The stored form of a value.
+/// Converts a value to its stored form.
 ///
 /// # Errors
-/// 400: a header has a reserved name.
+/// 400 if a header has a reserved name.
 pub fn stored(value: WireValue) -> Result<Value, ProtocolError> {
     let WireValue { headers, data } = value;
     let mut form = String::new();
@@ -56,8 +56,8 @@ pub fn stored(value: WireValue) -> Result<Value, ProtocolError> {
             Vec::new()
         }
         Some(text) => match BASE64_STANDARD.decode(&text) {
-            // Only text that encoding gives back unchanged; decoders accept more than encoders
-            // write.
+            // Decodes only text that re-encoding reproduces exactly, because decoders accept more
+            // than encoders write.
             Ok(bytes) if BASE64_STANDARD.encode(&bytes) == text => bytes,
             Ok(_) | Err(_) => {
                 form.push('t');
@@ -71,7 +71,7 @@ pub fn stored(value: WireValue) -> Result<Value, ProtocolError> {
     Ok(Value { headers, data: data.into() })
 }
 
-/// The wire form of a value.
+/// Converts a stored value to its wire form.
 pub fn sent(value: &Value) -> Json {
     let form = value.headers.get(FORM).map_or("", String::as_str);
     let mut object = Map::new();
@@ -91,19 +91,19 @@ pub fn sent(value: &Value) -> Json {
     Json::Object(object)
 }
 
-/// The stored form of tags.
+/// Converts tags to their stored form.
 pub fn stored_tags(tags: Tags) -> Tags {
     tags.into_iter().map(|(name, value)| (exchanged(&name), value)).collect()
 }
 
-/// The wire form of tags.
+/// Converts stored tags to their wire form.
 pub fn sent_tags(tags: &Tags) -> Json {
     Json::Object(
         tags.iter().map(|(name, value)| (exchanged(name), Json::from(value.as_str()))).collect(),
     )
 }
 
-/// The name of a tag on the other side; the same in both directions.
+/// Returns the name of a tag on the other side. The mapping is the same in both directions.
 fn exchanged(name: &str) -> String {
     match name.strip_prefix(PREFIX) {
         Some(bare) if tags::RESERVED.contains(&bare) => bare.to_owned(),

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::values::{sent, sent_tags};
 
-/// A promise.
+/// Converts a promise to its wire form.
 pub fn promise(promise: &Promise) -> Json {
     let spec = &promise.spec;
     let settlement = promise.settlement();
@@ -28,7 +28,7 @@ pub fn promise(promise: &Promise) -> Json {
     record
 }
 
-/// The protocol's name for a promise's state.
+/// Returns the protocol's name for a promise's state.
 pub fn state(promise: &Promise) -> &'static str {
     match &promise.state {
         PromiseState::Pending => "pending",
@@ -41,8 +41,8 @@ pub fn state(promise: &Promise) -> &'static str {
     }
 }
 
-/// A task; `resumes` is the number of settlements that resumed it since it was last acquired or
-/// suspended.
+/// Converts a task to its wire form. `resumes` is the number of settlements that resumed it since
+/// it was last acquired or suspended.
 pub fn task(task: &Task, resumes: u32) -> Json {
     let resumes = if matches!(task.state, TaskState::Fulfilled) { 0 } else { resumes };
     let mut record = json!({

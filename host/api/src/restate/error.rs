@@ -1,4 +1,4 @@
-//! Refusals in the forms that clients of services know.
+//! Refusals in the forms that clients of Restate expect.
 
 use axum::{
     Json,
@@ -16,20 +16,20 @@ use crate::error::ApiError;
 /// The header with the id of the invocation.
 pub const ID_HEADER: HeaderName = HeaderName::from_static("x-restate-id");
 
-/// Why a request was refused, or a handler failed.
+/// The reason why a request was refused, or the failure of a handler.
 #[derive(Debug)]
 pub struct IngressError {
     status: StatusCode,
     code: u32,
     message: String,
-    /// Whether the handler said so.
+    /// True if the error is the handler's failure.
     by_invocation: bool,
     id: Option<String>,
     metadata: Map<String, Json_>,
 }
 
 impl IngressError {
-    /// A refusal with this status.
+    /// Creates a refusal with this status.
     pub fn new(status: u16, message: impl Into<String>) -> Self {
         Self {
             status: StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
@@ -41,7 +41,7 @@ impl IngressError {
         }
     }
 
-    /// The failure of an invocation.
+    /// Creates an error from the failure of an invocation.
     pub fn of_invocation(id: &str, failure: wire::Failure) -> Self {
         let status = u16::try_from(failure.code).ok().filter(|code| (200..1_000).contains(code));
         let metadata = failure.metadata.into_iter().map(|fact| (fact.key, fact.value.into()));
@@ -54,12 +54,12 @@ impl IngressError {
         }
     }
 
-    /// The same, of an invocation that is not there.
+    /// Removes the id, for an invocation that does not exist.
     pub fn without_id(self) -> Self {
         Self { id: None, ..self }
     }
 
-    /// The same, with the id of the invocation that it is about.
+    /// Adds the id of the related invocation.
     pub fn about(self, id: &str) -> Self {
         Self { id: Some(id.to_owned()), ..self }
     }
@@ -114,7 +114,7 @@ impl From<ApiError> for IngressError {
     }
 }
 
-/// Why a request of an operator was refused.
+/// The reason why an operator's request was refused.
 #[derive(Debug)]
 pub struct AdminError {
     status: StatusCode,
@@ -123,13 +123,13 @@ pub struct AdminError {
 }
 
 impl AdminError {
-    /// A refusal with this status.
+    /// Creates a refusal with this status.
     pub fn new(status: u16, message: impl Into<String>) -> Self {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Self { status, message: message.into(), code: None }
     }
 
-    /// The same with a code under which tools know it.
+    /// Adds a Restate error code, which tools recognize.
     pub fn with_code(self, code: &'static str) -> Self {
         Self { code: Some(code), ..self }
     }
@@ -142,7 +142,7 @@ impl IntoResponse for AdminError {
     }
 }
 
-/// The answer; what is too much at the moment is asked again later.
+/// Builds the response. A temporary overload has a `Retry-After` header.
 fn answered(status: StatusCode, body: Json_) -> Response {
     let mut response = (status, Json(body)).into_response();
     if status == StatusCode::SERVICE_UNAVAILABLE {

@@ -1,4 +1,4 @@
-//! The same access rules as for the native API.
+//! Access rules, the same as for the native API.
 
 use axum::{
     extract::{Request, State},
@@ -10,16 +10,16 @@ use axum::{
 use super::error::IngressError;
 use crate::{AllowedOrigins, Api, error::ApiError};
 
-/// Checks who sends a request.
+/// Checks the sender of a request.
 #[derive(Clone)]
 pub struct SenderGuard {
-    /// Everything behind the routes.
+    /// State of the API.
     pub api: Api,
-    /// Origins whose pages may send requests, beside this host's own.
+    /// Foreign origins whose pages may send requests.
     pub origins: AllowedOrigins,
 }
 
-/// Passes on requests with rights over every id. Liveness needs no token.
+/// Middleware that passes on requests with rights over every id. Liveness needs no token.
 pub async fn guard(
     State(SenderGuard { api, origins }): State<SenderGuard>,
     request: Request,

@@ -1,14 +1,15 @@
-//! The front end for services that are written for Restate: clients call them, operators register them.
+//! The front end for services written for Restate: clients call services, operators register them.
 //!
-//! Two listeners of their own, because that is how clients and tools know them: the *ingress* takes calls, attaches
-//! to results and completes awakeables; the *admin* side registers deployments, lists services, and stops, pauses
-//! and resumes invocations. Nothing is decided here: a call is a promise with a target, as from anywhere else.
+//! It has two listeners, as Restate's clients and tools expect: the *ingress* accepts calls,
+//! attaches to results and completes awakeables; the *admin* API registers deployments, lists
+//! services, and stops, pauses and resumes invocations. The front end decides nothing: a call is a
+//! promise with a target, like any other.
 //!
 //! - [`path`]: the segments of a path;
-//! - [`settings`]: settings of both sides;
-//! - [`error`]: refusals in the form of either side;
+//! - [`settings`]: settings of both listeners;
+//! - [`error`]: refusals in the form of each listener;
 //! - [`ingress`]: calls, results, awakeables, promises;
-//! - [`openapi`]: services, as tools that make clients read them;
+//! - [`openapi`]: OpenAPI documents of services, for client generators;
 //! - [`admin`]: deployments, services, invocations, state.
 
 mod admin;

@@ -1,14 +1,14 @@
-//! Services as an OpenAPI document: one operation a handler, and one that does not wait for it. What only other
-//! handlers may call is left out.
+//! OpenAPI document of services: two operations for each handler, a call and a one-way call.
+//! Private handlers are omitted.
 
 use segno_engine::services::{HandlerKind, kind};
 use segno_restate::manifest::{Handler, Service, ServiceType};
 use serde_json::{Map, Value as Json, json};
 
-/// What a handler takes and gives, where it does not say so.
+/// Default content type of a handler's input and output.
 const JSON: &str = "application/json";
 
-/// The document of these services.
+/// Builds the document of these services.
 pub fn document(services: &[Service]) -> Json {
     let mut paths = Map::new();
     for service in services {
@@ -101,7 +101,7 @@ fn content(kind: &str, schema: Json) -> Json {
     Json::Object(Map::from_iter([(kind.to_owned(), json!({ "schema": schema }))]))
 }
 
-/// The schema of anything.
+/// Schema that accepts any value.
 fn any() -> Json {
     json!({})
 }

@@ -1,5 +1,5 @@
-//! The segments of a path, decoded. Ids of invocations contain slashes, and clients do not encode them: so a
-//! path is read from both of its ends, and not matched against a pattern.
+//! The decoded segments of a path. Invocation ids contain slashes, which clients do not encode. So
+//! a path is parsed from both ends, not matched against a pattern.
 
 use std::borrow::Cow;
 
@@ -7,20 +7,20 @@ use std::borrow::Cow;
 pub struct Segments(Vec<String>);
 
 impl Segments {
-    /// The segments of this path; none: one of them is not UTF-8.
+    /// Splits and decodes a path; `None` if a segment is not UTF-8.
     pub fn of(path: &str) -> Option<Self> {
         let segments = path.trim_matches('/').split('/');
         let decoded = segments.map(|segment| decoded(segment).map(Cow::into_owned));
         decoded.collect::<Option<Vec<_>>>().map(Self)
     }
 
-    /// All of them.
+    /// Returns all segments.
     pub fn all(&self) -> Vec<&str> {
         self.0.iter().map(String::as_str).collect()
     }
 }
 
-/// Several segments that are one id.
+/// Joins the segments of an id.
 pub fn joined(segments: &[&str]) -> String {
     segments.join("/")
 }

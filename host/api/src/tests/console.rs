@@ -7,7 +7,7 @@ use tower::ServiceExt as _;
 use super::World;
 use crate::{Access, router};
 
-/// What the router answers to a GET with these headers: status, headers, body.
+/// Sends a GET with these headers, and returns status, headers and body.
 async fn get(
     world: &World,
     path: &str,
@@ -27,7 +27,7 @@ fn said<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> &'a str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// The first path of a file that the page names.
+/// Returns the first asset path in a page.
 fn file(page: &[u8]) -> String {
     let page = String::from_utf8_lossy(page);
     let named = page.split('"').find(|word| word.starts_with("/console/assets/"));
@@ -36,7 +36,7 @@ fn file(page: &[u8]) -> String {
 
 #[tokio::test]
 async fn every_address_of_the_console_is_the_page_under_a_strict_policy() {
-    // It shows nothing of the host, so it needs no token.
+    // The console contains no data of the host, so it needs no token.
     let world = World::with(|_| {
         Access::new(([127, 0, 0, 1], 7766).into(), Some("s3cret"), false, vec![]).expect("a token")
     });
@@ -72,7 +72,7 @@ async fn the_documentation_is_served_without_a_token_and_without_scripts() {
     }
     assert_eq!(get(&world, "/docs", &[]).await.0, 308);
     world.get("/docs/nothing.html").await.problem(404, "unknown-route");
-    // People get a page, whose links lead to the others.
+    // Browsers get a page with links to the other pages.
     let person = [(header::ACCEPT, "text/html,application/xhtml+xml,*/*;q=0.8")];
     let (status, _, page) = get(&world, "/docs/no/th%3Ci%3Eng.html", &person).await;
     let page = String::from_utf8_lossy(&page);
@@ -101,7 +101,7 @@ async fn files_are_kept_for_ever_and_sent_as_small_as_the_browser_takes_them() {
     let (_, headers, small) = get(&world, &path, &takes).await;
     assert_eq!(said(&headers, &header::CONTENT_ENCODING), "gzip");
     assert!(small.starts_with(&[0x1f, 0x8b]) && small.len() < whole.len());
-    // Another version's files are not mixed with this one's.
+    // Files of different versions are not mixed.
     let digest = path.split('/').nth(3).expect("a digest");
     let other = path.replace(digest, "0123456789abcdef");
     world.get(&other).await.problem(404, "unknown-route");

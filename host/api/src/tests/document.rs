@@ -1,6 +1,6 @@
-//! The OpenAPI document is valid: by the schema of OpenAPI 3.1 (`openapi-3.1.schema.json`,
-//! published by the OpenAPI Initiative under the Apache license 2.0), by that of its own schemas,
-//! and by rules that neither expresses.
+//! The OpenAPI document is valid: according to the schema of OpenAPI 3.1
+//! (`openapi-3.1.schema.json`, published by the OpenAPI Initiative under the Apache license 2.0),
+//! to the schema of its own schemas, and to rules that neither expresses.
 
 use std::collections::BTreeSet;
 

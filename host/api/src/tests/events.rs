@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::World;
 
-/// An invocation `id` that has published `count` events.
+/// Creates an invocation `id` that has published `count` events.
 async fn publisher(world: &World, id: &str, count: u32) {
     let digest = world.digest("shop").await;
     world.start(id).await.ok();

@@ -1,4 +1,4 @@
-//! Plans over HTTP: what is refused, what is started, and how a run stands.
+//! Plans over HTTP: refusals, starts, and the state of a run.
 
 use segno_core::{
     command::Command,
@@ -29,7 +29,7 @@ async fn started(world: &World, id: &str) -> Claim {
     world.acquire(id).await
 }
 
-/// The names of nodes by their states.
+/// Returns the names and states of the nodes.
 fn states(run: &Value) -> Vec<(String, String)> {
     let nodes = run["nodes"].as_array().expect("nodes").iter();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -184,7 +184,7 @@ async fn a_run_is_seen_node_by_node() {
     let wrong = "{\"code\":503,\"message\":\"no\"}";
     world.settle("it/n/b/0", Verdict::Rejected, wrong).await;
     let failed = [("b", Failed, None)];
-    // Facts of one moment are told in the order of the plan.
+    // Facts with the same time are returned in the order of the plan.
     world.api.host.env.runtime.sleep(Millis(5)).await;
     world.nodes(&claim, &failed).await;
     let run = world.get("/v1/graphs/it").await.ok();

@@ -315,7 +315,7 @@ async fn invocations_are_found_by_the_text_of_an_error() {
     assert_eq!(found("error=402:").await, ["b"]);
     assert_eq!(found("error=leaves%20the%20journal").await, ["a"]);
     assert_eq!(found("error=declined&state=halted").await, [""; 0]);
-    // A page that has none of them is gone beyond.
+    // A page without matches is skipped.
     assert_eq!(found("error=leaves&limit=1").await, ["a"]);
     let both = world.get("/v1/invocations?error=x&counts=true").await;
     assert!(both.problem(400, "invalid-field").contains("`counts`"));

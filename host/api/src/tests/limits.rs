@@ -1,4 +1,4 @@
-//! Limits: setting and reading them, and what is said of those who wait.
+//! Limits: setting and reading them, and reports about waiting executions.
 
 use axum::http::Method;
 use segno_core::{
@@ -17,7 +17,7 @@ use super::World;
 
 const SHIP: &str = "/v1/limits/shop/ship";
 
-/// Sets a limit, and looks at its keys, as the timers of a host do.
+/// Sets a limit, and re-evaluates its keys, as the timers of a host do.
 async fn set(world: &World, path: &str, rule: Value) -> Value {
     let said = world.send(Method::PUT, path, rule.to_string()).await.ok();
     let name = said["limit"].as_str().expect("a name").into();
@@ -210,7 +210,7 @@ async fn an_execution_that_waits_says_behind_what() {
         (&why["chain"][0]["on"], &why["chain"][1]["reason"]),
         (&json!("a"), &json!("halted"))
     );
-    // A wait is answered when its time is over, and it waits still.
+    // A wait is answered when its time is over, while the execution still waits.
     let waited = world.get("/v1/invocations/c/wait?timeout_ms=20").await.ok();
     assert_eq!(waited["state"], "suspended");
 }
@@ -287,19 +287,19 @@ async fn a_call_behind_the_limit_of_its_waiting_caller_is_named_as_a_circle() {
             start(&world, id, json!({ "c": "acme" })).await;
         }
         for id in ["a", "b"] {
-            // As long as one that was admitted may end, there is no circle.
+            // As long as an admitted execution may end, there is no deadlock.
             let shown = world.get("/v1/invocations/a").await.ok();
             assert_eq!(shown.get("deadlock"), None, "{shown}");
             calls_itself(&world, id).await;
         }
         for of in ["a", "b", "a%2F1", "b%2F1"] {
             let shown = world.get(&format!("/v1/invocations/{of}")).await.ok();
-            // All that were admitted are stuck; the latest is named.
+            // All admitted executions are stuck; the latest is reported.
             let mut circle = shown["deadlock"].as_array().cloned().unwrap_or_default();
             circle.sort_by_key(|id| id.as_str().map(str::len));
             assert_eq!(circle, ["b", "b/1"], "{shown}");
         }
-        // One that ends makes room.
+        // The end of an execution makes room.
         world.command(Command::Kill { invocation: PromiseId::from("b") }).await;
         let shown = world.get("/v1/invocations/a").await.ok();
         assert_eq!(shown.get("deadlock"), None, "{shown}");

@@ -1,4 +1,4 @@
-//! What is sent to a workflow, against what its module says of it.
+//! Checks of messages to a workflow against its module's declarations.
 
 use segno_core::{
     command::{Command, FenceAct, FenceAction},
@@ -11,7 +11,8 @@ use serde_json::json;
 
 use super::World;
 
-/// With `desk/desk`, which awaits the promise `approved`, and `desk/ship`, both running.
+/// Creates a host with `desk/desk`, which awaits the promise `approved`, and `desk/ship`, both
+/// running.
 async fn world() -> World {
     let world = World::new();
     world.upload("desk", "wasm desk ship short").await;
@@ -47,15 +48,16 @@ async fn the_value_of_a_promise_that_its_workflow_could_not_read_is_refused() {
     let said = refused.problem(422, "invalid-input");
     assert!(said.contains("the promise `approved` of `desk`: \"yes\" is not of type"), "{said}");
     assert_eq!(refused.body["name"], "approved");
-    // Nothing happened, and what fits is taken; afterwards it is as always.
+    // The refusals changed nothing, and a valid value is accepted; afterwards the first outcome
+    // stays.
     let taken = world.post(&path("d/p/approved"), json!({ "value": true })).await.ok();
     assert_eq!(taken["changed"], true);
     assert_eq!(world.post(&path("d/p/approved"), yes.clone()).await.ok()["changed"], false);
-    // What is not described may have any value.
+    // Undeclared promises may have any value.
     for id in ["d/p/other", "s/p/approved"] {
         assert_eq!(world.post(&path(id), yes.clone()).await.ok()["changed"], true);
     }
-    // A rejection is no value.
+    // A rejection is not a value, so the schema does not apply.
     world.post("/v1/promises/d%2Fp%2Flost/reject", json!({ "value": 5 })).await.ok();
 }
 
@@ -93,7 +95,7 @@ async fn a_signal_starts_the_workflow_that_it_is_sent_to() {
         let signal = json!({ "name": name, "key": "k", "start": start });
         world.post("/v1/invocations/d/signals", signal).await
     };
-    // What cannot be told, or started, starts nothing.
+    // An invalid signal or target starts nothing.
     send("clsoe", "desk/desk").await.problem(422, "unknown-signal");
     send("close", "desk/nothing").await.problem(404, "unknown-function");
     world.get("/v1/invocations/d").await.problem(404, "unknown-invocation");
@@ -122,6 +124,6 @@ async fn a_signal_that_its_workflow_does_not_take_is_refused() {
     let said = refused.problem(422, "unknown-signal");
     assert_eq!(said, "`short` does not take the signal `close`: it takes none");
     assert_eq!(send("d", "close", json!(null)).await.ok()["signal"], 0);
-    // A workflow that takes signals and does not say which.
+    // A workflow that receives signals without declaring their names.
     assert_eq!(send("s", "anything", json!(1)).await.ok()["signal"], 0);
 }

@@ -6,7 +6,7 @@ use segno_core::{
 
 use super::World;
 
-/// A value in the text, by its name and labels as they are written.
+/// Returns a value in the text, by its exact name and labels.
 fn figure(text: &str, name: &str) -> f64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     let value = line.unwrap_or_else(|| panic!("there is no `{name}` in\n{text}"));

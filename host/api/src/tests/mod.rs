@@ -1,5 +1,5 @@
-//! The API over the store in memory: every route, every refusal. No worker runs: promises are
-//! settled by hand.
+//! The API over the in-memory store: every route, every refusal. No worker runs, so the tests
+//! settle promises themselves.
 
 pub(crate) mod signed;
 

@@ -157,7 +157,7 @@ async fn who_waits_for_what_was_started_before_keeps_nobody_out() {
     assert_eq!(again.ok()["invocation"]["state"], "pending");
 }
 
-/// Reads take nothing from commands, and have a limit of their own.
+/// Reads do not slow commands down, and have a separate limit.
 #[tokio::test(start_paused = true)]
 async fn who_looks_around_while_others_do_waits_and_keeps_nobody_from_working() {
     let limits = AdmissionLimits { reads: 1, ..AdmissionLimits::default() };
@@ -198,7 +198,7 @@ async fn who_looks_around_while_others_do_waits_and_keeps_nobody_from_working() 
     assert_eq!(world.get("/v1/invocations").await.status, 200);
 }
 
-/// Single bytes now and then would hold a permit for five minutes, on any number of connections.
+/// Occasional single bytes would hold a permit for five minutes, on any number of connections.
 #[tokio::test(start_paused = true)]
 async fn a_body_that_trickles_is_not_waited_for() {
     let world = World::shop().await;
@@ -210,6 +210,6 @@ async fn a_body_that_trickles_is_not_waited_for() {
         Some((Ok("{".to_owned()), (runtime, came)))
     });
     world.ask(coming(trickle)).await.problem(408, "body-too-slow");
-    // The rest of a few bodies is read so that they can be refused.
+    // The rest of a few bodies is read so that the requests can be refused.
     assert!(bytes.load(Ordering::Relaxed) < 10, "{bytes:?}");
 }

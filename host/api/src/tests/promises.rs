@@ -90,7 +90,7 @@ async fn a_promise_is_made_once_and_settled_by_whoever_knows() {
             "{said}"
         );
     }
-    // Tags and time limits are those of the first.
+    // Tags and timeouts are those of the first request.
     let again = world.post("/v1/promises", json!({ "id": "gate", "param": { "sum": 7 } })).await;
     assert_eq!(again.status.as_u16(), 200);
     let again = again.ok();
@@ -239,7 +239,7 @@ async fn an_outcome_that_comes_before_its_promise_says_that_it_is_kept_and_for_w
     assert_eq!(why["chain"][0]["kept"], json!(["aproved", "approved"]), "{why}");
     let shown = world.get("/v1/invocations/d").await.ok();
     assert_eq!(shown["unread"]["promises"], json!(["aproved", "approved"]));
-    // Nobody keeps what a client made.
+    // The outcome of a client's promise is not kept for a workflow.
     world.gate("gate").await;
     let settled = world.post("/v1/promises/gate/resolve", json!({ "value": 1 })).await.ok();
     assert!(settled.get("kept_for").is_none(), "{settled}");

@@ -11,8 +11,8 @@ async fn a_replay_needs_a_journal_and_a_module_that_can_run() {
     world.post(&replay("a"), json!({})).await.problem(409, "no-journal");
     let answer = world.post(&replay("a"), json!({ "module": "other" })).await;
     answer.problem(404, "unknown-module");
-    // The modules of this host are no components: the report says so, and how far it got, and the
-    // request succeeds.
+    // The modules of this host are not components: the report says so, with the progress so far,
+    // and the request succeeds.
     let digest = world.digest("shop").await;
     world.journal("a", digest).await;
     let replayed = world.post(&replay("a"), json!({ "module": "shop" })).await.ok();

@@ -9,9 +9,10 @@ use serde_json::json;
 use super::World;
 use crate::document;
 
-/// Every route with its methods, parsed from the router's source: a router cannot be queried.
+/// Returns every route with its methods, parsed from the router's source: a router cannot be
+/// queried.
 pub(super) fn routes() -> Vec<(String, Vec<String>)> {
-    // A long route is on several lines.
+    // A long route spans several lines.
     let source = include_str!("../routes.rs").split_whitespace().collect::<Vec<_>>().join(" ");
     let source = source.replace(".route( \"", ".route(\"");
     let nested = source.find(".nest(\"/v1\", v1)").expect("the versioned routes are nested");
@@ -43,7 +44,7 @@ pub(super) fn routes() -> Vec<(String, Vec<String>)> {
 #[tokio::test]
 async fn every_route_exists_and_is_documented_with_its_refusals() {
     let world = World::new();
-    // A stream ends only with its host.
+    // A stream only ends with its host.
     let stopping = World::new();
     stopping.api.stopping.cancel();
     let document = serde_json::to_value(document()).expect("a document");

@@ -1,4 +1,4 @@
-//! Functions that run once a key, and the promises of objects, from outside.
+//! Functions that run once for each key, and promises of objects, from outside.
 
 use segno_core::{command::Command, promise::Verdict};
 use serde_json::json;
@@ -28,7 +28,7 @@ async fn a_run_has_the_id_of_its_key_so_a_repeated_start_is_answered_with_what_i
     let shown = world.get("/v1/invocations/web%2FSignup@ada%2Frun").await.ok();
     assert_eq!(shown["input"], "ada@example.org");
     assert_eq!(world.get(OBJECT).await.ok()["run"], "web/Signup@ada/run");
-    // Another id is another run.
+    // Another id would be another run.
     let other = json!({ "id": "mine", "target": "web/Signup@ada/run" });
     let refused = world.post("/v1/invocations", other).await;
     assert_eq!(refused.status, 409);
@@ -37,7 +37,7 @@ async fn a_run_has_the_id_of_its_key_so_a_repeated_start_is_answered_with_what_i
     let detail = problem["detail"].as_str().expect("it says why");
     assert!(detail.contains("`web/Signup@ada` has had its run"), "{detail}");
     assert!(detail.contains("`web/Signup@ada/run`"), "{detail}");
-    // Functions that do not run once, and other keys, have ids of their own.
+    // Functions without this restriction, and other keys, have different ids.
     let looks = json!({ "target": "web/Signup@ada/confirm" });
     let id = world.post("/v1/invocations", looks).await.ok()["id"].clone();
     assert!(id.as_str().is_some_and(|id| id.starts_with("Signup.confirm-")), "{id}");
@@ -77,12 +77,12 @@ async fn a_promise_of_an_object_is_settled_before_anybody_waits_for_it_and_once(
     assert_eq!(again["value"], json!({ "by": "link" }));
     let shown = world.get(&path).await.ok();
     assert_eq!((&shown["value"]["by"], shown.get("changed")), (&json!("link"), None));
-    // As any promise, by its id.
+    // Accessible like any promise, by its id.
     let promise = world.get("/v1/promises/web%2FSignup@ada%2Fp%2Fconfirmed").await.ok();
     assert_eq!(promise["tags"]["segno:object"], "web/Signup@ada");
     let object = world.get(OBJECT).await.ok();
     assert_eq!(object["promises"], json!({ "confirmed": "resolved" }));
-    // One that somebody waits for.
+    // A promise for which an invocation waits.
     let other = format!("{OBJECT}/promises/a%2Fb/reject");
     let failure = json!({ "failure": { "code": 422, "message": "no" } });
     let rejected = world.post(&other, failure).await.ok();
@@ -110,7 +110,7 @@ async fn a_promise_that_no_object_of_the_module_can_have_is_refused_by_name() {
         assert_eq!(resolve(path).await, (status, json!(code)), "{path}");
     }
     assert_eq!(world.post(&format!("{OBJECT}/promises/sure/resolve"), json!(1)).await.status, 400);
-    // It settles like any other: a client that knows the id may do it.
+    // The promise settles like any other: a client that knows the id may settle it.
     world.post(&format!("{OBJECT}/promises/sure/resolve"), json!({})).await.ok();
     world.settle("web/Signup@ada/p/sure", Verdict::Rejected, "1").await;
     assert_eq!(world.get(&format!("{OBJECT}/promises/sure")).await.ok()["state"], "resolved");

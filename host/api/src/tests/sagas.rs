@@ -1,4 +1,4 @@
-//! How sagas stand, from the facts and promises of an invocation.
+//! The states of sagas, from the facts and promises of an invocation.
 
 use segno_core::promise::Verdict::{Canceled, Rejected, Resolved};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ async fn saga(world: &World) -> Value {
     items[0].clone()
 }
 
-/// How it stands, which step is next, and of each step its end and whether it is to be undone.
+/// Returns the saga's state, its next step, and for each step its state and if it is registered.
 fn told(saga: &Value) -> (Value, Value, Vec<(Value, bool)>) {
     let steps = saga["steps"].as_array().expect("steps").iter();
     let steps = steps.map(|step| (step["state"].clone(), step["registered"] == true));

@@ -163,7 +163,7 @@ async fn a_schedule_tells_of_what_it_left_out_and_what_became_of_the_last() {
     let done = world.post(&format!("{path}/backfill"), range).await.ok();
     let because = "`each@60000`, which it started before, is halted and waits for a person";
     assert_eq!((&done["skipped"], &done["because"]), (&json!(1), &json!(because)));
-    // The function is gone, and then the module.
+    // First the function is missing, then the module.
     world.upload("shop", "wasm order short").await.ok();
     let problem = "the module `shop` has no function `ship` any more";
     assert_eq!(world.get(path).await.ok()["problem"], problem);

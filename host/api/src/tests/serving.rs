@@ -1,4 +1,4 @@
-//! Over a real socket.
+//! Tests over a real socket.
 
 use std::net::SocketAddr;
 
@@ -37,7 +37,7 @@ async fn a_server_answers_until_it_is_stopped_and_lets_no_wait_hold_it_up() {
         let mut answer = String::new();
         first.read_to_string(&mut answer).await.expect("an answer");
         assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
-        // The wait is being answered now: its request was sent earlier.
+        // The wait is in progress: its request was sent earlier.
         stop.send(()).expect("the server runs");
         let mut answer = String::new();
         waiting.read_to_string(&mut answer).await.expect("an answer");
@@ -66,7 +66,7 @@ async fn a_head_without_end_is_not_read_to_its_end() {
             let head = format!(
                 "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Long: {long}\r\n\r\n"
             );
-            // Unread bytes may be refused.
+            // Unread bytes may cause an error.
             let _ = stream.write_all(head.as_bytes()).await;
             let mut answer = [0; 12];
             stream.read_exact(&mut answer).await.expect("an answer");
@@ -146,7 +146,8 @@ async fn served<T>(api: Api, talk: impl AsyncFnOnce(SocketAddr) -> T) -> T {
     futures::join!(served, talk).1
 }
 
-/// The next answer of a connection, or what came of it before that ended. A part of it may end like the whole.
+/// Reads the next answer of a connection, or the part received before the connection ended. A part
+/// may end like a whole answer.
 async fn answer_of(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
     while !is_whole(&answer) {
@@ -158,7 +159,7 @@ async fn answer_of(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Whether these are a head and all of the body that it announces.
+/// Returns true if the bytes are a head and the complete body that it declares.
 fn is_whole(answer: &[u8]) -> bool {
     let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n");
     let Some((head, body)) = end.map(|end| answer.split_at(end)) else { return false };
@@ -170,10 +171,11 @@ fn is_whole(answer: &[u8]) -> bool {
     body.len() - 4 >= length.unwrap_or_else(|| panic!("no length is announced: {head}"))
 }
 
-/// The first line of the answer; empty: the connection ended without one.
+/// Sends a request and returns the first line of the answer; empty if the connection ended without
+/// one.
 async fn asked(stream: &mut TcpStream, path: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    // A client that has ended does not read either.
+    // The host may have closed the connection already.
     if stream.write_all(request.as_bytes()).await.is_err() {
         return String::new();
     }
@@ -221,7 +223,7 @@ async fn health_is_answered_where_every_connection_waits_for_its_answer() {
             stream.write_all(wait).await.expect("it is sent");
             waiting.push(stream);
         }
-        // Until all of them wait, a further connection may replace one.
+        // Until all of them wait, another connection may replace one.
         world.api.host.env.runtime.sleep(Millis(200)).await;
         for _ in 0..100 {
             let mut client = TcpStream::connect(address).await.expect("a connection");

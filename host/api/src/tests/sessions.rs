@@ -37,7 +37,7 @@ async fn ask(
     (status, headers, serde_json::from_slice(&body).unwrap_or_default())
 }
 
-/// A session for a token: its cookie, and its CSRF text.
+/// Opens a session for a token, and returns its cookie and its CSRF text.
 async fn login(world: &World, token: &str) -> (String, String) {
     let bearer = format!("Bearer {token}");
     let sent = [("authorization", bearer.as_str()), ORIGIN];
@@ -76,9 +76,9 @@ async fn a_session_stands_for_its_token_and_changes_only_with_its_csrf_text() {
     assert_eq!(post(&[cookie, other, ORIGIN]).await, (403, "missing-csrf".into()));
     assert_eq!(post(&[csrf, ORIGIN]).await, (401, "unauthorized".into()), "no cookie");
     assert_ne!(post(&[cookie, csrf, ORIGIN]).await.0, 403);
-    // The token in the header needs neither.
+    // With the token in the header, neither is required.
     assert_ne!(post(&[("authorization", "Bearer s3cret")]).await.0, 403);
-    // A session opens no other one.
+    // A session cannot open another session.
     let (_, headers, _) = ask(&world, Method::POST, "/v1/session", &[cookie, csrf, ORIGIN]).await;
     assert_eq!(headers.get(header::SET_COOKIE), None);
     let (status, headers, _) =

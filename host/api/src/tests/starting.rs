@@ -131,7 +131,7 @@ async fn a_digest_is_a_target_too_and_a_function_has_its_own_limit() {
         let started = world.post("/v1/invocations", body.clone()).await.ok();
         assert_eq!(started["invocation"]["target"], format!("wasm://sha256:{digest}/short"));
         assert_eq!(world.post("/v1/invocations", body).await.ok()["created"], json!(false));
-        // By the beginning of the digest as well.
+        // Also by a prefix of the digest.
         let short = format!("{}/short", &digest[..12]);
         let body = json!({ "id": id, "target": short, "start_at_ms": later });
         assert_eq!(world.post("/v1/invocations", body).await.ok()["created"], json!(false));

@@ -24,7 +24,7 @@ async fn stream(world: &World, query: &str) -> BodyDataStream {
     frames
 }
 
-/// The data of the next event.
+/// Reads the data of the next event.
 async fn event(world: &World, frames: &mut BodyDataStream) -> Value {
     let frame = world.api.host.env.within(Millis(5_000), frames.next()).await;
     let frame = frame.expect("soon").expect("it goes on").expect("a frame");
@@ -45,7 +45,7 @@ async fn a_stream_names_what_a_commit_changed() {
     world.start("a").await.ok();
     assert_eq!(event(&world, &mut one).await, json!({ "ids": ["a"] }));
     assert_eq!(event(&world, &mut all).await, json!({ "ids": ["a"] }));
-    // A claim changes hands, a journal grows, an end: all of it is told.
+    // A claim that changes hands, a growing journal and an end are all reported.
     world.acquire("a").await;
     assert_eq!(event(&world, &mut one).await, json!({ "ids": ["a"] }));
     world.post("/v1/invocations/a/kill", json!({})).await.ok();

@@ -1,4 +1,4 @@
-//! Tasks, their holders, and operations on them by hand.
+//! Tasks, their holders, and operators' commands on them.
 
 use segno_core::{
     command::{ClaimRequest, Command, HeartbeatItem},
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::World;
 
-/// A task of an external worker, held by it.
+/// Creates a task of an external worker that holds it.
 async fn held(world: &World, id: &str, pid: &str) -> Claim {
     let tags = json!({ "target": "poll://any@packers" });
     world
@@ -152,7 +152,7 @@ async fn what_has_not_ended_is_cancelled_and_removed_in_one_request() {
     assert!(said.contains("`?cancel=true`"), "{said}");
     remove("?grace_ms=5").await.problem(400, "invalid-field");
     remove("?cancel=true&grace_ms=300001").await.problem(400, "invalid-field");
-    // Nobody holds it who could be told: it is killed.
+    // No worker holds it and could clean up, so it is killed.
     assert_eq!(remove("?cancel=true&grace_ms=50").await.ok()["promises"], 1);
     world.get("/v1/invocations/ship-1").await.problem(404, "unknown-invocation");
 }

@@ -23,8 +23,7 @@ async fn make(world: &World, id: &str, tags: &[(&str, &str)]) {
     world.command(Command::PromiseCreate(new(id, tags))).await;
 }
 
-/// A workflow that called an external worker, whose own steps are recorded, and that called a
-/// workflow in turn.
+/// A workflow that called an external worker, whose steps are recorded and which called a workflow.
 async fn both_worlds() -> World {
     let world = World::shop().await;
     world.start("order").await.ok();
@@ -90,7 +89,7 @@ async fn what_is_in_the_middle_shows_what_is_below_it_and_whose_it_is() {
     world.get("/v1/promises/nothing/tree").await.problem(404, "unknown-promise");
 }
 
-/// A root with many children, some of which have children, with more below one of them.
+/// A root with many children, some of which have children, with further levels below one of them.
 async fn wide() -> (World, Vec<String>) {
     let world = World::new();
     let mut all = Vec::new();
@@ -190,7 +189,7 @@ async fn of_many_children_the_first_the_latest_and_the_awaited_are_shown() {
     assert_eq!((&nodes[0]["children"], &nodes[0]["left_out"]), (&json!(40), &json!(31)));
     let gaps: Vec<&Value> = nodes.iter().filter(|node| node["after_gap"] == true).collect();
     assert_eq!(gaps.iter().map(|node| &node["id"]).collect::<Vec<_>>(), ["order/20"]);
-    // The same in pages of any size.
+    // The same nodes in pages of any size.
     for limit in 1..12 {
         let (mut seen, mut after) = (Vec::new(), String::new());
         loop {
@@ -202,7 +201,7 @@ async fn of_many_children_the_first_the_latest_and_the_awaited_are_shown() {
         }
         assert_eq!(seen, [&shown[..], &latest].concat(), "{limit} a page");
     }
-    // An awaited one among the latest is shown once.
+    // An awaited child among the latest ones is shown once.
     assert_eq!(ids(&tree(&world, "order", "width=39").await).len(), 40);
 }
 
@@ -240,7 +239,7 @@ async fn queries_that_make_no_sense_are_refused_by_name() {
     world.get("/v1/promises/r/tree?deep=1").await.problem(400, "invalid-query");
 }
 
-/// Ten thousand children need no more statements than ten.
+/// A tree with ten thousand children needs no more statements than one with ten.
 #[tokio::test]
 async fn a_wide_tree_is_cut_and_whole_in_pages() {
     let world = World::new();

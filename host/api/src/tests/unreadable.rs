@@ -1,4 +1,4 @@
-//! Lists with unreadable rows: each row is named, on SQLite and on PostgreSQL.
+//! Lists with unreadable rows: each row is reported, on SQLite and on PostgreSQL.
 
 use std::sync::Arc;
 
@@ -29,14 +29,14 @@ enum Place {
     Database(Database<'static>),
 }
 
-/// The statements that damage rows.
+/// Statements that damage rows.
 const DAMAGES: [&str; 3] = [
     "UPDATE promises SET tags = '{\"a\":1}' WHERE id = 'bad-promise'",
     "UPDATE tasks SET attempt = -1 WHERE n = (SELECT n FROM promises WHERE id = 'bad-task')",
     "UPDATE schedules SET tags = '[' WHERE id = 'bad-schedule'",
 ];
 
-/// Both kinds of store, if they are installed.
+/// Both kinds of store, if installed.
 fn places() -> Vec<Place> {
     let directory = Place::Directory(tempfile::tempdir().expect("a directory"));
     let database = Cluster::shared().map(Cluster::database).map(Place::Database);

@@ -1,8 +1,8 @@
 //! The tree of calls below a promise, through modules and external workers.
 //!
-//! A page is read level by level: of the nodes known so far, those that fall within the page are
-//! expanded together. So a page costs a few statements a level, and reads about as many rows as the
-//! page has, however wide or large the tree is.
+//! A page is read level by level: the known nodes that fall within the page are expanded together.
+//! So a page takes a few statements for each level, and reads about as many rows as the page has,
+//! regardless of the width and size of the tree.
 
 mod walk;
 
@@ -28,15 +28,15 @@ use walk::{Bounds, Place, Seen, Walk};
 /// Default and maximum number of levels below the first node.
 const DEPTH: u32 = 8;
 const DEEPEST: u32 = 64;
-/// Number of nodes of a page.
+/// Number of nodes on a page.
 const PAGE: PageSize = PageSize { usual: 500, largest: 1000 };
-/// Maximum number of ancestors that are named.
+/// Maximum number of listed ancestors.
 const PATH: usize = 64;
 /// Maximum length of an error in the tree, in characters.
 const ERROR: usize = 300;
 
-/// Reads the tree of calls below a promise, through modules and external workers: each node before
-/// its children.
+/// Reads the tree of calls below a promise, through modules and external workers. Each node comes
+/// before its children.
 #[utoipa::path(
     get, path = "/v1/promises/{id}/tree", tag = "promises",
     params(("id" = String, Path, description = "The promise or invocation; a slash is written %2F"), TreeQuery),
@@ -80,8 +80,8 @@ fn bounds(query: &TreeQuery) -> Result<Bounds, ApiError> {
     Ok(Bounds { depth, width: query.width.unwrap_or(u32::MAX), limit })
 }
 
-/// The ancestors of a promise, up to `until`: its parent, the parent's parent, and so on. Cycles
-/// end where they close.
+/// Returns the ancestors of a promise, up to `until`: its parent, the parent's parent, and so on.
+/// Stops at a cycle.
 async fn ancestors(
     store: &dyn Store,
     of: &Promise,
@@ -104,7 +104,7 @@ async fn ancestors(
     Ok(path)
 }
 
-/// The parent of a promise.
+/// Returns the parent of a promise.
 fn parent(promise: &Promise) -> Option<PromiseId> {
     let spec = &promise.spec;
     let named = || spec.tags.get(tags::PARENT).map(|id| PromiseId::from(id.as_str()));
@@ -189,8 +189,7 @@ fn kind(row: &PromiseRow) -> NodeKind {
         _ if promise.is_timer() => NodeKind::Timer,
         Some(_) => NodeKind::Call,
         None if promise.spec.param.headers.contains_key(tags::SIGNAL_HEADER) => NodeKind::Signal,
-        // A step that a client of the Resonate protocol calls local is settled by the worker
-        // itself.
+        // A step that a client of the Resonate protocol marks as local is settled by the worker.
         None if tags.get("resonate:scope").is_some_and(|scope| scope == "local") => NodeKind::Step,
         None => match promise.spec.made_by.as_ref() {
             Some(maker) if view::is_signal(maker, promise.id()) => NodeKind::Signal,
@@ -211,7 +210,7 @@ fn error(promise: &Promise, task: Option<&Task>) -> Option<String> {
     Some(one_line(&text))
 }
 
-/// The error of the last failed attempt, where the outcome does not say it.
+/// Returns the error of the last failed attempt, unless the outcome contains it.
 fn attempt_error(promise: &Promise, task: &Task) -> Option<String> {
     let is_hidden = promise.settlement()?.verdict != Verdict::Rejected && task.attempt > 0;
     let note = task.note.as_ref().filter(|_| is_hidden && task.journal_removed().is_none())?;

@@ -1,4 +1,4 @@
-//! A walk through a tree, a page at a time; HTTP is unknown here.
+//! Traversal of a tree in pages, independent of HTTP.
 
 use std::{fmt, str::FromStr};
 
@@ -7,44 +7,44 @@ use segno_store::{CallTree, Child, Neighbours, Parent, PromiseRow, Store, StoreE
 
 /// Maximum number of children that are counted.
 pub const COUNTED: u32 = 10_000;
-/// Maximum number of awaited promises named for a node.
+/// Maximum number of awaited promises listed for a node.
 const WAITS: usize = 10;
 
-/// The bounds of the part that is shown.
+/// Bounds of the returned part of a tree.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// Maximum number of levels below the first node.
     pub depth: u32,
-    /// Maximum number of children of one node: the first ones and the latest. Those that the node
-    /// waits for are shown as well.
+    /// Maximum number of children of one node: the first ones and the latest. Children that the
+    /// node waits for are returned in addition.
     pub width: u32,
-    /// Maximum number of nodes of a page.
+    /// Maximum number of nodes on a page.
     pub limit: usize,
 }
 
 /// A node of a page.
 #[derive(Debug)]
 pub struct Seen {
-    /// The promise, with its task.
+    /// The promise with its task.
     pub row: PromiseRow,
     /// The parent, except for the first node.
     pub parent: Option<PromiseId>,
-    /// The number of levels below the first node.
+    /// Number of levels below the first node.
     pub depth: u32,
-    /// The number of children, up to [`COUNTED`].
+    /// Number of children, up to [`COUNTED`].
     pub children: u32,
-    /// The number of children that the bounds leave out.
+    /// Number of children omitted because of the bounds.
     pub left_out: u32,
-    /// Whether siblings before it are left out.
+    /// True if siblings before this node are omitted.
     pub after_gap: bool,
-    /// The promises that the node waits for.
+    /// Promises that the node waits for.
     pub waits: Vec<PromiseId>,
-    /// Whether the node waits for further promises.
+    /// True if the node waits for more promises than `waits` lists.
     pub waits_more: bool,
 }
 
-/// The position at which a page ends: its last node, and how many children of each node on the way
-/// to it have been shown.
+/// Position of the end of a page: its last node, and the number of children shown so far of each
+/// node on the path to it.
 ///
 /// ```text
 /// 3.17:order-1/2/16      from the first node to its 3rd child, from there to its 17th
@@ -75,46 +75,46 @@ impl FromStr for Place {
     }
 }
 
-/// A node of the walk: one that is shown, or one that was shown before and has children left.
+/// A node of the walk: one on this page, or one of an earlier page that has children left.
 #[derive(Debug)]
 struct Node {
     id: PromiseId,
-    /// The index of the parent in the list of nodes.
+    /// Index of the parent in the list of nodes.
     parent: Option<usize>,
-    /// The number among its parent's children, from 1.
+    /// Number among its parent's children, from 1.
     nth: u32,
     depth: u32,
     seen: Option<Seen>,
-    /// Number of children that were found, or shown before.
+    /// Number of children found, or shown on earlier pages.
     opened: u32,
-    /// Number of children to be shown in all.
+    /// Total number of children to show.
     open_to: u32,
-    /// The number of the last child that was found or shown.
+    /// Number of the last child found or shown.
     after: i64,
-    /// Of a node with more children than are shown: those that follow the first ones.
+    /// For a node with more children than shown: the children after the first ones.
     tail: Option<Tail>,
 }
 
-/// The children behind the gap: those that their parent waits for, and the latest.
+/// The children after the gap: those that their parent waits for, and the latest.
 #[derive(Debug)]
 struct Tail {
-    /// The number of children before the gap.
+    /// Number of children before the gap.
     first: u32,
     latest: u32,
     awaits: Vec<PromiseId>,
 }
 
-/// A walk.
+/// A traversal of a tree.
 #[derive(Debug)]
 pub struct Walk {
     bounds: Bounds,
     nodes: Vec<Node>,
-    /// Indices of nodes, each before those below it.
+    /// Indexes of nodes, each before its descendants.
     order: Vec<usize>,
 }
 
 impl Walk {
-    /// Begins with the node `base`.
+    /// Begins at the node `base`.
     pub async fn begin(
         bounds: Bounds,
         base: PromiseRow,
@@ -129,7 +129,7 @@ impl Walk {
     }
 
     /// Continues after the last node of `path`, which leads down from the first node of the tree.
-    /// `shown` has for each node on the way the number of its children that have been shown.
+    /// `shown` is, for each node on the path, the number of its children shown so far.
     pub async fn resume(
         bounds: Bounds,
         path: &[PromiseId],
@@ -149,7 +149,7 @@ impl Walk {
                 seen: None,
                 opened: shown.get(place).copied().unwrap_or_default(),
                 open_to: walk.open_to(depth, neighbours[place].children),
-                // The next on the path is the last of its children that was shown.
+                // The next node on the path is the last of its children shown so far.
                 after: neighbours.get(place + 1).map_or(0, |child| child.number),
                 tail: walk.tail(depth, &neighbours[place]),
             });
@@ -157,7 +157,7 @@ impl Walk {
         Ok(walk)
     }
 
-    /// The nodes of the page, and the position of the next page.
+    /// Returns the nodes of the page, and the position of the next page.
     pub async fn page(
         mut self,
         store: &dyn Store,
@@ -179,12 +179,12 @@ impl Walk {
         Ok((seen.collect(), next))
     }
 
-    /// The nodes whose children fall within the page as far as is known, and how many children of
-    /// each. One more than fits shows that there is another page.
+    /// Returns the nodes whose children fall within the page, as far as known, with the number of
+    /// children of each. One child beyond the limit indicates another page.
     fn opening(&self) -> Vec<(usize, u32)> {
         let mut opening = Vec::new();
         let mut room = u32::try_from(self.bounds.limit).unwrap_or(u32::MAX).saturating_add(1);
-        // Nodes still to be found below a node come after those known below it.
+        // Nodes still to be found below a node follow those already known below it.
         let mut around: Vec<usize> = Vec::new();
         let ends = std::iter::once(None);
         for next in self.order.iter().copied().map(Some).chain(ends) {
@@ -242,7 +242,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Finds the children behind the gaps of these nodes.
+    /// Finds the children after the gaps of these nodes.
     async fn open_tails(
         &mut self,
         tails: &[(usize, u32)],
@@ -277,7 +277,7 @@ impl Walk {
         Ok(())
     }
 
-    /// The children that the node `at` waits for and that are not among `found`.
+    /// Returns the children that the node `at` waits for and that are not in `found`.
     async fn awaited(
         &self,
         place: usize,
@@ -309,7 +309,7 @@ impl Walk {
         opening.iter().map(parent).collect()
     }
 
-    /// Adds these children to the walk.
+    /// Adds children to the walk.
     async fn take_in(
         &mut self,
         opening: &[(usize, u32)],
@@ -323,7 +323,7 @@ impl Walk {
         for (child, neighbours) in found.into_iter().zip(neighbours) {
             let (at, _) = opening[child.parent];
             self.nodes[at].after = child.number;
-            // Tags may form a cycle: an ancestor is not shown below as well.
+            // Tags may form a cycle: an ancestor is not shown again as a descendant.
             match self.is_above(child.row.promise.id(), at) {
                 true => self.nodes[at].opened += 1,
                 false => below[child.parent].push(self.find(child.row, Some(at), neighbours)),
@@ -333,7 +333,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Adds a node; answers its place.
+    /// Adds a node and returns its index.
     fn find(
         &mut self,
         row: PromiseRow,
@@ -365,7 +365,7 @@ impl Walk {
         self.nodes.len() - 1
     }
 
-    /// The number of children that are shown, of `children`.
+    /// Returns the number of children to show out of `children`.
     fn open_to(&self, depth: u32, children: u32) -> u32 {
         match children {
             _ if depth >= self.bounds.depth => 0,
@@ -375,7 +375,8 @@ impl Walk {
         }
     }
 
-    /// What follows the first children, if not all are shown. A quarter are first ones.
+    /// Returns the children after the first ones, if not all are shown. A quarter of the shown
+    /// children are first ones.
     fn tail(&self, depth: u32, neighbours: &Neighbours) -> Option<Tail> {
         let width = self.bounds.width;
         let is_wide = depth < self.bounds.depth && neighbours.children > width;
@@ -383,13 +384,13 @@ impl Walk {
         is_wide.then(|| Tail { first: width / 4, latest: width - width / 4, awaits })
     }
 
-    /// Whether this is the node `at` or one of its ancestors.
+    /// Returns true if this is the node `at` or one of its ancestors.
     fn is_above(&self, id: &PromiseId, at: usize) -> bool {
         let above = |&at: &usize| self.nodes[at].parent;
         std::iter::successors(Some(at), above).any(|at| self.nodes[at].id == *id)
     }
 
-    /// Inserts children after all nodes known below their parents.
+    /// Inserts children after all known descendants of their parents.
     fn put_below(&mut self, opening: &[(usize, u32)], below: Vec<Vec<usize>>) {
         for (&(at, _), children) in opening.iter().zip(below) {
             let Some(place) = self.order.iter().position(|&other| other == at) else { continue };
@@ -403,7 +404,7 @@ impl Walk {
 }
 
 impl Node {
-    /// The number of children to be found next.
+    /// Returns the number of children to find next.
     fn wanted(&self) -> u32 {
         match &self.tail {
             Some(tail) if self.is_at_tail() => tail.latest,
@@ -412,7 +413,7 @@ impl Node {
         }
     }
 
-    /// Whether the children behind the gap come next.
+    /// Returns true if the children after the gap come next.
     fn is_at_tail(&self) -> bool {
         self.tail.as_ref().is_some_and(|tail| self.opened >= tail.first)
     }
@@ -424,7 +425,7 @@ impl Node {
     }
 }
 
-/// The greatest number of children that one of these nodes wants.
+/// Returns the largest number of children wanted by one of these nodes.
 fn most(opening: &[(usize, u32)]) -> u32 {
     opening.iter().map(|(_, wanted)| *wanted).max().unwrap_or_default()
 }
@@ -434,11 +435,11 @@ async fn neighbours_of(
     ids: &[PromiseId],
 ) -> Result<Vec<Neighbours>, StoreError> {
     let neighbours = call_tree.neighbours(ids, COUNTED, WAITS as u32 + 1).await?;
-    // What was removed meanwhile has no children any more.
+    // A node removed meanwhile has no children.
     Ok(neighbours.into_iter().map(Option::unwrap_or_default).collect())
 }
 
-/// The path of a node, from the first one down.
+/// Returns the position of a node, as the path from the first one down.
 fn place(nodes: &[Node], last: usize) -> Place {
     let up = std::iter::successors(Some(last), |&at| nodes[at].parent);
     let mut shown: Vec<u32> =

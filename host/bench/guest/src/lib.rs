@@ -1,26 +1,26 @@
-//! What `segno bench` runs: each function is one shape of work, with as little work of its own as can be.
+//! The guest of `segno bench`: one function per shape of work, each with minimal work of its own.
 
 use segno::{ActivityContext, Context, Result, State, Timestamp};
 
-/// How many durable steps, and how long their results are.
+/// Number and result size of durable steps.
 #[segno::data]
 #[derive(Clone, Debug)]
 pub struct Steps {
-    /// Steps, one after the other.
+    /// Number of steps, run one after the other.
     pub steps: u32,
-    /// Bytes of each result as JSON, the quotes included.
+    /// Size of each result as JSON, in bytes, quotes included.
     pub result_bytes: u32,
 }
 
-/// How wide to fan out.
+/// Width of a fan-out.
 #[segno::data]
 #[derive(Clone, Debug)]
 pub struct Width {
-    /// Children, all at once.
+    /// Number of children, all started together.
     pub children: u32,
 }
 
-/// When to wake up.
+/// Time of a wake-up.
 #[segno::data]
 #[derive(Clone, Debug)]
 pub struct Nap {
@@ -28,23 +28,23 @@ pub struct Nap {
     pub until_ms: u64,
 }
 
-/// Steps, then a wait for each of some promises.
+/// Steps, followed by waits for promises.
 #[segno::data]
 #[derive(Clone, Debug)]
 pub struct Turns {
     /// Steps before the first wait.
     pub steps: u32,
-    /// Promises, waited for one after the other: their names are `turn-0`, `turn-1` and so on.
+    /// Number of promises awaited one after the other, named `turn-0`, `turn-1` and so on.
     pub turns: u32,
 }
 
-/// Ends at once.
+/// Ends immediately.
 #[segno::workflow]
 pub async fn noop(_ctx: Context, _input: ()) -> Result<()> {
     Ok(())
 }
 
-/// Durable steps, one after the other.
+/// Runs durable steps, one after the other.
 #[segno::workflow]
 pub async fn steps(ctx: Context, input: Steps) -> Result<u32> {
     for _ in 0..input.steps {
@@ -53,7 +53,7 @@ pub async fn steps(ctx: Context, input: Steps) -> Result<u32> {
     Ok(input.steps)
 }
 
-/// Activities, all at once.
+/// Calls activities, all concurrently.
 #[segno::workflow]
 pub async fn fan(ctx: Context, width: Width) -> Result<u64> {
     let echoes =
@@ -61,7 +61,7 @@ pub async fn fan(ctx: Context, width: Width) -> Result<u64> {
     Ok(echoes.into_iter().map(u64::from).sum())
 }
 
-/// Activities, one after the other.
+/// Calls activities, one after the other.
 #[segno::workflow]
 pub async fn chain(ctx: Context, width: Width) -> Result<u64> {
     let mut sum = 0;
@@ -71,13 +71,13 @@ pub async fn chain(ctx: Context, width: Width) -> Result<u64> {
     Ok(sum)
 }
 
-/// One child's share of the work.
+/// An activity that returns its input.
 #[segno::activity]
 pub async fn leaf(_ctx: ActivityContext, number: u32) -> Result<u32> {
     Ok(number)
 }
 
-/// Sleeps, and answers how many milliseconds too late it was told.
+/// Sleeps, and returns the lateness of the wake-up in milliseconds.
 #[segno::workflow]
 pub async fn nap(ctx: Context, nap: Nap) -> Result<u64> {
     let due = Timestamp::from_millis(nap.until_ms);
@@ -85,7 +85,7 @@ pub async fn nap(ctx: Context, nap: Nap) -> Result<u64> {
     Ok(ctx.now().as_millis().saturating_sub(nap.until_ms))
 }
 
-/// Steps, then waits that somebody else ends.
+/// Runs steps, then awaits promises that a client settles.
 #[segno::workflow]
 pub async fn turns(ctx: Context, input: Turns) -> Result<u32> {
     for _ in 0..input.steps {
@@ -97,7 +97,7 @@ pub async fn turns(ctx: Context, input: Turns) -> Result<u32> {
     Ok(input.turns)
 }
 
-/// Calls of the host that do nothing but cross the border.
+/// Makes host calls that only cross the wasm boundary.
 #[segno::workflow]
 pub async fn crossings(ctx: Context, count: u32) -> Result<u64> {
     Ok((0..count).fold(0, |sum, _| sum ^ ctx.now().as_millis()))
@@ -108,7 +108,7 @@ async fn step(ctx: &Context, bytes: u32) -> Result<String> {
     ctx.run("step", move || "x".repeat(text)).await
 }
 
-/// A number by key.
+/// A counter per key.
 #[segno::object]
 pub struct Tally {
     count: State<u64>,
@@ -116,14 +116,14 @@ pub struct Tally {
 
 #[segno::object]
 impl Tally {
-    /// Adds, and answers the sum.
+    /// Adds `number`, and returns the sum.
     async fn add(&mut self, _ctx: Context, number: u64) -> Result<u64> {
         let count = self.count.get().await?.unwrap_or_default() + number;
         self.count.set(&count)?;
         Ok(count)
     }
 
-    /// The sum.
+    /// Returns the sum.
     #[shared]
     async fn count(&self, _ctx: Context) -> Result<u64> {
         Ok(self.count.get().await?.unwrap_or_default())

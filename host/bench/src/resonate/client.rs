@@ -18,21 +18,21 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client whose stream is open.
+    /// Creates a client and opens its stream.
     pub async fn start(url: &str) -> anyhow::Result<Self> {
         let wire = Wire::new(url)?;
         let messages = wire.listen(GROUP, "here").await?;
         Ok(Self { wire, messages })
     }
 
-    /// Calls a function on any worker.
+    /// Calls a function on any worker and waits for the outcome.
     pub async fn rpc(&mut self, id: &str, function: &str, input: u64) -> anyhow::Result<Json> {
         self.wire.done("promise.create", call(id, function, input, id, id)).await?;
         let listening = self.listen(id).await?;
         self.outcome(id, listening).await
     }
 
-    /// Calls a function on this process, by a worker that holds the task from the beginning.
+    /// Calls a function on a worker in this process, which holds the task from the beginning.
     pub async fn run(
         &mut self,
         worker: &Worker,
@@ -49,19 +49,19 @@ impl Client {
         self.outcome(id, listening?).await
     }
 
-    /// The outcome of an invocation that another client started.
+    /// Waits for the outcome of an invocation that another client started.
     pub async fn outcome_of(&mut self, id: &str) -> anyhow::Result<Json> {
         let listening = self.listen(id).await?;
         self.outcome(id, listening).await
     }
 
-    /// The state of its task.
+    /// The state of an invocation's task.
     pub async fn state(&self, id: &str) -> anyhow::Result<Json> {
         let (_, answer) = self.wire.done("task.get", json!({ "id": id })).await?;
         Ok(answer["task"]["state"].clone())
     }
 
-    /// Registers a listener; answers the promise at that time.
+    /// Registers a listener; returns the promise at that time.
     async fn listen(&self, id: &str) -> anyhow::Result<Json> {
         let listen = json!({ "awaited": id, "address": ADDRESS });
         let (_, mut answer) = self.wire.done("promise.register_listener", listen).await?;

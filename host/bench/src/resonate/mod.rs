@@ -1,4 +1,4 @@
-//! The cost of external workers: the Resonate protocol as released clients speak it, over real HTTP
+//! Measures external workers: the Resonate protocol as spoken by released clients, over real HTTP
 //! and a real stream, with a host in a separate process.
 //!
 //! - `wire`: envelopes and streams;
@@ -30,7 +30,8 @@ pub use takeover::hold;
 const CONNECTIONS: [u32; 3] = [1, 8, 32];
 /// A promise without a deadline.
 const NEVER: i64 = 9_000_000_000_000;
-/// Number of round trips, each a commit, of a one-step workflow: through `run`, through `rpc`.
+/// Number of round trips, each with a commit, of a one-step workflow: through `run`, and through
+/// `rpc`.
 const TRIPS: [f64; 2] = [4.0, 5.0];
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -80,7 +81,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// Promises created and settled by several connections concurrently.
+/// Measures promises created and settled over several concurrent connections.
 async fn promises(
     context: &BenchContext,
     server: &Server,
@@ -94,7 +95,7 @@ async fn promises(
             let cpu_before = cpu_of_us(server.pid())?;
             let stopwatch = Stopwatch::start();
             let mut running = JoinSet::new();
-            // The same total work.
+            // Keep the total work similar.
             let each = each / connections.min(8);
             for connection in 0..connections {
                 let wire = Wire::new(&url)?;
@@ -131,7 +132,7 @@ async fn promises(
     Ok(())
 }
 
-/// Workflows of one step, in turns with the baselines.
+/// Measures workflows of one step, alternating with the baselines.
 async fn steps(
     context: &BenchContext,
     server: &Server,

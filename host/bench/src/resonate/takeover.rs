@@ -1,5 +1,5 @@
-//! A worker in a separate process that is killed while it holds a task, and one in this process
-//! that takes over.
+//! Measures a takeover: a worker in a separate process is killed while it holds a task, and one in
+//! this process continues it.
 
 use std::process::Command;
 
@@ -20,14 +20,14 @@ use super::{
     worker::{GROUP, Worker, call},
 };
 
-/// The name of the worker that is killed.
+/// Name of the worker that is killed.
 const DOOMED: &str = "doomed";
-/// The interval between reads of a task that is about to be acquired.
+/// Interval between reads of a task that is about to be claimed.
 const LOOK_EVERY: Millis = Millis(2);
-/// How long acquiring the task may take.
+/// Time limit for claiming the task.
 const ACQUIRE_TIMEOUT: Millis = Millis::seconds(30);
 
-/// Milliseconds from SIGKILL of a worker until another has done a step of its task.
+/// Milliseconds from the SIGKILL of a worker until another has completed a step of its task.
 pub async fn measure(context: &BenchContext, arguments: &[&str]) -> anyhow::Result<f64> {
     let place = context.place()?;
     let mut options = ServerOptions::within(place.path(), &context.binary)?;
@@ -59,10 +59,10 @@ pub async fn measure(context: &BenchContext, arguments: &[&str]) -> anyhow::Resu
     Ok(took)
 }
 
-/// Acquires every offered task and holds it without working on it, until killed.
+/// Claims every offered task and holds it without working on it, until killed.
 ///
 /// # Errors
-/// The host cannot be reached, or closes the stream.
+/// Fails if the host cannot be reached, or if it closes the stream.
 pub async fn hold(url: &str, env: &Env) -> anyhow::Result<()> {
     let wire = Wire::new(url)?;
     let mut messages = wire.listen(GROUP, DOOMED).await?;

@@ -1,4 +1,4 @@
-//! Envelopes and streams, as a client sends and reads them.
+//! Sends and reads the protocol's envelopes and streams like a client.
 
 use anyhow::{Context as _, bail};
 use reqwest::{Client, Response};
@@ -19,13 +19,13 @@ pub struct Messages {
 }
 
 impl Wire {
-    /// A connection; nothing is sent yet.
+    /// Creates a connection without sending anything.
     pub fn new(url: &str) -> anyhow::Result<Self> {
         let http = segno_env::http_client(segno_env::Proxies::None).tcp_nodelay(true).build()?;
         Ok(Self { http, url: url.trim_end_matches('/').to_owned() })
     }
 
-    /// The data of a successful operation, and whether its status was 300.
+    /// Performs an operation that must succeed. Returns true if its status was 300, and the data.
     pub async fn done(&self, kind: &str, data: Json) -> anyhow::Result<(bool, Json)> {
         match self.ask(kind, data).await? {
             (200, data) => Ok((false, data)),
@@ -34,7 +34,7 @@ impl Wire {
         }
     }
 
-    /// The status and the data of the answer.
+    /// Performs an operation. Returns the status and the data of the answer.
     pub async fn ask(&self, kind: &str, data: Json) -> anyhow::Result<(u16, Json)> {
         let head = json!({ "corrId": "b", "version": VERSION });
         let envelope = json!({ "kind": kind, "head": head, "data": data });
@@ -55,7 +55,7 @@ impl Wire {
 }
 
 impl Messages {
-    /// The next message.
+    /// Waits for the next message.
     pub async fn next(&mut self) -> anyhow::Result<Json> {
         loop {
             let frame = self.frame().await?;

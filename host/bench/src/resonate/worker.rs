@@ -1,5 +1,5 @@
-//! A worker that behaves as released clients: it listens, acquires tasks, runs functions from their
-//! beginning, and creates and settles their steps under its claim.
+//! A worker that behaves like the released clients: it listens, claims tasks, runs functions from
+//! the beginning, and creates and settles their steps under its claim.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::{
     wire::{Messages, Wire},
 };
 
-/// The group whose tasks it acquires.
+/// The group whose tasks the worker claims.
 pub const GROUP: &str = "bench";
 
-/// The duration of its claims, in milliseconds.
+/// Duration of its claims, in milliseconds.
 const TTL: i64 = 60_000;
 
 /// A worker with one stream. Cheap to clone.
@@ -26,7 +26,7 @@ pub struct Worker {
     name: Arc<str>,
 }
 
-/// A task that the worker holds.
+/// A claimed task.
 struct Task<'a> {
     wire: &'a Wire,
     id: String,
@@ -36,7 +36,7 @@ struct Task<'a> {
 }
 
 impl Worker {
-    /// Starts a worker, whose running tasks are in `running`.
+    /// Starts a worker; its serving task is spawned on `running`.
     pub async fn start(
         url: &str,
         name: &str,
@@ -48,7 +48,6 @@ impl Worker {
         Ok(worker)
     }
 
-    /// The worker's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -59,13 +58,13 @@ impl Worker {
             let message = messages.next().await?;
             let task = message["data"]["task"].clone();
             let worker = self.clone();
-            // A failure shows in the client's answer, or in its absence.
+            // A failure shows in the client's answer, or as a missing answer.
             tasks.spawn(async move { worker.perform(&task).await });
             while tasks.try_join_next().is_some() {}
         }
     }
 
-    /// Acquires an offered task, and runs it. Another worker may have been faster.
+    /// Claims an offered task and runs it, unless another worker was faster.
     async fn perform(&self, task: &Json) -> anyhow::Result<()> {
         let (id, version) = (&task["id"], &task["version"]);
         let data = json!({ "id": id, "version": version, "pid": self.name(), "ttl": TTL });
@@ -75,7 +74,7 @@ impl Worker {
         }
     }
 
-    /// Runs a held task until it waits or is done.
+    /// Runs a claimed task until it waits or is done.
     pub async fn execute(&self, taken: &Json) -> anyhow::Result<()> {
         let (task, promise) = (&taken["task"], &taken["promise"]);
         let tag = |name: &str| promise["tags"][name].as_str().unwrap_or_default().to_owned();
@@ -100,7 +99,7 @@ impl Worker {
 }
 
 impl Task<'_> {
-    /// One local step.
+    /// Performs one local step.
     async fn step(&self, input: u64) -> anyhow::Result<u64> {
         let id = format!("{}:0", self.id);
         let tags = json!({
@@ -115,7 +114,7 @@ impl Task<'_> {
         Ok(value)
     }
 
-    /// Two remote calls; none if they have to be awaited.
+    /// Makes two remote calls. `None` if they must be awaited.
     async fn fibonacci(&self, n: u64) -> anyhow::Result<Option<u64>> {
         if n < 2 {
             return Ok(Some(n));
@@ -124,7 +123,7 @@ impl Task<'_> {
             let mut values = Vec::new();
             let mut awaited = Vec::new();
             for (child, input) in [n - 1, n - 2].into_iter().enumerate() {
-                // The separator distinguishes a child from the steps of its child.
+                // The separator distinguishes a child from the steps of the child.
                 let separator = if self.id.contains(':') { '.' } else { ':' };
                 let id = format!("{}{separator}{child}", self.id);
                 let new = call(&id, "fibonacci", input, &self.origin, &self.id);
@@ -165,7 +164,7 @@ impl Task<'_> {
     }
 }
 
-/// The data of a call to a worker of the group.
+/// The data for calling a worker of the group.
 pub fn call(id: &str, function: &str, input: u64, origin: &str, parent: &str) -> Json {
     let param = encoded(&json!({ "func": function, "args": [input], "version": 1 }));
     let tags = json!({
@@ -175,12 +174,12 @@ pub fn call(id: &str, function: &str, input: u64, origin: &str, parent: &str) ->
     json!({ "id": id, "timeoutAt": NEVER, "param": param, "tags": tags })
 }
 
-/// A value in the encoding of released clients.
+/// Encodes a value like released clients.
 pub fn encoded(value: &Json) -> Json {
     json!({ "headers": {}, "data": BASE64_STANDARD.encode(value.to_string()) })
 }
 
-/// A value decoded from the encoding of released clients.
+/// Decodes a value encoded by released clients.
 pub fn decoded(value: &Json) -> anyhow::Result<Json> {
     let bytes = BASE64_STANDARD.decode(value["data"].as_str().context("a value has data")?)?;
     Ok(serde_json::from_slice(&bytes)?)

@@ -1,4 +1,5 @@
-//! The service called without a runtime: the same frames over the same connection, and nothing is stored.
+//! Calls the service without a runtime: the same frames over the same connection, and nothing is
+//! stored.
 
 use std::collections::BTreeMap;
 
@@ -14,30 +15,30 @@ use segno_restate::{
 
 use super::deployment::HANDLER;
 
-/// The newest version that both the deployment and hosts speak.
+/// The newest protocol version supported by both the deployment and hosts.
 const VERSION: ProtocolVersion = ProtocolVersion::V7;
 
-/// Calls a deployment as a host does.
+/// Calls a deployment like a host.
 pub struct Bare {
     connector: HttpConnector,
     endpoint: Endpoint,
 }
 
 impl Bare {
-    /// Calls the deployment at `url`.
+    /// Creates a caller for the deployment at `url`.
     ///
     /// # Errors
-    /// The client cannot be set up.
+    /// Fails if the client cannot be created.
     pub fn new(url: &str, env: &Env) -> anyhow::Result<Self> {
         let connector = HttpConnector::new(Reach { private: true }, None, env.clone())?;
         let endpoint = Endpoint { uri: url.to_owned(), headers: BTreeMap::new(), http11: false };
         Ok(Self { connector, endpoint })
     }
 
-    /// One attempt at this many steps, each acknowledged at once.
+    /// Runs one attempt with this many steps, each acknowledged immediately.
     ///
     /// # Errors
-    /// The attempt did not end as it should.
+    /// Fails if the attempt did not end as expected.
     pub async fn steps(&self, count: u32) -> anyhow::Result<()> {
         let value = Some(Value { content: count.to_string().into() });
         let input = Input { value, ..Input::default() };

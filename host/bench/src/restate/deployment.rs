@@ -1,6 +1,6 @@
-//! A deployment in this process that does nothing of its own: its one handler does as many steps as it
-//! is asked for, on the protocol's machine alone. No guest and no SDK runs, so what is measured is
-//! the runtime that calls it.
+//! A minimal deployment in this process: its only handler performs the requested number of steps,
+//! using the protocol's state machine alone. No guest and no SDK runs, so the measurement covers
+//! only the calling runtime.
 
 use std::io;
 
@@ -23,7 +23,7 @@ use segno_restate::{
 use serde_json::json;
 use tokio::{net::TcpListener, task::JoinSet};
 
-/// The path of its one handler, `Bench/steps`. Its input is the number of steps, and so is its result.
+/// The path of the handler, `Bench/steps`. Its input and its result are the number of steps.
 pub const HANDLER: &str = "Bench/steps";
 
 /// A deployment that serves until it is dropped.
@@ -33,24 +33,24 @@ pub struct Deployment {
 }
 
 impl Deployment {
-    /// Serves on a free port.
+    /// Serves on a free loopback port.
     ///
     /// # Errors
-    /// There is none.
+    /// Fails if there is none.
     pub async fn start() -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let router = Router::new()
             .route("/discover", get(discover))
             .route(&format!("/invoke/{HANDLER}"), post(invoke));
-        // A frame is sent when it is written: without that, the second of two waits for the other side.
+        // Without TCP_NODELAY, the second of two frames would wait for an acknowledgement of the
+        // first.
         let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
         let mut serving = JoinSet::new();
         serving.spawn(axum::serve(listener, router).into_future());
         Ok(Self { url, _serving: serving })
     }
 
-    /// Where it is.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -100,14 +100,14 @@ async fn invoke(request: Request) -> Response {
 struct Steps {
     attempt: Attempt,
     request: BodyDataStream,
-    /// Steps whose outcome is stored.
+    /// Number of steps whose outcome is stored.
     taken: u32,
-    /// The completion of the step that is not.
+    /// The completion of the step that is not stored yet.
     awaited: Option<u32>,
 }
 
 impl Steps {
-    /// The next bytes to send. None: the attempt is over.
+    /// The next bytes to send. `None` if the attempt is over.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if self.attempt.is_ready()
@@ -121,7 +121,7 @@ impl Steps {
             if self.attempt.is_over() {
                 return None;
             }
-            // A breach of the protocol is written as an error.
+            // A protocol violation is reported through an error message.
             let _ = match self.request.next().await {
                 Some(Ok(bytes)) => self.attempt.receive(&bytes),
                 Some(Err(_)) | None => self.attempt.end_of_input(),
@@ -129,7 +129,7 @@ impl Steps {
         }
     }
 
-    /// Goes on until a step waits to be stored, or all are.
+    /// Continues until a step waits to be stored, or until all steps are done.
     fn go_on(&mut self) -> Result<(), AttemptError> {
         let input = self.attempt.input().value.clone().unwrap_or_default().content;
         let wanted: u32 = serde_json::from_slice(&input).unwrap_or_default();

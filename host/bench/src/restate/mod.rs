@@ -1,10 +1,10 @@
-//! The cost of services: one deployment, called through a Segno host, through Restate's server if its
-//! program is given, and without either.
+//! Measures services: one deployment, called through a Segno host, through Restate's server if its
+//! path is given, and directly.
 //!
 //! - `deployment`: the service;
-//! - `bare`: calls of it without a server;
-//! - `server`: a server in a process of its own;
-//! - `subject`: what is measured of each.
+//! - `bare`: direct calls without a server;
+//! - `server`: a server in a separate process;
+//! - `subject`: the measurements of each.
 
 mod bare;
 mod deployment;
@@ -24,28 +24,28 @@ use super::{
     report::{Goal, Section, percentile},
 };
 
-/// What is measured in turns.
+/// The subjects, which are measured alternately.
 struct Subjects {
     ours: Subject,
     theirs: Option<Subject>,
     bare: Subject,
 }
 
-/// One respect in which they are compared.
+/// One comparison between the subjects.
 struct Row<'a> {
     name: &'static str,
     unit: &'static str,
     of: fn(&Figures) -> &Vec<f64>,
-    /// Of the host divided by Restate's server.
+    /// Goal for the ratio of the host to Restate's server.
     goal: Goal,
-    /// What the host is compared with instead of the bare service.
+    /// The floor that replaces the bare service in this comparison.
     floor: Option<(&'static str, &'a [f64])>,
 }
 
-/// Hosts that have done nothing before.
+/// Measurements of newly created hosts.
 #[derive(Default)]
 struct Fresh {
-    /// From the start to the first answer, registering included, in milliseconds.
+    /// Time from the start to the first answer, registration included, in milliseconds.
     start_ms: Vec<f64>,
     /// Resident memory after that, in megabytes.
     memory_mb: Vec<f64>,
@@ -112,7 +112,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// The rows, in reading order.
+/// The comparisons, in reading order.
 fn rows(fresh: &Fresh) -> [Row<'_>; 9] {
     let less = Goal::AtMost { must: 1.0, aim: 1.0 };
     let more = Goal::AtLeast { must: 1.0, aim: 5.0 };
@@ -159,7 +159,7 @@ impl Subjects {
         [ours].into_iter().chain(theirs).chain([bare])
     }
 
-    /// Adds what was measured of the host in one respect, and what it is compared with.
+    /// Adds the figures of one comparison: the host's, and those it is compared with.
     fn compare(&self, section: &mut Section, row: &Row<'_>) {
         let Row { name, unit, of, .. } = row;
         let ours = of(&self.ours.figures);

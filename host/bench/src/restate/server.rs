@@ -1,4 +1,4 @@
-//! A runtime in a process of its own: a Segno host, or Restate's server. Both are started, registered
+//! A runtime in a separate process: a Segno host, or Restate's server. Both are started, registered
 //! with, called and killed in the same way.
 
 use std::{path::PathBuf, process::Command};
@@ -13,37 +13,37 @@ use tempfile::TempDir;
 use super::deployment::HANDLER;
 use crate::context::BenchContext;
 
-/// How long a start may take.
+/// Time limit of a start.
 const START: Millis = Millis(60_000);
-/// The interval between calls of a server that is starting.
+/// Interval between calls of a starting server.
 const ASK_EVERY: Millis = Millis(2);
-/// How long one of these may take.
+/// Time limit of one such call.
 const CALL: Millis = Millis(1_000);
-/// The file with the output of its processes, in its folder.
+/// Name of the log file, in the server's folder.
 const LOG: &str = "server.log";
 
-/// A server, and where its data is.
+/// A server with its data folder.
 pub struct Server {
     program: Program,
-    /// Its three addresses: for callers, for operators, and its own.
+    /// Its three addresses: for callers, for operators, and for internal use.
     listens: [String; 3],
     caller: Caller,
     env: Env,
-    // It ends before its folder is removed.
+    // Dropped, and thereby killed, before its folder is removed.
     process: Option<Process>,
     folder: TempDir,
 }
 
-/// What runs.
+/// The program of a server.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Program {
-    /// This command `segno`.
+    /// The command `segno` at this path.
     Segno(PathBuf),
-    /// Restate's server, with the settings that it has by itself, and those of the environment.
+    /// Restate's server, with its default settings and those of the environment.
     Restate(PathBuf),
 }
 
-/// Calls the service through a server. Cheap to clone; clones share its connections.
+/// Calls the service through a server. Cheap to clone; clones share their connections.
 #[derive(Clone)]
 pub struct Caller {
     http: reqwest::Client,
@@ -51,10 +51,10 @@ pub struct Caller {
 }
 
 impl Server {
-    /// Starts a server on an empty folder, and registers the deployment at `url` with it.
+    /// Starts a server on an empty folder, and registers the deployment at `url`.
     ///
     /// # Errors
-    /// It does not start, or refuses the deployment.
+    /// Fails if the server does not start, or refuses the deployment.
     pub async fn start(
         context: &BenchContext,
         program: Program,
@@ -78,21 +78,21 @@ impl Server {
         Ok(server)
     }
 
-    /// Calls it.
+    /// A caller for this server.
     pub fn caller(&self) -> &Caller {
         &self.caller
     }
 
-    /// The id of its process.
+    /// Id of the running process; 0 if none runs.
     pub fn pid(&self) -> u32 {
         self.process.as_ref().map_or(0, Process::pid)
     }
 
-    /// Kills its process with SIGKILL and starts another on the same data. Returns when that has
-    /// answered a call.
+    /// Kills the process with SIGKILL and starts another on the same data. Returns when the new one
+    /// has answered a call.
     ///
     /// # Errors
-    /// It does not start again.
+    /// Fails if the server does not start again.
     pub async fn kill_and_restart(&mut self) -> anyhow::Result<()> {
         if let Some(process) = self.process.take() {
             process.kill()?;
@@ -107,7 +107,7 @@ impl Server {
         self.answers(async || caller.steps(0).await).await
     }
 
-    /// Waits until this succeeds.
+    /// Repeats `ask` until it succeeds.
     async fn answers<T>(
         &mut self,
         mut ask: impl AsyncFnMut() -> anyhow::Result<T>,
@@ -115,7 +115,7 @@ impl Server {
         let env = self.env.clone();
         let process = self.process.as_mut().expect("it was started");
         let answered = env.within(START, async {
-            // A call may reach a server that never answers it, so each has a limit.
+            // A call may reach a server that never answers, so each has a time limit.
             while !matches!(env.within(CALL, ask()).await, Some(Ok(_))) {
                 process.check()?;
                 env.runtime.sleep(ASK_EVERY).await;
@@ -155,18 +155,19 @@ impl Server {
 }
 
 impl Caller {
-    /// One invocation of this many steps, and its result.
+    /// Runs one invocation with this many steps, and checks its result.
     ///
     /// # Errors
-    /// It has another result, or none.
+    /// Fails if there is no result, or a wrong one.
     pub async fn steps(&self, count: u32) -> anyhow::Result<()> {
         self.call(count, None).await
     }
 
-    /// The same under a name: who calls it again gets the result of the first call.
+    /// Like [`Caller::steps`], with an idempotency key: another call with the key gets the result
+    /// of the first.
     ///
     /// # Errors
-    /// It has another result, or none.
+    /// Fails if there is no result, or a wrong one.
     pub async fn steps_once(&self, count: u32, name: &str) -> anyhow::Result<()> {
         self.call(count, Some(name)).await
     }

@@ -1,4 +1,4 @@
-//! Who is asked for steps, and what is measured of it.
+//! A subject of the comparison, and its measurements.
 
 use std::sync::Arc;
 
@@ -16,39 +16,39 @@ use crate::{
     report::percentile,
 };
 
-/// Number of concurrent clients, where there are several.
+/// Number of concurrent clients, in measurements with several.
 pub const CLIENTS: u32 = 64;
 
-/// How long invocations run before their server is killed.
+/// Time that invocations run before their server is killed.
 const HEAD_START: Millis = Millis(100);
 
-/// A server, or the service without one.
+/// A server, or the bare service.
 pub struct Subject {
     callee: Callee,
     server: Option<Server>,
-    /// Of the no-ops of one client in this repetition, in microseconds.
+    /// Latencies of single-client no-ops in this repetition, in microseconds.
     latencies: Vec<f64>,
     pub figures: Figures,
 }
 
-/// A value for each repetition. The last three are those of a server.
+/// The measurements, one value per repetition. The last three exist only for servers.
 #[derive(Default)]
 pub struct Figures {
-    /// No-ops by one client, in microseconds.
+    /// Latency of no-ops with one client, in microseconds.
     pub alone_p50: Vec<f64>,
     pub alone_p99: Vec<f64>,
-    /// No-ops by many clients, in a second.
+    /// No-ops per second with many clients.
     pub noops: Vec<f64>,
-    /// CPU time of one of these, in microseconds: of the server, or without one of this process,
-    /// with client and service.
+    /// CPU time per no-op with many clients, in microseconds: that of the server; without a server,
+    /// that of this process, including client and service.
     pub cpu: Vec<f64>,
-    /// Invocations of three steps by many clients, in a second.
+    /// Invocations of three steps per second, with many clients.
     pub three_steps: Vec<f64>,
-    /// A step of a long invocation, in microseconds.
+    /// Time per step of a long invocation, in microseconds.
     pub step: Vec<f64>,
-    /// SIGKILL to the first answer, in milliseconds.
+    /// Time from SIGKILL to the first answer, in milliseconds.
     pub first_answer: Vec<f64>,
-    /// SIGKILL to the end of all that was running, in milliseconds.
+    /// Time from SIGKILL to the end of all interrupted invocations, in milliseconds.
     pub all_ended: Vec<f64>,
     /// Resident memory of the server after the work, in megabytes.
     pub memory: Vec<f64>,
@@ -61,35 +61,35 @@ enum Callee {
 }
 
 impl Subject {
-    /// A server.
+    /// Creates a subject for a server.
     pub fn server(server: Server) -> Self {
         let callee = Callee::Server(server.caller().clone());
         Self { callee, server: Some(server), latencies: Vec::new(), figures: Figures::default() }
     }
 
-    /// The service without a server.
+    /// Creates a subject for the bare service.
     pub fn bare(bare: Bare) -> Self {
         let callee = Callee::Bare(Arc::new(bare));
         Self { callee, server: None, latencies: Vec::new(), figures: Figures::default() }
     }
 
-    /// One no-op.
+    /// Measures one no-op.
     ///
     /// # Errors
-    /// Here and below: an invocation did not end as it should.
+    /// Fails, here and below, if an invocation did not end as expected.
     pub async fn noop(&mut self) -> anyhow::Result<()> {
         self.latencies.push(self.callee.steps(0).await?);
         Ok(())
     }
 
-    /// Those of this repetition were done.
+    /// Records the percentiles of this repetition's no-ops.
     pub fn noops_done(&mut self) {
         let latencies = std::mem::take(&mut self.latencies);
         self.figures.alone_p50.push(percentile(&latencies, 50));
         self.figures.alone_p99.push(percentile(&latencies, 99));
     }
 
-    /// No-ops by many clients, `each` by each.
+    /// Measures no-ops by many clients, `each` per client.
     pub async fn noops(&mut self, each: u32) -> anyhow::Result<()> {
         let pid = self.server.as_ref().map_or(std::process::id(), Server::pid);
         let before = cpu_of_us(pid)?;
@@ -98,21 +98,21 @@ impl Subject {
         Ok(())
     }
 
-    /// Invocations of three steps by many clients, `each` by each.
+    /// Measures invocations of three steps by many clients, `each` per client.
     pub async fn three_steps(&mut self, each: u32) -> anyhow::Result<()> {
         self.figures.three_steps.push(self.callee.crowd(3, each).await?);
         Ok(())
     }
 
-    /// One invocation of this many steps.
+    /// Measures one invocation with this many steps.
     pub async fn long(&mut self, steps: u32) -> anyhow::Result<()> {
         let took = self.callee.steps(steps).await?;
         self.figures.step.push(took / f64::from(steps));
         Ok(())
     }
 
-    /// Kills the server while it runs an invocation of this many steps for each of many clients, who
-    /// ask again when it is back.
+    /// Kills the server while it runs one invocation of this many steps per client, for many
+    /// clients, which call again when it is back.
     pub async fn kill(&mut self, env: &Env, turn: usize, steps: u32) -> anyhow::Result<()> {
         let Some(server) = &mut self.server else { return Ok(()) };
         self.figures.memory.push(resident_mb(server.pid())?);
@@ -126,7 +126,7 @@ impl Subject {
         let stopwatch = Stopwatch::start();
         server.kill_and_restart().await?;
         self.figures.first_answer.push(stopwatch.wall_us() / 1_000.0);
-        // Their connections broke, unless they were faster.
+        // Their connections are broken, except for calls that were already answered.
         interrupted.shutdown().await;
         let again: JoinSet<_> = (0..CLIENTS).map(call).collect();
         all(again).await?;
@@ -136,7 +136,7 @@ impl Subject {
 }
 
 impl Callee {
-    /// One invocation of this many steps; answers the duration in microseconds.
+    /// Runs one invocation with this many steps; returns the duration in microseconds.
     async fn steps(&self, count: u32) -> anyhow::Result<f64> {
         let stopwatch = Stopwatch::start();
         match self {
@@ -146,7 +146,8 @@ impl Callee {
         Ok(stopwatch.wall_us())
     }
 
-    /// The same by many clients, `each` by each, one after the other; answers invocations a second.
+    /// Runs invocations by many clients, `each` per client, one after the other; returns
+    /// invocations per second.
     async fn crowd(&self, count: u32, each: u32) -> anyhow::Result<f64> {
         let stopwatch = Stopwatch::start();
         let client = |_| {
@@ -163,7 +164,7 @@ impl Callee {
     }
 }
 
-/// All of them succeed.
+/// Waits for all clients; fails if one of them failed.
 async fn all(mut clients: JoinSet<anyhow::Result<()>>) -> anyhow::Result<()> {
     while let Some(ended) = clients.join_next().await {
         ended.context("a client panicked")??;

@@ -1,4 +1,4 @@
-//! Compiles several crates of one workspace in one call of cargo.
+//! Compiles several crates of one workspace with one call of cargo.
 
 use std::{
     collections::BTreeMap,
@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{Progress, TARGET, cache::Lock, cargo, process};
 
-/// The release profile of a module: small, whole, and with the names and lines of its functions for
-/// backtraces. A workspace's own profile for binaries is ignored.
+/// The release profile of a module: optimised for size, with link-time optimisation, and with
+/// function names and lines for backtraces. A workspace's own profile for binaries is ignored.
 const PROFILE: [(&str, &str); 8] = [
     ("OPT_LEVEL", "s"),
     ("LTO", "true"),
@@ -28,11 +28,11 @@ const PROFILE: [(&str, &str); 8] = [
     ("OVERFLOW_CHECKS", "true"),
 ];
 
-/// Only crates of the workspace have line tables. Those of the dependencies would make the tables
+/// Limits line tables to crates of the workspace. With those of the dependencies, they would be
 /// three times as large.
 const NO_LINES_OF_DEPENDENCIES: &str = "profile.release.package.\"*\".debug=false";
 
-/// Size of the heap in an instance's initial memory, in bytes. Unused pages of it cost nothing.
+/// Size of the heap in an instance's initial memory, in bytes. Unused pages cost nothing.
 const HEAP_BYTES: u32 = 128 << 10;
 
 /// The first words of cargo's progress lines, which are omitted from errors.
@@ -48,10 +48,10 @@ const PROGRESS_WORDS: [&str; 9] = [
     "Finished",
 ];
 
-/// Called by cargo in place of the compiler. Panic messages contain paths; a component should be the
-/// same wherever it is built, and reveal no home directory. The paths differ from crate to crate, so
-/// they cannot be among the flags that cargo knows: units compiled with other flags are not shared.
-/// The wrapper of the user, such as sccache, is called with the result.
+/// Called by cargo in place of the compiler. Panic messages contain paths; a component should be
+/// identical wherever it is built, and reveal no home directory. The remapped paths differ between
+/// crates, so they cannot be among the flags that cargo knows: units compiled with different flags
+/// are not shared. The user's own wrapper, such as sccache, is called with the resulting arguments.
 const WRAPPER: &str = r#"#!/bin/sh
 compiler=$1
 shift
@@ -59,10 +59,10 @@ exec ${SEGNO_RUSTC_WRAPPER:+"$SEGNO_RUSTC_WRAPPER"} "$compiler" "--remap-path-pr
     ${OUT_DIR:+"--remap-path-prefix=$OUT_DIR=/generated"} "$@"
 "#;
 
-/// The variable that tells [`WRAPPER`] of the user's.
+/// The variable that passes the user's own wrapper to [`WRAPPER`].
 const USERS_WRAPPER: &str = "SEGNO_RUSTC_WRAPPER";
 
-/// Compiles and wraps `crates`, which all belong to one workspace, in order.
+/// Compiles `crates`, which all belong to one workspace, and wraps them as components, in order.
 pub(super) fn compile(
     crates: &[&WorkflowCrate],
     options: BuildOptions<'_>,
@@ -98,8 +98,8 @@ pub(super) fn compile(
             false => BuildError::Compile { packages: names, output },
         });
     }
-    // By way of a value, since a message is recognised by a field of it: numbers that are read as they are
-    // written get lost on the way.
+    // Parsed via `serde_json::Value`: messages are identified by a field, and with
+    // arbitrary-precision numbers a direct parse would lose the numbers.
     let message = |line| serde_json::from_str(line).and_then(serde_json::from_value::<Message>);
     let messages: Vec<Message> =
         finished.stdout.lines().filter_map(|line| message(line).ok()).collect();
@@ -115,7 +115,7 @@ pub(super) fn compile(
     Ok(built)
 }
 
-/// Whether cargo failed before it compiled anything, since it could not download a dependency.
+/// True if cargo failed before compiling anything, because it could not download a dependency.
 fn is_unfetched(output: &str) -> bool {
     let begins = [
         "error: failed to get `",
@@ -133,13 +133,13 @@ fn is_unfetched(output: &str) -> bool {
         && why.iter().any(|why| output.contains(why))
 }
 
-/// The build goes on without the store of units: it is only slower.
+/// Reports that the build continues without the unit store, only slower.
 fn unshared(error: &dyn std::error::Error, progress: &dyn Progress) {
     let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
     progress.step(&format!("compiled dependencies are not shared: {error}{cause}"));
 }
 
-/// The file of [`WRAPPER`] in the target folder.
+/// The path of the [`WRAPPER`] file in the target folder; writes it if needed.
 fn wrapper(target: &Path) -> Result<PathBuf, BuildError> {
     let path = target.join("rustc-without-paths");
     if fs::read(&path).is_ok_and(|text| text == WRAPPER.as_bytes()) {
@@ -174,8 +174,8 @@ fn command(
     if options.locked {
         command.arg("--locked");
     }
-    // As configuration and not as a variable: a variable would replace the workspace's own flags,
-    // and cannot carry a path with a space.
+    // As configuration, not as a variable: a variable would replace the workspace's own flags, and
+    // cannot contain a path with a space.
     command.arg("--config").arg(flags(options.toolchain.sysroot.as_deref()));
     command.arg("--config").arg(NO_LINES_OF_DEPENDENCIES);
     for (name, value) in PROFILE {
@@ -189,12 +189,13 @@ fn command(
         Some(users) => command.env(USERS_WRAPPER, users),
         None => command.env_remove(USERS_WRAPPER),
     };
-    // Cargo counts what it compiles only on its bar, and draws that only on terminals.
+    // Cargo reports the number of compiled crates only in its progress bar, which it draws only on
+    // terminals.
     command.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", "100");
     command
 }
 
-/// The flags for every crate on this machine: they must not depend on the crate. See [`WRAPPER`].
+/// The flags for every crate on this machine; they must not depend on the crate. See [`WRAPPER`].
 fn flags(sysroot: Option<&Path>) -> String {
     let mut flags = Vec::new();
     if let Some(home) = cargo::cargo_home() {
@@ -206,8 +207,8 @@ fn flags(sysroot: Option<&Path>) -> String {
     format!("target.{TARGET}.rustflags={flags}")
 }
 
-/// What a person sees of a line: `    Building [==>   ] 12/50: syn, serde` becomes `12 of 50: syn,
-/// serde`, and the names of single crates are omitted.
+/// The displayed form of a line: `    Building [==>   ] 12/50: syn, serde` becomes `compiled 12 of
+/// 50; now syn, serde`. `None` for lines about single crates.
 fn shown(line: &str) -> Option<String> {
     if let Some((_, counted)) =
         line.split_once("Building [").and_then(|(_, bar)| bar.split_once("] "))
@@ -235,7 +236,7 @@ fn complaints(stderr: &str) -> String {
         .to_owned()
 }
 
-/// The module of each package, by the folder of its manifest.
+/// The module of each package, keyed by the folder of its manifest.
 fn modules(messages: &[Message]) -> BTreeMap<PathBuf, PathBuf> {
     let mut modules = BTreeMap::new();
     for message in messages {

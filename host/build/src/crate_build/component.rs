@@ -1,4 +1,4 @@
-//! Wraps a core module as a component of the contract.
+//! Wraps a core module as a component that implements the contract.
 
 use wasmparser::{Parser, Payload};
 use wit_component::ComponentEncoder;
@@ -8,7 +8,7 @@ use crate::report::Report;
 /// The interface that every component exports, without its version.
 const FUNCTIONS: &str = "segno:workflow/functions@";
 
-/// Why a module cannot be a component.
+/// Reason why a module cannot become a component.
 #[derive(Debug, thiserror::Error)]
 pub enum ComponentError {
     /// The module was compiled for WASI preview 1, which workflows do not have.
@@ -17,7 +17,7 @@ pub enum ComponentError {
          and keep files, sockets and clocks to activities"
     )]
     Wasi,
-    /// The module expects JavaScript around it.
+    /// The module imports JavaScript functions.
     #[error(
         "it imports `{0}`, which only a JavaScript page has: a dependency is compiled for the browser; \
          turn off its feature `js`, `wasm-bindgen` or `wasmbind`"
@@ -36,7 +36,8 @@ pub enum ComponentError {
 /// Wraps `module` as a component and validates it.
 ///
 /// # Errors
-/// The module imports what no host provides, exports no functions, or is invalid.
+/// Fails if the module imports functions that no host provides, exports no durable functions, or is
+/// invalid.
 pub fn componentize(module: &[u8]) -> Result<Vec<u8>, ComponentError> {
     check_imports(module)?;
     let encoded = encode(module).map_err(|error| ComponentError::Invalid(format!("{error:#}")))?;
@@ -78,7 +79,7 @@ fn check_imports(module: &[u8]) -> Result<(), ComponentError> {
 mod tests {
     use super::*;
 
-    /// A module with at most one import, a function of `from`.
+    /// A module with at most one import: a function of the module `from`.
     fn module(from: Option<&str>) -> Vec<u8> {
         let mut bytes = b"\0asm\x01\0\0\0".to_vec();
         if let Some(from) = from {

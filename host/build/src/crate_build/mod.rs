@@ -1,8 +1,7 @@
-//! Building a workflow crate: finding it, compiling it with cargo, and wrapping the module as a
-//! component.
+//! Builds a workflow crate: finds it, compiles it with cargo, and wraps the module as a component.
 //!
-//! Crates of one workspace are compiled by one cargo, in their own target folder: the compiler
-//! differs from the host's, and in a shared folder each would rebuild the other's work.
+//! Crates of one workspace are compiled by one cargo call, in a separate target folder: the
+//! compiler differs from the host's, and in a shared folder each would rebuild the other's work.
 
 mod compile;
 mod component;
@@ -24,21 +23,20 @@ use super::{CacheError, Progress, cache, process::ProcessError, toolchain::Toolc
 /// The options of a build.
 #[derive(Debug, Clone, Copy)]
 pub struct BuildOptions<'a> {
-    /// The compiler.
     pub toolchain: &'a Toolchain,
-    /// The target folder of cargo; none: `guest` in the workspace's target folder.
+    /// Cargo's target folder. `None`: `guest` in the workspace's target folder.
     pub target_directory: Option<&'a Path>,
-    /// Whether to fail if `Cargo.lock` would have to change.
+    /// True to fail if `Cargo.lock` would have to change.
     pub locked: bool,
-    /// The folder of compiled dependencies that crates share, usually [`shared`]; none: nothing is
-    /// shared.
+    /// The folder of compiled dependencies that crates share, usually [`shared`]. `None`: no
+    /// sharing.
     pub shared: Option<&'a Path>,
 }
 
 /// The folder of compiled dependencies in the cache.
 ///
 /// # Errors
-/// There is no folder for a cache.
+/// Fails if there is no folder for a cache.
 pub fn shared() -> Result<PathBuf, CacheError> {
     Ok(cache::directory()?.join("units"))
 }
@@ -46,18 +44,17 @@ pub fn shared() -> Result<PathBuf, CacheError> {
 /// A built component.
 #[derive(Debug, Clone)]
 pub struct Built {
-    /// The crate's package name.
     pub package: String,
-    /// The component.
+    /// The bytes of the component.
     pub component: Vec<u8>,
-    /// The file: `components/{package}.wasm` in the target folder.
+    /// The path of the component: `components/{package}.wasm` in the target folder.
     pub path: PathBuf,
-    /// The warnings of cargo and the compiler; of crates that were compiled together, the first one
-    /// has them all.
+    /// Warnings of cargo and the compiler. For crates compiled together, the first one has all of
+    /// them.
     pub warnings: String,
 }
 
-/// Why a crate was not built.
+/// Reason why a crate was not built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The path does not exist.
@@ -74,17 +71,15 @@ pub enum BuildError {
     /// Cargo cannot read the crate.
     #[error("cargo cannot read `{manifest}`:\n{output}")]
     Metadata {
-        /// The path of the manifest.
         manifest: PathBuf,
-        /// The output of cargo.
+        /// Cargo's output.
         output: String,
     },
     /// The path is a workspace; one of its members must be named.
     #[error("`{manifest}` is a workspace; name one of its workflow crates: {}", members.join(", "))]
     Workspace {
-        /// The path of the manifest.
         manifest: PathBuf,
-        /// The folders of the members that can be built.
+        /// Folders of the members that can be built.
         members: Vec<String>,
     },
     /// The crate cannot become a module.
@@ -92,18 +87,17 @@ pub enum BuildError {
         "`{package}` is not built as a module: add this to `{manifest}`\n\n[lib]\ncrate-type = [\"cdylib\", \"rlib\"]"
     )]
     NotCdylib {
-        /// The name of the package.
         package: String,
-        /// The path of its manifest.
+        /// Path of the package's manifest.
         manifest: PathBuf,
     },
-    /// Cargo is missing, or could not be run to its end.
+    /// Cargo is missing, or did not run to completion.
     #[error("cargo could not be run; is Rust installed?")]
     Cargo(#[from] ProcessError),
     /// The code does not compile.
     #[error("`{packages}` did not compile\n{output}")]
     Compile {
-        /// The names of the packages, separated by commas.
+        /// Package names, separated by commas.
         packages: String,
         /// The output of cargo and the compiler, without progress lines.
         output: String,
@@ -113,23 +107,22 @@ pub enum BuildError {
         "the dependencies of `{packages}` could not be downloaded: the first build needs the registry of crates; is this machine offline?\n{output}"
     )]
     Fetch {
-        /// The names of the packages, separated by commas.
+        /// Package names, separated by commas.
         packages: String,
-        /// The output of cargo.
+        /// Cargo's output.
         output: String,
     },
-    /// Cargo succeeded without a module.
+    /// Cargo succeeded without producing a module.
     #[error("cargo built `{package}` and made no module of it")]
     NoModule {
-        /// The name of the package.
+        /// Name of the crate's package.
         package: String,
     },
-    /// The module cannot be a component.
+    /// The module cannot become a component.
     #[error("`{package}` compiled, but its module cannot be used")]
     Component {
-        /// The name of the package.
+        /// Name of the crate's package.
         package: String,
-        /// The reason.
         source: ComponentError,
     },
     /// The target folder cannot be locked.
@@ -138,17 +131,17 @@ pub enum BuildError {
     /// The file system failed.
     #[error("`{path}` could not be read or written")]
     Io {
-        /// The path of the file.
         path: PathBuf,
-        /// The error of the system.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Builds `crates`, one cargo for each workspace, and returns their components in the same order.
+/// Builds `crates` with one cargo call per workspace, and returns their components in the same
+/// order.
 ///
 /// # Errors
-/// The failure of the first crate that fails; components built before stay on disk.
+/// The failure of the first crate that fails; components built earlier stay on disk.
 pub fn build(
     crates: &[WorkflowCrate],
     options: BuildOptions<'_>,
@@ -170,7 +163,7 @@ pub fn build(
     Ok(built.into_iter().map(|one| one.expect("every crate is of some workspace")).collect())
 }
 
-/// These tests need an installed toolchain; `SEGNO_WASM_TOOLCHAIN` chooses which.
+/// These tests need an installed toolchain; `SEGNO_WASM_TOOLCHAIN` selects its source.
 #[cfg(test)]
 mod tests {
     use std::fs;

@@ -1,4 +1,4 @@
-//! The workflow crate at a path, as cargo describes it.
+//! Locates the workflow crate at a path, using cargo's metadata.
 
 use std::{
     fs,
@@ -13,11 +13,10 @@ use crate::cargo::cargo_program;
 /// A crate that can become a component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowCrate {
-    /// The name of the package.
     pub package: String,
-    /// The folder of its Cargo.toml.
+    /// The folder with its Cargo.toml.
     pub directory: PathBuf,
-    /// The root folder of the workspace; the crate's own folder without a workspace.
+    /// The root folder of the workspace, or the crate's own folder if it has no workspace.
     pub workspace: PathBuf,
     /// The workspace's target folder.
     pub target: PathBuf,
@@ -41,7 +40,7 @@ impl WorkflowCrate {
     }
 }
 
-/// Whether cargo builds this target as a wasm module.
+/// True if cargo builds this target as a wasm module.
 pub(super) fn is_module(target: &Target) -> bool {
     target.crate_types.contains(&CrateType::CDyLib)
 }
@@ -49,7 +48,8 @@ pub(super) fn is_module(target: &Target) -> bool {
 /// The crate at `path`, which is its folder or its Cargo.toml.
 ///
 /// # Errors
-/// There is none, cargo cannot read it, it is a workspace of several, or it is no `cdylib`.
+/// Fails if there is none, cargo cannot read it, it is a workspace of several crates, or it is not
+/// a `cdylib`.
 pub fn locate(path: &Path) -> Result<WorkflowCrate, BuildError> {
     let manifest = manifest_at(path)?;
     let metadata = metadata(&manifest)?;
@@ -60,10 +60,10 @@ pub fn locate(path: &Path) -> Result<WorkflowCrate, BuildError> {
     }
 }
 
-/// Every workflow crate of the workspace at `path`: all members that are a `cdylib`, by name.
+/// All workflow crates of the workspace at `path`: the members that are a `cdylib`, by name.
 ///
 /// # Errors
-/// When there is no workspace, or cargo cannot read it.
+/// Fails if there is no workspace, or cargo cannot read it.
 pub fn members(path: &Path) -> Result<Vec<WorkflowCrate>, BuildError> {
     let metadata = metadata(&manifest_at(path)?)?;
     let mut members: Vec<WorkflowCrate> = modules(&metadata)

@@ -1,5 +1,4 @@
-//! The folders whose files become a component: those of the crate, and of the crates beside it that
-//! it depends on.
+//! Lists the source folders of a component: those of the crate, and of its local path dependencies.
 
 use std::{
     collections::BTreeSet,
@@ -11,8 +10,8 @@ use cargo_metadata::{Metadata, MetadataCommand, PackageId};
 use super::WorkflowCrate;
 use crate::cargo::cargo_program;
 
-/// The folders of `one` and of everything that it depends on by a path. Without an answer of cargo,
-/// which needs a lock file and no network, those of the crate alone.
+/// The folders of `one` and of all its path dependencies. If cargo cannot answer, which requires a
+/// lock file but no network, only the crate's own folder.
 pub fn sources(one: &WorkflowCrate) -> Vec<PathBuf> {
     let mut command = MetadataCommand::new();
     command
@@ -26,7 +25,7 @@ pub fn sources(one: &WorkflowCrate) -> Vec<PathBuf> {
 fn folders(metadata: &Metadata, directory: &Path) -> Option<Vec<PathBuf>> {
     let folder_of = |id: &PackageId| {
         let package = metadata.packages.iter().find(|package| package.id == *id)?;
-        // What has a source comes from a registry or a repository, and does not change.
+        // A package with a source comes from a registry or a repository, and does not change.
         let folder = package.manifest_path.parent().filter(|_| package.source.is_none())?;
         Some(folder.as_std_path().to_owned())
     };

@@ -1,16 +1,15 @@
-//! Compiled dependencies that crates have in common, so that only the first crate compiles them.
+//! A store of compiled dependencies shared by crates, so that only the first crate compiles them.
 //!
-//! Cargo keeps what it compiled, a *unit* each, under a name that ends with a hash of everything
-//! that went into it. A target folder cannot be shared as a whole: cargo names the module of a crate
-//! without that hash, and takes the hash relative to the workspace, so two crates of one name would
-//! be given each other's module. Therefore each crate has a target folder of its own, and only units
-//! of dependencies are copied: from a crate that was built into the store, and from the store into
-//! the target folder of a crate that was never built. Whether a unit fits is for cargo to decide, as
-//! always.
+//! Cargo stores each compilation result, a *unit*, under a name that ends with a hash of all its
+//! inputs. A target folder cannot be shared as a whole: cargo names the module of a crate without
+//! that hash, and computes the hash relative to the workspace, so two crates with one name would
+//! receive each other's module. Therefore each crate has its own target folder, and only units of
+//! dependencies are copied: from a built crate into the store, and from the store into the target
+//! folder of a crate that was never built. Cargo decides as usual if a unit is up to date.
 //!
 //! ```text
 //! STORE/lock
-//! STORE/{key}/used          when it was used last
+//! STORE/{key}/used          its modification time is the last use
 //! STORE/{key}/{release,TARGET/release}/
 //!     deps/libserde-{hash}.rlib  build/serde-{hash}/  .fingerprint/serde-{hash}/
 //! ```
@@ -28,32 +27,32 @@ use sha2::{Digest, Sha256};
 
 use crate::{CacheError, Progress, TARGET, cache::Lock, toolchain::Toolchain};
 
-/// The folders of units in a target folder.
+/// The folders with units in a target folder.
 const PROFILES: [&str; 2] = ["release", "wasm32-unknown-unknown/release"];
 
-/// What belongs to units, in the order in which it is copied: cargo believes in a unit whose
-/// fingerprint is there, so that comes last.
+/// The files of units, in the order of copying. Cargo trusts a unit whose fingerprint exists, so
+/// the fingerprint comes last.
 const PARTS: [&str; 3] = ["deps", "build", ".fingerprint"];
 
-/// The folder of the SDK in a crate of the template.
+/// The folder of the SDK in a crate created from the template.
 const SDK: &str = ".segno/sdk";
 
-/// Units of a key that was not used for this long are removed.
+/// Time after which units of an unused key are removed.
 const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Units of one key are collected anew when they take more bytes than this.
+/// Maximum bytes of the units of one key; above it, they are deleted and collected anew.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The units for one toolchain.
+/// The stored units for one toolchain.
 pub(super) struct Units {
     store: PathBuf,
-    /// Units of packages that come from a registry or from git.
+    /// Folder of units of packages from a registry or git.
     packages: PathBuf,
-    /// Units of the SDK, for crates whose copies of the SDK are equal.
+    /// Folder of units of the SDK, for crates with equal copies of the SDK.
     sdk_units: PathBuf,
-    /// The copy of the SDK.
+    /// The crate's copy of the SDK.
     sdk: PathBuf,
-    /// Before the SDK was read: a source that is changed later is newer than the units.
+    /// Taken before the SDK is read, so that sources changed later are newer than the units.
     stamp: SystemTime,
 }
 
@@ -71,7 +70,7 @@ impl Units {
         Ok(Self { store: store.to_owned(), packages, sdk_units, sdk, stamp })
     }
 
-    /// Copies all units into `target`, unless something was compiled there before. Returns whether
+    /// Copies all units into `target`, unless something was compiled there before. Returns true if
     /// there were any.
     pub fn lend(&self, target: &Path, progress: &dyn Progress) -> Result<bool, CacheError> {
         let is_new = PROFILES.iter().all(|profile| !target.join(profile).exists());
@@ -87,8 +86,8 @@ impl Units {
         Ok(true)
     }
 
-    /// Copies those units from `target` that dependencies brought, by what cargo said of them, if it
-    /// compiled any of them now.
+    /// Copies the units of dependencies from `target` into the store, according to cargo's
+    /// messages, if cargo compiled any of them in this run.
     pub fn keep(
         &self,
         target: &Path,
@@ -112,7 +111,7 @@ impl Units {
         Ok(())
     }
 
-    /// The units of packages that are not the user's own.
+    /// The units of packages that do not belong to the user.
     fn dependencies(&self, messages: &[Message]) -> Dependencies {
         let mut found = Dependencies::default();
         for message in messages {
@@ -140,7 +139,7 @@ impl Units {
         found
     }
 
-    /// Where a package is from, by cargo's name for it:
+    /// The origin of a package, from cargo's package id such as
     /// `path+file:///home/ada/flow/.segno/sdk#segno-sdk@0.1.0`.
     fn origin(&self, package: &str) -> Origin {
         let Some(rest) = package.strip_prefix("path+file://") else { return Origin::Package };
@@ -152,7 +151,7 @@ impl Units {
         Lock::take(&self.store.join("lock"), progress)
     }
 
-    /// Copies what is missing in `to` and belongs to units whose names are `wanted`.
+    /// Copies files that `to` lacks and that belong to the units with `wanted` names.
     fn copy(&self, from: &Path, to: &Path, wanted: &dyn Fn(&str) -> bool) -> io::Result<()> {
         for part in PARTS {
             for profile in PROFILES {
@@ -172,8 +171,8 @@ impl Units {
         Ok(())
     }
 
-    /// Removes units that were not used for [`KEPT_FOR`], and the packages of this toolchain if they
-    /// take more than [`MOST_BYTES`].
+    /// Removes units that were unused for [`KEPT_FOR`], and this toolchain's packages if they
+    /// exceed [`MOST_BYTES`].
     fn remove_unused(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.store)? {
             let folder = entry?.path();
@@ -189,7 +188,7 @@ impl Units {
     }
 }
 
-/// The hashes of units that cargo spoke of.
+/// Hashes of the units in cargo's messages.
 #[derive(Default)]
 struct Dependencies {
     packages: BTreeSet<String>,
@@ -223,8 +222,8 @@ fn hash_in(name: &str) -> Option<&str> {
     (hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(hash)
 }
 
-/// Copies a file or a folder, completely or not at all, with `stamp` as the time of its last change:
-/// cargo compiles a unit again that is older than its sources or than another that it needs.
+/// Copies a file or folder atomically, with `stamp` as modification time: cargo recompiles a unit
+/// that is older than its sources or than a unit it depends on.
 fn copy_whole(from: &Path, to: &Path, stamp: SystemTime) -> io::Result<()> {
     let mut unfinished = to.as_os_str().to_owned();
     unfinished.push(".copy");
@@ -252,7 +251,7 @@ fn copy_tree(from: &Path, to: &Path, stamp: SystemTime) -> io::Result<()> {
     File::options().append(true).open(to)?.set_modified(stamp)
 }
 
-/// Adds the names and contents of all files below `folder` to `hash`, in order.
+/// Adds the names and contents of all files below `folder` to `hash`, in sorted order.
 fn digest(folder: &Path, hash: &mut Sha256) -> io::Result<()> {
     let mut entries: Vec<PathBuf> =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;

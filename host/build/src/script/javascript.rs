@@ -1,5 +1,5 @@
-//! JavaScript: bundled by esbuild, and run by QuickJS, which componentize-qjs compiles into the
-//! component. `build.mjs` drives both with Node.
+//! Builds JavaScript projects: esbuild bundles the source, and componentize-qjs compiles it
+//! together with QuickJS into the component. `build.mjs` drives both with Node.
 
 use std::{
     collections::BTreeMap,
@@ -30,7 +30,7 @@ struct Manifest {
     development: BTreeMap<String, String>,
 }
 
-/// The name in `package.json`, without its scope; the source that it names; and a hint for its
+/// The name in `package.json`, without its scope; the source file it specifies; and a hint for the
 /// author.
 pub(super) fn manifest(
     folder: &Path,
@@ -48,7 +48,7 @@ pub(super) fn manifest(
     Ok((manifest.name.map(unscoped), entry, hint))
 }
 
-/// The component, and warnings about the source.
+/// Builds the component. Returns its path, and warnings about the source.
 pub(super) fn build(
     project: &ScriptProject,
     work: &Path,
@@ -75,8 +75,8 @@ pub(super) fn build(
     Ok((work.join("component.wasm"), said))
 }
 
-/// The nearest folder whose `node_modules` has both tools: the project's, or that of a workspace
-/// around it.
+/// The nearest folder whose `node_modules` has both tools: the project's, or that of an enclosing
+/// workspace.
 fn in_project(folder: &Path) -> Option<PathBuf> {
     let has_all = |folder: &&Path| {
         ["esbuild", "componentize-qjs"]
@@ -107,7 +107,7 @@ fn install(folder: &Path, progress: &dyn Progress) -> Result<(), ScriptError> {
     write(&folder.join("package.json"), "{\"private\": true}\n")?;
     let mut npm = Command::new("npm");
     npm.current_dir(folder).args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
-    // The packages work without their scripts.
+    // The packages do not need their install scripts.
     npm.args(["--ignore-scripts", "--save-exact"]);
     npm.args(tools.versions.lines().map(|line| line.replace(' ', "@")));
     let finished = process::run(&mut npm, None, &|line| progress.line(line))
@@ -124,7 +124,7 @@ fn check_node() -> Result<(), ScriptError> {
     }
 }
 
-/// Whether `v18.19.0` is too old.
+/// True if a version such as `v18.19.0` is too old.
 fn too_old(version: &str) -> bool {
     let major =
         version.trim_start_matches('v').split('.').next().and_then(|text| text.parse().ok());

@@ -1,8 +1,9 @@
-//! Building a project in JavaScript or Python: its manifest, the tools, and the component.
+//! Builds JavaScript and Python projects: reads the manifest, finds the tools, and creates the
+//! component.
 //!
-//! The interpreter is compiled into the component, and the sources are loaded when it is built. So
-//! the tools come from the registries of the languages, through their own clients, in versions that
-//! are tried with the shims; see [`tools`].
+//! The interpreter is compiled into the component, and the sources are loaded at build time. The
+//! tools come from the languages' registries, through the registries' own clients, in versions
+//! tested with the shims; see [`tools`].
 
 mod javascript;
 mod python;
@@ -19,7 +20,7 @@ use crate::{
     report::Report,
 };
 
-/// The folder for everything that is built, in the project.
+/// The folder for all build output, in the project.
 const BUILD: &str = "build";
 
 /// The interface that every component exports, without its version.
@@ -28,43 +29,39 @@ const FUNCTIONS: &str = "segno:workflow/functions@";
 /// A project in JavaScript or Python.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptProject {
-    /// The language; not Rust.
+    /// The language; never Rust.
     pub language: Language,
-    /// The name of its manifest, else that of its folder.
+    /// The name from the manifest, otherwise the name of the folder.
     pub name: String,
-    /// The folder.
     pub folder: PathBuf,
-    /// The source that has the functions, relative to the folder.
+    /// The source file with the functions, relative to the folder.
     pub entry: PathBuf,
 }
 
-/// Why a project in JavaScript or Python was not built.
+/// Reason why a JavaScript or Python project was not built.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
-    /// The manifest is not what its format says.
+    /// The manifest is malformed.
     #[error("`{manifest}` cannot be read: {why}")]
     Manifest {
-        /// The path of the manifest.
         manifest: PathBuf,
-        /// The reason.
+        /// The parser's message.
         why: String,
     },
     /// The source is missing.
     #[error("there is no `{entry}`: {hint}")]
     NoEntry {
-        /// The path of the source.
         entry: PathBuf,
-        /// Where its name is from.
+        /// The origin of the file's name.
         hint: &'static str,
     },
     /// Node, npm, Python or its `venv` is missing or too old.
     #[error("{language} needs {wanted}, and {found}; install it, for example with `{install}`")]
     NoInterpreter {
-        /// The language.
         language: Language,
-        /// The programs, with their versions.
+        /// The required programs, with their versions.
         wanted: &'static str,
-        /// The state of this machine.
+        /// The state found on this machine.
         found: String,
         /// A command that installs them.
         install: &'static str,
@@ -84,7 +81,7 @@ pub enum ScriptError {
     Install {
         /// The tools with their versions.
         tools: String,
-        /// The client of the registry.
+        /// The registry's client.
         client: &'static str,
         /// The client's output.
         output: String,
@@ -92,29 +89,27 @@ pub enum ScriptError {
     /// The source has an error.
     #[error("`{name}` did not build\n{output}")]
     Build {
-        /// The name of the project.
         name: String,
         /// The output of the tools, with files and lines of the source.
         output: String,
     },
-    /// The tools could not be run to their end.
+    /// The tools did not run to completion.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// The cache, or the lock of the project, cannot be used.
+    /// The cache or the project's lock cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// The file system failed.
     #[error("`{path}` could not be read or written")]
     Io {
-        /// The path of the file.
         path: PathBuf,
-        /// The error of the system.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl ScriptProject {
-    /// The project in `folder`, by its manifest.
+    /// Reads the project in `folder` from its manifest.
     pub(crate) fn read(folder: &Path, language: Language) -> Result<Self, ScriptError> {
         let (named, entry, hint) = match language {
             Language::Python => python::manifest(folder)?,
@@ -131,7 +126,7 @@ impl ScriptProject {
 /// Builds the component of `project`: the file `build/{name}.wasm` in its folder.
 ///
 /// # Errors
-/// There are no tools, or the source has an error.
+/// Fails if there are no tools, or if the source has an error.
 pub(crate) fn build(
     project: &ScriptProject,
     prepare: bool,

@@ -1,4 +1,4 @@
-//! Python: CPython and the sources, which componentize-py puts into the component.
+//! Builds Python projects: componentize-py puts CPython and the sources into the component.
 
 use std::{
     env, fs,
@@ -14,8 +14,8 @@ use crate::{Language, Progress, process};
 
 /// The module with the functions.
 const APP: &str = "app";
-/// The worlds: with all that a component says of itself, what it said before there were functions that
-/// run once, before there were limits, before there were queries and updates, and before there were objects.
+/// The worlds of a component, newest first: with full descriptions; without functions that run
+/// once; also without limits; also without queries and updates; also without objects.
 const DESCRIBED: &str = "module-with-descriptions";
 const WITHOUT_RUNS: &str = "module-with-limits";
 const WITHOUT_LIMITS: &str = "module-with-handlers";
@@ -24,18 +24,18 @@ const WITHOUT_OBJECTS: &str = "module-with-messages";
 const WANTED: &str = "Python 3.10 or newer with `venv` and `pip`";
 const INSTALL: &str = "apt-get install python3 python3-venv";
 
-/// Fails with what is wrong, else says nothing.
+/// Exits with an error message if this Python is unsuitable; prints nothing otherwise.
 const CHECK: &str = "import sys
 if sys.version_info < (3, 10): sys.exit('this is Python %d.%d' % sys.version_info[:2])
 import ensurepip, venv";
 
-/// The program `componentize-py`, whatever folder its environment was moved to.
+/// Runs the program `componentize-py` independently of the location of its environment.
 const COMPONENTIZE: &str = "import sys
 from componentize_py import script
 sys.argv[0] = 'componentize-py'
 sys.exit(script())";
 
-/// The name in `pyproject.toml`, if there is one; the source; and a hint for its author.
+/// The name in `pyproject.toml`, if there is one; the source file; and a hint for the author.
 pub(super) fn manifest(
     folder: &Path,
 ) -> Result<(Option<String>, PathBuf, &'static str), ScriptError> {
@@ -56,7 +56,7 @@ pub(super) fn manifest(
     ))
 }
 
-/// The component, and warnings about the source.
+/// Builds the component. Returns its path, and warnings about the source.
 pub(super) fn build(
     project: &ScriptProject,
     work: &Path,
@@ -80,7 +80,7 @@ pub(super) fn build(
     command.args(["-w", world(project), "componentize", APP, "-p", ".", "-o"]);
     command.arg(&component).env_remove("RUST_BACKTRACE");
     if let Some(environment) = environment {
-        // Where it looks for the project's packages.
+        // The environment in which componentize-py finds the project's packages.
         command.env("VIRTUAL_ENV", environment);
     }
     let finished = process::run(&mut command, None, &|_| ())?;
@@ -91,7 +91,8 @@ pub(super) fn build(
     Ok((component, String::new()))
 }
 
-/// Whether a source has `Runs` among its imports: the word alone says nothing, as it is one of English.
+/// True if a source imports `Runs`. Searching for the word alone is not enough, since it is an
+/// English word.
 fn imports_runs(source: &str) -> bool {
     source.lines().map(str::trim).any(|line| {
         let words = || line.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
@@ -104,9 +105,9 @@ fn imports_runs(source: &str) -> bool {
     })
 }
 
-/// The world of the project. Functions that run once are for a source that imports `Runs`, limits for one
-/// that has `Limits`, queries and updates for one that has `Handlers`; what else is described, its `segno.py` knows, which may be from a time when there was
-/// less, and it may have a shim of its own.
+/// Chooses the world of the project. A source that imports `Runs` needs functions that run once;
+/// one that contains `Limits` needs limits; one that contains `Handlers` needs queries and updates.
+/// The rest depends on its `segno.py`, which may be older or customised.
 fn world(project: &ScriptProject) -> &'static str {
     let read = |name: &Path| fs::read_to_string(project.folder.join(name)).ok();
     let source = read(&project.entry).unwrap_or_default();
@@ -120,8 +121,8 @@ fn world(project: &ScriptProject) -> &'static str {
     }
 }
 
-/// The environment with the project's packages: `.venv` or `venv` in its folder, else the one that
-/// is active.
+/// The environment with the project's packages: `.venv` or `venv` in its folder, otherwise the
+/// active one.
 fn environment(folder: &Path) -> Option<PathBuf> {
     let inside = [".venv", "venv"].into_iter().map(|name| folder.join(name));
     let active = env::var_os("VIRTUAL_ENV").filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -154,13 +155,14 @@ fn install(folder: &Path, progress: &dyn Progress) -> Result<(), ScriptError> {
         if finished.success { Ok(()) } else { Err(tools.refused(&finished)) }
     };
     run(Command::new("python3").args(["-m", "venv"]).arg(folder.join("venv")))?;
-    // By the module: the programs of an environment know its folder, which is moved.
+    // Via the module: an environment's scripts contain the path of its folder, which is moved
+    // later.
     let mut pip = Command::new(folder.join("venv/bin/python3"));
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
     run(pip.args(tools.versions.lines()))
 }
 
-/// The traceback of the source, out of what componentize-py says around it.
+/// Extracts the source's traceback from the output of componentize-py.
 fn in_sources(stderr: &str) -> String {
     let after = stderr.split_once("AssertionError: ").map_or(stderr, |(_, after)| after);
     let inside = after.split_once("\n\nCaused by:").map_or(after, |(inside, _)| inside);

@@ -1,17 +1,16 @@
-//! The contract and the shims, embedded: their sources are the examples of the repository.
+//! The embedded contract and shims, taken from the repository's examples.
 
 /// The contract between host and component.
 pub(crate) const CONTRACT: &str = include_str!("../../../../guest-sdk/wit/segno.wit");
 
-/// Worlds beside those of the contract: of projects that describe objects, and no queries and updates;
-/// of those that describe both, and no limits; and of those that describe all of these, and nothing
-/// that runs once.
+/// Additional worlds for projects that lack some features: with objects, without queries and
+/// updates; with all of these, without limits; with limits too, without functions that run once.
 pub(super) const SMALLER_WORLDS: &str = include_str!("smaller-worlds.wit");
 
-/// The contract of version 0.1.0, for projects whose `segno.js` is from that time.
+/// Version 0.1.0 of the contract, for projects with a `segno.js` of that version.
 pub(super) const CONTRACT_0_1: &str = include_str!("contract-0.1.0.wit");
 
-/// `segno.js`: the contract as promises.
+/// `segno.js`: the contract as JavaScript promises.
 pub(crate) const JAVASCRIPT: &str =
     include_str!("../../../../examples/other-languages/javascript/segno.js");
 
@@ -19,7 +18,7 @@ pub(crate) const JAVASCRIPT: &str =
 pub(super) const PROMISES: &str =
     include_str!("../../../../examples/other-languages/javascript/promise.js");
 
-/// The manifest with the versions of the tools for JavaScript.
+/// The manifest with the versions of the JavaScript tools.
 pub(super) const JAVASCRIPT_TOOLS: &str =
     include_str!("../../../../examples/other-languages/javascript/package.json");
 
@@ -27,6 +26,6 @@ pub(super) const JAVASCRIPT_TOOLS: &str =
 pub(crate) const PYTHON: &str =
     include_str!("../../../../examples/other-languages/python/segno.py");
 
-/// The versions of the tools for Python.
+/// The versions of the Python tools.
 pub(super) const PYTHON_TOOLS: &str =
     include_str!("../../../../examples/other-languages/python/requirements.txt");

@@ -1,7 +1,7 @@
-//! Tools from the registry of a language: installed once into the cache, for all projects.
+//! Tools from a language's registry, installed into the cache once for all projects.
 //!
 //! ```text
-//! CACHE/tools/{language}-{key}/         one set of versions; complete, as it was moved into place
+//! CACHE/tools/{language}-{key}/         one set of versions; always complete, since it is moved into place
 //! CACHE/tools/{language}-{key}.lock
 //! ```
 
@@ -21,18 +21,18 @@ use crate::{
 /// The tools of a language.
 pub(super) struct Tools {
     pub language: Language,
-    /// The names and versions, for people: `esbuild 0.28.2 and componentize-qjs 0.4.5`.
+    /// Names and versions, for people: `esbuild 0.28.2 and componentize-qjs 0.4.5`.
     pub names: String,
-    /// Everything that decides what is installed.
+    /// The exact versions to install; they determine the key of the cache folder.
     pub versions: String,
-    /// The client that installs them.
+    /// The registry's client that installs them.
     pub client: &'static str,
-    /// The command that installs them into a project.
+    /// The command that installs them into a project by hand.
     pub by_hand: String,
 }
 
 impl Tools {
-    /// The folder in the cache with the tools, which `install` fills if they are not there.
+    /// The cache folder with the tools; calls `install` to fill it if they are missing.
     pub fn in_cache(
         &self,
         prepare: bool,
@@ -72,7 +72,7 @@ impl Tools {
         Ok(folder)
     }
 
-    /// The failure of the client, in its words.
+    /// An error with the client's output.
     pub fn refused(&self, finished: &Finished) -> ScriptError {
         let output = format!("{}\n{}", finished.stdout.trim(), finished.stderr.trim());
         let (tools, client) = (self.names.clone(), self.client);
@@ -86,7 +86,7 @@ impl Tools {
     }
 }
 
-/// What a program printed, or that it is missing.
+/// The trimmed output of a program, or an error message if it is missing or fails.
 pub(super) fn asked(
     answer: Result<Finished, ProcessError>,
     program: &str,

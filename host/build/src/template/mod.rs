@@ -1,4 +1,4 @@
-//! A new project that builds and runs as it is; in Rust, a crate that passes its tests.
+//! Creates a new project that builds and runs unchanged; in Rust, a crate that passes its tests.
 
 mod name;
 mod sdk;
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use crate::{Language, script::shims};
 pub use name::{CrateName, NameError};
 
-/// The source of a new crate, which does not depend on its name: the listing in the
-/// tutorial, of which the README shows a part.
+/// The source of a new crate, independent of its name: the listing in the tutorial, part of which
+/// the README shows.
 pub const LIB: &str = include_str!("files/rust/lib.rs.in");
 
-/// A file of a new project: its path and text, in which `{{name}}` is replaced by the project's
+/// A file of a new project: its path, and its text with `{{name}}` as placeholder for the project's
 /// name.
 type File = (&'static str, &'static str);
 
@@ -42,13 +42,13 @@ const PYTHON: [File; 5] = [
     (".gitignore", include_str!("files/python/gitignore.in")),
 ];
 
-/// The folder of the SDK's sources in the crate.
+/// The folder with the SDK's sources in the crate.
 const SDK: &str = ".segno/sdk";
 
-/// Why no project was created.
+/// Reason why no project was created.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
-    /// The folder's name cannot be a crate's name.
+    /// The folder's name is not a valid crate name.
     #[error(transparent)]
     Name(#[from] NameError),
     /// The folder is not empty; nothing was changed.
@@ -57,21 +57,20 @@ pub enum TemplateError {
     /// The path is a file; nothing was changed.
     #[error("`{0}` is a file; choose another name")]
     IsFile(PathBuf),
-    /// The file system failed; files written before stay.
+    /// The file system failed; files written earlier stay.
     #[error("`{path}` could not be written")]
     Io {
-        /// The path of the file or folder.
         path: PathBuf,
-        /// The error of the system.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Writes a new project into `directory`, which is created if needed; the project is named after
+/// Writes a new project into `directory`, which is created if needed. The project is named after
 /// the folder.
 ///
 /// # Errors
-/// The name is invalid, the folder is not empty, or it cannot be written.
+/// Fails if the name is invalid, the folder is not empty, or it cannot be written.
 pub fn create(directory: &Path, language: Language) -> Result<CrateName, TemplateError> {
     let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
     let name: CrateName = absolute.file_name().unwrap_or_default().to_string_lossy().parse()?;
@@ -91,10 +90,10 @@ pub fn create(directory: &Path, language: Language) -> Result<CrateName, Templat
     Ok(name)
 }
 
-/// Writes the embedded SDK into the crate at `directory`, replacing an existing one.
+/// Writes the embedded SDK into the crate at `directory`, replacing an existing copy.
 ///
 /// # Errors
-/// When the folder cannot be written.
+/// Fails if the folder cannot be written.
 pub fn write_sdk(directory: &Path) -> Result<(), TemplateError> {
     let sdk = directory.join(SDK);
     if sdk.exists() {
@@ -219,8 +218,8 @@ mod tests {
             report.imports
         );
 
-        // Others of the same name, elsewhere: they take over what was compiled before, and compile
-        // what differs.
+        // Crates with the same name in other folders: they reuse compiled units, and compile only
+        // the differences.
         let again = |place: &str, file: &str, from: &str, to: &str| {
             let other = folder.path().join(place).join("flow");
             create(&other, Language::Rust).unwrap();
@@ -244,8 +243,8 @@ mod tests {
         assert!(has(&odd, " is too odd: ") && !has(&second, " is too odd: "));
     }
 
-    /// The dependencies in a target folder that were not taken over from elsewhere: all that were
-    /// have the same time.
+    /// The dependencies in a target folder that were compiled there; all copied ones have the same
+    /// modification time.
     fn compiled_now(target: &Path) -> Vec<String> {
         let libraries = ["release/deps", "wasm32-unknown-unknown/release/deps"]
             .into_iter()

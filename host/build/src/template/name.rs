@@ -3,14 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A name that cargo accepts, that Rust code can use, and that is not taken.
+/// A name that cargo accepts, that is usable in Rust code, and that is not reserved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrateName(String);
 
-/// Why a word cannot name a crate.
+/// Reason why a word cannot name a crate.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum NameError {
-    /// The name contains other characters than allowed.
+    /// The name contains characters that are not allowed.
     #[error(
         "`{0}` is no name for a crate: begin with a lower-case letter, and use lower-case letters, digits, `-` and `_`"
     )]
@@ -18,12 +18,13 @@ pub enum NameError {
     /// The name is too long for a folder, a file and a module's alias.
     #[error("`{0}` is too long for a crate's name: use at most 64 letters")]
     TooLong(String),
-    /// The name is taken.
+    /// The name is reserved.
     #[error("`{0}` means something else in Rust or here; choose another name")]
     Taken(String),
 }
 
-/// Keywords, crates that every program has, cargo's own words, and dependencies of the new crate.
+/// Reserved names: keywords, crates that every program has, cargo's own words, and dependencies of
+/// the new crate.
 const TAKEN: &[&str] = &[
     "abstract",
     "alloc",
@@ -91,12 +92,12 @@ const TAKEN: &[&str] = &[
 ];
 
 impl CrateName {
-    /// The name in cargo's form.
+    /// The name in the form that cargo uses.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name in Rust code.
+    /// The name as an identifier in Rust code.
     fn in_rust(&self) -> String {
         self.0.replace('-', "_")
     }

@@ -1,14 +1,14 @@
-//! The SDK's sources, embedded in the binary until they are published.
+//! The SDK's sources, embedded in the binary until the SDK is published.
 //!
-//! In the repository its manifests inherit from the workspace; here the inherited values are
-//! written out, so that they stand alone.
+//! In the repository, the SDK's manifests inherit from the workspace; here the inherited values are
+//! written out, so that the manifests are self-contained.
 
 use std::path::PathBuf;
 
 use include_dir::{Dir, include_dir};
 use toml::{Table, Value};
 
-/// The folders with sources only, without target folders.
+/// The source folders of the SDK, without target folders.
 const FOLDERS: [(&str, Dir<'_>); 5] = [
     ("src", include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/src")),
     ("wit", include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/wit")),
@@ -40,11 +40,11 @@ const WORKSPACE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../..
 
 const LICENSE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../LICENSE"));
 
-/// Packages of the workspace that the SDK uses, with their paths from the SDK.
+/// Workspace packages used by the SDK, with their paths relative to the SDK.
 const PATHS: [(&str, &str); 3] =
     [("segno-macro", "macro"), ("segno-saga", "saga"), ("segno-graph", "graph")];
 
-/// All files of the SDK, by their paths in the SDK's folder.
+/// All files of the SDK, with paths relative to the SDK's folder.
 pub(super) fn files() -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = vec![(PathBuf::from("LICENSE"), LICENSE.into())];
     for (path, manifest) in MANIFESTS {
@@ -67,8 +67,8 @@ fn add(folder: &Dir<'_>, place: &str, files: &mut Vec<(PathBuf, Vec<u8>)>) {
     }
 }
 
-/// `manifest` with its inherited values from `workspace` written out, and without the repository's
-/// own parts.
+/// Returns `manifest` with the values inherited from `workspace` written out, and without the parts
+/// that only the repository needs.
 fn standing_alone(manifest: &str, workspace: &str) -> Result<String, String> {
     let read = |text: &str| text.parse::<Table>().map_err(|error| error.to_string());
     let (mut manifest, root) = (read(manifest)?, read(workspace)?);
@@ -93,8 +93,8 @@ fn standing_alone(manifest: &str, workspace: &str) -> Result<String, String> {
     toml::to_string(&manifest).map_err(|error| error.to_string())
 }
 
-/// The tables of a manifest whose entries may inherit, each with the workspace table that they
-/// inherit from.
+/// The tables of a manifest whose entries may inherit, each with the name of the workspace table
+/// they inherit from.
 fn inheriting(manifest: &mut Table) -> Vec<(&'static str, &mut Table)> {
     let mut parts = Vec::new();
     for (name, part) in manifest.iter_mut() {
@@ -114,7 +114,7 @@ fn inheriting(manifest: &mut Table) -> Vec<(&'static str, &mut Table)> {
     parts
 }
 
-/// `base` with the additions of `entry`.
+/// Merges the additions of `entry` into `base`.
 fn inherit(base: &Value, entry: &Value) -> Value {
     let additions: Table = entry
         .as_table()
@@ -132,7 +132,7 @@ fn inherit(base: &Value, entry: &Value) -> Value {
     };
     for (key, value) in additions {
         match (whole.get_mut(&key), value) {
-            // Features are merged, as cargo does.
+            // Feature lists are merged, as cargo does.
             (Some(Value::Array(there)), Value::Array(more)) => there.extend(more),
             (_, value) => {
                 whole.insert(key, value);

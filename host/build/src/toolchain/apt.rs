@@ -1,8 +1,8 @@
 //! Queries Debian's package tools, and downloads packages without installing them.
 //!
-//! The system's package list may be old, and refreshing it needs root. If it offers no sufficient
-//! compiler, a private list is downloaded into the cache: apt reads the system's sources and keys,
-//! and writes nothing outside.
+//! The system's package list may be old, and refreshing it requires root. If it has no recent
+//! enough compiler, a private list is downloaded into the cache: apt reads the system's sources and
+//! keys, and writes nothing outside of the cache.
 
 use std::{
     fs,
@@ -14,10 +14,10 @@ use std::{
 use super::std_library::failed;
 use crate::{Progress, process};
 
-/// The timeout of queries; downloads have none.
+/// Time limit of queries; downloads have none.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The oldest release whose library can be built by this method.
+/// The oldest Rust release whose library can be built this way.
 const OLDEST: (u32, u32) = (1, 87);
 
 /// apt, with the system's package list or a private one.
@@ -28,11 +28,11 @@ pub(super) struct Apt {
 impl Apt {
     /// apt with the system's list.
     pub fn system() -> Self {
-        // Under root, apt downloads as another user, which may not write to the cache.
+        // Under root, apt would download as another user, who may not write to the cache.
         Self { options: vec!["APT::Sandbox::User=root".to_owned()] }
     }
 
-    /// apt with a private list, downloaded now into `folder`.
+    /// apt with a private list, which is downloaded into `folder`.
     pub fn private(folder: &Path, progress: &dyn Progress) -> Result<Self, String> {
         let (state, archives) = (folder.join("state"), folder.join("cache"));
         for needed in [state.join("lists/partial"), archives.join("archives/partial")] {
@@ -47,7 +47,7 @@ impl Apt {
         Ok(apt)
     }
 
-    /// The version of `package` that would be installed, if there is one.
+    /// The version of `package` that would be installed. `None` if there is none.
     pub fn candidate(
         &self,
         package: &str,
@@ -74,8 +74,7 @@ impl Apt {
             .ok_or_else(|| format!("the package list does not say what {package} needs"))
     }
 
-    /// Downloads packages into `folder` and unpacks them below `root`; the downloads are then
-    /// removed.
+    /// Downloads packages into `folder`, unpacks them below `root`, and removes the downloads.
     pub fn unpack(
         &self,
         packages: &[String],
@@ -135,13 +134,13 @@ fn candidate(policy: &str) -> Option<String> {
     (version != "(none)").then(|| version.to_owned())
 }
 
-/// `(1, 96)` of `1.96.0+dfsg1-1~deb12u2`.
+/// Parses the release: `(1, 96)` for `1.96.0+dfsg1-1~deb12u2`.
 pub(super) fn release(version: &str) -> Option<(u32, u32)> {
     let mut numbers = version.split(['.', '+', '-', '~']);
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Checks the version of Debian's compiler; an error says what is wrong with it.
+/// Checks the version of Debian's compiler; the error gives the reason.
 pub(super) fn good_enough(candidate: Option<String>) -> Result<String, String> {
     let Some(version) = candidate else {
         return Err("the package list has no rustc-web".to_owned());
@@ -156,7 +155,7 @@ pub(super) fn good_enough(candidate: Option<String>) -> Result<String, String> {
     }
 }
 
-/// `22` of `libc6 (>= 2.34), libllvm22 (>= 1:22.1.0~rc1)`.
+/// Parses the LLVM release: `22` for `libc6 (>= 2.34), libllvm22 (>= 1:22.1.0~rc1)`.
 pub(super) fn llvm_release(depends: &str) -> Option<&str> {
     let (_, after) = depends.split_once("libllvm")?;
     let end = after.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(after.len());

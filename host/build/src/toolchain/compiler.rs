@@ -7,11 +7,10 @@ use super::source::ToolchainSource;
 /// A compiler for `wasm32-unknown-unknown` and its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toolchain {
-    /// The source of the toolchain.
     pub road: ToolchainSource,
-    /// The compiler; none: the one that cargo finds by itself.
+    /// Path of the compiler. `None`: the one that cargo finds by itself.
     pub rustc: Option<PathBuf>,
-    /// The folder of the target's standard library, if it is not beside the compiler.
+    /// The folder of the target's standard library. `None` if it is installed with the compiler.
     pub sysroot: Option<PathBuf>,
     /// The compiler's version line: `rustc 1.95.0 (59807616e 2026-04-14)`.
     pub version: String,

@@ -1,7 +1,7 @@
-//! The toolchain of Debian's packages: `rustc-web` and the source of its library, unpacked in the
+//! The Debian toolchain: the package `rustc-web` and the source of its library, unpacked in the
 //! cache.
 //!
-//! Nothing is installed, and the path, rustup and the system's package list stay unchanged. The
+//! Nothing is installed; the path, rustup and the system's package list stay unchanged. The
 //! compiler finds its own files relative to its location, so the unpacked tree works in place; only
 //! its shared libraries need a path.
 
@@ -27,7 +27,7 @@ const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 /// The folder in which the compiler looks for its linker.
 const TOOLS: &str = "usr/lib/rustlib/x86_64-unknown-linux-gnu/bin";
 
-/// Libraries that LLVM needs and a minimal system may lack.
+/// Libraries that LLVM needs and that a minimal system may lack.
 const LLVM_NEEDS: [&str; 11] = [
     "libbsd0",
     "libedit2",
@@ -42,7 +42,7 @@ const LLVM_NEEDS: [&str; 11] = [
     "zlib1g",
 ];
 
-/// Runs a program of its own tree, with the tree's shared libraries.
+/// Runs a program of the unpacked tree with the tree's shared libraries.
 const WRAPPER: &str = r#"#!/bin/sh
 top=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 LD_LIBRARY_PATH="$top/usr/lib/x86_64-linux-gnu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
@@ -55,7 +55,7 @@ pub(super) struct Debian<'a> {
     pub cache: &'a Path,
 }
 
-/// One unpacked compiler, in a folder named for its Debian version.
+/// An unpacked compiler, in a folder named after its Debian version.
 struct Sysroot {
     top: PathBuf,
 }
@@ -100,8 +100,8 @@ impl Sysroot {
 }
 
 impl Debian<'_> {
-    /// A finished tree is used as it is, even if Debian has a newer version: the component of a
-    /// workflow should not change because a package list did. Removing the cache upgrades.
+    /// A complete unpacked tree. It is used even if Debian has a newer version: a workflow's
+    /// component should not change because a package list did. Deleting the cache upgrades.
     fn finished_tree(&self) -> Option<Sysroot> {
         let entries = fs::read_dir(self.cache).ok()?;
         let trees = entries.flatten().filter_map(|entry| {
@@ -126,7 +126,7 @@ impl Debian<'_> {
         Ok(tree)
     }
 
-    /// The compiler that Debian offers, by the system's list, else by a fresh one.
+    /// The compiler in the system's package list, otherwise in a fresh private list.
     fn offer(&self, progress: &dyn Progress) -> Result<(Apt, String), String> {
         let system = Apt::system();
         if let Ok(version) = apt::good_enough(system.candidate("rustc-web", progress)?) {
@@ -181,7 +181,7 @@ impl Strategy for Debian<'_> {
     }
 }
 
-/// Fills `top` with a working compiler, and the source of its library.
+/// Unpacks a working compiler and the source of its library into `top`.
 fn unpack(apt: &Apt, version: &str, top: &Path, progress: &dyn Progress) -> Result<(), String> {
     let (major, minor) =
         apt::release(version).ok_or_else(|| format!("`{version}` is not a version of Rust"))?;
@@ -209,7 +209,7 @@ fn unpack(apt: &Apt, version: &str, top: &Path, progress: &dyn Progress) -> Resu
     arrange(top, &linker).map_err(failed(top))
 }
 
-/// Keeps what is needed, and moves the linker and the wrappers to their expected places.
+/// Removes unneeded files, and moves the linker and the wrappers to their expected places.
 fn arrange(top: &Path, linker: &str) -> io::Result<()> {
     for source in fs::read_dir(top.join("usr/src"))? {
         for entry in fs::read_dir(source?.path())? {

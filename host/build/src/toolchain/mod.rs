@@ -1,9 +1,9 @@
-//! A compiler for `wasm32-unknown-unknown`: found if there is one, installed if that is allowed.
+//! Provides a compiler for `wasm32-unknown-unknown`: finds one, or installs one if allowed.
 //!
-//! There are four [`ToolchainSource`]s. The `search` first looks for one that is ready, in order;
-//! if there is none and preparing is allowed, it prepares one, in the same order. Each source that
-//! fails gives a reason, and the next is tried. A prepared toolchain is kept in the cache
-//! completely or not at all: folders are created under another name and moved into place.
+//! There are four [`ToolchainSource`]s. The `search` first checks, in order, if one is ready. If
+//! none is and preparing is allowed, it prepares one, in the same order. Each failing source gives
+//! a reason, and the next one is tried. A prepared toolchain is kept in the cache completely or not
+//! at all: folders are created under another name and moved into place.
 
 mod apt;
 mod compiler;
@@ -27,22 +27,22 @@ use search::{Strategy, choose};
 /// The parameters of a search.
 #[derive(Debug, Clone)]
 pub struct ToolchainRequest {
-    /// Search this source only.
+    /// Restricts the search to this source. `None`: all sources.
     pub road: Option<ToolchainSource>,
-    /// Whether anything may be downloaded, built or installed.
+    /// True to allow downloading, building and installing.
     pub prepare: bool,
-    /// The folder for which a compiler is wanted: a `rust-toolchain.toml` there applies.
+    /// The folder to compile in: a `rust-toolchain.toml` there applies.
     pub directory: PathBuf,
-    /// The folder of prepared toolchains.
+    /// The folder for prepared toolchains.
     pub cache: PathBuf,
 }
 
 impl ToolchainRequest {
-    /// The request of the environment: `SEGNO_WASM_TOOLCHAIN` names the source, `SEGNO_CACHE_DIR`
-    /// the cache.
+    /// Creates a request from the environment: `SEGNO_WASM_TOOLCHAIN` selects the source,
+    /// `SEGNO_CACHE_DIR` the cache.
     ///
     /// # Errors
-    /// There is no source with this name, or no folder for a cache.
+    /// Fails if no source has this name, or if there is no folder for a cache.
     pub fn from_environment(directory: &Path, prepare: bool) -> Result<Self, ToolchainError> {
         Ok(Self {
             road: ToolchainSource::from_environment()?,
@@ -53,10 +53,11 @@ impl ToolchainRequest {
     }
 }
 
-/// Finds a toolchain, or prepares one if the request allows that. Otherwise nothing is changed.
+/// Finds a toolchain, or prepares one if the request allows that. Without that permission nothing
+/// is changed.
 ///
 /// # Errors
-/// [`ToolchainError::None`] lists each source with the reason of its failure, and the command to
+/// [`ToolchainError::None`] lists each source with the reason of its failure and the command to
 /// type.
 pub fn find(
     request: &ToolchainRequest,

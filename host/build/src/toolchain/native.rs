@@ -1,4 +1,5 @@
-//! The compiler that is active in a folder, and the toolchain source that needs nothing else.
+//! Queries the compiler that is active in a folder, and provides the source that needs nothing
+//! else.
 
 use std::{
     fs,
@@ -12,19 +13,19 @@ use super::{
 };
 use crate::{Progress, TARGET, process};
 
-/// A rustc that is queried.
+/// A rustc to query.
 pub(super) struct Rustc {
     program: PathBuf,
     directory: PathBuf,
 }
 
 impl Rustc {
-    /// `program` as it answers in `directory`, for which rustup may choose another compiler.
+    /// Queries `program` in `directory`, for which rustup may choose another compiler.
     pub fn new(program: PathBuf, directory: &Path) -> Self {
         Self { program, directory: directory.to_owned() }
     }
 
-    /// The output for `arguments`, or the error.
+    /// The output for `arguments`, or an error message.
     pub fn ask(&self, arguments: &[&str]) -> Result<String, String> {
         let mut command = Command::new(&self.program);
         command.args(arguments).current_dir(&self.directory);
@@ -37,12 +38,12 @@ impl Rustc {
         }
     }
 
-    /// `rustc 1.95.0 (59807616e 2026-04-14)`.
+    /// The version line, such as `rustc 1.95.0 (59807616e 2026-04-14)`.
     pub fn version(&self) -> Result<String, String> {
         self.ask(&["--version"])
     }
 
-    /// The release, host and commit, one per line.
+    /// The output of `rustc -vV`: release, host and commit, one per line.
     pub fn verbose_version(&self) -> Result<String, String> {
         self.ask(&["-vV"])
     }
@@ -52,7 +53,7 @@ impl Rustc {
         self.ask(&["--print", "sysroot"]).map(PathBuf::from)
     }
 
-    /// A path that works from any folder.
+    /// The name or path of the compiler.
     pub fn program(&self) -> &Path {
         &self.program
     }
@@ -74,12 +75,12 @@ impl Rustc {
     }
 }
 
-/// One line of the output of `rustc -vV`.
+/// The value of a line in the output of `rustc -vV`.
 pub(super) fn field<'a>(verbose_version: &'a str, name: &str) -> Option<&'a str> {
     verbose_version.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
-/// Whether a target's library folder is complete: it has both ends of the standard library.
+/// True if a target's library folder is complete: it has both `core` and `std`.
 pub(super) fn has_library(folder: &Path) -> bool {
     let Ok(entries) = fs::read_dir(folder) else {
         return false;
@@ -88,12 +89,12 @@ pub(super) fn has_library(folder: &Path) -> bool {
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     let has =
         |start: &str| names.iter().any(|name| name.starts_with(start) && name.ends_with(".rlib"));
-    // If cargo built the library, its top crate has no hash in its name: it is also a dynamic
+    // If cargo built the library, `std` has no hash in its name, because it is also a dynamic
     // library.
     has("libcore-") && (has("libstd-") || has("libstd."))
 }
 
-/// The source of the active compiler with its own library for the target.
+/// The toolchain source that uses the active compiler with its own library for the target.
 pub(super) struct Native<'a> {
     pub rustc: &'a Rustc,
 }

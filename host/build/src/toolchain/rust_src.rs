@@ -1,5 +1,5 @@
-//! The toolchain source that builds the library once from the sources beside the compiler (rustup's
-//! component `rust-src`).
+//! The toolchain source that builds the library once from the sources installed with the compiler
+//! (rustup's component `rust-src`).
 
 use std::{
     fs, io,
@@ -22,15 +22,15 @@ pub(super) struct RustSrc<'a> {
     pub cache: &'a Path,
 }
 
-/// The folders for the active compiler.
+/// The folders of the active compiler.
 struct Places {
     version: String,
     verbose_version: String,
-    /// The compiler's own files.
+    /// Folder of the compiler's own files.
     sysroot: PathBuf,
-    /// The source of the compiler's library.
+    /// Source of the compiler's library.
     source: PathBuf,
-    /// The sysroot that is built, with the target only.
+    /// The sysroot that is built, for the target only.
     own: PathBuf,
 }
 
@@ -39,8 +39,8 @@ impl Places {
         self.own.join("lib/rustlib").join(TARGET).join("lib")
     }
 
-    /// The folder in which the compiler looks for its linker, beside the library to which it is
-    /// pointed.
+    /// The compiler's folder of its linker, and the place in the new sysroot where the compiler
+    /// looks for it.
     fn tools(&self) -> Option<(PathBuf, PathBuf)> {
         let tools =
             Path::new("lib/rustlib").join(field(&self.verbose_version, "host")?).join("bin");
@@ -67,7 +67,7 @@ impl RustSrc<'_> {
                         (`rustup component add rust-src` puts it there)"
                 .to_owned());
         }
-        // The cache is for this very compiler: another of the same release may be built
+        // The key identifies this exact compiler: another one of the same release may be built
         // differently.
         let digest: String = Sha256::digest(&verbose_version)
             .iter()
@@ -128,7 +128,7 @@ impl Strategy for RustSrc<'_> {
     }
 }
 
-/// Points `link` to `folder`, replacing an earlier link.
+/// Creates the symbolic link `link` to `folder`, replacing an earlier link.
 fn link_folder(folder: &Path, link: &Path) -> io::Result<()> {
     if let Some(parent) = link.parent() {
         fs::create_dir_all(parent)?;

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Progress, TARGET, process};
 
-/// The timeout of rustup, which may wait for ever for a server that it cannot reach.
+/// Time limit of rustup, which may wait forever for an unreachable server.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Lets rustup install the target's standard library.

@@ -1,27 +1,27 @@
-//! The choice of a source: the first that is ready, else the first that can be prepared.
+//! Chooses a source: the first that is ready, otherwise the first that can be prepared.
 
 use std::fmt::Write as _;
 
 use super::{Toolchain, ToolchainSource};
 use crate::{CacheError, Progress, TARGET};
 
-/// Why there is no toolchain.
+/// Reason why there is no toolchain.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolchainError {
     /// The environment names a source that does not exist.
     #[error("`{variable}` is `{name}`, which is not one of native, rust-src, rustup, debian")]
     UnknownRoad {
-        /// The name of the variable.
+        /// Name of the environment variable.
         variable: &'static str,
-        /// The value of the variable.
+        /// Value of that variable.
         name: String,
     },
     /// No source has a toolchain.
     #[error("{}", explain(attempts, *prepared))]
     None {
-        /// All sources that were tried, in order.
+        /// All sources tried, in order.
         attempts: Vec<Attempt>,
-        /// Whether preparing was allowed.
+        /// True if preparing was allowed.
         prepared: bool,
     },
     /// The cache cannot be used.
@@ -29,23 +29,21 @@ pub enum ToolchainError {
     Cache(#[from] CacheError),
 }
 
-/// A source that was not used, and the reason.
+/// A source that was not used, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The source.
     pub road: ToolchainSource,
-    /// The reason.
     pub reason: String,
-    /// Whether `--prepare` would try this source.
+    /// True if `--prepare` would try this source.
     pub preparable: bool,
 }
 
-/// Why a source has no toolchain.
+/// Reason why a source has no ready toolchain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unavailable {
-    /// Preparing may provide one; the text says what that would do.
+    /// Preparing may provide one; the text describes the preparation.
     Unprepared(String),
-    /// Preparing cannot provide one; the text says why.
+    /// Preparing cannot provide one; the text gives the reason.
     Shut(String),
 }
 
@@ -55,20 +53,20 @@ impl Unavailable {
     }
 }
 
-/// A source, for the search.
+/// A toolchain source, for the search.
 pub(super) trait Strategy {
     fn road(&self) -> ToolchainSource;
 
     /// The ready toolchain of this source, if there is one. Changes nothing.
     fn finished(&self) -> Result<Toolchain, Unavailable>;
 
-    /// Prepares the toolchain. Called only for sources that are [`Unavailable::Unprepared`]; fails
-    /// with a reason.
+    /// Prepares the toolchain. Called only if [`Strategy::finished`] returned
+    /// [`Unavailable::Unprepared`]. Fails with a reason.
     fn prepare(&self, progress: &dyn Progress) -> Result<Toolchain, String>;
 }
 
-/// Checks all sources before it prepares any, so that a ready toolchain is never passed over for a
-/// long preparation.
+/// Checks all sources before preparing any, so that a ready toolchain is never skipped in favour of
+/// a long preparation.
 pub(super) fn choose(
     ways: &[&dyn Strategy],
     prepare: bool,

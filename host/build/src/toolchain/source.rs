@@ -4,12 +4,12 @@ use std::{env, fmt, str::FromStr};
 
 use super::ToolchainError;
 
-/// A source of a compiler for wasm, in the order of trying.
+/// A source of a compiler for wasm, in the order in which they are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolchainSource {
     /// The active compiler has the target's standard library.
     Native,
-    /// The active compiler has the standard library's source beside it.
+    /// The active compiler has the standard library's source installed.
     RustSrc,
     /// `rustup target add`.
     Rustup,

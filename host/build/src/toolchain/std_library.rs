@@ -1,6 +1,6 @@
-//! Builds the standard library for the target, once, from the sources that belong to a compiler.
+//! Builds the standard library for the target, once, from a compiler's own sources.
 //!
-//! The compiler and the source must be of one release: the library uses unstable features of
+//! The compiler and the source must be of the same release: the library uses unstable features of
 //! exactly that compiler.
 
 use std::{
@@ -14,21 +14,20 @@ use crate::{Progress, TARGET, cargo, process};
 /// The prefix of build folders; those left by a killed run are removed by [`clean`].
 const BUILD: &str = "build.";
 
-/// The source of a standard library and the compiler it belongs to.
+/// The source of a standard library, and the compiler it belongs to.
 pub(super) struct StdLibrary<'a> {
-    /// The compiler.
     pub rustc: &'a Path,
-    /// The folder in which to call the compiler; rustup may choose another one elsewhere.
+    /// The folder in which to call the compiler; elsewhere, rustup may choose another one.
     pub directory: &'a Path,
-    /// The source's folder `library`.
+    /// The source folder `library`.
     pub source: &'a Path,
-    /// The path that replaces the source's own in panic messages: `/rustc/{commit}`.
+    /// The path that replaces the source folder in panic messages: `/rustc/{commit}`.
     pub shown: String,
 }
 
 impl StdLibrary<'_> {
-    /// Builds the library in a new folder under `scratch` and moves it to `into`, on the same file
-    /// system.
+    /// Builds the library in a new folder under `scratch` and moves it to `into`, which must be on
+    /// the same file system.
     pub fn build(
         &self,
         scratch: &Path,
@@ -51,8 +50,8 @@ impl StdLibrary<'_> {
         move_into_place(&whole, into).map_err(failed(into))
     }
 
-    /// A private package around the library: cargo then ignores the library's dev-dependencies,
-    /// which a vendored source lacks, and nothing is written into the source.
+    /// Writes a private package around the library: cargo then ignores the library's
+    /// dev-dependencies, which a vendored source lacks, and nothing is written into the source.
     fn write_package(&self, work: &Path) -> io::Result<()> {
         fs::create_dir(work.join("src"))?;
         fs::write(work.join("src/lib.rs"), "#![no_std]\n")?;
@@ -96,13 +95,13 @@ codegen-units = 10000
         Ok(())
     }
 
-    /// The crates that the library needs, if they came with it.
+    /// The vendored dependencies of the library, if they come with the source.
     fn vendored(&self) -> Option<PathBuf> {
         Some(self.source.join("vendor")).filter(|folder| folder.is_dir())
     }
 
     fn compile(&self, work: &Path, progress: &dyn Progress) -> Result<(), String> {
-        // With bitcode, so that workflows can be linked with `lto`.
+        // With bitcode, so that workflows can be linked with LTO.
         let mut flags =
             vec!["-Zforce-unstable-if-unmarked".to_owned(), "-Cembed-bitcode=yes".to_owned()];
         let root = self.source.parent().unwrap_or(self.source);
@@ -135,7 +134,7 @@ codegen-units = 10000
     }
 }
 
-/// Removes folders that killed runs left in `scratch`. Only for the holder of the cache's lock.
+/// Removes folders that killed runs left in `scratch`. The caller must hold the cache's lock.
 pub(super) fn clean(scratch: &Path) -> Result<(), String> {
     let entries = match fs::read_dir(scratch) {
         Ok(entries) => entries,
@@ -152,7 +151,7 @@ pub(super) fn clean(scratch: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// An error that names the path which the system refused.
+/// An error that names the path for which the system failed.
 pub(super) fn failed(path: &Path) -> impl FnOnce(io::Error) -> String {
     let path = path.display().to_string();
     move |error| format!("`{path}`: {error}")
@@ -181,7 +180,7 @@ fn move_into_place(whole: &Path, into: &Path) -> io::Result<()> {
     fs::rename(whole, into)
 }
 
-/// A path as a TOML string.
+/// The path as a TOML string.
 fn quoted(path: &Path) -> toml::Value {
     toml::Value::String(path.to_string_lossy().into_owned())
 }

@@ -1,4 +1,5 @@
-//! What follows from rows that are loaded: who awaits a promise, which line an execution joins, and so on.
+//! Rows that follow from loaded rows: awaiters of a promise, the queue that an execution joins, and
+//! so on.
 
 use super::{Footprint, SweepPage};
 use crate::{
@@ -21,14 +22,14 @@ use crate::{
 };
 
 impl Footprint {
-    /// Who awaits the promises of an object.
+    /// Adds the awaiters of an object's promises.
     pub(super) fn awaiters_of_promises(&mut self, view: &View, object: &ObjectId) {
         for promise in view.promises_of(object) {
             self.rows.extend(view.callbacks_on(promise.id()).map(|(by, _)| by.clone()));
         }
     }
 
-    /// What a schedule makes at these instants, and the last thing it made.
+    /// Adds the promises that a schedule creates at these instants, and the last one it created.
     pub(super) fn occurrences(
         &mut self,
         view: &View,
@@ -45,7 +46,7 @@ impl Footprint {
         self.joins_as(view, tags, param, None);
     }
 
-    /// What is counted of a tree in which these actions make executions.
+    /// Adds the counts of the tree in which these actions create executions.
     pub(super) fn grows(
         &mut self,
         view: &View,
@@ -63,7 +64,7 @@ impl Footprint {
         }
     }
 
-    /// Who is last in the line that a new execution joins, and the limit that it comes to.
+    /// Adds the tail of the queue that a new execution joins, and the limit that applies to it.
     pub(super) fn joins(&mut self, view: &View, new: &NewPromise, caller: Option<&Caller>) {
         self.joins_as(view, &new.tags, &new.param, caller);
     }
@@ -91,7 +92,7 @@ impl Footprint {
         self.limits.insert(name);
     }
 
-    /// The newest generation of an invocation, as far as it is loaded what that is.
+    /// The newest generation of an invocation, as far as it is loaded.
     pub(super) fn newest(&mut self, view: &View, id: &PromiseId) -> PromiseId {
         let continued = view.promise(id).and_then(|promise| tags::continues(&promise.spec.tags));
         let continued = continued.filter(|_| view.task(id).is_some());
@@ -106,7 +107,7 @@ impl Footprint {
         newest
     }
 
-    /// The promise that is meant by an id which a workflow may know by a name.
+    /// Adds the promise that an id refers to by a name within a workflow.
     pub(super) fn meant_by(&mut self, view: &View, id: &PromiseId) {
         let owned = id.named_by().find(|(owner, _)| view.task(owner).is_some());
         let Some((owner, name)) = owned else { return };
@@ -115,7 +116,7 @@ impl Footprint {
         self.composites.insert(named);
     }
 
-    /// What a generation hands on, and what its successor makes of it.
+    /// Adds the rows that a generation hands over, and those that its successor creates from them.
     pub(super) fn hands_over(
         &mut self,
         view: &View,
@@ -149,7 +150,8 @@ impl Footprint {
         }
     }
 
-    /// The promise of a signal to an invocation, after `before` others of the same transaction.
+    /// Adds the promise of a signal to an invocation, after `before` other signals of the same
+    /// transaction.
     pub(super) fn hears(&mut self, view: &View, invocation: &PromiseId, name: &str, before: u32) {
         let invocation = &self.newest(view, invocation);
         let (Some(promise), Some(task)) = (view.promise(invocation), view.task(invocation)) else {
@@ -163,7 +165,7 @@ impl Footprint {
         self.composites.insert(signal);
     }
 
-    /// The signal that was sent under this key, to compare it with.
+    /// Adds the first signal sent under this key, for comparison.
     pub(super) fn first_under(&mut self, view: &View, invocation: &PromiseId, key: Option<&Text>) {
         let Some(key) = key else { return };
         let continued = view.promise(invocation);
@@ -175,7 +177,8 @@ impl Footprint {
         self.rows.insert(told.signal(n));
     }
 
-    /// The key of a limit that an execution comes to, and who may have to give way.
+    /// Adds the partition that an execution enters, and its latest execution, which may be
+    /// displaced.
     pub(super) fn comes_to(&mut self, view: &View, partition: &PartitionId) {
         if let Some(latest) = view.partition(partition).and_then(|row| row.latest.as_ref()) {
             self.settles(view, latest);
@@ -184,14 +187,14 @@ impl Footprint {
         self.partitions.insert(partition.clone());
     }
 
-    /// Where an execution stands behind its limit, if it is behind one.
+    /// Adds the place of an execution behind its limit, if it has one.
     pub(super) fn place_of(&mut self, view: &View, id: &PromiseId) {
         let promise =
             view.promise(id).filter(|promise| promise.spec.tags.contains_key(tags::LIMIT));
         self.places.extend(promise.map(|_| id.clone()));
     }
 
-    /// The rows of a round of admissions.
+    /// Adds the rows of a round of admissions.
     pub(super) fn admits(&mut self, view: &View, name: &LimitName, leaving: &Leaving) {
         let Some(limit) = view.limit(name) else { return };
         self.rounds.insert(name.clone(), leaving.most);
@@ -209,8 +212,8 @@ impl Footprint {
         }
     }
 
-    /// The line of an execution that needs a turn, with who has it and who is last, and what the
-    /// execution waits for.
+    /// Adds the queue of an execution that needs a turn, with the current and the last member, and
+    /// the promises that the execution waits for.
     pub(super) fn takes_turn(&mut self, view: &View, id: &PromiseId) {
         self.comes_in(view, id);
         let Some(object) = view.promise(id).and_then(turn_in) else { return };
@@ -221,7 +224,8 @@ impl Footprint {
         self.lines.insert(object);
     }
 
-    /// Where an execution stands behind its limit, and the limit, if it comes to it now.
+    /// Adds the place of an execution behind its limit, and the limit if the execution enters it
+    /// now.
     pub(super) fn comes_in(&mut self, view: &View, id: &PromiseId) {
         self.place_of(view, id);
         let Some(place) = view.place(id).filter(|place| place.state == PlaceState::Expected) else {
@@ -232,7 +236,7 @@ impl Footprint {
         self.comes_to(view, &place.partition);
     }
 
-    /// The line of an execution that may be waiting for its turn, and whom it is behind.
+    /// Adds the queue of an execution that may be waiting for its turn, and its predecessor.
     pub(super) fn leaves_line(&mut self, view: &View, promise: &Promise) {
         let id = promise.id();
         let Some(object) = turn_in(promise).filter(|_| view.awaited_by(id).next().is_some()) else {
@@ -247,11 +251,12 @@ impl Footprint {
         self.lines.insert(object);
     }
 
-    /// What the settlement of a promise reads: who awaits it, and the facts of the saga it is a
-    /// part of.
+    /// Adds the rows that the settlement of a promise reads: its awaiters, and the facts of the
+    /// saga it belongs to.
     pub(super) fn settles(&mut self, view: &View, id: &PromiseId) {
         self.settles_alone(view, id);
-        // It settles in the place of another one, or another one is asked in its place.
+        // The promise that it replaces may settle with it, or its newest generation may be
+        // addressed in its place.
         let continued = view.promise(id).and_then(|promise| tags::continues(&promise.spec.tags));
         let newest = view.task(id).and_then(Task::newest);
         for other in continued.map(PromiseId::from).into_iter().chain(newest) {
@@ -282,11 +287,10 @@ impl Footprint {
     }
 }
 
-/// Within which module a function is called.
+/// The module from which a function is called.
 pub(super) struct Caller {
-    /// The module's name.
     name: String,
-    /// The code.
+    /// Digest of the module.
     module: Option<Digest>,
 }
 
@@ -296,13 +300,13 @@ impl Caller {
         Some(Self { name: view.promise(id)?.module_name(), module })
     }
 
-    /// An invocation that is not there yet.
+    /// The caller for an invocation that does not exist yet.
     pub(super) fn begun(new: &NewPromise, module: Digest) -> Self {
         Self { name: module_named(&new.tags).unwrap_or_default(), module: Some(module) }
     }
 }
 
-/// Whether a promise of this invocation is a step of a saga, or the compensation of one.
+/// True if the promise is a step of a saga of this invocation, or the compensation of one.
 pub(super) fn is_step(invocation: &PromiseId, id: &PromiseId, tags: &Tags) -> bool {
     StepTags::of(tags).is_some() || id.compensates(invocation).is_some()
 }

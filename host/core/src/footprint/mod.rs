@@ -1,13 +1,13 @@
-//! Which rows a decision reads. A store loads exactly these before it asks for the decision.
+//! The rows that a decision reads. A store loads exactly these before it asks for the decision.
 //!
-//! 1. Load what the command names: its [`footprint`].
-//! 2. Ask [`widen`] with what is loaded, load what it names and is not loaded yet, and repeat until
-//!    it names nothing new (three times at most: signals and cancelled children are known only
-//!    then, and their awaiters after that).
+//! 1. Load the rows that the command names: its [`footprint`].
+//! 2. Call [`widen`] with the loaded rows, load the rows that it names and that are missing, and
+//!    repeat until it names no new ones (three times at most: signals and cancelled children are
+//!    only known then, and their awaiters after that).
 //!
 //! A store that puts several commands into one transaction may load the union for all of them
-//! first, but runs `widen` again for each command on the state the previous one left; mostly that
-//! loads nothing.
+//! first, but calls `widen` again for each command on the state that the previous one left. Usually
+//! that loads nothing.
 
 mod follows;
 mod named;
@@ -25,105 +25,98 @@ use crate::{
 
 pub use self::{named::footprint, wider::widen};
 
-/// Rows to load. Rows that do not exist are simply not put; a decision takes absent for not
-/// existing.
+/// Rows to load. Missing rows are not put into the view; a decision treats absent as nonexistent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Whole composites: the promise, its task, all callbacks on it and all callbacks by it, its
-    /// listeners, its `Execute` row, and the head of its journal.
+    /// Whole composites: the promise, its task, all callbacks on it and by it, its listeners, its
+    /// `Execute` row, and the head of its journal.
     pub composites: BTreeSet<PromiseId>,
     /// Only the promise and its task.
     pub rows: BTreeSet<PromiseId>,
-    /// Records of a journal from this place to its end (`View::put_tail`).
+    /// Journals: their records from this index to the end (`View::put_tail`).
     pub tails: BTreeMap<PromiseId, u32>,
     /// Pending attached promises of an invocation ([`crate::promise::Promise::attached_to`]), by
     /// id: whole composites.
     pub children: BTreeMap<PromiseId, ChildPage>,
-    /// A promise and everything made by its members, up to a limit: whole composites, with all
+    /// A promise and everything created by its members, up to a limit: whole composites, with all
     /// messages about them (`View::put_tree`).
     pub trees: BTreeMap<PromiseId, u32>,
-    /// Roots: what is counted of their trees.
+    /// Roots: the counts of their trees.
     pub tree_counts: BTreeSet<PromiseId>,
-    /// Messages.
     pub outbox: BTreeSet<OutboxKey>,
-    /// Aliases.
     pub aliases: BTreeSet<Text>,
-    /// Modules: whether they were uploaded.
+    /// Modules: existence of the upload.
     pub modules: BTreeSet<Digest>,
     /// Hosts: their incarnation.
     pub hosts: BTreeSet<NodeName>,
     /// Hosts: the rows (promise and task) of every acquired task they hold.
     pub held_by: BTreeSet<NodeName>,
-    /// Keys of signals.
     pub signal_keys: BTreeSet<(PromiseId, Text)>,
-    /// Schedules.
     pub schedules: BTreeSet<ScheduleId>,
     /// Resources, with the leases on them.
     pub resources: BTreeSet<ResourceName>,
     /// Invocations: all facts of their sagas.
     pub facts: BTreeSet<PromiseId>,
-    /// Objects: their lines.
+    /// Objects: their queues.
     pub lines: BTreeSet<ObjectId>,
-    /// Objects: their promises (`View::promises_of`), one more than [`TREE_LIMIT`] at most, as whole
-    /// composites, with all messages about them.
+    /// Objects: their promises (`View::promises_of`) as whole composites, with all messages about
+    /// them; at most one more than [`TREE_LIMIT`].
     pub promises_of: BTreeSet<ObjectId>,
-    /// Limits.
     pub limits: BTreeSet<LimitName>,
-    /// Keys of limits.
     pub partitions: BTreeSet<PartitionId>,
-    /// Executions: where they stand behind their limits.
+    /// Executions: their places behind limits.
     pub places: BTreeSet<PromiseId>,
-    /// Limits: of its partitions this number whose turn is next, and this number that are to be
-    /// looked at next (`View::next_partitions`).
+    /// Limits: this number of partitions next in turn, and this number of partitions to be examined
+    /// next (`View::next_partitions`).
     pub rounds: BTreeMap<LimitName, u32>,
     /// Limits: a page of all their partitions (`View::partitions_of`).
     pub sweeps: BTreeMap<LimitName, SweepPage>,
-    /// Lanes: the places of this number of those who wait there, the first ones
-    /// (`View::waiting`).
+    /// Lanes: the places of the first waiting executions, up to this number (`View::waiting`).
     pub lanes: BTreeMap<(PartitionId, u8), u32>,
 }
 
 /// A page of the partitions of a limit, by id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SweepPage {
-    /// Only ids after this one.
+    /// Cursor: only ids after this one.
     pub after: Option<PartitionId>,
-    /// At most this number.
+    /// Maximum number of partitions.
     pub limit: u32,
 }
 
 /// A page of an invocation's pending children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChildPage {
-    /// Only ids after this one.
+    /// Cursor: only ids after this one.
     pub after: Option<PromiseId>,
-    /// At most this number, the lowest ids.
+    /// Maximum number of children; the lowest ids are returned.
     pub limit: u32,
-    /// Only those that were not asked to stop (`View::was_asked_to_stop`).
+    /// Only children that have no stop request (`View::was_asked_to_stop`).
     pub unasked: bool,
 }
 
-/// How many children one command cancels.
+/// Number of children that one command cancels.
 pub const CHILD_PAGE: u32 = 128;
-/// How many promises one command removes.
+/// Number of promises that one command removes.
 pub const TREE_LIMIT: u32 = 1_024;
 
-/// The claim that a command rests on alone: as long as all that follows from it are records and
-/// lines of that claim's journal ([`crate::delta::Delta::only_appends`]), the decision reads
-/// nothing but where the promise stands and its deadline ([`crate::promise::Promise::bare`]), the
-/// task, and the head of the journal. None for commands that read more.
+/// The claim of a command that depends on nothing else. As long as such a command only writes
+/// records and log lines of that claim's journal ([`crate::delta::Delta::only_appends`]), its
+/// decision reads only the state and the deadline of the promise
+/// ([`crate::promise::Promise::bare`]), the task, and the head of the journal. `None` for commands
+/// that read more.
 pub fn rests_on(command: &Command) -> Option<&Claim> {
     let Command::TaskFence { claim, actions, .. } = command else { return None };
     actions.is_empty().then_some(claim)
 }
 
 impl Footprint {
-    /// Whether it names no row.
+    /// True if there are no rows to load.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Adds the rows another command needs.
+    /// Adds the rows that another command needs.
     pub fn merge(&mut self, other: Self) {
         self.composites.extend(other.composites);
         self.rows.extend(other.rows);

@@ -1,4 +1,4 @@
-//! The rows that a command names.
+//! Rows that a command names.
 
 use super::{ChildPage, Footprint, TREE_LIMIT};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     value::{Tags, Text},
 };
 
-/// The rows a command names.
+/// The rows that a command names.
 pub fn footprint(command: &Command) -> Footprint {
     let mut rows = Footprint::default();
     match command {
@@ -168,7 +168,7 @@ pub fn footprint(command: &Command) -> Footprint {
 }
 
 impl Footprint {
-    /// A limit, with the module whose declaration holds where it has no row.
+    /// A limit, with the module whose declaration applies if the limit has no row.
     pub(super) fn limit(&mut self, name: &LimitName) {
         self.aliases.extend(name.parts().map(|(module, _)| Text::from(module)));
         self.limits.insert(name.clone());
@@ -178,7 +178,7 @@ impl Footprint {
         self.composites.insert(id.clone());
     }
 
-    /// The key of a signal to an invocation, whichever generation of it is named.
+    /// Signal keys of an invocation, for any generation of it.
     fn signal_key(&mut self, invocation: &PromiseId, key: &Text) {
         let first = invocation.generation_of().map(|(first, _)| first);
         self.composites.extend(first.clone());
@@ -188,7 +188,7 @@ impl Footprint {
         }
     }
 
-    /// Who may know a promise by a name.
+    /// Invocations that may know the promise by a name.
     fn known_by_name(&mut self, id: &PromiseId) {
         for (owner, _) in id.named_by() {
             self.composites.extend(owner.generation_of().map(|(first, _)| first));

@@ -1,4 +1,4 @@
-//! The rows that a command needs beside those it names.
+//! Rows that a command needs in addition to those it names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +17,12 @@ use crate::{
     view::View,
 };
 
-/// The rows a command needs beside those it names (`named`, its [`footprint`](super::footprint())), as far as the
-/// loaded ones tell.
+/// The rows that a command needs in addition to those it names (`named`, its
+/// [`footprint`](super::footprint())), as far as the loaded rows determine them.
 pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config) -> Footprint {
     let mut wider = Footprint::default();
-    // A settlement reads the tasks of those who await it. Which promises settle depends on the
-    // time, so every named pending promise counts.
+    // A settlement reads the tasks of the awaiters. The time decides which promises settle, so
+    // every named pending promise counts.
     for id in &named.composites {
         wider.settles(view, id);
     }
@@ -73,7 +73,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
             if writes_state {
                 wider.lines.extend(view.promise(&claim.id).and_then(turn_in));
             }
-            // A step that this very fence makes may be settled by it.
+            // A step that this fence creates may also be settled by it.
             let steps = actions.iter().filter(|action| match &action.act {
                 FenceAct::Create { new } => is_step(&claim.id, &new.id, &new.tags),
                 _ => false,
@@ -100,7 +100,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
                     wider.joins(view, new, Some(&caller));
                 }
             }
-            // What they name is named by the whole.
+            // The footprint of the outer command already includes theirs.
             let named = Footprint::default();
             first.iter().for_each(|command| wider.merge(widen(view, command, &named, config)));
         }

@@ -1,4 +1,4 @@
-//! The history of a run: facts about its nodes, which are only ever added.
+//! History of a graph run: facts about its nodes. Facts are append-only.
 
 use std::collections::BTreeMap;
 
@@ -11,46 +11,44 @@ use crate::{
     value::Text,
 };
 
-/// The key of a fact: the run, the node, the attempt and the state that it came to.
+/// Key of a fact: the run, the node, the attempt and the node's new state.
 pub type NodeFactKey = (PromiseId, Text, u32, NodeState);
 
-/// A fact: a node came to a state. The first one of a key stays.
+/// A fact: a node entered a state. The first fact of a key is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeFact {
-    /// The claim on the run under which it was written. The clock may be set back between two claims,
-    /// and never within one.
+    /// Version of the claim on the run under which the fact was written. The clock may be set back
+    /// between two claims, but never within one.
     pub claim: Version,
-    /// When it was written.
     pub at: Timestamp,
-    /// Of a node that is begun again, why.
+    /// The reason, if the node is reset.
     pub reset: Option<Reset>,
 }
 
-/// The reason why a node is begun again.
+/// The reason why a node is reset to run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reset {
-    /// Its attempt was cancelled from outside.
+    /// The attempt was cancelled from outside the run.
     Cancelled,
-    /// Its attempt failed, and the plan wants another one.
+    /// The attempt failed, and the plan allows another one.
     Failed {
-        /// The next attempt does not begin before.
+        /// Earliest start of the next attempt.
         begins_at: Timestamp,
     },
 }
 
-/// A line of the history of a run.
+/// An entry of a run's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeEvent {
-    /// The node.
     pub node: Text,
-    /// The state that it came to, and its attempt.
+    /// The state that the node entered, and the attempt.
     pub row: NodeRow,
-    /// When and why.
+    /// Time and reason.
     pub fact: NodeFact,
 }
 
 impl Reset {
-    /// The stored number of the reason. It outlives the code.
+    /// Stored number of the reason. Must never change.
     pub fn number(self) -> u8 {
         match self {
             Self::Cancelled => 1,
@@ -58,7 +56,7 @@ impl Reset {
         }
     }
 
-    /// When the next attempt begins at the earliest, if it does not begin at once.
+    /// Earliest start of the next attempt. `None`: it starts immediately.
     pub fn begins_at(self) -> Option<Timestamp> {
         match self {
             Self::Cancelled => None,
@@ -66,7 +64,7 @@ impl Reset {
         }
     }
 
-    /// The reason in these stored columns; `None` if they hold none.
+    /// The reason in these stored columns. `None` if they hold none.
     pub fn from_stored(number: u8, begins_at: Option<Timestamp>) -> Option<Self> {
         match (number, begins_at) {
             (1, _) => Some(Self::Cancelled),
@@ -76,12 +74,12 @@ impl Reset {
     }
 }
 
-/// What the history of a run says of the nodes that are begun again.
+/// Resets of a run's nodes, taken from its history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resets {
-    /// How often the attempts of a node were cancelled from outside.
+    /// Number of a node's attempts that were cancelled from outside.
     pub cancelled: BTreeMap<Text, u32>,
-    /// When the attempt with this number of a node begins at the earliest.
+    /// Earliest start of an attempt, by node and attempt number.
     pub begins_at: BTreeMap<(Text, u32), Timestamp>,
 }
 

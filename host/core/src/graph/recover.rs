@@ -1,4 +1,4 @@
-//! A run out of its stored rows.
+//! Recovery of a run from its stored rows.
 
 use segno_graph::{
     NodeName, Progress,
@@ -11,11 +11,11 @@ use super::{NodeRow, NodeState, Start};
 use crate::{id::PromiseId, value::Text};
 
 impl Start {
-    /// Where the nodes of the run with these rows stand. Signals that came meanwhile are not told
-    /// here: their promises are.
+    /// Recovers the state of the nodes from the rows of a run. Signals that arrived in between are
+    /// not included; their promises carry them.
     ///
     /// # Errors
-    /// [`RecoverError`]: the rows are not those of a run of this plan.
+    /// [`RecoverError`]: the rows do not belong to a run of this plan.
     pub fn recover<'a>(
         &self,
         rows: impl IntoIterator<Item = (&'a Text, &'a NodeRow)>,
@@ -37,7 +37,7 @@ impl Start {
         Progress::recover(self.plan.topology().clone(), self.plan.on_failure(), rows, [])
     }
 
-    /// The promise that the row of a node of this run is about: its attempt, or its signal.
+    /// The promise behind the row of a node in this run: its attempt, or its signal.
     pub fn promise_of(&self, run: &PromiseId, node: &str, row: &NodeRow) -> PromiseId {
         match self.signal_of(node) {
             Some(signal) => run.run_signal(signal),
@@ -45,7 +45,7 @@ impl Start {
         }
     }
 
-    /// The signal that a node of the plan waits for, if it is one that does.
+    /// The signal that the node waits for, if the node is a signal node.
     fn signal_of(&self, node: &str) -> Option<&str> {
         match &self.plan.node(self.plan.topology().index_of(node)?).kind {
             Kind::Signal(name) => Some(name),

@@ -1,51 +1,48 @@
-//! What is stored of a node of a run.
+//! Stored rows of nodes.
 
 use serde::{Deserialize, Serialize};
 
-/// A node's row. A node without one has not begun.
+/// Row of a node. A node without a row has not begun.
 ///
-/// Only what happened to a node is written: that a failure before it closes it follows from the
-/// plan.
+/// Only events of the node itself are written. That a node is closed by a failure of a predecessor
+/// follows from the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeRow {
-    /// Where it stands.
     pub state: NodeState,
-    /// The number of its newest attempt, from 0.
+    /// Number of the newest attempt, from 0.
     pub attempt: u32,
 }
 
-/// Where a node stands. The numbers are stored.
+/// State of a node. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum NodeState {
-    /// To be begun again, with the attempt of the row.
+    /// To be run again, as the attempt of the row.
     Pending = 1,
-    /// The attempt of the row was made.
+    /// The attempt of the row was created.
     Running = 2,
-    /// It waits for the signal that the plan names.
+    /// Waits for the signal that the plan names.
     Waiting = 3,
-    /// Done: its output is the value of its attempt, or of its signal.
+    /// Finished: its output is the value of its attempt, or of its signal.
     Completed = 4,
-    /// Its attempt, or its signal, did not succeed.
+    /// The attempt, or the signal, did not succeed.
     Failed = 5,
-    /// Its condition did not hold.
+    /// The condition did not hold.
     Skipped = 6,
 }
 
 impl NodeRow {
-    /// Whether it says more than this row: what is asked twice, the second time late, says nothing
-    /// new. Stores go by the same order: attempts first, then states by their numbers.
+    /// True if this row is further along than `before`. Stores apply the same order, attempts
+    /// first, then states by number, so a late duplicate of a write has no effect.
     pub fn follows(&self, before: &Self) -> bool {
         (self.attempt, self.state) > (before.attempt, before.state)
     }
 }
 
 impl NodeState {
-    /// All states.
     pub const ALL: [Self; 6] =
         [Self::Pending, Self::Running, Self::Waiting, Self::Completed, Self::Failed, Self::Skipped];
 
-    /// The stored number.
     pub fn number(self) -> u8 {
         self as u8
     }
@@ -55,7 +52,7 @@ impl NodeState {
         Self::ALL.into_iter().find(|state| state.number() == number)
     }
 
-    /// The state by name.
+    /// Name of the state.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -67,7 +64,7 @@ impl NodeState {
         }
     }
 
-    /// Whether nothing changes it any more.
+    /// True if the state never changes again.
     pub fn is_terminal(self) -> bool {
         match self {
             Self::Completed | Self::Failed | Self::Skipped => true,

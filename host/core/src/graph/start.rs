@@ -1,4 +1,4 @@
-//! What a run is started with: the parameter of its promise.
+//! Start parameters of a graph run: the parameter of its promise.
 
 use segno_graph::plan::{CheckedPlan, Plan, PlanErrors};
 use serde::Deserialize;
@@ -6,58 +6,57 @@ use serde_json::Value as Json;
 
 use crate::{address, id::PromiseId, promise::Promise};
 
-/// What a run is started with.
+/// Start parameters of a graph run.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// The plan.
     pub plan: CheckedPlan,
-    /// What the plan knows as `input`.
+    /// Value that the plan refers to as `input`.
     pub input: Json,
-    /// How facts are stored.
+    /// Granularity in which facts are stored.
     pub persistence: Persistence,
-    /// A run of the same plan whose completed nodes are taken over.
+    /// An earlier run of the same plan, whose completed nodes are reused.
     pub continues: Option<PromiseId>,
 }
 
-/// How facts that are there at the same time are stored.
+/// Granularity in which facts that arrive together are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Persistence {
-    /// All of them, and what follows from them, in one transaction.
+    /// All facts and their consequences in one transaction.
     #[default]
     Wave,
-    /// Each in a transaction of its own.
+    /// Each fact in its own transaction.
     Each,
 }
 
-/// A promise that is no run, or that starts none.
+/// Error: the promise is not a graph run, or its parameter is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotARun {
-    /// Its target is another.
+    /// The promise has another target.
     #[error("`{0}` is not the run of a graph")]
     Target(PromiseId),
-    /// Its parameter does not have the form of one.
+    /// The parameter is malformed.
     #[error(
         "the input of a graph run is an object of `plan` and `input`, and may have `digest`, `persist` and \
          `continues`: {0}"
     )]
     Input(String),
-    /// Something is wrong with the plan.
+    /// The plan is invalid.
     #[error("{0}")]
     Plan(PlanErrors),
-    /// The plan is not the one that was meant.
+    /// The plan does not have the expected digest.
     #[error(
         "the plan has the digest {found}, and {wanted} was wanted: start a new run, or take the plan as it was"
     )]
     Changed {
-        /// What was asked for.
+        /// The expected digest.
         wanted: String,
-        /// That of the plan.
+        /// The plan's digest.
         found: String,
     },
 }
 
-/// The parameter, in the form of every invocation.
+/// The parameter, in the format shared by all invocations.
 #[derive(Deserialize)]
 struct Call {
     args: (Input,),
@@ -78,7 +77,7 @@ struct Input {
 }
 
 impl Start {
-    /// What this run was started with.
+    /// Parses the parameter of a run.
     ///
     /// # Errors
     /// [`NotARun`].
@@ -101,7 +100,7 @@ impl Start {
     }
 }
 
-/// Whether hosts run a graph for this promise.
+/// True if the promise is a graph run, which hosts execute.
 pub fn is_run(promise: &Promise) -> bool {
     promise.target() == Some(address::GRAPH_RUN)
 }

@@ -1,4 +1,4 @@
-//! Claims on tasks, and the numbers of commands.
+//! Claims on tasks, and command indexes.
 
 use std::fmt;
 
@@ -6,23 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use super::PromiseId;
 
-/// The fencing token of a task: raised whenever its claim changes hands.
+/// Fencing token of a task. Rises whenever its claim changes hands.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Version(pub u64);
 
-/// One claim on a task: every write made for the task presents it.
+/// A claim on a task. Every write on behalf of the task presents it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Claim {
-    /// The task.
     pub id: PromiseId,
-    /// Its version under this claim.
+    /// The task's version under this claim.
     pub version: Version,
 }
 
-/// The number of a command within its invocation, from 0.
+/// Index of a command within its invocation, from 0.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -30,7 +29,7 @@ pub struct Claim {
 pub struct CommandIndex(pub u32);
 
 impl Claim {
-    /// The claim of the holder that makes a task, where tasks are born at the version `born`
+    /// The claim of a holder that creates a task, if new tasks start at version `born`
     /// ([`View::first_version`](crate::view::View::first_version)).
     pub fn first(id: PromiseId, born: Version) -> Self {
         Self { id, version: born.next() }
@@ -38,14 +37,13 @@ impl Claim {
 }
 
 impl Version {
-    /// The version after one more change of hands.
+    /// The version after the next change of hands.
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 }
 
 impl CommandIndex {
-    /// The command after this one.
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }

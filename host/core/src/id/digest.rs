@@ -1,26 +1,26 @@
-//! Digests, which name modules.
+//! Digests, which identify modules.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// A SHA-256 digest; it names a module.
+/// A SHA-256 digest; identifies a module.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Digest(pub [u8; 32]);
 
-/// Text that is not a SHA-256 digest in hexadecimal.
+/// Error: a text that is not a SHA-256 digest in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a digest: it takes 64 hexadecimal digits")]
 pub struct NotADigest(String);
 
 impl Digest {
-    /// The digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest of several parts, each told apart from its neighbours by its length.
+    /// The digest of several parts. Each part is prefixed with its length, so parts cannot run
+    /// together.
     pub fn of_parts(parts: &[&[u8]]) -> Self {
         let mut hasher = Sha256::new();
         for part in parts {

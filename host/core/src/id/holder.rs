@@ -1,4 +1,4 @@
-//! Hosts, and what else holds a task.
+//! Hosts and other holders of tasks.
 
 use std::{fmt, sync::Arc};
 
@@ -6,47 +6,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::Text;
 
-/// Before the name of an external worker, where hosts stand under their own.
+/// Prefix of an external worker's node name; hosts have none.
 const WORKER: &str = "worker:";
 
-/// A host machine, stable over restarts.
+/// Name of a host machine, stable across restarts.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NodeName(Text);
 
-/// One life of one host.
+/// One incarnation of a host, or an external worker.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Holder {
-    /// The machine.
     pub node: NodeName,
-    /// How many times it had started.
+    /// Number of starts of the host.
     pub incarnation: u64,
 }
 
 impl NodeName {
-    /// The name an external worker gave itself; none: a host.
+    /// Name that an external worker chose for itself. `None` for a host.
     pub fn worker_pid(&self) -> Option<&str> {
         self.as_str().strip_prefix(WORKER)
     }
 
-    /// A node's name.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self(Text::from(name.into()))
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 }
 
 impl Holder {
-    /// An external worker, by the name it gives itself.
+    /// An external worker, by the name it chose for itself.
     pub fn worker(pid: &str) -> Self {
         Self { node: NodeName::new(format!("{WORKER}{pid}")), incarnation: 0 }
     }
 
-    /// The name an external worker gave itself; none: a host.
+    /// Name that an external worker chose for itself. `None` for a host.
     pub fn worker_pid(&self) -> Option<&str> {
         self.node.worker_pid()
     }

@@ -1,20 +1,23 @@
-//! Names of things: promises, modules, hosts, claims. A client's id is opaque; only ids the engine
-//! mints have a form.
+//! Names and ids: promises, modules, hosts, claims. A client-chosen id is opaque; only ids that the
+//! engine derives have a format.
 //!
 //! ```text
 //! {inv}/{k}         the promise of command k of invocation inv
 //! {inv}/p/{name}    a named promise
 //! {inv}/s/{n}       its n-th signal
+//! {inv}/a/{n}       the answer of the update that is its n-th signal
+//! {inv}/g/{n}       its n-th generation, from 2 on
 //! {inv}/c/{saga}/{seq}   the compensation of a step of one of its sagas
-//! {inv}/u/{saga}/{seq}   what a person says of a step whose effect is unknown
+//! {inv}/u/{saga}/{seq}   an operator's decision on a step whose effect is unknown
 //! {run}/n/{node}/{k}     attempt k of a node of a graph run
 //! {run}/sig/{name}  a signal to a graph run
 //! {object}/p/{name} a promise of an object, which belongs to no execution
 //! {object}/{function}    the run of a key, if its starter gives it no other id
 //! ```
 //!
-//! There, an object is `MODULE/OBJECT@KEY` with `%2F` for each slash of the key, `%25` for each percent sign,
-//! and the same for control characters: a key may contain anything, and no two objects have ids in common.
+//! In these ids, an object is `MODULE/OBJECT@KEY` with `%2F` for each slash of the key, `%25` for
+//! each percent sign, and the same for control characters. So a key may contain anything, and no
+//! two objects share ids.
 
 mod claim;
 mod digest;

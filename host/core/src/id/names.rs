@@ -1,4 +1,4 @@
-//! Schedules and resources.
+//! Schedule ids and resource names.
 
 use std::sync::Arc;
 
@@ -6,35 +6,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::Text;
 
-/// A schedule.
+/// Id of a schedule.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ScheduleId(Text);
 
-/// Something that several writers share: its value is written under fencing tokens.
+/// Name of a resource that several writers share. Its value is written under fencing tokens.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ResourceName(Text);
 
 impl ScheduleId {
-    /// An id as a client chose it.
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(Text::from(id.into()))
     }
 
-    /// The id as text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 }
 
 impl ResourceName {
-    /// A name as a client chose it.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self(Text::from(name.into()))
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }

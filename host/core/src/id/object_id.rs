@@ -1,4 +1,4 @@
-//! Objects, and the promises that belong to them.
+//! Object ids, and the ids of promises that belong to objects.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::PromiseId;
 use crate::value::Text;
 
-/// An object: a key of a kind of object that a module declares, `MODULE/OBJECT@KEY`.
+/// Id of an object: `MODULE/OBJECT@KEY`, where the module declares the object type.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ObjectId(Text);
@@ -18,40 +18,39 @@ impl ObjectId {
         Self(Text::from(id.into()))
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// Its key: what follows the first `@`.
+    /// The key: the part after the first `@`.
     pub fn key(&self) -> &str {
         self.as_str().split_once('@').map_or("", |(_, key)| key)
     }
 
-    /// The promise that this object knows as `name`.
+    /// The promise with this name in the object.
     pub fn promise(&self, name: &str) -> PromiseId {
         PromiseId::new(format!("{}/p/{name}", self.in_ids()))
     }
 
-    /// What the ids of all its promises lie between, these two not included.
+    /// Exclusive bounds around the ids of all promises of the object.
     pub fn promises(&self) -> [PromiseId; 2] {
         let object = self.in_ids();
-        // `0` follows the slash.
+        // `0` is the character after `/`.
         ["/", "0"].map(|end| PromiseId::new(format!("{object}/p{end}")))
     }
 
-    /// The name under which this object knows a promise, if it is one of its own.
+    /// Name of a promise within the object. `None` if the promise does not belong to it.
     pub fn name_of<'a>(&self, promise: &'a PromiseId) -> Option<&'a str> {
         let rest = promise.as_str().strip_prefix(&self.in_ids())?.strip_prefix("/p/")?;
         Some(rest).filter(|name| !name.is_empty())
     }
 
-    /// The run of its key by a function, if its starter gives it no other id.
+    /// Default id of the run of this key by a function.
     pub fn run(&self, function: &str) -> PromiseId {
         PromiseId::new(format!("{}/{function}", self.in_ids()))
     }
 
-    /// As it stands before what belongs to it.
+    /// The object's name, escaped for use as a prefix of ids.
     fn in_ids(&self) -> String {
         let Some((kind, key)) = self.as_str().split_once('@') else { return self.to_string() };
         let mut object = format!("{kind}@");
@@ -84,7 +83,8 @@ mod tests {
         assert_eq!(id("ada").run("run").as_str(), "web/Signup@ada/run");
         assert_eq!(id("a/b%2F").run("run").as_str(), "web/Signup@a%2Fb%252F/run");
         assert_eq!(id("é \n").run("run").as_str(), "web/Signup@é %0A/run");
-        // What the run of `ada` makes, and what belongs to keys that look like a part of that.
+        // Promises of the run of `ada`, compared with those of keys that look like a part of such
+        // ids.
         let run = id("ada").run("run");
         assert_ne!(run.named("mail"), id("ada/run").promise("mail"));
         assert_ne!(id("ada").promise("run"), id("ada/p").run("run"));

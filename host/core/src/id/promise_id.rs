@@ -1,4 +1,4 @@
-//! The id of a promise, and those that lie under it.
+//! Promise ids, and the ids derived from them.
 
 use std::sync::Arc;
 
@@ -7,18 +7,17 @@ use serde::{Deserialize, Serialize};
 use super::CommandIndex;
 use crate::value::Text;
 
-/// The id of a promise, of its task and of its invocation: they share it.
+/// Id of a promise, and of its task and its invocation, which share it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PromiseId(Text);
 
 impl PromiseId {
-    /// An id as a client chose it; every text is accepted.
+    /// A client-chosen id. Every text is accepted.
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(Text::from(id.into()))
     }
 
-    /// The id as text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -28,7 +27,7 @@ impl PromiseId {
         Self::new(format!("{self}/{}", index.0))
     }
 
-    /// The promise this invocation knows as `name`.
+    /// The promise with this name in the invocation.
     pub fn named(&self, name: &str) -> Self {
         Self::new(format!("{self}/p/{name}"))
     }
@@ -38,17 +37,17 @@ impl PromiseId {
         Self::new(format!("{self}/s/{n}"))
     }
 
-    /// The promise of the answer of the update that is the `n`-th signal to this invocation.
+    /// The answer promise of the update that is the `n`-th signal to this invocation.
     pub fn answer(&self, n: u32) -> Self {
         Self::new(format!("{self}/a/{n}"))
     }
 
-    /// The `n`-th generation of this invocation, from 2 on; the first has the invocation's own id.
+    /// The `n`-th generation of this invocation, from 2 on. The first has the invocation's own id.
     pub fn generation(&self, n: u32) -> Self {
         Self::new(format!("{self}/g/{n}"))
     }
 
-    /// The invocation and the number that this is a generation of, as far as its text tells.
+    /// The invocation and the generation number, if the id has the form of a generation.
     pub fn generation_of(&self) -> Option<(Self, u32)> {
         let (of, n) = self.as_str().rsplit_once("/g/")?;
         let number =
@@ -56,7 +55,7 @@ impl PromiseId {
         (!of.is_empty()).then(|| (Self::from(of), number))
     }
 
-    /// Every invocation that may know this promise by a name, with that name; the longest id first.
+    /// Invocations that may know this promise by a name, with that name; longest id first.
     pub fn named_by(&self) -> impl Iterator<Item = (Self, &str)> {
         let places = self.as_str().rmatch_indices("/p/").map(|(place, _)| place);
         places.filter_map(|place| {
@@ -65,12 +64,12 @@ impl PromiseId {
         })
     }
 
-    /// The promise of the compensation of a step of a saga of this invocation.
     pub fn compensation(&self, saga: &str, seq: u32) -> Self {
         Self::new(format!("{self}/c/{saga}/{seq}"))
     }
 
-    /// The saga and the step that this is the compensation of, if it is one of `invocation`'s.
+    /// The saga and the step that this promise compensates, if it is a compensation of
+    /// `invocation`.
     pub fn compensates(&self, invocation: &Self) -> Option<(Text, u32)> {
         let rest = self.as_str().strip_prefix(invocation.as_str())?.strip_prefix("/c/")?;
         let (saga, seq) = rest.rsplit_once('/')?;
@@ -78,39 +77,40 @@ impl PromiseId {
         (invocation.compensation(saga, seq) == *self).then(|| (Text::from(saga), seq))
     }
 
-    /// The promise by which a person says whether a step of a saga of this invocation acted.
+    /// The promise by which an operator decides whether a step of a saga took effect.
     pub fn verdict_on(&self, saga: &str, seq: u32) -> Self {
         Self::new(format!("{self}/u/{saga}/{seq}"))
     }
 
-    /// The saga and the step about which `promise` asks, if it is one of [`Self::verdict_on`].
+    /// The saga and the step that `promise` asks about, if it is one of [`Self::verdict_on`].
     pub fn asked_about<'a>(&self, promise: &'a str) -> Option<(&'a str, &'a str)> {
         promise.strip_prefix(self.as_str())?.strip_prefix("/u/")?.rsplit_once('/')
     }
 
-    /// An attempt of a node of this graph run.
+    /// The promise of an attempt of a node of this graph run.
     pub fn attempt(&self, node: &str, attempt: u32) -> Self {
         Self::new(format!("{self}/n/{node}/{attempt}"))
     }
 
-    /// The node that this is an attempt of, if it is one of `run`'s.
+    /// The node that this promise is an attempt of, if it belongs to `run`.
     pub fn node_of(&self, run: &Self) -> Option<&str> {
         let rest = self.as_str().strip_prefix(run.as_str())?.strip_prefix("/n/")?;
         Some(rest.split_once('/')?.0)
     }
 
-    /// The promise of this graph run's signal with a name.
+    /// The promise of a named signal to this graph run.
     pub fn run_signal(&self, name: &str) -> Self {
         Self::new(format!("{self}/sig/{name}"))
     }
 
-    /// Whether it belongs to the tree below `root` in any of the ways in which clients write that.
+    /// True if the id equals `root` or is below it, in any of the notations that clients use (`.`,
+    /// `:` or `/`).
     pub fn lies_under(&self, root: &str) -> bool {
         let rest = self.as_str().strip_prefix(root);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ':', '/']))
     }
 
-    /// Whether this id lies under `owner`, where only `owner` may make promises.
+    /// True if the id is below `owner`, where only `owner` may create promises.
     pub fn is_minted_by(&self, owner: &Self) -> bool {
         self.as_str()
             .strip_prefix(owner.as_str())

@@ -1,31 +1,31 @@
-//! What a name may be: the one rule for the ids of promises and schedules, and for the names of promises, signals, keys,
-//! labels, topics, runs, resources and parts of a state.
+//! The rule for valid names. It applies to the ids of promises and schedules, and to the names of
+//! promises, signals, keys, labels, topics, runs, resources and state entries.
 
-/// A text that names nothing.
+/// Error: a text that is not a valid name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{what} `{}` is refused: {why}; a name has a visible character and no control characters, and is not `.` or `..`",
     .begins.escape_debug()
 )]
 pub struct BadName {
-    /// What it would name.
+    /// Kind of the name.
     pub what: &'static str,
-    /// How it begins.
+    /// Beginning of the text.
     pub begins: String,
-    /// What is wrong with it.
+    /// The defect.
     pub why: &'static str,
 }
 
-/// Checks that people and paths can tell a name: it has a visible character and no control characters, and is not `.` or
-/// `..`, which vanish from a path.
+/// Checks that a name is visible and addressable: it has a visible character and no control
+/// characters, and is not `.` or `..`, which vanish from a path.
 ///
-/// It is asked when something is made under the name. What an earlier version made under another one stays, and is
-/// worked on as ever.
+/// The check applies when an item is created under the name. Items with other names from earlier
+/// versions stay usable.
 ///
 /// # Errors
 /// [`BadName`].
 pub fn check_name(what: &'static str, name: &str) -> Result<(), BadName> {
-    // Nearly all names are plain.
+    // Fast path: nearly all names are plain.
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'.';
     if name.as_bytes().first().is_some_and(|first| is_plain(*first))
         && name.bytes().all(|byte| byte.is_ascii_graphic())
@@ -42,8 +42,8 @@ pub fn check_name(what: &'static str, name: &str) -> Result<(), BadName> {
     Err(BadName { what, begins: name.chars().take(40).collect(), why })
 }
 
-/// Checks that people can tell the key of an object. It may hold control characters: the ids of what belongs to the object
-/// write them out ([`crate::id::ObjectId`]).
+/// Checks that the key of an object is visible. It may contain control characters, since ids
+/// derived from the object escape them ([`crate::id::ObjectId`]).
 ///
 /// # Errors
 /// [`BadName`].
@@ -55,12 +55,12 @@ pub fn check_key(what: &'static str, key: &str) -> Result<(), BadName> {
     Err(BadName { what, begins: key.chars().take(40).collect(), why })
 }
 
-/// Whether a character leaves a mark where it is shown.
+/// True if the character is visible when displayed.
 fn is_visible(letter: char) -> bool {
     !(letter.is_whitespace() || letter.is_control() || is_ignorable(letter))
 }
 
-/// Unicode's `Default_Ignorable_Code_Point`, and what is a blank under another name.
+/// Unicode's `Default_Ignorable_Code_Point`, and other characters that display as blanks.
 fn is_ignorable(letter: char) -> bool {
     matches!(
         letter,

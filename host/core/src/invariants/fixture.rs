@@ -1,4 +1,4 @@
-//! A legal store with something of everything, and for each predicate a change that breaks it.
+//! A valid store with every kind of row, and for each predicate a change that breaks it.
 
 use std::sync::Arc;
 
@@ -21,13 +21,19 @@ use crate::{
     world::{self, World},
 };
 
-/// `wait` is suspended on `open`, `run` is acquired and has a journal with a child `run/0`, `work`
-/// is offered to a external worker, `stop` is halted, `each` is a schedule that made `each@60000`,
-/// `ran` is the run of a key whose object has state and a promise,
-/// `cart` has the turn of an object and `next` waits for it,
-/// `pack1` and `pack4` are admitted by a limit, `pack2` and `pack3` wait behind `pack1`,
-/// `roll` continued as new,
-/// `graph` is a graph run that waits for a signal, `done` is fulfilled and owes a message, `late` timed out, `nap` is a timer.
+/// - `wait` is suspended on `open`.
+/// - `run` is acquired and has a journal with a child `run/0`.
+/// - `work` is offered to an external worker.
+/// - `stop` is halted.
+/// - `each` is a schedule that created `each@60000`.
+/// - `ran` is the run of a key whose object has state and a promise.
+/// - `cart` has the turn of an object and `next` waits for it.
+/// - `pack1` and `pack4` are admitted by a limit, `pack2` and `pack3` wait behind `pack1`.
+/// - `roll` continued as new.
+/// - `graph` is a graph run that waits for a signal.
+/// - `done` is fulfilled and owes a message.
+/// - `late` timed out.
+/// - `nap` is a timer.
 pub(crate) fn legal() -> Snapshot {
     let mut world = World::new();
     let id = PromiseId::from;
@@ -111,7 +117,7 @@ pub(crate) fn legal() -> Snapshot {
 
 type Violate = fn(&mut Snapshot);
 
-/// By predicate, what breaks it.
+/// For each predicate, a change that breaks it.
 pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
     vec![
         ("orphan_invokes", |rows| drop(rows.tasks.remove(&id("work")))),
@@ -219,7 +225,7 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
     ]
 }
 
-/// By step predicate, a command and a change it cannot have made.
+/// For each step predicate, a command and a change that the command cannot have made.
 pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
     let elsewhere = || Command::PromiseGet { id: id("elsewhere") };
     vec![

@@ -1,4 +1,4 @@
-//! What is always true of workflows that continue as new.
+//! Invariants of workflows that continue as new.
 
 use super::{Found, Predicate, each, unless};
 use crate::{promise::Promise, snapshot::Snapshot};
@@ -6,7 +6,8 @@ use crate::{promise::Promise, snapshot::Snapshot};
 pub(super) const PREDICATES: &[Predicate] =
     &[("invocation_ends_with_its_newest_generation", invocation_ends_with_its_newest_generation)];
 
-/// An invocation is not pending when its newest generation has ended: nobody would ever end it.
+/// An invocation whose newest generation has ended is not pending, since nothing would ever settle
+/// it.
 fn invocation_ends_with_its_newest_generation(rows: &Snapshot) -> Found {
     let is_pending = |promise: &Promise| promise.is_pending();
     each(&rows.tasks, |id, task| {

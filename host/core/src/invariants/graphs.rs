@@ -1,4 +1,4 @@
-//! What is always true of the nodes of graph runs.
+//! Invariants of the nodes of graph runs.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,6 @@ pub(super) const PREDICATES: &[Predicate] = &[
     ("graph_history_ends_where_nodes_stand", graph_history_ends_where_nodes_stand),
 ];
 
-/// A run with its plan and its rows.
 struct Run<'a> {
     rows: &'a Snapshot,
     promise: &'a Promise,
@@ -47,7 +46,7 @@ impl Run<'_> {
     }
 }
 
-/// The runs that have rows, as far as their plans can be read.
+/// The runs that have node rows and a readable plan.
 fn runs(rows: &Snapshot) -> Vec<Run<'_>> {
     let mut nodes: BTreeMap<&PromiseId, BTreeMap<&Text, &NodeRow>> = BTreeMap::new();
     for ((run, node), row) in &rows.graph_nodes {
@@ -60,7 +59,7 @@ fn runs(rows: &Snapshot) -> Vec<Run<'_>> {
     nodes.into_iter().filter_map(read).collect()
 }
 
-/// Rows are of nodes of the plan of a run.
+/// Every node row belongs to a node in the plan of a run.
 fn graph_domain(rows: &Snapshot) -> Found {
     let is_of_run = |run: &PromiseId| rows.promises.get(run).is_some_and(is_run);
     let strays = rows.graph_nodes.keys().filter(|(run, _)| !is_of_run(run));
@@ -75,7 +74,7 @@ fn graph_domain(rows: &Snapshot) -> Found {
     found
 }
 
-/// A node has begun only after all that it needs.
+/// A node has begun only after all of its dependencies.
 fn graph_causal(rows: &Snapshot) -> Found {
     let wrong = runs(rows).into_iter().filter_map(|run| match run.recovered() {
         Err(error @ RecoverError::Causal { .. }) => {
@@ -86,8 +85,8 @@ fn graph_causal(rows: &Snapshot) -> Found {
     wrong.collect()
 }
 
-/// What is said of a node is what its promise says. The promises of an ended run may be gone before
-/// it.
+/// The row of a node matches its promise. The promises of an ended run may be removed before the
+/// run.
 fn graph_facts_follow_settlements(rows: &Snapshot) -> Found {
     let mut found = Found::new();
     for run in runs(rows) {
@@ -112,7 +111,7 @@ fn graph_facts_follow_settlements(rows: &Snapshot) -> Found {
     found
 }
 
-/// The last fact of a node is its row. Nodes from before histories were kept have none.
+/// The last fact of a node equals its row. Nodes from versions without histories have no facts.
 fn graph_history_ends_where_nodes_stand(rows: &Snapshot) -> Found {
     let mut last: BTreeMap<(&PromiseId, &Text), NodeRow> = BTreeMap::new();
     for (run, node, attempt, state) in rows.graph_facts.keys() {

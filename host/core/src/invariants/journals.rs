@@ -1,4 +1,4 @@
-//! What is always true of journals.
+//! Invariants of journals.
 
 use std::collections::BTreeSet;
 
@@ -14,21 +14,22 @@ pub(super) const PREDICATES: &[Predicate] = &[
     ("heard_signals_are_recorded", heard_signals_are_recorded),
 ];
 
-/// Records and commands are numbered without gap; `Started` is first, nothing follows `Finished`,
-/// each command is notified at most once and after it, time never falls; and the stored head says
-/// the same.
+/// Records and commands are numbered without gaps. `Started` is first, and nothing follows
+/// `Finished`. Each command is notified at most once, after its record. Time never decreases. The
+/// stored head matches the records.
 fn journal_prefix(rows: &Snapshot) -> Found {
     each(&rows.journals, |_, journal| damage(journal))
 }
 
-/// A journal belongs to a task.
+/// Every journal belongs to a task.
 fn journal_has_a_task(rows: &Snapshot) -> Found {
     each(&rows.journals, |id, _| {
         unless(rows.tasks.contains_key(id), || "a journal without a task".to_owned())
     })
 }
 
-/// A task counts as heard the signals that its journal tells of, unless the journal was removed.
+/// The number of heard signals in a task equals the number in its journal, unless the journal was
+/// removed.
 fn heard_signals_are_recorded(rows: &Snapshot) -> Found {
     let is_signal = |record: &&Record| matches!(record.body, RecordBody::Signal { .. });
     each(&rows.tasks, |id, task| {

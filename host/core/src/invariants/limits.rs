@@ -1,4 +1,4 @@
-//! What is always true of limits.
+//! Invariants of limits.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{
     time::Timestamp,
 };
 
-/// The predicate that is about all rows at once.
+/// Name of the predicate that relates all rows of a store.
 pub const COUNTED: &str = "a_limit_counts_those_who_are_there";
 
 pub(super) const PREDICATES: &[Predicate] = &[
@@ -23,16 +23,16 @@ pub(super) const PREDICATES: &[Predicate] = &[
     ("nobody_waits_while_there_is_room", nobody_waits_while_there_is_room),
 ];
 
-/// What a lane, a key and a limit count: those who are there, and those who have left while a
-/// message is owed that says so.
+/// Counts of a lane, a partition or a limit: executions present, and executions that have left
+/// while a message that reports it is pending.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     running: u64,
     waiting: u64,
 }
 
-/// Limits and their keys count everybody who was admitted or waits, until it is said that they have
-/// left.
+/// Limits and their partitions count every execution that was admitted or waits, until its
+/// departure has been reported.
 fn a_limit_counts_those_who_are_there(rows: &Snapshot) -> Found {
     let mut lanes: BTreeMap<(PartitionId, Option<u8>), Counts> = BTreeMap::new();
     let mut count = |place: &Place, admitted: bool| {
@@ -106,7 +106,7 @@ fn a_limit_counts_those_who_are_there(rows: &Snapshot) -> Found {
     found
 }
 
-/// Of all executions that are behind a limit, only those that were admitted have begun.
+/// Of the pending executions behind a limit, only admitted ones have begun.
 fn only_the_admitted_begin(rows: &Snapshot) -> Found {
     each(&rows.promises, |id, promise| {
         tags::limit(&promise.spec.tags).filter(|_| promise.is_pending())?;
@@ -121,7 +121,7 @@ fn only_the_admitted_begin(rows: &Snapshot) -> Found {
     })
 }
 
-/// Who is counted, or will be, has not settled: who settles leaves.
+/// An execution that is counted, or will be, is pending: on settlement it leaves the limit.
 fn who_settles_leaves_the_limit(rows: &Snapshot) -> Found {
     each(&rows.places, |id, place| {
         if place.state == PlaceState::Left {
@@ -132,8 +132,8 @@ fn who_settles_leaves_the_limit(rows: &Snapshot) -> Found {
     })
 }
 
-/// If an execution waits and there is room, or time alone will make room, then the limit is due at
-/// some instant, or a message is owed.
+/// If an execution waits although there is capacity, or time alone will free capacity, then the
+/// limit has a due time or a message is pending.
 fn nobody_waits_while_there_is_room(rows: &Snapshot) -> Found {
     let open = Rule::default();
     let rule = |name: &LimitName| rows.limits.get(name).and_then(|it| it.rule()).unwrap_or(&open);
@@ -153,7 +153,7 @@ fn nobody_waits_while_there_is_room(rows: &Snapshot) -> Found {
         let name = place.partition.limit();
         let (limit, partition) = (rows.limits.get(&name)?, rows.partitions.get(&place.partition)?);
         let rule = rule(&name);
-        // When all tokens are there.
+        // Evaluated at an instant when all tokens are available.
         let never = Timestamp::NEVER;
         let of_key = rule.of_key().room(partition.running, partition.bucket, never);
         let of_all = limit.room(&rule.total, never);
@@ -168,14 +168,14 @@ fn nobody_waits_while_there_is_room(rows: &Snapshot) -> Found {
     found.collect()
 }
 
-/// No more are admitted in a step than there is room for, of each key and in all, and each takes a
-/// token of each rate.
+/// A step admits no more executions than capacity allows, per partition and in total, and each
+/// admission takes a token of every rate.
 pub(super) fn admissions_are_within_bounds(step: &StepView<'_>) -> Found {
     let mut admitted: BTreeMap<PartitionId, u64> = BTreeMap::new();
     for (id, place) in &step.after.places {
         let before = step.before.places.get(id).map(|place| place.state);
         let now = place.state == PlaceState::Admitted && before != Some(PlaceState::Admitted);
-        // Born settled, it was never there.
+        // An execution that was born settled never was behind the limit.
         if now {
             *admitted.entry(place.partition.clone()).or_default() += 1;
         }
@@ -243,7 +243,7 @@ fn beyond(
     found
 }
 
-/// Of those who wait in a lane, who came first is admitted first.
+/// Executions that wait in a lane are admitted in order of arrival.
 pub(super) fn admissions_go_in_order(step: &StepView<'_>) -> Found {
     let waited = |id: &PromiseId| {
         let place = step.before.places.get(id)?;

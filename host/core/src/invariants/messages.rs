@@ -1,4 +1,4 @@
-//! What is always true of messages owed.
+//! Invariants of the outbox.
 
 use super::{Found, Predicate};
 use crate::{
@@ -15,7 +15,8 @@ pub(super) const PREDICATES: &[Predicate] = &[
     ("message_of_its_key", message_of_its_key),
 ];
 
-/// A message to run a task names a task that may be taken, at a version it has had.
+/// An `Execute` message refers to a task that can be acquired, at a version that the task has
+/// reached.
 fn outbox_never_ahead(rows: &Snapshot) -> Found {
     executions(rows, |task, promise, message| {
         let Message::Execute { version } = message else { return None };
@@ -34,7 +35,7 @@ fn timer_not_dispatched(rows: &Snapshot) -> Found {
     })
 }
 
-/// Tasks that hosts execute are found by their rows; no message is owed for them.
+/// Tasks that hosts execute have no message: hosts find them by their rows.
 fn hosted_not_dispatched(rows: &Snapshot) -> Found {
     executions(rows, |_, promise, _| {
         let target = promise.and_then(Promise::target)?;
@@ -43,13 +44,14 @@ fn hosted_not_dispatched(rows: &Snapshot) -> Found {
     })
 }
 
-/// The promise of an unblock message is settled.
+/// The promise of an unblock message is settled, and so is that of a message about cancelled
+/// children or about leaving a limit.
 fn unblock_settled(rows: &Snapshot) -> Found {
     let early = rows.outbox.keys().filter_map(|key| match key {
         OutboxKey::Unblock(id, _) if rows.promises.get(id).is_none_or(Promise::is_pending) => {
             Some(id)
         }
-        // But for what the first of several generations left behind.
+        // Exception: children left behind by the first of several generations.
         OutboxKey::CancelChildren(id) if rows.tasks.get(id).is_some_and(|it| it.successors > 0) => {
             None
         }
@@ -67,7 +69,7 @@ fn unblock_settled(rows: &Snapshot) -> Found {
         .collect()
 }
 
-/// A message is of the kind of its key.
+/// The kind of a message matches its key.
 fn message_of_its_key(rows: &Snapshot) -> Found {
     let wrong = rows.outbox.iter().filter(|(key, row)| {
         !matches!(

@@ -1,11 +1,11 @@
-//! What is always true, as named predicates: over the rows of a store, and over one step from rows
-//! to rows. Tests run them after every command; a failure names the rule and the ids.
+//! Invariants, as named predicates: over the rows of a store, and over one step from rows to rows.
+//! Tests check them after every command; a failure names the rule and the ids.
 //!
-//! What the types say needs no predicate. A task's lease is there exactly while it is acquired; a
-//! deadline, the next offer of a task, the end of its lease and the next occurrence of a schedule
-//! are fields of the rows that they belong to, so no timer can be missing, left over, or due at
-//! another instant than its row says. That stores find what is due by those fields is compared
-//! between all of them, command by command.
+//! Facts that the types guarantee need no predicate. A task has a lease exactly while it is
+//! acquired. A deadline, the next offer of a task, the end of its lease and the next occurrence of
+//! a schedule are fields of their rows, so no timer can be missing, left over, or due at another
+//! instant than its row says. Other tests compare between all stores, command by command, that they
+//! find due rows by these fields.
 
 mod generations;
 mod graphs;
@@ -35,15 +35,13 @@ pub use step::STEP_PREDICATES;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {detail} ({ids:?})")]
 pub struct Violation {
-    /// The predicate's name.
     pub name: &'static str,
-    /// Whom it is about.
+    /// The ids that break it.
     pub ids: Vec<PromiseId>,
-    /// What is wrong.
+    /// Description of the defect.
     pub detail: String,
 }
 
-/// All predicates over the rows of a store.
 pub const PREDICATES: &[&[Predicate]] = &[
     promises::PREDICATES,
     tasks::PREDICATES,
@@ -58,14 +56,13 @@ pub const PREDICATES: &[&[Predicate]] = &[
     limits::PREDICATES,
 ];
 
-/// Checks every predicate over the rows of a store.
+/// Checks all predicates over the rows of a store.
 pub fn check(snapshot: &Snapshot) -> Vec<Violation> {
     let predicates = PREDICATES.iter().copied().flatten();
     predicates.flat_map(|(name, predicate)| named(name, predicate(snapshot))).collect()
 }
 
-/// Checks every predicate over one step: the rows before and after a command was carried out at an
-/// instant.
+/// Checks all predicates over one step: the rows before and after a command was executed at `now`.
 pub fn check_step(
     before: &Snapshot,
     command: &Command,
@@ -113,7 +110,7 @@ mod tests {
     #[test]
     fn every_step_predicate_rejects_a_violator_made_for_it() {
         let (config, mut rejected) = (Config::default(), BTreeSet::new());
-        // Every deadline has passed.
+        // At this instant every deadline has passed.
         let now = Timestamp::NEVER;
         let nothing = Command::PromiseGet { id: PromiseId::from("elsewhere") };
         assert_eq!(check_step(&legal(), &nothing, &legal(), now, &config), Vec::new());

@@ -1,4 +1,4 @@
-//! What is always true of the lines of objects.
+//! Invariants of the queues of objects.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(super) const PREDICATES: &[Predicate] = &[
     ("promises_of_objects_have_their_ids", promises_of_objects_have_their_ids),
 ];
 
-/// Of all executions that need the turn of an object, only the holder has begun.
+/// Of the pending executions that need an object's turn, only the holder has begun.
 fn one_holder_an_object(rows: &Snapshot) -> Found {
     let begun = |promise: &Promise| {
         let id = promise.id();
@@ -38,8 +38,8 @@ fn one_holder_an_object(rows: &Snapshot) -> Found {
     wrong.collect()
 }
 
-/// At most one execution of an object may run: the holder, or, if the holder has settled, the first
-/// in the line.
+/// At most one execution of an object may run: the holder, or the head of the queue if the holder
+/// has settled.
 fn a_line_has_one_start(rows: &Snapshot) -> Found {
     let promise = |id: &PromiseId| rows.promises.get(id);
     let mut behind: BTreeMap<&PromiseId, bool> = BTreeMap::new();
@@ -63,8 +63,8 @@ fn a_line_has_one_start(rows: &Snapshot) -> Found {
     wrong.map(|(object, ids)| (ids, format!("each is the next of `{object}`"))).collect()
 }
 
-/// Who waits for a turn waits for one who is before it, nobody else waits for the same, and nobody
-/// is behind the last.
+/// An execution that waits for a turn waits for exactly one predecessor, no other execution waits
+/// for the same one, and none is behind the last.
 fn a_line_has_one_end(rows: &Snapshot) -> Found {
     let mut behind: BTreeMap<&PromiseId, (ObjectId, Vec<PromiseId>)> = BTreeMap::new();
     let turn = |id: &PromiseId| {
@@ -90,7 +90,7 @@ fn a_line_has_one_end(rows: &Snapshot) -> Found {
     found
 }
 
-/// The row of an object names its run for as long as that is there, and there is no other.
+/// The row of an object names its run as long as the run exists, and there is no other run.
 fn a_key_has_one_run(rows: &Snapshot) -> Found {
     let is_run = |id: &PromiseId| {
         rows.promises.get(id).is_some_and(|promise| tags::is_run(&promise.spec.tags))
@@ -112,7 +112,7 @@ fn a_key_has_one_run(rows: &Snapshot) -> Found {
     found
 }
 
-/// What an object knows by a name is found by that, and nobody executes it.
+/// A named promise of an object has an id derived from the name, and no target.
 fn promises_of_objects_have_their_ids(rows: &Snapshot) -> Found {
     let promises = rows.promises.values().filter_map(|promise| {
         let object = ObjectId::from(tags::object(&promise.spec.tags)?);

@@ -2,13 +2,13 @@
 
 use crate::{id::PromiseId, snapshot::Snapshot};
 
-/// A predicate over the rows of a store: its name, and the ids that break it with what is wrong.
+/// A predicate over the rows of a store: its name, and a function that finds violations.
 pub type Predicate = (&'static str, fn(&Snapshot) -> Found);
 
-/// The ids that break a predicate, with what is wrong.
+/// Violations of a predicate: ids and a description.
 pub type Found = Vec<(Vec<PromiseId>, String)>;
 
-/// The promises and tasks, by id, for which `wrong` says what is wrong.
+/// The promises or tasks, by id, for which `wrong` returns a description.
 pub(super) fn each<'a, T: 'a>(
     rows: impl IntoIterator<Item = (&'a PromiseId, &'a T)>,
     wrong: impl Fn(&PromiseId, &T) -> Option<String>,
@@ -16,7 +16,7 @@ pub(super) fn each<'a, T: 'a>(
     rows.into_iter().filter_map(|(id, row)| Some((vec![id.clone()], wrong(id, row)?))).collect()
 }
 
-/// The detail, if the rule is broken.
+/// The detail, if the condition does not hold.
 pub(super) fn unless(holds: bool, detail: impl FnOnce() -> String) -> Option<String> {
     (!holds).then(detail)
 }

@@ -1,4 +1,4 @@
-//! What is always true of promises and their deadlines.
+//! Invariants of promises and their deadlines.
 
 use super::{Found, Predicate, each, unless};
 use crate::{
@@ -26,7 +26,8 @@ fn orphan_invokes(rows: &Snapshot) -> Found {
     })
 }
 
-/// No promise is made after its deadline: such a one is born settled, at its deadline.
+/// No promise is created after its deadline: one requested later is born settled, as of its
+/// deadline.
 fn born_in_time(rows: &Snapshot) -> Found {
     each(&rows.promises, |_, promise| {
         let (created_at, deadline) = (promise.spec.created_at, promise.spec.timeout_at);
@@ -48,7 +49,7 @@ fn timedout_settled_at_mismatch(rows: &Snapshot) -> Found {
     })
 }
 
-/// A settlement lies between birth and deadline, and carries no value after a deadline.
+/// The settlement time is between creation and deadline. A timed-out promise has no value.
 fn settled_fields(rows: &Snapshot) -> Found {
     each(&rows.promises, |_, promise| match &promise.state {
         PromiseState::Pending => None,
@@ -64,8 +65,8 @@ fn settled_fields(rows: &Snapshot) -> Found {
     })
 }
 
-/// What settled at its deadline was settled by it: a timer is resolved then, everything else has
-/// timed out; and a timer never times out.
+/// A promise that settled at its deadline was settled by the deadline: a timer is resolved, any
+/// other promise times out. A timer never times out.
 fn deadline_verdict(rows: &Snapshot) -> Found {
     each(&rows.promises, |_, promise| {
         let settlement = promise.settlement()?;
@@ -86,7 +87,7 @@ fn deadline_verdict(rows: &Snapshot) -> Found {
     })
 }
 
-/// Nothing outlives the invocation that made it in the store: trees go as a whole.
+/// No promise outlives its creator in the store: trees are removed as a whole.
 fn makers_are_kept(rows: &Snapshot) -> Found {
     each(&rows.promises, |_, promise| {
         let maker = promise.spec.made_by.as_ref()?;
@@ -96,9 +97,9 @@ fn makers_are_kept(rows: &Snapshot) -> Found {
     })
 }
 
-/// A promise that a journal's command names by the invocation's own id was made by that invocation,
-/// unless another owner made it after the command was recorded: a command that was refused leaves
-/// its id free. Of a fork's first records, nothing was ever tried.
+/// A promise with the derived id of a command in a journal was created by that invocation, unless
+/// another owner created it after the command was recorded: a refused command leaves its id free.
+/// The copied records of a fork are exempt, since their commands were never executed.
 fn minted_by_owner(rows: &Snapshot) -> Found {
     let mut found = Found::new();
     for (invocation, journal) in &rows.journals {

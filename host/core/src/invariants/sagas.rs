@@ -1,4 +1,4 @@
-//! What is always true of the facts of sagas.
+//! Invariants of the facts of sagas.
 
 use super::{Found, Predicate};
 use crate::{
@@ -12,7 +12,7 @@ pub(super) const PREDICATES: &[Predicate] = &[
     ("facts_follow_settlements", facts_follow_settlements),
 ];
 
-/// A step is undone, or failed to be, at most once, and only after it was registered.
+/// A step is compensated, or fails to be, at most once, and only after it was registered.
 fn compensation_facts(rows: &Snapshot) -> Found {
     let has = |(invocation, key): &(_, FactKey), kind| {
         rows.facts.contains_key(&(
@@ -28,7 +28,7 @@ fn compensation_facts(rows: &Snapshot) -> Found {
     wrong.map(|(invocation, key)| (vec![invocation.clone()], format!("{key:?}"))).collect()
 }
 
-/// A fact says what the settlement of its promise says.
+/// A fact matches the settlement of its promise.
 fn facts_follow_settlements(rows: &Snapshot) -> Found {
     let wrong = rows.facts.iter().filter_map(|((invocation, key), fact)| {
         let settlement = rows.promises.get(&fact.promise).and_then(Promise::settlement);

@@ -1,4 +1,4 @@
-//! What is always true of schedules.
+//! Invariants of schedules.
 
 use super::{Found, Predicate, unless};
 use crate::{id::PromiseId, promise::Schedule, snapshot::Snapshot};
@@ -8,7 +8,7 @@ pub(super) const PREDICATES: &[Predicate] = &[
     ("schedule_skips_are_counted", schedule_skips_are_counted),
 ];
 
-/// The last occurrence lies before the next one.
+/// The last occurrence precedes the next one.
 fn schedule_last_before_next(rows: &Snapshot) -> Found {
     schedules(rows, |_, schedule| {
         let last = schedule.last_at?;
@@ -16,7 +16,7 @@ fn schedule_last_before_next(rows: &Snapshot) -> Found {
     })
 }
 
-/// What was left out for a reason is among what was left out.
+/// The occurrences skipped for a reason are included in the total of skipped ones.
 fn schedule_skips_are_counted(rows: &Snapshot) -> Found {
     schedules(rows, |_, schedule| {
         let (reasons, all) = (schedule.skips.count(), schedule.skipped);

@@ -1,4 +1,4 @@
-//! What is always true of tasks.
+//! Invariants of tasks.
 
 use super::{Found, Predicate, each, unless};
 use crate::{
@@ -14,7 +14,7 @@ pub(super) const PREDICATES: &[Predicate] = &[
     ("no_request_outlives_its_task", no_request_outlives_its_task),
 ];
 
-/// Every task has a promise, which has a target.
+/// Every task has a promise, and that promise has a target.
 fn orphan_tasks(rows: &Snapshot) -> Found {
     each(&rows.tasks, |id, _| {
         let target = rows.promises.get(id).map(|promise| promise.target().is_some());
@@ -33,7 +33,7 @@ fn settled_task_open(rows: &Snapshot) -> Found {
     })
 }
 
-/// The first claim on a task raises its version to 1.
+/// An acquired task has a version of at least 1, since the first claim raises it.
 fn acquired_at_a_version(rows: &Snapshot) -> Found {
     each(&rows.tasks, |_, task| {
         unless(task.status() != TaskStatus::Acquired || task.version.0 > 0, || {
@@ -42,7 +42,7 @@ fn acquired_at_a_version(rows: &Snapshot) -> Found {
     })
 }
 
-/// A signal that was counted has a settled promise.
+/// Every counted signal has a settled promise.
 fn signals_are_made(rows: &Snapshot) -> Found {
     each(&rows.tasks, |id, task| {
         let missing = (0..task.signals).find(|n| {
@@ -52,7 +52,8 @@ fn signals_are_made(rows: &Snapshot) -> Found {
     })
 }
 
-/// A task that has ended was told of a request to stop, or says that the request came too late.
+/// A task that has ended has no open stop request: it was notified, or the request is marked as too
+/// late.
 fn no_request_outlives_its_task(rows: &Snapshot) -> Found {
     each(&rows.tasks, |_, task| {
         let waits = task.cancel == CancelState::Requested;

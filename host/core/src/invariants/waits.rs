@@ -1,4 +1,4 @@
-//! What is always true of those who wait: callbacks and listeners.
+//! Invariants of waiting: callbacks and listeners.
 
 use super::{Found, Predicate, each, unless};
 use crate::{
@@ -17,7 +17,7 @@ pub(super) const PREDICATES: &[Predicate] = &[
     ("fulfilled_has_callbacks", fulfilled_has_callbacks),
 ];
 
-/// No listener on a settled promise.
+/// A settled promise has no listeners.
 fn listener_for_settled_promise(rows: &Snapshot) -> Found {
     let idle = rows
         .listeners
@@ -29,7 +29,7 @@ fn listener_for_settled_promise(rows: &Snapshot) -> Found {
     .collect()
 }
 
-/// Every suspended task has a callback on a promise it waits for, or waits behind a limit.
+/// Every suspended task has a callback on an awaited promise, or waits behind a limit.
 fn suspended_no_callback(rows: &Snapshot) -> Found {
     each(&rows.tasks, |id, task| {
         let waits = rows.callbacks.keys().any(|(_, awaiter)| awaiter == id);
@@ -59,13 +59,13 @@ fn callback_awaiter_no_target(rows: &Snapshot) -> Found {
         .collect()
 }
 
-/// Nothing waits for itself.
+/// No promise awaits itself.
 fn callback_on_itself(rows: &Snapshot) -> Found {
     let own = rows.callbacks.keys().filter(|(awaited, awaiter)| awaited == awaiter);
     own.map(|(id, _)| (vec![id.clone()], "it waits for itself".to_owned())).collect()
 }
 
-/// No unconsumed callback on a settled promise.
+/// A settled promise has no unconsumed callbacks.
 fn unconsumed_on_settled(rows: &Snapshot) -> Found {
     callbacks(rows, |awaited, _, consumed| {
         let pending = awaited.is_some_and(Promise::is_pending);
@@ -73,7 +73,7 @@ fn unconsumed_on_settled(rows: &Snapshot) -> Found {
     })
 }
 
-/// No callback whose awaiter is fulfilled.
+/// A fulfilled task has no callbacks.
 fn fulfilled_has_callbacks(rows: &Snapshot) -> Found {
     callbacks(rows, |_, awaiter, _| {
         (awaiter == Some(TaskStatus::Fulfilled)).then_some("the awaiter is fulfilled")

@@ -1,17 +1,17 @@
-//! The executions that the journal of a service's invocation waits for.
+//! The executions that the journal of a service invocation waits for.
 //!
-//! A callee of a service goes on when its caller has ended, so no row says that it belongs to the caller. The request of
-//! the call names it.
+//! A callee of a service continues when its caller has ended, so no row links it to the caller.
+//! Only the request of the call names it.
 
 use std::collections::BTreeSet;
 
 use super::{CommandKind, FieldValue, Record, RecordBody, Request};
 use crate::id::{CommandIndex, PromiseId};
 
-/// The field of a request with the promise whose settlement is the command's result.
+/// Field of a request that names the promise whose settlement is the command's result.
 pub const PROMISE_FIELD: &str = "promise";
 
-/// The callees of the calls among these records that have no result.
+/// The callees of those calls in these records that have no result yet.
 pub fn open_callees(records: &[Record]) -> BTreeSet<PromiseId> {
     let notified: BTreeSet<CommandIndex> = records
         .iter()
@@ -29,7 +29,7 @@ pub fn open_callees(records: &[Record]) -> BTreeSet<PromiseId> {
     calls.filter(|(index, _)| !notified.contains(index)).map(|(_, callee)| callee).collect()
 }
 
-/// The promise that a request names.
+/// The promise that a request names, if it names one.
 fn promise_of(request: &Request) -> Option<PromiseId> {
     let field = request.fields()?.into_iter().find(|field| *field.name == *PROMISE_FIELD)?;
     match field.value {

@@ -1,38 +1,38 @@
-//! Records as bytes.
+//! Encoding of records.
 //!
 //! ```text
 //! batch = format: u8 (1), then records one after another, each in postcard
 //! ```
-//! A stored journal stays readable for ever: a new format gets a new number, and golden files keep
-//! the old ones honest.
+//! A stored journal stays readable forever: a new format gets a new number, and golden files verify
+//! the old ones.
 
 use super::Record;
 
-/// The format written today.
+/// The current format.
 pub const FORMAT: u8 = 1;
 
-/// Bytes that are not a batch of records.
+/// Error: the bytes are not a batch of records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
-    /// There is not even a format number.
+    /// There is no format number.
     #[error("the journal bytes are empty")]
     Empty,
-    /// Written by a newer version of this program.
+    /// The batch was written by a newer version of this program.
     #[error(
         "journal format {0} is not known here (known: {FORMAT}); a newer host wrote it, so upgrade this one"
     )]
     UnknownFormat(u8),
-    /// Damaged.
+    /// The bytes are damaged.
     #[error("the journal bytes are damaged {remaining} bytes before their end: {source}")]
     Damaged {
-        /// Bytes that could not be read.
+        /// Number of bytes that could not be decoded.
         remaining: usize,
-        /// What is wrong with them.
+        /// Error of the decoder.
         source: postcard::Error,
     },
 }
 
-/// Writes a batch of records.
+/// Encodes a batch of records.
 pub fn encode_records<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<u8> {
     let records = records.into_iter();
     let mut encoded = Vec::with_capacity(1 + 64 * records.size_hint().0.max(1));
@@ -44,8 +44,8 @@ pub fn encode_records<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<
     encoded
 }
 
-/// Adds a batch to one that it follows, without reading either. Whether it could: both have to be
-/// of today's format, and nothing is changed otherwise.
+/// Appends a batch to the one it follows, without decoding either. Returns false, and changes
+/// nothing, unless both have the current format.
 pub fn join_records(batch: &mut Vec<u8>, next: &[u8]) -> bool {
     match (batch.first(), next.split_first()) {
         (Some(&FORMAT), Some((&FORMAT, records))) => {
@@ -56,10 +56,10 @@ pub fn join_records(batch: &mut Vec<u8>, next: &[u8]) -> bool {
     }
 }
 
-/// Reads a batch of records.
+/// Decodes a batch of records.
 ///
 /// # Errors
-/// [`CodecError`] says why the bytes are not a batch.
+/// [`CodecError`]: the bytes are not a batch.
 pub fn decode_records(bytes: &[u8]) -> Result<Vec<Record>, CodecError> {
     let (&format, mut rest) = bytes.split_first().ok_or(CodecError::Empty)?;
     if format != FORMAT {

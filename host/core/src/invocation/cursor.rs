@@ -1,15 +1,15 @@
-//! Where a replay stands in a journal. The same driver goes on live when the records run out, in
-//! the middle of a poll if need be: from there on every answer is `Live`.
+//! Position of a replay in a journal. When the records run out, possibly in the middle of a poll,
+//! the same driver continues live: from there on every answer is `Live`.
 //!
-//! A journal may be longer than what fits into memory: the records are handed over in pages, always
-//! so many that the next poll cannot run out of them.
+//! A journal may not fit into memory. Its records are fed in pages, always enough that the next
+//! poll cannot run out of them.
 //!
 //! ```text
 //! lacks()? feed() more
 //! start the guest; it asks: answer() for each command, finish() at the end
 //! loop: lacks()? feed() more
 //!       next_event()? Event(record): resume the guest with it; it asks again
-//!                     Live: the records are used up and the guest waits; go on with what happens now
+//!                     Live: the records are used up and the guest waits; continue live
 //!                     Finished: the journal ended, and the guest with it
 //! ```
 
@@ -21,100 +21,96 @@ use super::{
 };
 use crate::{id::CommandIndex, time::Timestamp, value::Text};
 
-/// A command as the guest issues it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// What kind of thing it asks for.
     pub kind: CommandKind,
-    /// The function, step or promise it names.
+    /// Name of the function, step or promise.
     pub name: Text,
-    /// The rest, by field.
+    /// Remaining fields of the command.
     pub request: Request,
 }
 
-/// How a command is answered.
+/// Result of matching a command with the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is in the journal.
+    /// The command is in the journal.
     Recorded {
-        /// Its number.
         index: CommandIndex,
-        /// Whether the journal tells its outcome as well: if not, a `run` is executed again, and
-        /// anything else is still waited for.
+        /// True if the journal also contains the outcome. Otherwise a `run` is executed again, and
+        /// any other command is still awaited.
         notified: bool,
     },
-    /// It is new: it joins the batch; the commit comes first, the act second.
+    /// The command is new. It joins the batch: the commit comes before the action.
     Live {
-        /// Its number.
         index: CommandIndex,
     },
 }
 
-/// What comes after a poll.
+/// Next step of the driver after a poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextEvent {
-    /// The guest was told this: tell it again.
+    /// An event was recorded: deliver it to the guest again.
     Event(Record),
     /// The records are used up, and the guest has not ended.
     Live,
-    /// The guest ended, as recorded.
+    /// The guest has ended, as recorded.
     Finished,
 }
 
-/// How the end of the guest compares with the journal.
+/// Result of matching the guest's end with the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The journal says the same.
+    /// The journal contains the same end.
     Recorded,
-    /// The journal does not say anything yet.
+    /// The journal contains no end yet.
     Live,
 }
 
-/// Why a replay cannot go on.
+/// Error: a replay cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CursorError {
-    /// The journal says something else at this place. The execution must stop and write nothing.
+    /// The journal differs from the guest at this position. The execution must stop and write
+    /// nothing.
     #[error("{0}")]
     Diverged(Box<Divergence>),
-    /// A record that the journal has, by its outline, was not handed over: what is stored is not
-    /// what it was.
+    /// A record that the journal contains according to its outline was not fed: the stored journal
+    /// is damaged.
     #[error("record {at} of the journal is missing: it has {len}")]
     Missing {
-        /// The place of the record.
+        /// Position of the missing record.
         at: u32,
-        /// The length of the journal.
+        /// Length of the journal, in records.
         len: u32,
     },
 }
 
-/// A replay's place in a journal.
+/// A replay's position in a journal.
 #[derive(Clone, Debug)]
 pub struct ReplayCursor {
     outline: Outline,
-    /// The next records to match, as far as they were handed over.
+    /// The next records to match, as far as they have been fed.
     records: VecDeque<Record>,
-    /// How many of these are events.
+    /// Number of events among `records`.
     events: usize,
-    /// The place of the next record to match.
+    /// Position of the next record to match.
     place: u32,
-    /// The number of the next command.
     next_command: CommandIndex,
-    /// Logical time of the poll.
     now: Timestamp,
 }
 
 impl ReplayCursor {
-    /// A cursor at the beginning of a journal that is all here. An empty one is live at once.
+    /// A cursor at the beginning of a journal that is fully loaded. With an empty journal it is
+    /// live immediately.
     ///
     /// # Errors
-    /// [`AppendRefused`]: the records are no journal, so replaying them would prove nothing.
+    /// [`AppendRefused`]: the records are not a valid journal.
     pub fn new(records: Vec<Record>) -> Result<Self, AppendRefused> {
         let mut cursor = Self::over(Outline::of(&records)?);
         cursor.feed(records);
         Ok(cursor)
     }
 
-    /// A cursor at the beginning of a journal whose records are still to be handed over.
+    /// A cursor at the beginning of a journal whose records have not been fed yet.
     pub fn over(outline: Outline) -> Self {
         let now = outline.started().map_or(Timestamp::default(), |started| started.at);
         let place = outline.head().len.min(1);
@@ -122,23 +118,22 @@ impl ReplayCursor {
         Self { outline, records: VecDeque::new(), events: 0, place, next_command, now }
     }
 
-    /// A cursor at `place` of a journal, for a guest that has matched everything before it, and with
-    /// it all commands below `next_command`: records were appended since.
+    /// A cursor at `place` of a journal that has grown, for a guest that has matched everything
+    /// before `place`, including all commands below `next_command`.
     pub fn beyond(outline: Outline, place: u32, next_command: CommandIndex) -> Self {
         Self { place: place.min(outline.head().len), next_command, ..Self::over(outline) }
     }
 
-    /// From where on records must be handed over before the guest is called again. A poll asks for
-    /// what stands between two events, so the event that begins it and the one that follows must
-    /// both be here.
+    /// Position of the first record that must be fed before the guest is called again. `None` if
+    /// enough are loaded. A poll needs the records between two events, so both the event that
+    /// starts it and the following event must be loaded.
     pub fn lacks(&self) -> Option<u32> {
         let held = self.place + self.records.len() as u32;
         (self.events < 2 && held < self.head().len).then_some(held)
     }
 
-    /// Takes the next records of the journal. Passed over are those that it had before, those
-    /// behind a gap, and those that were appended since the journal was outlined. Answers how many
-    /// were taken.
+    /// Feeds the next records of the journal. Skips records that it already has, records behind a
+    /// gap, and records appended after the outline was made. Returns the number of records taken.
     pub fn feed(&mut self, records: Vec<Record>) -> usize {
         let len = self.head().len;
         let mut taken = 0;
@@ -153,27 +148,27 @@ impl ReplayCursor {
         taken
     }
 
-    /// The record that began the invocation; none if the journal is empty.
+    /// The record that started the invocation. `None` if the journal is empty.
     pub fn started(&self) -> Option<&Record> {
         self.outline.started()
     }
 
-    /// The end of the recorded journal: where live records are appended.
+    /// Head of the recorded journal: the position where live records are appended.
     pub fn head(&self) -> JournalHead {
         self.outline.head()
     }
 
-    /// Whether the records are used up.
+    /// True if all records are used up.
     pub fn is_live(&self) -> bool {
         self.place == self.head().len
     }
 
-    /// How many records were matched so far.
+    /// Number of records matched so far.
     pub fn matched(&self) -> u32 {
         self.place
     }
 
-    /// Logical time of the present poll, as far as it is recorded.
+    /// Logical time of the current poll, as far as it is recorded.
     pub fn now(&self) -> Timestamp {
         self.now
     }
@@ -181,7 +176,7 @@ impl ReplayCursor {
     /// Matches the guest's next command with the journal.
     ///
     /// # Errors
-    /// [`CursorError`]; the journal says something else at this place, or is not all there.
+    /// [`CursorError`]: the journal differs at this position, or is incomplete.
     pub fn answer(&mut self, asked: &Asked) -> Result<Answer, CursorError> {
         let index = self.next_command;
         let Some(record) = self.front()? else {
@@ -200,11 +195,11 @@ impl ReplayCursor {
         }
     }
 
-    /// What follows now that the guest has nothing more to ask in this poll.
+    /// Determines the next event, once the guest has issued all commands of this poll.
     ///
     /// # Errors
-    /// [`CursorError`]; the journal holds a command, or the end, which the guest did not issue, or
-    /// is not all there.
+    /// [`CursorError`]: the journal has a command, or an end, that the guest did not issue, or it
+    /// is incomplete.
     pub fn next_event(&mut self) -> Result<NextEvent, CursorError> {
         let Some(record) = self.front()? else {
             return Ok(if self.head().finished { NextEvent::Finished } else { NextEvent::Live });
@@ -225,7 +220,7 @@ impl ReplayCursor {
     /// Matches the end of the guest with the journal.
     ///
     /// # Errors
-    /// [`CursorError`]; the journal goes on, or ends in another way, or is not all there.
+    /// [`CursorError`]: the journal continues, has a different end, or is incomplete.
     pub fn finish(&mut self, outcome: &Outcome) -> Result<Ending, CursorError> {
         let Some(record) = self.front()? else { return Ok(Ending::Live) };
         match &record.body {
@@ -237,7 +232,7 @@ impl ReplayCursor {
         }
     }
 
-    /// The next record to match; none: the records are used up.
+    /// The next record to match. `None` if the records are used up.
     fn front(&self) -> Result<Option<&Record>, CursorError> {
         match self.records.front() {
             None if !self.is_live() => {
@@ -247,7 +242,7 @@ impl ReplayCursor {
         }
     }
 
-    /// Goes past the record that was matched.
+    /// Moves past the matched record.
     fn pass(&mut self) {
         if let Some(record) = self.records.pop_front() {
             self.place += 1;
@@ -304,7 +299,7 @@ mod tests {
         Outcome::Inline(StepResult::Value(Payload::Json(Text::from("1"))))
     }
 
-    /// start: call a, run b; told a: sleep c; told b: finish.
+    /// start: call a, run b; after a completes: sleep c; after b completes: finish.
     fn whole() -> (Vec<Record>, [Asked; 3]) {
         let [a, b, c] = [
             asked(CommandKind::Call, "a"),
@@ -323,8 +318,8 @@ mod tests {
         (records, [a, b, c])
     }
 
-    /// Drives the guest of [`whole`] over the first `stored` records; what is live continues with
-    /// the same events.
+    /// Replays the guest of [`whole`] over the first `stored` records. Live execution continues
+    /// with the same events.
     fn drive(stored: usize) -> (Vec<Answer>, u32) {
         let (records, [a, b, c]) = whole();
         let mut cursor = ReplayCursor::new(records[..stored].to_vec())
@@ -392,7 +387,7 @@ mod tests {
         assert_eq!(cursor.now(), Timestamp(13));
     }
 
-    /// The place of the record that a replay diverged at.
+    /// Position of the record at which a replay diverged.
     fn place<T: std::fmt::Debug>(answer: Result<T, CursorError>) -> u32 {
         match answer {
             Err(CursorError::Diverged(divergence)) => divergence.seq(),
@@ -404,18 +399,18 @@ mod tests {
     fn every_kind_of_difference_is_a_divergence_at_its_record() {
         let (records, [a, b, c]) = whole();
         let at_start = || ReplayCursor::new(records.clone()).expect("a journal");
-        // Another command than the recorded one.
+        // A different command than the recorded one.
         assert_eq!(place(at_start().answer(&b)), 1);
-        // A command less.
+        // A missing command.
         let mut cursor = at_start();
         cursor.answer(&a).expect("matches");
         assert_eq!(place(cursor.next_event()), 2);
-        // A command more.
+        // An extra command.
         let mut cursor = at_start();
         cursor.answer(&a).expect("matches");
         cursor.answer(&b).expect("matches");
         assert_eq!(place(cursor.answer(&c)), 3);
-        // An early end, and an end that does not come.
+        // An end that is too early, and one that is missing.
         assert_eq!(place(at_start().finish(&finished())), 1);
         let mut cursor = at_start();
         cursor.answer(&a).expect("matches");
@@ -424,7 +419,7 @@ mod tests {
         cursor.answer(&c).expect("matches");
         cursor.next_event().expect("told b");
         assert_eq!(place(cursor.clone().next_event()), 6);
-        // Another end.
+        // A different end.
         assert_eq!(place(cursor.finish(&Outcome::Own)), 6);
         assert_eq!(cursor.finish(&finished()), Ok(Ending::Recorded));
         assert_eq!(cursor.next_event(), Ok(NextEvent::Finished));
@@ -525,7 +520,7 @@ mod tests {
         assert_eq!(over(&[]).answer(&a), Err(missing(1)));
         assert_eq!(over(&[]).next_event(), Err(missing(1)));
         assert_eq!(over(&[]).finish(&finished()), Err(missing(1)));
-        // A gap: what is behind it does not count.
+        // Records behind a gap are ignored.
         let mut gap = over(&[records[1].clone(), records[3].clone()]);
         gap.answer(&a).expect("matches");
         assert_eq!(gap.answer(&b), Err(missing(2)));

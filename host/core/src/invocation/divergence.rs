@@ -1,5 +1,5 @@
-//! Where a replay leaves its journal: what was recorded, what was asked, and the difference field
-//! by field. A workflow author will read it at night.
+//! Replay divergence: the recorded step, the attempted step, and their differences by field.
+//! Written for workflow authors who debug an incident.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::{
     value::{Payload, Text},
 };
 
-/// The first difference between a journal and what the guest does now.
+/// The first difference between a journal and the guest's behaviour during replay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Divergence {
     seq: u32,
@@ -22,42 +22,38 @@ pub struct Divergence {
     differences: Vec<Difference>,
 }
 
-/// One thing a guest does, or is told.
+/// A step of the guest, or an event delivered to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Step {
-    /// It issues a command.
+    /// The guest issues a command.
     Command {
-        /// The command's number.
         index: CommandIndex,
-        /// What kind of thing it asks for.
         kind: CommandKind,
-        /// What it names.
+        /// Name of the function, step or promise.
         name: Text,
-        /// The rest.
+        /// Remaining fields of the command.
         request: Vec<Field>,
     },
-    /// It has nothing more to ask and waits.
+    /// The guest has no more commands to issue and waits.
     Waits,
-    /// It ends.
+    /// The guest ends.
     Finishes {
-        /// How.
         outcome: Outcome,
     },
-    /// It is told something: until then it had nothing more to ask.
+    /// The guest is notified of an event; it had no more commands to issue before.
     IsTold {
-        /// Of what, in words.
+        /// Description of the event.
         event: String,
     },
 }
 
-/// One field that differs.
+/// A field that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// Which.
     pub field: Text,
-    /// Its recorded value; none if it was absent.
+    /// The recorded value; `None` if the field was absent.
     pub recorded: Option<String>,
-    /// Its value now; none if it is absent.
+    /// The value in the replay; `None` if the field is absent.
     pub asked: Option<String>,
 }
 
@@ -69,12 +65,12 @@ impl Divergence {
         Self { seq, recorded, asked, differences }
     }
 
-    /// The record at which they part.
+    /// Sequence number of the record at which they diverge.
     pub fn seq(&self) -> u32 {
         self.seq
     }
 
-    /// The number of the recorded command, or of the one asked, where there is one.
+    /// Index of the recorded command, or else of the attempted one, if either is a command.
     pub fn command(&self) -> Option<CommandIndex> {
         [&self.recorded, &self.asked].into_iter().find_map(|step| match step {
             Step::Command { index, .. } => Some(*index),
@@ -82,17 +78,17 @@ impl Divergence {
         })
     }
 
-    /// What the journal says.
+    /// The recorded step.
     pub fn recorded(&self) -> &Step {
         &self.recorded
     }
 
-    /// What the guest does now.
+    /// The step that the guest attempted.
     pub fn asked(&self) -> &Step {
         &self.asked
     }
 
-    /// What differs, field by field, where both are of one kind.
+    /// Differences by field, if both steps are of the same kind.
     pub fn differences(&self) -> &[Difference] {
         &self.differences
     }

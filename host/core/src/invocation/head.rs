@@ -1,77 +1,77 @@
-//! What must be known of a journal to append to it.
+//! Head of a journal: all that is needed to append to it.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Record, RecordBody};
 use crate::{id::CommandIndex, time::Timestamp};
 
-/// The end of a journal, without its records.
+/// Summary of a journal, without its records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalHead {
-    /// How many records it has.
+    /// Number of records.
     pub len: u32,
-    /// How many of them are commands.
+    /// Number of commands among the records.
     pub commands: u32,
-    /// How many of these have completed: the guest was told the outcome, or there is none to tell.
+    /// Number of completed commands: the guest was notified of the outcome, or they have none.
     pub notified: u32,
-    /// The logical time of the last record.
+    /// Logical time of the last record.
     pub at: Timestamp,
-    /// Whether the last record is `Finished`.
+    /// True if the last record is `Finished`.
     pub finished: bool,
 }
 
-/// Why a record cannot follow a journal.
+/// Error: a record cannot follow a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendRefused {
-    /// It does not say the next place.
+    /// The sequence number is not the next one.
     #[error("the next record is number {expected}, not {given}")]
     WrongPlace {
-        /// The place that comes next.
+        /// The next sequence number.
         expected: u32,
-        /// The place given.
+        /// The given sequence number.
         given: u32,
     },
-    /// `Started` is first and only first.
+    /// `Started` must be first and nowhere else.
     #[error("record {0} must be `started` if and only if it is the first")]
     StartedIsFirst(u32),
-    /// `Finished` was last.
+    /// Nothing may follow `Finished`.
     #[error("record {0} comes after the end")]
     AfterTheEnd(u32),
-    /// Commands are numbered without gap.
+    /// Command indexes must have no gaps.
     #[error("the next command is number {expected}, not {given}")]
     WrongCommand {
-        /// The number that comes next.
+        /// The next index.
         expected: CommandIndex,
-        /// The number given.
+        /// The given index.
         given: CommandIndex,
     },
-    /// A notification follows its command.
+    /// A notification must follow its command.
     #[error(
         "command {0} cannot be notified: it does not exist, or every command was notified already"
     )]
     NothingToNotify(CommandIndex),
-    /// Logical time never falls.
+    /// Logical time must not decrease.
     #[error("the time of record {seq} is {given}, before that of the record before it, {last}")]
     TimeFell {
-        /// The record.
+        /// Sequence number of the record.
         seq: u32,
-        /// Its time.
+        /// Time of the record.
         given: Timestamp,
-        /// The time before it.
+        /// Time of the record before it.
         last: Timestamp,
     },
 }
 
 impl JournalHead {
-    /// Commands whose outcome the guest was not told.
+    /// Number of commands whose outcome the guest was not notified of.
     pub fn open(&self) -> u32 {
         self.commands.saturating_sub(self.notified)
     }
 
-    /// The head after one more record.
+    /// The head after appending one more record.
     ///
     /// # Errors
-    /// [`AppendRefused`]: the record cannot follow; the journal stays as it is.
+    /// [`AppendRefused`]: the record cannot follow; the journal does not change.
     pub fn after(self, record: &Record) -> Result<Self, AppendRefused> {
         let seq = record.seq;
         if seq != self.len {

@@ -1,5 +1,5 @@
-//! One run of a function: its journal, how it is written, and how it is replayed. Nothing here
-//! knows of promises' rows or of tasks.
+//! Invocations: the journal of one run of a function, its encoding and its replay. This module
+//! knows nothing of promise rows or tasks.
 
 mod callees;
 mod codec;

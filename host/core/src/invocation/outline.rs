@@ -1,25 +1,25 @@
-//! What a replay has to know of a whole journal before it begins. It is gathered record by record,
-//! so that a journal of any length is looked over in pages and never held.
+//! Summary of a whole journal that a replay needs before it begins. It is built record by record,
+//! so a journal of any length can be scanned in pages without loading it.
 
 use serde::{Deserialize, Serialize};
 
 use super::{AppendRefused, JournalHead, Record, RecordBody};
 
-/// See the module. A command takes one bit.
+/// Summary of a whole journal, as described in the module. It takes one bit per command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outline {
     head: JournalHead,
     started: Option<Record>,
-    /// By command: whether the journal tells its outcome.
+    /// Bit set by command index: set if the journal contains the outcome.
     notified: Vec<u64>,
     signals: u32,
 }
 
 impl Outline {
-    /// The outline of these records.
+    /// The outline of a journal that is fully loaded.
     ///
     /// # Errors
-    /// [`AppendRefused`]: they are no journal, so replaying them would prove nothing.
+    /// [`AppendRefused`]: the records are not a valid journal.
     pub fn of(records: &[Record]) -> Result<Self, AppendRefused> {
         let mut outline = Self::default();
         outline.add(records)?;
@@ -29,7 +29,7 @@ impl Outline {
     /// Adds the next records of the journal.
     ///
     /// # Errors
-    /// [`AppendRefused`]: they do not continue it.
+    /// [`AppendRefused`]: the records do not continue the journal.
     pub fn add(&mut self, records: &[Record]) -> Result<(), AppendRefused> {
         for record in records {
             let head = self.head.after(record)?;
@@ -54,22 +54,22 @@ impl Outline {
         Ok(())
     }
 
-    /// The end of the journal.
+    /// Head of the journal.
     pub fn head(&self) -> JournalHead {
         self.head
     }
 
-    /// The record that began the invocation; none if the journal is empty.
+    /// The record that started the invocation. `None` if the journal is empty.
     pub fn started(&self) -> Option<&Record> {
         self.started.as_ref()
     }
 
-    /// How many signals it tells of.
+    /// Number of signals in the journal.
     pub fn signals(&self) -> u32 {
         self.signals
     }
 
-    /// Whether the journal tells the outcome of this command.
+    /// True if the journal contains the outcome of this command.
     pub fn tells(&self, command: u32) -> bool {
         let (word, bit) = place(command);
         self.notified.get(word).is_some_and(|word| word & bit != 0)

@@ -1,8 +1,8 @@
-//! One line of a journal. Commands (what the guest asked) and notifications (what it was told)
-//! stand in the order in which they happened: that order is the history.
+//! Records of a journal. Commands (issued by the guest) and notifications (delivered to it) are in
+//! the order in which they happened. That order is the history.
 //!
-//! Records are stored for ever: variants are only ever added at the end of an enum, and fields
-//! never.
+//! Records are stored forever. New variants are only added at the end of an enum, and fields are
+//! never added.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,198 +13,181 @@ use crate::{
     value::{Payload, Text},
 };
 
-/// A record of one invocation's journal.
+/// A record in the journal of an invocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Its place, from 0 without gap.
+    /// Sequence number, from 0 without gaps.
     pub seq: u32,
-    /// Logical time, never falling: the instant of the event that began the poll.
+    /// Logical time, which never decreases: the instant of the event that started the poll.
     pub at: Timestamp,
-    /// What happened.
     pub body: RecordBody,
 }
 
-/// What a record says.
+/// Content of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RecordBody {
-    /// The invocation began; always the first record, and only that.
+    /// The invocation started. Always the first record, and nowhere else.
     Started {
-        /// The function.
         function: Text,
-        /// Its input.
         input: Payload,
-        /// The module it is in.
+        /// The module that contains the function.
         module: Digest,
-        /// What all its randomness is drawn from.
+        /// Seed of all the invocation's random numbers.
         seed: Seed,
-        /// Settings of the engine that could change a replay.
+        /// Engine settings that could affect a replay.
         engine: EngineFacts,
     },
-    /// The guest asked for something.
+    /// The guest issued a command.
     Command {
-        /// Its number, from 0 without gap.
+        /// Command index, from 0 without gaps.
         index: CommandIndex,
-        /// What kind of thing.
         kind: CommandKind,
-        /// The function, step or promise it named.
+        /// Name of the function, step or promise.
         name: Text,
-        /// The rest of what it asked, by field.
+        /// Remaining fields of the command.
         request: Request,
     },
-    /// The guest was told the result of a command; at most once for each, and after the command.
+    /// The guest was notified of the result of a command. At most once per command, and after it.
     Notified {
-        /// The command.
         index: CommandIndex,
-        /// The result.
         outcome: Outcome,
     },
-    /// The guest was told of a signal.
+    /// A signal was delivered to the guest.
     Signal {
-        /// Its name.
         name: Text,
-        /// Its payload.
         payload: Payload,
     },
-    /// The guest was told that it should stop.
+    /// The guest was notified of a stop request.
     Cancelled,
-    /// The guest ended; always the last record.
+    /// The guest ended. Always the last record.
     Finished {
-        /// How.
         outcome: Outcome,
     },
 }
 
-/// What kind of thing a command asks for.
+/// Kind of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum CommandKind {
-    /// Call a function.
+    /// Calls a function.
     Call,
-    /// Start a function without waiting for it.
+    /// Starts a function without waiting for it.
     Send,
-    /// Wait until an instant.
+    /// Waits until an instant.
     Sleep,
-    /// Make a promise that is settled from outside.
+    /// Creates a promise that is settled from outside.
     Promise,
-    /// Settle a promise.
+    /// Settles a promise.
     Settle,
-    /// An HTTP request by the host.
+    /// Sends an HTTP request from the host.
     Http,
-    /// Record the result of a computation.
+    /// Records the result of a computation.
     Run,
-    /// Cancel another command.
+    /// Cancels another command.
     Cancel,
-    /// Publish an event.
+    /// Publishes an event.
     Publish,
-    /// Read a part of the state of the object.
+    /// Reads an entry of the object's state.
     GetState,
-    /// Write a part of it; nothing completes the command.
+    /// Writes an entry of the object's state. Has no completion.
     SetState,
-    /// Remove a part of it; nothing completes the command.
+    /// Removes an entry of the object's state. Has no completion.
     ClearState,
-    /// Remove all of it; nothing completes the command.
+    /// Removes all of the object's state. Has no completion.
     ClearAllState,
-    /// The names of the parts of it.
+    /// Reads the names of the entries of the object's state.
     StateKeys,
-    /// Wait for a promise of the object.
+    /// Waits for a promise of the object.
     WaitObjectPromise,
-    /// Read how a promise of the object stands.
+    /// Reads the current state of a promise of the object.
     PeekObjectPromise,
-    /// Settle a promise of the object.
+    /// Settles a promise of the object.
     SettleObjectPromise,
-    /// Read a promise, or how another invocation ended, without waiting for it.
+    /// Reads a promise, or the outcome of another invocation, without waiting for it.
     Peek,
-    /// Wait for the end of another invocation.
+    /// Waits for the end of another invocation.
     Attach,
-    /// Send another invocation a signal; nothing completes the command.
+    /// Sends a signal to another invocation. Has no completion.
     Signal,
-    /// Send another invocation a signal.
+    /// Sends a signal to another invocation.
     SendSignal,
-    /// Say which of the signals that it was told were never read; nothing completes the command. The name is
-    /// their number.
+    /// Reports the delivered signals that were never read; the name is their number. Has no
+    /// completion.
     Unread,
-    /// End, and have another generation go on; nothing completes the command.
+    /// Ends this generation and continues in a new one. Has no completion.
     ContinueAsNew,
 }
 
-/// How a command, or the invocation, ended.
+/// Outcome of a command, or of the invocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// Here it is.
+    /// The result itself.
     Inline(StepResult),
-    /// It is the value of the promise of that command (of the invocation itself, in `Finished`):
-    /// too large to repeat.
+    /// The value of the command's promise (in `Finished`: of the invocation's own). Used for values
+    /// too large to repeat here.
     Own,
 }
 
-/// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepResult {
-    /// It ended and there is nothing to say.
+    /// Success without a value.
     Empty,
-    /// It ended with a value.
+    /// Success with a value.
     Value(Payload),
-    /// It failed.
     Failure {
-        /// 400 to 599 read as in HTTP.
+        /// Error code; 400 to 599 as in HTTP.
         code: u32,
-        /// One sentence.
+        /// Description, one sentence.
         message: Text,
-        /// For programs.
+        /// Machine-readable details.
         details: Option<Payload>,
     },
 }
 
-/// Settings of the engine that could change a replay; they are compared when a journal is replayed.
+/// Engine settings that could affect a replay. They are compared when a journal is replayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineFacts {
-    /// Raised when an upgrade of the engine could make equal code behave differently.
+    /// Raised when an engine upgrade could make the same code behave differently.
     pub class: u32,
-    /// Whether NaNs are canonical.
+    /// True if NaNs are canonicalised.
     pub canonical_nans: bool,
-    /// Whether relaxed SIMD is deterministic.
+    /// True if relaxed SIMD is deterministic.
     pub deterministic_simd: bool,
-    /// The most linear memory an instance gets; growth beyond it answers -1.
+    /// Maximum linear memory of an instance, in bytes. Growth beyond it returns -1.
     pub memory_limit_bytes: u64,
-    /// The most table elements an instance gets.
+    /// Maximum number of table elements of an instance.
     pub table_limit: u64,
 }
 
-/// A line a guest logged; stored with the batch it belongs to, and not repeated in a replay.
+/// A log line of a guest. Stored with the batch it belongs to, and not repeated during replay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
-    /// The record after which it was logged.
+    /// Sequence number of the record after which it was logged.
     pub seq: u32,
-    /// How much it matters.
     pub level: LogLevel,
-    /// Logical time.
     pub at: Timestamp,
-    /// What it says.
     pub message: Text,
 }
 
-/// How much a log line matters. The numbers are stored.
+/// Severity of a log line. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum LogLevel {
-    /// Every detail.
     Trace = 1,
-    /// For a person who looks for a fault.
+    /// For troubleshooting.
     Debug = 2,
-    /// Normal life.
+    /// Normal operation.
     Info = 3,
-    /// Worth a look.
+    /// Potential problem.
     Warn = 4,
-    /// Something failed.
     Error = 5,
 }
 
 impl LogLevel {
-    /// The stored number.
     pub fn number(self) -> u8 {
         self as u8
     }
 
-    /// The level with this stored number.
+    /// The level with this stored number. `None` if there is none.
     pub fn from_number(number: u8) -> Option<Self> {
         [Self::Trace, Self::Debug, Self::Info, Self::Warn, Self::Error]
             .into_iter()
@@ -213,7 +196,7 @@ impl LogLevel {
 }
 
 impl RecordBody {
-    /// Whether it is something the guest was told after its start.
+    /// True for events delivered to the guest after its start.
     pub fn is_event(&self) -> bool {
         match self {
             Self::Notified { .. } | Self::Signal { .. } | Self::Cancelled => true,
@@ -221,13 +204,12 @@ impl RecordBody {
         }
     }
 
-    /// Whether the guest was told of something else than that it should stop: a request to stop can
-    /// be told before it.
+    /// True for events other than a stop request. A stop request may be delivered before them.
     pub fn is_other_event(&self) -> bool {
         self.is_event() && !matches!(self, Self::Cancelled)
     }
 
-    /// The name of its kind, for people.
+    /// Name of the kind, for display.
     pub fn kind_name(&self) -> &'static str {
         match self {
             Self::Started { .. } => "started",
@@ -241,7 +223,7 @@ impl RecordBody {
 }
 
 impl CommandKind {
-    /// Its name, for people.
+    /// Name of the kind, for display.
     pub fn name(self) -> &'static str {
         match self {
             Self::Call => "call",
@@ -270,7 +252,7 @@ impl CommandKind {
         }
     }
 
-    /// Whether something completes the command. A write is done with its record.
+    /// True if the command has a completion. A write is complete with its record.
     pub fn completes(self) -> bool {
         match self {
             Self::SetState

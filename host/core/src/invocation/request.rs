@@ -1,12 +1,12 @@
-//! What a command asks beside its kind and name: named fields in one canonical encoding, so that
-//! two requests are compared as bytes, and told apart by field when they differ.
+//! The fields of a command beside its kind and name, in one canonical encoding. Two requests are
+//! compared as bytes, and by field when they differ.
 //!
 //! ```text
 //! request = field*
 //! field   = name: str, then 0 and the value, or 1, its length and its SHA-256 (values longer than 256 bytes)
 //! ```
-//! Numbers and lengths are postcard varints. Large values (the input of a call) are the parameter
-//! of the command's promise as well, so the journal keeps their digest only.
+//! Numbers and lengths are postcard varints. Large values, such as the input of a call, are also
+//! the parameter of the command's promise, so the journal keeps only their digest.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,41 +15,34 @@ use crate::{
     value::{Bytes, Text},
 };
 
-/// Values longer than this are kept as their digest. Never change it: it decides how stored
-/// journals compare.
+/// Maximum length of an inline value, in bytes. Longer values are kept as their digest. Never
+/// change it: it affects the comparison with stored journals.
 const INLINE_LIMIT: usize = 256;
 
-/// A command's request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Request(Bytes);
 
-/// One field of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
-    /// Its name.
     pub name: Text,
-    /// What was asked.
     pub value: FieldValue,
 }
 
-/// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FieldValue {
-    /// The value itself.
     Inline(Bytes),
-    /// A value too large for the journal.
+    /// Digest of a value that is too large for the journal.
     Digest {
-        /// Its length in bytes.
+        /// Length of the value, in bytes.
         len: u64,
-        /// Its digest.
         digest: Digest,
     },
 }
 
 impl Request {
-    /// A request of these fields. Their order is part of the request: a command kind always gives
-    /// the same.
+    /// Encodes a request. The order of the fields is significant; each command kind always uses the
+    /// same order.
     pub fn of(fields: &[(&str, &[u8])]) -> Self {
         let mut encoded = Vec::new();
         for (name, value) in fields {
@@ -68,7 +61,7 @@ impl Request {
         Self(Bytes::from(encoded))
     }
 
-    /// A request whose fields are kept as they came, whatever their length.
+    /// Encodes a request with all values inline, regardless of length.
     pub fn verbatim(fields: &[(&str, &[u8])]) -> Self {
         let mut encoded = Vec::new();
         for (name, value) in fields {
@@ -81,7 +74,7 @@ impl Request {
         Self(Bytes::from(encoded))
     }
 
-    /// The fields; none if the bytes are not a request.
+    /// The decoded fields. `None` if the bytes are not a request.
     pub fn fields(&self) -> Option<Vec<Field>> {
         let mut rest = self.0.as_slice();
         let mut fields = Vec::new();
@@ -93,7 +86,7 @@ impl Request {
         Some(fields)
     }
 
-    /// The canonical bytes.
+    /// The canonical encoding.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

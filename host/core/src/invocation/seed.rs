@@ -1,5 +1,5 @@
-//! Randomness as a value: all of an invocation's random numbers follow from its seed, so a replay
-//! draws them again.
+//! Deterministic randomness: all random numbers of an invocation derive from its seed, so a replay
+//! draws the same ones.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,13 +8,13 @@ use crate::{
     time::Timestamp,
 };
 
-/// What a deterministic generator is begun with.
+/// Seed of a deterministic random number generator.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seed(pub [u8; 32]);
 
 impl Seed {
-    /// The seed of an invocation made at this instant. It is not a secret: do not draw keys from
+    /// The seed of an invocation created at this instant. It is not secret: do not derive keys from
     /// it.
     pub fn of(invocation: &PromiseId, created_at: Timestamp) -> Self {
         Self(
@@ -27,7 +27,7 @@ impl Seed {
         )
     }
 
-    /// The seed inside the closure of a `run`: drawing there does not move the invocation's own
+    /// The seed inside the closure of a `run`. Drawing there does not advance the invocation's own
     /// generator.
     pub fn of_run(self, index: CommandIndex) -> Self {
         Self(Digest::of_parts(&[b"run", &self.0, &index.0.to_le_bytes()]).0)

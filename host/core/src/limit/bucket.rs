@@ -1,44 +1,44 @@
-//! Tokens, as one instant: the one at which the bucket is full again. So none is minted or lost
-//! when clocks jump or hosts die, and nothing has to be filled.
+//! A token bucket, stored as a single instant: the one at which it is full again. So no token is
+//! created or lost when clocks jump or hosts crash, and no process has to refill it.
 
 use serde::{Deserialize, Serialize};
 
 use super::Rate;
 use crate::time::Timestamp;
 
-/// A bucket of tokens.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Bucket {
-    /// From when on it is full, in microseconds since the Unix epoch.
+    /// Instant at which the bucket is full, in microseconds since the Unix epoch.
     full_at_us: i64,
 }
 
 impl Bucket {
-    /// A bucket that is full at this instant, in microseconds since the Unix epoch, as it is stored.
+    /// A bucket from its stored value: the instant at which it is full, in microseconds since the
+    /// Unix epoch.
     pub fn from_micros(full_at_us: i64) -> Self {
         Self { full_at_us }
     }
 
-    /// The same, on its way into a store.
+    /// The stored value: microseconds since the Unix epoch.
     pub fn micros(self) -> i64 {
         self.full_at_us
     }
 
-    /// The first instant at which there is a token.
+    /// The first instant at which a token is available.
     pub fn next(self, rate: Rate) -> Timestamp {
         let held = i64::from(rate.burst.max(1) - 1).saturating_mul(interval_us(rate));
         in_millis(self.full_at_us.saturating_sub(held))
     }
 
-    /// The first instant at which it is full.
+    /// The first instant at which the bucket is full.
     pub fn full_at(self) -> Timestamp {
         in_millis(self.full_at_us)
     }
 
-    /// How many tokens there are.
+    /// Number of available tokens.
     pub fn tokens(self, rate: Rate, now: Timestamp) -> u32 {
         let lacks = self.full_at_us.saturating_sub(in_micros(now)).max(0);
         let interval = interval_us(rate);
@@ -46,7 +46,7 @@ impl Bucket {
         rate.burst.saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX))
     }
 
-    /// Without one of its tokens.
+    /// The bucket after one token is taken.
     #[must_use]
     pub fn take(self, rate: Rate, now: Timestamp) -> Self {
         let from = self.full_at_us.max(in_micros(now));
@@ -54,7 +54,7 @@ impl Bucket {
     }
 }
 
-/// The time in which one token comes, never too short.
+/// Time to refill one token, in microseconds, rounded up.
 fn interval_us(rate: Rate) -> i64 {
     let count = i64::from(rate.count.max(1));
     let period = rate.period_ms.0.saturating_mul(1_000).max(1);
@@ -65,7 +65,7 @@ fn in_micros(at: Timestamp) -> i64 {
     at.0.saturating_mul(1_000)
 }
 
-/// The first millisecond that is not before.
+/// Rounds up to the next millisecond.
 fn in_millis(at_us: i64) -> Timestamp {
     Timestamp(at_us.div_euclid(1_000) + i64::from(at_us.rem_euclid(1_000) > 0))
 }
@@ -98,8 +98,8 @@ mod tests {
     }
 
     proptest! {
-        /// In whatever time, no more are taken than the burst and what comes meanwhile, also where
-        /// the clock goes back; and whoever waits until `next` is given one.
+        /// In any period, no more tokens are taken than the burst plus the refill, even if the
+        /// clock goes back. A client that waits until `next` gets one.
         #[test]
         fn no_token_is_minted_or_lost(
             count in 1u32..2_000,

@@ -1,7 +1,8 @@
-//! What an input says of the key and the priority of an execution.
+//! Extraction of an execution's key and priority from its input.
 //!
-//! The parameter of an invocation is `{"func": NAME, "args": [INPUT]}`, as released clients write it;
-//! several arguments are an array, named ones (`kwargs`) an object, and Rust's client writes one bare.
+//! The parameter of an invocation is `{"func": NAME, "args": [INPUT]}`, as released clients write
+//! it. Several arguments are an array, named ones (`kwargs`) an object, and the Rust client passes
+//! a single one bare.
 
 use serde_json::Value as Json;
 
@@ -11,59 +12,54 @@ use crate::{
     value::{Text, Value},
 };
 
-/// The most bytes of a key: stores look it up together with the name of the limit.
+/// Maximum length of a key, in bytes: stores index it together with the name of the limit.
 const LONGEST_KEY: usize = 1_024;
 
-/// An input that does not say what a limit asks of it.
+/// Error: the input does not contain the value that a limit needs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
-    /// There is no JSON to look into.
+    /// The input is not JSON.
     #[error("the input of `{limit}` is no JSON, and its limit takes the {what} `{path}` from it")]
     NotJson {
-        /// The limit.
         limit: LimitName,
-        /// What is looked for.
+        /// The value that the limit needs: key or priority.
         what: &'static str,
-        /// Where.
+        /// Path in the input.
         path: Text,
     },
-    /// Nothing stands there.
+    /// There is no value at the path.
     #[error(
         "the limit of `{limit}` takes the {what} from `{path}` of the input, where nothing is: pass it, or change the limit (segno limit set)"
     )]
     Missing {
-        /// The limit.
         limit: LimitName,
-        /// What is looked for.
+        /// The value that the limit needs: key or priority.
         what: &'static str,
-        /// Where.
+        /// Path in the input.
         path: Text,
     },
-    /// Something else stands there.
+    /// The value at the path has the wrong type.
     #[error(
         "the limit of `{limit}` takes the {what} from `{path}` of the input, where {found} is: it takes {takes}"
     )]
     Wrong {
-        /// The limit.
         limit: LimitName,
-        /// What is looked for.
+        /// The value that the limit needs: key or priority.
         what: &'static str,
-        /// Where.
+        /// Path in the input.
         path: Text,
-        /// What is there.
         found: &'static str,
-        /// What would do.
         takes: String,
     },
-    /// A key that no store looks up.
+    /// The key is too long for a store to index.
     #[error(transparent)]
     TooLong(#[from] TooLong),
 }
 
-/// The key of an execution with this parameter; empty, where the rule takes none.
+/// The key of an execution with this parameter. Empty if the rule does not use a key.
 ///
 /// # Errors
-/// [`InputError`]: nothing is there, or no text, number or truth value.
+/// [`InputError`]: the value is missing, or is not a text, a number or a boolean.
 pub fn key_of(limit: &LimitName, rule: &Rule, param: &Value) -> Result<String, InputError> {
     let Some(path) = &rule.key else { return Ok(String::new()) };
     let what = "key";
@@ -84,10 +80,10 @@ pub fn key_of(limit: &LimitName, rule: &Rule, param: &Value) -> Result<String, I
     Ok(key)
 }
 
-/// The priority of an execution with this parameter; nothing there: the lowest.
+/// The priority of an execution with this parameter. The lowest if the value is missing.
 ///
 /// # Errors
-/// [`InputError`]: what is there is no priority.
+/// [`InputError`]: the value is not a priority.
 pub fn priority_of(limit: &LimitName, rule: &Rule, param: &Value) -> Result<u8, InputError> {
     let Some(path) = rule.priority.as_ref().map(|priority| &priority.path) else { return Ok(0) };
     let what = "priority";
@@ -122,7 +118,7 @@ fn wrong(
     InputError::Wrong { limit: limit.clone(), what, path: path.clone(), found, takes }
 }
 
-/// The input in a parameter.
+/// The input in a parameter. `None` if the parameter is not JSON.
 fn input(param: &Value) -> Option<Json> {
     let mut call: Json = serde_json::from_slice(&param.data).ok()?;
     let named = |call: &mut Json| call.get_mut("kwargs").map_or(Json::Null, Json::take);

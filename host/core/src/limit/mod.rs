@@ -1,20 +1,22 @@
-//! Limits: how many executions of a function may run, and how fast they begin.
+//! Limits on the number of concurrent executions of a function, and on their start rate.
 //!
-//! **Admission.** An execution of a limited function begins when it is *admitted*, once: it is counted
-//! then, and until it settles, also while it is suspended, waits for a retry or is halted. An
-//! execution that is not admitted at once waits in the order of arrival. What is counted is counted in the transaction
-//! that offers the execution, so no claim on it can come before.
+//! **Admission.** An execution of a limited function begins when it is *admitted*, exactly once.
+//! From then on it counts until it settles, even while it is suspended, waits for a retry or is
+//! halted. An execution that is not admitted immediately waits in order of arrival. Counting
+//! happens in the transaction that offers the execution, so no claim can precede it.
 //!
-//! **Partitions.** A limit may take a key from the input (`customer.id`); executions with one value of
-//! it are a partition, with bounds of its own. Partitions take turns, weighted if their keys have
-//! weights, so that a long line of one does not hold up the others. What all of them share, `total`,
-//! bounds their sum.
+//! **Partitions.** A limit may take a key from the input (`customer.id`). Executions with the same
+//! key form a partition, which has its own bounds. Partitions take turns, weighted if their keys
+//! have weights, so a long queue in one does not block the others. `total` bounds the sum over all
+//! partitions.
 //!
-//! **Lanes.** Within a partition those of one priority wait in a lane. Strictly, a higher priority goes
-//! first in the whole limit; weighted, it has more turns.
+//! **Lanes.** Within a partition, executions of one priority wait in a lane. With strict
+//! priorities, a higher one goes first across the whole limit; with weighted ones, it gets more
+//! turns.
 //!
-//! In the order of reading: [`Rule`] (what is limited), [`Bucket`] (tokens), [`Limit`],
-//! [`Partition`], [`Place`] (the rows), [`plan`] (who is next), [`key_of`] (what the input says).
+//! Reading order: [`Rule`] (the configuration), [`Bucket`] (tokens), [`Limit`], [`Partition`],
+//! [`Place`] (the rows), [`plan`] (selection of the next execution), [`key_of`] (extraction from
+//! the input).
 
 mod bucket;
 mod input;

@@ -1,4 +1,4 @@
-//! The row of a key of a limit: who runs, who waits, and when it has its turn.
+//! Row of a partition (one key of a limit): its running and waiting executions, and its next turn.
 
 use std::collections::BTreeMap;
 
@@ -7,61 +7,61 @@ use serde::{Deserialize, Serialize};
 use super::{Bucket, HIGHEST_PRIORITY, Limit, Order, Room, Rule};
 use crate::{id::PromiseId, time::Timestamp};
 
-/// The length of a turn of weight 1.
+/// Virtual time of a turn of weight 1.
 const TURN: u64 = 1_000_000;
 
-/// A key of a limit. One without a row has nobody who runs or waits, and all of its tokens.
+/// A partition: one key of a limit. One without a row has no running or waiting executions, and a
+/// full bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partition {
-    /// How many were admitted and are counted.
+    /// Number of executions that were admitted and still count.
     pub running: u64,
-    /// Its tokens.
     pub bucket: Bucket,
-    /// Those who wait, by priority.
+    /// Waiting executions, by priority.
     pub lanes: BTreeMap<u8, Lane>,
-    /// Who came last, where one of the key gives way to another.
+    /// The latest execution, if executions of this key displace each other.
     pub latest: Option<PromiseId>,
-    /// Nobody is admitted before: it is debounced.
+    /// Earliest admission, while the partition is debounced.
     pub not_before: Timestamp,
-    /// Since when, as long as nobody was admitted.
+    /// Start of the debounce; `None` after an admission.
     pub debounced_since: Option<Timestamp>,
-    /// When it has its turn, as far as that was clear when it was looked at last.
+    /// Time of its next turn, as of its last evaluation.
     pub standing: Standing,
 }
 
-/// Those of one priority.
+/// Waiting executions of one priority in a partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lane {
-    /// How many wait, those included that left the line and are counted still.
+    /// Number of waiting executions, including those that have left the queue but still count.
     pub waiting: u64,
-    /// When it is their turn: the least turn is the next.
+    /// Virtual time of the lane's next turn; the lowest is served first.
     pub turn: u64,
 }
 
-/// When a partition has its turn.
+/// Time of a partition's next turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Standing {
-    /// Not before one comes, or one of those that were admitted settles.
+    /// No time is set: not before an execution arrives, or an admitted one settles.
     #[default]
     Rest,
-    /// Now: the lowest class first, and in it the lowest turn.
+    /// Now. The lowest class is served first, and within it the lowest turn.
     Ready {
-        /// 0 is served first.
+        /// Class; 0 is served first.
         class: u8,
-        /// Its turn within the class.
+        /// Virtual time of the turn within the class.
         turn: u64,
     },
-    /// It is to be looked at again at this instant.
+    /// Must be evaluated again at this instant.
     At(Timestamp),
 }
 
 impl Partition {
-    /// How many wait.
+    /// Number of waiting executions.
     pub fn waiting(&self) -> u64 {
         self.lanes.values().map(|lane| lane.waiting).sum()
     }
 
-    /// Whether one more of this key may be admitted.
+    /// Determines if another execution of this key may be admitted.
     pub fn room(&self, rule: &Rule, now: Timestamp) -> Room {
         let room = rule.of_key().room(self.running, self.bucket, now);
         match room {
@@ -70,7 +70,7 @@ impl Partition {
         }
     }
 
-    /// One more waits.
+    /// Adds a waiting execution.
     pub fn join(&mut self, priority: u8, limit: &Limit) {
         let lane = self.lanes.entry(priority).or_default();
         if lane.waiting == 0 {
@@ -79,7 +79,7 @@ impl Partition {
         lane.waiting += 1;
     }
 
-    /// The lane whose turn it is.
+    /// The lane with the next turn. `None` if no execution waits.
     pub fn next(&self, rule: &Rule) -> Option<u8> {
         let waiting = self.lanes.iter().filter(|(_, lane)| lane.waiting > 0);
         match rule.order() {
@@ -93,14 +93,14 @@ impl Partition {
         }
     }
 
-    /// One who waited is not there any more.
+    /// Removes a waiting execution.
     pub fn leave(&mut self, priority: u8) {
         if let Some(lane) = self.lanes.get_mut(&priority) {
             lane.waiting = lane.waiting.saturating_sub(1);
         }
     }
 
-    /// One is admitted, and counted.
+    /// Counts an admitted execution, and takes a token.
     pub fn admit(&mut self, rule: &Rule, now: Timestamp) {
         self.running += 1;
         if let Some(rate) = rule.of_key().rate {
@@ -110,7 +110,7 @@ impl Partition {
         self.debounced_since = None;
     }
 
-    /// One who waited in this lane had its turn, and the next one is later. Answers the turn.
+    /// Takes the turn of this lane and schedules its next turn. Returns the turn taken.
     pub fn serve(&mut self, priority: u8, weight: u64) -> u64 {
         self.leave(priority);
         let Some(lane) = self.lanes.get_mut(&priority) else { return 0 };
@@ -119,11 +119,11 @@ impl Partition {
         turn
     }
 
-    /// Looks at it: when it has its turn.
+    /// Evaluates the partition: determines its next turn.
     pub fn stand(&mut self, rule: &Rule, limit: &Limit, now: Timestamp) {
         self.lanes.retain(|_, lane| lane.waiting > 0 || lane.turn > limit.turn);
         self.standing = match self.next(rule) {
-            // Its tokens are kept until there is nothing to say of them.
+            // The row stays until its bucket is full.
             None if self.bucket.full_at() > now => Standing::At(self.bucket.full_at()),
             None => Standing::Rest,
             Some(priority) => match self.room(rule, now) {
@@ -134,7 +134,7 @@ impl Partition {
         };
     }
 
-    /// Whether it is as if there were no row.
+    /// True if the row equals a missing one.
     pub fn is_idle(&self, now: Timestamp) -> bool {
         self.running == 0 && self.waiting() == 0 && self.bucket.full_at() <= now
     }

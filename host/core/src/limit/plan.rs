@@ -1,28 +1,27 @@
-//! Who is admitted next: the pure heart of a limit.
+//! Selection of the next execution to admit: the pure core of a limit.
 //!
-//! A [`Round`] begins with a page of partitions, those whose turn is next, and serves them one by one.
-//! What a decision has to load for it follows from the same round, so both see the same picks.
+//! A [`Round`] begins with a page of partitions, those with the next turns, and serves them one by
+//! one. The rows that a decision has to load are determined by the same round, so both make the
+//! same picks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Limit, Partition, PartitionId, Room, Rule, Standing};
 use crate::time::Timestamp;
 
-/// Who is served.
+/// An execution selected for admission.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pick {
-    /// Of which key.
     pub partition: PartitionId,
-    /// In which lane; the first who waits there.
+    /// Lane in the partition. The pick is its first waiting execution.
     pub priority: u8,
 }
 
-/// A round of admissions.
 #[derive(Debug)]
 pub struct Round {
-    /// The limit as it is after what was done.
+    /// The limit, with the changes so far.
     pub limit: Limit,
-    /// The partitions as they are.
+    /// The partitions, with the changes so far.
     pub partitions: BTreeMap<PartitionId, Partition>,
     rule: Rule,
     now: Timestamp,
@@ -30,7 +29,7 @@ pub struct Round {
 }
 
 impl Round {
-    /// Begins with these partitions, and looks at those whose time has come.
+    /// Begins a round with these partitions, and evaluates those that are due.
     pub fn new(limit: Limit, partitions: BTreeMap<PartitionId, Partition>, now: Timestamp) -> Self {
         let rule = limit.rule().cloned().unwrap_or_default();
         let mut round = Self { limit, partitions, rule, now, ready: BTreeSet::new() };
@@ -40,7 +39,7 @@ impl Round {
         round
     }
 
-    /// Who is next; none: nobody may be admitted now.
+    /// The next pick. `None` if no execution may be admitted now.
     pub fn next(&self) -> Option<Pick> {
         if self.limit.room(&self.rule.total, self.now) != Room::Now {
             return None;
@@ -50,7 +49,6 @@ impl Round {
         Some(Pick { partition: partition.clone(), priority })
     }
 
-    /// Admits the pick.
     pub fn admit(&mut self, pick: &Pick) {
         let weight = self.rule.weight(pick.partition.key(), pick.priority);
         self.change(&pick.partition, |partition, limit, rule, now| {
@@ -62,7 +60,7 @@ impl Round {
         });
     }
 
-    /// One that was admitted, or waited in this lane, has settled, and is not counted any more.
+    /// Removes a settled execution, which was admitted or waited in this lane, from the counts.
     pub fn leave(&mut self, id: &PartitionId, priority: u8, admitted: bool) {
         let of_limit = match admitted {
             true => &mut self.limit.running,
@@ -75,7 +73,8 @@ impl Round {
         });
     }
 
-    /// Nobody of those that are counted is there: they have left, and messages are owed that say so.
+    /// Skips a lane whose counted executions have all left. Pending messages will remove them from
+    /// the counts.
     pub fn pass_over(&mut self, pick: &Pick) {
         if let Some(partition) = self.partitions.get_mut(&pick.partition) {
             remove(&mut self.ready, &pick.partition, partition);
@@ -83,13 +82,13 @@ impl Round {
         }
     }
 
-    /// Looks at a partition anew.
+    /// Evaluates a partition again.
     pub fn look(&mut self, id: &PartitionId) {
         self.change(id, |_, _, _, _| {});
     }
 
-    /// Says when the limit is to be looked at next. `beyond`: there may be partitions that have
-    /// their turn, or whose time has come, and that are not here.
+    /// Sets the next due time of the limit. `beyond` is true if partitions outside the round may be
+    /// ready or due.
     pub fn end(&mut self, beyond: bool) {
         let Self { limit, partitions, rule, now, ready } = self;
         let (limit, now) = (limit, *now);
@@ -103,7 +102,7 @@ impl Round {
             match limit.room(&rule.total, now) {
                 Room::Now => limit.look_at(now),
                 Room::At(at) => limit.look_at(at),
-                // Who leaves looks at it.
+                // An execution that leaves triggers the evaluation.
                 Room::Full => {}
             }
         }
@@ -118,7 +117,7 @@ impl Round {
         match partition.standing {
             Standing::At(at) if at > *now => {}
             Standing::Rest => {}
-            // The rule may have changed since it was looked at.
+            // The rule may have changed since the last evaluation.
             Standing::At(_) | Standing::Ready { .. } => partition.stand(rule, limit, *now),
         }
         insert(ready, id, partition);
@@ -138,7 +137,7 @@ impl Round {
     }
 }
 
-/// Who would be admitted of these partitions at this instant or later, at most `most`.
+/// Admits up to `most` executions of these partitions, and returns the picks.
 pub fn plan(round: &mut Round, most: usize) -> Vec<Pick> {
     let mut picks = Vec::new();
     while picks.len() < most

@@ -1,52 +1,51 @@
-//! The row of a limit: its rule, and what is counted of all its keys.
+//! Row of a limit: its rule, and the counts over all its keys.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Bounds, Bucket, PartitionId, Room, Rule};
 use crate::time::Timestamp;
 
-/// A limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
-    /// What the module says that was deployed last.
+    /// Rule declared by the module that was deployed last.
     pub declared: Option<Rule>,
-    /// What an operator said; it goes before what the module says.
+    /// Rule set by an operator. Takes precedence over `declared`.
     pub set: Option<Rule>,
-    /// How many were admitted and are counted.
+    /// Number of executions that were admitted and still count.
     pub running: u64,
-    /// How many wait, those included that left the line and are counted still.
+    /// Number of waiting executions, including those that have left the queue but still count.
     pub waiting: u64,
-    /// The tokens of all keys together.
+    /// Token bucket shared by all keys.
     pub bucket: Bucket,
-    /// The turn of the partition that was served last: no other begins before it.
+    /// Virtual time: the turn served last. A new turn never starts before it.
     pub turn: u64,
-    /// How many ever came.
+    /// Number of executions that ever arrived.
     pub joined: u64,
-    /// Where partitions are looked at again, because the rule changed.
+    /// Progress of the re-evaluation of all partitions after a rule change.
     pub sweep: Option<Sweep>,
-    /// When it is to be looked at next, without a reason from outside.
+    /// Next evaluation without an external trigger.
     pub due_at: Option<Timestamp>,
 }
 
-/// Where a sweep of the partitions of a limit has come to.
+/// Progress of a sweep over the partitions of a limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sweep {
-    /// Those up to this one were looked at; none: no one was.
+    /// Cursor: the last partition that was evaluated. `None` at the start.
     pub after: Option<PartitionId>,
 }
 
 impl Limit {
-    /// The rule that holds, if there is one.
+    /// The effective rule, if there is one.
     pub fn rule(&self) -> Option<&Rule> {
         self.set.as_ref().or(self.declared.as_ref())
     }
 
-    /// Whether one more may be admitted, whatever its key.
+    /// Determines if another execution may be admitted, regardless of its key.
     pub fn room(&self, total: &Bounds, now: Timestamp) -> Room {
         total.room(self.running, self.bucket, now)
     }
 
-    /// One is admitted, and counted.
+    /// Counts an admitted execution, and takes a token.
     pub fn admit(&mut self, total: &Bounds, now: Timestamp) {
         self.running += 1;
         if let Some(rate) = total.rate {
@@ -54,18 +53,18 @@ impl Limit {
         }
     }
 
-    /// Looks at it at this instant, or before.
+    /// Schedules an evaluation at this instant, unless an earlier one is scheduled.
     pub fn look_at(&mut self, at: Timestamp) {
         self.due_at = Some(self.due_at.map_or(at, |due| due.min(at)));
     }
 
-    /// Looks at all partitions again: the rule is another.
+    /// Starts a sweep of all partitions after a rule change.
     pub fn rule_changed(&mut self, now: Timestamp) {
         self.sweep = Some(Sweep::default());
         self.look_at(now);
     }
 
-    /// Whether nothing of it is worth keeping: what the module declares is known without it.
+    /// True if the row can be deleted. The module's declaration is known without it.
     pub fn is_idle(&self, now: Timestamp) -> bool {
         self.set.is_none()
             && self.running == 0

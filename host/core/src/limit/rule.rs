@@ -1,4 +1,4 @@
-//! What is limited, as a module declares it or an operator sets it.
+//! Rules of limits, as a module declares or an operator sets them.
 
 use std::collections::BTreeMap;
 
@@ -10,192 +10,189 @@ use crate::{
     value::Text,
 };
 
-/// The highest priority; the lowest is 0.
+/// Highest priority; the lowest is 0.
 pub const HIGHEST_PRIORITY: u8 = 9;
-/// The largest weight of a key.
+/// Maximum weight of a key.
 const HEAVIEST: u32 = 1_000;
-/// The most weights a rule has.
+/// Maximum number of weights in a rule.
 const MOST_WEIGHTS: usize = 1_000;
-/// The longest path into an input, in bytes.
+/// Maximum length of a path into an input, in bytes.
 const LONGEST_PATH: usize = 256;
-/// The longest period of a rate or a debounce: a year.
+/// Maximum period of a rate or a debounce: one year (366 days).
 const LONGEST_PERIOD: Millis = Millis(366 * 24 * 3_600_000);
-/// The largest number of executions, so that sums of them fit everywhere.
+/// Maximum number of executions in a bound; sums of such numbers cannot overflow.
 const MOST: u32 = 1_000_000_000;
 
-/// What is limited of one function.
+/// Limits of one function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rule {
-    /// Where the key stands in the input: names and places with dots between, as `customer.id` or
-    /// `0.region`. None: all executions of the function have one key.
+    /// Path of the key in the input: names and indexes separated by dots, such as `customer.id` or
+    /// `0.region`. `None`: all executions of the function share one key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<Text>,
-    /// The bounds of each key.
+    /// Bounds per key.
     #[serde(skip_serializing_if = "Bounds::is_empty")]
     pub per_key: Bounds,
-    /// The bounds of all keys together.
+    /// Bounds over all keys.
     #[serde(skip_serializing_if = "Bounds::is_empty")]
     pub total: Bounds,
-    /// Who goes first.
+    /// Priority of executions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
-    /// How many turns a key has for one of the others; 1 where nothing is said.
+    /// Weights by key: number of turns of a key per turn of a key of weight 1, the default.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub weights: BTreeMap<Text, u32>,
-    /// What happens to an execution of a key that has one already.
+    /// Treatment of an execution whose key already has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub singleton: Option<Singleton>,
-    /// Executions of a key wait until no other has come for a while.
+    /// Debounce: executions of a key wait until no other has arrived for some time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub debounce: Option<Debounce>,
 }
 
-/// How many at a time, and how many in a time.
+/// Bounds on concurrency and admission rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bounds {
-    /// Executions that were admitted and have not settled.
+    /// Maximum number of executions that are admitted and not settled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// Admissions.
+    /// Maximum admission rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
 }
 
-/// Admissions in a time: a token bucket, which is full at first.
+/// Admission rate: a token bucket, which is full at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
-    /// How many in a period.
+    /// Number of admissions per period.
     pub count: u32,
-    /// The period.
     pub period_ms: Millis,
-    /// The most tokens that the bucket holds.
+    /// Capacity of the bucket, in tokens.
     pub burst: u32,
 }
 
-/// Where the priority of an execution stands in the input, and what it means.
+/// Source of an execution's priority in the input, and its effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Priority {
-    /// The path of a number from 0 to [`HIGHEST_PRIORITY`]; nothing there: 0.
+    /// Path of a number from 0 to [`HIGHEST_PRIORITY`]. The priority is 0 if the value is missing.
     pub path: Text,
-    /// What a higher one means.
+    /// Effect of a higher priority.
     #[serde(default)]
     pub order: Order,
 }
 
-/// What a higher priority means.
+/// Effect of a higher priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// It goes first, as far as its key has room.
+    /// Goes first, as far as its key has capacity.
     #[default]
     Strict,
-    /// It has more turns: priority `n` has `n + 1` for one of priority 0.
+    /// Gets more turns: priority `n` has `n + 1` turns per turn of priority 0.
     Weighted,
 }
 
-/// What happens to an execution of a key that has one already.
+/// Treatment of an execution whose key already has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Singleton {
-    /// It does not begin.
+    /// The new execution does not begin.
     Skip,
-    /// The other one is cancelled, and it begins when that one has ended.
+    /// The existing execution is cancelled, and the new one begins when it has ended.
     Replace,
 }
 
-/// Only the last of several executions of a key begins.
+/// Debounce: only the last of several executions of a key begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Debounce {
-    /// It begins when no other has come for so long.
+    /// An execution begins when no other has arrived for this long.
     pub period_ms: Millis,
-    /// And at the latest so long after the first; none: there is no latest.
+    /// Maximum delay after the first execution. `None`: no maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_ms: Option<Millis>,
 }
 
-/// Whether one more may be admitted.
+/// Capacity for another admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Room {
-    /// It may.
+    /// Available now.
     Now,
-    /// Not before this instant.
+    /// Not available before this instant.
     At(Timestamp),
-    /// Not before one of those that were admitted settles.
+    /// Not available before an admitted execution settles.
     Full,
 }
 
-/// A rule that makes no sense.
+/// Error: an invalid rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
-    /// It limits nothing.
+    /// The rule limits nothing.
     #[error("the limit says nothing: give it a concurrency, a rate, a singleton or a debounce")]
     Empty,
-    /// A number that is zero.
+    /// A number is zero.
     #[error("{what} of 0 would let nothing begin: use at least 1, or leave it out")]
     Zero {
-        /// Which.
+        /// Name of the setting.
         what: &'static str,
     },
-    /// A number that is too large.
+    /// A number is too large.
     #[error("{what} of {value} is too large: {most} is the most")]
     TooLarge {
-        /// Which.
+        /// Name of the setting.
         what: &'static str,
-        /// What it is.
         value: u64,
-        /// What it may be.
+        /// Maximum value.
         most: u64,
     },
-    /// More tokens than are counted.
+    /// The rate is finer than tokens are counted: more than one per microsecond.
     #[error("a rate of {count} in {period_ms} ms is more than one in a microsecond")]
     TooFast {
-        /// How many.
+        /// Admissions per period.
         count: u32,
-        /// In which time.
+        /// Period in milliseconds.
         period_ms: i64,
     },
-    /// A path that leads nowhere.
+    /// A path is malformed.
     #[error(
         "`{path}` is no path into an input: write names with dots between, as `customer.id`, and at most {LONGEST_PATH} bytes"
     )]
     Path {
-        /// The path.
         path: String,
     },
-    /// Bounds of all keys where there is one key.
+    /// Total bounds without a key.
     #[error(
         "there is one key, so what is in all and what is per key is the same: give the limit a key, or leave out the total"
     )]
     TotalWithoutKey,
-    /// Weights of keys where there is one key.
+    /// Weights without a key.
     #[error("weights are of keys, and the limit has none: give it a key")]
     WeightsWithoutKey,
-    /// A singleton of several.
+    /// A singleton with a concurrency.
     #[error("a singleton has a concurrency of 1 per key: leave the concurrency out")]
     SingletonOfSeveral,
-    /// A singleton that is debounced.
+    /// A singleton with a debounce.
     #[error("a limit is a singleton or is debounced, and not both")]
     SingletonAndDebounce,
-    /// A debounce that ends before it begins.
+    /// The maximum delay of a debounce is shorter than its period.
     #[error("the longest debounce ({longest_ms} ms) is shorter than its period ({period_ms} ms)")]
     ShortDebounce {
-        /// The period.
+        /// Period in milliseconds.
         period_ms: i64,
-        /// The longest.
+        /// Maximum delay in milliseconds.
         longest_ms: i64,
     },
 }
 
 impl Rule {
-    /// Refuses a rule that makes no sense.
+    /// Validates the rule.
     ///
     /// # Errors
-    /// [`RuleError`] says what is wrong with it.
+    /// [`RuleError`] names the defect.
     pub fn check(&self) -> Result<(), RuleError> {
         let Self { key, per_key, total, priority, weights, singleton, debounce } = self;
         if per_key.is_empty() && total.is_empty() && singleton.is_none() && debounce.is_none() {
@@ -222,7 +219,7 @@ impl Rule {
         debounce.as_ref().map_or(Ok(()), Debounce::check)
     }
 
-    /// The bounds of each key: of a singleton one at a time.
+    /// Effective bounds per key: a singleton has a concurrency of 1.
     pub fn of_key(&self) -> Bounds {
         match self.singleton {
             Some(_) => Bounds { concurrency: Some(1), ..self.per_key },
@@ -230,7 +227,7 @@ impl Rule {
         }
     }
 
-    /// How many turns those of this key and priority have for one of the others.
+    /// Weight of this key and priority: turns per turn of weight 1.
     pub fn weight(&self, key: &str, priority: u8) -> u64 {
         let of_key = self.weights.get(key).copied().unwrap_or(1).max(1);
         let of_priority = match self.order() {
@@ -240,19 +237,19 @@ impl Rule {
         u64::from(of_key) * of_priority
     }
 
-    /// What a higher priority means, if there are any.
+    /// Effect of a higher priority. `None` if the rule has no priority.
     pub fn order(&self) -> Option<Order> {
         self.priority.as_ref().map(|priority| priority.order)
     }
 }
 
 impl Bounds {
-    /// Whether nothing is bounded.
+    /// True if there are no bounds.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether one more may be admitted beside `running` others.
+    /// Determines if another execution may be admitted when `running` are.
     pub fn room(&self, running: u64, bucket: Bucket, now: Timestamp) -> Room {
         if self.concurrency.is_some_and(|most| running >= u64::from(most)) {
             return Room::Full;

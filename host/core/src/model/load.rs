@@ -1,4 +1,4 @@
-//! The rows a store would load for a command.
+//! Loading of the rows that a store would load for a command.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use crate::{
     view::View,
 };
 
-/// A command's rows are known after this many rounds.
+/// Maximum number of rounds in which a command's rows are found.
 const ROUNDS: usize = 8;
 
 impl Model {
-    /// What a store would load for a command, in rounds until nothing new is named.
+    /// The rows that a store would load for a command, in rounds until no new ones are named.
     ///
     /// # Panics
-    /// If rounds do not end: that is a defect of [`widen`].
+    /// If the rounds do not end, which is a defect of [`widen`].
     pub fn view(&self, command: &Command, config: &Config) -> View {
         let named = footprint(command);
         let mut loaded = named.clone();
@@ -35,8 +35,8 @@ impl Model {
         panic!("widening {command:?} does not end");
     }
 
-    /// The rows that are named. Of what belongs to promises only what belongs to those that
-    /// `is_found` says were found.
+    /// Loads the named rows. Rows that belong to a promise are loaded only if `is_found` returns
+    /// true for it.
     pub fn load(&self, rows: &Footprint, is_found: impl Fn(&PromiseId) -> bool) -> View {
         let mut view = View::new();
         view.raise_first_version(self.first_version());
@@ -93,7 +93,7 @@ impl Model {
         held.map(|task| &task.id).filter(|_| !rows.held_by.is_empty())
     }
 
-    /// What belongs to a composite beside promise and task.
+    /// Loads the rows of a composite other than promise and task.
     fn load_parts(&self, view: &mut View, id: &PromiseId) {
         for (by, consumed) in self.callbacks_on(id) {
             view.put_callback(id.clone(), by.clone(), consumed);
@@ -109,7 +109,7 @@ impl Model {
         row.into_iter().for_each(|row| view.put_outbox(key.clone(), row.clone()));
     }
 
-    /// What is found by its own name, and the facts of sagas.
+    /// Loads rows that have names of their own, and the facts of sagas.
     fn load_named(&self, view: &mut View, rows: &Footprint) {
         for alias in &rows.aliases {
             let Some(module) = self.alias(alias) else { continue };

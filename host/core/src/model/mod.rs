@@ -1,4 +1,4 @@
-//! A whole store in memory: what the memory store keeps, and what other stores are compared with.
+//! A whole store in memory. The memory store is built on it, and other stores are compared with it.
 
 mod load;
 
@@ -19,7 +19,7 @@ use crate::{
     view::{Tree, View},
 };
 
-/// All rows, whole journals included, and which promise made which.
+/// All rows, including whole journals, and the promises that each invocation created.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     rows: View,
@@ -35,7 +35,7 @@ impl Deref for Model {
 }
 
 impl From<View> for Model {
-    /// A store that holds these rows and no others.
+    /// A store with exactly these rows.
     fn from(rows: View) -> Self {
         let mut made: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         for promise in rows.promises() {
@@ -48,8 +48,9 @@ impl From<View> for Model {
 }
 
 impl Model {
-    /// What a command would do. The members of a tree are no rows, so a decision that reads one is
-    /// made on a copy that is told them: it costs as much as there are rows.
+    /// The decision on a command. Tree members are not rows, so a decision that reads a tree is
+    /// made on a copy of all rows that also has the members: its cost grows with the size of the
+    /// store.
     pub fn decide(&self, command: &Command, now: Timestamp, config: &Config) -> Decision {
         let trees = footprint(command).trees;
         if trees.is_empty() {
@@ -63,14 +64,14 @@ impl Model {
         transition(&rows, command, now, config)
     }
 
-    /// Writes a decision's rows.
+    /// Writes the rows of a decision.
     pub fn apply(&mut self, delta: &Delta) {
         for id in &delta.removed {
             self.forget_maker(id);
             self.rows.remove(id);
         }
         for append in &delta.appends {
-            // A view keeps only the records that were asked for; here they are all kept.
+            // A view keeps only requested records; the model keeps all of them.
             self.rows.extend_tail(&append.invocation, Vec::new());
         }
         self.rows.write(delta);
@@ -81,28 +82,28 @@ impl Model {
         }
     }
 
-    /// Says that a module was uploaded, and what is known of it: no command does.
+    /// Registers an uploaded module and its facts. No command does this.
     pub fn put_module(&mut self, module: Digest, facts: ModuleFacts) {
         self.rows.put_module_facts(module, facts);
     }
 
-    /// Says that a module was removed.
+    /// Removes a module.
     pub fn remove_module(&mut self, module: &Digest) {
         self.rows.remove_module(module);
     }
 
-    /// The rows, for tests that damage them.
+    /// Direct access for tests that damage rows.
     #[cfg(test)]
     pub(crate) fn rows_mut(&mut self) -> &mut View {
         &mut self.rows
     }
 
-    /// What an invocation made, by id.
+    /// The promises that an invocation created, by id.
     pub fn made_by(&self, maker: &PromiseId) -> impl Iterator<Item = &PromiseId> {
         self.made.get(maker).into_iter().flatten()
     }
 
-    /// A promise and everything made by its members, at most `limit` of them.
+    /// A promise and everything created by its members, up to `limit` promises.
     pub fn tree(&self, top: &PromiseId, limit: u32) -> Tree {
         let mut tree = Tree { members: BTreeSet::new(), whole: true };
         let mut open = Vec::from_iter(self.promise(top).map(|_| top));

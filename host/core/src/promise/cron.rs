@@ -1,12 +1,12 @@
-//! When a schedule's occurrences are: a cron expression, read by the clock of a time zone.
+//! Occurrences of a schedule: a cron expression, evaluated in the local time of a time zone.
 //!
 //! ```text
 //! [second] minute hour day-of-month month day-of-week [year]     5, 6 (with seconds) or 7 fields
 //! ```
 //!
-//! Each reading of the clock that the expression names is one occurrence. A reading that comes twice,
-//! when the clock is put back, counts the first time; readings that are left out, when it is put
-//! forward, are one occurrence together, at the first instant after the leap.
+//! Each local time that the expression matches is one occurrence. A local time that occurs twice,
+//! when the clock is put back, counts the first time. Local times that are skipped, when the clock
+//! is put forward, are one occurrence together, at the first instant after the gap.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 use croner::parser::CronParser;
@@ -14,11 +14,11 @@ use croner::parser::CronParser;
 use super::Zone;
 use crate::time::Timestamp;
 
-/// The longest expression that is read.
+/// Maximum length of an expression, in characters.
 const LONGEST: usize = 256;
 
-/// The fields in their order, with what each may be. Five fields begin with the minute, and only
-/// seven have a year.
+/// The fields in order, with their ranges. Expressions of five fields begin with the minute; only
+/// those of seven have a year.
 const FIELDS: [(&str, &str); 7] = [
     ("second", "0 to 59"),
     ("minute", "0 to 59"),
@@ -29,14 +29,14 @@ const FIELDS: [(&str, &str); 7] = [
     ("year", "like 2031"),
 ];
 
-/// A cron expression, and whose clock it is about.
+/// A cron expression and its time zone.
 #[derive(Clone, Debug)]
 pub struct Cron {
     expression: croner::Cron,
     zone: Zone,
 }
 
-/// Text that is not a cron expression.
+/// Error: a text that is not a cron expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is no cron expression: {reason}; it takes five fields, minute hour day month weekday, \
@@ -48,10 +48,10 @@ pub struct NotACron {
 }
 
 impl Cron {
-    /// Reads an expression for the clock of a zone.
+    /// Parses an expression for a time zone.
     ///
     /// # Errors
-    /// [`NotACron`] says what is wrong with it.
+    /// [`NotACron`] names the defect.
     pub fn parse(text: &str, zone: Zone) -> Result<Self, NotACron> {
         let refuse = |reason: String| NotACron { text: text.chars().take(80).collect(), reason };
         if text.len() > LONGEST || !text.is_ascii() {
@@ -64,41 +64,42 @@ impl Cron {
         parsed.map(|expression| Self { expression, zone }).map_err(|_| refuse(fault(text)))
     }
 
-    /// The first occurrence strictly after an instant; none if there is no more.
+    /// The first occurrence strictly after an instant. `None` if there is none.
     pub fn after(&self, instant: Timestamp) -> Option<Timestamp> {
         let mut reading = self.zone.reading(instant)?;
         loop {
             reading = self.next_reading(reading)?;
             let at = self.zone.instant(reading)?;
-            // In an hour that comes a second time, and at the end of a leap, that was before.
+            // In a repeated hour, and at the end of a gap, the occurrence may lie before the
+            // instant.
             if at > instant {
                 return Some(at);
             }
         }
     }
 
-    /// The last occurrence before an instant; none if there was none.
+    /// The last occurrence before an instant. `None` if there is none.
     pub fn before(&self, instant: Timestamp) -> Option<Timestamp> {
         let reading = self.zone.reading(instant)?.and_utc();
         let found = self.expression.find_previous_occurrence(&reading, false).ok()?;
         self.zone.instant(found.naive_utc()).filter(|at| *at < instant)
     }
 
-    /// The next reading of a clock that the expression names.
+    /// The next local time that the expression matches.
     fn next_reading(&self, after: NaiveDateTime) -> Option<NaiveDateTime> {
-        // The clock of UTC shows every reading once: this is the calendar alone.
+        // UTC has no repeated or skipped local times, so this evaluates the calendar alone.
         let start: DateTime<Utc> = after.and_utc();
         let found = self.expression.find_next_occurrence(&start, false).ok()?;
         Some(found.naive_utc()).filter(|reading| *reading > after)
     }
 
-    /// The occurrences strictly after an instant, in order.
     pub fn all_after(&self, instant: Timestamp) -> impl Iterator<Item = Timestamp> {
         std::iter::successors(self.after(instant), |at| self.after(*at))
     }
 }
 
-/// What is wrong with an expression. The parser does not name the field, so each is tried alone.
+/// Describes the defect of an expression. The parser does not name the field, so each field is
+/// parsed alone.
 fn fault(text: &str) -> String {
     let given: Vec<&str> = text.split_whitespace().collect();
     let zone = given
@@ -189,8 +190,8 @@ mod tests {
         }
     }
 
-    /// Lines of `zone|cron|instants`, from `zones.py`: two years of three zones, as Python's `zoneinfo`
-    /// has them.
+    /// Lines of `zone|cron|instants`, generated by `zones.py`: two years in three zones, according
+    /// to Python's `zoneinfo`.
     const AS_PYTHON_HAS_THEM: &str = include_str!("zones.txt");
 
     #[test]
@@ -222,7 +223,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_put_forward_or_back_makes_one_occurrence() {
         let berlin: Zone = "Europe/Berlin".parse().expect("a zone");
-        // 2026-03-29 02:00 to 03:00 is left out, and 2026-10-25 02:00 to 03:00 comes twice.
+        // 2026-03-29 02:00 to 03:00 is skipped, and 2026-10-25 02:00 to 03:00 occurs twice.
         for (text, from, expected) in [
             (
                 "30 2 * * *",
@@ -247,13 +248,13 @@ mod tests {
                 cron.all_after(Timestamp(from)).take(2).map(|at| berlin.local(at)).collect();
             assert_eq!(found.join(" "), expected, "{text}");
         }
-        // From the second 02:30 on.
+        // From the second 02:30 onwards.
         let every = Cron::parse("* * * * * *", berlin).expect("a cron");
         let second = Timestamp(1_792_891_800_000);
         assert_eq!(berlin.local(second), "2026-10-25T02:30:00+01:00");
         let next = every.after(second).map(|at| berlin.local(at));
         assert_eq!(next.as_deref(), Some("2026-10-25T03:00:00+01:00"));
-        // A day that a country left out.
+        // A calendar day that a country skipped.
         let apia: Zone = "Pacific/Apia".parse().expect("a zone");
         let cron = Cron::parse("0 12 30 12 *", apia).expect("a cron");
         let leap = cron.after(Timestamp(1_325_000_000_000)).map(|at| apia.local(at));
@@ -322,7 +323,7 @@ mod tests {
             let zone: Zone = zones[place.index(zones.len())].parse().expect("a zone");
             let at = Timestamp(from * 1_000);
             let back = zone.instant(zone.reading(at).expect("a reading")).expect("an instant");
-            // The second time of an hour that comes twice is the only difference.
+            // The only difference is the second pass through a repeated hour.
             prop_assert!(at == back || (at.0 - back.0 > 0 && at.0 - back.0 <= 3_600_000));
         }
     }

@@ -1,5 +1,5 @@
-//! A time-bounded claim on a task. A lease is no proof that nothing else runs: versions make a late
-//! worker harmless.
+//! Leases: time-bounded claims on tasks. A lease does not prove that no other worker runs; versions
+//! make a late worker harmless.
 
 use std::collections::VecDeque;
 
@@ -11,27 +11,28 @@ use crate::{
     time::{Millis, Timestamp},
 };
 
-/// Who holds a task, and until when.
+/// Lease on a task: its holder and its expiry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// The host that holds it.
+    /// The host or external worker that holds it.
     pub holder: Holder,
-    /// Drawn by the holder for one attempt to acquire, so that repeating it is recognised.
+    /// Random number drawn by the holder per attempt to acquire, so that a repeated attempt is
+    /// recognised.
     pub nonce: u64,
-    /// How far a heartbeat extends it.
+    /// Duration of an extension by a heartbeat.
     pub ttl: Millis,
-    /// When it runs out.
+    /// Expiry.
     pub until: Timestamp,
 }
 
-/// The longest lease: one that is forgotten must end.
+/// Maximum length of a lease, 24 hours. It guarantees that a forgotten lease expires.
 pub const LONGEST_LEASE: Millis = Millis::seconds(24 * 60 * 60);
 
 impl Lease {
-    /// Refuses a length that no lease has.
+    /// Validates the length of a lease.
     ///
     /// # Errors
-    /// A sentence that says which lengths there are.
+    /// A sentence with the allowed range.
     pub fn check(ttl: Millis) -> Result<(), String> {
         match (Millis(1)..=LONGEST_LEASE).contains(&ttl) {
             true => Ok(()),
@@ -42,13 +43,12 @@ impl Lease {
         }
     }
 
-    /// A lease that begins now.
     pub fn begin(holder: Holder, nonce: u64, ttl: Millis, now: Timestamp) -> Self {
         Self { holder, nonce, ttl, until: now + ttl }
     }
 
-    /// The deadline a heartbeat earns: a full `ttl`, but not longer than `stall_limit` after the
-    /// last progress.
+    /// New expiry after a heartbeat: `ttl` from now, but at most `stall_limit` after the last
+    /// progress.
     pub fn extended_until(
         &self,
         progress: &Progress,
@@ -60,34 +60,34 @@ impl Lease {
     }
 }
 
-/// How long leases are, from what heartbeats meet on their way. How long work takes does not count.
+/// Policy for the length of leases, based on the measured delay of heartbeats. The duration of the
+/// work does not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeasePolicy {
-    /// Before anything was measured.
+    /// Length before any measurement.
     pub initial: Millis,
-    /// Never less.
+    /// Minimum length.
     pub least: Millis,
-    /// Never more.
+    /// Maximum length.
     pub most: Millis,
-    /// What is added to twice the delay that one heartbeat in a hundred meets.
+    /// Added to twice the 99th percentile of the delays.
     pub margin: Millis,
 }
 
-/// The delays of the last heartbeats: from the instant at which one was to be sent to its
-/// acknowledgement.
+/// Delays of the latest heartbeats, each from the instant when it was due to its acknowledgement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeartbeatDelays {
     recent: VecDeque<Millis>,
 }
 
 impl LeasePolicy {
-    /// The policy of a host whose leases are so long at first, at least and at most. A host that is
-    /// as quick as its store keeps the first length; one that is not gets longer ones.
+    /// The policy of a host with these initial, minimum and maximum lengths. A host that keeps up
+    /// with its store keeps the initial length; a slower one gets longer leases.
     pub fn of((initial, least, most): (Millis, Millis, Millis)) -> Self {
         Self { initial, least, most, margin: initial }
     }
 
-    /// How long the next lease is.
+    /// Length of the next lease.
     pub fn ttl(&self, delays: &HeartbeatDelays) -> Millis {
         let wanted = match delays.p99() {
             None => self.initial,
@@ -98,10 +98,10 @@ impl LeasePolicy {
 }
 
 impl HeartbeatDelays {
-    /// Delays that are remembered.
+    /// Maximum number of delays kept.
     const KEPT: usize = 128;
 
-    /// Takes note of one more.
+    /// Records a delay.
     pub fn observe(&mut self, delay: Millis) {
         if self.recent.len() == Self::KEPT {
             self.recent.pop_front();
@@ -109,7 +109,7 @@ impl HeartbeatDelays {
         self.recent.push_back(delay.max(Millis::ZERO));
     }
 
-    /// The delay that at most one in a hundred exceeds; none before the first.
+    /// 99th percentile of the delays. `None` without measurements.
     pub fn p99(&self) -> Option<Millis> {
         let mut sorted: Vec<Millis> = self.recent.iter().copied().collect();
         sorted.sort_unstable();
@@ -142,7 +142,7 @@ mod tests {
         let mut one_in_a_hundred = vec![10; 99];
         one_in_a_hundred.push(60_000);
         assert_eq!(after(&one_in_a_hundred), 3_000);
-        // What is long ago is forgotten.
+        // Old delays are dropped.
         let mut better = vec![60_000; 200];
         better.extend([2_000; 128]);
         assert_eq!(after(&better), 5_000);

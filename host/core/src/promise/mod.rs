@@ -1,5 +1,5 @@
-//! Promises and what hangs on them: the task that produces the value, who waits for it, who is told
-//! of it, the messages owed, and the schedules that make promises. Nothing here knows of journals.
+//! Promises and related rows: the task that produces the value, callbacks and listeners, the
+//! outbox, and the schedules that create promises. This module knows nothing of journals.
 
 mod cron;
 mod lease;

@@ -1,5 +1,5 @@
-//! Messages committed, not yet delivered. Rows are keyed, not appended: a newer one for the same
-//! purpose replaces the older one.
+//! Messages that are committed but not yet delivered. Rows are keyed, not appended: a newer one for
+//! the same purpose replaces the older one.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,158 +11,149 @@ use crate::{
     value::{Text, Value},
 };
 
-/// What a message is for.
+/// Key of a message: its purpose.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OutboxKey {
-    /// Run this task: to a external worker.
+    /// Run this task. Addressed to an external worker.
     Execute(PromiseId),
-    /// This promise settled: to this address.
+    /// This promise settled. Addressed to a listener.
     Unblock(PromiseId, Text),
-    /// Published by this command of this invocation.
+    /// An event published by this command of this invocation.
     Event(PromiseId, CommandIndex),
-    /// Cancel what this settled invocation left pending; the engine's message to itself.
+    /// Cancel the pending children of this settled invocation. Processed by the engine itself.
     CancelChildren(PromiseId),
-    /// This execution has settled and is not counted by this limit any more; the engine's message to
+    /// This execution has settled and leaves the counts of this limit. Processed by the engine
     /// itself.
     LeaveLimit(PromiseId, LimitName),
 }
 
-/// The kinds of messages. The numbers are stored and outlive the code.
+/// Kinds of messages. The numbers are stored and must never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MessageKind {
     /// Run a task.
     Execute = 1,
     /// A promise settled.
     Unblock = 2,
-    /// Something published.
+    /// An event was published.
     Event = 3,
-    /// The engine's own: cancel children.
+    /// Internal: cancel children.
     CancelChildren = 4,
-    /// The engine's own: an execution is not counted by a limit any more.
+    /// Internal: an execution leaves the counts of a limit.
     LeaveLimit = 5,
 }
 
-/// Until when a message is put off.
+/// Duration for which a message is postponed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deferral {
-    /// Its delivery failed: until its back-off is over, and at least for so long.
+    /// Delivery failed: wait for the back-off, and at least for `at_least`.
     Failed {
-        /// The least wait.
+        /// Minimum wait.
         at_least: Millis,
     },
-    /// Not at all: a channel can take the message now.
+    /// No delay: a channel can take the message now.
     Offered,
-    /// No receiver of the message listens at this host: other hosts are told, as a hint. For its
-    /// back-off, if it is still owed.
+    /// No receiver listens at this host. Other hosts are notified by a hint; if the message is
+    /// still pending, it waits for its back-off.
     Elsewhere,
-    /// No channel takes the message: until a receiver asks for it or it is offered again. It costs
-    /// nothing while it lies there.
+    /// No channel takes the message. It waits, at no cost, until a receiver asks for it or it is
+    /// offered again.
     Unclaimed,
 }
 
-/// What a row holds beside its key.
+/// Content of a message, beside its key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
     /// Run this task.
     Execute {
-        /// The version it may be acquired at.
+        /// Version at which it can be acquired.
         version: Version,
     },
-    /// The promise settled; its record is read when the message is sent, for it can no longer
-    /// change.
+    /// The promise settled. Its record is read when the message is sent, since it no longer
+    /// changes.
     Unblock,
-    /// Something to publish.
+    /// Publish an event.
     Event {
-        /// Where.
         topic: Text,
-        /// What.
         payload: Value,
     },
-    /// Cancel the pending children after this one, in the order of their ids.
+    /// Cancel the pending children after this one, in order of id.
     CancelChildren {
-        /// The last child dealt with.
+        /// Cursor: the last child that was processed.
         after: Option<PromiseId>,
     },
-    /// Count it no more, and admit who is next.
+    /// Remove the execution from the counts of the limit, and admit the next.
     LeaveLimit {
-        /// Whether it had been admitted, and did not wait.
+        /// True if it had been admitted; false if it was waiting.
         admitted: bool,
     },
 }
 
-/// A message owed.
+/// A message in the outbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutboxRow {
-    /// What it says.
     pub message: Message,
-    /// Since when it is owed.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// How often it was handed over.
+    /// Number of deliveries attempted.
     pub attempts: u32,
-    /// When it is handed over next.
+    /// Next delivery attempt.
     pub next_at: Timestamp,
 }
 
-/// A message as it is handed over for delivery.
+/// A message in the form handed out for delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// Run this task. Handed over once; the task's retry covers a loss.
+    /// Run this task. Handed out once; the retry of the task covers a loss.
     Execute {
-        /// The task.
         task: PromiseId,
-        /// The version it may be acquired at.
+        /// Version at which it can be acquired.
         version: Version,
-        /// Where to.
+        /// Address of the worker.
         target: Text,
     },
-    /// This promise settled. Handed over until acknowledged.
+    /// A promise settled. Handed out until acknowledged.
     Unblock {
-        /// The settled promise.
         promise: Promise,
-        /// Where to.
+        /// Address of the listener.
         address: Text,
-        /// How often it has been handed over, this time included: the time in which no host was
-        /// there to try does not count.
+        /// Number of delivery attempts, including this one. Periods in which no host could try do
+        /// not count.
         attempt: u32,
     },
-    /// Something published. Handed over until acknowledged.
+    /// An event was published. Handed out until acknowledged.
     Event {
         /// The invocation that published it.
         source: PromiseId,
-        /// By which command; with the source, a key that tells duplicates.
+        /// Index of the publishing command. Together with `source`, a key for deduplication.
         index: CommandIndex,
-        /// Where.
         topic: Text,
-        /// What.
         payload: Value,
-        /// When.
         published_at: Timestamp,
     },
 }
 
 impl OutboxRow {
-    /// A message owed from now on.
+    /// A message that is due immediately.
     pub fn new(message: Message, now: Timestamp) -> Self {
         Self { message, created_at: now, attempts: 0, next_at: now }
     }
 }
 
 impl MessageKind {
-    /// All of them.
     pub const ALL: [Self; 5] =
         [Self::Execute, Self::Unblock, Self::Event, Self::CancelChildren, Self::LeaveLimit];
 
-    /// Whether the engine itself carries such messages out, and nobody else is told.
+    /// True if the engine processes such messages itself instead of delivering them.
     pub fn is_own(self) -> bool {
         matches!(self, Self::CancelChildren | Self::LeaveLimit)
     }
 
-    /// Its number in a store.
+    /// Stored number.
     pub fn number(self) -> u8 {
         self as u8
     }
 
-    /// Its name, for logs and metrics.
+    /// Name for logs and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Execute => "execute",
@@ -175,7 +166,6 @@ impl MessageKind {
 }
 
 impl OutboxKey {
-    /// What kind of message it names.
     pub fn kind(&self) -> MessageKind {
         match self {
             Self::Execute(_) => MessageKind::Execute,
@@ -186,7 +176,7 @@ impl OutboxKey {
         }
     }
 
-    /// The promise the message is about.
+    /// The promise that the message is about.
     pub fn promise(&self) -> &PromiseId {
         match self {
             Self::Execute(id)

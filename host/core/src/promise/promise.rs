@@ -1,4 +1,4 @@
-//! The durable record of a future value: pending, then settled for ever.
+//! Durable promises: the record of a future value, pending until it settles, and then immutable.
 
 use std::sync::Arc;
 
@@ -12,82 +12,75 @@ use crate::{
     value::{Tags, Value, shared},
 };
 
-/// A promise. Its birth never changes; its state changes once. Cloning shares both.
+/// A promise. Its spec never changes, and its state changes once. Clones share both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Promise {
-    /// What it was made with.
+    /// Creation parameters.
     #[serde(with = "shared")]
     pub spec: Arc<PromiseSpec>,
-    /// Where it stands.
     pub state: PromiseState,
 }
 
-/// What a promise was made with.
+/// Creation parameters of a promise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromiseSpec {
-    /// Its id.
     pub id: PromiseId,
-    /// The input of whatever produces the value.
+    /// Input of the computation that produces the value.
     pub param: Value,
-    /// The engine's marks and free labels.
+    /// Tags of the engine and labels of the user.
     pub tags: Tags,
-    /// The invocation whose claim made it; none if a client did.
+    /// The invocation that created it under its claim. `None` if a client did.
     pub made_by: Option<PromiseId>,
-    /// The deadline; [`Timestamp::NEVER`] for none.
+    /// The deadline; [`Timestamp::NEVER`] if it has none.
     pub timeout_at: Timestamp,
-    /// When it was made.
     pub created_at: Timestamp,
 }
 
-/// Where a promise stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PromiseState {
-    /// The promise has no outcome yet.
+    /// No outcome yet.
     Pending,
-    /// Its value is known, for ever.
+    /// Settled, forever.
     Settled(#[serde(with = "shared")] Arc<Settlement>),
 }
 
-/// The outcome of a promise.
+/// Outcome of a promise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settlement {
-    /// Which way it went.
     pub verdict: Verdict,
-    /// The value; none after a deadline.
+    /// The value; `None` after a deadline.
     pub value: Option<Value>,
-    /// When.
     pub settled_at: Timestamp,
 }
 
-/// Which way a promise went. The numbers are stored.
+/// Kind of an outcome. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Verdict {
-    /// It has its value.
+    /// Success; the value is the result.
     Resolved = 1,
-    /// Its value is a failure.
+    /// Failure; the value describes it.
     Rejected = 2,
-    /// It was cancelled or killed.
+    /// Cancelled or killed.
     Canceled = 3,
-    /// Its deadline passed; written by the engine only.
+    /// The deadline passed. Written only by the engine.
     TimedOut = 4,
 }
 
-/// A promise about to be made.
+/// A promise to be created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewPromise {
-    /// Its id.
     pub id: PromiseId,
-    /// The input of whatever produces the value.
+    /// Input of the computation that produces the value.
     pub param: Value,
-    /// The engine's marks and free labels.
+    /// Tags of the engine and labels of the user.
     pub tags: Tags,
-    /// The deadline; [`Timestamp::NEVER`] for none.
+    /// The deadline; [`Timestamp::NEVER`] if it has none.
     pub timeout_at: Timestamp,
 }
 
-/// The name of a module in the tags of an invocation: in its target, or, of a graph's run, beside
-/// it.
+/// Name of the module in an invocation's tags: from its target, or, for a graph run, from a
+/// separate tag.
 pub fn module_named(tags: &Tags) -> Option<String> {
     let target = tags::target(tags)?;
     if target == GRAPH_RUN {
@@ -100,14 +93,15 @@ pub fn module_named(tags: &Tags) -> Option<String> {
     Some(module).filter(|module| !module.is_empty()).map(str::to_owned)
 }
 
-/// [`Promise::module_name`] of one with these tags and headers; `is_made`: an invocation made it.
+/// [`Promise::module_name`] for these tags and headers. `is_made` is true if an invocation created
+/// the promise.
 pub fn module_name(of: &Tags, headers: &Tags, is_made: bool) -> String {
     let by_caller = || headers.get(tags::MODULE_HEADER).cloned();
     module_named(of).or_else(|| by_caller().filter(|_| is_made)).unwrap_or_default()
 }
 
 impl Promise {
-    /// This promise without what it was made for: its parameter and its tags, which may be large.
+    /// A copy without the parameter and the tags, which may be large.
     pub fn bare(&self) -> Self {
         let spec = PromiseSpec {
             id: self.spec.id.clone(),
@@ -120,25 +114,22 @@ impl Promise {
         Self { spec: Arc::new(spec), state: self.state.clone() }
     }
 
-    /// The name of the module whose function it is: the one it was called by, or its caller's if it
-    /// was called within a module; empty, where none is named. Only a command of an invocation names
-    /// its module in a header; a client's is ignored.
+    /// Name of the module that contains the function: the one that its target names, or the
+    /// caller's if the function was called within a module. Empty if none is named. The module
+    /// header counts only on promises created by an invocation; a client's header is ignored.
     pub fn module_name(&self) -> String {
         let PromiseSpec { tags, param, made_by, .. } = &*self.spec;
         module_name(tags, &param.headers, made_by.is_some())
     }
 
-    /// Its id.
     pub fn id(&self) -> &PromiseId {
         &self.spec.id
     }
 
-    /// Whether the promise has no outcome yet.
     pub fn is_pending(&self) -> bool {
         matches!(self.state, PromiseState::Pending)
     }
 
-    /// Its outcome, once it has one.
     pub fn settlement(&self) -> Option<&Settlement> {
         match &self.state {
             PromiseState::Pending => None,
@@ -146,25 +137,26 @@ impl Promise {
         }
     }
 
-    /// Whether it was killed: nobody was asked.
+    /// True if the promise was killed, instead of being asked to stop.
     pub fn was_killed(&self) -> bool {
         let value = self.settlement().and_then(|settlement| settlement.value.as_ref());
         value.is_some_and(|value| value.headers.contains_key(tags::KILLED_HEADER))
     }
 
-    /// Whether its end ends those that it called and waits for: it is an invocation of a service that was killed.
+    /// True if the settlement also ends the callees that it waits for: a service invocation that
+    /// was killed.
     pub fn ends_callees(&self) -> bool {
         let target = self.target().unwrap_or_default();
         target.starts_with(address::SERVICE_SCHEME) && self.was_killed()
     }
 
-    /// The address of the function that produces the value.
+    /// Address of the function that produces the value.
     pub fn target(&self) -> Option<&str> {
         tags::target(&self.spec.tags)
     }
 
-    /// The root of the tree it belongs to: as its tags say, else as its id does, which names a part
-    /// of a tree after `:` or `.`.
+    /// Root of the tree that the promise belongs to: from its tags, else from its id, in which `:`
+    /// or `.` separates the root from the rest.
     pub fn origin(&self) -> &str {
         let id = self.spec.id.as_str();
         let named = self.spec.tags.get(tags::ORIGIN).map(String::as_str);
@@ -172,37 +164,37 @@ impl Promise {
         named.or_else(|| cut(':')).or_else(|| cut('.')).unwrap_or(id)
     }
 
-    /// Whether it resolves by itself at its deadline.
+    /// True if it resolves by itself at its deadline.
     pub fn is_timer(&self) -> bool {
         tags::is_timer(&self.spec.tags)
     }
 
-    /// Whether it is pending and its deadline has come.
+    /// True if it is pending and its deadline has passed.
     pub fn is_overdue(&self, now: Timestamp) -> bool {
         self.is_pending() && self.spec.timeout_at <= now
     }
 
-    /// The invocation that is answerable for this promise: it made it, and the promise does not
-    /// outlive it.
+    /// The invocation that the promise is attached to: its creator, unless the promise is detached
+    /// and may outlive it.
     pub fn attached_to(&self) -> Option<&PromiseId> {
         self.spec.made_by.as_ref().filter(|_| !tags::is_detached(&self.spec.tags))
     }
 
-    /// The outcome a deadline gives: a timer resolves, anything else has timed out. Always stamped
-    /// with the deadline.
+    /// Outcome at the deadline: a timer resolves, any other promise times out. The settlement time
+    /// is always the deadline.
     pub fn deadline_settlement(&self) -> Settlement {
         let verdict = if self.is_timer() { Verdict::Resolved } else { Verdict::TimedOut };
         Settlement { verdict, value: None, settled_at: self.spec.timeout_at }
     }
 
-    /// The same promise with its outcome.
+    /// A settled copy of the promise.
     pub fn settled(&self, settlement: Settlement) -> Self {
         Self { spec: self.spec.clone(), state: PromiseState::Settled(Arc::new(settlement)) }
     }
 }
 
 impl Verdict {
-    /// Whether a client may ask for it.
+    /// True if clients may settle a promise with it.
     pub fn is_for_clients(self) -> bool {
         match self {
             Self::Resolved | Self::Rejected | Self::Canceled => true,
@@ -210,12 +202,11 @@ impl Verdict {
         }
     }
 
-    /// The stored number.
     pub fn number(self) -> u8 {
         self as u8
     }
 
-    /// The verdict with this stored number.
+    /// The verdict with this stored number. `None` if there is none.
     pub fn from_number(number: u8) -> Option<Self> {
         [Self::Resolved, Self::Rejected, Self::Canceled, Self::TimedOut]
             .into_iter()

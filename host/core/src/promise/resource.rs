@@ -1,5 +1,5 @@
-//! Resources that several writers share. A write presents a token and is accepted only if no larger
-//! one was before it, so a writer that lost its claim, and does not know it, changes nothing.
+//! Resources shared by several writers. A write presents a token and is accepted only if no larger
+//! token preceded it. So a writer that lost its claim without noticing cannot change anything.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use crate::{
     value::{Text, Value},
 };
 
-/// A number that grows with every claim on a task, and within a claim with every step.
+/// Fencing token. Increases with every claim on a task, and with every step within a claim.
 ///
 /// ```text
 /// token = version << 24 | command index
 /// ```
 ///
-/// Tokens of different tasks are not comparable: a resource that several tasks write takes its
+/// Tokens of different tasks are not comparable. A resource that several tasks write gets its
 /// tokens from its lease.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -25,45 +25,40 @@ use crate::{
 #[serde(transparent)]
 pub struct FenceToken(pub u64);
 
-/// Something with a value that is written under tokens.
+/// A resource, whose value is written under tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resource {
-    /// Its name.
     pub name: ResourceName,
-    /// What was written last.
+    /// Value written last.
     pub value: Value,
-    /// Under which token.
+    /// Token of the last write.
     pub token: FenceToken,
 }
 
-/// Who has a resource for a while.
+/// Lease on a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceLease {
-    /// The resource.
     pub name: ResourceName,
-    /// The token of this lease: one more than that of the one before.
+    /// Token of this lease: one more than that of the previous lease.
     pub token: FenceToken,
-    /// Who holds it.
     pub holder: Text,
-    /// Until when.
+    /// Expiry.
     pub until: Timestamp,
 }
 
 impl FenceToken {
-    /// The largest token that a write may present: stores keep tokens in 63 bits, and every lease
-    /// needs a larger one than the write before it.
+    /// Largest token that a write may present: stores keep tokens in 63 bits, and every lease needs
+    /// a larger token than the previous write.
     pub const LARGEST: Self = Self(1 << 62);
 
-    /// The largest token that a lease may have.
+    /// Largest token of a lease.
     pub const LAST: Self = Self(i64::MAX as u64);
 
-    /// The token of a step under a claim.
     pub fn of(version: Version, step: CommandIndex) -> Self {
         const STEPS: u32 = 24;
         Self(version.0 << STEPS | u64::from(step.0.min((1 << STEPS) - 1)))
     }
 
-    /// The token after this one.
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }

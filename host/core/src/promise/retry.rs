@@ -1,5 +1,5 @@
-//! When a failed attempt is repeated. Randomness comes from hashes, so that the same failure
-//! decides the same wait.
+//! Back-off and retry of failed attempts. Jitter comes from hashes, so the same failure always
+//! results in the same wait.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -8,8 +8,8 @@ use crate::{
     time::Millis,
 };
 
-/// The wait before attempt `n + 1` (n from 1): `base * factor^(n-1)`, at most `cap`, plus up to a
-/// tenth drawn from the task and its version.
+/// Wait before attempt `n + 1` (n from 1): `base * factor^(n-1)`, at most `cap`, plus a jitter of
+/// up to a tenth that depends on the task and its version.
 pub fn backoff(
     (base, factor, cap): (Millis, u32, Millis),
     n: u32,
@@ -24,38 +24,37 @@ pub fn backoff(
     Millis(wait.saturating_add((wait as f64 / 10.0 * fraction(id, version.0)) as i64))
 }
 
-/// How a call wants its failures repeated. Travels as JSON in the header
-/// [`crate::tags::RETRY_HEADER`].
+/// Retry policy of a call. Transferred as JSON in the header [`crate::tags::RETRY_HEADER`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryPolicy {
-    /// The wait after the first failure.
+    /// Wait after the first failure, in milliseconds.
     pub initial_ms: u64,
-    /// What each later wait is multiplied by.
+    /// Factor between successive waits.
     #[serde(deserialize_with = "number")]
     pub factor: f64,
-    /// The longest wait.
+    /// Maximum wait, in milliseconds.
     pub max_ms: u64,
-    /// The fraction of the wait, 0 to 1, that is drawn at random.
+    /// Fraction of the wait, 0 to 1, that is randomised.
     #[serde(deserialize_with = "number")]
     pub jitter: f64,
-    /// Attempts in all, the first included; none: no limit.
+    /// Maximum number of attempts, including the first. `None`: no limit.
     pub max_attempts: Option<u32>,
-    /// Failure codes that are final at once, beside those that always are.
+    /// Additional failure codes that are never retried.
     pub non_retryable: Vec<u32>,
 }
 
-/// Older hosts took numbers that are not finite, and wrote `null` for them.
+/// Older hosts accepted numbers that are not finite, and wrote them as `null`.
 fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
 }
 
-/// What follows a failure.
+/// Decision after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryDecision {
-    /// Another attempt, after this wait.
+    /// Try again after this wait.
     After(Millis),
-    /// None: the failure is the outcome.
+    /// Do not retry: the failure is the outcome.
     GiveUp,
 }
 
@@ -88,13 +87,14 @@ impl RetryPolicy {
     }
 }
 
-/// Whether a failure with this code can never become a success: the 4xx codes, but those that ask
-/// for patience.
+/// True if a failure with this code is permanent: the 4xx codes, except those that ask the client
+/// to retry.
 fn is_final(code: u32) -> bool {
     (400..=499).contains(&code) && !matches!(code, 408 | 425 | 429)
 }
 
-/// A number in 0..1 that depends on nothing but its arguments (FNV-1a, then a finishing mix).
+/// A pseudo-random number in 0..1 that depends only on the arguments (FNV-1a, then a finalising
+/// mix).
 fn fraction(id: &PromiseId, salt: u64) -> f64 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for byte in id.as_str().bytes().chain(salt.to_le_bytes()) {

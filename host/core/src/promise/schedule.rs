@@ -1,5 +1,5 @@
-//! A schedule makes a promise at each of its occurrences. It knows when it was due last and is due
-//! next; one that is late makes up for what it missed, in order.
+//! Schedules. A schedule creates a promise at each of its occurrences. Its row has the last and the
+//! next occurrence; a late schedule catches up on missed ones in order.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -13,65 +13,60 @@ use crate::{
     value::{Tags, Text, Value},
 };
 
-/// How many occurrences one backfill command deals with.
+/// Number of occurrences per backfill command.
 const PAGE: usize = 100;
 
-/// The longest jitter: a day.
+/// Maximum jitter: 24 hours.
 pub const LONGEST_JITTER: Millis = Millis::seconds(86_400);
 
-/// A schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
-    /// Its id.
     pub id: ScheduleId,
-    /// When it occurs: a cron expression.
+    /// Cron expression of the occurrences.
     pub cron: Text,
-    /// By whose clock.
+    /// Time zone of the expression.
     #[serde(default)]
     pub zone: Zone,
-    /// How much later than its occurrences it makes their promises at most.
+    /// Maximum delay between an occurrence and the creation of its promise.
     #[serde(default)]
     pub jitter: Millis,
-    /// What it makes.
+    /// Template of the promises.
     pub template: Template,
-    /// What happens while what it made last is still going on.
+    /// Policy if the previous promise is still pending.
     pub overlap: Overlap,
-    /// Whether it stands still.
     pub paused: bool,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// Its next occurrence, without jitter; [`Timestamp::NEVER`] if there is none.
+    /// Next occurrence, without jitter; [`Timestamp::NEVER`] if there is none.
     pub next_at: Timestamp,
-    /// The last occurrence for which it made a promise.
+    /// Last occurrence for which a promise was created.
     pub last_at: Option<Timestamp>,
-    /// The promise it made last.
+    /// Promise that was created last.
     pub last_id: Option<PromiseId>,
-    /// Number of occurrences it left out.
+    /// Number of skipped occurrences.
     pub skipped: u64,
-    /// Why it left them out; of those before this was kept, only the number is known.
+    /// Skipped occurrences by reason. For older ones, only the total is known.
     #[serde(default)]
     pub skips: Skips,
 }
 
-/// A schedule about to be made.
+/// A schedule to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSchedule {
-    /// Its id.
     pub id: ScheduleId,
-    /// When it occurs: a cron expression.
+    /// Cron expression of the occurrences.
     pub cron: Text,
-    /// By whose clock.
+    /// Time zone of the expression.
     pub zone: Zone,
-    /// How much later than its occurrences it makes their promises at most.
+    /// Maximum delay between an occurrence and the creation of its promise.
     pub jitter: Millis,
-    /// What it makes.
+    /// Template of the promises.
     pub template: Template,
-    /// What happens while what it made last is still going on.
+    /// Policy if the previous promise is still pending.
     pub overlap: Overlap,
 }
 
 impl NewSchedule {
-    /// What counts where a schedule is asked for again.
+    /// The parts compared when a schedule is requested again.
     pub fn parts(&self) -> RequestParts {
         parts(&self.cron, &self.template, self.overlap)
             .text("zone", &format!("{:?}", self.zone))
@@ -80,7 +75,7 @@ impl NewSchedule {
 }
 
 impl Schedule {
-    /// The same of one that is there.
+    /// The parts of an existing schedule, for comparison with a request.
     pub fn parts(&self) -> RequestParts {
         parts(&self.cron, &self.template, self.overlap)
             .text("zone", &format!("{:?}", self.zone))
@@ -97,55 +92,54 @@ fn parts(cron: &str, template: &Template, overlap: Overlap) -> RequestParts {
         .text("rule for overlaps", &format!("{overlap:?}"))
 }
 
-/// The promises of a schedule.
+/// Template of a schedule's promises.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Template {
-    /// Their ids, with `{{.id}}` for the schedule's and `{{.timestamp}}` for the occurrence in
-    /// milliseconds.
+    /// Pattern of the ids: `{{.id}}` stands for the schedule's id and `{{.timestamp}}` for the
+    /// occurrence in milliseconds.
     pub id: Text,
-    /// Their parameter.
     pub param: Value,
-    /// Their tags; a target is among them.
+    /// Tags, including a target.
     pub tags: Tags,
-    /// From occurrence to deadline.
+    /// Time from the occurrence to the deadline.
     pub timeout: Millis,
 }
 
-/// Occurrences that were missed too long ago.
+/// Occurrences that were missed too long ago to be caught up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLate {
-    /// How many.
+    /// Number of skipped occurrences.
     pub skipped: u64,
-    /// The last of them.
+    /// The last skipped occurrence.
     pub last: Timestamp,
-    /// The first that remains.
+    /// The first occurrence that is kept.
     pub next: Timestamp,
 }
 
-/// What happens at an occurrence while the promise made last is pending. The numbers are stored.
+/// Policy for an occurrence while the previous promise is pending. The numbers are stored.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[repr(u8)]
 pub enum Overlap {
-    /// Another is made beside it.
+    /// Create another promise; both run concurrently.
     #[default]
     Allow = 0,
-    /// None is made.
+    /// Create none.
     Skip = 1,
-    /// Another is made, and begins when it has settled.
+    /// Create another promise, which begins when the previous one has settled.
     Queue = 2,
 }
 
 impl NewSchedule {
-    /// One in UTC, without jitter.
+    /// A schedule in UTC, without jitter.
     pub fn plain(id: ScheduleId, cron: Text, template: Template, overlap: Overlap) -> Self {
         Self { id, cron, zone: Zone::UTC, jitter: Millis::ZERO, template, overlap }
     }
 }
 
 impl Schedule {
-    /// A schedule as it is born.
+    /// The row of a new schedule.
     pub fn born(new: &NewSchedule, next_at: Timestamp, now: Timestamp) -> Self {
         Self {
             id: new.id.clone(),
@@ -164,13 +158,13 @@ impl Schedule {
         }
     }
 
-    /// The instant at which its timer fires; none while it is paused.
+    /// Instant at which its timer fires. `None` while it is paused.
     pub fn due_at(&self) -> Option<Timestamp> {
         (!self.paused).then_some(self.fires_at(self.next_at))
     }
 
-    /// The instant at which the promise of an occurrence is made: by chance up to its jitter later, and
-    /// always the same.
+    /// Instant at which the promise of an occurrence is created: delayed by up to the jitter,
+    /// pseudo-random but always the same for an occurrence.
     pub fn fires_at(&self, at: Timestamp) -> Timestamp {
         if self.jitter <= Millis::ZERO || at >= Timestamp::NEVER {
             return at;
@@ -181,14 +175,14 @@ impl Schedule {
         at + Millis(drawn % self.jitter.0.saturating_add(1))
     }
 
-    /// Its first occurrence strictly after an instant; [`Timestamp::NEVER`] if there is none.
+    /// First occurrence strictly after an instant; [`Timestamp::NEVER`] if there is none.
     pub fn after(&self, instant: Timestamp) -> Timestamp {
         let next = self.parsed().and_then(|cron| cron.after(instant));
         next.unwrap_or(Timestamp::NEVER)
     }
 
-    /// Its occurrences from the next one on, as many as that; of a paused schedule, those that would follow if
-    /// it were resumed now.
+    /// Up to `most` occurrences, from the next one on. For a paused schedule, those that would
+    /// follow if it were resumed now.
     pub fn upcoming(&self, now: Timestamp, most: usize) -> Vec<Timestamp> {
         if self.next_at >= Timestamp::NEVER {
             return Vec::new();
@@ -205,26 +199,27 @@ impl Schedule {
         Cron::parse(&self.cron, self.zone).ok()
     }
 
-    /// Whether its next occurrence lies behind others that have not come yet. That is so when a
-    /// clock showed a later time and was set back: nothing would be made until the clock shows that
-    /// time again. Clocks of several hosts differ a little, and that is not meant.
+    /// True if `next_at` is later than another occurrence that is still to come. This happens when
+    /// a clock was ahead and was set back: without correction, no promise would be created until
+    /// the clock reaches that time again. Small differences between the clocks of hosts do not
+    /// count.
     pub fn is_ahead(&self, now: Timestamp) -> bool {
         const MARGIN: Millis = Millis::seconds(60);
         self.next_at > self.after(now + MARGIN)
     }
 
-    /// The same schedule with the occurrence that comes next.
+    /// A copy with `next_at` set to the first occurrence after now.
     pub fn come_back(self, now: Timestamp) -> Self {
         let next_at = self.after(now);
         Self { next_at, last_at: self.last_at.filter(|at| *at < next_at), ..self }
     }
 
-    /// How many occurrences from the next one on have come, as far as they exceed `limit`, but not
-    /// more than a thousand times ten of them; and the first that remains then.
+    /// Due occurrences in excess of `limit`, at most 10,000 of them, and the first occurrence that
+    /// remains. `None` if there are none.
     pub fn too_late(&self, limit: u32, now: Timestamp) -> Option<TooLate> {
         const AT_ONCE: usize = 10_000;
         let limit = limit as usize;
-        // Occurrences are at least a second apart, so mostly nothing needs to be counted.
+        // Occurrences are at least a second apart, so usually counting is unnecessary.
         if now.since(self.next_at).0 / 1_000 < limit as i64 {
             return None;
         }
@@ -240,8 +235,8 @@ impl Schedule {
         Some(TooLate { skipped: skipped as u64, last, next })
     }
 
-    /// The occurrences from `from` up to but not including `to`, as many as one command deals with;
-    /// and from where to go on, if there are more.
+    /// A page of occurrences from `from` (inclusive) to `to` (exclusive), with the start of the
+    /// next page if there are more.
     pub fn backfill_page(
         &self,
         from: Timestamp,
@@ -254,12 +249,12 @@ impl Schedule {
         (page, next)
     }
 
-    /// The id of the promise of an occurrence.
+    /// Id of the promise of an occurrence.
     pub fn promise_at(&self, at: Timestamp) -> PromiseId {
         self.template.promise_at(&self.id, at)
     }
 
-    /// The promise of an occurrence: a root of its own, with its deadline counted from `since`.
+    /// The promise of an occurrence: the root of a new tree, with a deadline counted from `since`.
     pub fn promise(&self, at: Timestamp, since: Timestamp) -> NewPromise {
         let id = self.promise_at(at);
         let mut tags = self.template.tags.clone();
@@ -273,7 +268,7 @@ impl Schedule {
 }
 
 impl Template {
-    /// The id of the promise of an occurrence of this schedule.
+    /// Id of the promise of an occurrence of this schedule.
     pub fn promise_at(&self, schedule: &ScheduleId, at: Timestamp) -> PromiseId {
         let id = self.id.replace("{{.id}}", schedule.as_str());
         PromiseId::new(id.replace("{{.timestamp}}", &at.0.to_string()))
@@ -281,17 +276,16 @@ impl Template {
 }
 
 impl Overlap {
-    /// The stored number.
     pub fn number(self) -> u8 {
         self as u8
     }
 
-    /// The rule with this stored number.
+    /// The policy with this stored number. `None` if there is none.
     pub fn from_number(number: u8) -> Option<Self> {
         [Self::Allow, Self::Skip, Self::Queue].into_iter().find(|rule| rule.number() == number)
     }
 
-    /// The rule's name.
+    /// Name of the policy.
     pub fn name(self) -> &'static str {
         match self {
             Self::Allow => "allow",

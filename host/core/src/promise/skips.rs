@@ -1,4 +1,4 @@
-//! Occurrences that a schedule left out: how many, when the last was, and why.
+//! Skipped occurrences of a schedule: their number, the last one, and the reasons.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -6,27 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::{time::Timestamp, value::Text};
 
-/// The most characters of an explanation that are kept.
+/// Maximum number of characters kept of an explanation.
 const LONGEST: usize = 500;
 
-/// Why an occurrence was left out. The names are stored.
+/// Reason why an occurrence was skipped. The names are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SkipReason {
-    /// What the schedule made last had not ended.
+    /// The previous promise of the schedule was still pending.
     Overlap,
-    /// More occurrences were missed than are made up for.
+    /// More occurrences were missed than are caught up.
     Missed,
-    /// The execution could not be made: its module is not deployed, its input has no key for a limit,
-    /// and so on.
+    /// The execution could not be created: for example, its module is not deployed, or its input
+    /// lacks the key for a limit.
     Refused,
 }
 
 impl SkipReason {
-    /// All reasons.
     pub const ALL: [Self; 3] = [Self::Overlap, Self::Missed, Self::Refused];
 
-    /// The stored name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Overlap => "overlap",
@@ -42,40 +40,39 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// Occurrences that were left out for one reason.
+/// Occurrences skipped for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// How many.
     pub count: u64,
-    /// The last of them.
+    /// The last skipped occurrence.
     pub at: Timestamp,
-    /// What was in its way.
+    /// Details of the reason.
     pub detail: Text,
 }
 
-/// What a schedule left out since reasons are kept, by reason.
+/// Skipped occurrences by reason, recorded since reasons are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Skips(pub BTreeMap<SkipReason, Skipped>);
 
 impl Skips {
-    /// Whether nothing was left out.
+    /// True if nothing was skipped.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many were left out.
+    /// Total number of skipped occurrences.
     pub fn count(&self) -> u64 {
         self.0.values().fold(0, |count, skipped| count.saturating_add(skipped.count))
     }
 
-    /// The last that was left out, and why.
+    /// The last skipped occurrence and its reason.
     pub fn last(&self) -> Option<(SkipReason, &Skipped)> {
         let last = self.0.iter().max_by_key(|(_, skipped)| skipped.at);
         last.map(|(reason, skipped)| (*reason, skipped))
     }
 
-    /// Counts occurrences, the last of them at this instant.
+    /// Adds skipped occurrences, the last of them at this instant.
     pub(crate) fn add(&mut self, reason: SkipReason, count: u64, at: Timestamp, detail: &str) {
         let detail = Text::from(detail.chars().take(LONGEST).collect::<String>().as_str());
         let row = self.0.entry(reason).or_insert(Skipped { count: 0, at, detail: detail.clone() });

@@ -1,5 +1,5 @@
-//! The claim on producing one promise's value. A task has the promise's id and lives exactly as
-//! long as it.
+//! Tasks. A task tracks the claim on producing one promise's value. It has the promise's id and the
+//! same lifetime.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,58 +10,60 @@ use crate::{
     value::{Bytes, Text},
 };
 
-/// A task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// The promise it produces.
+    /// Id of the promise, and of the task.
     pub id: PromiseId,
-    /// Raised whenever its claim changes hands. At birth it is the store's first version, which is
-    /// above that of every task that was removed: 0 in a store from which nothing was.
+    /// Fencing token; rises whenever the claim changes hands. A new task starts at the store's
+    /// initial version, which is greater than that of every removed task (0 in a store without
+    /// removals).
     pub version: Version,
-    /// Where it stands.
     pub state: TaskState,
-    /// Failed attempts since the last stored record, with those that had begun when their claim was
-    /// lost.
+    /// Failed attempts since the last stored record, including attempts that had begun when their
+    /// claim was lost.
     pub attempt: u32,
-    /// Claims lost in a row: holders that died or stalled.
+    /// Consecutive lost claims: the holder crashed or stalled.
     pub losses: u32,
-    /// The last trap, and how often it came at that place.
+    /// The last trap, and its consecutive repetitions.
     pub traps: Option<Traps>,
-    /// The module it runs, for a function of one; fixed when the promise was made.
+    /// The module it runs, if the target is a function of a module. Pinned when the promise is
+    /// created.
     pub module: Option<Digest>,
-    /// The last error, or why it is halted.
+    /// The last error, or the reason for a halt.
     pub note: Option<Note>,
-    /// How far the present or last claim got.
+    /// Progress of the current or last claim.
     pub progress: Progress,
-    /// How long its lease may be extended without progress.
+    /// Maximum time that its lease is extended without progress.
     pub stall_limit: Option<Millis>,
-    /// When its holder was last heard.
+    /// Last heartbeat of its holder.
     pub last_heartbeat: Option<Timestamp>,
-    /// The claim that settled it, when a claim did.
+    /// Version of the claim that settled it. `None` if no claim did.
     pub fulfilled_by: Option<Version>,
-    /// Whether it was asked to stop.
+    /// State of a stop request.
     pub cancel: CancelState,
-    /// How many signals it was sent.
+    /// Number of signals sent to it.
     pub signals: u32,
-    /// Whether it made attached promises that are not commands of its journal.
+    /// True if it created attached promises that are not commands of its journal.
     pub children: bool,
-    /// Signals, and promises that were settled early, as far as the workflow took note of them.
+    /// Signals and early-settled promises, as far as the workflow has seen them.
     pub inbox: Inbox,
-    /// How many generations followed this one; of a generation after the first, none is counted here.
+    /// Number of generations after this one. Only counted on the first generation; 0 on later ones.
     pub successors: u32,
 }
 
-/// The most promises that may be settled before a workflow makes them.
+/// Maximum number of promises that may be settled before a workflow creates them.
 pub const KEPT_MAX: usize = 1_024;
 
-/// How far a workflow took note of what it was sent.
+/// Record of how much of its incoming data a workflow has seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inbox {
-    /// How many signals its journal tells of; none: it began under a version that did not count.
+    /// Number of signals in its journal. `None` if it began under a version that did not count
+    /// them.
     pub heard: Option<u32>,
-    /// How many of those its author's code never read, as it said itself at its end.
+    /// Number of heard signals that the workflow code never read, as reported at its end.
     pub unread: u32,
-    /// Names of promises that were settled and that it has not made, in that order.
+    /// Names of promises that were settled before the workflow created them, in order of
+    /// settlement.
     pub kept: Vec<Text>,
 }
 
@@ -71,113 +73,109 @@ impl Default for Inbox {
     }
 }
 
-/// Where a task stands; each state carries only what is true in it.
+/// State of a task. Each variant holds only the data that is valid in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TaskState {
-    /// Waiting for a worker.
     Pending {
-        /// Since when: from its first offer on, if it may be taken.
+        /// Start of the wait; from the first offer on, if it can be acquired.
         since: Timestamp,
-        /// When it is offered, or offered again.
+        /// Time of the next offer.
         retry_at: Timestamp,
-        /// Whether it may be taken now; otherwise it waits for `retry_at`.
+        /// True if it can be acquired now; otherwise it waits for `retry_at`.
         offered: bool,
     },
-    /// Held by one worker until the lease runs out.
+    /// Claimed by one worker until the lease expires.
     Acquired {
-        /// The claim's deadline and holder.
         lease: Lease,
     },
-    /// Parked until an awaited promise settles.
+    /// Released until an awaited promise settles.
     Suspended,
-    /// Stopped for a person to look at.
+    /// Halted until an operator intervenes.
     Halted {
-        /// Why; the task's note says more.
+        /// The reason; the task's note has details.
         reason: HaltReason,
     },
-    /// Its promise settled; nothing moves it again.
+    /// The promise settled. The task never changes again.
     Fulfilled,
 }
 
-/// A task's state by name. The numbers are stored.
+/// State of a task without its data. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum TaskStatus {
-    /// Waiting for a worker.
     Pending = 1,
-    /// Held by one worker.
+    /// Claimed by one worker.
     Acquired = 2,
-    /// Parked.
+    /// Waiting for a promise, a turn or a limit.
     Suspended = 3,
-    /// Stopped for a person.
+    /// Halted until an operator intervenes.
     Halted = 4,
-    /// Done.
+    /// The promise settled.
     Fulfilled = 5,
 }
 
-/// Why a task is halted. The numbers are stored.
+/// Reason why a task is halted. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum HaltReason {
-    /// Cancellation was requested.
+    /// A client requested it (`Command::TaskHalt`).
     Requested = 1,
-    /// Its host says that running it makes no sense: it diverged from its journal, or waits for
+    /// The host reported that running it is pointless: it diverged from its journal, or waits for
     /// nothing.
     Reported = 2,
-    /// It failed more often than the host's limit allows.
+    /// The task failed more often than the host's limit allows.
     Exhausted = 3,
-    /// It lost too many claims in a row: it may be killing its hosts.
+    /// The task lost too many consecutive claims and may be crashing its hosts.
     Lost = 4,
-    /// It trapped in the same way at the same place too often.
+    /// The guest trapped too often in the same way at the same place.
     Trapped = 5,
-    /// Its rows contradict each other; damage from outside.
+    /// The rows contradict each other, due to external damage.
     Damaged = 6,
 }
 
-/// The kind of the note of a task that has ended, and whose journal was removed.
+/// Kind of the note of an ended task whose journal was removed.
 pub const JOURNAL_REMOVED: &str = "journal-removed";
 
-/// The result of an attempt, for people and programs.
+/// Result of an attempt, for people and programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// A short stable word: `trap`, `divergence`, `failure`…
+    /// A short stable identifier: `trap`, `divergence`, `failure`…
     pub kind: Text,
-    /// One sentence.
+    /// One sentence for people.
     pub message: Text,
-    /// A report for programs; the value of the promise, if giving up rejects it.
+    /// Machine-readable report. Becomes the value of the promise if giving up rejects it.
     pub details: Bytes,
 }
 
-/// How far a claim got.
+/// Progress of a claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Grows with every step the holder reports.
+    /// Counter that grows with every step the holder reports.
     pub seq: u64,
-    /// When it last grew.
+    /// Instant at which `seq` last grew.
     pub at: Timestamp,
-    /// What the holder wants its successor to know.
+    /// Checkpoint for the next holder.
     pub payload: Option<Bytes>,
 }
 
-/// Whether a task was asked to stop.
+/// State of a task's stop request.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub enum CancelState {
-    /// No.
+    /// Not requested.
     #[default]
     None,
-    /// Yes, and it has not been told.
+    /// Requested; the task has not been notified.
     Requested,
-    /// Yes, and its journal says so, or it ended as cancelled.
+    /// The task's journal contains the notification, or the task ended as cancelled.
     Delivered,
-    /// Yes, and it ended by itself before that reached it. Stored under the number of
-    /// [`CancelState::Requested`], which a task that has ended cannot be otherwise.
+    /// Requested, but the task ended by itself before it was notified. Shares the stored number of
+    /// [`CancelState::Requested`], which is impossible for a task that has ended.
     Missed,
 }
 
 impl CancelState {
-    /// The stored number.
     pub fn number(self) -> u8 {
         match self {
             Self::None => 0,
@@ -186,7 +184,7 @@ impl CancelState {
         }
     }
 
-    /// The variant with this stored number, of a task in this state.
+    /// The variant with this stored number, for a task in this state. `None` if there is none.
     pub fn from_number(number: u8, status: TaskStatus) -> Option<Self> {
         match (number, status) {
             (0, _) => Some(Self::None),
@@ -197,7 +195,8 @@ impl CancelState {
         }
     }
 
-    /// The state after the promise was settled: `cancelled` if its holder settled it so.
+    /// The state after settlement. `cancelled` is true if the holder settled the promise as
+    /// cancelled.
     pub fn at_end(self, cancelled: bool) -> Self {
         match self {
             Self::Requested if cancelled => Self::Delivered,
@@ -207,73 +206,70 @@ impl CancelState {
     }
 }
 
-/// What makes two traps equal.
+/// Key by which traps are compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrapKey {
-    /// The journal's length when it trapped.
+    /// Length of the journal at the trap, in records.
     pub journal_len: u32,
-    /// The trap's message.
     pub message: Text,
 }
 
-/// Equal traps in a row.
+/// Consecutive equal traps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traps {
-    /// Which trap.
     pub key: TrapKey,
-    /// How often.
+    /// Number of repetitions.
     pub count: u32,
 }
 
-/// Why a holder gives its claim back.
+/// Reason why a holder gives up its claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReleaseReason {
-    /// Others should have a turn.
+    /// To let other tasks run.
     Yield,
-    /// The host stops.
+    /// The host shuts down.
     Shutdown,
-    /// The host has no room for it just now: it is offered again after this wait, and no attempt
-    /// was made.
+    /// The host has no capacity at the moment. The task is offered again after this wait, and no
+    /// attempt is counted.
     NoRoom {
-        /// How long.
         wait: Millis,
     },
-    /// The attempt failed; another follows after `retry_after`, else after the host's own back-off.
+    /// The attempt failed. The next one follows after `retry_after`, or else after the host's
+    /// back-off.
     Failed {
-        /// The wait the call's own policy asks for.
+        /// Wait that the retry policy of the call requests.
         retry_after: Option<Millis>,
-        /// What went wrong.
         error: Note,
-        /// Set when the guest trapped: equal traps are counted.
+        /// Set if the guest trapped; equal traps are counted.
         trap: Option<TrapKey>,
     },
-    /// Another attempt makes no sense; a person should look.
+    /// Another attempt is pointless; an operator must intervene.
     Halt {
-        /// Why.
         report: Note,
     },
 }
 
 impl Task {
-    /// How many of its signals nobody read, as far as that was counted: those that it was not told, and those
-    /// of which it said so.
+    /// Number of unread signals, as far as known: signals not delivered, plus those the workflow
+    /// reported as unread.
     pub fn unread_signals(&self) -> u32 {
         let told = self.inbox.heard.unwrap_or(self.signals);
         self.signals.saturating_sub(told).saturating_add(self.inbox.unread)
     }
 
-    /// The newest generation of the invocation, if another one followed the first.
+    /// The newest generation of the invocation. `None` if there is only the first.
     pub fn newest(&self) -> Option<PromiseId> {
         (self.successors > 0).then(|| self.id.generation(self.successors.saturating_add(1)))
     }
 
-    /// When and that the journal of a task that has ended was removed, if it was.
+    /// The note about the removal of its journal, if the task has ended and its journal was
+    /// removed.
     pub fn journal_removed(&self) -> Option<&Note> {
         let has_ended = self.state == TaskState::Fulfilled;
         self.note.as_ref().filter(|note| has_ended && note.kind.as_str() == JOURNAL_REMOVED)
     }
 
-    /// A task as it is born: never claimed, at the store's first version.
+    /// A new task: never claimed, at the store's initial version.
     pub fn born(id: PromiseId, version: Version, state: TaskState, module: Option<Digest>) -> Self {
         Self {
             id,
@@ -296,18 +292,18 @@ impl Task {
         }
     }
 
-    /// Whether the attempt under the present claim has begun, as far as its holder has said so: an
+    /// True if the attempt under the current claim has begun, as far as its holder reported: an
     /// attempt begins with its first progress.
     pub fn has_begun(&self) -> bool {
         self.progress.seq > 0
     }
 
-    /// Its state by name.
+    /// State without its data.
     pub fn status(&self) -> TaskStatus {
         self.state.status()
     }
 
-    /// The lease, while the task is held.
+    /// The lease, while the task is claimed.
     pub fn lease(&self) -> Option<&Lease> {
         match &self.state {
             TaskState::Acquired { lease } => Some(lease),
@@ -318,7 +314,7 @@ impl Task {
         }
     }
 
-    /// The instant at which its timer fires: the next offer, or the end of the lease.
+    /// Instant at which its timer fires: the next offer, or the expiry of the lease.
     pub fn due_at(&self) -> Option<Timestamp> {
         match &self.state {
             TaskState::Pending { retry_at, .. } => Some(*retry_at),
@@ -329,7 +325,7 @@ impl Task {
 }
 
 impl TaskState {
-    /// The state by name.
+    /// State without its data.
     pub fn status(&self) -> TaskStatus {
         match self {
             Self::Pending { .. } => TaskStatus::Pending,
@@ -356,12 +352,11 @@ impl std::fmt::Display for TaskStatus {
 macro_rules! stored_numbers {
     ($name:ident: $($variant:ident),*) => {
         impl $name {
-            /// The stored number.
             pub fn number(self) -> u8 {
                 self as u8
             }
 
-            /// The variant with this stored number.
+            /// The variant with this stored number. `None` if there is none.
             pub fn from_number(number: u8) -> Option<Self> {
                 [$(Self::$variant),*].into_iter().find(|variant| variant.number() == number)
             }

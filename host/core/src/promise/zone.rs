@@ -1,4 +1,4 @@
-//! Time zones, by the names of the IANA database, which is compiled in.
+//! Time zones, by their names in the IANA database, which is compiled in.
 
 use std::{fmt, str::FromStr};
 
@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// The longest leap of a clock: a day that a country left out.
+/// Upper bound on a gap in local time: some countries have skipped a whole day.
 const LONGEST_LEAP: TimeDelta = TimeDelta::hours(25);
 
-/// A time zone.
+/// A time zone of the IANA database.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Zone(Tz);
 
-/// Text that is not the name of a time zone.
+/// Error: a text that is not the name of a time zone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no time zone: write its IANA name, such as Europe/Berlin or America/New_York, or UTC"
@@ -26,20 +26,19 @@ pub struct Zone(Tz);
 pub struct NotAZone(String);
 
 impl Zone {
-    /// Coordinated universal time.
     pub const UTC: Self = Self(Tz::UTC);
 
-    /// The name in the database.
+    /// Name in the IANA database.
     pub fn name(self) -> &'static str {
         self.0.name()
     }
 
-    /// Whether its clock shows UTC at all times.
+    /// True for UTC itself.
     pub fn is_utc(self) -> bool {
         self == Self::UTC
     }
 
-    /// The instant as a clock of the zone shows it: `2031-02-03T05:05:06+01:00`.
+    /// The instant in the zone's local time: `2031-02-03T05:05:06+01:00`.
     pub fn local(self, instant: Timestamp) -> String {
         DateTime::from_timestamp_millis(instant.0).map_or_else(
             || instant.in_utc_millis(),
@@ -47,15 +46,14 @@ impl Zone {
         )
     }
 
-    /// The reading of a clock of the zone at an instant.
+    /// The zone's local time at an instant.
     pub(super) fn reading(self, instant: Timestamp) -> Option<NaiveDateTime> {
         let utc = DateTime::from_timestamp_millis(instant.0)?.naive_utc();
         utc.checked_add_offset(self.0.offset_from_utc_datetime(&utc).fix())
     }
 
-    /// The instant at which a clock of the zone shows this. Of a reading that comes twice it is the
-    /// first; in the place of one that is left out it is the first instant after the leap. Later
-    /// readings have no earlier instants.
+    /// The instant of a local time. For a repeated local time, the first one; for a skipped one,
+    /// the first instant after the gap. The result increases monotonically with the local time.
     pub(super) fn instant(self, reading: NaiveDateTime) -> Option<Timestamp> {
         let valid = match self.0.from_local_datetime(&reading) {
             MappedLocalTime::Single(instant) | MappedLocalTime::Ambiguous(instant, _) => instant,
@@ -64,7 +62,7 @@ impl Zone {
         Some(Timestamp(valid.timestamp_millis()))
     }
 
-    /// The first instant whose reading is behind a leap over this one.
+    /// The first instant after the gap that contains this local time.
     fn after_leap(self, left_out: NaiveDateTime) -> Option<DateTime<Tz>> {
         let shown = |seconds| {
             let later = left_out.checked_add_signed(TimeDelta::seconds(seconds))?;

@@ -1,4 +1,4 @@
-//! What a command is answered.
+//! Replies to commands.
 
 mod refusal;
 
@@ -12,257 +12,243 @@ use crate::{
 
 pub use refusal::{Conflict, JournalMismatch, Refusal};
 
-/// The answer to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// A promise as it is now.
+    /// The current state of a promise.
     Promise {
-        /// The promise.
         promise: Promise,
-        /// Whether this command made or settled it.
+        /// True if this command created or settled it.
         changed: bool,
     },
-    /// A task as it is now, with its promise and the end of its journal.
+    /// The current state of a task, with its promise and the head of its journal.
     Task(Box<TaskReply>),
-    /// An invocation that was to begin, as it is now.
+    /// The current state of an invocation created by `TaskBegin`.
     Begun {
-        /// Its task.
         task: Box<TaskReply>,
-        /// What its first run was answered, in order; none: it was there, was born settled, or runs
-        /// another module, and nothing was done under the claim.
+        /// Replies to the commands of the first run, in order. `None` if they were skipped: the
+        /// invocation already existed, was born settled, or runs another module.
         first: Option<Vec<Reply>>,
     },
-    /// For each claim of a heartbeat, in its order.
+    /// Results of a heartbeat, in the order of its claims.
     Heartbeat(Vec<Beat>),
-    /// For each action of a fence, in its order.
+    /// Results of a fence.
     Fenced {
-        /// The result of each action.
+        /// The result of each action, in order.
         outcomes: Vec<(CommandIndex, Result<Acted, Refusal>)>,
-        /// The end of the journal now.
+        /// The new head of the journal.
         head: JournalHead,
-        /// Whether the invocation was asked to stop and has not been told.
+        /// True if the invocation has a stop request that it was not yet notified of.
         cancelled: bool,
     },
-    /// The claim was given back; a settlement offers the task again.
+    /// The claim was released; a settlement offers the task again.
     Suspended,
-    /// It is another execution's turn, or there is no room: the task waits, and is offered again
-    /// then.
+    /// Another execution has the turn, or there is no capacity. The task waits and is offered again
+    /// later.
     Parked {
-        /// Who is before it; none: it waits behind a limit, or is not to begin at all and has
-        /// settled.
+        /// Predecessor in the queue. `None`: it waits behind a limit, or it was settled instead
+        /// of admitted.
         behind: Option<PromiseId>,
     },
-    /// There is something to do already: the claim goes on. The records of a suspension were
-    /// appended; those of an end were not.
+    /// There is work to do, so the claim continues. The records of a suspension were appended;
+    /// those of an end were not.
     Ready {
-        /// Those awaited that have settled.
+        /// The awaited promises that have settled.
         settled: Vec<PromiseId>,
-        /// Whether the invocation was asked to stop and has not been told.
+        /// True if the invocation has a stop request that it was not yet notified of.
         cancelled: bool,
     },
-    /// Done, and there is nothing more to say.
+    /// Success without a result.
     Done,
-    /// The signal is the `n`-th of this invocation: the newest generation of the one that was named.
+    /// The signal was sent, as the `n`-th to this invocation, which is the newest generation of the
+    /// named one.
     Signalled {
-        /// Which invocation.
+        /// The newest generation.
         invocation: PromiseId,
-        /// Which signal of it.
+        /// Number of the signal.
         n: u32,
-        /// Whether this command made the invocation.
+        /// True if this command created the invocation.
         started: bool,
     },
-    /// The next generation was made.
+    /// The next generation was created.
     HandedOver {
-        /// It.
+        /// Id of the next generation.
         to: PromiseId,
     },
-    /// A schedule as it is now.
+    /// The current state of a schedule.
     Schedule {
-        /// The schedule.
         schedule: Box<Schedule>,
-        /// Whether this command made it.
+        /// True if this command created it.
         created: bool,
     },
-    /// A resource and the lease on it, as far as they exist.
+    /// A resource and its lease, as far as they exist.
     Resource {
-        /// The resource.
         resource: Option<Box<Resource>>,
-        /// The lease.
         lease: Option<Box<ResourceLease>>,
     },
-    /// The results of a page of past occurrences.
+    /// Result of a page of past occurrences.
     Backfilled {
-        /// How many promises were made.
+        /// Number of promises created.
         made: u32,
-        /// How many occurrences had theirs already.
+        /// Number of occurrences that already had a promise.
         existing: u32,
-        /// How many were left out.
+        /// Number of occurrences skipped.
         skipped: u32,
-        /// Why the last of them was.
+        /// Reason for the last skip.
         because: Option<Text>,
-        /// From where to ask for the next page; none: this was the last.
+        /// Start of the next page. `None`: this was the last.
         next: Option<Timestamp>,
     },
-    /// A message to deliver now; none if it is not due, gone, or the engine dealt with it.
+    /// A message to deliver now. `None` if it is not due, is gone, or was processed by the engine.
     Message(Option<Box<Delivery>>),
-    /// A host's new life.
+    /// A new incarnation of a host.
     Host {
-        /// Its number.
         incarnation: u64,
-        /// Tasks its earlier lives hold.
+        /// Tasks held by earlier incarnations.
         held: Vec<PromiseId>,
     },
-    /// The result of removing a tree.
+    /// Result of removing a tree.
     Pruned(Pruned),
-    /// What a look for damage found and mended.
+    /// Result of a check for damage.
     Reconciled {
-        /// The damage.
+        /// The damage that was found and repaired.
         orphans: Vec<Orphan>,
     },
-    /// Refused; nothing was changed, but that overdue promises were settled.
+    /// Refused. Nothing was changed, except that overdue promises were settled.
     Refused(Refusal),
 }
 
 impl Reply {
-    /// The answer to the `n`-th signal of an invocation that was there before.
+    /// The reply for the `n`-th signal to an existing invocation.
     pub fn signalled(invocation: impl Into<PromiseId>, n: u32) -> Self {
         Self::Signalled { invocation: invocation.into(), n, started: false }
     }
 }
 
-/// A task with what belongs to it.
+/// A task with its promise and journal head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskReply {
-    /// The task.
     pub task: Task,
-    /// Its promise.
     pub promise: Promise,
-    /// The end of its journal.
+    /// Head of its journal.
     pub head: JournalHead,
-    /// How many promises it waits for, or waited for, settled since it was last taken or suspended.
+    /// Number of awaited promises that settled since the task was last acquired or suspended.
     pub resumes: u32,
-    /// Whether this command made the promise.
+    /// True if this command created the promise.
     pub created: bool,
 }
 
-/// The result of a heartbeat for one claim.
+/// Result of a heartbeat for one claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Beat {
-    /// It goes on.
+    /// The claim was extended.
     Extended {
-        /// The lease's new end.
+        /// New expiry of the lease.
         until: Timestamp,
-        /// Whether the invocation was asked to stop and has not been told.
+        /// True if the invocation has a stop request that it was not yet notified of.
         cancel: bool,
     },
-    /// It is no longer the caller's: drop the work and write nothing.
+    /// The caller no longer holds the claim: stop the work and write nothing.
     Stale,
-    /// It made no progress for too long and is not extended: interrupt it.
+    /// There was no progress for too long, and the lease is not extended: interrupt the work.
     Stalled,
 }
 
-/// What an action under a claim did.
+/// Result of an action under a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acted {
-    /// The promise as it is now.
+    /// The current state of the promise.
     Promise {
-        /// The promise.
         promise: Promise,
-        /// Whether this action made or settled it.
+        /// True if this action created or settled it.
         changed: bool,
     },
-    /// Done.
+    /// Success without a result.
     Done,
 }
 
-/// The result of removing a tree.
+/// Result of removing a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pruned {
-    /// The tree is gone: this number of promises, with all that belonged to them.
+    /// The tree was removed, with all rows that belonged to its promises.
     Gone {
-        /// How many.
+        /// Number of removed promises.
         promises: u32,
     },
     /// Nothing was removed.
     Kept(Kept),
 }
 
-/// Why a tree stays.
+/// Reason why a tree was not removed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Kept {
     /// The rows of a member cannot be read.
     #[error("the rows of `{id}` cannot be read")]
     Unreadable {
-        /// The member.
         id: PromiseId,
     },
-    /// There is no such promise.
+    /// The promise does not exist.
     #[error("it does not exist")]
     Absent,
-    /// It was made by an invocation, and goes with it.
+    /// The promise was created by an invocation, and is removed with it.
     #[error("it is a part of what `{maker}` made")]
     Part {
-        /// The invocation.
+        /// The creating invocation.
         maker: PromiseId,
     },
-    /// It is a promise of an object, and goes with the object's state.
+    /// The promise belongs to an object, and is removed with the object's state.
     #[error("it belongs to `{object}`, and goes with its state")]
     OfObject {
-        /// The object.
         object: ObjectId,
     },
-    /// A member has no outcome.
+    /// A member is pending.
     #[error("`{id}` is not settled")]
     Pending {
-        /// The member.
         id: PromiseId,
     },
-    /// A member settled later than that.
+    /// A member settled after the given instant.
     #[error("`{id}` settled too recently")]
     Recent {
-        /// The member.
         id: PromiseId,
     },
-    /// A message about a member is owed.
+    /// A message about a member is pending.
     #[error("a message about `{id}` is not delivered")]
     Owes {
-        /// The member.
         id: PromiseId,
     },
-    /// A task that has not ended waits for a member, or was woken by one and has not read it yet.
+    /// A task that has not ended waits for a member, or was resumed by one and has not read it yet.
     #[error("`{by}`, which has not ended, waits for `{id}`")]
     Awaited {
-        /// The member.
+        /// The awaited member.
         id: PromiseId,
-        /// Who waits.
+        /// The waiting task.
         by: PromiseId,
     },
-    /// It has more members than one command removes.
+    /// The tree has more members than one command removes.
     #[error("it is too large for one command")]
     Large,
 }
 
-/// A kind of damage, found and mended by `Reconcile`. None of them can arise from commands alone,
-/// but `ChildRuns`.
+/// Kinds of damage that `Reconcile` finds and repairs. Commands alone can only cause `ChildRuns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Orphan {
-    /// A promise with a target has no task: it is made again, halted, since its module is not
-    /// known.
+    /// A promise with a target has no task. Repair: the task is created again, halted, since its
+    /// module is unknown.
     TaskMissing,
-    /// A settled promise has an open task, listeners or unconsumed callbacks: the chain is
-    /// finished.
+    /// A settled promise has an open task, listeners or unconsumed callbacks. Repair: the
+    /// settlement chain is completed.
     ChainUnfinished,
-    /// A pending attached promise of a settled invocation, and no message to cancel it: it is
-    /// cancelled.
+    /// An attached promise of a settled invocation is pending, without a message to cancel it.
+    /// Repair: it is cancelled.
     ChildRuns,
-    /// A suspended task waits for nothing: it is offered again.
+    /// A suspended task waits for nothing. Repair: it is offered again.
     SuspendedOnNothing,
-    /// A suspended task has been woken: it is offered again.
+    /// A suspended task has been resumed. Repair: it is offered again.
     WokenButSuspended,
-    /// A task has no promise: it is halted.
+    /// A task has no promise. Repair: it is halted.
     TaskWithoutPromise,
-    /// A journal's end contradicts itself or is not there: the task is halted.
+    /// The head of a journal is contradictory or missing. Repair: the task is halted.
     JournalDamaged,
-    /// A step of a saga is both undone and not: the task is halted.
+    /// A step of a saga is recorded both as compensated and as failed to compensate. Repair: the
+    /// task is halted.
     FactsContradict,
 }

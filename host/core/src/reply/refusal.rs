@@ -1,4 +1,4 @@
-//! Why a command was refused: part of the reply, since it is the caller who acts on it.
+//! Refusals of commands. They are part of the reply, since the caller acts on them.
 
 use crate::{
     id::{
@@ -13,10 +13,10 @@ use crate::{
     value::Text,
 };
 
-/// Why a command was refused.
+/// Reason why a command was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The command makes no sense.
+    /// The command is invalid.
     #[error("{0}")]
     BadRequest(String),
     /// There is no such promise, task or module.
@@ -25,53 +25,49 @@ pub enum Refusal {
     /// There is no such schedule.
     #[error("there is no schedule `{0}`")]
     NoSchedule(ScheduleId),
-    /// The command makes sense, but names something that cannot be used so.
+    /// The command is valid, but refers to an item that cannot be used this way.
     #[error("{0}")]
     Unprocessable(String),
     /// The command came too late, or another caller was faster.
     #[error(transparent)]
     Conflict(Conflict),
-    /// The tree to which the new execution would belong makes no more.
+    /// The tree of the new execution accepts no more executions.
     #[error("nothing more is made in the tree of `{root}`: {stop}")]
     Tree {
-        /// The root of the tree.
         root: PromiseId,
-        /// Why.
         stop: TreeStop,
     },
-    /// An id under the claim's own exists, and another owner made it.
+    /// An id below the claim's own id exists, and was created by another owner.
     #[error(
         "`{id}` is taken: it was not made by the invocation it lies under; start the invocation under another id"
     )]
     IdTaken {
-        /// The id.
         id: PromiseId,
     },
     /// The records do not continue the stored journal.
     #[error("the records do not continue the journal of `{invocation}`: {reason}")]
     JournalMismatch {
-        /// The journal.
+        /// The invocation.
         invocation: PromiseId,
-        /// Why they do not.
         reason: JournalMismatch,
     },
-    /// A row that the command needs is there and cannot be read: damage from outside.
+    /// A row that the command needs exists but cannot be read, due to external damage.
     #[error("the rows of {subject} cannot be read: {why}; `segno doctor` names all such rows")]
     Unreadable {
-        /// What the row is about.
+        /// The item that the row describes.
         subject: Box<Subject>,
-        /// What is wrong with it.
+        /// The defect.
         why: Text,
     },
 }
 
-/// Why records do not continue a journal.
+/// Reason why records do not continue a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalMismatch {
-    /// A record at this place is stored already, and differs; or only part of the batch is stored.
+    /// The stored record at this position differs, or only part of the batch is stored.
     #[error("record {seq} is stored and is another")]
     Differs {
-        /// The first place that differs.
+        /// The first position that differs.
         seq: u32,
     },
     /// A record cannot follow.
@@ -79,43 +75,39 @@ pub enum JournalMismatch {
     Append(#[from] AppendRefused),
 }
 
-/// Who or what was faster.
+/// Conflict with the stored state or with a faster caller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
-    /// The task's state does not allow it.
+    /// The task's status does not allow the command.
     #[error("the task `{id}` is {status}")]
     WrongState {
-        /// The task.
         id: PromiseId,
-        /// Its state.
         status: TaskStatus,
     },
-    /// The claim is not the present one.
+    /// The claim is not the current one.
     #[error("the claim on `{id}` is stale: version {offered} was given, {current} is current")]
     StaleVersion {
-        /// The task.
         id: PromiseId,
-        /// The version given.
+        /// Version of the given claim.
         offered: Version,
-        /// The present one.
+        /// Current version.
         current: Version,
     },
-    /// The journal is not the one that was looked at.
+    /// The journal has grown since it was compared.
     #[error(
         "the journal of `{id}` has {current} records by now, and {given} were compared: ask again"
     )]
     JournalGrew {
-        /// The invocation.
         id: PromiseId,
         /// Number of records that were compared.
         given: u32,
-        /// Number of records that there are.
+        /// Current number of records.
         current: u32,
     },
-    /// The key, or the id, stands for another request.
+    /// The key, or the id, is already used by a different request.
     #[error(transparent)]
     KeyReused(Box<KeyReused>),
-    /// The promise has its outcome.
+    /// The promise is already settled.
     #[error("the promise `{0}` is settled")]
     PromiseSettled(PromiseId),
     /// Another holder has the task.
@@ -124,82 +116,73 @@ pub enum Conflict {
     /// Another holder has the resource.
     #[error("the resource `{name}` is held by `{holder}` until {}", .until.in_utc())]
     Busy {
-        /// The resource.
         name: ResourceName,
-        /// Who holds it.
         holder: Text,
-        /// Until when.
+        /// Expiry of the lease.
         until: Timestamp,
     },
-    /// It is the turn of an execution of the object.
+    /// An execution has the turn of the object.
     #[error(
         "`{object}` belongs to the execution `{holder}`: wait until it has ended, or cancel it"
     )]
     ObjectBusy {
-        /// The object.
         object: ObjectId,
-        /// Whose turn it is.
+        /// The execution that has the turn.
         holder: PromiseId,
     },
-    /// The key of the object has its run, and runs once.
+    /// The object's key runs only once and has had its run.
     #[error(
         "`{object}` has had its run, and runs once: read it by its id, `{run}`, or use another key"
     )]
     RanAlready {
-        /// The object.
         object: ObjectId,
-        /// Its run.
         run: PromiseId,
     },
-    /// A later writer has written the resource: this one must stop.
+    /// A later token has written the resource. The writer must stop.
     #[error("the token {given} for `{name}` is stale: {current} has written it")]
     StaleToken {
-        /// The resource.
         name: ResourceName,
-        /// The token given.
+        /// The given token.
         given: FenceToken,
-        /// That of the last write.
+        /// Token of the last write.
         current: FenceToken,
     },
-    /// The alias stands for another module by now.
+    /// The alias refers to another module by now.
     #[error(
         "`{alias}` stands for the module `{current}` by now, and no more for `{given}`: look again"
     )]
     AliasMoved {
-        /// The alias.
         alias: Text,
-        /// The module that was named.
+        /// The module given by the caller.
         given: Digest,
-        /// The present one.
+        /// The current module.
         current: Digest,
     },
-    /// The host has a successor of the same name.
+    /// The host has a newer incarnation.
     #[error("two hosts share the node name `{node}`: life {given} was succeeded by life {current}")]
     Superseded {
-        /// The node.
         node: NodeName,
-        /// The life that spoke.
+        /// The caller's incarnation.
         given: u64,
-        /// The present one.
+        /// The current incarnation.
         current: u64,
     },
-    /// What the schedule made last has not ended, and it makes one at a time.
+    /// The previous promise of the schedule is pending, and the schedule does not allow overlap.
     #[error(
         "`{last}`, which the schedule `{schedule}` started before, has not ended, and it starts one at a time"
     )]
     Overlaps {
-        /// The schedule.
         schedule: ScheduleId,
-        /// What has not ended.
+        /// The pending promise.
         last: PromiseId,
     },
-    /// A external worker cannot take it.
+    /// External workers cannot acquire the task, since hosts execute it.
     #[error("hosts execute the function of `{0}` themselves; wait for its promise instead")]
     Hosted(PromiseId),
 }
 
 impl Refusal {
-    /// The code of the protocol: 400, 404, 409, 422, 429, 500 or 570.
+    /// Code in the protocol: 400, 404, 409, 422, 429, 500 or 570.
     pub fn code(&self) -> u16 {
         match self {
             Self::BadRequest(_) => 400,
@@ -216,7 +199,7 @@ impl Refusal {
         }
     }
 
-    /// A short stable word for programs.
+    /// A short stable identifier for programs.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::BadRequest(_) => "bad-request",

@@ -1,4 +1,4 @@
-//! What scripts are made of: the steps that are worth trying in a state.
+//! Alphabet of the test scripts: the steps that are worth trying in a state.
 
 use super::{graph, limits, objects, runs};
 use crate::{
@@ -12,14 +12,14 @@ use crate::{
     world::{self, World, claim},
 };
 
-/// One step of a script.
+/// A step of a script.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Command(Command),
     Wait(i64),
 }
 
-/// Everything worth trying in this state, for these promises.
+/// All steps worth trying in this state, for these promises.
 pub(super) fn alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
     let mut steps = vec![Step::Wait(10), Step::Wait(20_000)];
     let mut commands = vec![Command::HostStart { node: NodeName::from("n") }];
@@ -32,7 +32,7 @@ pub(super) fn alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
     steps
 }
 
-/// The same, with a schedule and what it made.
+/// All steps, including those of schedules, graph runs, objects, runs, forks and limits.
 pub(super) fn wide_alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
     let made = occurrences(world);
     let ids: Vec<&str> = ids.iter().copied().chain(made.iter().map(String::as_str)).collect();
@@ -48,7 +48,7 @@ pub(super) fn wide_alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
     steps
 }
 
-/// What can be done with a schedule.
+/// Commands on a schedule.
 fn scheduled(world: &World) -> Vec<Step> {
     let id = ScheduleId::from("s");
     let back = world.now - Millis(150_000);
@@ -97,8 +97,8 @@ fn scheduled(world: &World) -> Vec<Step> {
     steps.chain([Step::Wait(60_000), Step::Wait(200_000)]).collect()
 }
 
-/// Invocations that begin with records of this one: under its own id, which is refused, under
-/// another, and with a limit; and with no record, which is refused.
+/// Forks of this invocation: under its own id, which is refused; under another id; with a limit;
+/// and without records, which is refused.
 fn forks(world: &World, name: &str) -> Vec<Command> {
     let Some(journal) = world.snapshot.journals.get(&PromiseId::from(name)) else {
         return Vec::new();
@@ -123,13 +123,13 @@ fn forks(world: &World, name: &str) -> Vec<Command> {
     ]
 }
 
-/// The ids of two promises that the schedule made.
+/// The ids of two promises that the schedule created.
 fn occurrences(world: &World) -> Vec<String> {
     let made = world.snapshot.promises.keys().filter(|id| id.as_str().starts_with("s@"));
     made.rev().take(2).map(ToString::to_string).collect()
 }
 
-/// An invocation that its holder ran ahead, knowing at which version tasks are born.
+/// An invocation that its holder ran ahead, with the correct initial task version.
 fn begun(world: &World, name: &str, first: &[Command]) -> Command {
     let mut begin = world::begin(name, first);
     if let Command::TaskBegin { born, .. } = &mut begin {
@@ -138,7 +138,7 @@ fn begun(world: &World, name: &str, first: &[Command]) -> Command {
     begin
 }
 
-/// What can be done with a promise and its task, and by it with another.
+/// Commands on a promise and its task, and on another promise in its name.
 fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
     let id = PromiseId::from(name);
     let soon = world.now + Millis(10);
@@ -259,7 +259,7 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
     commands
 }
 
-/// What the holder of a task can do under its claim.
+/// Fences under the claim on a task.
 fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> {
     let id = PromiseId::from(name);
     let child = format!("{name}/0");
@@ -292,11 +292,11 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
         seq if head.commands > 1 => world::finished(seq),
         seq => world::asked(seq, head.commands),
     };
-    // Only hosts keep journals, and they run modules only.
+    // Only hosts keep journals, and they only run modules.
     let hosted = world.model.task(&id).is_some_and(|task| task.module.is_some());
     let fence = |mut records: Vec<Record>, acts| {
         records.retain(|_| hosted);
-        // Journals go with the clock, but for how they begin, which is repeated.
+        // Records have the current time, except the first, which is repeated.
         records.iter_mut().filter(|record| record.seq > 0).for_each(|record| record.at = world.now);
         world::fence(claim(name, version), records, acts)
     };
@@ -306,7 +306,7 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
         fence(vec![world::started()], vec![create()]),
         fence(vec![], vec![step(0), step(1)]),
         fence(vec![], vec![settle(part(0), Verdict::Resolved), FenceAct::Cancel { id: part(1) }]),
-        // The same step of the saga once more, as another promise.
+        // The same saga step once more, as another promise.
         fence(vec![], vec![step(2), settle(part(2), Verdict::Resolved)]),
         fence(vec![], vec![undo.clone(), settle(undone.clone(), Verdict::Resolved)]),
         fence(vec![], vec![undo, settle(undone, Verdict::Rejected)]),
@@ -336,8 +336,9 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
     ]
 }
 
-/// The next command publishes an event, where none is open, because the next record notifies the
-/// last one; without its record, that is what is asked after a replay.
+/// A fence that publishes an event as the next command, if no command is open, because the next
+/// record notifies the last one. Without its record, it is the fence that is repeated after a
+/// replay.
 fn publish(world: &World, head: &JournalHead, claim: Claim, with_record: bool) -> Command {
     let mut records = match (with_record, head.len) {
         (false, _) => Vec::new(),

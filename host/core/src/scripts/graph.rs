@@ -1,4 +1,4 @@
-//! The steps of a graph run: what its holder may write next, and what others do meanwhile.
+//! Steps of a graph run: the possible next writes of its holder, and concurrent commands of others.
 
 use crate::{
     command::{Command, FenceAct},
@@ -11,7 +11,7 @@ use crate::{
 
 const RUN: &str = "g";
 
-/// Everything worth trying with the run.
+/// All steps worth trying with the run.
 pub(super) fn steps(world: &World) -> Vec<Command> {
     let id = PromiseId::from(RUN);
     let signal = |name: &str, payload: &str| Command::Signal {
@@ -42,7 +42,7 @@ pub(super) fn steps(world: &World) -> Vec<Command> {
     steps
 }
 
-/// What the holder of the run may do next.
+/// Possible next commands of the run's holder.
 fn held(world: &World, version: u64) -> Vec<Command> {
     let id = PromiseId::from(RUN);
     let state = |node: &str| {

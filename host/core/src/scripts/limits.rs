@@ -1,4 +1,4 @@
-//! The steps of executions behind limits, and long scripts of nothing else.
+//! Steps of executions behind limits, and long scripts that consist only of them.
 
 use proptest::prelude::*;
 
@@ -13,12 +13,12 @@ use crate::{
     world::{self, MODULE, OTHER_MODULE, World, claim},
 };
 
-/// The functions that are limited.
+/// Names of the limited functions.
 pub(super) const FUNCTIONS: [&str; 7] =
     ["pack", "mail", "both", "only", "last", "calm", "Cart@ada/pay"];
 
-/// Everything worth trying with these executions of functions that are limited, and with one whose
-/// limit is set by an operator.
+/// All steps worth trying with these executions of limited functions, and with one whose limit an
+/// operator sets.
 pub(super) fn steps(world: &World, names: &[&str], functions: &[&str]) -> Vec<Command> {
     let mut steps = Vec::new();
     for limit in world.model.limits().map(|(name, _)| name.clone()) {
@@ -82,7 +82,7 @@ fn about(world: &World, name: &str, other: &str, function: &str) -> Vec<Command>
     let owed = world.model.outbox().map(|(key, _)| key);
     let leaves = owed.filter(|key| matches!(key, OutboxKey::LeaveLimit(of, _) if *of == id));
     for key in leaves {
-        // Often: it is what happens soon.
+        // Repeated, since in practice it happens soon.
         steps.extend(std::iter::repeat_n(Command::OutboxDue { key: key.clone() }, 4));
         steps.push(Command::OutboxAck { key: key.clone() });
     }
@@ -106,7 +106,7 @@ fn about(world: &World, name: &str, other: &str, function: &str) -> Vec<Command>
     steps
 }
 
-/// A call of a limited function, by one of the same module.
+/// A call of a limited function from the same module.
 fn child(caller: &str, function: &str) -> FenceAct {
     let new = world::limited(&format!("{caller}/{function}"), function, "a", 2);
     let target = (tags::TARGET.to_owned(), function.to_owned());

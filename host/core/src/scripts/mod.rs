@@ -1,5 +1,5 @@
-//! Scripts: every short one over two promises with a clock that jumps, and long random ones. The
-//! checked store does the asserting.
+//! Script tests: all short scripts over two promises with a clock that jumps, and long random
+//! scripts. The checked store contains the assertions.
 
 mod alphabet;
 mod graph;
@@ -21,7 +21,7 @@ use crate::{
     world::World,
 };
 
-/// What was seen on the way: each command's name with the kind of its reply.
+/// Reply kinds seen so far, by command name.
 type Seen = BTreeSet<(&'static str, String)>;
 
 fn take(world: &mut World, step: &Step, seen: &mut Seen) {
@@ -43,7 +43,7 @@ fn note(command: &Command, reply: &Reply, seen: &mut Seen) {
     seen.insert((command.name(), kind));
 }
 
-/// Few attempts, lost claims and stalls: what lies beyond them is reached soon.
+/// Low limits on attempts, lost claims and stalls, so that scripts soon exceed them.
 fn few_attempts() -> Config {
     Config {
         lost_limit: 3,

@@ -1,4 +1,4 @@
-//! The steps of executions of one object, and long scripts of nothing else.
+//! Steps of executions of one object, and long scripts that consist only of them.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ use crate::{
     world::{self, World, claim},
 };
 
-/// Everything worth trying with these executions of one object.
+/// All steps worth trying with these executions of one object.
 pub(super) fn steps(world: &World, names: &[&str]) -> Vec<Command> {
     let write =
         |name: &str| Command::ObjectWrite { object: world::cart(), write: world::entry(name, "7") };

@@ -1,4 +1,5 @@
-//! The steps of a key that runs once, with what its object holds, and long scripts of nothing else.
+//! Steps of a key that runs once, including its object's content, and long scripts that consist
+//! only of them.
 
 use proptest::prelude::*;
 
@@ -13,8 +14,8 @@ use crate::{
     world::{self, MODULE, OTHER_MODULE, World, claim},
 };
 
-/// Everything worth trying with these executions of one key. The other module's function is exclusive
-/// as well, and runs as often as it is called.
+/// All steps worth trying with these executions of one key. The other module's function is also
+/// exclusive, but runs as often as it is called.
 pub(super) fn steps(world: &World, names: &[&str]) -> Vec<Command> {
     let clears = StateWrite { clears: true, entries: Vec::new() };
     let object = world::ada();
@@ -121,7 +122,7 @@ proptest! {
     }
 }
 
-/// The scripts get everywhere.
+/// Checks that the scripts reach all special cases.
 #[test]
 fn a_long_walk_of_one_key_meets_what_is_special_about_it() {
     let (mut seen, mut random) = (Seen::new(), 7_u64);

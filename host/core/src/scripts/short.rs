@@ -1,4 +1,4 @@
-//! Every short script over two promises.
+//! All short scripts over two promises.
 
 use std::{
     collections::HashSet,
@@ -18,14 +18,14 @@ use crate::{
     world::{self, World},
 };
 
-/// How long the scripts are that are all tried: as long as `ordinary`, or as `SEGNO_SCRIPTS` says.
-/// Each step more takes twenty to thirty times as long; four from every beginning take minutes.
+/// Length of the exhaustive scripts: `ordinary`, or the value of `SEGNO_SCRIPTS`. Each additional
+/// step takes twenty to thirty times as long; length 4 from every start takes minutes.
 fn length(ordinary: u32) -> u32 {
     std::env::var("SEGNO_SCRIPTS").ok().and_then(|given| given.parse().ok()).unwrap_or(ordinary)
 }
 
-/// Tries every script of this length, going on from each state once. While neither promise of a
-/// pair exists, they are alike: scripts then begin with the first.
+/// Tries every script of this length, continuing from each state once. While neither promise of a
+/// pair exists, the two are interchangeable, so scripts begin with the first.
 fn explore(start: World, ids: &[&str], length: u32) -> (usize, Seen) {
     let (mut met, mut seen) = (HashSet::new(), Seen::new());
     let mut frontier = vec![start];
@@ -46,7 +46,7 @@ fn explore(start: World, ids: &[&str], length: u32) -> (usize, Seen) {
     (met.len(), seen)
 }
 
-/// The state after a step; none if it is the same.
+/// The state after a step. `None` if nothing changed.
 fn step_from(world: &World, step: &Step, seen: &mut Seen) -> Option<World> {
     let mut successor = match step {
         Step::Wait(_) => world.clone(),

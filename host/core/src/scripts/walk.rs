@@ -1,4 +1,4 @@
-//! Long random scripts, and that they get everywhere.
+//! Long random scripts, and a check that they reach every kind of reply.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,6 @@ proptest! {
     }
 }
 
-/// Every kind of command.
 const COMMANDS: &[&str] = &[
     "promise-get",
     "promise-create",
@@ -85,7 +84,7 @@ const COMMANDS: &[&str] = &[
     "task-hand-over",
 ];
 
-/// Those that look again, or only look.
+/// Commands that are never refused: reads, and those that only check for due work.
 const NEVER_REFUSED: &[&str] = &[
     "resource-get",
     "limit-due",
@@ -102,7 +101,7 @@ const NEVER_REFUSED: &[&str] = &[
     "reconcile",
 ];
 
-/// A long walk that is always the same, to know that the scripts get everywhere.
+/// A long deterministic walk, which checks that the scripts reach every kind of reply.
 #[test]
 fn a_long_walk_meets_every_kind_of_answer() {
     let mut seen = Seen::new();

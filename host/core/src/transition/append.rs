@@ -1,4 +1,4 @@
-//! Appending records under a claim: new, or the repetition of what is stored.
+//! Appending records under a claim: new ones, or repetitions of stored ones.
 
 use super::draft::Draft;
 use crate::{
@@ -9,19 +9,19 @@ use crate::{
     reply::{JournalMismatch, Refusal},
 };
 
-/// What a batch of records is to the stored journal.
+/// Relation of a batch of records to the stored journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Batch {
-    /// Nothing: there are no records.
+    /// There are no records.
     Empty,
-    /// Stored already: the answer to it was lost.
+    /// Already stored: the reply to an earlier attempt was lost.
     Stored,
-    /// New, and it was appended.
+    /// New; it was appended.
     Appended,
 }
 
 impl Draft<'_> {
-    /// Appends records and what was logged with them, and says what they were.
+    /// Appends records and their log lines, and returns the relation of the batch to the journal.
     ///
     /// # Errors
     /// [`Refusal::JournalMismatch`]: the records do not continue the journal; nothing is appended.
@@ -71,8 +71,8 @@ impl Draft<'_> {
     }
 }
 
-/// Whether the task was asked to stop, and neither its journal nor these records say that it was
-/// told.
+/// True if the task has a stop request and neither its journal nor these records contain the
+/// notification.
 pub(super) fn is_untold(task: &Task, records: &[Record]) -> bool {
     task.cancel == CancelState::Requested && !records.iter().any(tells_to_stop)
 }
@@ -81,8 +81,8 @@ fn tells_to_stop(record: &Record) -> bool {
     matches!(record.body, RecordBody::Cancelled)
 }
 
-/// The task after its journal grew: it got past what its note is about, and may have been told that
-/// it should stop.
+/// Updates the task after its journal grew: clears failure counts and the note, and registers
+/// signals and a stop notification in the records.
 pub(super) fn progressed(task: &mut Task, batch: Batch, records: &[Record]) {
     if batch == Batch::Appended {
         task.attempt = 0;

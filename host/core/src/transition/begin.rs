@@ -1,4 +1,4 @@
-//! Making an invocation that has run a little already: one transaction instead of two.
+//! Creation of an invocation together with its first run: one transaction instead of two.
 
 use super::{create::Maker, decide, draft::Draft, tasks::described};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     time::Timestamp,
 };
 
-/// See [`Command::TaskBegin`].
+/// Executes [`Command::TaskBegin`].
 pub(super) fn begin(
     draft: &mut Draft<'_>,
     new: &NewPromise,
@@ -46,8 +46,8 @@ fn begin_held(
     first: &[Command],
 ) -> Result<Reply, Refusal> {
     let created = draft.make_held(new, Maker::Starter(at), request)?;
-    // Held by just this attempt: also if the answer to an earlier try was lost, which is given
-    // again.
+    // Held by this same attempt, including the case that the reply to an earlier try was lost and
+    // is given again.
     let held = draft.held_version(&new.id, Some(request));
     let runs = draft.task(&new.id).and_then(|task| task.module);
     let replies = match held == Some(claim.version) && runs == Some(module) {
@@ -59,7 +59,7 @@ fn begin_held(
     Ok(Reply::Begun { task, first: replies })
 }
 
-/// The claim under which this may be done as a part of a beginning.
+/// The claim of a command that may be part of a beginning. `None` for other commands.
 fn claim_of(command: &Command) -> Option<&Claim> {
     match command {
         Command::TaskFence { claim, .. }

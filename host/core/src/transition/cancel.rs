@@ -1,4 +1,4 @@
-//! Cancelling, which asks, and killing, which does not.
+//! Cancelling, which sends a stop request, and killing, which does not.
 
 use super::{draft::Draft, promises::record};
 use crate::{
@@ -31,14 +31,14 @@ pub(super) fn kill(draft: &mut Draft<'_>, invocation: &PromiseId) -> Result<Repl
     record(draft, invocation, changed)
 }
 
-/// The value of what was killed.
+/// Value of a killed promise.
 fn killed() -> Value {
     let headers = Tags::from([(tags::KILLED_HEADER.to_owned(), "true".to_owned())]);
     Value { headers, ..Value::default() }
 }
 
 impl Draft<'_> {
-    /// Kills an execution that was made by one that was killed.
+    /// Kills an execution created by a killed one.
     pub(super) fn kill_too(&mut self, id: &PromiseId) {
         let id = &self.newest(id);
         if self.is_pending(id) {
@@ -47,7 +47,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Kills what an execution called that was killed, which its maker would outlive otherwise.
+    /// Kills a callee of a killed execution, which would otherwise outlive its caller.
     pub(super) fn kill_callee(&mut self, id: &PromiseId) {
         self.touch(id);
         let newest = self.newest(id);
@@ -58,12 +58,12 @@ impl Draft<'_> {
         }
     }
 
-    /// Asks an execution to stop; whatever cannot be told is settled as cancelled at once.
+    /// Asks an execution to stop. One that cannot be notified is settled as cancelled immediately.
     pub(super) fn ask_to_stop(&mut self, id: &PromiseId) {
         let id = &self.newest(id);
         let Some(promise) = self.promise(id).filter(|promise| promise.is_pending()) else { return };
-        // One that waits for its turn, or behind a limit, has nothing to undo, and would be told
-        // when it begins.
+        // An execution that waits for its turn, or behind a limit, has nothing to compensate and
+        // would only be notified when it begins.
         let waits = self.waits_for_turn(id).is_some() || self.waits_behind_limit(id);
         let can_be_told = can_be_told(promise) && !waits;
         let Some(task) = self.task(id).filter(|_| can_be_told).cloned() else {
@@ -76,7 +76,8 @@ impl Draft<'_> {
         }
         let task = Task { cancel: CancelState::Requested, ..task };
         match &task.state {
-            // A task that waits, or that is not offered yet, goes on so that it can be told.
+            // A waiting task, or one that is not offered yet, is offered now so that it can be
+            // notified.
             TaskState::Suspended | TaskState::Pending { offered: false, .. } => {
                 self.pend_until(task, None);
                 self.execute(id);

@@ -1,6 +1,6 @@
-//! The settlement chain: all that follows from one promise settling, whatever settled it. It settles at
-//! most one other promise, whose place this one took and which waits for nothing else; so its length is two
-//! plus the number of callbacks.
+//! The settlement chain: all consequences of one settled promise, whatever settled it. It settles
+//! at most one other promise: the one that this promise replaces, which waits for nothing else. So
+//! the chain's length is two plus the number of callbacks.
 
 use super::{draft::Draft, succession::handed_to};
 use crate::{
@@ -11,13 +11,13 @@ use crate::{
 };
 
 impl Draft<'_> {
-    /// Settles a pending promise; `by` is the claim that did it, if one did.
+    /// Settles a pending promise. `by` is the version of the claim that settled it, or `None`.
     pub(super) fn settle(&mut self, id: &PromiseId, settlement: Settlement, by: Option<Version>) {
         self.leave_line(id);
         self.leave_limit(id);
         let Some(promise) = self.promise(id) else { return };
         let verdict = settlement.verdict;
-        // Whatever is past its deadline is settled by it before anything else is done to it.
+        // A promise past its deadline is settled by it before any other change.
         let cause = match by {
             Some(_) => SettleCause::Claim,
             None if promise.is_overdue(self.now) => SettleCause::Deadline,
@@ -28,14 +28,15 @@ impl Draft<'_> {
         self.tell_of_occurrence(&settled, verdict);
         self.put_promise(settled.clone());
         self.effects.push(Effect::Settled { id: id.clone() });
-        // Before those that wait are resumed: an invocation whose newest generation has ended does not
-        // go on, it has ended as well.
+        // Must precede the resume of awaiters: an invocation whose newest generation has ended does
+        // not resume, since it has ended as well.
         self.forward(&settled);
         let resumed = self.carry_out(id, by);
         self.count(Metric::Settled { verdict, cause, resumed });
     }
 
-    /// Tells of what a schedule made and that ended without a result: nobody waits for it.
+    /// Reports an occurrence of a schedule that ended without a result, since no client waits for
+    /// it.
     pub(super) fn tell_of_occurrence(&mut self, promise: &Promise, verdict: Verdict) {
         let schedule = promise.spec.tags.get(tags::SCHEDULE);
         let Some(schedule) = schedule.filter(|_| promise.spec.made_by.is_none()) else { return };
@@ -48,7 +49,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Everything that follows from a promise being settled; answers how many tasks it resumed.
+    /// Executes all consequences of a settled promise. Returns the number of resumed tasks.
     pub(super) fn carry_out(&mut self, id: &PromiseId, by: Option<Version>) -> u32 {
         self.settle_stage(id, by);
         let resumed = self.resume_stage(id);
@@ -56,8 +57,8 @@ impl Draft<'_> {
         resumed.len() as u32
     }
 
-    /// Inside the composite: the task ends, it waits for nothing any more, listeners are owed a
-    /// message.
+    /// Stage within the composite: the task ends, its callbacks are removed, and listeners are owed
+    /// a message.
     fn settle_stage(&mut self, id: &PromiseId, by: Option<Version>) {
         let mut made_loose_children = false;
         if let Some(task) = self.task(id).cloned() {
@@ -83,16 +84,16 @@ impl Draft<'_> {
             self.put_outbox(key, OutboxRow::new(Message::Unblock, self.now));
             self.remove_listener(id.clone(), address);
         }
-        // A journal accounts for the promises its commands made: if the guest was told the outcome
-        // of every command, none of them is pending.
+        // The journal accounts for the promises its commands created: if the guest was notified of
+        // the outcome of every command, none of them is pending.
         if made_loose_children || self.head(id).open() > 0 {
             let row = OutboxRow::new(Message::CancelChildren { after: None }, self.now);
             self.put_outbox(OutboxKey::CancelChildren(id.clone()), row);
         }
     }
 
-    /// Says what a workflow that has ended never read of what it was sent, unless another generation
-    /// reads it.
+    /// Reports the signals and promises that an ended workflow never read, unless another
+    /// generation reads them.
     fn note_unread(&mut self, task: &Task) {
         let Some(promise) = self.promise(&task.id) else { return };
         let is_workflow = promise.target().is_some_and(|target| target.starts_with("wasm://"));
@@ -108,8 +109,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Other composites, their task only: a suspended awaiter goes on; any other keeps the resume
-    /// for later.
+    /// Stage across composites, which changes only tasks: a suspended awaiter resumes; any other
+    /// keeps the consumed callback for later.
     fn resume_stage(&mut self, id: &PromiseId) -> Vec<PromiseId> {
         let mut resumed = Vec::new();
         for (awaiter, consumed) in self.callbacks_on(id) {
@@ -117,7 +118,7 @@ impl Draft<'_> {
                 continue;
             }
             if self.view.is_unreadable(&awaiter) {
-                // What it does with that, it does when its rows can be read again.
+                // The awaiter handles the resume once its rows are readable.
                 self.delta.callbacks.insert((id.clone(), awaiter), Some(true));
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Making promises, and their tasks.
+//! Creation of promises and their tasks.
 
 use std::sync::Arc;
 
@@ -16,30 +16,31 @@ use crate::{
     value::Tags,
 };
 
-/// In whose name a promise is made.
+/// The party that creates a promise.
 #[derive(Clone, Copy)]
 pub(super) enum Maker<'a> {
-    /// A client's.
+    /// A client.
     Client,
-    /// A client's, by a holder who began to run it at this instant.
+    /// A client, through a holder that began to run the promise at this instant.
     Starter(Timestamp),
-    /// That of an invocation, under a claim on it.
+    /// An invocation, under a claim on its task.
     Invocation(&'a Task),
-    /// A client's, of an invocation that goes on from records of another; it runs this module, else
-    /// the one that its target names.
+    /// A client, for a fork of another invocation. It runs this module, or else the one that its
+    /// target refers to.
     Fork { module: Option<Digest> },
-    /// That of a schedule, for an occurrence; it counts as made at this instant, and its task begins
-    /// after that of `after`.
+    /// A schedule, for an occurrence. `at` counts as the creation time, and the task begins after
+    /// that of `after`.
     Schedule { at: Timestamp, after: Option<&'a PromiseId> },
 }
 
 impl Draft<'_> {
-    /// Makes a promise that does not exist, with its task if it has a target; `hold` has it born
-    /// acquired.
+    /// Creates a promise that does not exist, with its task if it has a target. With `request`, the
+    /// task is created in acquired state.
     ///
     /// # Errors
-    /// [`Refusal::BadRequest`]: its id is no name, or it, or the name of its holder, is longer than stores look up.
-    /// [`Refusal::Unprocessable`]: the target is no address, or its module is not known.
+    /// [`Refusal::BadRequest`]: the id is not a valid name, or the id or the holder's name is too
+    /// long for a store to index.
+    /// [`Refusal::Unprocessable`]: the target is not a valid address, or its module is unknown.
     pub(super) fn make(
         &mut self,
         new: &NewPromise,
@@ -52,7 +53,8 @@ impl Draft<'_> {
                 fits("the id of the promise", new.id.as_str())?;
             }
             Maker::Invocation(task) => fits_under(&task.id, &new.id)?,
-            // What it makes was looked at when it was made; one that is older goes on.
+            // The id was checked when the schedule was created; older schedules must continue to
+            // work.
             Maker::Schedule { .. } => {}
         }
         request.map_or(Ok(()), holder_fits)?;
@@ -64,7 +66,7 @@ impl Draft<'_> {
         if self.config.resonate_strict {
             narrowly_fine(new, address.as_ref(), maker)?;
         }
-        // An occurrence was looked at with its schedule.
+        // The key of an occurrence was checked with its schedule.
         if let (Some(Address::Wasm { key: Some(key), .. }), false) =
             (&address, matches!(maker, Maker::Schedule { .. }))
         {
@@ -146,7 +148,7 @@ impl Draft<'_> {
             self.put_promise(promise);
             if address.is_some() {
                 let begins_now = request.is_some() || self.delayed_to(&new.id).is_none();
-                // A run is before all that come later, also if it is to begin after them.
+                // A run precedes all later executions in the queue, even if it begins after them.
                 let joins = begins_now || is_run;
                 let ahead = self.first_behind(&new.id, turn.as_ref(), maker, joins);
                 if ahead.is_some() || !begins_now {
@@ -167,7 +169,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// A deadline that has come before the promise was made: it is born settled.
+    /// Creates a promise that is past its deadline: it is settled from the beginning.
     fn make_settled(&mut self, promise: Promise, has_target: bool, module: Option<Digest>) {
         let id = promise.id().clone();
         let settlement = promise.deadline_settlement();
@@ -182,9 +184,10 @@ impl Draft<'_> {
         self.count(Metric::Settled { verdict, cause: SettleCause::Deadline, resumed: 0 });
     }
 
-    /// Whom a new execution has to wait for. An execution of an object joins the object's line at once
-    /// if `joins`, else when its task is acquired. An occurrence that has to wait for the one
-    /// before it waits in the line if that one is in it; else it joins the line after that.
+    /// The promise that a new execution has to wait for. An execution of an object joins the
+    /// object's queue immediately if `joins`, or else when its task is acquired. An occurrence that
+    /// must wait for the previous one waits in the queue if the previous one is in it; otherwise it
+    /// joins the queue afterwards.
     fn first_behind(
         &mut self,
         id: &PromiseId,
@@ -206,7 +209,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The instant before which a task is not to begin, if that is still to come.
+    /// Earliest start of a task, if that is in the future.
     fn delayed_to(&self, id: &PromiseId) -> Option<Timestamp> {
         let promise = self.promise(id)?;
         tags::delay(&promise.spec.tags).filter(|delay| *delay > self.now && !promise.is_timer())
@@ -240,14 +243,14 @@ impl Draft<'_> {
         }
     }
 
-    /// A task that begins when another promise settles.
+    /// Creates a task that begins when another promise settles.
     fn make_queued(&mut self, id: &PromiseId, module: Option<Digest>, awaited: &PromiseId) {
         let born = self.view.first_version();
         self.put_task(Task::born(id.clone(), born, TaskState::Suspended, module));
         self.put_callback(awaited.clone(), id.clone(), Some(false));
     }
 
-    /// The task in the hands of a new holder.
+    /// The task after a holder acquired it.
     pub(super) fn held(
         &mut self,
         mut task: Task,
@@ -271,7 +274,7 @@ impl Draft<'_> {
         task
     }
 
-    /// The version at which `hold` holds the task, if it does.
+    /// The version at which `request` holds the task. `None` if it does not.
     pub(super) fn held_version(
         &self,
         id: &PromiseId,
@@ -307,8 +310,8 @@ impl Draft<'_> {
         }
     }
 
-    /// The module whose functions a plan names without a module: the maker's, or the one that the
-    /// run says.
+    /// The module for functions that a plan names without a module: the creator's, or the one named
+    /// by the run's tag.
     fn module_of_run(
         &self,
         named: Option<&String>,
@@ -329,7 +332,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The module that stands before a function.
+    /// The digest of the module that is named before a function.
     fn known(&self, module: &ModuleRef) -> Result<Digest, Refusal> {
         let missing = match module {
             ModuleRef::Alias(alias) => match self.view.alias(alias) {
@@ -348,7 +351,8 @@ impl Draft<'_> {
         Err(Refusal::Unprocessable(missing))
     }
 
-    /// How deep in its tree an execution stands, and whose kill ends it, where that is not plain.
+    /// Sets the tags for an execution's depth in its tree, and for the execution whose kill ends
+    /// it, where they differ from the defaults.
     fn place_in_tree(&self, tags: &mut Tags, maker: &PromiseId) {
         let Some(maker) = self.promise(maker) else { return };
         if maker.spec.made_by.is_some() {
@@ -360,7 +364,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The tags of a promise made by an invocation say where it stands in the tree.
+    /// The tags of a promise created by an invocation, including its position in the tree.
     pub(super) fn minted_tags(
         &self,
         tags: &Tags,
@@ -386,12 +390,12 @@ impl Draft<'_> {
     }
 }
 
-/// Stores look for what a holder holds.
+/// Checks the length of the holder's name, since stores index it.
 pub(super) fn holder_fits(request: &ClaimRequest) -> Result<(), TooLong> {
     fits("the name of the worker", request.holder.node.as_str())
 }
 
-/// What the narrow reading of the protocol asks of a promise beside what is asked of all.
+/// Checks the additional requirements on promises under the strict reading of the protocol.
 fn narrowly_fine(
     new: &NewPromise,
     address: Option<&Address>,
@@ -405,7 +409,7 @@ fn narrowly_fine(
     if let Some(address) = address {
         reachable(address)?;
     }
-    // What invocations make stands where the engine says.
+    // For promises created by invocations, the engine sets the lineage.
     let mut lineage = tags::LINEAGE
         .iter()
         .filter(|_| matches!(maker, Maker::Client | Maker::Starter(_) | Maker::Fork { .. }));
@@ -419,7 +423,7 @@ fn narrowly_fine(
     }
 }
 
-/// The narrow reading takes no address that no worker can poll.
+/// Refuses addresses that no worker can poll, as the strict reading of the protocol requires.
 pub(super) fn reachable(address: &Address) -> Result<(), Refusal> {
     match address.is_reachable() {
         true => Ok(()),
@@ -429,7 +433,7 @@ pub(super) fn reachable(address: &Address) -> Result<(), Refusal> {
     }
 }
 
-/// The instant a client's verdict is stamped with: never before the promise was made.
+/// Settlement time of a client's verdict: never before the creation of the promise.
 pub(super) fn settled_at(promise: &Promise, now: Timestamp) -> Timestamp {
     now.max(promise.spec.created_at)
 }

@@ -1,5 +1,5 @@
-//! Aliases. An execution keeps the module it began with: moving an alias, or taking it away, changes only what
-//! is started from now on.
+//! Aliases. An execution keeps the module it began with, so moving or removing an alias affects
+//! only later executions.
 
 use super::draft::Draft;
 use crate::{
@@ -37,7 +37,8 @@ pub(super) fn deploy(
     Ok(Reply::Done)
 }
 
-/// Nothing is started through the alias from now on. Refused where it stands for another module than the caller saw.
+/// Removes an alias, so that it starts no more executions. Refused if it refers to another module
+/// than the caller saw.
 pub(super) fn undeploy(
     draft: &mut Draft<'_>,
     alias: &Text,

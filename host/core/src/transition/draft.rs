@@ -1,5 +1,5 @@
-//! What a command has decided so far, laid over the view: later steps of one command read what
-//! earlier ones wrote.
+//! Draft of a decision: pending writes of a command, laid over the view. Later steps of a command
+//! read what earlier ones wrote.
 
 use super::decision::Decision;
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     view::View,
 };
 
-/// A decision in the making.
+/// A decision in progress.
 pub(super) struct Draft<'a> {
     pub(super) view: &'a View,
     pub(super) now: Timestamp,
@@ -26,7 +26,7 @@ pub(super) struct Draft<'a> {
     earliest: Option<Timestamp>,
 }
 
-/// A place in a decision.
+/// A savepoint in a decision.
 pub(super) struct DraftMark {
     delta: Delta,
     effects: usize,
@@ -38,7 +38,7 @@ impl<'a> Draft<'a> {
         Self { view, now, config, delta: Delta::default(), effects: Vec::new(), earliest: None }
     }
 
-    /// What is decided so far, to come back to.
+    /// Creates a savepoint.
     pub(super) fn mark(&self) -> DraftMark {
         DraftMark {
             delta: self.delta.clone(),
@@ -47,7 +47,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Forgets what was decided since.
+    /// Rolls back to a savepoint.
     pub(super) fn go_back(&mut self, mark: DraftMark) {
         self.delta = mark.delta;
         self.effects.truncate(mark.effects);
@@ -92,7 +92,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The callbacks on a promise, by awaiter: whether each is consumed.
+    /// The callbacks on a promise: each awaiter, and true if the callback is consumed.
     pub(super) fn callbacks_on(&self, awaited: &PromiseId) -> Vec<(PromiseId, bool)> {
         let mut callbacks: Vec<(PromiseId, bool)> = self
             .view
@@ -113,7 +113,7 @@ impl<'a> Draft<'a> {
         callbacks
     }
 
-    /// What a task has callbacks on, and whether each is consumed.
+    /// The callbacks of a task: each awaited promise, and true if the callback is consumed.
     pub(super) fn callbacks_by(&self, awaiter: &PromiseId) -> Vec<(PromiseId, bool)> {
         let mut callbacks: Vec<(PromiseId, bool)> = self
             .view
@@ -165,7 +165,7 @@ impl<'a> Draft<'a> {
         self.delta.callbacks.insert((awaited, awaiter), row);
     }
 
-    /// Whether a message about this is owed, and no row says so yet.
+    /// True if the promise has a listener.
     pub(super) fn has_listener(&self, awaited: &PromiseId) -> bool {
         self.view.listeners_on(awaited).any(|address| {
             self.delta.listeners.get(&(awaited.clone(), address.clone())) != Some(&false)
@@ -176,14 +176,14 @@ impl<'a> Draft<'a> {
         self.delta.listeners.insert((awaited, address), false);
     }
 
-    /// Puts a message and hints at it.
+    /// Writes a message, and adds a hint for it.
     pub(super) fn put_outbox(&mut self, key: OutboxKey, row: OutboxRow) {
         self.due(row.next_at);
         self.effects.push(Effect::Outbox(key.clone()));
         self.delta.outbox.insert(key, Some(row));
     }
 
-    /// Deletes a message, if it is there.
+    /// Deletes a message, if it exists.
     pub(super) fn remove_outbox(&mut self, key: OutboxKey) {
         let unreadable = || self.view.unreadable(&Subject::Message(key.clone())).is_some();
         if self.outbox_row(&key).is_some() || (self.view.has_unreadable() && unreadable()) {
@@ -191,12 +191,12 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Deletes the message that offers a task, if there is one.
+    /// Deletes the message that offers a task, if it exists.
     pub(super) fn withdraw(&mut self, id: &PromiseId) {
         self.remove_outbox(OutboxKey::Execute(id.clone()));
     }
 
-    /// Says that something is due at this instant.
+    /// Registers an instant at which a row is due.
     pub(super) fn due(&mut self, at: Timestamp) {
         if at < Timestamp::NEVER {
             self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
@@ -207,7 +207,7 @@ impl<'a> Draft<'a> {
         self.effects.push(Effect::Count(metric));
     }
 
-    /// Tells the execution of the task in this process that its claim has ended.
+    /// Notifies the local execution of the task that its claim has ended.
     pub(super) fn interrupt(&mut self, task: &Task) {
         match &task.state {
             TaskState::Acquired { .. } => {
@@ -221,7 +221,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Carries out a deadline that has come: a timeout always wins.
+    /// Settles a promise whose deadline has passed: a timeout always wins.
     pub(super) fn touch(&mut self, id: &PromiseId) {
         let overdue = self.promise(id).filter(|promise| promise.is_overdue(self.now));
         if let Some(settlement) = overdue.map(Promise::deadline_settlement) {
@@ -229,7 +229,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The task, if the claim on it is the present one.
+    /// The task, if the claim is the current one.
     pub(super) fn claimed(&mut self, claim: &Claim) -> Result<Task, Refusal> {
         let task = self.existing_task(&claim.id)?;
         let conflict = match &task.state {
@@ -252,7 +252,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The conflict that says where a task stands.
+/// The conflict that reports the status of a task.
 pub(super) fn wrong_state(task: &Task) -> Conflict {
     Conflict::WrongState { id: task.id.clone(), status: task.status() }
 }

@@ -1,5 +1,5 @@
-//! What the engine does on its own when a time has come. Each command looks again, so early, late
-//! and repeated ones are harmless.
+//! Actions of the engine when a row is due. Each command checks the row again, so early, late and
+//! repeated commands are harmless.
 
 use super::draft::Draft;
 use crate::{
@@ -39,7 +39,7 @@ pub(super) fn retry(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refu
     if let Some(task) = due.cloned()
         && let TaskState::Pending { since, offered, .. } = task.state
     {
-        // A wait for another attempt, or for a start, is no wait for a worker.
+        // A wait for the next attempt or for the start time is not a wait for a worker.
         let since = if offered { since } else { draft.now };
         let (retry_at, offered) = draft.offer(id, since);
         draft.put_task(Task { state: TaskState::Pending { since, retry_at, offered }, ..task });

@@ -1,5 +1,5 @@
-//! The fence: records and actions under one claim, in one transaction. What the records say and
-//! what the actions do is durable together or not at all.
+//! Fences: records and actions under one claim, in one transaction. Both are durable together, or
+//! not at all.
 
 use std::ops::Range;
 
@@ -50,7 +50,7 @@ pub(super) fn act(
         return Err(Refusal::IdTaken { id });
     }
     let known = draft.head(&claim.id).commands;
-    // There is no record of a write that is not written.
+    // No write is recorded without being executed, so check the writes first.
     for action in actions.iter().filter(|action| action.index.0 >= known) {
         if let FenceAct::State(write) = &action.act {
             draft.may_write_held_state(&claim.id, write)?;
@@ -73,21 +73,21 @@ pub(super) fn act(
 }
 
 impl Draft<'_> {
-    /// The id an action would mint, if another owner made it.
+    /// The id that an action would create, if another owner created it.
     fn taken(&self, claim: &Claim, act: &FenceAct) -> Option<PromiseId> {
         let FenceAct::Create { new } = act else { return None };
         self.is_taken(&new.id, &claim.id).then(|| new.id.clone())
     }
 
-    /// Whether only `claimed` could mint this id, and another owner made it: such a promise is
-    /// never adopted.
+    /// True if only `claimed` may create this id, but another owner did. Such a promise is never
+    /// adopted.
     pub(super) fn is_taken(&self, id: &PromiseId, claimed: &PromiseId) -> bool {
         let stranger = |promise: &Promise| promise.spec.made_by.as_ref() != Some(claimed);
         id.is_minted_by(claimed) && self.promise(id).is_some_and(stranger)
     }
 
-    /// Does one thing; `recorded` are the commands whose records come with it. `is_counted`: the
-    /// executions that it makes are counted.
+    /// Executes one action. `recorded` are the commands whose records the fence appends.
+    /// `is_counted` is true if the tree's count includes the executions that the fence creates.
     fn act(
         &mut self,
         task: &mut Task,
@@ -120,7 +120,7 @@ impl Draft<'_> {
                 self.acted(&id, changed)
             }
             FenceAct::Cancel { id } => {
-                // Its command had ended where the fork began.
+                // In the original, the command had ended where the fork began.
                 if self.promise(id).is_none() && id.is_minted_by(&task.id) && is_fork(self, task) {
                     return Ok(Acted::Done);
                 }
@@ -147,9 +147,9 @@ impl Draft<'_> {
                 Ok(Acted::Done)
             }
             FenceAct::Publish { topic, payload } => {
-                // An event is owed from the commit that records its command on, and not again:
-                // a caller that repeats a recorded command cannot know whether its event was
-                // delivered since.
+                // An event becomes pending with the commit that records its command, and never
+                // again: a caller that repeats a recorded command cannot know if its event was
+                // delivered in between.
                 if recorded.contains(&action.index.0) {
                     let message = Message::Event { topic: topic.clone(), payload: payload.clone() };
                     self.publish(&task.id, action.index, message);
@@ -157,7 +157,8 @@ impl Draft<'_> {
                 Ok(Acted::Done)
             }
             FenceAct::State(write) => {
-                // As with events: what a recorded command wrote may have been written over since.
+                // As with events: the write of a recorded command may have been overwritten in
+                // between.
                 if recorded.contains(&action.index.0) {
                     self.write_held_state(&task.id, write)?;
                 }
@@ -167,7 +168,7 @@ impl Draft<'_> {
                 let made = self.create_of_object(&task.id, id)?;
                 let Some((verdict, value)) = settles else { return self.acted(id, made) };
                 for_clients(*verdict)?;
-                // A caller that repeats a command knows by this that it was the one who settled it.
+                // The header lets a caller that repeats a command recognise its own settlement.
                 let born = self.existing(&task.id)?.spec.created_at;
                 let by = format!("{}/{}@{}", task.id, action.index, born.0);
                 let mut value = value.clone();
@@ -201,7 +202,7 @@ impl Draft<'_> {
         }
     }
 
-    /// An external worker got somewhere: it has no journal that would say so.
+    /// Registers progress of an external worker, which has no journal.
     fn stepped(&self, task: &mut Task) {
         task.attempt = 0;
         task.losses = 0;
@@ -222,21 +223,22 @@ impl Draft<'_> {
         let changed = self.promise(&new.id).is_none();
         kept::made(task, &new.id);
         if changed {
-            // The names in the ids that commands of a workflow mint were checked with the command.
+            // Names in ids that a workflow's commands create were checked with the command.
             if task.module.is_none() || !new.id.is_minted_by(&task.id) {
                 check_name("the id of the promise", new.id.as_str())?;
             }
             let grown = self.birth(task, index, new, is_counted)?;
             self.make(new, Maker::Invocation(task), None)?;
             self.delta.tree_counts.extend(grown.map(|(root, count)| (root, Some(count))));
-            // Without a journal nothing else says that there may be children to cancel one day.
+            // Without a journal, this flag is the only sign of children that may have to be
+            // cancelled.
             let attached = self.promise(&new.id).and_then(Promise::attached_to).is_some();
             task.children |= attached && self.head(&task.id).len == 0;
         }
         self.acted(&new.id, changed)
     }
 
-    /// What an invocation makes loosely has its rights all the same.
+    /// Promises that an invocation creates without an owner still inherit its rights.
     fn with_rights_of(&self, invocation: &PromiseId, new: &NewPromise) -> NewPromise {
         let mut new = new.clone();
         let maker = self.promise(invocation);
@@ -246,17 +248,18 @@ impl Draft<'_> {
         new
     }
 
-    /// An invocation acts on no more than who started its tree may: a workflow can be handed any
-    /// id.
+    /// Checks that an invocation acts only on ids that the client which started its tree may act
+    /// on: a workflow can receive any id as input.
     ///
     /// # Errors
-    /// [`Refusal::Unprocessable`]: `id` is beyond these rights, whether it exists or not.
+    /// [`Refusal::Unprocessable`]: `id` is beyond these rights, whether or not it exists.
     pub(super) fn within_rights(
         &self,
         invocation: &PromiseId,
         id: &PromiseId,
     ) -> Result<(), Refusal> {
-        // Who may call a function of an object may have it act on what the object holds.
+        // A client that may call a function of an object may also act on the object's promises
+        // through it.
         if self.object_with(invocation, id).is_some() {
             return Ok(());
         }

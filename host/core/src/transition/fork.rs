@@ -1,6 +1,6 @@
-//! Making an invocation that begins with records of another one. It is made as any other, waits its
-//! turn and behind its limit, and is offered; its journal and what its commands left behind are there
-//! from the first moment on.
+//! Creation of a fork: an invocation that begins with records of another one. Like any other, it
+//! waits for its turn and behind its limit, and is then offered. Its journal and the promises of
+//! its copied commands exist from the beginning.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{
     value::Value,
 };
 
-/// See [`Command::InvocationFork`](crate::command::Command::InvocationFork).
+/// Executes [`Command::InvocationFork`](crate::command::Command::InvocationFork).
 pub(super) fn fork(draft: &mut Draft<'_>, fork: &Fork) -> Result<Reply, Refusal> {
     let id = &fork.new.id;
     draft.touch(id);
@@ -50,13 +50,13 @@ pub(super) fn fork(draft: &mut Draft<'_>, fork: &Fork) -> Result<Reply, Refusal>
     made
 }
 
-/// What counts where a fork is repeated.
+/// The parts that are compared when a fork is repeated.
 fn parts<'a>(origin: &str, records: impl IntoIterator<Item = &'a Record>) -> RequestParts {
     RequestParts::new().text("origin", origin).data("result", &encode_records(records))
 }
 
 impl Draft<'_> {
-    /// Whether the answer to an earlier try was lost: what is there was made by this very command.
+    /// True if the existing invocation was created by this same command, whose reply was lost.
     fn is_this_fork(&mut self, fork: &Fork) -> bool {
         let there = self.promise(&fork.new.id);
         let forked = there.and_then(|promise| Forked::of(&promise.spec.tags));
@@ -66,7 +66,7 @@ impl Draft<'_> {
             && self.append(&fork.new.id, &fork.records, &[]) == Ok(Batch::Stored)
     }
 
-    /// What counts of the invocation that is there.
+    /// The compared parts of the existing invocation.
     fn first_parts(&self, fork: &Fork) -> RequestParts {
         let id = &fork.new.id;
         let tags = self.promise(id).map(|promise| &promise.spec.tags);
@@ -102,7 +102,7 @@ impl Draft<'_> {
         record(self, id, true)
     }
 
-    /// Makes a promise of the invocation that has settled; facts of sagas follow from that as ever.
+    /// Creates a settled promise of the invocation. Facts of sagas follow from it as usual.
     fn keep(&mut self, invocation: &PromiseId, kept: &Kept) -> Result<(), Refusal> {
         if self.promise(&kept.id).is_some() {
             return Err(Refusal::IdTaken { id: kept.id.clone() });
@@ -127,8 +127,7 @@ impl Draft<'_> {
     }
 }
 
-/// Whether the invocation of a task goes on from records of another: commands among those have no
-/// promise of their own.
+/// True if the invocation of a task is a fork: the copied commands have no promises.
 pub(super) fn is_fork(draft: &Draft<'_>, task: &Task) -> bool {
     draft.promise(&task.id).is_some_and(|promise| promise.spec.tags.contains_key(tags::FORK))
 }

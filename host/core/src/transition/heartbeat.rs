@@ -1,4 +1,4 @@
-//! Heartbeats: a holder extends its claims, all in one command.
+//! Heartbeats: a holder extends all its claims in one command.
 
 use super::draft::Draft;
 use crate::{
@@ -14,7 +14,7 @@ pub(super) fn extend(
     holder: &Holder,
     items: &[HeartbeatItem],
 ) -> Result<Reply, Refusal> {
-    // Life 0 is that of workers that are no hosts.
+    // Incarnation 0 belongs to external workers.
     let current = draft.view.incarnation(&holder.node);
     if (1..current).contains(&holder.incarnation) {
         let (node, given) = (holder.node.clone(), holder.incarnation);

@@ -1,5 +1,5 @@
-//! The lives of hosts. A host that starts again gets its own leftovers back at once; those of
-//! others are left to their leases.
+//! Incarnations of hosts. A restarted host immediately releases the tasks of its earlier
+//! incarnations; those of other hosts are left to their leases.
 
 use super::draft::Draft;
 use crate::{

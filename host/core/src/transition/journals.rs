@@ -1,5 +1,5 @@
-//! Removing the journal of an execution that has ended, before the execution goes itself. Its outcome stays, and so
-//! does its id: whoever asks for it again is answered with what is there.
+//! Removal of the journal of an ended execution, while the execution itself stays. Its outcome and
+//! its id stay, so repeated requests are still answered from the stored promise.
 
 use super::{draft::Draft, requeue::engine_note};
 use crate::{
@@ -9,7 +9,8 @@ use crate::{
     reply::{Conflict, Refusal, Reply},
 };
 
-/// Refused before the end: an execution cannot go on without its journal.
+/// Removes a journal. Refused before the end, since an execution cannot continue without its
+/// journal.
 pub(super) fn remove(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(id);
     let task = draft.task(id).cloned().ok_or_else(|| Refusal::NotFound(id.clone()))?;

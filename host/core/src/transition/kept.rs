@@ -1,5 +1,5 @@
-//! Named promises that are settled before the workflow makes them. Such a settlement is kept: the promise
-//! is made in the workflow's name, and is settled when the workflow comes to make it.
+//! Named promises that are settled before the workflow creates them. The settlement is kept: the
+//! promise is created on behalf of the workflow, and the workflow adopts it when it creates it.
 
 use super::draft::Draft;
 use crate::{
@@ -11,8 +11,7 @@ use crate::{
 };
 
 impl Draft<'_> {
-    /// The promise that is meant by this id: a named one of a generation that is over is the newest
-    /// generation's.
+    /// Resolves an id: a named promise of an earlier generation belongs to the newest generation.
     pub(super) fn meant_by(&self, id: &PromiseId) -> PromiseId {
         let owned = id.named_by().find(|(owner, _)| self.task(owner).is_some());
         match owned.map(|(owner, name)| (self.newest(&owner), name)) {
@@ -21,7 +20,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Keeps the settlement of a promise that does not exist, if a workflow may still make it.
+    /// Keeps the settlement of a promise that does not exist, if a workflow may still create it.
     pub(super) fn settle_early(
         &mut self,
         id: &PromiseId,
@@ -42,7 +41,7 @@ impl Draft<'_> {
         Ok(true)
     }
 
-    /// The workflow that may still make a promise under this id, and the name by which it would.
+    /// The workflow that may still create a promise with this id, and the promise's name in it.
     fn may_make<'a>(&'a self, id: &'a PromiseId) -> Option<(&'a Task, &'a str)> {
         id.named_by().find_map(|(owner, name)| {
             let task = self.task(&owner).filter(|task| task.module.is_some())?;
@@ -51,7 +50,8 @@ impl Draft<'_> {
         })
     }
 
-    /// Refuses to make what only a workflow may: it would not take a stranger's promise for its own.
+    /// Refuses the creation of a promise that is reserved for a workflow, which would not accept
+    /// another creator's promise as its own.
     pub(super) fn is_nobodys(&self, id: &PromiseId) -> Result<(), Refusal> {
         match self.may_make(id) {
             None => Ok(()),
@@ -62,7 +62,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Takes note of a promise that was settled and not made.
+    /// Registers a promise that was settled before its creation.
     pub(super) fn note_kept(&mut self, owner: &PromiseId, name: Text) {
         let Some(task) = self.task(owner).cloned() else { return };
         let mut kept = task.inbox.kept.clone();
@@ -71,7 +71,8 @@ impl Draft<'_> {
     }
 }
 
-/// The workflow has made a promise: if it was settled early, it is not kept any more.
+/// Registers that the workflow created a promise; if it was settled early, it no longer counts as
+/// kept.
 pub(super) fn made(task: &mut Task, id: &PromiseId) {
     let owner = task.id.clone();
     task.inbox.kept.retain(|name| owner.named(name) != *id);

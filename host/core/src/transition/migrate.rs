@@ -1,5 +1,6 @@
-//! Moving an execution to other code. An execution keeps the module it began with; another one takes
-//! over only while no worker holds it, and only if it was shown to repeat the journal as it is now.
+//! Migration of an execution to another module. An execution keeps the module it began with;
+//! another one takes over only while no worker holds the task, and only if it was verified to
+//! replay the current journal.
 
 use super::draft::{Draft, wrong_state};
 use crate::{
@@ -33,10 +34,10 @@ pub(super) fn migrate(
     let is_there = task.module == Some(*module);
     let task = Task { module: Some(*module), traps: None, ..task };
     match task.state {
-        // The other module may ask for more than is waited for now: it is let run up to its wait.
+        // The other module may issue more commands than are awaited now: it runs up to its wait.
         TaskState::Suspended if current > 0 && !is_there => draft.offer_again(task),
         TaskState::Halted { .. } => draft.offer_again(task),
-        // It waits for its start, its turn, room or its next attempt, and goes on waiting for that.
+        // It waits for its start, its turn, capacity or its next attempt, and continues to wait.
         TaskState::Suspended
         | TaskState::Pending { .. }
         | TaskState::Acquired { .. }

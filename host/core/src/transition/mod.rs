@@ -1,13 +1,13 @@
-//! The one door: a view of the rows, a command and the time go in; a reply, the rows to write and
-//! hints come out.
+//! The single entry point: it takes a view of the rows, a command and the time, and returns a
+//! reply, the rows to write and hints.
 //!
-//! Every command on every view gives a reply. Before a command acts on a promise it names, a
-//! deadline that has come is carried out ([`draft::Draft::touch`]): a timeout always wins. A
+//! Every command on every view gets a reply. Before a command acts on a promise it names, a
+//! deadline that has passed settles the promise ([`draft::Draft::touch`]): a timeout always wins. A
 //! refusal changes nothing else.
 //!
-//! - `draft`: what is decided so far, over the view;
-//! - `chain`: settle, resume, execute: all that follows from one promise settling;
-//! - one file a family of commands.
+//! - `draft`: pending writes over the view;
+//! - `chain`: the settlement chain with its stages settle, resume and execute;
+//! - one file per family of commands.
 
 mod append;
 mod begin;
@@ -71,8 +71,8 @@ pub(crate) use limits::{LEAVE_ROUND, Leaving, ROUND, SWEEP, declared, limit_name
 
 use draft::Draft;
 
-/// Decides what a command does to the rows of `view`, which holds what [`crate::footprint()`] and
-/// [`crate::widen`] name.
+/// Decides the result of a command on the rows of `view`, which must hold the rows that
+/// [`crate::footprint()`] and [`crate::widen`] name.
 pub fn transition(view: &View, command: &Command, now: Timestamp, config: &Config) -> Decision {
     let mut draft = Draft::new(view, now, config);
     let reply = decide(&mut draft, command).unwrap_or_else(Reply::Refused);

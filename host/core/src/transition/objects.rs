@@ -1,4 +1,4 @@
-//! The lines of objects: who has the turn, who waits for it, and what may be written meanwhile.
+//! Queues of objects: the turn, the waiting executions, and writes to the state.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ pub(super) fn write(
     Ok(Reply::Done)
 }
 
-/// Why an object cannot be cleared.
+/// Refusal for an object that cannot be cleared.
 fn stays(object: &ObjectId, kept: Kept) -> Refusal {
     match kept {
         Kept::Awaited { by, .. } => {
@@ -50,21 +50,20 @@ fn stays(object: &ObjectId, kept: Kept) -> Refusal {
     }
 }
 
-/// Whose turn a function needs.
+/// The turn that a function needs.
 pub(super) struct Turn {
-    /// The object's.
     pub(super) object: ObjectId,
-    /// Whether the function runs once a key.
+    /// True if the function runs once per key.
     pub(super) is_run: bool,
 }
 
 impl Draft<'_> {
-    /// The object whose turn a function needs: none for a function of no object, and for one that
+    /// The turn that a function needs. `None` for a function without an object, and for one that
     /// only reads.
     ///
     /// # Errors
     /// [`Refusal::Unprocessable`]: the module is not named. [`Refusal::BadRequest`]: the name is
-    /// longer than stores look up.
+    /// too long for a store to index.
     pub(super) fn turn_of(
         &self,
         address: &Address,
@@ -89,7 +88,7 @@ impl Draft<'_> {
         Ok((!only_reads).then_some(Turn { object, is_run }))
     }
 
-    /// Whether the key has had no run yet.
+    /// Checks that the key has had no run yet.
     ///
     /// # Errors
     /// [`Conflict::RanAlready`].
@@ -100,20 +99,20 @@ impl Draft<'_> {
         }
     }
 
-    /// Keeps the run of a key. One that settled when it was made is not in the line.
+    /// Records the run of a key. One that was born settled is not in the queue.
     pub(super) fn note_run(&mut self, object: &ObjectId, id: &PromiseId) {
         let line = self.line(object).cloned();
         let line = line.unwrap_or_else(|| Line { holder: None, tail: id.clone(), run: None });
         self.put_line(object, Line { run: Some(id.clone()), ..line });
     }
 
-    /// The object whose function the invocation is, if this is one of the object's promises.
+    /// The object whose function the invocation runs, if `id` is one of the object's promises.
     pub(super) fn object_with(&self, invocation: &PromiseId, id: &PromiseId) -> Option<ObjectId> {
         let address = Address::parse(self.promise(invocation)?.target()?).ok()?;
         address.object().filter(|object| object.name_of(id).is_some())
     }
 
-    /// Makes a promise of the object whose function the invocation is, if there is none.
+    /// Creates a promise of the object whose function the invocation runs, unless it exists.
     pub(super) fn create_of_object(
         &mut self,
         invocation: &PromiseId,
@@ -132,7 +131,8 @@ impl Draft<'_> {
         })
     }
 
-    /// Puts an execution at the end of the line. Answers whom it is behind; none: it is its turn.
+    /// Puts an execution at the end of the queue. Returns its predecessor, or `None` if it has the
+    /// turn.
     pub(super) fn join_line(&mut self, object: &ObjectId, id: &PromiseId) -> Option<PromiseId> {
         let run = self.line(object).and_then(|line| line.run.clone());
         let before = self.line(object).filter(|line| self.is_in_line(&line.tail, object)).cloned();
@@ -144,8 +144,8 @@ impl Draft<'_> {
         ahead
     }
 
-    /// Gives the turn to a pending task that needs one, or parks it behind whom it has to wait for,
-    /// who is answered.
+    /// Gives the turn to a pending task that needs one, or parks it behind its predecessor, which
+    /// is returned.
     pub(super) fn take_turn(&mut self, id: &PromiseId) -> Option<PromiseId> {
         let object = self.turn(id)?;
         let line = self.line(&object).cloned();
@@ -165,7 +165,7 @@ impl Draft<'_> {
                     return None;
                 }
             },
-            // It was not to begin before now.
+            // Its start time has only now been reached.
             Ahead::Never => self.join_line(&object, id)?,
         };
         self.park(id, &ahead);
@@ -181,7 +181,7 @@ impl Draft<'_> {
         self.put_task(Task { state: TaskState::Suspended, ..task });
     }
 
-    /// Before an execution settles: if it still waits for its turn, who is behind it closes up.
+    /// If the execution settles while queued, its successor moves up.
     pub(super) fn leave_line(&mut self, id: &PromiseId) {
         let Some((object, ahead)) = self.waits_for_turn(id) else { return };
         let Some(line) = self.line(&object).cloned() else { return };
@@ -197,7 +197,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The object for whose turn this execution waits, and whom it is behind.
+    /// The object whose turn this execution waits for, and its predecessor.
     pub(super) fn waits_for_turn(&self, id: &PromiseId) -> Option<(ObjectId, PromiseId)> {
         let object = self.turn(id).filter(|_| self.is_pending(id))?;
         let is_holder = self.line(&object).is_some_and(|line| line.is_held_by(id));
@@ -207,13 +207,14 @@ impl Draft<'_> {
         }
     }
 
-    /// Whether an execution needs no turn, or has it.
+    /// True if the execution needs no turn, or has it.
     pub(super) fn may_begin(&self, id: &PromiseId) -> bool {
         self.turn(id)
             .is_none_or(|object| self.line(&object).is_some_and(|line| line.is_held_by(id)))
     }
 
-    /// Whether the execution may write this to the state of its object: only who has the turn may.
+    /// Checks that the execution may write this to the state of its object: only the holder of the
+    /// turn may.
     pub(super) fn may_write_held_state(
         &self,
         id: &PromiseId,
@@ -262,13 +263,12 @@ impl Draft<'_> {
         self.promise(id).and_then(turn_in)
     }
 
-    /// Whether an id is that of an execution of the object that has not settled: an id may have
-    /// begun anew.
+    /// True if the id belongs to a pending execution of the object. An id may have been reused.
     pub(super) fn is_in_line(&self, id: &PromiseId, object: &ObjectId) -> bool {
         self.promise(id).is_some_and(|promise| promise.is_pending() && is_of(promise, object))
     }
 
-    /// Where an execution stands that is not the holder.
+    /// Position in the queue of an execution that is not the holder.
     fn ahead(&self, id: &PromiseId, object: &ObjectId) -> Ahead {
         let mut standing = Ahead::Never;
         for (awaited, _) in self.callbacks_by(id) {
@@ -284,17 +284,17 @@ impl Draft<'_> {
     }
 }
 
-/// Who is before an execution in the line.
+/// Predecessor of an execution in the queue.
 enum Ahead {
-    /// This one, which has not settled.
+    /// This one, which is pending.
     Waiting(PromiseId),
-    /// Whoever it was has settled.
+    /// The predecessor has settled.
     Gone,
-    /// Nobody: it did not join the line.
+    /// None: the execution did not join the queue.
     Never,
 }
 
-/// The object whose turn an execution needs.
+/// The object whose turn an execution needs. `None` if it needs none.
 pub fn turn_in(promise: &Promise) -> Option<ObjectId> {
     tags::turn(&promise.spec.tags).map(ObjectId::from)
 }
@@ -328,7 +328,7 @@ fn named(object: &ObjectId) -> Result<(), Refusal> {
     Ok(fits_within("the name of the object", object.as_str(), LONGEST_OBJECT)?)
 }
 
-/// Checks a promise that an object is to know by a name.
+/// Checks a named promise of an object.
 pub(super) fn named_by(
     object: &ObjectId,
     new: &NewPromise,
@@ -345,18 +345,19 @@ pub(super) fn named_by(
     }
 }
 
-/// What becomes of an object when promises go.
+/// Remainder of an object after the removal of promises.
 pub(crate) struct Left {
-    /// Whether all that the object holds goes with them: its state and its promises.
+    /// True if the object's state and promises are removed as well.
     pub(crate) nothing: bool,
-    /// Its line; none: nobody of it is left.
+    /// The object's new queue. `None` if no execution is left.
     line: Option<Line>,
 }
 
 impl Left {
-    /// What is left of an object with this line, without these. What the object holds goes with the
-    /// run of its key, as long as nobody is there who may still write it; with the last of its
-    /// executions, if `state` says so. The last one is gone only after all others have settled.
+    /// The remainder of an object with this queue after the removal of `gone`. The object's content
+    /// is removed with the run of its key, unless a pending execution may still write it; or with
+    /// the last of its executions, if `state` is set. The last one can only be removed after all
+    /// others have settled.
     pub(crate) fn of(
         view: &View,
         object: &ObjectId,
@@ -378,11 +379,11 @@ impl Left {
     }
 }
 
-/// What becomes of objects without the promises that go. Answers what goes besides: the promises of
-/// those of whom nothing is left.
+/// Updates the objects of the removed promises. Returns the additional promises to remove: those of
+/// objects that are emptied.
 ///
 /// # Errors
-/// One of them has to stay.
+/// [`Kept`]: a promise of such an object must stay.
 pub(super) fn objects_without(
     draft: &mut Draft<'_>,
     gone: &BTreeSet<PromiseId>,
@@ -413,7 +414,7 @@ pub(super) fn objects_without(
     Ok(promises)
 }
 
-/// All promises of an object, if each may go: those that nobody settled, too.
+/// All promises of an object, if each may be removed, including pending ones.
 fn promises_that_go(
     view: &View,
     object: &ObjectId,

@@ -1,4 +1,4 @@
-//! Handing messages over. Messages to the engine itself are carried out here, a page at a time.
+//! Delivery of messages. Messages of the engine to itself are processed here, one page at a time.
 
 use super::draft::Draft;
 use crate::{
@@ -15,8 +15,8 @@ use crate::{
 
 pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refusal> {
     draft.touch(key.promise());
-    // Only what was owed before this command: a row its own deadline leaves behind needs rows
-    // nobody loaded.
+    // Only rows that existed before this command: a row written by the promise's own deadline needs
+    // rows that were not loaded.
     let owed = draft
         .outbox_row(key)
         .filter(|row| row.next_at <= draft.now && draft.view.outbox_row(key).is_some());
@@ -58,8 +58,7 @@ pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refus
             draft.left_limit(id, name, *admitted, row.created_at);
             None
         }
-        // A row whose message is not of its key's kind is damage from outside: it can only be
-        // dropped.
+        // A message that does not match its key is external damage: it can only be dropped.
         _ => {
             draft.remove_outbox(key.clone());
             None
@@ -74,7 +73,7 @@ pub(super) fn acknowledge(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Repl
     Ok(Reply::Done)
 }
 
-/// Refuses the messages of the engine to itself.
+/// Refuses messages of the engine to itself.
 fn for_others(key: &OutboxKey) -> Result<(), Refusal> {
     let does = match key {
         OutboxKey::CancelChildren(parent) => format!("cancels the children of `{parent}`"),
@@ -86,8 +85,8 @@ fn for_others(key: &OutboxKey) -> Result<(), Refusal> {
     Err(Refusal::BadRequest(message))
 }
 
-/// Early, late and repeated deferrals are harmless: what is owed stays owed, and what was
-/// acknowledged stays so.
+/// Postpones a message. Early, late and repeated deferrals are harmless: a pending message stays
+/// pending, and an acknowledged one stays acknowledged.
 pub(super) fn defer(
     draft: &mut Draft<'_>,
     key: &OutboxKey,
@@ -95,12 +94,13 @@ pub(super) fn defer(
 ) -> Result<Reply, Refusal> {
     for_others(key)?;
     if until == Deferral::Elsewhere {
-        // A task is offered once, by the host that hands the message over: its row is gone.
+        // A task is offered once, by the host that hands out the message: its row is already
+        // deleted.
         draft.effects.push(Effect::Wanted(key.clone()));
     }
     if let Some(row) = draft.outbox_row(key).cloned() {
         let next_at = match until {
-            // Another offer of the task, since then.
+            // The row is a later offer of the task.
             Deferral::Elsewhere if matches!(key, OutboxKey::Execute(_)) => row.next_at,
             Deferral::Elsewhere => draft.now + draft.patience(key, &row),
             Deferral::Failed { at_least } => draft.now + draft.patience(key, &row).max(at_least),
@@ -114,7 +114,7 @@ pub(super) fn defer(
     Ok(Reply::Done)
 }
 
-/// The next page of those that an invocation of a service called and waited for when it was killed, by id.
+/// The next page, by id, of the callees that a killed service invocation was waiting for.
 pub(crate) fn callee_page(
     view: &View,
     killed: &PromiseId,
@@ -136,14 +136,14 @@ impl Draft<'_> {
 
     fn hand_over_again(&mut self, key: &OutboxKey, row: OutboxRow) {
         let row = OutboxRow { attempts: row.attempts.saturating_add(1), ..row };
-        // The host that has it now stores the result; this is for the case that no host lives to do
-        // so.
+        // The host that has the message reports the result; this retry covers the case that no such
+        // host survives.
         let next_at = self.now + self.patience(key, &row).max(self.config.handover);
         self.due(next_at);
         self.delta.outbox.insert(key.clone(), Some(OutboxRow { next_at, ..row }));
     }
 
-    /// The back-off of a message that was handed over so often.
+    /// Back-off of a message after its delivery attempts so far.
     fn patience(&self, key: &OutboxKey, row: &OutboxRow) -> Millis {
         let attempts = row.attempts;
         backoff(self.config.backoff, attempts, key.promise(), Version(u64::from(attempts)))
@@ -153,7 +153,7 @@ impl Draft<'_> {
         let page = CHILD_PAGE as usize;
         let children: Vec<PromiseId> =
             self.view.children(parent, after).take(page).cloned().collect();
-        // Who kills an execution wants an end of it: what it made is not asked either.
+        // A kill must end the execution, so its children are killed instead of being asked to stop.
         let is_killed = self.promise(parent).is_some_and(Promise::was_killed);
         for child in &children {
             if self.outlives_generation(parent, child) {
@@ -168,12 +168,13 @@ impl Draft<'_> {
         let callees = callee_page(self.view, parent, after);
         callees.iter().for_each(|callee| self.kill_callee(callee));
         let key = OutboxKey::CancelChildren(parent.clone());
-        // Children whose rows cannot be read have their places in the page all the same.
+        // Children with unreadable rows also take up places in the page.
         let unreadable = self.view.unreadable_promises().filter(|id| id.is_minted_by(parent));
         let whole_page = children.len() + unreadable.count() >= page;
         let last_child = children.last().filter(|_| whole_page);
         let last_callee = callees.last().filter(|_| callees.len() >= page);
-        // Of two pages the lower end counts: what comes again has ended.
+        // If both pages are full, continue from the lower id: children seen twice have already
+        // ended.
         match last_child.into_iter().chain(last_callee).min() {
             Some(last) => {
                 let message = Message::CancelChildren { after: Some(last.clone()) };

@@ -1,4 +1,4 @@
-//! Making, reading and settling promises, and waiting for them.
+//! Creating, reading, settling and awaiting promises.
 
 use super::{
     create::{Maker, reachable, settled_at},
@@ -92,7 +92,7 @@ pub(super) fn register_listener(
 }
 
 impl Draft<'_> {
-    /// Makes a promise without an owner if its id is free; answers whether the id was free.
+    /// Creates a promise without an owner if its id is free. Returns false if it is taken.
     pub(super) fn create(&mut self, new: &NewPromise) -> Result<bool, Refusal> {
         if self.promise(&new.id).is_some() {
             return Ok(false);
@@ -102,7 +102,7 @@ impl Draft<'_> {
         Ok(true)
     }
 
-    /// Settles a promise if it is pending; says whether it was.
+    /// Settles a promise if it is pending. Returns false if it was already settled.
     pub(super) fn settle_with(
         &mut self,
         id: &PromiseId,
@@ -118,7 +118,8 @@ impl Draft<'_> {
         Ok(true)
     }
 
-    /// The same; where the promise is one that a workflow may still make, its outcome is kept until then.
+    /// Settles a promise like [`Self::settle_with`]. If the promise does not exist but a workflow
+    /// may still create it, the outcome is kept until then.
     pub(super) fn settle_or_keep(
         &mut self,
         id: &PromiseId,
@@ -131,8 +132,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Where the narrow reading of the protocol counts: refuses to wait for what no party is to
-    /// settle, or for what belongs to another tree than the awaiter.
+    /// Under the strict reading of the protocol, refuses to wait for a promise that no party is
+    /// expected to settle, or for one in another tree than the awaiter's.
     pub(super) fn may_await(
         &self,
         awaited: &PromiseId,
@@ -157,7 +158,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Has the task of `awaiter` resumed when `awaited` settles, if both are pending.
+    /// Registers a callback: the task of `awaiter` resumes when `awaited` settles. No-op unless
+    /// both are pending.
     pub(super) fn await_promise(&mut self, awaited: &PromiseId, awaiter: &PromiseId) {
         if self.is_pending(awaited)
             && self.is_pending(awaiter)
@@ -168,7 +170,7 @@ impl Draft<'_> {
     }
 }
 
-/// Refuses the verdict only deadlines give.
+/// Refuses the verdict that is reserved for deadlines.
 pub(super) fn for_clients(verdict: Verdict) -> Result<(), Refusal> {
     match verdict.is_for_clients() {
         true => Ok(()),
@@ -178,7 +180,7 @@ pub(super) fn for_clients(verdict: Verdict) -> Result<(), Refusal> {
     }
 }
 
-/// The reply that shows a promise as it is now.
+/// The reply with the current state of a promise.
 pub(super) fn record(draft: &Draft<'_>, id: &PromiseId, changed: bool) -> Result<Reply, Refusal> {
     Ok(Reply::Promise { promise: draft.existing(id)?.clone(), changed })
 }

@@ -1,17 +1,17 @@
-//! Removing what is finished. A tree goes as a whole: a promise that was not made under a claim,
-//! and everything made by its members, detached ones included.
+//! Removal of finished trees. A tree is removed as a whole: a promise that was not created under a
+//! claim, and everything created by its members, including detached promises.
 //!
-//! **What is finished stays finished.** A settled promise never changes, its task makes nothing any
-//! more, no task can begin to listen to it or to wait for it. So a tree of any size may be looked
-//! at piece by piece and then removed piece by piece, from the leaves up: its root, whose id keeps
-//! others from beginning anew among its remains, goes last. Each piece is looked at again when it
-//! goes.
+//! **A finished tree stays finished.** A settled promise never changes, its task creates nothing
+//! more, and no task can begin to listen to it or await it. So a tree of any size may be checked
+//! and then removed piece by piece, from the leaves up. Its root is removed last, since its id
+//! prevents a new tree from starting among the remains. Each piece is checked again when it is
+//! removed.
 //!
-//! **What an object holds** goes as a whole: with the run of its key, or with the last of its
-//! executions, if that is asked for. A promise of an object never goes by itself.
+//! **The content of an object** is removed as a whole: with the run of its key, or with the last of
+//! its executions, if requested. A promise of an object is never removed alone.
 //!
-//! **An id that begins anew never grants a claim again**: what goes raises the version at which
-//! tasks are born.
+//! **A reused id never grants an old claim again**: a removal raises the initial version of new
+//! tasks.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ use crate::{
     view::View,
 };
 
-/// By multiples of this the first version rises.
+/// The initial version is always a multiple of this stride.
 const VERSION_STRIDE: u64 = 1_024;
 
 pub(super) fn prune(
@@ -52,8 +52,8 @@ pub(super) fn prune(
     Ok(Reply::Pruned(pruned))
 }
 
-/// The promises that go, where nothing keeps them: the tree, and the promises of objects of which
-/// nothing is left then.
+/// The promises to remove, if nothing prevents it: the tree, and the promises of objects that are
+/// emptied by it.
 fn gone(
     draft: &mut Draft<'_>,
     top: &PromiseId,
@@ -66,10 +66,10 @@ fn gone(
     Ok(members)
 }
 
-/// The first version of later tasks, where it has to rise so that these may go: a task that is made
-/// under the id of one that is gone begins above every version that was ever granted for that id,
-/// so a holder, a message, a token or a warm instance of the earlier life never fits. Whole strides
-/// make it rise about once in the time that trees are kept, and not with each tree.
+/// New initial version of tasks, if it must rise so that these promises can be removed. A task
+/// created under a reused id starts above every version that was ever granted for that id, so a
+/// holder, a message, a token or a warm instance of the earlier life never matches. Whole strides
+/// make the version rise about once per retention period, instead of with each tree.
 fn above(view: &View, gone: &BTreeSet<PromiseId>) -> Option<Version> {
     let last = gone.iter().filter_map(|id| view.task(id)).map(|task| task.version).max()?;
     let first = last.0.saturating_add(1).next_multiple_of(VERSION_STRIDE);
@@ -103,8 +103,8 @@ fn removable(
     }
 }
 
-/// What keeps this member of a tree, and with it the tree. The view holds its composite, all
-/// messages about it, and the tasks of those who wait for it.
+/// Reason why this member of a tree, and with it the tree, must be kept. The view must hold its
+/// composite, all messages about it, and the tasks of its awaiters.
 pub fn obstacle(view: &View, id: &PromiseId, before: Timestamp) -> Option<Kept> {
     let is_pending = view.promise(id).is_some_and(Promise::is_pending);
     match is_pending && !view.is_unreadable(id) {
@@ -113,7 +113,7 @@ pub fn obstacle(view: &View, id: &PromiseId, before: Timestamp) -> Option<Kept> 
     }
 }
 
-/// The same of what may go without an outcome.
+/// The same check for promises that may be removed while pending.
 pub(super) fn obstacle_unsettled(view: &View, id: &PromiseId, before: Timestamp) -> Option<Kept> {
     let member = || id.clone();
     if view.is_unreadable(id) {
@@ -140,7 +140,7 @@ pub(super) fn obstacle_unsettled(view: &View, id: &PromiseId, before: Timestamp)
 }
 
 impl View {
-    /// Whether a message about this promise is owed.
+    /// True if a message about this promise is pending.
     fn owes(&self, id: &PromiseId) -> bool {
         let about =
             |from: OutboxKey| self.outbox_from(&from).next().is_some_and(|key| key.promise() == id);

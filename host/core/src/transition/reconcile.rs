@@ -1,6 +1,6 @@
-//! Looking for damage. Commands alone cannot cause it (but a child that outlived the message to
-//! cancel it); what follows from other facts is mended, the rest is stopped for a person: safety
-//! over progress.
+//! Detection and repair of damage. Commands alone cannot cause damage, except for a child that
+//! outlives the message to cancel it. Damage is repaired where other facts determine the correct
+//! state; otherwise the task is halted for an operator: safety over progress.
 
 use super::{draft::Draft, requeue::engine_note};
 use crate::{
@@ -38,7 +38,7 @@ impl Draft<'_> {
         let Some(task) = self.task(id).cloned() else {
             if self.promise(id).is_some_and(|promise| promise.target().is_some()) {
                 orphans.push(Orphan::TaskMissing);
-                // Which module it began with cannot be told, so running it would be a guess.
+                // The module it began with is unknown, so running it would be a guess.
                 let state = TaskState::Suspended;
                 let task = Task::born(id.clone(), self.view.first_version(), state, None);
                 self.quarantine(task, "its task was missing");
@@ -83,7 +83,7 @@ impl Draft<'_> {
             orphans.push(Orphan::ChainUnfinished);
             self.carry_out(id, None);
         }
-        // A child that was asked to stop may take its time, or be halted until a person looks.
+        // A child with a stop request may take its time, or be halted until an operator intervenes.
         let runs = self.view.children(id, None).any(|child| {
             !self.view.was_asked_to_stop(child) && !self.outlives_generation(id, child)
         });
@@ -94,8 +94,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Whether a journal's counts cannot come from records that follow the rules, or its last
-    /// record is not there.
+    /// True if no valid journal has these counts, or if the last record is missing.
     fn is_journal_damaged(&self, id: &PromiseId) -> bool {
         let head = self.head(id);
         let after_start = head.len.saturating_sub(1);

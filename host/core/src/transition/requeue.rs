@@ -1,4 +1,4 @@
-//! How a task gets back to pending, how it is offered, and how it is stopped.
+//! Return of tasks to pending, their offers, and halts.
 
 use serde_json::json;
 
@@ -17,21 +17,22 @@ use crate::{
     value::{Bytes, Text, Value},
 };
 
-/// The code of the failure of what was begun once and may have acted or not.
+/// Failure code of an execution that begins at most once, and for which it is unknown whether it
+/// took effect.
 pub const UNKNOWN: u32 = 520;
 
-/// The kind of the note about lost claims.
+/// Kind of the note about lost claims.
 pub(super) const LOST: &str = "lost";
 
 impl Draft<'_> {
-    /// Pending from now on, to be offered by [`Draft::execute`].
+    /// Makes a task pending from now on. [`Draft::execute`] then offers it.
     pub(super) fn pend(&mut self, id: &PromiseId) {
         if let Some(task) = self.task(id).cloned() {
             self.pend_until(task, None);
         }
     }
 
-    /// Pending from now on; with an instant, it is not offered before.
+    /// Makes a task pending from now on. With `wait_until`, it is not offered before that instant.
     pub(super) fn pend_until(&mut self, task: Task, wait_until: Option<Timestamp>) {
         let version = self.version_after_handing_back(&task);
         let (retry_at, offered) = match wait_until {
@@ -45,8 +46,8 @@ impl Draft<'_> {
         });
     }
 
-    /// When a task that is offered now and was pending since `since` is offered again, and whether
-    /// it may be taken at all: a timer is never executed, and neither is what is past its deadline.
+    /// For a task offered now and pending since `since`: the time of the next offer, and true if it
+    /// can be acquired. A timer is never executed, and neither is a promise past its deadline.
     pub(super) fn offer(&self, id: &PromiseId, since: Timestamp) -> (Timestamp, bool) {
         let again = self.now + self.until_next_offer(id, since);
         match self.promise(id) {
@@ -56,9 +57,9 @@ impl Draft<'_> {
         }
     }
 
-    /// The offer of a task for external workers is a message that may be lost, so it is repeated
-    /// steadily. Hosts look for the row itself: repeating that offer only repeats a hint, and a
-    /// long queue must not be written again and again.
+    /// Wait until the next offer. The offer to external workers is a message that may be lost, so
+    /// it is repeated at a fixed interval. Hosts poll for the row itself, so repeating their offer
+    /// only repeats a hint; the interval grows, to avoid rewriting a long queue again and again.
     fn until_next_offer(&self, id: &PromiseId, since: Timestamp) -> Millis {
         let least = self.config.retry_interval.0.max(1);
         let hosted = self.promise(id).and_then(|promise| promise.target()).is_some_and(is_internal);
@@ -71,7 +72,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Tells workers of a pending task that may be taken: hosts find the row, others are owed a
+    /// Offers a pending task that can be acquired: hosts find the row, and external workers get a
     /// message.
     pub(super) fn execute(&mut self, id: &PromiseId) {
         let Some(task) = self.task(id) else { return };
@@ -88,9 +89,10 @@ impl Draft<'_> {
         }
     }
 
-    /// A claim was lost: its holder died or stalled. The first time the task is offered at once,
-    /// later it waits, and in the end it is halted, so that an execution which kills its hosts or
-    /// workers does not kill them all. An attempt that had not begun is not counted as one.
+    /// Handles a lost claim, whose holder crashed or stalled. The first time, the task is offered
+    /// immediately; later it waits for a back-off, and finally it is halted, so that an execution
+    /// which crashes its hosts or workers does not crash all of them. An attempt that had not begun
+    /// does not count.
     pub(super) fn lost(&mut self, task: Task, cause: RequeueCause) {
         let id = task.id.clone();
         let attempt = task.attempt.saturating_add(u32::from(task.has_begun()));
@@ -122,8 +124,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Settles what is begun once only and was begun, because nobody knows any more whether it
-    /// acted; answers false for anything else.
+    /// Settles an execution that begins at most once and has begun, since it is unknown whether it
+    /// took effect. Returns false for any other task.
     pub(super) fn ends_unknown(&mut self, id: &PromiseId, reason: &str) -> bool {
         let Some(promise) = self.promise(id) else { return false };
         let Some(once) = promise.spec.tags.get(tags::ONCE) else { return false };
@@ -143,8 +145,8 @@ impl Draft<'_> {
         true
     }
 
-    /// A claim was given back unused: the task is offered at once. An external worker that keeps
-    /// giving a task back without having done anything for it waits for it longer each time.
+    /// Offers a task again after its claim was released unused: immediately for hosts. An external
+    /// worker that keeps releasing a task without progress waits longer each time.
     pub(super) fn given_back(&mut self, task: Task) {
         let id = task.id.clone();
         if !self.is_outside(&id) {
@@ -160,13 +162,13 @@ impl Draft<'_> {
         }
     }
 
-    /// Whether external workers execute the task, and not hosts.
+    /// True if external workers execute the task.
     pub(super) fn is_outside(&self, id: &PromiseId) -> bool {
         let target = self.promise(id).and_then(|promise| promise.target());
         target.is_some_and(|target| !is_internal(target))
     }
 
-    /// Stops a task until a person continues it.
+    /// Halts a task until an operator continues it.
     pub(super) fn stop(&mut self, task: Task, reason: HaltReason, note: Option<Note>) {
         self.withdraw(&task.id);
         if reason != HaltReason::Requested {
@@ -176,7 +178,7 @@ impl Draft<'_> {
         self.put_task(Task { state: TaskState::Halted { reason }, note, ..task });
     }
 
-    /// The version rule: a lost or returned claim is stale from that moment.
+    /// Applies the version rule: a lost or released claim is stale from that moment.
     fn version_after_handing_back(&self, task: &Task) -> Version {
         match (&task.state, self.config.version_rule) {
             (TaskState::Acquired { .. }, VersionRule::EveryHandover) => task.version.next(),

@@ -1,4 +1,4 @@
-//! Resources: taking them, and writing them under tokens.
+//! Resources: leases, and writes under tokens.
 
 use super::draft::Draft;
 use crate::{
@@ -14,8 +14,8 @@ pub(super) fn get(draft: &mut Draft<'_>, name: &ResourceName) -> Result<Reply, R
     Ok(shown(draft, name))
 }
 
-/// Every lease has a token of its own, the same holder's next one as well: an answer that was lost
-/// costs a number.
+/// Leases a resource. Every lease has a new token, even if the same holder renews it: a lost reply
+/// only costs a number.
 pub(super) fn lease(
     draft: &mut Draft<'_>,
     name: &ResourceName,
@@ -36,8 +36,7 @@ pub(super) fn lease(
         let (holder, until) = (before.holder.clone(), before.until);
         return Err(Conflict::Busy { name: name.clone(), holder, until }.into());
     }
-    // A token is larger than that of every write, so that a writer without a lease is passed
-    // as well.
+    // The token must exceed that of every write, including writes without a lease.
     let written = draft.view.resource(name).map(|resource| resource.token);
     let token = before.map(|lease| lease.token).max(written).unwrap_or_default().next();
     if token > FenceToken::LAST {
@@ -61,7 +60,7 @@ pub(super) fn put(
     Ok(shown(draft, name))
 }
 
-/// Refuses a name that cannot be one. What is there already has its name.
+/// Validates the name of a new resource. An existing one keeps its name.
 fn named(draft: &Draft<'_>, name: &ResourceName) -> Result<(), Refusal> {
     if draft.view.resource(name).is_some() || draft.view.resource_lease(name).is_some() {
         return Ok(());
@@ -80,7 +79,8 @@ fn shown(draft: &Draft<'_>, name: &ResourceName) -> Reply {
 }
 
 impl Draft<'_> {
-    /// Writes a resource, unless a token as large has written it. The same write again is absorbed.
+    /// Writes a resource, unless an equal or larger token has written it. A repetition of the same
+    /// write has no effect.
     pub(super) fn fenced_put(
         &mut self,
         name: &ResourceName,

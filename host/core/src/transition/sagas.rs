@@ -1,4 +1,4 @@
-//! The facts of sagas: what a settlement says of a step, written with it.
+//! Facts of sagas, written together with the settlement they follow from.
 
 use super::draft::Draft;
 use crate::{
@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl Draft<'_> {
-    /// Appends the fact that follows from a settlement, if the promise is a step of a saga or
-    /// undoes one. The first fact of a kind stands.
+    /// Appends the fact that follows from a settlement, if the promise is a step of a saga or a
+    /// compensation. The first fact of each kind is kept.
     pub(super) fn note_fact(&mut self, promise: &Promise) {
         let Some(invocation) = promise.spec.made_by.clone() else { return };
         let Some(settlement) = promise.settlement() else { return };

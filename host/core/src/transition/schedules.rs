@@ -1,4 +1,4 @@
-//! Schedules: one occurrence a command, missed ones in order.
+//! Schedules: one occurrence per command, missed ones in order.
 
 use super::{
     create::{Maker, reachable},
@@ -18,17 +18,16 @@ use crate::{
     value::Text,
 };
 
-/// The result of an occurrence.
 enum Occurred {
     Made(PromiseId),
-    /// Its promise was there already.
+    /// The promise already existed.
     Existed(PromiseId),
-    /// What it made last has not ended.
+    /// The previous promise is still pending.
     Overlaps {
         last: PromiseId,
         is_halted: bool,
     },
-    /// Its promise cannot be made: its module is gone, for example.
+    /// The promise cannot be created: for example, its module was removed.
     Refused(Refusal),
 }
 
@@ -39,7 +38,7 @@ pub(super) fn create(draft: &mut Draft<'_>, new: &NewSchedule) -> Result<Reply, 
     }
     check_name("the id of the schedule", new.id.as_str())?;
     fits("the id of the schedule", new.id.as_str())?;
-    // The longest id that it will ever make.
+    // The longest id that the schedule will ever create.
     let longest = new.template.promise_at(&new.id, Timestamp::NEVER);
     check_name("the id of the schedule's promises", longest.as_str())?;
     fits("the id of the schedule's promises", longest.as_str())?;
@@ -93,7 +92,7 @@ pub(super) fn pause(
 ) -> Result<Reply, Refusal> {
     let before = draft.existing_schedule(id)?.clone();
     let mut schedule = Schedule { paused, ..before.clone() };
-    // What it passed over while it was paused was not missed: it was not wanted.
+    // Occurrences while it was paused do not count as missed.
     if before.paused && !paused && schedule.next_at <= draft.now {
         schedule.next_at = schedule.after(draft.now);
     }
@@ -143,8 +142,9 @@ pub(super) fn due(draft: &mut Draft<'_>, id: &ScheduleId) -> Result<Reply, Refus
     Ok(Reply::Done)
 }
 
-/// The next and the last occurrence stay as they are. A deadline counts from now: what is asked for
-/// now is meant to run, however long ago it was due.
+/// Creates a page of past occurrences. The schedule's next and last occurrence stay unchanged.
+/// Deadlines count from now, since an occurrence requested now should run, regardless of when it
+/// was due.
 pub(super) fn backfill(
     draft: &mut Draft<'_>,
     id: &ScheduleId,
@@ -183,8 +183,9 @@ pub(super) fn backfill(
     Ok(Reply::Backfilled { made, existing, skipped, because, next })
 }
 
-/// Makes the promise of an occurrence at `at`, whatever the expression says, and also while the schedule
-/// is paused. The next and the last occurrence stay as they are, and a deadline counts from now.
+/// Creates the promise of an occurrence at `at`, regardless of the expression, even while the
+/// schedule is paused. The schedule's next and last occurrence stay unchanged, and the deadline
+/// counts from now.
 pub(super) fn trigger(
     draft: &mut Draft<'_>,
     id: &ScheduleId,
@@ -207,7 +208,7 @@ pub(super) fn trigger(
     Ok(Reply::Promise { promise: draft.existing(&promise)?.clone(), changed })
 }
 
-/// What is wrong with a schedule whatever else there is.
+/// Validates a schedule, without considering stored rows.
 fn well_formed(new: &NewSchedule) -> Result<Cron, Refusal> {
     let refuse = |what: &str| Err(Refusal::BadRequest(format!("the schedule `{}` {what}", new.id)));
     if new.template.id.is_empty() {
@@ -248,8 +249,8 @@ impl Draft<'_> {
         self.delta.schedules.insert(schedule.id.clone(), Some(schedule));
     }
 
-    /// Makes the promise of the occurrence at `at`, if there is none and the overlap rule lets it; it
-    /// counts as made at `since`, from where its deadline counts.
+    /// Creates the promise of the occurrence at `at`, unless it exists or the overlap policy
+    /// forbids it. `since` is its creation time, from which its deadline counts.
     fn occur(&mut self, schedule: &Schedule, at: Timestamp, since: Timestamp) -> Occurred {
         let new = schedule.promise(at, since);
         self.touch(&new.id);
@@ -269,12 +270,12 @@ impl Draft<'_> {
         };
         match self.make(&new, Maker::Schedule { at: since, after }, None) {
             Ok(()) => Occurred::Made(new.id),
-            // The module was there when the schedule was made, for example, and is not any more.
+            // For example, the module existed when the schedule was created and was removed since.
             Err(refusal) => Occurred::Refused(refusal),
         }
     }
 
-    /// Counts occurrences that are left out, the last of them at this instant, and tells of them.
+    /// Counts skipped occurrences, the last of them at this instant, and reports them.
     fn skip(
         &mut self,
         schedule: &mut Schedule,
@@ -296,7 +297,7 @@ impl Draft<'_> {
 }
 
 impl Occurred {
-    /// Why the occurrence was left out, if it was.
+    /// Reason for skipping the occurrence. `None` if it was not skipped.
     fn reason(&self) -> Option<(SkipReason, String)> {
         match self {
             Self::Made(_) | Self::Existed(_) => None,
@@ -308,7 +309,7 @@ impl Occurred {
     }
 }
 
-/// What an occurrence would have overlapped.
+/// Describes the promise that an occurrence would have overlapped.
 fn overlaps(last: &PromiseId, is_halted: bool) -> String {
     match is_halted {
         true => format!("`{last}`, which it started before, is halted and waits for a person"),

@@ -1,5 +1,5 @@
-//! Signals: messages to an invocation from outside, numbered in the order in which they came. The
-//! n-th is the promise `{invocation}/s/{n}`, so waiting for one is like waiting for any promise.
+//! Signals: messages to an invocation from outside, numbered in order of arrival. The n-th is the
+//! promise `{invocation}/s/{n}`, so a signal is awaited like any other promise.
 
 use segno_graph::{InvalidName, NodeName};
 
@@ -76,7 +76,7 @@ pub(super) fn signal_once(
     Ok(Reply::signalled(newest, n))
 }
 
-/// See [`Command::SignalStart`](crate::command::Command::SignalStart).
+/// Executes [`Command::SignalStart`](crate::command::Command::SignalStart).
 pub(super) fn signal_start(
     draft: &mut Draft<'_>,
     new: &NewPromise,
@@ -102,24 +102,24 @@ fn is_reserved(text: &str) -> bool {
     text.starts_with(update::RESERVED)
 }
 
-/// The name of the row that says which generation was sent the signal of a key, if that is not the first.
+/// Name of the row with the generation that received the signal of a key, if that is not the first.
 pub(crate) fn generation_key(key: &Text) -> Text {
     Text::from(format!("{}generation/{key}", update::RESERVED))
 }
 
-/// What counts where a signal is repeated.
+/// The compared parts of a repeated signal.
 fn parts(name: &str, payload: &Value) -> RequestParts {
     RequestParts::new().text("name", name).data("payload", &payload.data)
 }
 
-/// The same of the signal that this promise is; none: it is no signal.
+/// The compared parts of a sent signal. `None` if the promise is not a signal.
 fn sent(promise: &Promise) -> Option<RequestParts> {
     let value = promise.settlement()?.value.as_ref()?;
     Some(parts(value.headers.get(tags::SIGNAL_HEADER)?, value))
 }
 
 impl Draft<'_> {
-    /// The answer to the signal that came with this key before.
+    /// The reply for the signal that was sent earlier under this key.
     pub(super) fn signalled_before(&self, invocation: &PromiseId, key: &Text) -> Option<Reply> {
         let first = self.first_generation(invocation);
         let n = self.view.signal_key(&first, key)?;
@@ -128,13 +128,13 @@ impl Draft<'_> {
         Some(Reply::signalled(invocation, n))
     }
 
-    /// The promise of the signal that an answer names.
+    /// The promise of the signal that a reply names.
     pub(super) fn first_signal(&self, reply: &Reply) -> Option<&Promise> {
         let Reply::Signalled { invocation, n, .. } = reply else { return None };
         self.promise(&invocation.signal(*n))
     }
 
-    /// Takes note of the key of a signal that was sent to the newest generation. Keys outlive generations.
+    /// Stores the key of a signal that was sent to the newest generation. Keys outlive generations.
     pub(super) fn note_key(&mut self, invocation: &PromiseId, key: &Text, n: u32) {
         let first = self.first_generation(invocation);
         let generations = self.task(&first).map_or(0, |task| task.successors);
@@ -145,7 +145,7 @@ impl Draft<'_> {
         self.delta.signal_keys.insert((first, key.clone()), n);
     }
 
-    /// Sends the next signal. Answers its number.
+    /// Sends the next signal. Returns its number.
     pub(super) fn send(
         &mut self,
         task: &Task,
@@ -167,7 +167,7 @@ impl Draft<'_> {
         Ok(n)
     }
 
-    /// Signals of graph runs have names, and each one payload.
+    /// Sends a signal to a graph run. Such signals have names, and one payload each.
     fn signal_run(&mut self, task: &Task, name: &Text, payload: &Value) -> Result<Reply, Refusal> {
         let id = task.id.run_signal(name);
         if let Err(refused) = NodeName::new(name) {
@@ -198,7 +198,7 @@ impl Draft<'_> {
         Ok(Reply::signalled(invocation, 0))
     }
 
-    /// Makes a promise in the invocation's name and with its deadline.
+    /// Creates a promise on behalf of the invocation, with the same deadline.
     pub(super) fn make_own(&mut self, task: &Task, id: &PromiseId) -> Result<(), Refusal> {
         let timeout_at = self.existing(&task.id)?.spec.timeout_at;
         let new =

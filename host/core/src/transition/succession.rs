@@ -1,9 +1,9 @@
-//! Continue as new: a generation of a workflow ends, and the next one takes over whatever nobody read of
-//! what it was sent.
+//! Continue as new: a generation of a workflow ends, and the next one takes over the incoming data
+//! that it did not read.
 //!
-//! The first generation has the id of the invocation, the `n`-th is `{invocation}/g/{n}`. The promise of the
-//! invocation stays pending until the newest generation ends, and then has its outcome: whoever waits
-//! for it need not know of generations.
+//! The first generation has the id of the invocation; the `n`-th is `{invocation}/g/{n}`. The
+//! promise of the invocation stays pending until the newest generation ends, and then gets its
+//! outcome, so awaiters need not know about generations.
 //!
 //! ```text
 //! order        pending, suspended: waits for order/g/3     successors: 2
@@ -31,7 +31,7 @@ use crate::{
     value::{Tags, Text, Value},
 };
 
-/// What is asked for the next generation.
+/// Parameters of the next generation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NextGeneration<'a> {
     pub(super) param: &'a Value,
@@ -39,7 +39,7 @@ pub(super) struct NextGeneration<'a> {
     pub(super) unread: &'a [u32],
 }
 
-/// See [`Command::TaskHandOver`](crate::command::Command::TaskHandOver).
+/// Executes [`Command::TaskHandOver`](crate::command::Command::TaskHandOver).
 pub(super) fn hand_over(
     draft: &mut Draft<'_>,
     claim: &Claim,
@@ -63,20 +63,21 @@ pub(super) fn hand_over(
 }
 
 impl Draft<'_> {
-    /// The first generation of the invocation that `id` is one of.
+    /// The first generation of the invocation that `id` belongs to.
     pub(super) fn first_generation(&self, id: &PromiseId) -> PromiseId {
         let continued = self.promise(id).and_then(|promise| tags::continues(&promise.spec.tags));
         let continued = continued.filter(|_| self.task(id).is_some());
         continued.map_or_else(|| id.clone(), PromiseId::from)
     }
 
-    /// The newest generation of the invocation that `id` is one of: whoever names the invocation means it.
+    /// The newest generation of the invocation that `id` belongs to. The id of an invocation refers
+    /// to it.
     pub(super) fn newest(&self, id: &PromiseId) -> PromiseId {
         let first = self.first_generation(id);
         self.task(&first).and_then(Task::newest).unwrap_or(first)
     }
 
-    /// The generation that this very claim handed over to: the answer was lost.
+    /// The generation that this same claim handed over to, in a command whose reply was lost.
     fn handed_over_by(&self, claim: &Claim) -> Option<PromiseId> {
         let (task, promise) = (self.task(&claim.id)?, self.promise(&claim.id)?);
         match promise.settlement() {
@@ -84,7 +85,7 @@ impl Draft<'_> {
                 let to = handed_to(settlement).filter(|_| task.fulfilled_by == Some(claim.version));
                 to.map(PromiseId::from)
             }
-            // The first generation holds nothing any more once it has handed over.
+            // The first generation is suspended once it has handed over.
             None => task.newest().filter(|_| task.state == TaskState::Suspended),
         }
     }
@@ -96,7 +97,7 @@ impl Draft<'_> {
         let to = first.generation(counted.saturating_add(1));
         let is_first = first == id;
         if is_first && counted > 1 {
-            // A worker was given the first generation again: there is nothing that it could do.
+            // A worker acquired the first generation again: it has nothing to do.
             let newest = self.newest(&id);
             self.put_task(task);
             self.wait_for_newest(&first, None, &newest);
@@ -106,7 +107,7 @@ impl Draft<'_> {
         self.put_task(task.clone());
         self.make_generation(&task, &first, &to, next)?;
         if task.cancel == CancelState::Requested {
-            // The request is the next one's affair: this one did not miss it.
+            // The stop request moves to the next generation: this one did not miss it.
             self.put_task(Task { cancel: CancelState::None, ..task.clone() });
         }
         self.hand_on(&task, &to, next.unread)?;
@@ -130,7 +131,7 @@ impl Draft<'_> {
         Ok(Reply::HandedOver { to })
     }
 
-    /// The first generation waits for the newest one, and no longer for the one before it.
+    /// Makes the first generation wait for the newest one instead of the previous one.
     fn wait_for_newest(
         &mut self,
         first: &PromiseId,
@@ -148,13 +149,13 @@ impl Draft<'_> {
                 self.put_task(Task { state: TaskState::Suspended, losses: 0, ..task });
             }
             TaskState::Suspended => self.await_promise(newest, first),
-            // A person halted it, or continued it: whoever runs it next sees that it has handed over.
+            // An operator halted or continued it: its next holder sees that it has handed over.
             TaskState::Pending { .. } | TaskState::Halted { .. } | TaskState::Fulfilled => {}
         }
     }
 
-    /// Makes the next generation with its task: not behind a limit, since the invocation is counted there
-    /// until its promise settles.
+    /// Creates the next generation with its task. It is not behind a limit, since the invocation
+    /// counts there until its promise settles.
     fn make_generation(
         &mut self,
         task: &Task,
@@ -203,13 +204,13 @@ impl Draft<'_> {
         if task.cancel == CancelState::Requested
             && let Some(made) = self.task(to).cloned()
         {
-            // It was asked to stop and was not told: the next one is.
+            // The stop request was not delivered: the next generation takes it over.
             self.put_task(Task { cancel: CancelState::Requested, ..made });
         }
         Ok(())
     }
 
-    /// Hands on what nobody read: signals in their order, then promises that were settled early.
+    /// Hands over unread data: signals in order, then promises that were settled early.
     fn hand_on(&mut self, task: &Task, to: &PromiseId, unread: &[u32]) -> Result<(), Refusal> {
         for n in unread_signals(task, unread) {
             let settlement = self.promise(&task.id.signal(n)).and_then(Promise::settlement);
@@ -234,8 +235,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Makes the promise by which the next generation answers an update. The promise that its sender
-    /// waits for settles with it. None: its sender has been told already.
+    /// Creates the promise by which the next generation answers an update. The promise that the
+    /// sender waits for settles with it. `None`: the sender already has the answer.
     fn hand_on_answer(
         &mut self,
         before: &PromiseId,
@@ -262,8 +263,8 @@ impl Draft<'_> {
         Ok(Some(answer))
     }
 
-    /// Whether a pending child of a generation that handed over goes on all the same: the next generation,
-    /// and the answers that are its affair now.
+    /// True if a pending child stays pending although its generation handed over: the next
+    /// generation, and the answers that it took over.
     pub(super) fn outlives_generation(&self, parent: &PromiseId, child: &PromiseId) -> bool {
         let (Some(task), Some(promise)) = (self.task(parent), self.promise(parent)) else {
             return false;
@@ -283,7 +284,7 @@ impl Draft<'_> {
         is_next || (heard..task.signals).any(|n| parent.answer(n) == *child)
     }
 
-    /// The promise that settles with this one, whose place it takes.
+    /// Settles the promise that this one replaces.
     pub(super) fn forward(&mut self, settled: &Promise) {
         let Some(settlement) = settled.settlement().filter(|it| handed_to(it).is_none()) else {
             return;
@@ -294,14 +295,15 @@ impl Draft<'_> {
     }
 }
 
-/// What goes on in the place of a generation, or of an answer, that ended by handing over.
+/// Successor of a generation, or of an answer, that ended by handing over. `None` if it did not
+/// hand over.
 pub fn handed_to(settlement: &Settlement) -> Option<&str> {
     let value = settlement.value.as_ref()?;
     value.headers.get(tags::CONTINUED_HEADER).map(String::as_str)
 }
 
-/// The signals that nobody read, by number: those that the workflow said it had not read, and those that it
-/// was not told.
+/// Numbers of the unread signals: those that the workflow reported as unread, and those that were
+/// not delivered.
 pub(crate) fn unread_signals(task: &Task, unread: &[u32]) -> Vec<u32> {
     let heard = task.inbox.heard.unwrap_or(task.signals);
     let mut told: Vec<u32> = unread.iter().copied().filter(|n| *n < heard).collect();

@@ -1,4 +1,4 @@
-//! The verbs of a task: acquire, suspend, fulfill, release, halt, continue.
+//! Operations on a task: acquire, suspend, fulfill, release, halt, continue.
 
 use std::collections::BTreeSet;
 
@@ -70,7 +70,7 @@ pub(super) fn acquire(
 ) -> Result<Reply, Refusal> {
     Lease::check(request.ttl).map_err(Refusal::BadRequest)?;
     draft.touch(&claim.id);
-    // The answer to the first try was lost: it is given again.
+    // The reply to the first attempt was lost: it is given again.
     if draft.held_version(&claim.id, Some(request)) == Some(claim.version.next()) {
         return shown(draft, &claim.id, false);
     }
@@ -110,7 +110,7 @@ pub(super) fn suspend(
     awaits.iter().for_each(|id| draft.touch(id));
     let mut task = draft.claimed(claim)?;
     awaits.iter().try_for_each(|id| draft.within_rights(&claim.id, id))?;
-    // A module's function may wait for a signal that was not sent yet; external workers know no
+    // A module's function may wait for a signal that was not sent yet; external workers have no
     // signals.
     let outside = draft.is_outside(&claim.id);
     let next_signal = (!outside).then(|| claim.id.signal(task.signals));
@@ -124,8 +124,8 @@ pub(super) fn suspend(
     if outside {
         awaits.iter().try_for_each(|id| draft.may_await(id, Some(&claim.id)))?;
     }
-    // What hosts run waits for what it made, with a module or without. Whom a external worker waits
-    // for is its own affair.
+    // If an execution on a host, with or without a module, awaits an id below its own, it must have
+    // created that promise. External workers may await any promise.
     let mut own = awaits.iter().filter(|id| !outside || is_next(id));
     if let Some(id) = own.find(|id| draft.is_taken(id, &claim.id)) {
         return Err(Refusal::IdTaken { id: id.clone() });
@@ -219,7 +219,7 @@ pub(super) fn halt(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refus
     Ok(Reply::Done)
 }
 
-/// `TaskContinue`: a halted task is offered again, with a clean slate.
+/// Executes `TaskContinue`: offers a halted task again, with its failure counts cleared.
 pub(super) fn resume(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(id);
     let task = draft.halted_task(id)?;
@@ -240,15 +240,14 @@ impl Draft<'_> {
         }
     }
 
-    /// Offers a halted task, with a clean slate.
+    /// Offers a task that was halted, with its failure counts and note cleared.
     pub(super) fn offer_again(&mut self, task: Task) {
         let id = task.id.clone();
         self.pend_until(Task { attempt: 0, losses: 0, traps: None, note: None, ..task }, None);
         self.execute(&id);
     }
 
-    /// Makes a promise with its task in the hands of `hold`, and answers true, or false if it is
-    /// there.
+    /// Creates a promise whose task is acquired by `request`. Returns false if the promise exists.
     pub(super) fn make_held(
         &mut self,
         new: &NewPromise,
@@ -273,7 +272,7 @@ impl Draft<'_> {
         Ok(true)
     }
 
-    /// Refuses a external worker what hosts execute themselves.
+    /// Refuses to let an external worker acquire a task that hosts execute.
     fn may_take(&self, id: &PromiseId, request: &ClaimRequest) -> Result<(), Refusal> {
         holder_fits(request)?;
         match request.holder.worker_pid() {
@@ -282,7 +281,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Hands a pending task to a holder.
+    /// Lets a holder acquire a pending task.
     pub(super) fn take(
         &mut self,
         id: &PromiseId,
@@ -297,7 +296,8 @@ impl Draft<'_> {
         }
     }
 
-    /// The run that begins, or the check of what is awaited, sees settled promises itself.
+    /// Removes consumed callbacks: the run that begins, or the check of the awaited promises, sees
+    /// settled promises itself.
     pub(super) fn forget_consumed(&mut self, awaiter: &PromiseId) {
         for (awaited, consumed) in self.callbacks_by(awaiter) {
             if consumed {
@@ -326,14 +326,14 @@ impl Draft<'_> {
                 Exhausted::Reject => self.exhausted(task, error),
             };
         }
-        // An activity is not tried again: it need not wait for being told that.
+        // An activity with a stop request is not retried: offer it now, so that it is notified
+        // without waiting for the back-off.
         let has_policy = retry_after.is_some();
         if has_policy && task.cancel == CancelState::Requested && self.head(&id).len == 0 {
             self.pend_until(task, None);
             return self.execute(&id);
         }
-        // The call's own policy decides where there is one: it may be more patient than the host's,
-        // or less.
+        // The policy of the call takes precedence over the host's back-off.
         let host_wait = || backoff(self.config.backoff, attempt, &id, task.version);
         let retry_at: Timestamp = self.now + retry_after.unwrap_or_else(host_wait);
         self.pend_until(task, Some(retry_at));
@@ -359,7 +359,8 @@ fn counted(before: Option<&Traps>, trap: Option<&TrapKey>) -> Option<Traps> {
     Some(Traps { key: key.clone(), count: before.saturating_add(1) })
 }
 
-/// Whether this very claim settled the promise in just this way: its answer was lost.
+/// True if this same claim settled the promise with this same outcome, in a command whose reply was
+/// lost.
 fn is_repeated(draft: &Draft<'_>, claim: &Claim, verdict: Verdict, value: &Value) -> bool {
     let by_this_claim =
         draft.task(&claim.id).is_some_and(|task| task.fulfilled_by == Some(claim.version));

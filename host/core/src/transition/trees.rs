@@ -1,4 +1,4 @@
-//! What keeps trees of executions within their bounds, and from growing when they were killed.
+//! Enforcement of the bounds of execution trees, and of the end of growth after a kill.
 
 use super::draft::Draft;
 use crate::{
@@ -10,23 +10,23 @@ use crate::{
     view::View,
 };
 
-/// Whether a row may count the tree of this promise, or say that it was killed.
+/// True if the promise is the root of a tree or scope, which may have a count or a kill mark.
 pub(crate) fn has_count(view: &View, id: &PromiseId) -> bool {
     view.promise(id).is_some_and(|promise| promise.attached_to().is_none())
 }
 
 impl Draft<'_> {
-    /// Whether the executions that these actions make are counted.
+    /// True if the executions that these actions create are counted.
     pub(super) fn counts_births(&self, maker: &PromiseId, actions: &[FenceAction]) -> bool {
         let was_made = self.promise(maker).is_some_and(|maker| maker.spec.made_by.is_some());
         self.config.tree.counts(was_made, actions)
     }
 
-    /// The count of the tree after `maker` made an execution in it by this command; none: what it makes is not
-    /// counted.
+    /// The count of the tree after `maker` created an execution in it by this command. `None` if
+    /// its executions are not counted.
     ///
     /// # Errors
-    /// The tree has reached one of its bounds, or was killed.
+    /// [`Refusal::Tree`]: the tree has reached one of its bounds, or was killed.
     pub(super) fn birth(
         &self,
         maker: &Task,
@@ -50,10 +50,10 @@ impl Draft<'_> {
         Ok(is_counted.then_some((root, grown)))
     }
 
-    /// Refuses what `maker` is to make if the root of its tree was killed.
+    /// Checks that the tree of `maker` was not killed.
     ///
     /// # Errors
-    /// The tree was killed.
+    /// [`Refusal::Tree`]: the tree was killed.
     pub(super) fn lives(&self, maker: &PromiseId) -> Result<(), Refusal> {
         let Some(promise) = self.promise(maker) else { return Ok(()) };
         match self.tree_count(&promise.scope()).is_some_and(|count| count.killed) {
@@ -62,7 +62,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Has a tree make nothing more whose root was killed.
+    /// Marks a tree whose root was killed, so that it creates nothing more.
     pub(super) fn stop_births(&mut self, root: &PromiseId) {
         let is_root = self.promise(root).is_some_and(|promise| promise.attached_to().is_none());
         let makes = self.task(root).is_some_and(|task| task.children) || self.head(root).open() > 0;

@@ -4,7 +4,7 @@ use crate::{
     command::Command, footprint::footprint, reply::Refusal, unreadable::Subject, view::View,
 };
 
-/// Refuses a command that names something whose rows cannot be read.
+/// Refuses a command that names a subject with unreadable rows.
 pub(super) fn check(view: &View, command: &Command) -> Result<(), Refusal> {
     if !view.has_unreadable() {
         return Ok(());
@@ -14,9 +14,9 @@ pub(super) fn check(view: &View, command: &Command) -> Result<(), Refusal> {
         Some(why) => Err(Refusal::Unreadable { subject: Box::new(subject), why: why.clone() }),
     };
     match command {
-        // Each item has an answer of its own: a claim whose row cannot be read is not extended.
+        // Each item has its own result: a claim with an unreadable row is not extended.
         Command::TaskHeartbeat { .. } => return Ok(()),
-        // They only delete a row, whatever it says.
+        // These commands delete a row regardless of its content.
         Command::ScheduleDelete { .. } | Command::OutboxAck { .. } => return Ok(()),
         _ => {}
     }
@@ -27,8 +27,7 @@ pub(super) fn check(view: &View, command: &Command) -> Result<(), Refusal> {
     named.resources.into_iter().map(Subject::Resource).try_for_each(refuse)?;
     named.lines.into_iter().map(Subject::Object).try_for_each(refuse)?;
     named.limits.into_iter().map(Subject::Limit).try_for_each(refuse)?;
-    // Where the engine looks for a message of its own, one that cannot be read is there, and that
-    // is all there is to it.
+    // If the engine itself checks for the message, an unreadable one only counts as present.
     match command {
         Command::OutboxDue { key } | Command::OutboxDefer { key, .. } => {
             refuse(Subject::Message(key.clone()))

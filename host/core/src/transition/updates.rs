@@ -1,5 +1,5 @@
-//! Accepting updates. Whether one is valid was asked of a workflow that had seen all records of the
-//! journal and all signals; it is accepted if that is still so.
+//! Updates. A workflow that had seen all records and signals was asked to validate the update; the
+//! update is accepted if it has still seen all of them.
 
 use super::draft::Draft;
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     value::Text,
 };
 
-/// What the workflow had seen that was asked.
+/// The state that the asked workflow had seen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) records: u32,
@@ -73,7 +73,8 @@ pub(super) fn update(
     if draft.promise(&answer).is_some() {
         return Err(Refusal::IdTaken { id: answer });
     }
-    // In its name and with its deadline: when the workflow ends, what it has not answered is cancelled.
+    // Created on behalf of the workflow, with its deadline: when the workflow ends, unanswered
+    // updates are cancelled.
     draft.make_own(&task, &answer)?;
     let n = draft.send(&task, &update::signal_name(name), &payload)?;
     let task = draft.existing_task(invocation)?.clone();
@@ -84,7 +85,7 @@ pub(super) fn update(
     Ok(Reply::signalled(newest, n))
 }
 
-/// What counts of the update that this promise of a signal tells of: its name is a part of the key.
+/// The compared parts of the update in this signal's promise. Its name is already part of the key.
 fn sent(promise: &Promise) -> Option<RequestParts> {
     let value = promise.settlement()?.value.as_ref()?;
     Some(RequestParts::new().json("input", &update::input_in(&value.data)?))

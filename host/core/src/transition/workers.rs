@@ -1,5 +1,5 @@
-//! External workers: all of their claims at once. A worker that lost count of its claims extends
-//! them in one word, and one that seems to be gone leaves them to others before their leases end.
+//! Commands on all claims of an external worker. A worker extends all its claims in one heartbeat,
+//! and the claims of one that appears to be gone are offered to others before the leases expire.
 
 use super::draft::Draft;
 use crate::{
@@ -43,7 +43,8 @@ pub(super) fn gone(
 }
 
 impl Draft<'_> {
-    /// What a holder holds, by id; not what is past its deadline, which its own timer ends.
+    /// The tasks claimed by a holder, by id. Excludes those past their deadline, which their own
+    /// timer ends.
     fn held_by(&self, holder: &Holder) -> Vec<Task> {
         let held = |task: &&Task| task.lease().is_some_and(|lease| lease.holder == *holder);
         let alive = |task: &&Task| {

@@ -1,5 +1,3 @@
-//! The nodes of graph runs.
-
 use super::View;
 use crate::{
     graph::{NodeEvent, NodeFact, NodeFactKey, NodeRow},
@@ -8,12 +6,10 @@ use crate::{
 };
 
 impl View {
-    /// The nodes of this run.
     pub fn nodes_of(&self, run: &PromiseId) -> impl Iterator<Item = (&Text, &NodeRow)> {
         self.lookups.graph_nodes.rows.get(run).into_iter().flatten()
     }
 
-    /// The nodes of all runs, by run.
     pub fn graph_nodes(&self) -> impl Iterator<Item = (&PromiseId, &Text, &NodeRow)> {
         self.lookups
             .graph_nodes
@@ -22,7 +18,6 @@ impl View {
             .flat_map(|(run, nodes)| nodes.iter().map(move |(node, row)| (run, node, row)))
     }
 
-    /// Puts a node of a run.
     pub fn put_graph_node(&mut self, run: PromiseId, node: Text, row: NodeRow) {
         self.lookups.graph_nodes.rows.entry(run).or_default().insert(node, row);
     }
@@ -37,7 +32,6 @@ impl View {
         })
     }
 
-    /// The facts about nodes of all runs.
     pub fn graph_facts(&self) -> impl Iterator<Item = (NodeFactKey, &NodeFact)> {
         let facts = self.lookups.graph_nodes.facts.iter();
         facts.flat_map(|(run, facts)| {
@@ -47,7 +41,6 @@ impl View {
         })
     }
 
-    /// Puts a fact about a node of a run.
     pub fn put_graph_fact(&mut self, key: NodeFactKey, fact: NodeFact) {
         let (run, node, attempt, state) = key;
         let facts = self.lookups.graph_nodes.facts.entry(run).or_default();

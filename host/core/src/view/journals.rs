@@ -1,4 +1,4 @@
-//! Journals: their ends, and the records that were asked for.
+//! Journals: their heads, and the requested records.
 
 use super::View;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl View {
-    /// The end of this invocation's journal; that of an empty journal if it has none.
+    /// Head of this invocation's journal. The head of an empty journal if it has none.
     pub fn head(&self, invocation: &PromiseId) -> JournalHead {
         self.heads.get(invocation).copied().unwrap_or_default()
     }
@@ -18,22 +18,20 @@ impl View {
         self.tails.get(invocation).map_or(&[], Vec::as_slice)
     }
 
-    /// All journals' ends.
     pub fn heads(&self) -> impl Iterator<Item = (&PromiseId, &JournalHead)> {
         self.heads.iter()
     }
 
-    /// Puts the end of a journal.
     pub fn put_head(&mut self, invocation: PromiseId, head: JournalHead) {
         self.heads.insert(invocation, head);
     }
 
-    /// Puts the last records of a journal, up to its head.
+    /// Sets the last records of a journal, up to its head.
     pub fn put_tail(&mut self, invocation: PromiseId, records: Vec<Record>) {
         self.tails.insert(invocation, records);
     }
 
-    /// Puts more of the last records of a journal: those that follow the ones that were put before.
+    /// Appends further records to the loaded tail of a journal.
     pub fn extend_tail(&mut self, invocation: &PromiseId, records: Vec<Record>) {
         match self.tails.get_mut(invocation) {
             Some(tail) => tail.extend(records),

@@ -1,4 +1,4 @@
-//! Limits, their keys, and where executions stand behind them.
+//! Limits, their partitions, and the places of executions.
 
 use super::View;
 use crate::{
@@ -11,45 +11,40 @@ use crate::{
 /// The partitions that a round of admissions begins with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NextPartitions {
-    /// Those whose turn is next.
+    /// Partitions with the next turns.
     pub ready: Vec<PartitionId>,
-    /// Those that are to be looked at next.
+    /// Partitions with the next due times.
     pub timed: Vec<PartitionId>,
 }
 
 impl View {
-    /// A limit.
     pub fn limit(&self, name: &LimitName) -> Option<&Limit> {
         self.limits.get(name)
     }
 
-    /// A key of a limit.
     pub fn partition(&self, id: &PartitionId) -> Option<&Partition> {
         self.lookups.places.partitions.get(id)
     }
 
-    /// Where an execution stands behind its limit.
+    /// Place of an execution behind its limit.
     pub fn place(&self, id: &PromiseId) -> Option<&Place> {
         self.lookups.places.places.get(id)
     }
 
-    /// All limits, by name.
     pub fn limits(&self) -> impl Iterator<Item = (&LimitName, &Limit)> {
         self.limits.iter()
     }
 
-    /// All keys of limits, by id.
     pub fn partitions(&self) -> impl Iterator<Item = (&PartitionId, &Partition)> {
         self.lookups.places.partitions.iter()
     }
 
-    /// All places, by execution.
     pub fn places(&self) -> impl Iterator<Item = (&PromiseId, &Place)> {
         self.lookups.places.places.iter()
     }
 
-    /// The `most` partitions of a limit whose turn is next, and the `most` that are to be looked at
-    /// next, in order.
+    /// The `most` partitions of a limit with the next turns, and the `most` with the next due
+    /// times, in order.
     pub fn next_partitions(&self, name: &LimitName, most: u32) -> NextPartitions {
         let (mut ready, mut timed) = (Vec::new(), Vec::new());
         for (id, partition) in self.partitions_of(name, None) {
@@ -80,7 +75,7 @@ impl View {
         of_limit.filter(move |(id, _)| from.as_ref() != Some(id))
     }
 
-    /// Those who wait in a lane, in the order in which they came.
+    /// The executions that wait in a lane, in order of arrival.
     pub fn waiting(&self, partition: &PartitionId, priority: u8) -> Vec<&PromiseId> {
         let in_lane = |place: &Place| {
             place.state == PlaceState::Waiting
@@ -92,17 +87,14 @@ impl View {
         found.into_iter().map(|(id, _)| id).collect()
     }
 
-    /// Puts a limit.
     pub fn put_limit(&mut self, name: LimitName, limit: Limit) {
         self.limits.insert(name, limit);
     }
 
-    /// Puts a key of a limit.
     pub fn put_partition(&mut self, id: PartitionId, partition: Partition) {
         self.lookups.places.partitions.insert(id, partition);
     }
 
-    /// Puts the place of an execution.
     pub fn put_place(&mut self, id: PromiseId, place: Place) {
         self.lookups.places.places.insert(id, place);
     }
@@ -117,7 +109,7 @@ impl View {
         self.lookups.places.write(delta);
     }
 
-    /// Puts what is wanted of them into another view.
+    /// Copies the wanted limits, partitions and places into another view.
     pub(crate) fn load_limits(&self, wanted: &Footprint, to: &mut View) {
         for name in &wanted.limits {
             let limit = self.limit(name);

@@ -14,7 +14,7 @@ use crate::{
     value::{Payload, Text},
 };
 
-/// What belongs to no promise's composite, and so is not forgotten with one.
+/// Rows outside the composites of promises, which are not removed with a promise.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lookups {
     pub(super) schedules: Schedules,
@@ -24,20 +24,19 @@ pub(super) struct Lookups {
     pub(super) objects: Objects,
     pub(super) places: Places,
     pub(super) tree_counts: TreeCounts,
-    /// Trees, in a view that was loaded for removing them.
+    /// Trees, in a view that was loaded to remove them.
     pub(super) trees: BTreeMap<PromiseId, Tree>,
 }
 
-/// A promise and everything made by its members.
+/// A promise and everything created by its members.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// The promises, the top included.
+    /// The promises, including the top.
     pub members: BTreeSet<PromiseId>,
-    /// Whether these are all of them.
+    /// True if the members are complete.
     pub whole: bool,
 }
 
-/// Schedules by id.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Schedules(pub(super) BTreeMap<ScheduleId, Schedule>);
 
@@ -47,7 +46,6 @@ impl Schedules {
     }
 }
 
-/// Rows by the names of resources.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Resources {
     pub(super) values: BTreeMap<ResourceName, Resource>,
@@ -67,7 +65,7 @@ impl Resources {
     }
 }
 
-/// Facts by the invocation whose saga they are of.
+/// Facts by the invocation of their saga.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts(pub(super) BTreeMap<PromiseId, BTreeMap<FactKey, Fact>>);
 
@@ -87,7 +85,7 @@ impl Facts {
     }
 }
 
-/// Rows of nodes and their histories, by run. No decision reads one.
+/// Node rows and histories, by run. No decision reads them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GraphNodes {
     pub(super) rows: BTreeMap<PromiseId, BTreeMap<Text, NodeRow>>,
@@ -119,7 +117,7 @@ impl GraphNodes {
     }
 }
 
-/// Rows by object. No decision reads their state.
+/// Rows by object. No decision reads the state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Objects {
     pub(super) lines: BTreeMap<ObjectId, Line>,
@@ -150,7 +148,7 @@ impl Objects {
     }
 }
 
-/// Rows of limits that are no part of what a store may hold always.
+/// Rows of limits that are loaded per decision, unlike the limits themselves.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
     pub(super) partitions: BTreeMap<PartitionId, Partition>,

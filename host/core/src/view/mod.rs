@@ -1,5 +1,5 @@
-//! Rows by key: the part of a store that was loaded for a command. A row that is absent is known not
-//! to exist.
+//! Rows by key: the part of a store that was loaded for a command. An absent row is known not to
+//! exist.
 
 mod facts;
 mod globals;
@@ -32,21 +32,20 @@ use crate::{
     value::Text,
 };
 
-/// Rows, by key.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     first_version: Version,
     promises: BTreeMap<PromiseId, Promise>,
     tasks: BTreeMap<PromiseId, Task>,
-    /// By awaited, then awaiter.
+    /// By awaited promise, then awaiter; true if consumed.
     callbacks: BTreeMap<PromiseId, BTreeMap<PromiseId, bool>>,
-    /// The same by awaiter, then awaited.
+    /// The same callbacks by awaiter, then awaited promise.
     awaits: BTreeMap<PromiseId, BTreeSet<PromiseId>>,
     listeners: BTreeMap<PromiseId, BTreeSet<Text>>,
     outbox: BTreeMap<OutboxKey, OutboxRow>,
     heads: BTreeMap<PromiseId, JournalHead>,
     tails: BTreeMap<PromiseId, Vec<Record>>,
-    /// Pending attached promises by the invocation that made them.
+    /// Pending attached promises, by the invocation that created them.
     children: BTreeMap<PromiseId, BTreeSet<PromiseId>>,
     aliases: BTreeMap<Text, Digest>,
     modules: BTreeMap<Digest, ModuleFacts>,
@@ -54,24 +53,24 @@ pub struct View {
     limits: BTreeMap<LimitName, Limit>,
     signal_keys: BTreeMap<(PromiseId, Text), u32>,
     lookups: Lookups,
-    /// What has rows that are there and cannot be read, and why.
+    /// Subjects with unreadable rows, and the defects.
     unreadable: BTreeMap<Subject, Text>,
 }
 
 impl View {
-    /// A view to load rows into. It keeps the records of a journal only where [`View::put_tail`]
-    /// asked for them.
+    /// An empty view to load rows into. It keeps records only of journals for which
+    /// [`View::put_tail`] was called.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Writes a decision's rows.
+    /// Writes the rows of a decision.
     pub fn apply(&mut self, delta: &Delta) {
         delta.removed.iter().for_each(|id| self.remove(id));
         self.write(delta);
     }
 
-    /// Writes them where what goes with them is gone already.
+    /// Writes the rows of a decision whose removals are already done.
     pub(crate) fn write(&mut self, delta: &Delta) {
         delta.first_version.into_iter().for_each(|version| self.raise_first_version(version));
         for promise in delta.promises.values() {
@@ -114,8 +113,8 @@ impl View {
         self.write_limits(delta);
     }
 
-    /// The part that is about no single promise: modules, aliases, hosts, limits and the first
-    /// version.
+    /// The rows that belong to no single promise: modules, aliases, hosts, limits and the initial
+    /// task version.
     pub fn globals(&self) -> Self {
         Self {
             first_version: self.first_version,
@@ -127,7 +126,7 @@ impl View {
         }
     }
 
-    /// How many rows are here beside the [globals](Self::globals).
+    /// Number of rows, without the [globals](Self::globals).
     pub fn rows(&self) -> usize {
         let Self { promises, tasks, callbacks, listeners, outbox, heads, tails, .. } = self;
         let Self { signal_keys, lookups, .. } = self;
@@ -140,9 +139,9 @@ impl View {
         of_promises + callbacks + listeners + signal_keys.len() + looked_up + of_keys
     }
 
-    /// Forgets what belongs to no promise's composite: trees, schedules, resources with their
-    /// leases, the facts of sagas, the nodes of graph runs, objects, and keys of limits with the
-    /// places behind them.
+    /// Drops the rows outside the composites of promises: trees, schedules, resources with their
+    /// leases, facts of sagas, nodes of graph runs, objects, and partitions of limits with their
+    /// places.
     pub fn forget_lookups(&mut self) {
         self.lookups = Lookups::default();
     }

@@ -1,4 +1,4 @@
-//! The lines of objects, and their state.
+//! Queues of objects, and their state.
 
 use std::ops::Bound;
 
@@ -13,22 +13,18 @@ use crate::{
 };
 
 impl View {
-    /// The line of this object.
     pub fn line(&self, object: &ObjectId) -> Option<&Line> {
         self.lookups.objects.lines.get(object)
     }
 
-    /// The lines of all objects, by object.
     pub fn lines(&self) -> impl Iterator<Item = (&ObjectId, &Line)> {
         self.lookups.objects.lines.iter()
     }
 
-    /// The state of all objects, by object and name.
     pub fn states(&self) -> impl Iterator<Item = (&StateKey, &Payload)> {
         self.lookups.objects.state.iter()
     }
 
-    /// The state of an object, by name.
     pub fn state_of(&self, object: &ObjectId) -> impl Iterator<Item = (&Text, &Payload)> {
         let object = object.clone();
         let rows = self.lookups.objects.state.range((object.clone(), Text::default())..);
@@ -36,7 +32,6 @@ impl View {
         of_object.map(|((_, name), value)| (name, value))
     }
 
-    /// The promises of an object, by name.
     pub fn promises_of(&self, object: &ObjectId) -> impl Iterator<Item = &Promise> {
         let [after, before] = object.promises();
         let between = (Bound::Excluded(after), Bound::Excluded(before));
@@ -45,27 +40,25 @@ impl View {
         promises.filter(move |promise| tags::object(&promise.spec.tags) == Some(object.as_str()))
     }
 
-    /// Puts the line of an object.
     pub fn put_line(&mut self, object: ObjectId, line: Line) {
         self.lookups.objects.lines.insert(object, line);
     }
 
-    /// Puts a part of the state of an object.
     pub fn put_state(&mut self, key: StateKey, value: Payload) {
         self.lookups.objects.state.insert(key, value);
     }
 
-    /// What is known of a module.
+    /// Facts about a module. `None` if it was not uploaded.
     pub fn module_facts(&self, module: &Digest) -> Option<&ModuleFacts> {
         self.modules.get(module)
     }
 
-    /// Says that a module was uploaded, and what is known of it.
+    /// Adds an uploaded module with its facts.
     pub fn put_module_facts(&mut self, module: Digest, facts: ModuleFacts) {
         self.modules.insert(module, facts);
     }
 
-    /// Puts what is wanted of them into another view.
+    /// Copies the wanted queues into another view.
     pub(crate) fn load_lines(&self, wanted: &Footprint, to: &mut View) {
         for object in &wanted.lines {
             let line = self.line(object);

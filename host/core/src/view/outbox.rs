@@ -1,4 +1,4 @@
-//! Messages owed.
+//! Messages in the outbox.
 
 use super::View;
 use crate::{
@@ -7,7 +7,6 @@ use crate::{
 };
 
 impl View {
-    /// A message owed.
     pub fn outbox_row(&self, key: &OutboxKey) -> Option<&OutboxRow> {
         self.outbox.get(key)
     }
@@ -17,18 +16,15 @@ impl View {
         self.outbox.range(key.clone()..).map(|(key, _)| key)
     }
 
-    /// All messages owed.
     pub fn outbox(&self) -> impl Iterator<Item = (&OutboxKey, &OutboxRow)> {
         self.outbox.iter()
     }
 
-    /// Puts a message.
     pub fn put_outbox(&mut self, key: OutboxKey, row: OutboxRow) {
         self.readable(|| Subject::Message(key.clone()));
         self.outbox.insert(key, row);
     }
 
-    /// Deletes a message.
     pub fn remove_outbox(&mut self, key: &OutboxKey) {
         self.readable(|| Subject::Message(key.clone()));
         self.outbox.remove(key);

@@ -1,4 +1,4 @@
-//! Promises with their tasks, and which of them an invocation made.
+//! Promises with their tasks, and the promises that an invocation created.
 
 use std::ops::Bound;
 
@@ -12,17 +12,15 @@ use crate::{
 };
 
 impl View {
-    /// The promise with this id.
     pub fn promise(&self, id: &PromiseId) -> Option<&Promise> {
         self.promises.get(id)
     }
 
-    /// The task of this promise.
     pub fn task(&self, id: &PromiseId) -> Option<&Task> {
         self.tasks.get(id)
     }
 
-    /// The pending attached promises of this invocation that follow `after`, by id.
+    /// The pending attached promises of this invocation after `after`, by id.
     pub fn children(
         &self,
         parent: &PromiseId,
@@ -35,28 +33,25 @@ impl View {
             .flat_map(move |ids| ids.range((from.clone(), Bound::Unbounded)))
     }
 
-    /// Whether this invocation was asked to stop: it may go on for as long as it takes to do so.
-    /// What cannot be asked, since no worker produces it, never was.
+    /// True if this invocation has or had a stop request. It may take any time to stop. A promise
+    /// without a task is never asked.
     pub fn was_asked_to_stop(&self, id: &PromiseId) -> bool {
         self.task(id).is_some_and(|task| task.cancel != CancelState::None)
     }
 
-    /// A promise and everything made by its members, as far as that was loaded ([`View::put_tree`]).
+    /// A promise and everything created by its members, as far as loaded ([`View::put_tree`]).
     pub fn tree(&self, top: &PromiseId) -> Tree {
         self.lookups.trees.get(top).cloned().unwrap_or_default()
     }
 
-    /// All promises, by id.
     pub fn promises(&self) -> impl Iterator<Item = &Promise> {
         self.promises.values()
     }
 
-    /// All tasks, by id.
     pub fn tasks(&self) -> impl Iterator<Item = &Task> {
         self.tasks.values()
     }
 
-    /// Puts a promise row.
     pub fn put_promise(&mut self, promise: Promise) {
         if let Some(parent) = promise.attached_to() {
             if promise.is_pending() {
@@ -71,17 +66,16 @@ impl View {
         self.promises.insert(promise.id().clone(), promise);
     }
 
-    /// Puts a task row.
     pub fn put_task(&mut self, task: Task) {
         self.tasks.insert(task.id.clone(), task);
     }
 
-    /// Puts the members of a tree, which are put besides.
+    /// Sets the members of a tree. Their rows are put separately.
     pub fn put_tree(&mut self, top: PromiseId, tree: Tree) {
         self.lookups.trees.insert(top, tree);
     }
 
-    /// Deletes a promise with all that belongs to it.
+    /// Deletes a promise with all rows that belong to it.
     pub fn remove(&mut self, id: &PromiseId) {
         let awaiters: Vec<PromiseId> = self.callbacks_on(id).map(|(by, _)| by.clone()).collect();
         awaiters.iter().for_each(|by| self.remove_callback(id, by));
@@ -93,9 +87,9 @@ impl View {
         self.evict(id);
     }
 
-    /// Forgets the composite of this promise: a view then has to load it again. A callback row is
-    /// kept while the promise at its other end is loaded, so a store that gives up a transaction
-    /// evicts every id its delta names.
+    /// Drops the composite of this promise, so that the view must load it again. A callback row is
+    /// kept while the promise at its other end is loaded, so a store that rolls back a transaction
+    /// evicts every id that its delta names.
     pub fn evict(&mut self, id: &PromiseId) {
         if let Some(parent) = self.promises.remove(id).as_ref().and_then(Promise::attached_to)
             && let Some(siblings) = self.children.get_mut(parent)

@@ -6,29 +6,24 @@ use crate::{
 };
 
 impl View {
-    /// The schedule with this id.
     pub fn schedule(&self, id: &ScheduleId) -> Option<&Schedule> {
         self.lookups.schedules.0.get(id)
     }
 
-    /// All schedules, by id.
     pub fn schedules(&self) -> impl Iterator<Item = &Schedule> {
         self.lookups.schedules.0.values()
     }
 
-    /// Puts a schedule.
     pub fn put_schedule(&mut self, schedule: Schedule) {
         self.readable(|| Subject::Schedule(schedule.id.clone()));
         self.lookups.schedules.0.insert(schedule.id.clone(), schedule);
     }
 
-    /// Deletes a schedule.
     pub fn remove_schedule(&mut self, id: &ScheduleId) {
         self.readable(|| Subject::Schedule(id.clone()));
         self.lookups.schedules.0.remove(id);
     }
 
-    /// Writes a decision's schedules.
     pub(super) fn write_schedules(&mut self, delta: &Delta) {
         for (id, row) in &delta.schedules {
             match row {
@@ -38,7 +33,7 @@ impl View {
         }
     }
 
-    /// Puts what is wanted of them into another view.
+    /// Copies the wanted schedules into another view.
     pub(crate) fn load_schedules(&self, wanted: &Footprint, to: &mut View) {
         for id in &wanted.schedules {
             self.schedule(id).into_iter().for_each(|schedule| to.put_schedule(schedule.clone()));

@@ -1,25 +1,24 @@
-//! What is counted of trees of executions.
+//! Counts of execution trees.
 
 use super::View;
 use crate::{footprint::Footprint, id::PromiseId, tree::TreeCount};
 
 impl View {
-    /// What is counted of the tree of this root.
+    /// Counts of the tree of this root.
     pub fn tree_count(&self, root: &PromiseId) -> Option<TreeCount> {
         self.lookups.tree_counts.0.get(root).copied()
     }
 
-    /// What is counted of all trees, by their roots.
+    /// Counts of all trees, by their roots.
     pub fn tree_counts(&self) -> impl Iterator<Item = (&PromiseId, TreeCount)> {
         self.lookups.tree_counts.0.iter().map(|(root, count)| (root, *count))
     }
 
-    /// Puts what is counted of a tree.
     pub fn put_tree_count(&mut self, root: PromiseId, count: TreeCount) {
         self.lookups.tree_counts.0.insert(root, count);
     }
 
-    /// Puts what is wanted of them into another view.
+    /// Copies the wanted counts into another view.
     pub(crate) fn load_tree_counts(&self, wanted: &Footprint, to: &mut View) {
         for root in &wanted.tree_counts {
             let count = self.tree_count(root);

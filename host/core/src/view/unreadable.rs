@@ -1,25 +1,25 @@
-//! What has rows that are there and cannot be read.
+//! Subjects with unreadable rows.
 
 use super::View;
 use crate::{id::PromiseId, unreadable::Subject, value::Text};
 
 impl View {
-    /// Why the rows about this cannot be read, if they cannot.
+    /// The defect of this subject's rows, if they cannot be read.
     pub fn unreadable(&self, subject: &Subject) -> Option<&Text> {
         self.unreadable.get(subject)
     }
 
-    /// Whether there is anything whose rows cannot be read.
+    /// True if there are any unreadable rows.
     pub fn has_unreadable(&self) -> bool {
         !self.unreadable.is_empty()
     }
 
-    /// Whether the rows of this promise, or of something else of its composite, cannot be read.
+    /// True if a row of this promise's composite cannot be read.
     pub fn is_unreadable(&self, id: &PromiseId) -> bool {
         self.has_unreadable() && self.unreadable.contains_key(&Subject::Promise(id.clone()))
     }
 
-    /// The promises whose rows cannot be read.
+    /// The promises with unreadable rows.
     pub fn unreadable_promises(&self) -> impl Iterator<Item = &PromiseId> {
         self.unreadable.keys().filter_map(|subject| match subject {
             Subject::Promise(id) => Some(id),
@@ -31,12 +31,12 @@ impl View {
         })
     }
 
-    /// Says that a row about this is there and cannot be read.
+    /// Marks a subject as having a row that cannot be read.
     pub fn put_unreadable(&mut self, subject: Subject, why: Text) {
         self.unreadable.entry(subject).or_insert(why);
     }
 
-    /// Whatever could not be read of this is not there any more.
+    /// Removes the mark: the unreadable rows of this subject were replaced or deleted.
     pub(super) fn readable(&mut self, subject: impl FnOnce() -> Subject) {
         if self.has_unreadable() {
             self.unreadable.remove(&subject());

@@ -1,10 +1,10 @@
-//! Who waits for a promise: callbacks and listeners.
+//! Callbacks and listeners on promises.
 
 use super::View;
 use crate::{id::PromiseId, value::Text};
 
 impl View {
-    /// The callbacks on this promise: awaiter, and whether it was woken already.
+    /// The callbacks on this promise: each awaiter, and true if the callback is consumed.
     pub fn callbacks_on(&self, awaited: &PromiseId) -> impl Iterator<Item = (&PromiseId, bool)> {
         self.callbacks
             .get(awaited)
@@ -13,22 +13,22 @@ impl View {
             .map(|(awaiter, consumed)| (awaiter, *consumed))
     }
 
-    /// The callback of one awaiter on one promise: whether it is consumed.
+    /// The callback of an awaiter on a promise: true if consumed, `None` if there is none.
     pub fn callback(&self, awaited: &PromiseId, awaiter: &PromiseId) -> Option<bool> {
         self.callbacks.get(awaited)?.get(awaiter).copied()
     }
 
-    /// The promises this task has callbacks on.
+    /// The promises that this task has callbacks on.
     pub fn awaited_by(&self, awaiter: &PromiseId) -> impl Iterator<Item = &PromiseId> {
         self.awaits.get(awaiter).into_iter().flatten()
     }
 
-    /// The addresses to be told when this promise settles.
+    /// The addresses to notify when this promise settles.
     pub fn listeners_on(&self, awaited: &PromiseId) -> impl Iterator<Item = &Text> {
         self.listeners.get(awaited).into_iter().flatten()
     }
 
-    /// All callbacks: awaited, awaiter, consumed.
+    /// All callbacks: awaited, awaiter, and true if consumed.
     pub fn callbacks(&self) -> impl Iterator<Item = (&PromiseId, &PromiseId, bool)> {
         self.callbacks.iter().flat_map(|(awaited, awaiters)| {
             awaiters.iter().map(move |(awaiter, consumed)| (awaited, awaiter, *consumed))
@@ -42,13 +42,11 @@ impl View {
         })
     }
 
-    /// Puts a callback row.
     pub fn put_callback(&mut self, awaited: PromiseId, awaiter: PromiseId, consumed: bool) {
         self.awaits.entry(awaiter.clone()).or_default().insert(awaited.clone());
         self.callbacks.entry(awaited).or_default().insert(awaiter, consumed);
     }
 
-    /// Deletes a callback row.
     pub fn remove_callback(&mut self, awaited: &PromiseId, awaiter: &PromiseId) {
         if let Some(awaiters) = self.callbacks.get_mut(awaited) {
             awaiters.remove(awaiter);
@@ -64,12 +62,10 @@ impl View {
         }
     }
 
-    /// Puts a listener row.
     pub fn put_listener(&mut self, awaited: PromiseId, address: Text) {
         self.listeners.entry(awaited).or_default().insert(address);
     }
 
-    /// Deletes a listener row.
     pub fn remove_listener(&mut self, awaited: &PromiseId, address: &Text) {
         if let Some(addresses) = self.listeners.get_mut(awaited) {
             addresses.remove(address);

@@ -1,6 +1,6 @@
-//! A store of maps for the tests, in which every command is checked: the decision over the rows its
-//! footprint names must be that over all rows, every invariant must hold after it, and what was
-//! written under a claim must have been written by the live claim.
+//! An in-memory store for tests that checks every command: the decision over the rows of the
+//! footprint must equal the decision over all rows, every invariant must hold afterwards, and every
+//! write under a claim must have been made by the live claim.
 
 mod words;
 
@@ -25,9 +25,9 @@ use crate::{
 
 pub(crate) use words::*;
 
-/// The module that the tests' functions are in.
+/// The module that contains the tests' functions.
 pub(crate) const MODULE: Digest = Digest([7; 32]);
-/// Another one that was uploaded.
+/// Another uploaded module.
 pub(crate) const OTHER_MODULE: Digest = Digest([8; 32]);
 
 /// A checked store.
@@ -37,11 +37,11 @@ pub(crate) struct World {
     pub(crate) snapshot: Snapshot,
     pub(crate) now: Timestamp,
     pub(crate) config: Config,
-    /// The live claim of each task, kept outside the engine.
+    /// The live claim of each task, tracked independently of the engine.
     claims: BTreeMap<PromiseId, Version>,
     /// Every claim ever granted.
     granted: BTreeSet<Claim>,
-    /// By object, who joined its line, in that order.
+    /// The executions that joined each object's queue, in order.
     joined: BTreeMap<ObjectId, Vec<PromiseId>>,
 }
 
@@ -65,7 +65,7 @@ impl World {
         }
     }
 
-    /// Carries a command out and checks everything.
+    /// Executes a command, with all checks.
     pub(crate) fn decide(&mut self, command: &Command) -> Decision {
         let decision = self.consider(command);
         if !decision.delta.is_empty() {
@@ -74,7 +74,7 @@ impl World {
         decision
     }
 
-    /// What a command would do, checked as far as that can be before it is done.
+    /// Decides a command, with the checks that are possible before it is applied.
     pub(crate) fn consider(&self, command: &Command) -> Decision {
         let decision = self.model.decide(command, self.now, &self.config);
         let loaded = self.model.view(command, &self.config);
@@ -95,7 +95,7 @@ impl World {
         decision
     }
 
-    /// Does what was decided, and checks the rest.
+    /// Applies a decision, with the remaining checks.
     pub(crate) fn accept(&mut self, command: &Command, decision: &Decision) {
         self.model.apply(&decision.delta);
         let after = Snapshot::of(&self.model);
@@ -138,14 +138,14 @@ impl World {
         self.now = self.now + Millis(length);
     }
 
-    /// Claims the task at its present version.
+    /// Acquires the task at its current version.
     pub(crate) fn acquire(&mut self, id: &str, nonce: u64) -> Claim {
         let version = self.model.task(&PromiseId::from(id)).expect("a task to acquire").version;
         self.done(acquire(id, version.0, nonce));
         claim(id, version.0 + 1)
     }
 
-    /// A refusal changes nothing but that overdue promises are settled.
+    /// Checks that a refusal changes nothing, except that overdue promises are settled.
     fn check_refused(&self, command: &Command, decision: &Decision) {
         for promise in decision.delta.promises.values() {
             let before = self
@@ -164,8 +164,9 @@ impl World {
         );
     }
 
-    /// What commands alone leave behind is never taken for damage, but for a child that no command
-    /// of a journal accounts for: scripts make such, and hosts do not. A look at a promise that is overdue settles it first.
+    /// Checks that the rows that commands leave behind never look damaged. Exception: a child that
+    /// is not in a journal, which scripts create but hosts do not. A check of an overdue promise
+    /// would settle it first, so these are left out.
     fn check_nothing_looks_damaged(&self, command: &Command) {
         for promise in self.model.promises().filter(|promise| !promise.is_overdue(self.now)) {
             let look = Command::Reconcile { id: promise.id().clone() };
@@ -176,8 +177,8 @@ impl World {
         }
     }
 
-    /// The turns of an object go in the order in which executions joined its line: the holder is the
-    /// first of those that have not settled, or was the last before all others had.
+    /// Checks that the turns of an object follow the order of joining its queue: the holder is the
+    /// first pending member, or the last holder if all have settled.
     fn check_order(&mut self, command: &Command, after: &Snapshot) {
         for (object, line) in &after.lines {
             let in_line = |id: &PromiseId| {
@@ -198,7 +199,7 @@ impl World {
         }
     }
 
-    /// Only the live claim writes, and no claim is granted twice.
+    /// Checks that only the live claim writes, and that no claim is granted twice.
     fn check_claims(&mut self, command: &Command, decision: &Decision, after: &Snapshot) {
         let refused = matches!(decision.reply, Reply::Refused(_));
         if let Some(claim) = guard(command).filter(|_| !refused) {
@@ -232,7 +233,7 @@ impl World {
     }
 }
 
-/// What a host remembers of a claim.
+/// The rows that a host caches for a claim.
 fn bare(model: &Model, id: &PromiseId) -> Option<View> {
     let mut view = View::new();
     view.put_promise(model.promise(id)?.bare());
@@ -241,7 +242,7 @@ fn bare(model: &Model, id: &PromiseId) -> Option<View> {
     Some(view)
 }
 
-/// The claim that a command writes under.
+/// The claim that a command writes under. `None` if it needs no claim.
 fn guard(command: &Command) -> Option<&Claim> {
     match command {
         Command::TaskFence { claim, .. }

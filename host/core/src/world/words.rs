@@ -1,4 +1,4 @@
-//! Commands and records in few words.
+//! Short constructors for commands and records.
 
 use std::collections::BTreeMap;
 
@@ -51,17 +51,17 @@ pub(crate) fn create(id: &str, pairs: &[(&str, &str)]) -> Command {
     Command::PromiseCreate(new(id, pairs, Timestamp::NEVER))
 }
 
-/// A promise whose task hosts execute.
+/// Creates a promise whose task hosts execute.
 pub(crate) fn workflow(id: &str) -> Command {
     create(id, &[(tags::TARGET, "wasm://shop/order")])
 }
 
-/// A promise whose task a external worker executes.
+/// Creates a promise whose task an external worker executes.
 pub(crate) fn outside(id: &str) -> Command {
     create(id, &[(tags::TARGET, "poll://any@workers")])
 }
 
-/// The run of a graph: `a`, then the signal `go`, then `c`, by functions of the module `shop`.
+/// Creates a graph run: `a`, then the signal `go`, then `c`, with functions of the module `shop`.
 pub(crate) fn graph_run(id: &str) -> Command {
     let pairs = [(tags::TARGET, GRAPH_RUN), (tags::MODULE, "shop")];
     let plan = r#"{"nodes": {"a": {"call": "ship"}, "b": {"signal": "go", "needs": ["a"]},
@@ -71,24 +71,24 @@ pub(crate) fn graph_run(id: &str) -> Command {
     Command::PromiseCreate(NewPromise { param: Value::of(param.as_bytes()), ..new })
 }
 
-/// What is written of a node in its first attempt.
+/// Writes the row of a node in its first attempt.
 pub(crate) fn node(name: &str, state: NodeState) -> FenceAct {
     FenceAct::Node { node: Text::from(name), row: NodeRow { state, attempt: 0 }, reset: None }
 }
 
-/// The first attempt of a node of a run.
+/// Creates the first attempt of a node of a run.
 pub(crate) fn attempt(run: &str, node: &str) -> FenceAct {
     let id = PromiseId::from(run).attempt(node, 0);
     FenceAct::Create { new: new(id.as_str(), &[(tags::TARGET, "ship")], Timestamp::NEVER) }
 }
 
-/// The promise of the signal `go` of a run.
+/// Creates the promise of the signal `go` of a run.
 pub(crate) fn awaited_signal(run: &str) -> FenceAct {
     let id = PromiseId::from(run).run_signal("go");
     FenceAct::Create { new: new(id.as_str(), &[], Timestamp::NEVER) }
 }
 
-/// The tags of a step of the saga `trip`, which is undone even if its effect is unknown.
+/// Tags of a step of the saga `trip` that is compensated even if its effect is unknown.
 pub(crate) fn step(seq: &str) -> [(&str, &str); 4] {
     [
         (tags::SAGA, "trip"),
@@ -107,7 +107,7 @@ pub(crate) fn write(name: &str, value: &str, token: u64) -> Command {
     Command::FencedPut { name: name.into(), value, token: FenceToken(token) }
 }
 
-/// Every minute, a task for external workers.
+/// Creates a schedule with a task for external workers every minute.
 pub(crate) fn schedule(id: &str, overlap: Overlap) -> Command {
     let template = Template {
         id: Text::from("{{.id}}@{{.timestamp}}"),
@@ -119,7 +119,7 @@ pub(crate) fn schedule(id: &str, overlap: Overlap) -> Command {
     Command::ScheduleCreate(NewSchedule::plain(ScheduleId::from(id), cron, template, overlap))
 }
 
-/// A function that has run already, and its result.
+/// Creates an invocation that has already run, with the results of the run.
 pub(crate) fn begin(id: &str, first: &[Command]) -> Command {
     Command::TaskBegin {
         new: new(id, &[(tags::TARGET, "wasm://shop/order")], Timestamp::NEVER),
@@ -131,7 +131,7 @@ pub(crate) fn begin(id: &str, first: &[Command]) -> Command {
     }
 }
 
-/// An invocation that begins with these records of another, and keeps a step of its saga.
+/// Creates a fork with these records of another invocation, and with a kept step of its saga.
 pub(crate) fn fork(new: NewPromise, of: &str, records: &[Record]) -> Command {
     let id = new.id.named("step");
     let (verdict, value) = (Verdict::Resolved, Some(Value::of(&b"1"[..])));
@@ -141,41 +141,41 @@ pub(crate) fn fork(new: NewPromise, of: &str, records: &[Record]) -> Command {
     Command::InvocationFork(Box::new(Fork { new, module: None, of, set, records, kept }))
 }
 
-/// An execution of an object's function.
+/// Creates an execution of an object's function.
 pub(crate) fn keyed(id: &str, function: &str) -> Command {
     Command::PromiseCreate(keyed_new(id, function))
 }
 
-/// The promise of that execution.
+/// The promise of [`keyed`].
 pub(crate) fn keyed_new(id: &str, function: &str) -> NewPromise {
     let target = format!("wasm://shop/Cart@ada/{function}");
     new(id, &[(tags::TARGET, &target)], Timestamp::NEVER)
 }
 
-/// The run of a key, or another function of that object.
+/// Creates the run of a key, or an execution of another function of that object.
 pub(crate) fn signup(id: &str, function: &str) -> Command {
     let target = format!("wasm://shop/Signup@ada/{function}");
     Command::PromiseCreate(new(id, &[(tags::TARGET, &target)], Timestamp::NEVER))
 }
 
-/// The object with that key.
+/// The object of [`signup`].
 pub(crate) fn ada() -> ObjectId {
     ObjectId::from("shop/Signup@ada")
 }
 
-/// A promise of that object, as a client makes it.
+/// Creates a promise of [`ada`], as a client does.
 pub(crate) fn known(name: &str) -> Command {
     let id = ada().promise(name);
     Command::PromiseCreate(new(id.as_str(), &[(tags::OBJECT, ada().as_str())], Timestamp::NEVER))
 }
 
-/// The same by one of its functions, which settles it or not.
+/// Creates a promise of [`ada`] as one of its functions does, and settles it if there is a verdict.
 pub(crate) fn of_object(name: &str, verdict: Option<Verdict>) -> FenceAct {
     let settles = verdict.map(|verdict| (verdict, Value::default()));
     FenceAct::ObjectPromise { id: ada().promise(name), settles }
 }
 
-/// An execution of a function that is limited ([`limits`]), for a key and with a priority.
+/// An execution of a limited function ([`limits`]), with a key and a priority.
 pub(crate) fn limited(id: &str, function: &str, key: &str, priority: u8) -> NewPromise {
     let target = format!("wasm://shop/{function}");
     let param = format!(r#"{{"func":"{function}","args":[{{"k":"{key}","p":{priority}}}]}}"#);
@@ -183,7 +183,7 @@ pub(crate) fn limited(id: &str, function: &str, key: &str, priority: u8) -> NewP
     NewPromise { param, ..new(id, &[(tags::TARGET, &target)], Timestamp::NEVER) }
 }
 
-/// The limits that the module of the tests declares.
+/// Limits declared by the module of the tests.
 pub(crate) fn limits() -> BTreeMap<Text, Rule> {
     let limits = [
         (
@@ -204,13 +204,13 @@ pub(crate) fn limits() -> BTreeMap<Text, Rule> {
     limits.into_iter().map(|(function, json)| (Text::from(function), rule(json))).collect()
 }
 
-/// A rule that lets so many run at a time.
+/// A rule with this concurrency per key.
 pub(crate) fn at_most(concurrency: u32) -> Rule {
     let per_key = Bounds { concurrency: Some(concurrency), rate: None };
     Rule { per_key, ..Rule::default() }
 }
 
-/// The object whose functions those are.
+/// The object of [`keyed`].
 pub(crate) fn cart() -> ObjectId {
     ObjectId::from("shop/Cart@ada")
 }
@@ -224,7 +224,7 @@ pub(crate) fn state(name: &str, value: &str) -> FenceAct {
     FenceAct::State(entry(name, value))
 }
 
-/// The record of a command that writes state.
+/// Record of a command that writes state.
 pub(crate) fn wrote(seq: u32, index: u32) -> Record {
     let mut record = asked(seq, index);
     if let RecordBody::Command { kind, .. } = &mut record.body {
@@ -275,7 +275,7 @@ pub(crate) fn fulfill(claim: Claim) -> Command {
     }
 }
 
-/// The end of a generation, which read no signal but those up to `unread`.
+/// Ends a generation. `unread` are the numbers of the delivered signals that it did not read.
 pub(crate) fn hand_over(claim: Claim, records: Vec<Record>, unread: &[u32]) -> Command {
     Command::TaskHandOver {
         claim,

@@ -10,7 +10,7 @@ use crate::process::{Process, ProcessError, free_port};
 
 const START: Millis = Millis(30_000);
 
-/// Why the payment service is not usable.
+/// Reason why the payment service is not usable.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
     /// The process failed.
@@ -32,8 +32,8 @@ pub struct PaymentsChild {
 }
 
 impl PaymentsChild {
-    /// Starts `binary payments` on a free port, with ledger and output in `folder`; each answer
-    /// takes `delay`.
+    /// Starts `binary payments` on a free port, with ledger and output in `folder`; every answer is
+    /// delayed by `delay`.
     ///
     /// # Errors
     /// See [`ChildError`].
@@ -64,7 +64,6 @@ impl PaymentsChild {
         &self.address
     }
 
-    /// The id of the process.
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }

@@ -1,4 +1,4 @@
-//! The payment service's memory: a file with one JSON object per line, one line per request.
+//! The storage of the payment service: a file with one JSON object per line, one line per request.
 //!
 //! ```text
 //! {"key":"a/2","kind":"charge","order":"a","amount_cents":1250,"charge":"ch-1","accepted":true}
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The first line of a key is final; later requests with the key only add `repeat` lines. A line
-//! counts once it ends in a newline and is synced, so a kill in the middle of a line is as if the
-//! request had not been made. HTTP is unknown here.
+//! counts once it ends in a newline and is synced, so a kill in the middle of a line has the same
+//! effect as if the request had never been made. This module does not know HTTP.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -33,16 +33,14 @@ pub enum Kind {
 pub struct Entry {
     /// The `Idempotency-Key`.
     pub key: String,
-    /// The kind of the request.
     pub kind: Kind,
-    /// The order concerned.
     pub order: String,
     /// The amount, in cents.
     pub amount_cents: u64,
-    /// The charge that was made or refunded; none: declined.
+    /// Id of the charge made or refunded. `None` if the request was declined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charge: Option<String>,
-    /// Whether money moved.
+    /// True if money moved.
     pub accepted: bool,
     /// Number of requests with this key.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -56,30 +54,28 @@ enum Line {
     First(Entry),
 }
 
-/// Why the ledger cannot be used.
+/// Reason why the ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The file system failed. The line being written is not in the ledger.
     #[error("the ledger `{path}` cannot be used")]
     Io {
-        /// The path of the file.
         path: PathBuf,
-        /// The error of the system.
+        /// The system's error.
         source: io::Error,
     },
     /// A complete line cannot be parsed.
     #[error("line {line} of the ledger `{path}` cannot be read: {reason}")]
     Malformed {
-        /// The path of the file.
         path: PathBuf,
-        /// The number of the line, from 1.
+        /// Number of the line, from 1.
         line: usize,
         /// The parser's message.
         reason: String,
     },
 }
 
-/// All requests, in the order of their first arrival.
+/// The requests, in the order of their first arrival.
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
@@ -90,10 +86,10 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the file, creates it if it is missing, and removes an incomplete last line.
+    /// Opens the file, creating it if it is missing, and removes an incomplete last line.
     ///
     /// # Errors
-    /// [`LedgerError`]; the file is unchanged then.
+    /// [`LedgerError`]; the file is then unchanged.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
         let failed = |source| LedgerError::Io { path: path.to_owned(), source };
         let mut file = File::options()
@@ -117,8 +113,8 @@ impl Ledger {
         for (number, line) in bytes[..whole].split_inclusive(|&byte| byte == b'\n').enumerate() {
             let malformed =
                 |reason| LedgerError::Malformed { path: path.to_owned(), line: number + 1, reason };
-            // By way of a value: of numbers that are read as they are written, serde does not know
-            // which line they fit.
+            // Parsed via `serde_json::Value`: serde cannot match an untagged enum against
+            // arbitrary-precision numbers directly.
             let line = serde_json::from_slice(line).and_then(serde_json::from_value::<Line>);
             match line.map_err(|error| malformed(error.to_string()))? {
                 Line::First(entry) => ledger.index(entry),
@@ -150,7 +146,7 @@ impl Ledger {
         self.by_charge.get(charge).map(|&at| &self.entries[at])
     }
 
-    /// Whether the charge with this name was refunded.
+    /// True if the charge with this name was refunded.
     pub fn is_refunded(&self, charge: &str) -> bool {
         let refunds = |entry: &&Entry| entry.kind == Kind::Refund && entry.accepted;
         self.entries.iter().filter(refunds).any(|entry| entry.charge.as_deref() == Some(charge))
@@ -161,10 +157,10 @@ impl Ledger {
         format!("ch-{}", self.by_charge.len() + 1)
     }
 
-    /// Writes a decision, which is on disk when this returns.
+    /// Writes a decision; it is on disk when this returns.
     ///
     /// # Errors
-    /// [`LedgerError::Io`]; there is no decision then.
+    /// [`LedgerError::Io`]; the decision then does not count.
     pub fn decide(&mut self, entry: Entry) -> Result<(), LedgerError> {
         self.append(&Line::First(Entry { requests: 0, ..entry.clone() }))?;
         self.index(entry);
@@ -174,7 +170,7 @@ impl Ledger {
     /// Counts a further request with a known key.
     ///
     /// # Errors
-    /// [`LedgerError::Io`]; the request is not counted then.
+    /// [`LedgerError::Io`]; the request is then not counted.
     pub fn repeat(&mut self, key: &str) -> Result<(), LedgerError> {
         let at = *self.by_key.get(key).expect("only decided keys are repeated");
         self.append(&Line::Repeat { key: key.to_owned(), repeat: true })?;
@@ -199,7 +195,7 @@ impl Ledger {
     }
 }
 
-/// The number of accepted entries of `kind` for each order.
+/// Number of accepted entries of `kind` per order.
 pub fn accepted(entries: &[Entry], kind: Kind) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     for entry in entries.iter().filter(|entry| entry.accepted && entry.kind == kind) {

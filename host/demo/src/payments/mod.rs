@@ -1,8 +1,8 @@
-//! A small payment service that the example `order` charges, as a separate process.
+//! A small payment service, charged by the example `order`, in a separate process.
 //!
-//! The service behaves as a careful external service: a request with a known `Idempotency-Key` gets
-//! the first answer again, and accepted requests stay in its [`ledger`] when the service is killed.
-//! Segno is unknown here.
+//! The service behaves like a careful external service: a request with a known `Idempotency-Key`
+//! gets the first answer again, and accepted requests survive a kill in its [`ledger`]. It knows
+//! nothing about Segno.
 
 mod child;
 pub mod ledger;

@@ -8,7 +8,6 @@ use super::ledger::Entry;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChargeRequest {
-    /// The order that is paid.
     pub order: String,
     /// The amount, in cents.
     pub amount_cents: u64,
@@ -25,11 +24,11 @@ pub struct RefundRequest {
 /// The answer to a charge or a refund.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The charge that was made or refunded; none: declined.
+    /// Id of the charge made or refunded. `None` if the request was declined.
     pub charge: Option<String>,
-    /// Whether money moved.
+    /// True if money moved.
     pub accepted: bool,
-    /// The reason, if no money moved.
+    /// The reason why no money moved; `None` if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

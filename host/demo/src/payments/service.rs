@@ -40,12 +40,13 @@ pub struct PaymentsArgs {
     delay_ms: i64,
 }
 
-/// The behaviour of a service.
+/// Configuration of the service.
 #[derive(Debug, Clone)]
 pub struct PaymentsOptions {
     /// The largest accepted amount, in cents.
     pub limit_cents: u64,
-    /// The time from a decision to its answer: a host killed within it does not know of the charge.
+    /// The delay between a decision and its answer: a host killed during it does not know of the
+    /// charge.
     pub delay: Millis,
 }
 
@@ -55,7 +56,6 @@ impl Default for PaymentsOptions {
     }
 }
 
-/// The service.
 pub struct Payments {
     ledger: Mutex<Ledger>,
     options: PaymentsOptions,
@@ -65,7 +65,7 @@ pub struct Payments {
 /// Runs the service with these arguments until the process is killed.
 ///
 /// # Errors
-/// When the ledger or the address cannot be used.
+/// Fails if the ledger or the address cannot be used.
 pub async fn run(args: PaymentsArgs) -> anyhow::Result<()> {
     let options = PaymentsOptions { limit_cents: args.limit_cents, delay: Millis(args.delay_ms) };
     let payments = Payments::open(&args.ledger, options, Env::system())?;
@@ -77,10 +77,10 @@ pub async fn run(args: PaymentsArgs) -> anyhow::Result<()> {
 }
 
 impl Payments {
-    /// The service over the ledger at `path`.
+    /// Creates the service with the ledger at `path`.
     ///
     /// # Errors
-    /// When the ledger cannot be used.
+    /// Fails if the ledger cannot be used.
     pub fn open(path: &Path, options: PaymentsOptions, env: Env) -> Result<Arc<Self>, LedgerError> {
         Ok(Arc::new(Self { ledger: Mutex::new(Ledger::open(path)?), options, env }))
     }
@@ -100,10 +100,10 @@ impl Payments {
             .with_state(self)
     }
 
-    /// Charges `request`, unless `key` is known.
+    /// Charges `request`, unless `key` was used before.
     ///
     /// # Errors
-    /// [`Refused`]; there is no decision then.
+    /// [`Refused`]; nothing is then decided.
     pub fn charge(&self, key: &str, request: &ChargeRequest) -> Result<Receipt, Refused> {
         self.once(key, |ledger| {
             let within = request.amount_cents <= self.options.limit_cents;
@@ -119,10 +119,10 @@ impl Payments {
         })
     }
 
-    /// Refunds a charge, unless `key` is known.
+    /// Refunds a charge, unless `key` was used before.
     ///
     /// # Errors
-    /// [`Refused`]; there is no decision then.
+    /// [`Refused`]; nothing is then decided.
     pub fn refund(&self, key: &str, request: &RefundRequest) -> Result<Receipt, Refused> {
         self.once(key, |ledger| {
             let charge = request.charge.clone();
@@ -143,8 +143,8 @@ impl Payments {
         })
     }
 
-    /// The rule of the service: the first request of a key decides, and every later one gets the
-    /// same answer.
+    /// Implements idempotency: the first request with a key is decided, and every later one gets
+    /// the same answer.
     fn once(
         &self,
         key: &str,
@@ -173,10 +173,10 @@ impl Payments {
     }
 }
 
-/// Why a request was not decided.
+/// Reason why a request was not decided.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// The request has no key: a repetition would charge twice.
+    /// The request has no key, so a repetition would charge twice.
     #[error("send an `Idempotency-Key`")]
     NoKey,
     /// The charge does not exist.
@@ -223,8 +223,7 @@ async fn ledger(State(payments): State<Arc<Payments>>) -> Json<LedgerView> {
     Json(LedgerView { entries: payments.entries() })
 }
 
-/// Decides on a thread for blocking work, because a decision waits for the disk; answers after the
-/// delay.
+/// Decides on a blocking thread, because a decision waits for the disk; answers after the delay.
 async fn answer(
     payments: Arc<Payments>,
     headers: &HeaderMap,

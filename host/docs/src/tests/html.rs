@@ -1,11 +1,11 @@
-//! As much of HTML as the tests of the site read: tags, what they name, and where links lead.
+//! Minimal HTML parsing for the tests of the site: tags, their attributes, and link targets.
 
 use std::collections::BTreeSet;
 
-/// Elements without an end.
+/// Void elements.
 const EMPTY: [&str; 5] = ["meta", "link", "input", "img", "br"];
 
-/// What is wrong with a page: an element that does not end where it should.
+/// The first fault of a page: an element that is not closed where it should be.
 pub(super) fn problem(html: &str) -> Option<String> {
     let mut open: Vec<&str> = Vec::new();
     for tag in html.split('<').skip(1).filter_map(|rest| rest.split_once('>')).map(|(tag, _)| tag) {
@@ -22,12 +22,12 @@ pub(super) fn problem(html: &str) -> Option<String> {
     (!open.is_empty()).then(|| format!("{open:?} do not end"))
 }
 
-/// What the links and pictures of a page name.
+/// The targets of the links and pictures of a page.
 pub(super) fn links(html: &str) -> Vec<&str> {
     [" href=\"", " src=\"", " action=\""].iter().flat_map(|name| values(html, name)).collect()
 }
 
-/// The names of places in a page.
+/// The anchors of a page.
 pub(super) fn anchors(html: &str) -> BTreeSet<&str> {
     values(html, " id=\"").collect()
 }
@@ -36,7 +36,7 @@ fn values<'a>(html: &'a str, name: &'static str) -> impl Iterator<Item = &'a str
     html.split(name).skip(1).filter_map(|rest| rest.split_once('"')).map(|(value, _)| value)
 }
 
-/// Where a link of the page at `address` leads: an address, and an anchor there.
+/// Resolves a link of the page at `address` to an address and an anchor there.
 pub(super) fn resolved<'a>(address: &str, link: &'a str) -> (String, &'a str) {
     let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
     if path.is_empty() {

@@ -13,11 +13,11 @@ use html::{anchors, links, problem, resolved};
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
 
-/// The most bytes that a first visit loads: the first page, its style and the logo. The picture comes
-/// into sight later.
+/// Maximum size of a first visit, in bytes: the first page, its style and the logo. The picture
+/// loads lazily.
 const FIRST: usize = 100 * 1024;
 
-/// The pages of a host, by address, with one of the search.
+/// The pages of a host, by address, including one result page of the search.
 fn pages() -> BTreeMap<String, String> {
     let addresses = entries().map(|(address, _)| address).filter(|path| path.ends_with(".html"));
     let text = |address: &str| page(address).expect("it is there").bytes();
@@ -30,7 +30,6 @@ fn pages() -> BTreeMap<String, String> {
     pages
 }
 
-/// The page that answers a search.
 fn found(query: &str) -> String {
     String::from_utf8(search(query).bytes().to_vec()).expect("it is text")
 }
@@ -72,7 +71,7 @@ fn every_link_and_anchor_leads_somewhere() {
             let is_page = anchors
                 .get(target.as_str())
                 .is_some_and(|anchors| anchor.is_empty() || anchors.contains(anchor));
-            // What a host has beside the documentation.
+            // Targets that a host serves beside the documentation.
             if !is_file && !is_page && target != "../console/" {
                 broken.push(format!("{address}: {link}"));
             }

@@ -1,7 +1,7 @@
-//! The reference of the SDK is what its source says: `docs/reference/sdk.md` is made of its public
-//! items, and compared with what is in the repository.
+//! Generates `docs/reference/sdk.md` from the public items of the SDK's source and compares it with
+//! the file in the repository.
 //!
-//! `SEGNO_GOLDEN=write cargo test -p segno-docs --test sdk` writes it.
+//! `SEGNO_GOLDEN=write cargo test -p segno-docs --test sdk` writes the file.
 
 mod page;
 mod signature;

@@ -17,7 +17,6 @@ paragraph of its documentation. [Writing functions in Rust](../sdk.md) explains 
 
 ";
 
-/// The page.
 pub(super) fn page(source: &Source) -> String {
     let mut page = format!("{BEGIN}## Attributes and macros\n\n");
     for item in &source.macros {

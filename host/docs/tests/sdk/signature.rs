@@ -1,4 +1,4 @@
-//! Signatures and declarations, as they are written by hand.
+//! Signatures and declarations, formatted as by hand.
 
 use syn::{Block, Field, Fields, File, Item, ItemFn, ItemTrait, Signature, TraitItem, Visibility};
 
@@ -13,8 +13,8 @@ pub(super) fn of_function(signature: &Signature) -> String {
     on_one_line(written(function).trim_end_matches("{}").trim_end())
 }
 
-/// What an item with parts looks like: an enumeration, a trait, a structure with public fields. None:
-/// its parts are private.
+/// The declaration of an item with visible parts: an enumeration, a trait, or a structure with
+/// public fields. `None` if its parts are private.
 pub(super) fn of_item(item: &Item) -> Option<String> {
     let mut item = item.clone();
     match &mut item {

@@ -1,4 +1,4 @@
-//! The source of the SDK: its items by name, and which of them are public where.
+//! The source of the SDK: its items by name, and the public modules that show them.
 
 use std::{
     collections::BTreeMap,
@@ -12,24 +12,24 @@ use super::words::is_hidden;
 
 const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-sdk");
 
-/// The public modules, beside the root, which is "".
+/// The public modules, except the root, which is "".
 const MODULES: [&str; 3] = ["http", "graph", "testing"];
 
 /// A public module and a name in it.
 type Name = (&'static str, String);
 
-/// What was read.
+/// The parsed source.
 pub(super) struct Source {
     items: BTreeMap<Name, Item>,
     methods: BTreeMap<Name, Vec<ImplItemFn>>,
-    /// The names that each public module shows, in the order of its source.
+    /// The names that each public module shows, in source order.
     pub(super) public: Vec<(&'static str, Vec<String>)>,
-    /// The attributes, and the macros.
+    /// The attribute macros and the other macros.
     pub(super) macros: Vec<Item>,
 }
 
 impl Source {
-    /// Reads it.
+    /// Reads and parses the source.
     pub(super) fn read() -> Self {
         let mut source = Self {
             items: BTreeMap::new(),
@@ -50,7 +50,7 @@ impl Source {
         }
         let root = parsed(Path::new("src/lib.rs"));
         source.public.push(("", reexported(&root)));
-        // `http` is one file, whose own items are public.
+        // `http` is a single file whose items are public themselves.
         let http = parsed(Path::new("src/http.rs")).items;
         source.public.push(("http", http.iter().filter_map(public_name).collect()));
         for module in ["graph", "testing"] {
@@ -60,7 +60,7 @@ impl Source {
         source
     }
 
-    /// An item that a module shows; none: it is of another crate.
+    /// An item that a module shows. `None` if it comes from another crate.
     pub(super) fn item(&self, module: &'static str, name: &str) -> Option<&Item> {
         self.items.get(&(module, name.to_owned()))
     }
@@ -121,7 +121,7 @@ fn parsed(path: &Path) -> File {
     syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The source with the methods that a macro of `call.rs` gives to several types.
+/// The source with the methods expanded that a macro of `call.rs` defines for several types.
 fn with_options_written_out(text: &str) -> String {
     let (before, rest) =
         text.split_once("macro_rules! with_options {").expect("there is the macro");
@@ -144,14 +144,14 @@ fn with_options_written_out(text: &str) -> String {
     written
 }
 
-/// The names that a module shows of its inner modules.
+/// The names that a module re-exports from its inner modules.
 fn reexported(file: &File) -> Vec<String> {
     let mut names = Vec::new();
     for item in &file.items {
         if let Item::Use(ItemUse { vis, attrs, tree: UseTree::Path(path), .. }) = item
             && is_public(vis)
             && !is_hidden(attrs)
-            // The attributes, which are taken from there.
+            // The attributes, which are read from their own crate.
             && path.ident != "segno_macro"
         {
             collect(&path.ident, &path.tree, &mut names);

@@ -1,8 +1,8 @@
-//! The words of an item: its documentation, as far as a reference shows it.
+//! The documentation of an item, as far as a reference shows it.
 
 use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta};
 
-/// Whether an item is left out of documentation.
+/// Returns true if an item is hidden from documentation.
 pub(super) fn is_hidden(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::List(list) => list.path.is_ident("doc") && list.tokens.to_string() == "hidden",
@@ -10,7 +10,7 @@ pub(super) fn is_hidden(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The attributes of an item that has a name.
+/// The attributes of an item with a name.
 pub(super) fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Struct(item) => &item.attrs,
@@ -34,7 +34,7 @@ pub(super) fn first_paragraph(attributes: &[Attribute]) -> String {
 pub(super) fn before_examples(attributes: &[Attribute]) -> String {
     let text = documentation(attributes);
     let before = text.split("\n```").next().unwrap_or_default();
-    // A heading within an item lies below the heading of the item.
+    // A heading within an item is placed below the heading of the item.
     without_links(&before.trim().replace("\n# ", "\n#### "))
 }
 
@@ -50,7 +50,8 @@ fn documentation(attributes: &[Attribute]) -> String {
     lines.collect::<Vec<String>>().join("\n")
 }
 
-/// The text without links to items: `Context` for [`Context`], and for [`Context`](crate::Context).
+/// The text with links to items replaced by their names: `Context` for [`Context`], and for
+/// [`Context`](crate::Context).
 fn without_links(text: &str) -> String {
     let (mut written, mut rest) = (String::new(), text);
     while let Some((before, link)) = rest.split_once('[') {

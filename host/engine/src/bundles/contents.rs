@@ -1,4 +1,4 @@
-//! What one bundle holds, or several together.
+//! The merged contents of one or several bundles.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,8 +13,8 @@ use segno_core::{
     time::Timestamp,
 };
 
-/// The contents of bundles. Of an execution that is in several of them, the newest is taken; one
-/// with its journal comes before one of which only the value is there.
+/// The contents of bundles. If several bundles contain an execution, the entry with a journal wins
+/// over a value without one, then the newest entry wins.
 #[derive(Debug, Default)]
 pub struct Contents {
     pub(super) executions: BTreeMap<PromiseId, Held>,
@@ -23,7 +23,6 @@ pub struct Contents {
     seals: Vec<Link>,
 }
 
-/// An execution.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) execution: Execution,
@@ -32,7 +31,6 @@ pub(super) struct Held {
     made_at: Timestamp,
 }
 
-/// A module.
 #[derive(Debug)]
 pub(super) struct HeldModule {
     pub(super) module: Module,
@@ -40,24 +38,23 @@ pub(super) struct HeldModule {
     made_at: Timestamp,
 }
 
-/// Why a bundle was not taken.
+/// The reason why a bundle was not added.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentsError {
-    /// The file is no bundle, or damaged.
+    /// The file is not a bundle, or is damaged.
     #[error(transparent)]
     Bundle(#[from] BundleError),
-    /// Its records are no journal.
+    /// The records of an execution are not a valid journal.
     #[error("the records of `{id}` in the bundle are no journal: {refused}")]
     NoJournal {
-        /// The execution.
         id: PromiseId,
-        /// What is wrong with them.
+        /// The fault in the records.
         refused: AppendRefused,
     },
 }
 
 impl Contents {
-    /// Adds what a bundle holds; nothing of one that is refused.
+    /// Adds the contents of a bundle. Adds nothing if the bundle is refused.
     ///
     /// # Errors
     /// [`ContentsError`].
@@ -105,41 +102,42 @@ impl Contents {
         Ok(())
     }
 
-    /// Adds a component that the bundles lack. Whether they speak of it.
+    /// Adds a component that the bundles lack. Returns false if no bundle refers to it.
     pub fn supply(&mut self, component: Vec<u8>) -> bool {
         let Some(held) = self.modules.get_mut(&Digest::of(&component)) else { return false };
         held.component = Some(component);
         true
     }
 
-    /// The heads, one a bundle.
+    /// The heads, one per bundle.
     pub fn heads(&self) -> &[Head] {
         &self.heads
     }
 
-    /// The last links, one a bundle.
+    /// The last links, one per bundle.
     pub fn seals(&self) -> &[Link] {
         &self.seals
     }
 
-    /// The executions that were asked for when the bundles were made, by id.
+    /// The executions that were requested when the bundles were made, by id.
     pub fn asked(&self) -> impl Iterator<Item = &PromiseId> {
         let asked = |(_, held): &(&PromiseId, &Held)| held.execution.role == Role::Asked;
         self.executions.iter().filter(asked).map(|(id, _)| id)
     }
 
-    /// Whether an execution is here with its journal (true), or only with its value (false); none:
+    /// True if the execution is here with its journal, false if only its value is here. `None` if
     /// it is not here.
     pub fn is_whole(&self, id: &PromiseId) -> Option<bool> {
         self.executions.get(id).map(|held| held.execution.role != Role::Value)
     }
 
-    /// The number of executions that are here with their journals, those without records included.
+    /// The number of executions that are here with their journals, including journals without
+    /// records.
     pub fn whole(&self) -> usize {
         self.executions.values().filter(|held| held.execution.role != Role::Value).count()
     }
 
-    /// The number of their records.
+    /// The total number of records of all executions.
     pub fn records(&self) -> usize {
         self.executions.values().map(|held| held.records.len()).sum()
     }
@@ -149,7 +147,7 @@ impl Contents {
         self.modules.iter().filter(|(_, held)| held.component.is_none()).map(|(digest, _)| *digest)
     }
 
-    /// The module on which a replay of an execution runs, unless another is named.
+    /// The module on which an execution is replayed by default.
     pub fn module_of(&self, id: &PromiseId) -> Option<Digest> {
         let held = self.executions.get(id)?;
         let began_on = held.records.first().and_then(|record| match &record.body {
@@ -159,13 +157,13 @@ impl Contents {
         held.execution.task.as_ref().and_then(|task| task.module).or(began_on)
     }
 
-    /// A promise, and the journal of its invocation: as much of it as is here.
+    /// A promise, and the part of its invocation's journal that is here.
     pub fn execution(&self, id: &PromiseId) -> Option<(&Promise, &[Record])> {
         let held = self.executions.get(id)?;
         Some((&held.execution.promise, &held.records))
     }
 
-    /// All that are here, by id.
+    /// All executions, by id.
     pub fn executions(&self) -> impl Iterator<Item = (&Promise, &[Record])> {
         self.executions.values().map(|held| (&held.execution.promise, held.records.as_slice()))
     }
@@ -175,14 +173,14 @@ impl Contents {
         self.modules.get(&module)?.component.as_deref()
     }
 
-    /// Whether the component of a module is here.
+    /// True if the component of a module is here.
     pub fn has_component(&self, module: Digest) -> bool {
         self.modules.get(&module).is_some_and(|held| held.component.is_some())
     }
 
-    /// The names that stand for modules, with their modules. A name by which an execution was called
-    /// may stand for a newer module by now, which the bundles need not have: it stands for that of
-    /// the execution.
+    /// The aliases, with their modules. The alias by which an execution was called may since have
+    /// moved to a newer module that the bundles lack. Here it refers to the module of the
+    /// execution, unless a module in the bundles has that alias.
     pub fn aliases(&self) -> BTreeMap<String, Digest> {
         let called = self.executions.values().filter_map(|held| {
             let name = held.execution.promise.module_name();
@@ -196,12 +194,12 @@ impl Contents {
         called.chain(named).collect()
     }
 
-    /// The instant at which replays take place: when the newest bundle was made.
+    /// The instant of all replays: when the newest bundle was made.
     pub(super) fn made_at(&self) -> Timestamp {
         self.heads.iter().map(Head::made_at).max().unwrap_or_default()
     }
 
-    /// The settings under which the executions began, and those of the hosts.
+    /// The engine settings with which the executions began, and those of the hosts.
     pub(super) fn facts(&self) -> Vec<EngineFacts> {
         let began = self.executions.values().filter_map(|held| match &held.records.first()?.body {
             RecordBody::Started { engine, .. } => Some(*engine),
@@ -210,7 +208,7 @@ impl Contents {
         began.chain(self.heads.iter().map(|head| head.engine)).collect()
     }
 
-    /// The largest that any host allowed of a limit.
+    /// The largest value of this limit among the hosts.
     pub(super) fn limit(&self, name: &str) -> Option<u64> {
         self.heads.iter().filter_map(|head| head.limits.get(name)).max().copied()
     }
@@ -237,7 +235,7 @@ impl Contents {
         }
     }
 
-    /// The ids in the order in which the promises were made.
+    /// The ids in the order of creation of their promises.
     pub(super) fn in_order(&self) -> Vec<&PromiseId> {
         let known: BTreeSet<(Timestamp, &PromiseId)> = self
             .executions

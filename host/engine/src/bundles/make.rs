@@ -20,16 +20,17 @@ use segno_store::{
 
 use crate::host::Host;
 
-/// What a bundle holds beside the executions.
+/// The options of a bundle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BundleOptions {
-    /// Hide values, and keep shapes.
+    /// Hides values and keeps their shapes.
     pub redact: bool,
-    /// Leave the components out: whoever has them replays with theirs.
+    /// Leaves the components out. A reader who has them can replay with their own copies.
     pub without_modules: bool,
 }
 
-/// Why a bundle was not made. What was written is not complete, and is refused by every reader.
+/// The reason why a bundle was not made. The output is then incomplete, and every reader refuses
+/// it.
 #[derive(Debug, thiserror::Error)]
 pub enum MakeError {
     /// The executions could not be read.
@@ -43,8 +44,7 @@ pub enum MakeError {
     Write(#[from] BundleError),
 }
 
-/// Writes a bundle of the executions that `selection` names to `out`. They are read as of one
-/// instant.
+/// Writes a bundle of the executions in `selection` to `out`. All are read as of one instant.
 ///
 /// # Errors
 /// [`MakeError`].
@@ -71,7 +71,7 @@ pub async fn make<W: Write + Send>(
     Ok(writer.end()?)
 }
 
-/// The limits of the host's guests, as numbers by name.
+/// The limits of the host's guests, by name.
 fn limits(host: &Host) -> BTreeMap<String, u64> {
     let limits = host.guests.limits().and_then(|limits| serde_json::to_value(limits).ok());
     let fields = limits.as_ref().and_then(serde_json::Value::as_object).into_iter().flatten();
@@ -103,7 +103,7 @@ async fn modules<W: Write>(
     Ok(())
 }
 
-/// Writes what is gathered.
+/// Writes gathered rows to the bundle.
 struct Sink<W> {
     writer: BundleWriter<W>,
     redact: bool,

@@ -1,5 +1,5 @@
-//! Bundles: made from what a store holds, and opened as a host of their own, in memory, which runs
-//! nothing, reaches nothing and replays with the code that every host replays with.
+//! Bundles: written from the contents of a store, and opened as a host of their own, in memory.
+//! That host runs nothing and has no network. It replays with the same code as every host.
 
 mod contents;
 mod make;

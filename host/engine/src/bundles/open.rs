@@ -1,5 +1,5 @@
-//! A host over the contents of bundles: its store is in memory, its time stands still at the instant
-//! at which the newest bundle was made, and it has no worker and no network.
+//! A host over the contents of bundles. Its store is in memory, and its clock is stopped at the
+//! instant at which the newest bundle was made. It has no worker and no network.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -21,10 +21,11 @@ use segno_store::{MemoryStore, NewModule, Store as _, StoreError};
 use super::Contents;
 use crate::{host::Host, notifier::CommitNotifier};
 
-/// Instances alive at once: each takes address space of its largest memory.
+/// Maximum number of instances alive concurrently. Each reserves the address space of its largest
+/// memory.
 const INSTANCES: u32 = 32;
 
-/// Why bundles were not opened.
+/// The reason why bundles were not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The wasm engine cannot be set up.
@@ -35,8 +36,8 @@ pub enum OpenError {
     Store(#[from] StoreError),
 }
 
-/// Opens a host over these contents. Nothing that it does lasts. The wasm engine is returned as
-/// well, for candidates that are checked. Compiled code is kept in `cache_dir`, if there is one.
+/// Opens a host over these contents. No change that it makes is durable. Also returns the wasm
+/// engine, for checks of candidate modules. Compiled code is kept in `cache_dir`, if given.
 ///
 /// # Errors
 /// [`OpenError`].
@@ -66,7 +67,7 @@ pub async fn open(
     Ok((host, wasm))
 }
 
-/// The components that are there.
+/// The components in the bundles.
 struct Components(Arc<MemoryStore>);
 
 #[async_trait]
@@ -77,8 +78,8 @@ impl ComponentSource for Components {
     }
 }
 
-/// No smaller than those of the hosts: a limit only ever stops a guest. What a guest can observe of
-/// memory and tables, it is given again as its execution began.
+/// Limits at least as large as those of the recording hosts, so that no limit stops a guest that
+/// ran there. The memory and table limits that a guest observes come from its journal.
 fn limits(contents: &Contents) -> Limits {
     let usual = Limits::default();
     let named = |name: &str, usual: u64| contents.limit(name).unwrap_or_default().max(usual);
@@ -92,7 +93,7 @@ fn limits(contents: &Contents) -> Limits {
     Limits {
         memory_bytes: memory_bytes.unwrap_or_default().max(usual.memory_bytes),
         table_elements: u32::try_from(table_elements).unwrap_or(u32::MAX).max(usual.table_elements),
-        // Every instance has a stack: a file must not claim all memory for them.
+        // Every instance has a stack. A bundle must not be able to claim all memory for stacks.
         stack_bytes: small("stack_bytes", usual.stack_bytes).min(64 << 20),
         cpu_ms: named("cpu_ms", usual.cpu_ms),
         output_bytes: large("output_bytes", usual.output_bytes),
@@ -101,23 +102,23 @@ fn limits(contents: &Contents) -> Limits {
         compile_ms: named("compile_ms", usual.compile_ms),
         instances: INSTANCES,
         computing: INSTANCES,
-        // Nothing waits here.
+        // No execution waits here.
         snapshot_records: 0,
         ..usual
     }
 }
 
-/// Puts the contents into an empty store.
+/// Writes the contents into an empty store.
 async fn fill(contents: &Contents, store: &MemoryStore) -> Result<(), StoreError> {
     for held in contents.modules.values() {
         let module = &held.module;
-        // A module whose component is not here has its names all the same.
+        // A module whose component is not here keeps its aliases.
         let component: Arc<[u8]> = held.component.as_deref().unwrap_or_default().into();
         let plain = NewModule::plain(module.digest, component, module.created_at);
         let description = module.description.clone();
         let module = match ModuleDescription::read(&description) {
             Ok(known) => NewModule { facts: known.facts(), description, ..plain },
-            // Who asks for its functions is told why there are none.
+            // A request for the module's functions reports the reason why there are none.
             Err(error) => {
                 tracing::warn!(
                     "the description of module {} cannot be read: {error}",
@@ -135,7 +136,7 @@ async fn fill(contents: &Contents, store: &MemoryStore) -> Result<(), StoreError
         if let Some(task) = &held.execution.task {
             delta.tasks.insert(id.clone(), task.clone());
         }
-        // They are a journal: that was looked at when they were read.
+        // The records are a valid journal: they were checked when they were read.
         let head = Outline::of(&held.records).map(|outline| outline.head()).unwrap_or_default();
         if head.len > 0 {
             delta.appends.push(Append {

@@ -1,38 +1,38 @@
-//! When an address that fails is tried again: after a pause that doubles with each failure.
+//! The back-off of failing addresses: a pause that doubles with each failure.
 
 use reqwest::Url;
 use segno_core::time::{Millis, Timestamp};
 
-/// The pauses of an address.
+/// The back-off settings of an address.
 #[derive(Debug, Clone, Copy)]
 pub struct Pauses {
-    /// After the first failure.
+    /// The pause after the first failure.
     pub first: Millis,
-    /// At most.
+    /// The longest pause.
     pub longest: Millis,
 }
 
-/// What is known of an address.
+/// The failure state of an address.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AddressHealth {
     /// Failures since the last success.
     failures: u32,
-    /// Nothing is posted before this.
+    /// Nothing is posted before this instant.
     until: Timestamp,
 }
 
-/// A failure that was counted.
+/// A recorded failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failed {
-    /// How long nothing is posted.
+    /// The remaining time without posts.
     pub pause: Millis,
-    /// Failures since the last success; `None`: this post was under way together with one that was
-    /// counted.
+    /// Failures since the last success. `None` if this post ran concurrently with a failure that
+    /// was already counted.
     pub counted: Option<u32>,
 }
 
 impl AddressHealth {
-    /// How long nothing is posted yet; zero: the address may be tried.
+    /// The remaining back-off. Zero if the address may be tried.
     pub fn pause(&self, now: Timestamp) -> Millis {
         self.until.since(now).max(Millis::ZERO)
     }
@@ -40,7 +40,7 @@ impl AddressHealth {
     /// Counts a failure.
     pub fn failed(&mut self, now: Timestamp, pauses: Pauses) -> Failed {
         let mut counted = None;
-        // Posts that were under way together count once.
+        // Concurrent posts that fail together count once.
         if self.until <= now {
             let doubled = pauses.first.0.saturating_mul(1 << self.failures.min(16));
             self.failures += 1;
@@ -50,26 +50,26 @@ impl AddressHealth {
         Failed { pause: self.until.since(now), counted }
     }
 
-    /// Forgets all failures. Answers whether there were any.
+    /// Resets the failures. Returns true if there were any.
     pub fn recovered(&mut self) -> bool {
         std::mem::take(self).failures > 0
     }
 }
 
 impl Failed {
-    /// Whether the failure is worth a warning: the first one is, and each tenth after it.
+    /// True if the failure deserves a warning: the first one does, and every tenth.
     pub fn is_news(&self) -> bool {
         self.counted.is_some_and(|failures| failures == 1 || failures.is_multiple_of(10))
     }
 }
 
-/// An address without what may be secret in it: its user, password and query.
+/// An address without its possible secrets: user, password and query.
 pub fn shown(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
 }
 
-/// An error with its causes. reqwest's own words leave the causes out, and name the address with
+/// An error with its causes. The message of reqwest omits the causes and includes the address with
 /// its secrets.
 pub fn causes(error: &reqwest::Error) -> String {
     let mut text = if error.is_connect() { "it cannot be reached" } else { "no answer" }.to_owned();

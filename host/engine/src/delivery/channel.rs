@@ -35,24 +35,24 @@ pub trait Channel: Send + Sync + 'static {
     /// The channel's name, for logs.
     fn name(&self) -> &'static str;
 
-    /// Whether messages of this kind can be for this channel. The outbox is not read for kinds that
+    /// True if messages of this kind can be for this channel. The outbox is not read for kinds that
     /// no channel takes.
     fn takes(&self, kind: MessageKind) -> bool;
 
-    /// Whether the channel can carry anything now. While no channel for a kind is open, messages of
-    /// that kind are left alone. A channel that opens again calls
+    /// True if the channel can carry messages now. While no channel for a kind is open, messages of
+    /// that kind stay in the outbox. A channel that opens again calls
     /// [`CommitNotifier::wake_outbox`](crate::notifier::CommitNotifier::wake_outbox).
     fn is_open(&self) -> bool {
         true
     }
 
     /// Called when another host had a message and no receiver for it. If a receiver listens here,
-    /// the message may be delivered at once: it is still owed, or its task still waits, and
-    /// receivers recognise duplicates.
+    /// the channel may deliver the message immediately: the message is still owed, or its task is
+    /// still waiting, and receivers recognise duplicates.
     fn wanted(&self, _key: &OutboxKey) {}
 
-    /// Carries one message. Many deliveries run concurrently, events of one invocation one after
-    /// the other; the channel enforces its own limits of time and number. After
-    /// [`Config::handover`](segno_core::config::Config) another host may carry the same message.
+    /// Carries one message. Many deliveries run concurrently. Events of one invocation are
+    /// delivered one after the other. The channel enforces its own limits of time and number. After
+    /// [`Config::handover`](segno_core::config::Config), another host may carry the same message.
     async fn deliver(&self, delivery: &Delivery) -> Delivered;
 }

@@ -22,8 +22,8 @@ impl Channels {
         self.all.write().unwrap_or_else(PoisonError::into_inner).push(channel);
     }
 
-    /// The kinds of messages that can be delivered now: those to the engine itself, and those that
-    /// an open channel takes.
+    /// The kinds of messages that can be delivered now: those addressed to the engine itself, and
+    /// those that an open channel takes.
     pub fn kinds(&self) -> Vec<MessageKind> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         let taken = |kind: &MessageKind| {
@@ -32,7 +32,8 @@ impl Channels {
         MessageKind::ALL.into_iter().filter(taken).collect()
     }
 
-    /// Delivers the message on the first channel that takes it. `NotMine`: no channel does.
+    /// Delivers the message on the first channel that takes it. Returns `NotMine` if no channel
+    /// does.
     pub async fn deliver(&self, kind: MessageKind, delivery: &Delivery) -> Delivered {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner).clone();
         for channel in all.iter().filter(|channel| channel.takes(kind)) {
@@ -56,12 +57,12 @@ impl Channels {
         self.lock().iter().filter(|key| key.kind() == kind).count()
     }
 
-    /// Whether this message is being delivered.
+    /// True if this message is being delivered.
     pub fn carries(&self, key: &OutboxKey) -> bool {
         self.lock().contains(key)
     }
 
-    /// Marks a message as being delivered; false if it was already.
+    /// Marks a message as being delivered. Returns false if it was already.
     pub fn begin(&self, key: OutboxKey) -> bool {
         self.lock().insert(key)
     }

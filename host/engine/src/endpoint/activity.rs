@@ -1,7 +1,8 @@
-//! Work that touches the outside: attempts of activities, and HTTP requests.
+//! Work with side effects: attempts of activities, and HTTP requests.
 //!
-//! The result of an activity is the output of its invocation, in the frame after which the invocation is over. A run
-//! around it would store it twice, and save nothing: both are stored together or not at all.
+//! The result of an activity is the output of its invocation, in the frame that ends the
+//! invocation. A run entry around the activity would store the result twice without benefit: both
+//! would be stored together or not at all.
 
 use std::sync::{
     Arc,
@@ -29,10 +30,11 @@ use crate::{
     values::{self, code},
 };
 
-/// The header with the retry policy of a call, from another endpoint.
+/// The header with the retry policy of a call from another endpoint.
 pub(super) const RETRY_HEADER: &str = "segno-retry";
 
-/// The header with the time limit of each attempt of a call, in milliseconds, from another endpoint.
+/// The header with the time limit of each attempt, in milliseconds, of a call from another
+/// endpoint.
 pub(super) const ATTEMPT_TIMEOUT_HEADER: &str = "segno-attempt-timeout-ms";
 
 /// An attempt of an activity.
@@ -42,9 +44,9 @@ pub(super) struct Performance {
     pub(super) invocation: String,
     pub(super) start: Start,
     pub(super) input: Payload,
-    /// Whether it was asked to stop.
+    /// True if the attempt was asked to stop.
     pub(super) is_cancelled: Arc<AtomicBool>,
-    /// How long it may take.
+    /// The time limit of the attempt.
     pub(super) limit: Option<Millis>,
 }
 
@@ -54,7 +56,7 @@ impl Performance {
         let context = ActivityContext {
             invocation: invocation.clone(),
             idempotency_key: invocation.clone(),
-            // The runtime runs one attempt at a time, and its protocol has no number for them.
+            // The runtime runs one attempt at a time, and its protocol has no fence token.
             fence_token: u64::from(attempt_of(&start)),
             attempt: attempt_of(&start),
             last_progress: None,
@@ -78,19 +80,19 @@ impl Performance {
     }
 }
 
-/// The time limit of an attempt that the caller gave.
+/// The time limit of an attempt, from the caller's headers.
 ///
 /// # Errors
-/// 400: what the caller gave is none.
+/// 400 if the header is not a limit.
 pub(super) fn limit(headers: &[Header]) -> Result<Option<Millis>, Failure> {
     let is_it = |header: &&Header| header.key.eq_ignore_ascii_case(ATTEMPT_TIMEOUT_HEADER);
     attempt_limit::read(headers.iter().find(is_it).map(|header| &*header.value))
 }
 
-/// The policy that the caller gave, else that of the function.
+/// The retry policy from the caller's headers, or else that of the function.
 ///
 /// # Errors
-/// 400: what the caller gave is no policy.
+/// 400 if the header is not a policy.
 pub(super) fn policy(headers: &[Header], handler: &Handler) -> Result<RetryPolicy, Failure> {
     let given = headers.iter().find(|header| header.key.eq_ignore_ascii_case(RETRY_HEADER));
     match given {
@@ -103,12 +105,13 @@ pub(super) fn policy(headers: &[Header], handler: &Handler) -> Result<RetryPolic
     }
 }
 
-/// The number of this attempt, from 1, when nothing was stored since the first.
+/// The number of this attempt, from 1, if nothing was stored since the first attempt.
 pub(super) fn attempt_of(start: &Start) -> u32 {
     start.retry_count.saturating_add(1)
 }
 
-/// The error with which the attempt ends if a failure is not final: the runtime tries again after its delay.
+/// The error that ends the attempt if the failure can be retried. The runtime retries after the
+/// delay in the error. `None` if the failure is final.
 pub(super) fn again(
     policy: &RetryPolicy,
     attempt: u32,
@@ -160,7 +163,7 @@ mod tests {
     use super::*;
     use crate::endpoint::offer::tests::offer;
 
-    /// Its activities never end.
+    /// Guests whose activities never end.
     struct Hangs;
 
     #[async_trait]

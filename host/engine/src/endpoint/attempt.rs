@@ -1,8 +1,9 @@
-//! One attempt: bytes of a runtime in, bytes for it out, and an instance between them.
+//! One attempt of an invocation: reads bytes from a runtime, drives an instance, and writes bytes
+//! back.
 //!
-//! The order is everything: the guest is told one event when it waits, from the journal first, then
-//! from what comes; what it asks goes out at once. When nothing more can come, the attempt is suspended with exactly
-//! what the guest waits for.
+//! The order of events is deterministic. A waiting guest receives one event, first from the
+//! journal, then from new input. Its commands are sent immediately. When no more input can arrive,
+//! the attempt suspends with exactly the set of notifications that the guest waits for.
 
 use std::{
     pin::Pin,
@@ -35,39 +36,40 @@ use super::{
 };
 use crate::{attempt_limit, values::code, worker::request_once};
 
-/// The body of a request, in pieces; an error: it broke off.
+/// The body of a request, in pieces. An error means that the connection broke off.
 pub type Input = BoxStream<'static, Result<Bytes, ()>>;
 
 type Sending = Pin<Box<dyn Future<Output = (StepRequest, Outcome)> + Send>>;
 
-/// One attempt. Dropping it ends it, whatever it is doing.
+/// One attempt. Dropping it ends it in any phase.
 pub struct Attempt {
     endpoint: Arc<Endpoint>,
     handler: Arc<Handler>,
     version: ProtocolVersion,
     input: Input,
-    /// Cancelled when the process is to end: then the attempt is suspended as soon as it waits.
+    /// Cancelled when the process shuts down. The attempt then suspends as soon as it waits.
     draining: CancellationToken,
     phase: Phase,
 }
 
 enum Phase {
-    /// The journal is not here yet.
+    /// The journal is incomplete.
     Reading(deployment::Attempt),
-    /// A workflow.
+    /// A workflow is running.
     Running(Box<Running>),
-    /// An activity.
+    /// An activity is running, or the remaining output is being written.
     Performing(deployment::Attempt),
-    /// Everything was written.
+    /// All output was written.
     Over,
 }
 
-/// A workflow that runs.
+/// A running workflow.
 struct Running {
     journal: Arc<Mutex<StreamJournal>>,
     instance: Box<dyn Workflow>,
     sending: FuturesUnordered<Sending>,
-    /// A request that failed and is to be sent again: the attempt ends when the others are done.
+    /// A request that failed and must be sent again. The attempt ends when the other requests are
+    /// done.
     failed: Option<(u32, ErrorMessage)>,
 }
 
@@ -83,8 +85,8 @@ impl Attempt {
         Self { endpoint, handler, version, input, draining, phase }
     }
 
-    /// The next bytes to be sent. None: the attempt is over, or the runtime has left. Dropping the
-    /// future ends the attempt as well.
+    /// The next bytes to send. `None` if the attempt is over, or if the runtime closed the
+    /// connection. Dropping the future ends the attempt as well.
     pub async fn next(&mut self) -> Option<Bytes> {
         loop {
             let output = self.phase.output();
@@ -103,7 +105,7 @@ impl Attempt {
         }
     }
 
-    /// Reads until the journal is whole, and begins.
+    /// Reads until the journal is complete, then begins.
     async fn read(&mut self, mut attempt: deployment::Attempt) -> Phase {
         while !attempt.is_ready() && !attempt.is_over() {
             match self.input.next().await {
@@ -118,12 +120,11 @@ impl Attempt {
         }
     }
 
-    /// Starts the workflow.
     async fn begin(&mut self, mut attempt: deployment::Attempt) -> Phase {
         let invocation = invocation(&attempt);
         let function = self.handler.started_as(&attempt.start().key);
         let input = input(attempt.input());
-        // What had begun before inputs were checked goes on.
+        // An invocation that began before inputs were checked continues.
         if attempt.start().known_entries == 1
             && let Some(misfit) = self.endpoint.misfit(&self.handler, &input).await
         {
@@ -164,7 +165,7 @@ impl Attempt {
         Phase::Running(running)
     }
 
-    /// Goes on with a workflow that waits: with the next event, or with what comes.
+    /// Continues a waiting workflow with the next event, or with new input.
     async fn run(&mut self, mut running: Box<Running>) -> Phase {
         if running.journal().finished().is_some() {
             return self.leave(running).await;
@@ -197,13 +198,13 @@ impl Attempt {
                 running.fail_for_good(failure::INTERNAL, message);
                 Phase::Running(running)
             }
-            // Only what nobody waits for is being done.
+            // Only work that the guest does not wait for is running.
             Waits::ForNothing => self.wait(running, None).await,
             Waits::For(future) => self.wait(running, Some(future)).await,
         }
     }
 
-    /// Ends what the workflow leaves behind, and the invocation.
+    /// Ends the calls that the workflow leaves open, then the invocation.
     async fn leave(&mut self, mut running: Box<Running>) -> Phase {
         running.sending.clear();
         let waits = {
@@ -230,7 +231,7 @@ impl Attempt {
         }
     }
 
-    /// Begins to send the requests that the workflow asked for.
+    /// Starts to send the HTTP requests of the workflow.
     fn send(&self, running: &mut Running) {
         let requests = running.journal().take_requests();
         for request in requests {
@@ -254,17 +255,17 @@ impl Attempt {
         }
     }
 
-    /// Waits for what comes; suspends when nothing can.
+    /// Waits for input or a response. Suspends if no more can arrive.
     async fn wait(&mut self, mut running: Box<Running>, waits: Option<Wait>) -> Phase {
         let ended = {
             let mut journal = running.journal();
             if let Some(waits) = &waits {
                 let doing = !running.sending.is_empty();
-                // A hint, which cannot fail while the attempt goes on.
+                // A hint for the runtime. It cannot fail while the attempt is running.
                 let _ = journal.attempt.awaiting_on(waits.clone(), doing);
             }
             if journal.attempt.has_output() {
-                // What was asked goes out before anything is waited for.
+                // New commands are sent before the attempt waits.
                 drop(journal);
                 return Phase::Running(running);
             }
@@ -301,7 +302,6 @@ impl Attempt {
         Phase::Running(running)
     }
 
-    /// Performs the activity.
     async fn perform(&mut self, mut attempt: deployment::Attempt) -> Phase {
         if attempt.is_over() {
             return Phase::Performing(attempt);
@@ -309,7 +309,7 @@ impl Attempt {
         let invocation = invocation(&attempt);
         let is_cancelled = Arc::new(AtomicBool::new(attempt.is_cancel_due()));
         if attempt.is_cancel_due() {
-            // No attempt is running: it ends without one.
+            // No attempt of the activity is running, so the invocation ends without one.
             self.ended(&mut attempt, &cancelled());
             return Phase::Performing(attempt);
         }
@@ -383,7 +383,7 @@ impl Running {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The guest returned.
+    /// Handles the return of the guest: an error ends the attempt.
     fn polled(&mut self, polled: Result<(), GuestError>) {
         let Err(error) = polled else { return };
         let mut journal = self.journal();
@@ -399,7 +399,8 @@ impl Running {
         }
     }
 
-    /// A request was answered, or was not.
+    /// Handles the outcome of a request: proposes it, or ends the attempt so that the request is
+    /// retried.
     fn sent(&mut self, request: &StepRequest, outcome: &Outcome) {
         let mut journal = self.journal();
         if !journal.is_wanted(request) {
@@ -445,7 +446,8 @@ impl Phase {
 
 const PAUSE: i32 = ErrorBehavior::Pause as i32;
 
-/// What the journal does not allow: no retry changes it.
+/// The message for an operation that the journal does not allow. It pauses the invocation, since a
+/// retry would not help.
 fn of_journal(error: &AttemptError) -> ErrorMessage {
     ErrorMessage { behavior: PAUSE, ..error.to_message() }
 }
@@ -464,7 +466,7 @@ fn of_guest(error: &GuestError) -> ErrorMessage {
     }
 }
 
-/// The invocation's id, as people see it.
+/// The printable id of the invocation.
 fn invocation(attempt: &deployment::Attempt) -> String {
     let start = attempt.start();
     match start.debug_id.is_empty() {

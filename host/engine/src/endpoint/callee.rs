@@ -1,4 +1,4 @@
-//! Which handler the name of a function calls.
+//! Maps the name of a function to the handler that it calls.
 //!
 //! ```text
 //! f, wasm:///f, wasm://OWN/f     the handler `f` of the own service
@@ -13,17 +13,17 @@ use segno_guest::Failure;
 use super::Offer;
 use crate::values::code;
 
-/// A handler that is called.
+/// The handler that a call addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Callee {
     pub(super) service: String,
-    /// Empty: it has none.
+    /// The key of the object. Empty for a plain service.
     pub(super) key: String,
     pub(super) handler: String,
 }
 
 impl Callee {
-    /// What `function` calls, for a caller in the module of this offer.
+    /// Resolves `function` for a caller in the module of this offer.
     ///
     /// # Errors
     /// The failure with which the command completes.

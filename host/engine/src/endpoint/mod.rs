@@ -1,13 +1,13 @@
-//! A component as a *deployment* of Restate services: a runtime elsewhere keeps the journal, and calls
-//! the functions of the component.
+//! A component as a *deployment* of Restate services: a runtime elsewhere keeps the journal and
+//! calls the functions of the component.
 //!
-//! One request is one attempt, and one attempt is one instance. It is given the journal, asks for what is
-//! not there, and ends when it has to wait. Nothing is stored here.
+//! One request is one attempt, and one attempt uses one instance. The instance replays the journal,
+//! requests what is missing there, and ends when it has to wait. Nothing is stored here.
 //!
 //! In the order a newcomer should read:
-//! - [`offer`]: which services a component has, and their manifest;
-//! - [`callee`]: which handler a function's name calls;
-//! - [`stream_journal`]: what a workflow asks, as commands of the protocol, and what it is told;
+//! - [`offer`]: the services of a component, and their manifest;
+//! - [`callee`]: the handler that a function's name calls;
+//! - [`stream_journal`]: a workflow's commands and events in terms of the protocol;
 //! - [`values`]: payloads, outcomes and the protocol's forms of them;
 //! - [`attempt`]: bytes in, bytes out, and the instance between them;
 //! - [`activity`]: an attempt that performs an activity.
@@ -43,16 +43,16 @@ pub struct Endpoint {
     pub outbound: Arc<dyn Outbound>,
     /// Clock and timers.
     pub env: Env,
-    /// What it offers.
+    /// The services of the component.
     pub offer: Arc<Offer>,
     /// The digest of the component.
     pub digest: Digest,
-    /// Cancelled when the process is to end: attempts are then suspended when they wait.
+    /// Cancelled when the process shuts down. Attempts are then suspended when they wait.
     pub draining: CancellationToken,
 }
 
 impl Endpoint {
-    /// The component with this digest, which `guests` runs.
+    /// The endpoint of the component with this digest, which `guests` runs.
     pub fn new(
         guests: Arc<dyn Guests>,
         outbound: Arc<dyn Outbound>,
@@ -64,16 +64,17 @@ impl Endpoint {
         Self { guests, outbound, env, offer, digest, draining }
     }
 
-    /// The failure with which an invocation ends before it begins, because its input does not fit.
+    /// The failure with which an invocation ends before it begins, because its input does not fit
+    /// the schema.
     async fn misfit(&self, handler: &Handler, input: &Payload) -> Option<Failure> {
-        // A component that does not describe itself is not started either.
+        // A component that cannot be described cannot be started either.
         let functions = self.guests.describe(self.digest).await.ok()?;
         let function = functions.iter().find(|function| function.name == handler.function)?;
         let target = format!("{}/{}", handler.service, handler.name);
         self.offer.schemas.check_input(self.digest, &target, function, input).err()
     }
 
-    /// An attempt at `handler` in this version, V5 to V7, with a request's body.
+    /// An attempt at `handler` in this protocol version, V5 to V7, with the body of a request.
     pub fn attempt(
         self: &Arc<Self>,
         handler: &Arc<Handler>,
@@ -84,7 +85,7 @@ impl Endpoint {
     }
 }
 
-/// A line of a guest's log, which nothing else keeps.
+/// Writes a line of a guest's log to the process log. It is not stored anywhere else.
 fn log(invocation: &str, function: &str, level: Level, message: &str) {
     match level {
         Level::Trace => tracing::trace!(invocation, function, "{message}"),

@@ -1,7 +1,7 @@
-//! Payloads and outcomes, between guests and frames.
+//! Conversion of payloads and outcomes between guests and frames.
 //!
-//! A guest's JSON is the bytes of its text. What comes is JSON if its bytes are JSON, and `null` if there
-//! are none: other SDKs send nothing for nothing.
+//! A guest's JSON is sent as the bytes of its text. Received bytes become JSON if they are valid
+//! JSON, and `null` if they are empty: other SDKs send no bytes for an absent value.
 
 use bytes::Bytes;
 use segno_guest::{Failure, Outcome, Payload};
@@ -17,7 +17,7 @@ use crate::{
     values::{self, code},
 };
 
-/// What runtimes say of an invocation that was made to end.
+/// The messages with which runtimes report a cancelled or killed invocation.
 const ENDED: [&str; 3] = ["Cancelled", "cancelled", "killed"];
 
 /// JSON `null`.
@@ -25,17 +25,16 @@ pub(super) fn null() -> Outcome {
     Outcome::Success(Payload::Json("null".to_owned()))
 }
 
-/// A text as JSON.
 pub(super) fn text(text: &str) -> Outcome {
     Outcome::Success(Payload::Json(Json::from(text).to_string()))
 }
 
-/// A failure of the host's own.
+/// A failure that the host itself reports.
 pub(super) fn failed(code: u32, message: impl Into<String>) -> Outcome {
     Outcome::Failure(Failure { code, message: message.into(), details: None })
 }
 
-/// A payload that came.
+/// A payload from received bytes.
 pub(super) fn payload(bytes: &[u8]) -> Payload {
     match outcome::payload(bytes.trim_ascii()) {
         Payload::Bytes(trimmed) if trimmed.is_empty() => Payload::Json("null".to_owned()),
@@ -44,7 +43,7 @@ pub(super) fn payload(bytes: &[u8]) -> Payload {
     }
 }
 
-/// A payload to be sent.
+/// The bytes of a payload to send.
 pub(super) fn bytes(payload: &Payload) -> Bytes {
     match payload {
         Payload::Json(text) => Bytes::copy_from_slice(text.trim().as_bytes()),
@@ -52,7 +51,7 @@ pub(super) fn bytes(payload: &Payload) -> Bytes {
     }
 }
 
-/// An outcome to be sent. V5 has no details of failures.
+/// The protocol form of an outcome to send. V5 has no details of failures.
 pub(super) fn told(outcome: &Outcome, version: ProtocolVersion) -> Told {
     match outcome {
         Outcome::Success(value) => Told::Success(bytes(value)),
@@ -66,7 +65,7 @@ pub(super) fn told(outcome: &Outcome, version: ProtocolVersion) -> Told {
     }
 }
 
-/// The outcome of a command, from its result.
+/// The outcome of a command, from the notification that completes it.
 pub(super) fn outcome(result: NotificationResult) -> Outcome {
     match result {
         NotificationResult::Void => null(),
@@ -77,7 +76,7 @@ pub(super) fn outcome(result: NotificationResult) -> Outcome {
     }
 }
 
-/// How a promise of an object stands, from the result of a look at it.
+/// The state of an object's promise, from the result of a peek.
 pub(super) fn standing(result: NotificationResult) -> Outcome {
     values::standing(match result {
         NotificationResult::Void => None,
@@ -85,7 +84,8 @@ pub(super) fn standing(result: NotificationResult) -> Outcome {
     })
 }
 
-/// Whether a promise of an object was settled by this, from the result of its completion.
+/// The outcome of settling an object's promise, from the notification of its completion. `true` if
+/// this command settled it.
 pub(super) fn settled(result: NotificationResult) -> Outcome {
     match result {
         NotificationResult::Void => Outcome::Success(Payload::Json("true".to_owned())),
@@ -93,7 +93,7 @@ pub(super) fn settled(result: NotificationResult) -> Outcome {
     }
 }
 
-/// The names of state, as a list.
+/// The keys of state, as a sorted JSON array.
 pub(super) fn names(keys: &[Bytes]) -> Outcome {
     let mut names: Vec<_> = keys.iter().map(|key| String::from_utf8_lossy(key)).collect();
     names.sort_unstable();
@@ -101,7 +101,7 @@ pub(super) fn names(keys: &[Bytes]) -> Outcome {
     Outcome::Success(Payload::Json(Json::Array(json).to_string()))
 }
 
-/// A failure that came. Who was cancelled is told so in Segno's code.
+/// A received failure. A cancellation gets Segno's code for it.
 fn kept(failure: &wire::Failure) -> Failure {
     let mut kept = outcome::kept(failure);
     if kept.code == 409 && ENDED.contains(&&*kept.message) {

@@ -1,7 +1,8 @@
 //! Published events on their way to receivers: their format, the routes, and the posts.
 //!
-//! The core decides that an event is owed, and until when, and the outbox keeps it. An event whose
-//! topic no route takes lies in the outbox until a client reads and acknowledges it over the API.
+//! The core decides which events are owed and until when, and the outbox stores them. An event
+//! whose topic matches no route stays in the outbox until a client reads and acknowledges it over
+//! the API.
 
 mod push;
 mod receiver;

@@ -21,8 +21,8 @@ use crate::{
     host::Host,
 };
 
-/// How long a failed event holds up later ones of its invocation; by then the failed event was
-/// tried again.
+/// The time for which a failed event holds up later ones of its invocation. By then the failed
+/// event was retried.
 const HOLD_UP: Millis = Millis(70_000);
 /// Maximum number of events read in one page when the host starts.
 const PAGE: u32 = 1_000;
@@ -33,7 +33,8 @@ pub struct Push {
     receivers: Vec<Receiver>,
     client: reqwest::Client,
     env: Env,
-    /// The first event of an invocation that failed, and until when it holds up later ones.
+    /// The first failed event of each invocation, and the end of the time for which it holds up
+    /// later ones.
     held_up: Mutex<HashMap<PromiseId, (CommandIndex, Timestamp)>>,
 }
 
@@ -48,7 +49,8 @@ impl Push {
         Ok(Arc::new(Self { routes, receivers, client, env, held_up: Mutex::default() }))
     }
 
-    /// How long this event has to wait for an earlier event of its invocation, if it has to.
+    /// The time that this event has to wait for an earlier event of its invocation. `None` if it
+    /// need not wait.
     fn is_held_up(&self, id: &EventId, now: Timestamp) -> Option<Millis> {
         let mut held_up = self.held_up.lock().unwrap_or_else(PoisonError::into_inner);
         let (first, until) = *held_up.get(&id.source)?;
@@ -62,7 +64,7 @@ impl Push {
     fn note(&self, id: &EventId, delivered: Delivered, now: Timestamp) {
         let mut held_up = self.held_up.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(delivered, Delivered::Again { .. }) {
-            // Entries that no later event asks for must not stay for ever.
+            // Bounds the memory: drops expired entries that no later event reads.
             if held_up.len() >= 10_000 {
                 held_up.retain(|_, (_, until)| *until > now);
             }
@@ -107,8 +109,9 @@ impl Channel for Push {
     }
 }
 
-/// Makes the events due that lie in the outbox because no route took their topic, if a route does
-/// now. Called once, when a host with routes starts.
+/// Offers events to routes that now match their topic: makes those events due that are in the
+/// outbox because no route matched before. Called once, when a host with routes starts. Returns the
+/// number of events.
 ///
 /// # Errors
 /// The store does not answer.

@@ -30,14 +30,14 @@ use crate::delivery::{
 
 /// Maximum number of concurrent posts to one address.
 const AT_ONCE: usize = 16;
-/// Maximum number of posts to one address that are under way or queued; further ones are tried
-/// again after `RETRY_AFTER`.
+/// Maximum number of running or queued posts to one address. Further ones are retried after
+/// `RETRY_AFTER`.
 const QUEUE_LIMIT: usize = 128;
-/// Timeout of one post; shorter than the time for which a message is left to one host.
+/// Timeout of one post. It is shorter than the time for which a message is left to one host.
 const POST_TIMEOUT: Millis = Millis(8_000);
 /// The delay before the next attempt when the queue is full.
 const RETRY_AFTER: Millis = Millis(500);
-/// How long nothing is posted to an address that fails.
+/// The back-off of a failing address.
 const PAUSES: Pauses = Pauses { first: Millis(100), longest: Millis(60_000) };
 
 /// One route's address, with its queue and its health.
@@ -59,12 +59,12 @@ impl Receiver {
         }
     }
 
-    /// Whether the address is not paused.
+    /// True if the address is not in a back-off pause.
     pub fn is_open(&self, now: Timestamp) -> bool {
         self.lock().pause(now) == Millis::ZERO
     }
 
-    /// Posts the event and answers the result.
+    /// Posts the event and returns the result.
     pub async fn post(&self, client: &reqwest::Client, env: &Env, event: &CloudEvent) -> Delivered {
         let now = env.clock.now();
         if let Some(wait) = self.closed_for(now) {
@@ -126,7 +126,7 @@ impl Receiver {
         }
     }
 
-    /// Counts a failure; answers for how long the address is paused.
+    /// Records a failure. Returns the length of the pause.
     fn failed(&self, now: Timestamp, event: &CloudEvent, failure: &str) -> Millis {
         let failed = self.lock().failed(now, PAUSES);
         let (id, topic, url) = (&event.id, &event.topic, shown(&self.route.url));

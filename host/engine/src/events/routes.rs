@@ -1,4 +1,4 @@
-//! Which topics are posted to which address: the first route whose pattern matches takes an event.
+//! The mapping from topics to addresses. The first route whose pattern matches takes an event.
 //!
 //! ```toml
 //! [[push]]
@@ -19,11 +19,11 @@ pub struct Routes(pub Vec<Route>);
 /// One receiver and its topics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// Patterns of topics; `*` stands for any text.
+    /// Patterns of topics. `*` matches any text.
     pub topics: Vec<String>,
-    /// Where events are posted to.
+    /// The address to which events are posted.
     pub url: Url,
-    /// The key with which posts are signed, if they are.
+    /// The key that signs posts. `None`: posts are not signed.
     pub secret: Option<Secret>,
 }
 
@@ -31,7 +31,7 @@ pub struct Route {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
-/// Why routes cannot be used.
+/// The reason why routes cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RoutesError {
     /// The file cannot be read.
@@ -42,7 +42,7 @@ pub enum RoutesError {
         /// The error of the system.
         source: std::io::Error,
     },
-    /// The file is not TOML of this shape.
+    /// The file is not TOML, or has other fields.
     #[error("the routes of events `{file}` are wrong: {reason}")]
     Syntax {
         /// The path of the file.
@@ -50,12 +50,12 @@ pub enum RoutesError {
         /// The parser's message, with its position.
         reason: String,
     },
-    /// An address that cannot be posted to.
+    /// Events cannot be posted to an address.
     #[error("`{url}` is no address to post events to: {reason}")]
     Address {
         /// The address as given.
         url: String,
-        /// Why nothing can be posted there.
+        /// The reason why events cannot be posted there.
         reason: String,
     },
     /// The variable that should hold a secret is not set.
@@ -119,7 +119,7 @@ impl Routes {
         parsed.push.into_iter().map(route).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The number of the route that takes `topic`.
+    /// The index of the first route that takes `topic`.
     pub fn find(&self, topic: &str) -> Option<usize> {
         self.0.iter().position(|route| route.takes(topic))
     }
@@ -140,7 +140,7 @@ impl Route {
         Ok(Self { topics, url: parsed, secret })
     }
 
-    /// Whether one of the patterns matches the topic.
+    /// True if one of the patterns matches the topic.
     pub fn takes(&self, topic: &str) -> bool {
         self.topics.iter().any(|pattern| fits(pattern, topic))
     }
@@ -159,7 +159,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Whether `topic` matches `pattern`, in which `*` stands for any text.
+/// True if `topic` matches `pattern`, in which `*` matches any text.
 pub fn fits(pattern: &str, topic: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

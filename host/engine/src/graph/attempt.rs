@@ -1,5 +1,4 @@
-//! The promise of a node's attempt: an invocation, a timer, or a promise that is settled from
-//! outside.
+//! The promise of a node's attempt: an invocation, a timer, or a promise that a client settles.
 
 use std::time::Duration;
 
@@ -20,14 +19,14 @@ use crate::{
     values::{self, code},
 };
 
-/// What a run knows of the module whose functions its plan names without a module.
+/// The module of a run: it has the functions that the plan names without a module.
 #[derive(Debug, Default)]
 pub struct OwnModule {
-    /// The name by which policies know it.
+    /// The module's name, which policies refer to.
     pub name: String,
-    /// Its functions.
+    /// The module's functions.
     pub functions: Vec<FunctionDescription>,
-    /// Whether the plan may send requests under its policy.
+    /// True if the plan may send requests under the module's policy.
     pub may_request: bool,
 }
 
@@ -37,8 +36,8 @@ impl OwnModule {
         described.timeout_ms.map(Duration::from_millis)
     }
 
-    /// The address of one of its functions: in the code that the run uses, or, of an object, which
-    /// belongs to the name of the module, by that name.
+    /// The address of one of the module's functions: in the code that the run uses, or, for a
+    /// function of an object, under the name of the module, to which objects belong.
     fn target(&self, function: &str) -> String {
         match Keyed::parse(function) {
             Some(_) => format!("wasm://{}/{function}", self.name),
@@ -46,7 +45,7 @@ impl OwnModule {
         }
     }
 
-    /// Refuses requests that no policy would allow, or that are not for the author of the plan to send.
+    /// Refuses requests that no policy allows, or that the author of the plan may not send.
     fn check_policy(&self) -> Result<(), Failure> {
         let refuse =
             |code, message: &str| Err(Failure { code, message: message.to_owned(), details: None });
@@ -74,7 +73,7 @@ impl OwnModule {
 /// The promise of an attempt that begins at `begins`, with its input.
 ///
 /// # Errors
-/// The failure of a node whose input is none of its kind.
+/// The failure of a node whose input does not fit its kind.
 ///
 /// # Panics
 /// For a node that waits for a signal, which has no attempts.
@@ -109,7 +108,7 @@ pub fn promise(
         Kind::Graph(SubGraph::Plan(plan)) => {
             tags.insert(tags::TARGET.into(), GRAPH_RUN.into());
             let (plan, digest) = (plan.canonical(), plan.digest_text());
-            // The plan as it is, and not as a value that is written anew.
+            // The plan text is inserted unchanged and not serialised again.
             let input = format!(r#"{{"plan":{plan},"digest":"{digest}","input":{input}}}"#);
             values::param(GRAPH_RUN, &Payload::Json(input), module.header())
         }
@@ -160,7 +159,7 @@ fn request(input: &Json) -> Result<HttpRequest, Failure> {
     Ok(HttpRequest { method, url, headers, body: body.as_ref().map(json_payload) })
 }
 
-/// The promise of a signal that a node begins to wait for.
+/// The promise of a signal that a node starts to wait for.
 pub fn signal(run: &PromiseId, name: &str, node: &Node, now: Timestamp) -> NewPromise {
     NewPromise {
         id: run.run_signal(name),
@@ -175,7 +174,7 @@ pub fn bare(id: PromiseId) -> NewPromise {
     NewPromise { id, param: Value::default(), tags: Tags::new(), timeout_at: Timestamp::NEVER }
 }
 
-/// How a node is repeated, with the host's numbers for those that the plan leaves open.
+/// The retry policy of a node. The host's defaults fill what the plan leaves open.
 pub fn policy(retry: &Retry) -> RetryPolicy {
     let default = RetryPolicy::default();
     let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -188,7 +187,7 @@ pub fn policy(retry: &Retry) -> RetryPolicy {
     }
 }
 
-/// A call of a function of another module, whose policy applies.
+/// A call of a function of another module, under that module's policy.
 fn called(target: &str, input: &Json, tags: &mut Tags) -> Value {
     tags.insert(tags::TARGET.into(), target.to_owned());
     let function = address::function_of(target);
@@ -206,7 +205,7 @@ fn deadline(timeout: Option<Duration>, begins: Timestamp) -> Timestamp {
     })
 }
 
-/// A wait before the next attempt.
+/// The instant after a wait before the next attempt.
 pub fn after(now: Timestamp, wait: Millis) -> Timestamp {
     Timestamp(now.0.saturating_add(wait.0))
 }

@@ -1,6 +1,6 @@
-//! A graph run, without its I/O: what it does next follows from its plan, what is stored of its
-//! nodes and the promises of their attempts. `segno_graph` decides; here its decisions become
-//! actions under the run's claim, and settled promises become facts.
+//! A graph run without its I/O. Its next step follows from the plan, the stored rows of its nodes
+//! and the promises of their attempts. `segno_graph` decides. This module turns decisions into
+//! actions under the run's claim, and settled promises into facts.
 
 mod attempt;
 mod coordinator;

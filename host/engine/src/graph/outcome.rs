@@ -1,4 +1,4 @@
-//! What a settled promise says of the nodes of a run.
+//! The outcome of a node, from a settled promise.
 
 use segno_core::{
     id::PromiseId,
@@ -14,25 +14,25 @@ use serde_json::Value as Json;
 
 use crate::values::{self, code};
 
-/// A promise of a run that has settled, and who repeats a failure.
+/// A settled promise of a run.
 #[derive(Debug)]
 pub struct Settled<'a> {
-    /// The promise.
     pub promise: &'a Promise,
-    /// Whether hosts have repeated it already as the plan says: activities and requests.
+    /// True if hosts have already retried it according to the plan, as they do for activities and
+    /// requests.
     pub repeated: bool,
 }
 
-/// The place of a promise in its run.
+/// The position of a promise in its run.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Place<'a> {
-    /// An attempt of a node.
+    /// An attempt of a node: the node's name, and the number of the attempt.
     Attempt(&'a str, u32),
-    /// A signal.
+    /// A signal, by name.
     Signal(&'a str),
 }
 
-/// The place of a promise in this run, if it has one.
+/// The position of a promise in this run. `None` if it does not belong to the run.
 pub fn place<'a>(run: &PromiseId, id: &'a PromiseId) -> Option<Place<'a>> {
     let rest = id.as_str().strip_prefix(run.as_str())?;
     if let Some(name) = rest.strip_prefix("/sig/") {
@@ -42,7 +42,7 @@ pub fn place<'a>(run: &PromiseId, id: &'a PromiseId) -> Option<Place<'a>> {
     Some(Place::Attempt(node, attempt.parse().ok()?))
 }
 
-/// How an attempt ended, and its output. An output that cannot be read is a failure.
+/// The outcome of an attempt, and its output. An output that is not JSON is a failure.
 pub fn outcome(settlement: &Settlement) -> (NodeOutcome<()>, Json) {
     let outcome = match settlement.verdict {
         Verdict::Resolved => match read(settlement) {
@@ -60,7 +60,7 @@ pub fn outcome(settlement: &Settlement) -> (NodeOutcome<()>, Json) {
     (outcome, Json::Null)
 }
 
-/// What a signal brought.
+/// The result of a signal.
 pub fn delivery(settlement: &Settlement) -> Delivery {
     match settlement.verdict {
         Verdict::Resolved => Delivery::Value,
@@ -68,7 +68,8 @@ pub fn delivery(settlement: &Settlement) -> Delivery {
     }
 }
 
-/// The output of a node that completed; one that an older host took, and is not JSON, is marked.
+/// The output of a completed node. An output that an older host accepted although it is not JSON is
+/// marked.
 pub fn output(settlement: &Settlement) -> Json {
     let value = settlement.value.as_ref();
     value.map_or(Json::Null, |value| values::payload_json(&values::payload(value)))
@@ -79,7 +80,7 @@ fn read(settlement: &Settlement) -> Result<Json, NotJson> {
     value.map_or(Ok(Json::Null), |value| values::read_json(&values::payload(value)))
 }
 
-/// What the failure of a promise says.
+/// The code, message and details of a failed promise.
 pub fn detail(settlement: &Settlement) -> FailureDetail {
     match values::outcome(settlement) {
         Outcome::Failure(Failure { code, message, details }) => {

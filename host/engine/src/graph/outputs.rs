@@ -1,12 +1,11 @@
-//! Outputs of nodes that are in memory: those that came in last. Any other is read again where it is
-//! needed.
+//! The most recent outputs of nodes, in memory. Others are read again when they are needed.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use segno_graph::NodeIndex;
 use serde_json::Value as Json;
 
-/// Outputs, up to a number of bytes of their text.
+/// Outputs, up to a number of bytes of their JSON text.
 #[derive(Debug)]
 pub struct Outputs {
     budget: usize,
@@ -16,12 +15,12 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// None yet, and never more than `budget` bytes of text after [`Outputs::trim`].
+    /// An empty cache, limited to `budget` bytes of text by [`Outputs::trim`].
     pub fn new(budget: usize) -> Self {
         Self { budget, bytes: 0, kept: BTreeMap::new(), order: VecDeque::new() }
     }
 
-    /// Keeps the output of a node; `size` are the bytes of its text.
+    /// Keeps the output of a node. `size` is the length of its text in bytes.
     pub fn put(&mut self, node: NodeIndex, output: Json, size: usize) {
         match self.kept.insert(node, (output, size)) {
             Some((_, before)) => self.bytes -= before,
@@ -30,12 +29,12 @@ impl Outputs {
         self.bytes += size;
     }
 
-    /// The output of a node, if it is here.
+    /// The output of a node. `None` if it is not in memory.
     pub fn get(&self, node: NodeIndex) -> Option<&Json> {
         self.kept.get(&node).map(|(output, _)| output)
     }
 
-    /// Drops the oldest beyond the budget.
+    /// Drops the oldest outputs until the rest fits the budget.
     pub fn trim(&mut self) {
         while self.bytes > self.budget
             && let Some(node) = self.order.pop_front()
@@ -46,7 +45,7 @@ impl Outputs {
         }
     }
 
-    /// The bytes of text that are here.
+    /// The total length of the texts in memory, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

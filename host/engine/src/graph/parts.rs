@@ -1,11 +1,11 @@
-//! Parts of outputs that are too large to be kept: those that one node takes.
+//! Parts of outputs that are too large to keep: the parts that one node reads.
 
 use std::collections::BTreeMap;
 
 use segno_graph::NodeIndex;
 use serde_json::Value as Json;
 
-/// Parts of outputs by their node and JSON pointer.
+/// Parts of outputs, by node and JSON pointer.
 #[derive(Debug, Default)]
 pub struct OutputParts {
     known: BTreeMap<NodeIndex, BTreeMap<String, Option<Json>>>,
@@ -13,7 +13,7 @@ pub struct OutputParts {
 }
 
 impl OutputParts {
-    /// Takes these parts out of the output of a node, whose text has `size` bytes.
+    /// Extracts these parts from the output of a node whose text has `size` bytes.
     pub fn take(&mut self, node: NodeIndex, output: &Json, size: u64, pointers: &[&str]) {
         for at in pointers {
             let part = output.pointer(at).cloned();
@@ -26,12 +26,12 @@ impl OutputParts {
         }
     }
 
-    /// A part that was taken; it is none where the output has no such part.
+    /// A part that was extracted. `Some(None)` if the output has no such part.
     pub fn get(&self, node: NodeIndex, at: &str) -> Option<&Option<Json>> {
         self.known.get(&node)?.get(at)
     }
 
-    /// The bytes of their text.
+    /// The total length of their texts, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

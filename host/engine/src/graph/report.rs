@@ -1,4 +1,4 @@
-//! How a run ends: the outputs of its plan, or what failed.
+//! The result of a run: the outputs of its plan, or the failures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,19 +14,19 @@ use serde_json::{Map, Value as Json, json};
 use super::outputs::Outputs;
 use crate::values::code;
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// All nodes are done or left out.
+    /// All nodes completed or were skipped.
     Completed,
     /// A node failed.
     Failed,
-    /// Nothing can go on: a defect.
+    /// No node can begin although the run has not ended: a defect.
     Stuck,
 }
 
 impl End {
-    /// The end that a step is; `None` for a run that goes on.
+    /// The end that this step means. `None` if the run continues.
     pub fn of(step: StepKind) -> Option<Self> {
         match step {
             StepKind::Settled(RunOutcome::Completed) => Some(Self::Completed),
@@ -36,7 +36,7 @@ impl End {
         }
     }
 
-    /// The end by name, for metrics.
+    /// The name of the end, for metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -46,10 +46,10 @@ impl End {
     }
 }
 
-/// The most nodes that a report names.
+/// Maximum number of nodes named in a report.
 const NAMED: usize = 100;
 
-/// The outputs of the plan by node; those that were skipped have none.
+/// The outputs of the plan by node. Skipped nodes are omitted.
 pub fn completed(plan: &CheckedPlan, outputs: &Outputs) -> Outcome {
     let named = plan.outputs().iter().filter_map(|node| {
         Some((plan.topology().name(*node).to_string(), outputs.get(*node)?.clone()))
@@ -58,7 +58,7 @@ pub fn completed(plan: &CheckedPlan, outputs: &Outputs) -> Outcome {
     Outcome::Success(Payload::Json(outputs.to_string()))
 }
 
-/// What failed, and what did not run because of it.
+/// The failed nodes, and the nodes that did not run because of them.
 pub fn failed(
     plan: &CheckedPlan,
     progress: &Progress,
@@ -97,7 +97,7 @@ pub fn failed(
     })
 }
 
-/// What blocks the nodes of a run that can neither go on nor end.
+/// The blockers of each node of a run that can neither continue nor end.
 pub fn stuck(progress: &Progress) -> Outcome {
     let blocked = progress.diagnose().blocked.into_iter().take(NAMED);
     let details: Map<String, Json> = blocked
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_run_that_is_stuck_says_what_blocks_each_node() {
-        // No well-formed state leads there, so it is told of one that only has not begun.
+        // No valid state is stuck, so the test reports on a run that has not begun.
         let start = Start {
             plan: plan(),
             input: Json::Null,

@@ -18,8 +18,7 @@ pub enum Pushed {
     Refused,
     /// There was no answer.
     Failed,
-    /// The message was not posted: the address had just failed, or too many messages were under
-    /// way.
+    /// The message was not posted: the address had just failed, or too many posts were running.
     HeldBack,
 }
 

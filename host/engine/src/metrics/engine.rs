@@ -1,4 +1,4 @@
-//! Metrics of what the engine decided, from the effects of commits.
+//! Metrics of the engine's decisions, from the effects of commits.
 
 use prometheus_client::{
     metrics::{
@@ -130,8 +130,8 @@ impl EngineMetrics {
         metrics
     }
 
-    /// Shows a counter that was never raised as zero instead of leaving it out, so that alerts can
-    /// watch its rise.
+    /// Reports a counter that was never incremented as zero instead of omitting it, so that alerts
+    /// can watch its increase.
     fn begin_at_zero(&self) {
         for result in ["extended", "stale", "stalled"] {
             drop(self.heartbeats.get_or_create(&[("result", result)]));
@@ -157,7 +157,7 @@ impl EngineMetrics {
         self.schedule_failures.get_or_create(&[("state", state(verdict))]).inc();
     }
 
-    /// Counts what a workflow that ended had not read of what it was sent.
+    /// Counts the signals and promises that a workflow had not read when it ended.
     pub fn unread(&self, signals: u32, promises: usize) {
         self.unread_signals.inc_by(signals.into());
         self.unmade_promises.inc_by(promises as u64);

@@ -84,7 +84,7 @@ impl Gauges {
         gauges
     }
 
-    /// Takes a reading of the store, and of the process.
+    /// Sets the values of the store and of the process.
     pub fn read(&self, counts: &Counts) {
         self.leases.set(whole(counts.acquired));
         self.halted.set(whole(counts.halted));
@@ -114,12 +114,12 @@ impl Gauges {
         }
     }
 
-    /// Sets how many executions cannot go on for this reason.
+    /// Sets the number of executions that are stuck for this reason.
     pub fn stuck(&self, reason: &'static str, count: u64) {
         self.stuck.get_or_create(&[("reason", reason)]).set(whole(count));
     }
 
-    /// Sets how many orphans of this class a reconcile round found.
+    /// Sets the number of orphans of this class that a reconcile round found.
     pub fn orphans(&self, class: &'static str, found: usize) {
         self.orphans.get_or_create(&[("class", class)]).set(whole(found as u64));
     }
@@ -129,7 +129,7 @@ fn whole(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Resident memory; the second number in the file is the count of resident pages.
+/// The resident memory in bytes. The second number in the file is the count of resident pages.
 fn resident_bytes() -> Option<u64> {
     let pages = fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = pages.split_whitespace().nth(1)?.parse().ok()?;

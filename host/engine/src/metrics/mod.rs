@@ -1,8 +1,8 @@
 //! The metrics of this host, in the OpenMetrics format that Prometheus reads. `docs/metrics.md`
-//! says what each metric means and when to act.
+//! explains each metric and when to act.
 //!
-//! What the engine decides is counted from the effects of its commits, so the numbers are exact;
-//! values that only the store knows are read from the store at each scrape.
+//! Decisions of the engine are counted from the effects of its commits, so the numbers are exact.
+//! Values that only the store knows are read from the store at each scrape.
 
 mod delivery;
 mod engine;
@@ -23,7 +23,7 @@ pub use worker::{ClaimEnd, SnapshotEvent, WorkerMetrics};
 /// The content type of [`Metrics::text`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// All metrics of one host. Counters need no lock, or one that is held for a short time.
+/// All metrics of one host. Counters need no lock, or a lock that is held for a short time.
 pub struct Metrics {
     registry: Registry,
     /// Metrics of decisions.
@@ -56,10 +56,9 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// All metrics as text.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        // Writing into a string does not fail.
+        // Writing into a string cannot fail.
         let _ = text::encode(&mut text, &self.registry);
         text
     }

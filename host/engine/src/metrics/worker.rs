@@ -15,31 +15,31 @@ use segno_core::graph::NodeState;
 
 use crate::{graph::End, slots::SlotKind};
 
-/// How a claim ended.
+/// The end of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimEnd {
     /// The promise was settled.
     Finished,
     /// The task was suspended.
     Suspended,
-    /// The task was released, for another attempt or halted.
+    /// The task was released, for another attempt or because it was halted.
     Released,
-    /// The claim had ended before, and belonged to this host no more.
+    /// The claim had already ended and no longer belonged to this host.
     Lost,
 }
 
-/// What became of a snapshot.
+/// An event in the life of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SnapshotEvent {
-    /// It was made, and is kept.
+    /// A snapshot was made and kept.
     Made,
-    /// A workflow went on from it.
+    /// A workflow continued from the snapshot.
     Restored,
-    /// It did not fit, and was thrown away; the journal was replayed.
+    /// The snapshot did not fit and was discarded. The journal was replayed instead.
     Discarded,
-    /// None can be made of this module.
+    /// Snapshots of this module cannot be made.
     Refused,
-    /// It was made, and would not have gone on as the journal says.
+    /// A snapshot was made, but would not have continued as the journal requires.
     Unequal,
 }
 
@@ -83,7 +83,7 @@ pub struct WorkerMetrics {
 }
 
 impl WorkerMetrics {
-    /// So many slots of each kind are taken.
+    /// Sets the number of slots in use, by kind.
     pub fn slots_taken(&self, taken: [(SlotKind, usize); 3]) {
         for (kind, taken) in taken {
             let kind = match kind {
@@ -96,12 +96,12 @@ impl WorkerMetrics {
         }
     }
 
-    /// A graph run ended.
+    /// Counts a graph run that ended.
     pub fn graph_ended(&self, end: End) {
         self.graph_runs.get_or_create(&[("end", end.name())]).inc();
     }
 
-    /// A node of a graph run came to this state.
+    /// Counts a node of a graph run that reached this state.
     pub fn graph_node(&self, state: NodeState) {
         self.graph_nodes.get_or_create(&[("state", state.name())]).inc();
     }
@@ -220,7 +220,7 @@ impl WorkerMetrics {
         self.processed.inc_by(records as u64);
     }
 
-    /// How many records became durable so far.
+    /// The number of records that became durable so far.
     pub fn written(&self) -> u64 {
         self.processed.get()
     }
@@ -237,7 +237,7 @@ impl WorkerMetrics {
         self.warm_starts.inc();
     }
 
-    /// Counts what became of a snapshot.
+    /// Counts a snapshot event.
     pub fn snapshot(&self, event: SnapshotEvent) {
         self.snapshots.get_or_create(&[("event", event.name())]).inc();
     }
@@ -262,7 +262,7 @@ impl WorkerMetrics {
         self.traps.inc();
     }
 
-    /// Counts an execution that was put off.
+    /// Counts an execution that was rejected and will be retried later.
     pub fn put_off(&self) {
         self.put_off.inc();
     }

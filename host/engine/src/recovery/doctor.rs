@@ -1,4 +1,4 @@
-//! The findings of `segno doctor` in words, and the repair of a store.
+//! Descriptions of the findings of `segno doctor`, and the repair of a store.
 
 use segno_core::id::PromiseId;
 use segno_store::{Diagnosis, Finding, Store, StoreError};
@@ -8,11 +8,11 @@ use super::reconcile::{self, RepairStep};
 /// The result of a repair.
 #[derive(Debug, Default)]
 pub struct Repair {
-    /// What was done, in order.
+    /// The steps of the repair, in order.
     pub steps: Vec<RepairStep>,
 }
 
-/// Repairs what the policy allows, by commands.
+/// Repairs what the recovery policy allows, by commands.
 ///
 /// # Errors
 /// The store did not answer.
@@ -21,7 +21,7 @@ pub async fn repair(store: &dyn Store, diagnosis: &Diagnosis) -> Result<Repair, 
     Ok(Repair { steps: reconcile::repair_all(store, &affected).await? })
 }
 
-/// What is wrong, in words.
+/// The description of a finding.
 pub fn describe(finding: &Finding) -> String {
     match finding {
         Finding::Broken(violation) => violation.detail.clone(),

@@ -21,14 +21,14 @@ use crate::{host::Host, stuck};
 /// The interval between two log lines for the same failure.
 const TOLD_AGAIN: Millis = Millis(60_000);
 
-/// How soon a duty should run again.
+/// The delay before the next turn of a duty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextTurn {
-    /// Now: there is more to do.
+    /// Immediately: there is more to do.
     Now,
-    /// After this time, unless a hint arrives earlier.
+    /// After this time, or earlier if a hint arrives.
     After(Millis),
-    /// When a hint arrives, or the period is over.
+    /// When a hint arrives, or when the period is over.
     Idle,
 }
 
@@ -37,23 +37,23 @@ pub type Turn = Box<dyn FnMut(Host) -> BoxFuture<Result<NextTurn, StoreError>> +
 
 /// One duty of the host.
 pub struct Duty {
-    /// The duty's name, for logs and people.
+    /// The duty's name, for logs and listings.
     pub name: &'static str,
-    /// What the duty does.
+    /// A description of the duty, for listings.
     pub purpose: &'static str,
-    /// The interval between two turns when no hint arrives.
+    /// The interval between two turns without a hint.
     pub period: fn(&Config) -> Millis,
-    /// The delay after a whole round, for duties that go round the store.
+    /// The delay after a complete round, for duties that scan the store in rounds. `None` for
+    /// others.
     pub round_pause: Option<Millis>,
     /// The maximum number of rows read in one turn.
     pub page: u32,
-    /// Creates the turn function; its state between turns may be lost at any time.
+    /// Creates the turn function. Its state between turns may be lost at any time.
     pub begin: fn(&Arc<Retention>) -> Turn,
-    /// Completes when there may be something to do.
+    /// Completes when there may be work for the duty.
     pub hint: fn(Arc<crate::notifier::CommitNotifier>) -> BoxFuture<()>,
 }
 
-/// All duties.
 pub fn duties() -> Vec<Duty> {
     vec![
         Duty {
@@ -121,12 +121,12 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Starts every duty, with rules that remove nothing.
+    /// Starts every duty, with retention rules that remove nothing.
     pub fn start(host: &Host) -> Self {
         Self::start_keeping(host, Retention::default())
     }
 
-    /// Starts every duty.
+    /// Starts every duty, with these retention rules.
     pub fn start_keeping(host: &Host, retention: Retention) -> Self {
         let stopped = CancellationToken::new();
         let retention = Arc::new(retention);
@@ -139,13 +139,13 @@ impl Recovery {
         Self { stopped }
     }
 
-    /// Starts no further turn.
+    /// Stops the driver: no further turn starts.
     pub fn stop(&self) {
         self.stopped.cancel();
     }
 }
 
-/// Failures of earlier turns: a repeated failure is logged once a minute only.
+/// The last logged failure. The same failure is logged at most once a minute.
 #[derive(Default)]
 struct Failures {
     told: Option<(String, Timestamp)>,
@@ -170,7 +170,7 @@ async fn drive(host: Host, duty: Duty, mut turn: Turn, stopped: CancellationToke
     let longest = duty.round_pause.map_or(period, |pause| pause.max(period));
     let mut failures = Failures::default();
     loop {
-        // A hint that arrives during the turn is not lost: the notifier keeps one.
+        // A hint that arrives during the turn is not lost: the notifier keeps one permit.
         let next = match turn(host.clone()).await {
             Ok(next) => {
                 failures = Failures::default();

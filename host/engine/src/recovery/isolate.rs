@@ -1,4 +1,4 @@
-//! Commits many commands in few transactions; a command that fails affects only its own group.
+//! Commits many commands in few transactions. A failing command affects only its own group.
 
 use segno_core::{
     command::Command,
@@ -11,9 +11,9 @@ use super::reconcile::chain;
 use crate::host::Host;
 use crate::resend::{Sent, UNDER_CLAIMS};
 
-/// Commits each of `groups`, in order, in as few transactions as possible: a group as a whole, and
-/// all groups together if the store accepts that. A group that the store refuses is put into
-/// quarantine under the name of its first command, and has no replies.
+/// Commits each of `groups`, in order, in as few transactions as possible. Each group is atomic,
+/// and all groups share one transaction if the store accepts that. A group that the store refuses
+/// is quarantined under the subject of its first command, and has no replies.
 ///
 /// # Errors
 /// The store did not answer: some groups may have been committed.
@@ -22,12 +22,12 @@ pub async fn each(
     groups: Vec<Vec<Command>>,
 ) -> Result<Vec<Option<Vec<Reply>>>, StoreError> {
     let quarantine = &host.quarantine;
-    // A group that failed before is tried by itself, so that it does not delay the others.
+    // A group that failed before is tried alone, so that it does not delay the others.
     let alone = |group: &Vec<Command>| group.first().is_some_and(|first| quarantine.knows(first));
     let mut answers: Vec<Option<Vec<Reply>>> = groups.iter().map(|_| None).collect();
     let (candidates, healthy): (Vec<_>, Vec<_>) =
         groups.into_iter().enumerate().partition(|(_, group)| alone(group));
-    // The next piece is the last element.
+    // The vector is a stack: the last element is the next piece.
     let mut pieces: Vec<Vec<(usize, Vec<Command>)>> =
         candidates.into_iter().map(|it| vec![it]).collect();
     pieces.push(healthy);
@@ -51,8 +51,8 @@ pub async fn each(
             Err(error @ StoreError::Database { .. }) => {
                 let Some((place, mut group)) = piece.pop() else { continue };
                 if group.len() > 1 {
-                    // The other commands of the group may be at fault; their work is offered in the
-                    // usual way.
+                    // Another command of the group may be at fault. The first one is retried alone.
+                    // The work of the others is offered in the usual way.
                     group.truncate(1);
                     pieces.push(vec![(place, group)]);
                 } else {
@@ -65,7 +65,7 @@ pub async fn each(
     Ok(answers)
 }
 
-/// The replies of a group; none if they say that its rows cannot be read.
+/// The replies of a group. `None` if its rows cannot be read.
 fn noted(host: &Host, group: &[Command], replies: Vec<Reply>) -> Option<Vec<Reply>> {
     if let Some(Reply::Refused(refusal @ Refusal::Unreadable { .. })) = replies.first() {
         put(host, group, refusal.to_string());

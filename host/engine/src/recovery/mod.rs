@@ -1,7 +1,7 @@
-//! The work that the host does on its own: one driver, and its duties as a table.
+//! The background duties of a host: one driver, and the duties as a table.
 //!
-//! Every action is a command that checks again whether it is due, so any number of hosts may run
-//! the duties at once, and early, late or repeated firing is harmless.
+//! Every action is a command that checks again if it is due. Therefore any number of hosts may run
+//! the duties concurrently, and early, late or repeated runs are harmless.
 
 mod driver;
 mod policy;

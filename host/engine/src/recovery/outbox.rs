@@ -1,4 +1,4 @@
-//! The outbox: hands due messages to the channels of this host, and stores the result of each
+//! The outbox duty: passes due messages to the channels of this host, and stores the result of each
 //! delivery.
 
 use std::collections::BTreeMap;
@@ -19,23 +19,23 @@ use crate::{
     resend::OF_DELIVERIES,
 };
 
-/// Maximum number of due rows in one transaction, and of messages of one kind being delivered.
+/// Maximum number of due rows in one transaction, and of concurrent deliveries of one kind.
 pub const PAGE: usize = 256;
 
-/// Delivers what is due. Messages to the engine itself are handled by the command. Messages of
+/// Delivers due messages. Messages to the engine itself are handled by the command. Messages of
 /// kinds that no channel takes are not read.
 pub async fn turn(host: Host) -> Result<NextTurn, StoreError> {
     let now = host.env.clock.now();
     let channels = &host.channels;
     let mut commands = Vec::new();
     let mut next = None;
-    // Whether there may be more messages to the engine itself, of which nobody hears.
+    // True if there may be more messages to the engine itself. No hint reports those.
     let mut is_cut = false;
     for kind in channels.kinds() {
-        // Messages being delivered may still count as due, and must not hide those behind them.
+        // Messages being delivered may still count as due, and must not hide later ones.
         let under_way = channels.under_way(kind);
         let Some(room) = PAGE.checked_sub(under_way).filter(|room| *room > 0) else { continue };
-        // Quarantined messages stay due, and must not hide those behind them either.
+        // Quarantined messages stay due, and must not hide later ones either.
         let quarantine = &host.quarantine;
         let page = (PAGE + quarantine.len()) as u32;
         let due = host.store.work_queue().outbox_due(kind, now, page).await?;
@@ -46,8 +46,8 @@ pub async fn turn(host: Host) -> Result<NextTurn, StoreError> {
         let before = commands.len();
         commands.extend(fresh.take(room));
         is_cut |= kind.is_own() && commands.len() - before == room;
-        // A due time before now belongs to a message being delivered: the end of its delivery wakes
-        // this duty.
+        // A due time in the past belongs to a message being delivered. The end of its delivery
+        // wakes this duty.
         let later = due.next.filter(|next| *next > now);
         next = [next, later].into_iter().flatten().min();
     }
@@ -62,14 +62,14 @@ pub async fn turn(host: Host) -> Result<NextTurn, StoreError> {
         if let (Command::OutboxDue { key }, Some(Reply::Message(Some(delivery)))) = (command, reply)
             && channels.begin(key.clone())
         {
-            // Events of one invocation are delivered one after the other, everything else
+            // Events of one invocation are delivered one after the other, all other messages
             // concurrently.
             let own = (key.kind() != MessageKind::Event).then(|| key.clone());
             groups.entry((key.promise().clone(), own)).or_default().push((key, *delivery));
         }
     }
-    // If no message was handed over, the store's clock may be behind this host's, and another turn
-    // at once would repeat without end.
+    // If no message was delivered, the store's clock may be behind this host's. An immediate next
+    // turn would then repeat without end.
     let next = match (groups.is_empty(), is_cut) {
         (false, _) => NextTurn::Now,
         (true, true) => NextTurn::After(Millis(1)),
@@ -87,7 +87,8 @@ fn is_carried(channels: &Channels, command: &Command) -> bool {
     matches!(command, Command::OutboxDue { key } if channels.carries(key))
 }
 
-/// Delivers messages one after the other; after a failure the rest wait as well.
+/// Delivers messages one after the other. After a failure, the rest of the group is deferred as
+/// well.
 async fn carry(host: Host, mut group: Group) {
     group.sort_by(|(left, _), (right, _)| left.cmp(right));
     let mut held_up = None;
@@ -219,7 +220,7 @@ mod tests {
         rows.iter().map(text).collect()
     }
 
-    /// Runs turns until no delivery is under way and nothing more is due at once.
+    /// Runs turns until no delivery is running and no message is due now.
     async fn settle(host: &Host) {
         while turn(host.clone()).await.expect("memory answers") == NextTurn::Now
             || host.channels.under_way(MessageKind::Unblock) > 0

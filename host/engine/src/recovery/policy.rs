@@ -1,7 +1,8 @@
 //! The recovery policy as data: the duties with their periods, and the action for each kind of
 //! damage.
 //!
-//! The decision itself is the core's (`Reconcile`); a test keeps this table equal to the decisions.
+//! The core makes the actual decision (`Reconcile`). A test keeps this table equal to the
+//! decisions.
 
 use segno_core::{config::Config, reply::Orphan, time::Millis};
 use serde::Serialize;
@@ -10,18 +11,18 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// Carries out the rest of a settlement chain: nothing is decided anew.
+    /// Completes the remaining steps of a settlement chain, without a new decision.
     FinishChain,
-    /// Offers the task again; its next run finds out what the task waits for.
+    /// Offers the task again. The next attempt finds out what the task waits for.
     Requeue,
     /// Requests the cancellation of the children.
     CancelChildren,
-    /// Halts the execution and raises an alert, for a person.
+    /// Halts the execution and raises an alert, for an operator.
     Halt,
 }
 
 impl Action {
-    /// The action in words.
+    /// The description of the action.
     pub fn words(self) -> &'static str {
         match self {
             Self::FinishChain => "finish what follows from the settlement",
@@ -32,12 +33,12 @@ impl Action {
     }
 }
 
-/// A kind of damage, how it is detected, and the action.
+/// A kind of damage, with its detection and its action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Class {
-    /// The name of the class, for metrics and people.
+    /// The name of the class, for metrics and listings.
     pub class: &'static str,
-    /// How the damage is detected.
+    /// The description of how the damage is detected.
     pub detection: &'static str,
     /// The action for this class.
     pub action: Action,
@@ -95,19 +96,19 @@ pub const ORPHANS: [Orphan; 8] = [
 /// A duty in the listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DutyRow {
-    /// The duty's name.
     pub duty: &'static str,
-    /// What the duty does.
+    /// A description of the duty.
     pub purpose: &'static str,
     /// The interval between two turns when no hint arrives, in milliseconds.
     pub period_ms: i64,
-    /// The delay after a whole round, in milliseconds, for duties that go round the store.
+    /// The delay after a complete round, in milliseconds, for duties that scan the store in rounds.
+    /// `None` for others.
     pub round_pause_ms: Option<i64>,
     /// The maximum number of rows read in one turn.
     pub page: u32,
 }
 
-/// The whole policy.
+/// The complete recovery policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RecoveryPolicy {
     /// All duties.
@@ -116,7 +117,7 @@ pub struct RecoveryPolicy {
     pub classes: Vec<Class>,
 }
 
-/// The policy under these settings.
+/// The policy with these settings.
 pub fn policy(config: &Config) -> RecoveryPolicy {
     let row = |duty: super::Duty| DutyRow {
         duty: duty.name,

@@ -1,7 +1,7 @@
-//! A slow round over all stored promises, looking for rows that contradict each other.
+//! A slow scan of all stored promises that looks for rows that contradict each other.
 //!
-//! The scan only finds candidates. A command decides, on the current rows, what is damage and what
-//! is done about it.
+//! The scan only finds candidates. A command reads the current rows and decides which are damaged,
+//! and which action to take.
 
 use std::{
     collections::BTreeMap,
@@ -40,17 +40,17 @@ pub struct Round {
     found: BTreeMap<Orphan, usize>,
 }
 
-/// Damage that was found and repaired, or a row that cannot be read, with its promise.
+/// A repaired damage, or an unreadable row, with its promise.
 #[derive(Debug)]
 pub enum RepairStep {
-    /// Damage that a command has dealt with.
+    /// Damage that a command has handled.
     Repaired {
-        /// Where.
+        /// The promise.
         id: PromiseId,
         /// The kind of damage.
         orphan: Orphan,
     },
-    /// The rows of this promise cannot be read: nothing was done.
+    /// The rows of this promise cannot be read, and were left unchanged.
     Unreadable {
         /// The promise.
         id: PromiseId,
@@ -113,8 +113,8 @@ async fn call_back_schedules(host: &Host) -> Result<(), StoreError> {
     }
 }
 
-/// Submits a command for each of these promises, and answers the findings. A row that cannot be
-/// read affects only its own promise.
+/// Submits a command for each of these promises, and returns the findings. An unreadable row
+/// affects only its own promise.
 ///
 /// # Errors
 /// The store did not answer.

@@ -9,7 +9,7 @@ use crate::host::Host;
 /// Maximum number of due rows in one transaction.
 pub const PAGE: u32 = 1_000;
 
-/// Fires what is due.
+/// Fires due timers.
 pub async fn turn(host: Host) -> Result<NextTurn, StoreError> {
     host.notifier.plan_timers(None);
     // Quarantined rows stay due, and must not hide those after them.
@@ -17,7 +17,7 @@ pub async fn turn(host: Host) -> Result<NextTurn, StoreError> {
     let look = || host.store.work_queue().due(host.env.clock.now(), page);
     let mut due = look().await?;
     if renews_own(&host, &due.commands).await {
-        // The new leases give no hint, and may have ended already by this host's clock: the next
+        // The new leases produce no hint, and may already have ended by this host's clock. The next
         // read sees any change.
         host.notifier.plan_timers(None);
         due = look().await?;
@@ -37,9 +37,9 @@ pub async fn turn(host: Host) -> Result<NextTurn, StoreError> {
     Ok(next.map_or(NextTurn::Idle, |next| NextTurn::After(next.since(now))))
 }
 
-/// Extends this host's own leases first: after the host was held up they may have expired while
-/// their executions go on. Answers whether there were any; then timer hints were off meanwhile. A
-/// host whose clock is ahead would otherwise wake itself without end.
+/// Extends this host's own leases first: if the host was held up, they may have expired although
+/// their executions are still running. Returns true if there were any. Timer hints are then off
+/// during the renewal, since a host whose clock is ahead would otherwise wake itself without end.
 async fn renews_own(host: &Host, due: &[Command]) -> bool {
     let expiring: Vec<_> = due
         .iter()

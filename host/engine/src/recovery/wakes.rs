@@ -1,6 +1,6 @@
-//! Carries out what is due. A workflow that a deadline resumes is claimed in the same commit, if
-//! this host has free slots: the task is not first offered and then acquired, and the promise that
-//! it waited for is passed along with the claim.
+//! Executes due commands. If a deadline resumes a workflow and this host has free slots, the same
+//! commit claims it. The task need not be offered and then acquired, and the promise that it waited
+//! for is passed along with the claim.
 
 use std::collections::HashMap;
 
@@ -20,14 +20,14 @@ use crate::{
 
 /// Maximum number of due commands in one commit.
 const TOGETHER: usize = 256;
-/// The number of free slots that is worth a commit: with fewer, the commit waits up to
+/// The number of free slots that justifies a commit. With fewer, the commit waits up to
 /// `SLOT_TIMEOUT` for more, if more are needed.
 const ENOUGH: usize = 64;
-/// How long a commit waits for slots. If none becomes free in this time, the deadlines are carried
-/// out all the same, and the tasks that they resume are offered in the usual way.
+/// Maximum time that a commit waits for slots. If none becomes free in this time, the deadlines are
+/// executed without claims, and the tasks that they resume are offered in the usual way.
 const SLOT_TIMEOUT: Millis = Millis(50);
 
-/// Executes what is due.
+/// Executes due commands.
 pub async fn carry_out(host: &Host, due: Due) -> Result<(), StoreError> {
     let mut wakes: HashMap<PromiseId, Claim> = HashMap::with_capacity(due.wakes.len());
     for Wake { awaited, task } in due.wakes {
@@ -46,7 +46,7 @@ pub async fn carry_out(host: &Host, due: Due) -> Result<(), StoreError> {
         // task waited for.
         let mut groups = Vec::with_capacity(TOGETHER);
         let mut claimed = Vec::new();
-        // While slots become free, tasks without a slot wait for the next ones.
+        // While slots become free, tasks without a slot wait for the next commit.
         while groups.len() < TOGETHER && !(flows && free.is_empty()) {
             let Some(command) = left.next() else { break };
             let wake = match &command {
@@ -71,7 +71,7 @@ pub async fn carry_out(host: &Host, due: Due) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The tasks whose claim was made. The others had changed meanwhile, and are offered in the usual
+/// The tasks that were claimed. The others changed in the meantime, and are offered in the usual
 /// way.
 fn arrivals(mut replies: Vec<Option<Vec<Reply>>>, claimed: Vec<(usize, Slot)>) -> Vec<ClaimedTask> {
     let arrived = claimed.into_iter().filter_map(|(place, slot)| {

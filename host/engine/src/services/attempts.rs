@@ -1,58 +1,59 @@
-//! Attempts of handlers: when they are repeated, and how long they may be quiet.
+//! The retry policies and inactivity timeouts of handlers.
 
 use segno_core::time::Millis;
 use segno_restate::manifest::{Handler, OnMaxAttempts, Service};
 
 use super::Deployment;
 
-/// Without a frame for so long, a deployment is asked to suspend.
+/// The default time without a frame after which a deployment is asked to suspend.
 const INACTIVITY: Millis = Millis(60_000);
-/// After that, an attempt is given up when it takes so long.
+/// The default time after that request until the attempt is aborted.
 const ABORT: Millis = Millis(600_000);
 
-/// Attempts in all where a deployment says nothing.
+/// The default maximum number of attempts.
 const MOST: u64 = 70;
 
-/// When failed attempts are repeated.
+/// The retry policy of a handler.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryPolicy {
-    /// Before the first retry.
+    /// The interval before the first retry.
     pub initial: Millis,
     /// The longest interval.
     pub longest: Millis,
-    /// By how much each is longer than the one before.
+    /// The factor by which the interval grows with each retry.
     pub factor: f64,
-    /// Attempts in all; none: no end.
+    /// Maximum number of attempts. `None`: unlimited.
     pub most: Option<u64>,
-    /// Whether the invocation fails after the last one, or waits for a person.
+    /// True if the invocation fails after the last attempt, false if it pauses for an operator.
     pub fails: bool,
 }
 
-/// How long an attempt may be quiet.
+/// The inactivity timeouts of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until the deployment is asked to suspend.
+    /// The time without a frame until the deployment is asked to suspend.
     pub inactivity: Millis,
-    /// From then until the attempt is given up.
+    /// The time from that request until the attempt is aborted.
     pub abort: Millis,
 }
 
 impl Timeouts {
-    /// Time limit of the beginning of the answer. Many SDKs begin it with their first command, and the timeouts cut nothing
-    /// before that; so it is what a handler may take that says nothing, at least.
+    /// The time limit for the beginning of the response. Many SDKs start their response with their
+    /// first command, and the timeouts cannot cut in before that. Therefore it is at least the
+    /// default total of a handler without settings.
     pub fn until_answered(&self) -> Millis {
         (self.inactivity + self.abort).max(INACTIVITY + ABORT)
     }
 }
 
 impl RetryPolicy {
-    /// Whether the attempts are bounded more narrowly than where nothing is said: each of them
-    /// counts then.
+    /// True if the maximum number of attempts is below the default. Each attempt is then stored
+    /// before it begins.
     pub fn is_bounded(&self) -> bool {
         self.most.is_some_and(|most| most < MOST)
     }
 
-    /// The wait after this many failed attempts in a row, from 1 on.
+    /// The wait after this number of consecutive failed attempts, from 1 on.
     pub fn wait(&self, failed: u32) -> Millis {
         let power =
             self.factor.max(1.0).powi(i32::try_from(failed.saturating_sub(1)).unwrap_or(i32::MAX));
@@ -64,7 +65,7 @@ impl RetryPolicy {
 }
 
 impl Deployment {
-    /// When attempts of a handler are repeated.
+    /// The retry policy of a handler.
     pub fn retry_policy(service: &Service, handler: &Handler) -> RetryPolicy {
         let millis = |given: Option<u64>, default| {
             given.map_or(default, |ms| Millis(i64::try_from(ms).unwrap_or(i64::MAX)))
@@ -86,17 +87,17 @@ impl Deployment {
         }
     }
 
-    /// The same of the handlers that say nothing.
+    /// The retry policy of handlers without settings of their own.
     pub fn policy_of(&self, service: &Service) -> RetryPolicy {
         Self::retry_policy(service, &silent())
     }
 
-    /// How long attempts of the handlers may be quiet that say nothing.
+    /// The timeouts of handlers without settings of their own.
     pub fn timeouts_of(service: &Service) -> Timeouts {
         Self::timeouts(service, &silent())
     }
 
-    /// How long attempts of a handler may be quiet.
+    /// The timeouts of a handler.
     pub fn timeouts(service: &Service, handler: &Handler) -> Timeouts {
         let millis = |given: Option<u64>, default| {
             given.map_or(default, |ms| Millis(i64::try_from(ms).unwrap_or(i64::MAX)))
@@ -111,7 +112,7 @@ impl Deployment {
     }
 }
 
-/// A handler that says nothing of itself.
+/// A handler without settings.
 fn silent() -> Handler {
     serde_json::from_str(r#"{"name":"handler"}"#).expect("a handler needs a name only")
 }

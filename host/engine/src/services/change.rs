@@ -1,25 +1,25 @@
-//! What operators change of a service that is registered.
+//! Changes that operators make to a registered service.
 
 use segno_core::time::Millis;
 use segno_restate::manifest::Service;
 
 use super::retention::ServiceRetention;
 
-/// What operators may change of a service.
+/// A change of a service by an operator. `None` leaves a setting as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Whether clients may call it.
+    /// True if clients may call the service.
     pub public: Option<bool>,
-    /// Without a frame for so long, its deployment is asked to suspend.
+    /// The time without a frame after which the deployment is asked to suspend.
     pub inactivity: Option<Millis>,
-    /// After that, an attempt is given up when it takes so long.
+    /// The time after that request until the attempt is aborted.
     pub abort: Option<Millis>,
-    /// How long what has ended is kept.
+    /// The retention periods of ended invocations.
     pub retention: ServiceRetention,
 }
 
 impl Change {
-    /// A change of a service holds for its handlers.
+    /// Applies the change to the service and all its handlers.
     pub(super) fn apply(self, service: &mut Service) {
         let millis = |length: Millis| u64::try_from(length.0).unwrap_or_default();
         if let Some(public) = self.public {

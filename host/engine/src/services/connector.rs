@@ -1,4 +1,4 @@
-//! How a host reaches deployments. A trait, so that tests and the simulation can stand between.
+//! The connection to deployments. A trait, so that tests and the simulation can replace it.
 
 use std::collections::BTreeMap;
 
@@ -8,70 +8,69 @@ use segno_core::time::Millis;
 use segno_env::Private;
 use tokio::sync::mpsc;
 
-/// Where a deployment is, and how it is called.
+/// The address of a deployment, and the connection settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Its address, without a slash at the end.
+    /// The address, without a slash at the end.
     pub uri: String,
-    /// Headers of every request.
+    /// Headers that are added to every request.
     pub headers: BTreeMap<String, String>,
-    /// Whether HTTP/1.1 is spoken: one request, then one answer.
+    /// True for HTTP/1.1: one complete request, then one response.
     pub http11: bool,
 }
 
 /// A request to a deployment.
 #[derive(Debug, Clone)]
 pub struct AttemptRequest {
-    /// What follows the address: `/invoke/SERVICE/HANDLER`.
+    /// The path after the address: `/invoke/SERVICE/HANDLER`.
     pub path: String,
-    /// The content type, asked for and sent.
+    /// The content type of the request and of the accepted response.
     pub content_type: String,
-    /// Headers beside those of the endpoint.
+    /// Headers in addition to those of the endpoint.
     pub headers: Vec<(String, String)>,
     /// The first frames.
     pub first: Bytes,
-    /// Whether nothing is sent after the first frames.
+    /// True if no frames follow the first ones.
     pub is_whole: bool,
 }
 
-/// An attempt that the deployment has begun to answer.
+/// An attempt whose response has begun.
 pub struct Exchange {
-    /// Sends further frames; dropped: there are no more. None: the request was whole.
+    /// Sends further frames. Dropping it ends the request. `None` if the request was complete.
     pub sender: Option<mpsc::Sender<Bytes>>,
-    /// What the deployment sends.
+    /// The response of the deployment.
     pub receiver: Box<dyn Incoming>,
 }
 
-/// What a deployment sends.
+/// The response of a deployment, in pieces.
 #[async_trait]
 pub trait Incoming: Send {
-    /// The next bytes; none: the answer has ended.
+    /// The next bytes. `None` at the end of the response.
     ///
     /// # Errors
     /// The connection broke.
     async fn next(&mut self) -> Result<Option<Bytes>, ConnectError>;
 }
 
-/// The answer of a deployment to a request that is no attempt: its manifest, or the preview of a value.
+/// The response of a deployment to a request that is not an attempt: its manifest, or the preview
+/// of a value.
 #[derive(Debug, Clone)]
 pub struct DeploymentAnswer {
-    /// The content type of the body.
     pub content_type: String,
-    /// The body.
     pub body: Bytes,
     /// The SDK and its version (`x-restate-server`).
     pub server: Option<String>,
 }
 
-/// Reaches deployments.
+/// Connects to deployments.
 #[async_trait]
 pub trait Connector: Send + Sync {
-    /// The public key with whose private one requests are signed; none: they are not.
+    /// The public key of the key pair that signs requests. `None` if requests are not signed.
     fn identity(&self) -> Option<&str> {
         None
     }
 
-    /// Asks a deployment for its manifest, in one of the content types of `accept`.
+    /// Requests the manifest of a deployment, in one of the content types of `accept`.
     ///
     /// # Errors
     /// [`ConnectError`].
@@ -81,7 +80,7 @@ pub trait Connector: Send + Sync {
         accept: &str,
     ) -> Result<DeploymentAnswer, ConnectError>;
 
-    /// Sends a body to a path of a deployment, and reads the whole answer.
+    /// Sends a body to a path of a deployment, and reads the whole response.
     ///
     /// # Errors
     /// [`ConnectError`].
@@ -106,59 +105,55 @@ pub trait Connector: Send + Sync {
     ) -> Result<Exchange, ConnectError>;
 }
 
-/// Why a deployment could not be asked, or did not answer as it has to.
+/// The reason why a deployment could not be called or returned an invalid response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
-    /// It cannot be reached, or the connection broke.
+    /// The deployment cannot be reached, or the connection broke.
     #[error("the deployment `{uri}` cannot be reached: {reason}")]
     Unreachable {
-        /// Its address.
+        /// The address of the deployment.
         uri: String,
-        /// Why.
+        /// The cause, from the HTTP client.
         reason: String,
     },
-    /// Clients may not have this host reach it.
+    /// The address is private, and clients may not make this host connect to it.
     #[error("the deployment `{uri}` is not reached: {private}")]
     Private {
-        /// Its address.
         uri: String,
-        /// Why.
+        /// The reason why the address is private.
         private: Private,
     },
-    /// It refused the request.
+    /// The deployment refused the request.
     #[error("the deployment `{uri}` answered {path} with status {status}{}", said(.body))]
     Status {
-        /// Its address.
         uri: String,
-        /// What was asked for.
+        /// The path of the request.
         path: String,
-        /// The status.
         status: u16,
-        /// When to ask again, as far as it says so.
+        /// The delay that the response requests before a retry. `None` without a `Retry-After` in
+        /// seconds.
         retry_after: Option<Millis>,
-        /// The beginning of what it said.
+        /// The beginning of the body.
         body: String,
     },
-    /// It answered in another form.
+    /// The response has another content type.
     #[error("the deployment `{uri}` answered {path} as `{given}`, and not as `{wanted}`")]
     ContentType {
-        /// Its address.
         uri: String,
-        /// What was asked for.
+        /// The path of the request.
         path: String,
         /// The content type of the answer.
         given: String,
-        /// The content type that was asked for.
+        /// The requested content type.
         wanted: String,
     },
-    /// It answered with more than is read.
+    /// The response is larger than the limit.
     #[error("the deployment `{uri}` answered {path} with more than {limit} bytes")]
     TooLarge {
-        /// Its address.
         uri: String,
-        /// What was asked for.
+        /// The path of the request.
         path: String,
-        /// The most bytes that are read.
+        /// The limit in bytes.
         limit: usize,
     },
 }
@@ -170,7 +165,7 @@ fn said(body: &str) -> String {
     }
 }
 
-/// Reaches no deployment: for hosts that call none.
+/// Connects to no deployment. For hosts that call none.
 pub struct NoConnector;
 
 impl NoConnector {

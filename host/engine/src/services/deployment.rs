@@ -1,4 +1,4 @@
-//! A deployment: where it is, what it has, and how its handlers are called.
+//! A deployment: its address, its manifest, and the settings of its handlers.
 
 use std::collections::BTreeMap;
 
@@ -14,38 +14,40 @@ use serde::{Deserialize, Serialize};
 
 use super::{change::Change, connector::Endpoint, ids::Called};
 
-/// The versions of the protocol that hosts speak.
+/// The versions of the protocol that hosts support.
 pub const SPOKEN: VersionRange = VersionRange { min: 1, max: 7 };
-/// A deployment, as it is kept.
+/// A deployment, in its stored form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Deployment {
-    /// `1`: the form of this document.
+    /// The version of the stored format: `1`.
     format: u32,
-    /// Its address, without a slash at the end.
+    /// The address, without a slash at the end.
     pub uri: String,
-    /// Headers of every request.
+    /// Headers that are added to every request.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Whether HTTP/1.1 is spoken.
+    /// True for HTTP/1.1.
     #[serde(default)]
     pub http11: bool,
-    /// The id under which people know it, if it was changed since it was registered.
+    /// The public id, if the deployment was changed after its registration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<String>,
-    /// When it was registered, in milliseconds since the Unix epoch, if it was changed since.
+    /// The instant of the registration, in milliseconds since the Unix epoch, if the deployment was
+    /// changed since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     created_at: Option<i64>,
-    /// How often services of these names were registered before, of those that were.
+    /// The number of earlier registrations of services with these names. Absent for services
+    /// without any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     revisions: BTreeMap<String, u32>,
-    /// The SDK and its version, as it names itself.
+    /// The SDK and its version, as reported by the deployment.
     #[serde(default)]
     pub sdk: Option<String>,
-    /// What it has.
+    /// The services and handlers.
     pub manifest: Manifest,
 }
 
-/// A document that is no deployment.
+/// The stored document is not a deployment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the deployment cannot be read: {0}")]
 pub struct Unreadable(String);
@@ -56,30 +58,30 @@ impl Unreadable {
     }
 }
 
-/// How a handler uses its key.
+/// The concurrency mode of a handler, by key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandlerKind {
-    /// It has none.
+    /// A handler without a key.
     Plain,
-    /// One execution of a key at a time.
+    /// One execution per key at a time.
     Exclusive,
-    /// It only reads, and waits for nobody.
+    /// A handler that only reads, and runs concurrently with others.
     Shared,
-    /// Once a key.
+    /// One execution per key, ever.
     Run,
 }
 
-/// What a caller has to know of a handler.
+/// The facts about a handler that a caller needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HandlerFacts {
-    /// Whether it runs once a key.
+    /// True if the handler runs once per key.
     pub runs_once: bool,
-    /// Whether only other handlers may call it.
+    /// True if only other handlers may call the handler.
     pub is_private: bool,
 }
 
 impl Deployment {
-    /// A deployment that was asked what it has.
+    /// A newly discovered deployment.
     pub fn new(endpoint: &Endpoint, sdk: Option<String>, manifest: Manifest) -> Self {
         let Endpoint { uri, headers, http11 } = endpoint.clone();
         Self {
@@ -95,7 +97,7 @@ impl Deployment {
         }
     }
 
-    /// Reads the document that is kept.
+    /// Parses the stored document.
     ///
     /// # Errors
     /// [`Unreadable`].
@@ -108,12 +110,12 @@ impl Deployment {
         }
     }
 
-    /// The document that is kept.
+    /// The document to store.
     pub fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("its keys are texts")
     }
 
-    /// The id under which people know it: the same after operators have changed something of it.
+    /// The public id. It stays the same when operators change settings.
     pub fn id(&self) -> String {
         self.id.clone().unwrap_or_else(|| {
             let mut id = [0; 16];
@@ -122,13 +124,14 @@ impl Deployment {
         })
     }
 
-    /// When it was registered; `None` if it was not changed since: then its document was stored at that time.
+    /// The instant of the registration. `None` if the deployment was not changed since: then its
+    /// document was stored at that time.
     pub fn created_at(&self) -> Option<Timestamp> {
         self.created_at.map(Timestamp)
     }
 
-    /// The same with other settings of a service, of a deployment that was registered at this time. Invocations that have
-    /// begun keep those that they began with.
+    /// The deployment with changed settings of a service. `created_at` is the instant of its
+    /// registration. Invocations that have begun keep their settings.
     #[must_use]
     pub fn changed(&self, service: &str, change: &Change, created_at: Timestamp) -> Self {
         let created_at = Some(created_at.0);
@@ -140,12 +143,12 @@ impl Deployment {
         changed
     }
 
-    /// Which registration of a service of this name this is, from 1 on.
+    /// The number of the registration of this service, from 1 on.
     pub fn revision(&self, service: &str) -> u32 {
         self.revisions.get(service).map_or(1, |before| before.saturating_add(1))
     }
 
-    /// The same, whose services follow those of the same names in these deployments.
+    /// The deployment with revisions that follow those of the same services in these deployments.
     #[must_use]
     pub fn following<'a>(&self, known: impl Iterator<Item = &'a Self> + Clone) -> Self {
         let before = |service: &Service| {
@@ -158,32 +161,31 @@ impl Deployment {
         Self { id, revisions, ..self.clone() }
     }
 
-    /// How it is reached.
+    /// The address and the connection settings.
     pub fn endpoint(&self) -> Endpoint {
         let Self { uri, headers, http11, .. } = self.clone();
         Endpoint { uri, headers, http11 }
     }
 
-    /// Whether both sides may send at once.
+    /// True if both sides may send concurrently.
     pub fn is_bidirectional(&self) -> bool {
         !self.http11 && self.manifest.protocol_mode != Some(ProtocolMode::RequestResponse)
     }
 
-    /// The version in which invocations begin. SDKs up to 1.2.1 of the one for TypeScript say that they speak V2,
-    /// and do not.
+    /// The version of new invocations. TypeScript SDKs up to 1.2.1 claim V2 without supporting it.
     ///
     /// # Errors
-    /// There is none that both sides speak.
+    /// The two sides have no version in common.
     pub fn version(&self) -> Result<ProtocolVersion, NoCommonVersion> {
         self.manifest.protocol_versions().negotiate(SPOKEN)
     }
 
-    /// The aliases that stand for it: one a service.
+    /// The aliases of the deployment, one per service.
     pub fn aliases(&self) -> impl Iterator<Item = Text> {
         self.manifest.services.iter().map(|service| Text::from(service_alias(&service.name)))
     }
 
-    /// What decisions know of it.
+    /// The facts about the deployment that decisions use.
     pub fn facts(&self) -> ModuleFacts {
         let of = |wanted: HandlerKind| {
             let named =
@@ -197,25 +199,23 @@ impl Deployment {
         }
     }
 
-    /// Every handler, with its service.
+    /// All handlers, with their services.
     pub fn handlers(&self) -> impl Iterator<Item = (&Service, &Handler)> {
         let services = self.manifest.services.iter();
         services.flat_map(|service| service.handlers.iter().map(move |handler| (service, handler)))
     }
 
-    /// A service.
     pub fn service(&self, name: &str) -> Option<&Service> {
         self.manifest.services.iter().find(|service| service.name == name)
     }
 
-    /// A handler of a service.
     pub fn handler(&self, service: &str, handler: &str) -> Option<(&Service, &Handler)> {
         let service = self.service(service)?;
         let handler = service.handlers.iter().find(|known| known.name == handler)?;
         Some((service, handler))
     }
 
-    /// The run of a workflow.
+    /// The name of the `run` handler of a workflow.
     pub fn run_of(&self, workflow: &str) -> Option<String> {
         let service = self.service(workflow)?;
         let run =
@@ -223,16 +223,17 @@ impl Deployment {
         run.map(|run| run.name.clone())
     }
 
-    /// The key of a call of a service, as SDKs send it: services without keys are sent an empty one.
+    /// The key of a call in the form that SDKs send. They send an empty key for services without
+    /// keys.
     pub fn key_of<'a>(&self, service: &str, sent: &'a str) -> Option<&'a str> {
         let is_keyed = self.service(service).is_some_and(|known| known.ty != ServiceType::Service);
         Some(sent).filter(|key| is_keyed || !key.is_empty())
     }
 
-    /// What is known of a handler that is called.
+    /// The facts about a called handler.
     ///
     /// # Errors
-    /// There is none, or it needs a key and got none, or the other way round.
+    /// The handler does not exist, or a key is missing or superfluous.
     pub fn called(&self, called: &Called<'_>) -> Result<HandlerFacts, super::UnknownHandler> {
         let service = self
             .service(called.service)
@@ -263,14 +264,14 @@ impl Deployment {
         })
     }
 
-    /// Whether the state is sent along.
+    /// True if an attempt starts with the state of the object.
     pub fn sends_state(&self, service: &Service, handler: &Handler) -> bool {
         let is_lazy = handler.enable_lazy_state.or(service.enable_lazy_state).unwrap_or_default();
         service.ty != ServiceType::Service && !is_lazy
     }
 }
 
-/// How a handler uses its key.
+/// The concurrency mode of a handler.
 pub fn kind(service: &Service, handler: &Handler) -> HandlerKind {
     match service.handler_type(handler) {
         None => HandlerKind::Plain,
@@ -303,7 +304,8 @@ mod tests {
         Deployment::new(&endpoint, Some("sdk/1".to_owned()), manifest)
     }
 
-    /// Stored for ever: the document of every version is read by every later one.
+    /// The documents are stored for ever, so every later version must read those of every earlier
+    /// one.
     #[test]
     fn the_first_form_is_read_and_another_is_refused() {
         let kept = r#"{"format":1,"uri":"http://x","manifest":{"minProtocolVersion":5,"maxProtocolVersion":5,"services":[]}}"#;

@@ -1,4 +1,4 @@
-//! The frames in the journals of services, for people.
+//! A readable form of the frames in the journals of services.
 
 use segno_restate::{
     custom,
@@ -15,10 +15,11 @@ use crate::values;
 
 /// The field of a request that holds the frame of a command.
 pub const FRAME: &str = "frame";
-/// The types of entries of V1 to V3, without input and output: those of commands are below.
+/// The types of entries of V1 to V3, without input and output. The types of commands are below this
+/// range.
 const ENTRIES: std::ops::Range<u16> = 0x0800..custom::FIRST;
 
-/// What a frame asks for, as JSON; a frame that cannot be read is shown by its length.
+/// The request in a frame, as JSON. A frame that cannot be read is shown by its length in bytes.
 pub fn shown_frame(bytes: &[u8]) -> Json {
     let unreadable = || json!({ "bytes": bytes.len() });
     let Some(frame) = Frame::from_bytes(bytes) else { return unreadable() };

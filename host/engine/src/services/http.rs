@@ -1,5 +1,5 @@
-//! Deployments over HTTP: HTTP/2 without negotiation, where both sides send at the same time, or HTTP/1.1, one
-//! request and one answer.
+//! Deployments over HTTP. HTTP/2 without negotiation lets both sides send concurrently. HTTP/1.1
+//! has one request and one response.
 
 use std::time::Duration;
 
@@ -18,26 +18,26 @@ use super::{
     identity::{RequestIdentity, SCHEME_HEADER, SIGNED, TOKEN_HEADER, UNSIGNED},
 };
 
-/// How long a connection may take to come about.
+/// The timeout for establishing a connection.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long a deployment may take to say what it has.
+/// The timeout for the manifest of a deployment.
 const DISCOVERY: Duration = Duration::from_secs(10);
-/// The interval of pings on open connections, and how long their answer may take.
+/// The interval of pings on open connections, and the timeout for their answer.
 const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(40), Duration::from_secs(20));
-/// The most bytes of a manifest.
+/// Maximum size of a manifest, in bytes.
 const MANIFEST: usize = 8 << 20;
-/// The most characters of an error's body that are kept.
+/// Maximum number of characters kept of an error's body.
 const EXCERPT: usize = 200;
-/// The most bytes that are read for them.
+/// Maximum number of bytes read for that excerpt.
 const EXCERPT_BYTES: usize = 4 * EXCERPT;
-/// How long they are waited for.
+/// The timeout for reading that excerpt.
 const EXCERPT_WAIT: Millis = Millis(5_000);
-/// Frames on their way to the connection.
+/// Maximum number of frames queued for the connection.
 const WINDOW: usize = 64;
-/// The header by which SDKs name themselves.
+/// The header with the name and version of the SDK.
 const SERVER: &str = "x-restate-server";
 
-/// Reaches deployments over HTTP.
+/// Connects to deployments over HTTP.
 pub struct HttpConnector {
     http2: Client,
     http11: Client,
@@ -47,7 +47,7 @@ pub struct HttpConnector {
 }
 
 impl HttpConnector {
-    /// A connector to the addresses in `reach`; it signs its requests, if it is given a key.
+    /// A connector to the addresses in `reach`. It signs its requests if `identity` is given.
     ///
     /// # Errors
     /// The clients cannot be set up.
@@ -133,7 +133,8 @@ impl Connector for HttpConnector {
     }
 }
 
-/// A body that begins with these bytes and goes on with what comes, until its sender is dropped.
+/// A body that begins with these bytes and continues with received frames until the sender is
+/// dropped.
 fn streamed(first: Bytes, receiver: mpsc::Receiver<Bytes>) -> Body {
     let frames = futures::stream::unfold((Some(first), receiver), async |(first, mut receiver)| {
         let next = match first {
@@ -149,7 +150,7 @@ struct Asked<'a> {
     endpoint: &'a Endpoint,
     path: &'a str,
     connector: &'a HttpConnector,
-    /// Who asks.
+    /// The token that identifies this host. `None` if requests are not signed.
     token: Option<String>,
 }
 
@@ -158,7 +159,7 @@ impl Asked<'_> {
         format!("{}{}", self.endpoint.uri, self.path)
     }
 
-    /// Sends a request that is answered soon, and reads the whole answer.
+    /// Sends a request with a short timeout, and reads the whole response.
     async fn whole(&self, request: RequestBuilder) -> Result<DeploymentAnswer, ConnectError> {
         let response = self.send(request.timeout(DISCOVERY)).await?;
         let content_type = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
@@ -175,8 +176,8 @@ impl Asked<'_> {
     }
 
     async fn send(&self, mut request: RequestBuilder) -> Result<Response, ConnectError> {
-        // It may have been registered under other settings, and no resolver sees an address without
-        // a name.
+        // The deployment may have been registered under other settings, and an address without a
+        // host name bypasses the resolver.
         let url = Url::parse(&self.endpoint.uri).ok();
         if let Some(Err(private)) = url.map(|url| self.connector.reach.allows(&url)) {
             return Err(ConnectError::Private { uri: self.endpoint.uri.clone(), private });
@@ -230,7 +231,7 @@ fn header(response: &Response, name: &str) -> Option<String> {
     value.to_str().ok().map(str::to_owned)
 }
 
-/// The beginning of the body of an error, as far as it comes in time.
+/// The beginning of the body of an error response, as far as it arrives in time.
 async fn excerpt(env: &Env, mut response: Response) -> String {
     let mut body = Vec::new();
     let reading = async {
@@ -240,12 +241,12 @@ async fn excerpt(env: &Env, mut response: Response) -> String {
             body.extend_from_slice(&bytes[..bytes.len().min(EXCERPT_BYTES - body.len())]);
         }
     };
-    // The status says what counts.
+    // The status is sufficient if the body does not arrive.
     let _ = env.within(EXCERPT_WAIT, reading).await;
     String::from_utf8_lossy(&body).chars().take(EXCERPT).collect()
 }
 
-/// The whole chain of causes: the first one seldom says anything.
+/// The innermost cause: the outer messages rarely contain the reason.
 fn unreachable(uri: &str, error: &reqwest::Error) -> ConnectError {
     let mut reason = error.to_string();
     let mut cause = std::error::Error::source(error);

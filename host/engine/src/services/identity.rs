@@ -1,5 +1,6 @@
-//! The identity of this host, for deployments that serve nobody else: each request carries a token that is signed with
-//! a key of Ed25519, says for which path it is, and holds for a minute. Deployments are given the public key as text.
+//! The identity of this host, for deployments that accept requests of no other caller. Each request
+//! carries a token that is signed with an Ed25519 key, contains the path of the request, and is
+//! valid for one minute. Deployments are configured with the public key as text.
 //!
 //! ```text
 //! x-restate-signature-scheme: v1                  unsigned: this host has no key
@@ -13,44 +14,45 @@ use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use segno_core::time::Timestamp;
 use serde_json::json;
 
-/// The header that says how a request is signed.
+/// The header with the signature scheme of a request.
 pub const SCHEME_HEADER: &str = "x-restate-signature-scheme";
 /// The header with the token.
 pub const TOKEN_HEADER: &str = "x-restate-jwt-v1";
-/// What the first one says without a key.
+/// The value of the scheme header without a key.
 pub const UNSIGNED: &str = "unsigned";
-/// The same with one.
+/// The value of the scheme header with a key.
 pub const SIGNED: &str = "v1";
 
-/// How long a token holds after it was signed, and before, where clocks differ, in seconds.
+/// The validity of a token after its signing, and before it, to allow for clock differences, in
+/// seconds.
 const HOLDS: i64 = 60;
-/// Before the key in its text.
+/// The prefix of a public key as text.
 const PUBLIC: &str = "publickeyv1_";
-/// The digits of keys as text, as Bitcoin has them: none that look alike.
+/// The base58 alphabet of Bitcoin, without characters that look alike.
 const DIGITS: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
-/// The marks around a private key in PEM.
+/// The delimiters of a private key in PEM.
 const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
 const END: &str = "-----END PRIVATE KEY-----";
 
-/// A key with which requests are signed.
+/// A key that signs requests.
 pub struct RequestIdentity {
     key: Ed25519KeyPair,
     public: String,
 }
 
-/// Why a key is refused.
+/// The reason why a key is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyRefused {
-    /// There is no private key in PEM.
+    /// The text contains no private key in PEM.
     #[error("it holds no `{BEGIN}`: make one with `openssl genpkey -algorithm ed25519`")]
     NotPem,
-    /// It is no key of Ed25519.
+    /// The key is not an Ed25519 key.
     #[error("it holds no private key of Ed25519: {0}")]
     NotEd25519(String),
 }
 
 impl RequestIdentity {
-    /// The key in a PEM file, in PKCS #8.
+    /// Reads the key from PEM text, in PKCS #8.
     ///
     /// # Errors
     /// [`KeyRefused`].
@@ -60,14 +62,14 @@ impl RequestIdentity {
         let text: String = text.split_whitespace().collect();
         let refused = |error: String| KeyRefused::NotEd25519(error);
         let der = BASE64_STANDARD.decode(text).map_err(|error| refused(error.to_string()))?;
-        // OpenSSL leaves the public key out: there is nothing to compare it with.
+        // OpenSSL omits the public key, so there is nothing to compare the private key with.
         let key = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der)
             .map_err(|error| refused(error.to_string()))?;
         let public = format!("{PUBLIC}{}", base58(key.public_key().as_ref()));
         Ok(Self { key, public })
     }
 
-    /// The public key, as deployments are given it.
+    /// The public key as text, for the configuration of deployments.
     pub fn public(&self) -> &str {
         &self.public
     }
@@ -90,7 +92,7 @@ impl RequestIdentity {
     }
 }
 
-/// Bytes as the digits of one number; a zero byte in front stays a digit.
+/// Base58 of these bytes. A leading zero byte becomes a leading zero digit.
 fn base58(bytes: &[u8]) -> String {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let mut digits: Vec<u8> = Vec::new();

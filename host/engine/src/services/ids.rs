@@ -1,13 +1,15 @@
-//! The ids of invocations of services. All have the form that their clients and tools know, `inv_1…`, with a number in it:
-//! drawn for those that begin without a name, and a digest of the name for all others, so that whoever names one finds it.
+//! The ids of invocations of services. All have the form that Restate clients and tools know,
+//! `inv_1…`, which encodes a number. The number is random for invocations without a name, and a
+//! digest of the name for all others, so that the same name always leads to the same invocation.
 //!
 //! ```text
 //! a call with an idempotency key   the service, its key, the handler, the idempotency key
 //! the run of a workflow            the service, its key, the handler
-//! what an invocation called        its own id, and the place of the command
+//! a callee of an invocation        the id of the caller, and the index of the command
 //! ```
-//! A promise of a workflow is that of its object: `restate:WORKFLOW/WORKFLOW@KEY/p/NAME`. A scope stands before the service
-//! in what is digested, and after it in names of objects: what is called without one has the ids that it always had.
+//! A promise of a workflow is one of its object: `restate:WORKFLOW/WORKFLOW@KEY/p/NAME`. A scope
+//! comes before the service in the digested text, and after it in names of objects. Without a scope,
+//! ids are the same as in versions without scopes.
 
 use segno_core::{
     address::{Address, is_scope, object_of_service, scoped},
@@ -15,23 +17,21 @@ use segno_core::{
 };
 use segno_restate::id::InvocationId;
 
-/// A handler of a service, for a key if it has keys.
+/// A handler of a service, with the key if the service has keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Called<'a> {
-    /// The service.
     pub service: &'a str,
     /// The scope, which has its own objects, workflows and idempotency keys.
     pub scope: Option<&'a str>,
-    /// The key; none: it has no keys.
+    /// The key. `None` for a service without keys.
     pub key: Option<&'a str>,
-    /// The handler.
     pub handler: &'a str,
 }
 
-/// The scope that a request or a command names. An empty one is none.
+/// Checks the scope of a request or a command. An empty scope counts as none.
 ///
 /// # Errors
-/// It is no scope; the message says so.
+/// A message, if the scope is malformed.
 pub fn scope(given: Option<&str>) -> Result<Option<&str>, String> {
     match given.filter(|scope| !scope.is_empty()) {
         Some(scope) if !is_scope(scope) => Err(format!(
@@ -41,10 +41,10 @@ pub fn scope(given: Option<&str>) -> Result<Option<&str>, String> {
     }
 }
 
-/// Refuses a limit key, which nothing here would count under. An empty one is none.
+/// Refuses a limit key, since this host has no limits of services. An empty key counts as none.
 ///
 /// # Errors
-/// There is one; the message says so.
+/// A message, if there is a limit key.
 pub fn no_limit_key(given: Option<&str>) -> Result<(), String> {
     match given.filter(|key| !key.is_empty()) {
         Some(key) => Err(format!(
@@ -55,7 +55,7 @@ pub fn no_limit_key(given: Option<&str>) -> Result<(), String> {
 }
 
 impl<'a> Called<'a> {
-    /// The handler that an address names, if it is that of a service.
+    /// The handler in an address. `None` if the address is not one of a service.
     pub fn of(address: &'a Address) -> Option<Self> {
         let Address::Service { service, scope, key, handler } = address else { return None };
         let (scope, key) = (scope.as_deref(), key.as_deref());
@@ -84,13 +84,13 @@ impl Called<'_> {
         format!("{}/{}", self.service, self.handler)
     }
 
-    /// The invocation with this idempotency key.
+    /// The id of the invocation with this idempotency key.
     pub fn idempotent(&self, key: &str) -> PromiseId {
         let Self { service, key: of, handler, .. } = self;
         self.named("idempotent", &[service, of.unwrap_or_default(), handler, key])
     }
 
-    /// The run of this workflow and key.
+    /// The id of the run of this workflow and key.
     pub fn run(&self) -> PromiseId {
         self.named("run", &[self.service, self.key.unwrap_or_default(), self.handler])
     }
@@ -102,18 +102,18 @@ impl Called<'_> {
         }
     }
 
-    /// The object or the workflow, for its key.
+    /// The object or workflow, for its key. `None` without a key.
     pub fn object(&self) -> Option<ObjectId> {
         Some(object_of_service(self.service, self.scope, self.key?))
     }
 }
 
-/// What the command of an invocation called.
+/// The id of the invocation that a command called.
 pub fn callee(invocation: &PromiseId, index: CommandIndex) -> PromiseId {
     derived("callee", &[invocation.as_str(), &index.0.to_string()])
 }
 
-/// A new one, of numbers that were drawn.
+/// A new id from random numbers.
 pub fn drawn(numbers: [u64; 3]) -> PromiseId {
     let mut bytes = [0; 24];
     for (part, number) in bytes.chunks_exact_mut(8).zip(numbers) {
@@ -133,7 +133,7 @@ fn derived(what: &str, parts: &[&str]) -> PromiseId {
 mod tests {
     use super::*;
 
-    /// They are stored: what finds an invocation today finds it in every later version.
+    /// Ids are stored, so every later version must derive the same ones.
     #[test]
     fn names_are_found_for_ever() {
         let called = Called { service: "Cart", scope: None, key: Some("a/b"), handler: "add" };

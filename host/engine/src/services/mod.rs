@@ -1,7 +1,8 @@
-//! Services that run outside: which deployments are registered, and how they are reached.
+//! Services in external deployments: the registered deployments, and the connections to them.
 //!
-//! A deployment is kept as a module is: what it was registered with is its component, the digest of that is its name, and
-//! each of its services is an alias (`restate:SERVICE`) that stands for the deployment which new invocations go to.
+//! A deployment is stored like a module. Its registration document is the component, and the digest
+//! of the document is its name. Each of its services is an alias (`restate:SERVICE`) for the
+//! deployment that receives new invocations.
 
 mod attempts;
 mod change;
@@ -47,33 +48,34 @@ pub use self::{
     retention::ServiceRetention,
 };
 
-/// The header of a promise's parameter or value that names the command which made it.
+/// The header of a promise's parameter or value that contains the command which created it.
 pub const BY: &str = "segno:by";
 /// The header of a promise's parameter with the idempotency key of the call.
 pub const IDEMPOTENCY: &str = "restate:idempotency-key";
-/// Before the name of a header of a request, in the headers of the parameter.
+/// The prefix of request headers among the headers of the parameter.
 pub const HEADER: &str = "restate:header:";
 
-/// How long it is believed which deployment has a service: a newer one is seen by then.
+/// The time for which the mapping from services to deployments is cached. A new registration is
+/// seen after it at the latest.
 const FRESH: Millis = Millis(1_000);
 
-/// The deployments that are registered.
+/// The registered deployments.
 pub struct Services {
     store: Arc<dyn Store>,
     env: Env,
     connector: OnceLock<Arc<dyn Connector>>,
     deployments: Mutex<BTreeMap<Digest, Arc<Deployment>>>,
     names: Mutex<Option<(Timestamp, Arc<Names>)>>,
-    /// When it was looked up which deployment has a service.
+    /// The deployment of each service, and the instant of the look-up.
     found: Mutex<BTreeMap<String, (Timestamp, Digest)>>,
     silent: OnceLock<Keep>,
     pauses: Arc<PauseRequests>,
 }
 
-/// The deployments, by the services that stand for them.
+/// The digests of deployments, by service.
 type Names = BTreeMap<String, Digest>;
 
-/// Why there is no such handler.
+/// The reason why a handler cannot be called.
 #[derive(Debug, thiserror::Error)]
 pub enum UnknownHandler {
     /// No deployment has the service.
@@ -82,14 +84,12 @@ pub enum UnknownHandler {
     /// The service has no such handler.
     #[error("the service `{service}` has no handler `{handler}`; it has {known}")]
     Handler {
-        /// The service.
         service: String,
-        /// The handler.
         handler: String,
-        /// Those that it has.
+        /// The handlers of the service.
         known: String,
     },
-    /// It was called with a key, and has none, or the other way round.
+    /// A key is missing or superfluous.
     #[error("{0}")]
     Key(String),
     /// The deployment cannot be read.
@@ -101,7 +101,7 @@ pub enum UnknownHandler {
 }
 
 impl Services {
-    /// The deployments of this store, none of which can be reached yet.
+    /// The deployments in this store, without a connector.
     pub fn new(store: Arc<dyn Store>, env: Env) -> Self {
         Self {
             store,
@@ -115,22 +115,23 @@ impl Services {
         }
     }
 
-    /// Sets how they are reached. The first one set stays.
+    /// Sets the connector. Only the first call has an effect.
     pub fn connect(&self, connector: Arc<dyn Connector>) {
         let _ = self.connector.set(connector);
     }
 
-    /// How they are reached.
+    /// The connector. Refuses all calls if none was set.
     pub fn connector(&self) -> Arc<dyn Connector> {
         self.connector.get().cloned().unwrap_or_else(|| Arc::new(NoConnector))
     }
 
-    /// Sets how long what has ended is kept where a service says nothing. The first one set stays.
+    /// Sets the retention of ended invocations whose service has no setting. Only the first call
+    /// has an effect.
     pub fn keep_silent(&self, keep: Keep) {
         let _ = self.silent.set(keep);
     }
 
-    /// How long what has ended is kept where a service says nothing.
+    /// The retention of ended invocations whose service has no setting.
     pub fn silent(&self) -> Keep {
         self.silent.get().copied().unwrap_or_else(|| Retention::default().of_silent_services())
     }
@@ -140,10 +141,10 @@ impl Services {
         &self.pauses
     }
 
-    /// A deployment.
+    /// Reads a deployment.
     ///
     /// # Errors
-    /// It is no deployment, or the store did not answer.
+    /// The digest is not that of a deployment, or the store did not answer.
     pub async fn deployment(&self, digest: Digest) -> Result<Arc<Deployment>, UnknownHandler> {
         if let Some(known) = lock(&self.deployments).get(&digest) {
             return Ok(known.clone());
@@ -155,10 +156,10 @@ impl Services {
         Ok(deployment)
     }
 
-    /// The deployment to which new invocations of a service go.
+    /// The deployment that receives new invocations of a service.
     ///
     /// # Errors
-    /// No deployment has it, or the store did not answer.
+    /// No deployment has the service, or the store did not answer.
     pub async fn of_service(
         &self,
         service: &str,
@@ -167,7 +168,7 @@ impl Services {
         let known = lock(&self.found).get(service).copied();
         let digest = match known.filter(|(at, _)| now < *at + FRESH) {
             Some((_, digest)) => digest,
-            // One that is not there costs the look at its own name.
+            // A service that does not exist costs one look-up by name.
             None => {
                 let found = self.store.modules().named(&service_alias(service)).await?;
                 let digest = found.ok_or_else(|| UnknownHandler::Service(service.to_owned()))?;
@@ -178,7 +179,7 @@ impl Services {
         Ok((digest, self.deployment(digest).await?))
     }
 
-    /// The services that are registered, by name.
+    /// The registered services, by name.
     ///
     /// # Errors
     /// The store did not answer.
@@ -186,7 +187,7 @@ impl Services {
         let known = self.read_names().await?;
         let mut names = Vec::new();
         for (name, digest) in known.iter() {
-            // A deployment may have had a service that it has no more.
+            // A deployment may have lost a service since it was registered.
             let deployment = self.deployment(*digest).await;
             if deployment.is_ok_and(|deployment| deployment.service(name).is_some()) {
                 names.push(name.clone());
@@ -195,7 +196,7 @@ impl Services {
         Ok(names)
     }
 
-    /// Whether there are services.
+    /// True if there are services.
     ///
     /// # Errors
     /// The store did not answer.
@@ -207,7 +208,7 @@ impl Services {
         Ok(!names.is_empty())
     }
 
-    /// The handler that is the run of a workflow.
+    /// The name of the handler that is the run of a workflow.
     pub fn run_handler(&self, workflow: &str) -> String {
         let digest = lock(&self.found).get(workflow).map(|(_, digest)| *digest);
         let deployment = digest.and_then(|digest| lock(&self.deployments).get(&digest).cloned());
@@ -215,7 +216,7 @@ impl Services {
         run.unwrap_or_else(|| "run".to_owned())
     }
 
-    /// Forgets which deployment has which service: one was registered.
+    /// Clears the cached mapping from services to deployments, after a registration.
     pub fn forget(&self) {
         *lock(&self.names) = None;
         lock(&self.found).clear();

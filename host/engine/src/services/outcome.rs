@@ -1,4 +1,5 @@
-//! Results of commands and invocations, between the protocol's form and that of journals and promises.
+//! Conversion of results of commands and invocations between the protocol's form and that of
+//! journals and promises.
 
 use bytes::Bytes;
 use segno_core::{
@@ -16,7 +17,8 @@ use serde_json::{Map, Value as Json};
 
 use crate::values::{code, journals};
 
-/// Bytes as a payload: JSON where they are JSON, so that people and other languages can read them.
+/// Bytes as a payload: JSON if they are valid JSON, so that tools and other languages can read
+/// them.
 pub fn payload(bytes: &[u8]) -> Payload {
     let json = std::str::from_utf8(bytes)
         .ok()
@@ -35,7 +37,7 @@ pub fn bytes(payload: &Payload) -> Bytes {
     }
 }
 
-/// A failure of a service, as promises and journals keep it.
+/// A failure of a service, in the form of promises and journals.
 pub fn kept(failure: &wire::Failure) -> Failure {
     let metadata: Map<String, Json> = failure
         .metadata
@@ -46,13 +48,13 @@ pub fn kept(failure: &wire::Failure) -> Failure {
     Failure { code: failure.code, message: failure.message.clone(), details }
 }
 
-/// A failure as a service is told it. Cancelled is 409 there.
+/// A failure in the protocol's form. The code for cancelled is 409 there.
 pub fn told(failure: &Failure) -> wire::Failure {
     let code = match failure.code {
         code::CANCELLED => u32::from(failure::CONFLICT),
         code => code,
     };
-    // Details of other shapes have no place there.
+    // The protocol cannot carry details of other shapes.
     let details = match &failure.details {
         Some(Payload::Json(text)) => json::read(text.as_bytes()).unwrap_or_default(),
         _ => Json::Null,
@@ -72,7 +74,7 @@ pub fn told(failure: &Failure) -> wire::Failure {
     wire::Failure { code, message, metadata: metadata.collect() }
 }
 
-/// An outcome of a service as promises keep it.
+/// An outcome of a service, in the form of promises.
 pub fn guest(outcome: &Outcome) -> GuestOutcome {
     match outcome {
         Outcome::Success(value) => GuestOutcome::Success(payload(value)),
@@ -80,7 +82,7 @@ pub fn guest(outcome: &Outcome) -> GuestOutcome {
     }
 }
 
-/// The outcome of a promise as a service is told it.
+/// The outcome of a promise, in the protocol's form.
 pub fn of_guest(outcome: &GuestOutcome) -> Outcome {
     match outcome {
         GuestOutcome::Success(value) => Outcome::Success(bytes(value)),
@@ -88,7 +90,7 @@ pub fn of_guest(outcome: &GuestOutcome) -> Outcome {
     }
 }
 
-/// The result of a command, as the journal keeps it.
+/// The result of a command, in the form of the journal.
 pub fn stored(result: &NotificationResult) -> StepResult {
     match result {
         NotificationResult::Void => StepResult::Empty,
@@ -109,7 +111,7 @@ pub fn stored(result: &NotificationResult) -> StepResult {
     }
 }
 
-/// A result from the journal, as the command of this kind is told it. `None`: it is none of that kind.
+/// A result from the journal, as a notification of this kind. `None` if it does not have that kind.
 pub fn recorded(kind: NotificationKind, result: &StepResult) -> Option<NotificationResult> {
     let json = || match result {
         StepResult::Value(Stored::Json(text)) => serde_json::from_str::<Json>(text).ok(),

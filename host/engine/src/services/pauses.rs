@@ -1,6 +1,8 @@
-//! Invocations of services that run on this host, and the requests to pause them: the step that is going on ends first.
+//! Invocations of services that run on this host, and the requests to pause them. The current step
+//! ends first.
 //!
-//! A request lives as long as the attempt: where it is lost with its host, nothing is paused, and it can be sent again.
+//! A request lives as long as the attempt. If it is lost with its host, the invocation is not
+//! paused, and the request can be sent again.
 
 use std::{
     collections::BTreeMap,
@@ -22,13 +24,13 @@ pub struct PauseRequest {
 }
 
 impl PauseRequests {
-    /// Asks an invocation to pause; answers whether it runs on this host.
+    /// Requests an invocation to pause. Returns false if it does not run on this host.
     pub fn ask(&self, id: &PromiseId) -> bool {
         let running = self.lock().get(id).cloned();
         running.inspect(|token| token.cancel()).is_some()
     }
 
-    /// Lists an invocation that runs from now on.
+    /// Registers a running invocation.
     pub fn begin(self: &Arc<Self>, id: &PromiseId) -> PauseRequest {
         let token = Arc::new(CancellationToken::new());
         self.lock().insert(id.clone(), token.clone());
@@ -41,8 +43,8 @@ impl PauseRequests {
 }
 
 impl PauseRequest {
-    /// Ends the listing: whoever asks from now on is told that it does not run here. Answers whether a
-    /// pause was asked for until then; a second call answers `false`.
+    /// Ends the registration: later requests are answered as not running here. Returns true if a
+    /// pause was requested before. A second call returns false.
     pub fn close(&self) -> bool {
         let mut running = self.pauses.lock();
         let is_listed = running.get(&self.id).is_some_and(|token| Arc::ptr_eq(token, &self.token));
@@ -52,12 +54,12 @@ impl PauseRequest {
         is_listed && self.is_asked()
     }
 
-    /// Whether a pause was asked for.
+    /// True if a pause was requested.
     pub fn is_asked(&self) -> bool {
         self.token.is_cancelled()
     }
 
-    /// Completes when a pause is asked for.
+    /// Completes when a pause is requested.
     pub async fn asked(&self) {
         self.token.cancelled().await;
     }

@@ -1,24 +1,25 @@
-//! How long invocations that have ended are kept, as their service says: in its manifest, or by an operator who
-//! changed it. It is the deployment with which an invocation began that counts, so it is decided when that is accepted.
+//! The retention of ended invocations, from the manifest of their service or from an operator's
+//! change. The deployment with which an invocation began counts, so the retention is fixed when the
+//! invocation is accepted.
 
 use segno_core::time::Millis;
 use segno_restate::manifest::{Handler, Service};
 
 use super::{Deployment, HandlerKind, kind};
 
-/// What is said of how long; none: nothing.
+/// The retention periods of a service or handler. `None`: no setting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServiceRetention {
-    /// Of calls with an idempotency key.
+    /// The retention of calls with an idempotency key.
     pub idempotency: Option<Millis>,
-    /// Of runs of workflows.
+    /// The retention of runs of workflows.
     pub completion: Option<Millis>,
-    /// Of all, for the sake of their journals.
+    /// The retention of all invocations, for their journals.
     pub journal: Option<Millis>,
 }
 
 impl ServiceRetention {
-    /// What a service says of its handlers.
+    /// The settings of a service for its handlers.
     pub fn of(service: &Service) -> Self {
         Self {
             idempotency: millis(service.idempotency_retention),
@@ -27,7 +28,7 @@ impl ServiceRetention {
         }
     }
 
-    /// What a handler says of itself.
+    /// The settings of a handler itself.
     pub fn of_handler(handler: &Handler) -> Self {
         Self {
             idempotency: millis(handler.idempotency_retention),
@@ -36,7 +37,7 @@ impl ServiceRetention {
         }
     }
 
-    /// What an operator says holds for all handlers.
+    /// Applies an operator's settings to all handlers.
     pub(super) fn apply(self, service: &mut Service) {
         let given = |length: Millis| Some(u64::try_from(length.0).unwrap_or_default());
         if let Some(length) = self.idempotency {
@@ -56,8 +57,8 @@ impl ServiceRetention {
 }
 
 impl Deployment {
-    /// For what an invocation is kept after its end, each with how long; none: as those are kept of which nothing
-    /// is said. The longest counts: an invocation goes as a whole.
+    /// The retention periods that apply to an invocation. `None`: the default for services without
+    /// a setting. The longest applies, since an invocation is removed as a whole.
     pub fn keeps(service: &Service, handler: &Handler, has_key: bool) -> Vec<Option<Millis>> {
         let (all, own) = (ServiceRetention::of(service), ServiceRetention::of_handler(handler));
         let journal = own.journal.or(all.journal);

@@ -1,7 +1,8 @@
-//! Signals of services: their names in journals and promises, what they carry, and awakeables, which are signals.
+//! Signals of services: their names in journals and promises, their contents, and awakeables, which
+//! are signals.
 //!
 //! ```text
-//! go            the signal `go`, with a value; as anybody sends it
+//! go            the signal `go`, with a value; from any sender
 //! #17           the signal with index 17, with a value: the awakeable is completed
 //! #17!  #17~    the same with a failure, with nothing
 //! #=n  #!n  #~n the signal `n` with a value (where `n` begins with `#`), with a failure, with nothing
@@ -13,19 +14,17 @@ use segno_restate::{id::AwakeableId, immutable::NotificationId, wire::Outcome};
 use super::outcome;
 use crate::values;
 
-/// Text that is no id of an awakeable.
+/// The text is not the id of an awakeable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no id of an awakeable: it begins with `sign_1`")]
 pub struct NotAnAwakeable(String);
 
-/// What a signal carries.
+/// The kind of content of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carries {
-    /// A value.
     Value,
-    /// A failure.
     Failure,
-    /// Nothing.
+    /// No content.
     Nothing,
 }
 
@@ -46,7 +45,7 @@ pub fn name(id: &NotificationId, carries: Carries) -> String {
     }
 }
 
-/// The signal with this name, and what it carries.
+/// The signal with this name, and the kind of its content.
 pub fn parse(name: &str) -> (NotificationId, Carries) {
     let named = |name: &str| NotificationId::NamedSignal(name.to_owned());
     let Some(rest) = name.strip_prefix('#') else { return (named(name), Carries::Value) };
@@ -70,7 +69,7 @@ pub fn parse(name: &str) -> (NotificationId, Carries) {
 /// The invocation and the index of an awakeable.
 ///
 /// # Errors
-/// It is no id of one.
+/// The text is not the id of an awakeable.
 pub fn awakeable(id: &str) -> Result<(PromiseId, u32), NotAnAwakeable> {
     let parsed: AwakeableId = id.parse().map_err(|_| NotAnAwakeable(id.to_owned()))?;
     let invocation =
@@ -78,7 +77,7 @@ pub fn awakeable(id: &str) -> Result<(PromiseId, u32), NotAnAwakeable> {
     Ok((PromiseId::from(invocation), parsed.index))
 }
 
-/// What a signal carries, and its payload.
+/// The kind of content of a signal, and its payload.
 pub fn carried(outcome: Option<&Outcome>) -> (Carries, Value) {
     match outcome {
         None => (Carries::Nothing, Value::default()),
@@ -105,7 +104,7 @@ mod tests {
         }
         let go = NotificationId::NamedSignal("go".to_owned());
         assert_eq!(name(&go, Carries::Value), "go", "as everybody sends it");
-        // What a person sends under such a name is a signal of that name.
+        // A client's signal with such a name is a signal of that name.
         let odd = NotificationId::NamedSignal("#x".to_owned());
         assert_eq!(parse("#x"), (odd, Carries::Value));
     }

@@ -1,12 +1,12 @@
-//! The keys of state of services, as names in the state of objects. A name has at least one byte: the empty key is
-//! U+0001 there, and stands before every key that begins with that.
+//! Maps the keys of state of services to names in the state of objects. A name has at least one
+//! byte. The empty key becomes U+0001, which is also put before every key that begins with U+0001.
 
 use bytes::Bytes;
 use segno_core::value::Text;
 
 const ESCAPE: char = '\u{1}';
 
-/// The name of a key; none: it is no UTF-8.
+/// The name of a key. `None` if the key is not UTF-8.
 pub fn name(key: &[u8]) -> Option<Text> {
     let key = std::str::from_utf8(key).ok()?;
     let is_plain = !key.is_empty() && !key.starts_with(ESCAPE);

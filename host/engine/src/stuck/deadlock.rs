@@ -1,11 +1,12 @@
-//! Invocations that wait for each other in a circle.
+//! Detection of deadlocks: invocations that wait for each other in a circle.
 //!
-//! A suspended invocation goes on when *any* promise that it waits for is settled. So it is stuck
-//! for good, until somebody ends one of them, if every promise that it waits for is that of an
-//! invocation that is stuck as well. What people, timers, or a worker may still settle is not.
+//! A suspended invocation continues when *any* of the promises that it waits for settles. Therefore
+//! it is deadlocked, until one of the invocations is ended by hand, if every promise that it waits
+//! for belongs to a deadlocked invocation. Promises that people, timers or workers may still settle
+//! break the circle.
 //!
-//! One that waits behind a limit whose room is taken goes on when *any* of those that were admitted
-//! settles, so it is as if it waited for those.
+//! An invocation that waits behind a full limit continues when *any* of the admitted invocations
+//! settles, so it counts as waiting for those.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,15 +19,15 @@ use segno_core::{
 };
 use segno_store::{InvocationFilter, PromiseRow, Store, StoreError};
 
-/// How many invocations are looked at: a larger circle is not found.
+/// Maximum number of invocations that are read. A larger circle is not found.
 const LOOKED_AT: usize = 500;
-/// How many promises one of them may wait for.
+/// Maximum number of promises that one of them may wait for.
 const AWAITS: u32 = 100;
-/// Among how many suspended executions of a function those are looked for that a limit counts.
+/// Maximum number of suspended executions of a function among which admitted ones are searched.
 const LISTED: u32 = 1_000;
 
-/// The circle in which `of` is stuck, or that it waits for: each waits for the next, the last one
-/// for the first. Empty: there is none.
+/// The circle in which `of` is deadlocked, or that it waits for. Each entry waits for the next, and
+/// the last one for the first. Empty if there is none.
 ///
 /// # Errors
 /// The store did not answer.
@@ -45,7 +46,7 @@ pub async fn circle(store: &dyn Store, of: &PromiseId) -> Result<Vec<PromiseId>,
             if awaits.is_empty() {
                 awaits = admitted_before(store, &id).await?;
             }
-            // One more than is named may be anything.
+            // At the limit, there may be an unread promise that can still settle.
             if awaits.len() >= AWAITS as usize {
                 free.insert(id.clone());
             }
@@ -66,8 +67,8 @@ pub async fn circle(store: &dyn Store, of: &PromiseId) -> Result<Vec<PromiseId>,
     Ok(circle_in(&waits, free, of))
 }
 
-/// Those that were admitted and take the room for which this one waits, if it waits behind a limit.
-/// Empty: there is room, or it is not clear who takes it all.
+/// The admitted executions that fill the limit behind which this one waits. Empty if it does not
+/// wait, if the limit has room, or if the admitted executions are not all known.
 async fn admitted_before(store: &dyn Store, id: &PromiseId) -> Result<Vec<PromiseId>, StoreError> {
     let place = store.read().place(id, 0).await?;
     let Some((place, _)) = place.filter(|(place, _)| place.state == PlaceState::Waiting) else {
@@ -87,11 +88,11 @@ async fn admitted_before(store: &dyn Store, id: &PromiseId) -> Result<Vec<Promis
         true => *other == place.partition,
         false => other.limit() == name,
     };
-    // The last part of the name is that of any target of the function.
+    // The last part of a limit's name is the function, whatever the target.
     let function = name.as_str().rsplit('/').next().map(str::to_owned);
     let state = Some(TaskStatus::Suspended.to_string());
     let filter = InvocationFilter { function, state, limit: LISTED, ..InvocationFilter::default() };
-    // One that was not admitted has no journal.
+    // An execution that was not admitted has no journal.
     let suspended = store.read().list(&filter).await?.items.into_iter().filter(|row| {
         let tags = &row.promise.spec.tags;
         row.journal_len > born_with(&row.promise)
@@ -101,13 +102,13 @@ async fn admitted_before(store: &dyn Store, id: &PromiseId) -> Result<Vec<Promis
     Ok(if found.len() as u64 == running { found } else { Vec::new() })
 }
 
-/// Whether it is an execution that waits for others.
+/// True for an execution that waits for promises.
 pub(super) fn waits_for_others(row: &PromiseRow) -> bool {
     let status = row.task.as_ref().map(|task| task.status());
     row.promise.is_pending() && status == Some(TaskStatus::Suspended)
 }
 
-/// The circle that is found from `of` on, if all that it waits for is stuck.
+/// The circle reachable from `of`, if everything that `of` waits for is deadlocked.
 fn circle_in(
     waits: &BTreeMap<PromiseId, Vec<PromiseId>>,
     mut free: BTreeSet<PromiseId>,
@@ -133,7 +134,8 @@ fn circle_in(
     let mut path = vec![of];
     loop {
         let here = path[path.len() - 1];
-        // All that one waits for is stuck, and one that is stuck waits for something.
+        // Everything that a deadlocked invocation waits for is deadlocked, and it waits for
+        // something.
         let Some(next) = waits.get(here).and_then(|awaits| awaits.first()) else {
             return Vec::new();
         };

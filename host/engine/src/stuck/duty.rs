@@ -1,4 +1,4 @@
-//! A slow round over all executions that have not ended, which counts those that are stuck.
+//! A slow scan of all unfinished executions, which counts those that are stuck.
 
 use std::{
     collections::BTreeMap,
@@ -11,23 +11,23 @@ use segno_store::{InvocationFilter, StoreError};
 use super::{Reason, STATES, look};
 use crate::{host::Host, recovery::NextTurn};
 
-/// Maximum number of executions that are looked at in one turn.
+/// Maximum number of executions checked in one turn.
 pub const PAGE: u32 = 500;
 /// The delay between two turns of a round.
 pub const PERIOD: Millis = Millis(2_000);
 /// The delay between two rounds.
 pub const ROUND_PAUSE: Millis = Millis(60_000);
 
-/// The position of the round, and what it found so far.
+/// The position of the round, and the counts so far.
 #[derive(Debug, Default)]
 pub struct Round {
-    /// The state that is looked through, as a place in [`STATES`].
+    /// The state being scanned, as an index into [`STATES`].
     state: usize,
     after: Option<i64>,
     found: BTreeMap<Reason, u64>,
 }
 
-/// Looks at one page. The numbers are shown when the round is over.
+/// Checks one page. The counts are published at the end of the round.
 ///
 /// # Errors
 /// The store did not answer.

@@ -1,4 +1,4 @@
-//! Looking at a page of executions.
+//! The check of a page of executions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,14 +17,15 @@ use super::{
     reason::UNSETTLED,
 };
 
-/// The states in which an execution may be stuck, in the order in which they are looked through.
+/// The states in which an execution may be stuck, in scan order.
 pub const STATES: [&str; 3] = ["halted", "pending", "suspended"];
-/// An execution that waits for this number of promises or more may be set going by any of them.
+/// Maximum number of awaited promises that are read per execution. An execution at this limit is
+/// not reported, since an unread promise may resume it.
 const AWAITS: u32 = 16;
-/// Maximum number of executions of a page for which a circle is looked for.
+/// Maximum number of executions of a page that are checked for deadlocks.
 const CIRCLES: usize = 50;
 
-/// Says of each of these executions why it cannot go on by itself; none: it can.
+/// The reason for each of these executions why it cannot continue by itself. `None` if it can.
 ///
 /// # Errors
 /// The store did not answer.
@@ -54,7 +55,7 @@ pub async fn look(
     Ok(found)
 }
 
-/// Whether a target names a module: what was made with it needs that.
+/// True if a target refers to a module. Executions of such a target need that module.
 pub fn names_a_module(target: &str) -> bool {
     target.starts_with("wasm://")
 }
@@ -70,7 +71,7 @@ async fn stored_modules(
     Ok(store.modules().list().await?.into_iter().map(|module| module.digest).collect())
 }
 
-/// What follows from what the suspended ones wait for.
+/// Adds the findings that follow from the promises that suspended executions wait for.
 async fn suspended(
     store: &dyn Store,
     rows: &[InvocationRow],
@@ -99,9 +100,12 @@ async fn suspended(
     for (place, awaits) in places.into_iter().zip(awaits) {
         let promise = &rows[place].promise;
         let waits: Vec<&PromiseRow> = awaits.iter().filter_map(|id| awaited.get(id)).collect();
+        if awaits.len() >= AWAITS as usize {
+            continue;
+        }
         if waits.is_empty() {
             found[place] = closed_limit(store, promise).await?;
-        } else if awaits.len() < AWAITS as usize && waits.iter().all(|row| waits_for_others(row)) {
+        } else if waits.iter().all(|row| waits_for_others(row)) {
             circles += 1;
             if circles <= CIRCLES {
                 found[place] = deadlock(store, promise.id()).await?;
@@ -124,8 +128,8 @@ fn by_id(row: PromiseRow) -> (PromiseId, PromiseRow) {
     (row.promise.id().clone(), row)
 }
 
-/// Whether nobody is known who settles a promise, and has not been for long. A signal may come at any
-/// time.
+/// True if a promise has no known party that settles it, and has been pending for a long time. A
+/// signal may arrive at any time, so it does not count.
 fn is_ownerless(waiter: &Promise, row: &PromiseRow, now: Timestamp) -> bool {
     let promise = &row.promise;
     let is_signal = promise
@@ -148,7 +152,7 @@ async fn deadlock(store: &dyn Store, id: &PromiseId) -> Result<Option<Stuck>, St
     Ok(Some(Stuck::new(Reason::Deadlocked, why)))
 }
 
-/// Whether an execution waits behind a limit that lets nobody begin.
+/// Finds out if an execution waits behind a limit that admits none.
 async fn closed_limit(store: &dyn Store, promise: &Promise) -> Result<Option<Stuck>, StoreError> {
     let Some((partition, _)) = tags::limit(&promise.spec.tags) else { return Ok(None) };
     let place = store.read().place(promise.id(), 0).await?;

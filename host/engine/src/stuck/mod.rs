@@ -1,7 +1,8 @@
-//! Executions that cannot go on by themselves, and why.
+//! Executions that cannot continue by themselves, with the reasons.
 //!
-//! One row alone says most of it: it is halted, or nobody takes it. The rest follows from what it
-//! waits for. A page of rows costs a few reads, however many executions there are.
+//! Most reasons follow from one row: the execution is halted, or no host claims it. The rest follow
+//! from the promises that it waits for. Checking a page of rows takes few reads, however many
+//! executions the store has.
 
 mod deadlock;
 mod duty;

@@ -1,4 +1,4 @@
-//! Why an execution cannot go on by itself.
+//! The reasons why an execution cannot continue by itself.
 
 use segno_core::{
     address::is_internal,
@@ -6,58 +6,56 @@ use segno_core::{
     time::{Millis, Timestamp},
 };
 
-/// How long a task is offered before nobody seems to be there to take it.
+/// The time for which a task is offered before it counts as having no worker.
 pub(super) const UNTAKEN: Millis = Millis(5 * 60_000);
-/// The number of claims lost in a row from which on an execution seems to be lost for good.
+/// The number of consecutive lost claims from which on an execution counts as stuck.
 const LOSING: u32 = 3;
-/// The number of failed attempts from which on an execution seems to fail for good.
+/// The number of failed attempts from which on an execution counts as failing.
 const FAILING: u32 = 10;
-/// How long an execution waits for promises without an owner before it seems that nobody settles
-/// them.
+/// The time for which an execution waits for promises without an owner before it counts as stuck.
 pub(super) const UNSETTLED: Millis = Millis(24 * 3_600_000);
 
-/// A kind of reason. Metrics and alerts know them by these names.
+/// A kind of reason. Metrics and alerts use its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// A person halted it.
+    /// An operator halted the execution.
     Halted,
-    /// It asked for something else than its journal says.
+    /// The execution issued another command than its journal has.
     Diverged,
-    /// It trapped in the same way again and again.
+    /// The execution trapped repeatedly in the same way.
     Trapped,
-    /// It failed as often as the host's limit allows.
+    /// The execution failed as often as the host's limit allows.
     Exhausted,
-    /// Its holders died or stalled again and again.
+    /// The hosts that held the claim repeatedly died or stalled.
     ClaimsLost,
-    /// Its rows or its journal contradict themselves.
+    /// The rows or the journal of the execution contradict each other.
     Damaged,
-    /// It neither ended nor waits for anything.
+    /// The execution neither ended nor waits for anything.
     WaitsForNothing,
-    /// The module that it runs is not stored.
+    /// The module of the execution is not stored.
     ModuleMissing,
-    /// It waits for executions that wait for it.
+    /// The execution waits for executions that wait for it.
     Deadlocked,
-    /// It waits behind a limit that lets nobody begin.
+    /// The execution waits behind a limit that admits none.
     LimitClosed,
-    /// It is offered, and nobody takes it.
+    /// The task is offered, and no worker claims it.
     NoWorker,
-    /// It failed many times, and is tried again.
+    /// The execution failed many times, and is retried.
     Failing,
-    /// It has waited for a day for promises that have no owner and no deadline.
+    /// The execution has waited for a day for promises that have no owner and no deadline.
     Unsettled,
 }
 
-/// An execution that cannot go on by itself.
+/// An execution that cannot continue by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stuck {
     /// The kind of reason.
     pub reason: Reason,
-    /// The reason in a sentence.
+    /// The reason as a sentence.
     pub why: String,
 }
 
 impl Reason {
-    /// All kinds.
     pub const ALL: [Self; 13] = [
         Self::Halted,
         Self::Diverged,
@@ -74,7 +72,7 @@ impl Reason {
         Self::Unsettled,
     ];
 
-    /// The name in JSON, in metrics and in alerts.
+    /// The name in JSON, metrics and alerts.
     pub fn name(self) -> &'static str {
         match self {
             Self::Halted => "halted",
@@ -99,7 +97,7 @@ impl Stuck {
         Self { reason, why: why.into() }
     }
 
-    /// What the row alone says.
+    /// The reason that follows from the row alone. `None` if the row shows none.
     pub(super) fn by_row(promise: &Promise, task: &Task, now: Timestamp) -> Option<Self> {
         let note = task.note.as_ref();
         let said = |otherwise: &str| {

@@ -1,11 +1,11 @@
-//! Which trace an execution belongs to, and what its spans are called.
+//! The trace of an execution, and the ids of its spans.
 
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 use segno_core::id::PromiseId;
 use sha2::{Digest as _, Sha256};
 
-/// The header, of a request and of a root's parameter, that names a trace begun by another system
-/// (W3C Trace Context).
+/// The header of a request, and of a root's parameter, with the trace begun by another system (W3C
+/// Trace Context).
 pub const TRACEPARENT: &str = "traceparent";
 
 /// The trace of a tree of executions.
@@ -13,9 +13,9 @@ pub const TRACEPARENT: &str = "traceparent";
 pub struct TraceContext {
     /// The id of the trace.
     pub trace: TraceId,
-    /// The caller's span in a trace from outside; none: the root begins the trace.
+    /// The caller's span in an external trace. `None` if the root begins the trace.
     pub parent: Option<SpanId>,
-    /// Whether the trace is recorded.
+    /// True if the trace is recorded.
     pub sampled: bool,
 }
 
@@ -30,7 +30,7 @@ impl TraceContext {
         })
     }
 
-    /// Parses `version-trace-parent-flags`; none: the text is malformed and is ignored.
+    /// Parses `version-trace-parent-flags`. `None` if the text is malformed. It is then ignored.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let (version, trace, parent, flags) =
@@ -63,7 +63,7 @@ pub(super) fn execution(id: &PromiseId) -> SpanId {
     SpanId::from_bytes(hashed("execution", id.as_str()))
 }
 
-/// The id of the span of the step that made, or would have made, the promise `id`.
+/// The id of the span of the step that created, or would have created, the promise `id`.
 pub(super) fn step(id: &PromiseId) -> SpanId {
     SpanId::from_bytes(hashed("step", id.as_str()))
 }
@@ -73,7 +73,7 @@ pub(super) fn replay(id: &PromiseId, version: u64) -> SpanId {
     SpanId::from_bytes(hashed("replay", &format!("{id}@{version}")))
 }
 
-/// Bytes that depend on these texts only, and are not all zero.
+/// Bytes that depend on these texts only, and are never all zero.
 fn hashed<const N: usize>(kind: &str, text: &str) -> [u8; N] {
     let digest = Sha256::new().chain_update(kind).chain_update(b"\0").chain_update(text).finalize();
     let mut bytes = [0; N];

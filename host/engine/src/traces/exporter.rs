@@ -18,8 +18,8 @@ use super::{
     spans::{self, Replayed},
 };
 
-/// Maximum number of settlements and replays queued; beyond it spans are dropped, and nothing else
-/// is lost.
+/// Maximum number of settlements and replays in the queue. Beyond it, spans are dropped, and
+/// nothing else is lost.
 const QUEUE: usize = 16_384;
 /// Maximum number of executions exported together.
 const PAGE: usize = 256;
@@ -32,7 +32,7 @@ const ROOTS: usize = 10_000;
 /// Timeout of one request to the receiver.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the queue carries: a settlement or a replay.
+/// A message in the queue: a settlement or a replay.
 #[derive(Debug)]
 enum Told {
     Settled(PromiseId),
@@ -43,10 +43,10 @@ enum Told {
 #[derive(Debug, Clone)]
 pub struct Traces(mpsc::Sender<Told>);
 
-/// Why the exporter cannot start.
+/// The reason why the exporter cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ExporterError {
-    /// The settings are wrong.
+    /// The settings are invalid.
     #[error("traces cannot be sent: {0}")]
     Settings(String),
     /// The HTTP client cannot be set up.
@@ -55,12 +55,12 @@ pub enum ExporterError {
 }
 
 impl Traces {
-    /// Queues a settled promise; if the queue is full, its spans are dropped.
+    /// Queues a settled promise. If the queue is full, its spans are dropped.
     pub fn settled(&self, id: &PromiseId) {
         let _ = self.0.try_send(Told::Settled(id.clone()));
     }
 
-    /// Queues a replay that has ended.
+    /// Queues a finished replay.
     pub fn replayed(&self, replayed: Replayed) {
         let _ = self.0.try_send(Told::Replayed(replayed));
     }
@@ -76,8 +76,8 @@ pub struct Exporting {
 }
 
 impl Exporting {
-    /// Sends to `endpoint`, the base URL of an OTLP receiver; none: the OTEL_EXPORTER_OTLP_*
-    /// variables name it.
+    /// An exporter to `endpoint`, the base URL of an OTLP receiver. `None`: the URL in the
+    /// OTEL_EXPORTER_OTLP_* variables.
     ///
     /// # Errors
     /// [`ExporterError`].
@@ -109,7 +109,7 @@ impl Exporting {
         Ok((Traces(sender), exporting))
     }
 
-    /// Exports spans until the host is gone.
+    /// Exports spans until the host is dropped.
     pub async fn run(mut self, runtime: Arc<dyn Runtime>) {
         let mut page = Vec::with_capacity(PAGE);
         while self.told.recv_many(&mut page, PAGE).await > 0 {
@@ -139,7 +139,8 @@ impl Exporting {
         };
         let Some(PromiseRow { promise, task: Some(task) }) = self.store.read().promise(id).await?
         else {
-            // Sleeps and promises of people are steps of those who wait for them.
+            // Sleeps and promises without a task appear as steps of the executions that wait for
+            // them.
             return Ok(Vec::new());
         };
         let Some(context) = self.context(&promise).await?.filter(|context| context.sampled) else {
@@ -154,7 +155,7 @@ impl Exporting {
         })
     }
 
-    /// The trace of the tree that an execution belongs to; none: its root has been removed.
+    /// The trace of the tree that an execution belongs to. `None` if its root has been removed.
     async fn context(
         &mut self,
         promise: &segno_core::promise::Promise,
@@ -181,7 +182,7 @@ impl Exporting {
     async fn send(&mut self, spans: Vec<SpanData>) {
         match self.exporter.export(spans).await {
             Ok(()) => self.failing = false,
-            // Logged once, and not for every batch.
+            // Logged once per outage, and not for every batch.
             Err(error) if !self.failing => {
                 self.failing = true;
                 tracing::warn!(%error, "traces are not taken; executions go on without them");

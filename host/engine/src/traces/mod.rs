@@ -1,9 +1,9 @@
 //! Traces for OpenTelemetry: spans of durable executions, exported when they end.
 //!
-//! An execution outlives processes, so its spans are not measured but built from stored rows: the
-//! promise says when it was created and settled, the journal when each step was asked for and
-//! answered. Span ids are derived from durable ids, so a tree of calls is one trace, whichever
-//! hosts and incarnations ran it. Without a configured receiver nothing is exported.
+//! An execution outlives processes, so its spans are built from stored rows. The promise has the
+//! times of its creation and settlement, and the journal those of each command and its completion.
+//! Span ids are derived from durable ids, so a tree of calls is one trace across hosts and
+//! incarnations. Without a configured receiver nothing is exported.
 
 mod context;
 mod exporter;

@@ -21,18 +21,18 @@ use segno_core::{
 
 use super::context::{self, TraceContext};
 
-/// A replay that has ended.
+/// A finished replay.
 #[derive(Debug, Clone)]
 pub struct Replayed {
     /// The id of the invocation.
     pub id: PromiseId,
     /// The version of the claim.
     pub version: u64,
-    /// When the replay ended.
+    /// The instant at which the replay ended.
     pub at: Timestamp,
-    /// How long the replay took.
+    /// The duration of the replay.
     pub took: Duration,
-    /// Number of records matched.
+    /// Number of records that matched.
     pub records: usize,
 }
 
@@ -46,7 +46,8 @@ pub fn execution(
     let Some(settlement) = promise.settlement() else { return Vec::new() };
     let id = promise.id();
     let target = promise.target().unwrap_or_default();
-    // A graph run has no journal, whose steps would have spans: its nodes lie below it at once.
+    // A graph run has no journal and therefore no steps. The spans of its nodes are direct children
+    // of its span.
     let node = promise.spec.made_by.as_ref().and_then(|run| Some((run, id.node_of(run)?)));
     let parent = match (&promise.spec.made_by, node) {
         (Some(_), Some((run, _))) => context::execution(run),

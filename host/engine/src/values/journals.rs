@@ -6,11 +6,11 @@ use segno_core::{
 };
 use segno_guest::{Failure, Level, Outcome, Payload};
 
-/// Outcomes of promises that are longer than this stay in the promise and are not repeated in the
-/// journal, in bytes.
+/// Maximum length in bytes of outcomes that are repeated in the journal. Longer outcomes of
+/// promises stay in the promise only.
 pub const INLINE_LIMIT: usize = 4096;
 
-/// A payload as the journal keeps it.
+/// A payload in the form of the journal.
 pub fn payload(payload: &Payload) -> StoredPayload {
     match payload {
         Payload::Json(text) => StoredPayload::Json(Text::from(text.as_str())),
@@ -18,7 +18,7 @@ pub fn payload(payload: &Payload) -> StoredPayload {
     }
 }
 
-/// A stored payload as the guest is given it.
+/// A stored payload in the guest's form.
 pub fn guest_payload(payload: &StoredPayload) -> Payload {
     match payload {
         StoredPayload::Json(text) => Payload::Json(text.to_string()),
@@ -26,8 +26,8 @@ pub fn guest_payload(payload: &StoredPayload) -> Payload {
     }
 }
 
-/// An outcome as the journal keeps it. `has_promise`: a long one can be read from the command's
-/// promise.
+/// An outcome in the form of the journal. If `has_promise`, a long outcome can be read from the
+/// command's promise and is not stored again.
 pub fn stored(outcome: &Outcome, has_promise: bool) -> Stored {
     if has_promise && length(outcome) > INLINE_LIMIT {
         return Stored::Own;
@@ -43,7 +43,7 @@ pub fn stored(outcome: &Outcome, has_promise: bool) -> Stored {
     })
 }
 
-/// A stored result as the guest received it.
+/// A stored result in the form in which the guest received it.
 pub fn recorded(result: &StepResult) -> Outcome {
     match result {
         StepResult::Empty => null(),
@@ -72,7 +72,7 @@ fn length(outcome: &Outcome) -> usize {
     }
 }
 
-/// A guest's log level as it is stored.
+/// The stored form of a guest's log level.
 pub fn level(level: Level) -> LogLevel {
     match level {
         Level::Trace => LogLevel::Trace,

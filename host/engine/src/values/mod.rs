@@ -1,8 +1,8 @@
-//! How values are encoded: in promises, where workers of any language read them, and in journals,
-//! where replays do.
+//! The encoding of values: in promises, which workers of any language read, and in journals, which
+//! replays read.
 //!
-//! The API, the worker and the tests use the same codec, so that a value has the same form whatever
-//! wrote it.
+//! The API, the worker and the tests use the same codec, so the form of a value does not depend on
+//! the writer.
 
 pub mod journals;
 mod promises;

@@ -1,5 +1,5 @@
-//! How values cross between promises and guests: the convention of the released Resonate SDKs, so
-//! that functions in other languages call each other without an adapter.
+//! The encoding of values between promises and guests. It is the convention of the released
+//! Resonate SDKs, so functions in other languages can call each other without an adapter.
 //!
 //! ```text
 //! param of an invocation   {"func": "ship", "args": [INPUT]}     (no input: "args": [])
@@ -21,24 +21,24 @@ use segno_core::{
 use segno_guest::{Failure, Outcome, Payload, RetryOptions};
 use serde_json::{Value as Json, json, value::RawValue};
 
-/// The header that names the function when the data are not JSON.
+/// The header with the name of the function if the data are not JSON.
 const FUNCTION: &str = "segno:func";
 const CONTENT_TYPE: &str = "content-type";
 const BYTES: &str = "application/octet-stream";
 
-/// Failure codes that the host itself gives.
+/// The failure codes that the host itself uses.
 pub mod code {
-    /// The input or the request was wrong.
+    /// The input or the request was invalid.
     pub const BAD_REQUEST: u32 = 400;
-    /// No such function, promise or module.
+    /// The function, promise or module does not exist.
     pub const NOT_FOUND: u32 = 404;
     /// A deadline passed.
     pub const TIMED_OUT: u32 = 408;
-    /// It was refused for good.
+    /// The operation was refused, and a retry would not help.
     pub const REFUSED: u32 = 422;
-    /// Something was cancelled.
+    /// The operation was cancelled.
     pub const CANCELLED: u32 = 499;
-    /// Anything else.
+    /// Any other failure.
     pub const FAILED: u32 = 500;
 }
 
@@ -75,8 +75,8 @@ pub fn param_again(before: &Value, input: &Payload) -> Value {
     param(&function, input, headers)
 }
 
-/// The same for external workers, whose functions take several arguments: a JSON array is the
-/// argument list, `null` is the empty one.
+/// The parameter for external workers, whose functions take several arguments. A JSON array is the
+/// argument list, and `null` is the empty list.
 pub fn param_of_arguments(function: &str, input: &Payload, headers: Tags) -> Value {
     let Payload::Json(text) = input else { return param(function, input, headers) };
     let arguments = match text.trim_ascii() {
@@ -102,8 +102,9 @@ pub fn function(param: &Value) -> Option<String> {
     Some(call.func).filter(|name| !name.is_empty())
 }
 
-/// The input in the parameter of an invocation: one argument as it is, in a list or bare as Rust's client
-/// writes it; none as `null` or as the object of named arguments; several as an array.
+/// The input in the parameter of an invocation. One argument is returned as it is, in a list or
+/// bare as the Rust client writes it. No argument is `null`, or the object of named arguments.
+/// Several arguments are an array.
 pub fn input(param: &Value) -> Payload {
     #[derive(serde::Deserialize)]
     struct Call<'a> {
@@ -143,7 +144,7 @@ pub fn input(param: &Value) -> Payload {
     }
 }
 
-/// The input in a parameter of another program's form: a text of it that is not JSON is bytes.
+/// The input in a parameter of another program. A text that is not JSON counts as bytes.
 fn foreign_input(param: &Value) -> Payload {
     match pasted(&param.data) {
         Some(text) => Payload::Json(text.to_owned()),
@@ -156,7 +157,7 @@ fn foreign_input(param: &Value) -> Payload {
     }
 }
 
-/// The input in a parameter that an older host wrote around a text which is not JSON.
+/// The input in a parameter in which an older host embedded a text that is not JSON.
 fn pasted(data: &[u8]) -> Option<&str> {
     let rest = std::str::from_utf8(data).ok()?.strip_prefix("{\"func\":")?;
     let mut names = serde_json::Deserializer::from_str(rest).into_iter::<String>();
@@ -164,7 +165,8 @@ fn pasted(data: &[u8]) -> Option<&str> {
     rest[names.byte_offset()..].strip_prefix(",\"args\":[")?.strip_suffix("]}")
 }
 
-/// A guest's JSON as a part of other JSON. What an older host recorded, and is not JSON, is marked.
+/// A guest's JSON, embedded in other JSON. A text that is not JSON, which an older host recorded,
+/// is marked.
 fn embedded(text: &str) -> Cow<'_, str> {
     match serde_json::from_str::<&RawValue>(text) {
         Ok(_) => Cow::Borrowed(text),
@@ -172,7 +174,7 @@ fn embedded(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A value as a guest sees it.
+/// A value in the guest's form.
 pub fn payload(value: &Value) -> Payload {
     if value.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == BYTES) {
         return Payload::Bytes(value.data.to_vec());
@@ -184,7 +186,7 @@ pub fn payload(value: &Value) -> Payload {
     }
 }
 
-/// A guest's payload as a promise keeps it.
+/// A guest's payload in the form of promises.
 pub fn value(payload: &Payload) -> Value {
     match payload {
         Payload::Json(text) => Value { headers: Tags::new(), data: text.as_bytes().into() },
@@ -209,8 +211,8 @@ pub fn failure_value(failure: &Failure) -> Value {
     Value { headers: Tags::new(), data: body.to_string().into_bytes().into() }
 }
 
-/// The failure in the value of a rejected promise. Values that other SDKs wrote are kept whole in
-/// `details`.
+/// The failure in the value of a rejected promise. Values written by other SDKs are kept completely
+/// in `details`.
 pub fn failure(value: Option<&Value>) -> Failure {
     #[derive(serde::Deserialize)]
     struct Body {
@@ -242,10 +244,10 @@ pub fn failure(value: Option<&Value>) -> Failure {
     }
 }
 
-/// The outcome that a guest is told of a promise; none if it is pending.
+/// The outcome of a promise in the guest's form. `None` if it is pending.
 ///
-/// Of a step of a saga, codes 408 and 499 say that nobody knows whether it acted. So a step that
-/// says them itself, and knows, is told as refused.
+/// For a step of a saga, the codes 408 and 499 mean that its effect is unknown. A step that reports
+/// one of these codes itself knows its effect, so the code becomes `REFUSED`.
 pub fn told(promise: &Promise) -> Option<Outcome> {
     let settlement = promise.settlement()?;
     let mut told = outcome(settlement);
@@ -259,8 +261,8 @@ pub fn told(promise: &Promise) -> Option<Outcome> {
     Some(told)
 }
 
-/// The outcome that a guest is told of a promise for the first time. A value from outside, which its
-/// protocol does not look at, is refused if it is not JSON. A replay tells what was told.
+/// The outcome that a guest receives the first time. An external value is refused if it is not
+/// JSON, since its protocol does not check that. A replay repeats the recorded outcome instead.
 pub fn first_told(promise: &Promise) -> Option<Outcome> {
     let told = told(promise)?;
     let is_ours = promise.target().is_some_and(address::is_internal);
@@ -298,7 +300,7 @@ pub fn outcome(settlement: &Settlement) -> Outcome {
     }
 }
 
-/// The verdict and value that an invocation's outcome gives its promise.
+/// The verdict and the value of a promise whose invocation has this outcome.
 pub fn verdict(outcome: &Outcome) -> (Verdict, Value) {
     match outcome {
         Outcome::Success(payload) => (Verdict::Resolved, value(payload)),
@@ -309,8 +311,8 @@ pub fn verdict(outcome: &Outcome) -> (Verdict, Value) {
     }
 }
 
-/// How a promise of an object with this outcome stands, as the contract says it. None: nobody has
-/// settled it. A value that cannot be read is a failure.
+/// The state of an object's promise, in the form of the guest contract. `None`: the promise is
+/// pending. A value that cannot be read is a failure.
 pub fn standing(outcome: Option<Outcome>) -> Outcome {
     let text = match outcome {
         None => "null".to_owned(),
@@ -336,10 +338,10 @@ pub fn standing(outcome: Option<Outcome>) -> Outcome {
     Outcome::Success(Payload::Json(text))
 }
 
-/// A payload as JSON: bytes become an object that marks them.
+/// A payload as JSON. Bytes become an object that marks them.
 ///
 /// # Errors
-/// It was stored by an older host, which did not look, and is not JSON.
+/// An older host stored the payload unchecked, and it is not JSON.
 pub fn read_json(payload: &Payload) -> Result<Json, NotJson> {
     match payload {
         Payload::Json(text) if text.trim_ascii().is_empty() => Ok(Json::Null),
@@ -348,7 +350,7 @@ pub fn read_json(payload: &Payload) -> Result<Json, NotJson> {
     }
 }
 
-/// A payload for people, as [`shown`] shows it.
+/// A payload as readable JSON, see [`shown`].
 pub fn payload_json(payload: &Payload) -> Json {
     match payload {
         Payload::Json(text) => shown(text.as_bytes()),
@@ -356,8 +358,9 @@ pub fn payload_json(payload: &Payload) -> Json {
     }
 }
 
-/// Stored bytes for people: JSON as it is, nothing as `null`. What is not JSON is marked, and cannot be
-/// taken for a value: a text as `{"not_json": TEXT, "reason": …}`, bytes as `{"base64": …}`.
+/// Stored bytes as readable JSON. JSON is unchanged, and empty bytes are `null`. Anything else is
+/// marked so that it cannot be mistaken for a value: a text as `{"not_json": TEXT, "reason": …}`,
+/// bytes as `{"base64": …}`.
 pub fn shown(bytes: &[u8]) -> Json {
     if bytes.trim_ascii().is_empty() {
         return Json::Null;
@@ -368,16 +371,17 @@ pub fn shown(bytes: &[u8]) -> Json {
     })
 }
 
-/// A policy that travels with a call, in the header [`tags::RETRY_HEADER`](segno_core::tags::RETRY_HEADER).
+/// Parses the retry policy of a call, from the header
+/// [`tags::RETRY_HEADER`](segno_core::tags::RETRY_HEADER).
 ///
 /// # Errors
-/// It cannot be read, in words.
+/// A message, if the policy cannot be parsed.
 pub fn read_policy(header: &str) -> Result<RetryPolicy, String> {
     serde_json::from_str(header)
         .map_err(|error| format!("the retry policy of the call cannot be read: {error}"))
 }
 
-/// The retry options of a guest as the core's policy.
+/// The retry options of a guest, as a policy of the core.
 pub fn policy(options: &RetryOptions) -> RetryPolicy {
     RetryPolicy {
         initial_ms: options.initial_ms,
@@ -420,7 +424,7 @@ mod tests {
             (r#"{"func":"f","args":"ž"}"#, "\"ž\""),
             (r#"{"func":"f","args":null}"#, "null"),
             (r#"{"func":"f","args":[[1, 2]]}"#, "[1, 2]"),
-            // A foreign program's, which is no call.
+            // A parameter of another program that is not a call.
             (r#"{"args":21}"#, r#"{"args":21}"#),
         ] {
             assert_eq!(input(&Value::of(param.as_bytes())), json(found), "{param}");
@@ -429,7 +433,7 @@ mod tests {
 
     #[test]
     fn what_an_older_host_stored_is_read_as_what_it_is() {
-        // A host that did not look pasted the text.
+        // An older host embedded the text without a check.
         let old = Value::of(&br#"{"func":"a\"b","args":[NaN]}"#[..]);
         assert_eq!(input(&old), json("NaN"));
         assert!(read_json(&input(&old)).is_err());
@@ -437,7 +441,7 @@ mod tests {
         assert_eq!(payload_json(&input(&old)), marked);
         assert_eq!(input(&Value::of(&b"plain"[..])), Payload::Bytes(b"plain".to_vec()));
         assert_eq!(input(&Value::default()), json("null"));
-        // It is never pasted again.
+        // The text is never embedded again.
         let again = param("f", &json("NaN"), Tags::new());
         assert_eq!(input(&again), json(&marked.to_string()));
         let details = Some(json("NaN"));

@@ -1,6 +1,7 @@
-//! Requests that hosts send, as the parameter of `segno:http` has them:
-//! `{"method": "POST", "url": "…", "headers": [["name", "value"], …], "body": …}`, where a body of
-//! bytes is `{"base64": "…"}` and one that is missing is null. JSON that looks like one of these has `"body_is_json": true` beside it.
+//! HTTP requests that hosts send, as the parameter of `segno:http`:
+//! `{"method": "POST", "url": "…", "headers": [["name", "value"], …], "body": …}`. A body of bytes
+//! is `{"base64": "…"}`, and a missing body is null. A JSON body that looks like one of these has
+//! `"body_is_json": true` beside it.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::value::{Tags, Value};
@@ -11,7 +12,7 @@ use serde_json::{Value as Json, json};
 use super::{input, param, payload_json};
 use crate::target::HTTP;
 
-/// The parameter of the step that sends this request.
+/// The parameter of a step that sends this request.
 pub fn request_param(request: &HttpRequest, headers: Tags) -> Value {
     let mut step = json!({
         "method": request.method,
@@ -31,7 +32,7 @@ pub fn request_param(request: &HttpRequest, headers: Tags) -> Value {
 /// The request in the parameter of a step.
 ///
 /// # Errors
-/// The reason for which it is none.
+/// A message, if the parameter is not a request.
 pub fn request(param: &Value) -> Result<HttpRequest, String> {
     let Payload::Json(step) = input(param) else {
         return Err("the parameter of an HTTP step is JSON".to_owned());
@@ -57,7 +58,7 @@ struct Step {
     body_is_json: bool,
 }
 
-/// A list of pairs, or an object of texts by name, as plans have them.
+/// Accepts a list of pairs, or an object of texts by name, which plans use.
 fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, String)>, D::Error> {
     let value = Json::deserialize(deserializer)?;
     let text = |value: &Json| value.as_str().map(str::to_owned);
@@ -80,7 +81,7 @@ fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, St
     })
 }
 
-/// Bytes are marked by an object that has nothing but them.
+/// Decodes a body. An object with the single field `base64` marks bytes.
 fn body_of(body: Json) -> Payload {
     match marks_bytes(&body).map(|text| BASE64_STANDARD.decode(text)) {
         Some(Ok(bytes)) => Payload::Bytes(bytes),

@@ -1,12 +1,13 @@
-//! Answers to requests that the host made, as guests are told them:
-//! `{"status": 200, "headers": {…}, "body": "…"}`, where bytes that are no text are `body_base64`.
+//! Responses to the host's HTTP requests, in the guest's form:
+//! `{"status": 200, "headers": {…}, "body": "…"}`. Bytes that are not text are in `body_base64`
+//! instead.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_guest::{HttpResponse, Payload};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-/// An answer as a guest is told it.
+/// The guest's form of a response.
 pub fn response_value(response: HttpResponse) -> Payload {
     let headers: Map<String, Json> = response
         .headers
@@ -21,7 +22,7 @@ pub fn response_value(response: HttpResponse) -> Payload {
     Payload::Json(answer.to_string())
 }
 
-/// The answer that a guest was told; none: it is no such value.
+/// The response in a guest's value. `None` if the value is not a response.
 pub fn response(told: &Payload) -> Option<HttpResponse> {
     #[derive(Deserialize)]
     struct Told {

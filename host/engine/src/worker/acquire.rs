@@ -1,4 +1,4 @@
-//! Acquiring tasks: several in one commit, with the journals that they go on from read together.
+//! Claims tasks: several in one commit, and reads their journals together.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -17,21 +17,20 @@ use super::{
 };
 use crate::slots::{ClaimedTask, Slot};
 
-/// Journals with more records than this are not read ahead, but a page at a time by their replays.
+/// Maximum number of records of a journal that is read ahead. A replay reads a longer journal page
+/// by page.
 const SHORT: u32 = 256;
 
-/// A task that may be acquired at this version.
+/// An offered task, which can be claimed at this version.
 #[derive(Debug, Clone)]
 pub struct Offer {
-    /// The task.
     pub id: PromiseId,
-    /// The version it is offered at.
+    /// The version at which the task is offered.
     pub version: Version,
-    /// The address of its function.
     pub target: Text,
 }
 
-/// Acquires these tasks in one commit and runs those that were acquired.
+/// Claims these tasks in one commit, and runs those that were claimed.
 pub async fn acquire(worker: Arc<WorkerContext>, offers: Vec<(Slot, Offer)>) {
     let acquire = |(_, offer): &(Slot, Offer)| Command::TaskAcquire {
         claim: Claim { id: offer.id.clone(), version: offer.version },
@@ -56,7 +55,7 @@ pub async fn acquire(worker: Arc<WorkerContext>, offers: Vec<(Slot, Offer)>) {
     run_claimed(worker, claimed).await;
 }
 
-/// Runs tasks that were claimed together, each on its own, after their journals were read.
+/// Runs tasks that were claimed together, each separately, after reading their journals.
 pub async fn run_claimed(worker: Arc<WorkerContext>, claimed: Vec<ClaimedTask>) {
     let mut histories = read_ahead(&worker, &claimed).await;
     let mut executions = claimed.into_iter().map(|ClaimedTask { slot, acquired, settled }| {
@@ -74,8 +73,8 @@ pub async fn run_claimed(worker: Arc<WorkerContext>, claimed: Vec<ClaimedTask>) 
     first.await;
 }
 
-/// Reads the journals of tasks that are neither new nor warm nor long, and too short for a snapshot.
-/// If the read fails, each execution reads its own journal.
+/// Reads the journals of tasks that are cold, and long enough to have records but too short for a
+/// snapshot. If the read fails, each execution reads its own journal.
 async fn read_ahead(
     worker: &WorkerContext,
     claimed: &[ClaimedTask],

@@ -1,4 +1,4 @@
-//! One attempt of an activity, or of an HTTP step: real I/O, no journal, at least once.
+//! One attempt of an activity or of an HTTP step: real I/O, no journal, at-least-once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,7 +34,7 @@ use crate::{
     values::{self, code, journals},
 };
 
-/// What an attempt executes.
+/// The code of an attempt.
 pub enum Kind {
     /// A function of a module.
     Function(FunctionDescription),
@@ -42,11 +42,11 @@ pub enum Kind {
     Http,
 }
 
-/// Log lines of one attempt begin at this multiple, so that those of several attempts keep their
-/// order.
+/// The log lines of an attempt are numbered from a multiple of this, so that the lines of several
+/// attempts stay in order.
 const LINES_PER_ATTEMPT: u32 = 100_000;
 
-/// Runs one attempt under this claim; the claim is given back in every case.
+/// Runs one attempt under this claim. The claim is released in every case.
 pub async fn run(
     worker: Arc<WorkerContext>,
     active: Arc<ActiveClaim>,
@@ -57,7 +57,7 @@ pub async fn run(
     let TaskReply { task, promise, .. } = acquired;
     let attempt = task.attempt + 1;
     if task.cancel == CancelState::Requested {
-        // No attempt is running: the task is settled without one.
+        // No attempt is running, so the task is settled without one.
         return reject(&worker, &active, &cancelled()).await;
     }
     let lines = Arc::new(Lines {
@@ -106,7 +106,7 @@ pub async fn run(
     give_back(&worker, &claim, stopped).await
 }
 
-/// Gives the claim back for another attempt, with what the failed one logged.
+/// Releases the claim for another attempt, and stores the log lines and progress of the failed one.
 async fn again(
     worker: &WorkerContext,
     claim: &Claim,
@@ -188,10 +188,10 @@ fn decide(
     }
 }
 
-/// The retry policy of the call, else of the function, else the default.
+/// The retry policy of the call, or else of the function, or else the default.
 ///
 /// # Errors
-/// That of the call cannot be read.
+/// The policy of the call cannot be parsed.
 fn policy(promise: &Promise, kind: &Kind) -> Result<RetryPolicy, String> {
     if let Some(said) = promise.spec.param.headers.get(tags::RETRY_HEADER) {
         return values::read_policy(said);
@@ -217,8 +217,8 @@ async fn fulfill(
     }
 }
 
-/// The commands that keep the log lines and the progress of a failed attempt for the next one.
-/// These lines have no record that would make a repetition recognisable, so they go with the
+/// The commands that store the log lines and the progress of a failed attempt for the next one. No
+/// record would reveal a repetition of these lines, so they are committed together with the
 /// release.
 fn kept(worker: &WorkerContext, active: &ActiveClaim, logs: Vec<LogLine>) -> Vec<Command> {
     let mut commands = Vec::with_capacity(2);
@@ -235,7 +235,7 @@ fn kept(worker: &WorkerContext, active: &ActiveClaim, logs: Vec<LogLine>) -> Vec
     commands
 }
 
-/// The stored form of progress: JSON text, or bytes behind a zero byte.
+/// Decodes stored progress: JSON text, or bytes after a zero byte.
 fn stored_progress(bytes: &Bytes) -> Option<Payload> {
     match bytes.as_slice() {
         [0, rest @ ..] => Some(Payload::Bytes(rest.to_vec())),
@@ -269,18 +269,18 @@ struct Attempt {
     lines: Arc<Lines>,
 }
 
-/// The beginning of an attempt, which may have to wait for room.
+/// The start of an attempt, which may have to wait for a free instance.
 #[derive(Clone)]
 struct Beginning {
     worker: Arc<WorkerContext>,
     active: Arc<ActiveClaim>,
-    /// Whether the call's attempts are counted exactly.
+    /// True if the number of attempts is limited, so that each must be counted exactly.
     is_bounded: bool,
     begun: CancellationToken,
 }
 
 impl Beginning {
-    /// Says that the attempt begins. Where it must not begin, this never completes, and the attempt
+    /// Records that the attempt begins. If it must not begin, this never completes, and the attempt
     /// is dropped.
     async fn happen(&self) {
         if let Err(error) = self.worker.begin_attempt(&self.active, self.is_bounded).await {
@@ -291,7 +291,7 @@ impl Beginning {
         self.begun.cancel();
     }
 
-    /// Completes when the attempt has begun, and has taken as long as it may.
+    /// Completes when the attempt has begun and its time limit has passed.
     async fn passed(&self, limit: Option<Millis>) -> Millis {
         let Some(limit) = limit else { return std::future::pending().await };
         self.begun.cancelled().await;
@@ -328,7 +328,7 @@ impl ActivityHost for Attempt {
     }
 }
 
-/// The outcome of an activity that was asked to stop and did not succeed: it is not tried again.
+/// The outcome of a cancelled activity that did not succeed. It is not retried.
 pub fn cancelled() -> Outcome {
     Outcome::Failure(Failure { code: code::CANCELLED, message: "cancelled".into(), details: None })
 }

@@ -1,4 +1,4 @@
-//! The claims of this host, for heartbeats and interruptions.
+//! The claims that this host holds, for heartbeats and interruptions.
 
 use std::{
     collections::BTreeMap,
@@ -16,13 +16,13 @@ use segno_core::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// A claim, shared by the execution that uses the claim and those who may end it.
+/// A claim, shared by the execution that uses it and the parts that may end it.
 pub struct ActiveClaim {
     /// The task's id and the version of the claim.
     pub claim: Claim,
-    /// Stops the execution at once: it must write nothing more.
+    /// Stops the execution immediately. It must write nothing more.
     pub abort: CancellationToken,
-    /// Whether a command that gives the claim back is on its way to the store.
+    /// True if a command that releases the claim is on its way to the store.
     ending: AtomicBool,
     cancelled: AtomicBool,
     cancel_changed: Notify,
@@ -34,14 +34,14 @@ pub struct ActiveClaim {
 #[derive(Default)]
 struct Reported {
     payload: Option<Bytes>,
-    /// Progress when the payload was given.
+    /// The progress counter when the payload was reported.
     at: u64,
-    /// Progress with which a payload was stored last.
+    /// The progress counter of the last stored payload.
     stored: u64,
 }
 
 impl ActiveClaim {
-    /// A claim that is not yet listed.
+    /// A claim that is not listed in [`Claims`] yet.
     pub fn new(claim: Claim) -> Arc<Self> {
         Arc::new(Self {
             claim,
@@ -54,31 +54,31 @@ impl ActiveClaim {
         })
     }
 
-    /// Records that the invocation was asked to stop.
+    /// Records that cancellation of the invocation was requested.
     pub fn request_cancel(&self) {
         self.cancelled.store(true, Ordering::Release);
         self.cancel_changed.notify_waiters();
         self.cancel_changed.notify_one();
     }
 
-    /// Whether the invocation was asked to stop.
+    /// True if cancellation of the invocation was requested.
     pub fn cancel_requested(&self) -> bool {
         self.cancelled.load(Ordering::Acquire)
     }
 
-    /// Completes when the invocation is asked to stop.
+    /// Completes when cancellation of the invocation is requested.
     pub async fn cancel_request(&self) {
         while !self.cancel_requested() {
             self.cancel_changed.notified().await;
         }
     }
 
-    /// Counts `steps` of progress, so that the lease goes on being extended.
+    /// Counts `steps` of progress, so that the lease is extended further.
     pub fn advance(&self, steps: u64) {
         self.progress.fetch_add(steps, Ordering::Release);
     }
 
-    /// Keeps progress data for a later attempt, to be stored with the next heartbeat.
+    /// Keeps progress data for a later attempt. The next heartbeat stores it.
     pub fn report(&self, payload: Option<Bytes>) {
         let mut reported = self.reported();
         self.advance(1);
@@ -88,17 +88,17 @@ impl ActiveClaim {
         }
     }
 
-    /// The claim as a heartbeat names it, with progress data that is not stored yet.
+    /// The claim as an item of a heartbeat, with progress data that is not stored yet.
     pub fn item(&self) -> HeartbeatItem {
-        // The number is read first: a payload that is newer than its number is sent again under the
-        // next one.
+        // The counter is read first: a payload that is newer than the counter is sent again under
+        // the next value.
         let steps = self.progress.load(Ordering::Acquire);
         let Reported { payload, at, stored } = &*self.reported();
         let payload = payload.as_ref().filter(|_| stored < at).cloned();
         HeartbeatItem { claim: self.claim.clone(), progress: Some((steps, payload)) }
     }
 
-    /// This was stored.
+    /// Records that this item was stored.
     fn stored(&self, item: &HeartbeatItem) {
         if let Some((steps, Some(_))) = item.progress {
             let mut reported = self.reported();
@@ -111,15 +111,15 @@ impl ActiveClaim {
     }
 }
 
-/// Bytes of progress data in one heartbeat, beside those of the first claim that has any: what is more
-/// waits for the next one, so that no other commit waits behind it for long.
+/// Maximum number of bytes of progress data in one heartbeat, beyond those of the first claim that
+/// has any. The rest waits for the next heartbeat, so that no other commit waits for long.
 const PROGRESS_BYTES: usize = 2 << 20;
 
 /// All claims of this host, by task id.
 #[derive(Default)]
 pub struct Claims {
     held: Mutex<BTreeMap<PromiseId, Arc<ActiveClaim>>>,
-    /// The last claim whose progress data was sent: the next heartbeat begins behind it.
+    /// The last claim whose progress data was sent. The next heartbeat begins after it.
     sent: Mutex<Option<PromiseId>>,
 }
 
@@ -139,7 +139,8 @@ impl Claims {
         }
     }
 
-    /// Marks the claims that these commands give back, before they are sent, and those that go on.
+    /// Marks the claims that these commands release, before they are sent, and unmarks those that
+    /// continue.
     pub fn note(&self, commands: &[Command]) {
         for command in commands {
             let (id, ending) = match command {
@@ -157,8 +158,8 @@ impl Claims {
         }
     }
 
-    /// Stops the execution under this claim, which has ended. Answers whether the claim was lost:
-    /// its execution is here, and had not given the claim back itself.
+    /// Stops the execution under this claim, which has ended. Returns true if the claim was lost:
+    /// its execution is here and had not released the claim itself.
     pub fn interrupt(&self, claim: &Claim) -> bool {
         match self.lock().get(&claim.id) {
             Some(active) if active.claim.version == claim.version => {
@@ -169,26 +170,26 @@ impl Claims {
         }
     }
 
-    /// Notifies the execution of `id` that it was asked to stop.
+    /// Notifies the execution of `id` that its cancellation was requested.
     pub fn request_cancel(&self, id: &PromiseId) {
         if let Some(active) = self.lock().get(id) {
             active.request_cancel();
         }
     }
 
-    /// Whether this host holds the task.
+    /// True if this host holds the task.
     pub fn holds(&self, id: &PromiseId) -> bool {
         self.lock().contains_key(id)
     }
 
-    /// Whether the execution under this claim goes on.
+    /// True if the execution under this claim is still running.
     pub fn runs(&self, active: &Arc<ActiveClaim>) -> bool {
         let is_listed =
             self.lock().get(&active.claim.id).is_some_and(|known| Arc::ptr_eq(known, active));
         is_listed && !active.abort.is_cancelled() && !active.ending.load(Ordering::Acquire)
     }
 
-    /// All claims as a heartbeat names them, with as much progress data as one takes.
+    /// All claims as items of a heartbeat, with progress data up to the limit.
     pub fn beat(&self) -> Vec<HeartbeatItem> {
         let mut items: Vec<_> = self.lock().values().map(|active| active.item()).collect();
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -208,7 +209,7 @@ impl Claims {
         items
     }
 
-    /// These items of a heartbeat were stored.
+    /// Records that these items of a heartbeat were stored.
     pub fn stored(&self, items: &[HeartbeatItem]) {
         let held = self.lock();
         for item in items {
@@ -281,8 +282,8 @@ mod tests {
         let reason = ReleaseReason::Yield;
         claims.note(&[Command::TaskRelease { claim: claim(1), reason }]);
         assert!(!claims.interrupt(&claim(1)), "it was given back");
-        // A suspend may be answered with the settled promise: then the execution goes on, and
-        // appends.
+        // A suspend command may be answered with the settled promise. The execution then continues
+        // and appends.
         let (records, logs, actions) = (Vec::new(), Vec::new(), Vec::new());
         claims.note(&[Command::TaskFence { claim: claim(1), records, logs, actions }]);
         assert!(claims.interrupt(&claim(1)), "it was taken away");

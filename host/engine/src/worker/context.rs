@@ -1,4 +1,4 @@
-//! What every execution of one worker shares.
+//! The state that all executions of one worker share.
 
 use std::sync::Arc;
 
@@ -29,48 +29,47 @@ use crate::{
     resend::{Sent, UNDER_CLAIMS},
 };
 
-/// From this time on an attempt is not short.
+/// The duration from which on an attempt is not short.
 const NOT_SHORT: Millis = Millis(100);
 
-/// The parts of a worker.
+/// The shared parts of a worker.
 pub struct WorkerContext {
-    /// The host.
     pub host: Host,
     /// The holder of all claims.
     pub holder: Holder,
-    /// The claims held now.
+    /// The claims that the worker holds now.
     pub claims: Claims,
-    /// Suspended instances.
+    /// The cache of suspended instances.
     pub warm: WarmCache,
-    /// What suspended invocations of services wait for.
+    /// The wait sets of suspended invocations of services.
     pub waits: KeptWaits,
-    /// Coordinators of suspended graph runs.
+    /// The cache of coordinators of suspended graph runs.
     pub runs: RunCache,
-    /// Cancelled when the host is about to stop: no execution begins, and none waits.
+    /// Cancelled when the host shuts down. No execution begins after that, and none waits.
     pub draining: CancellationToken,
     /// The duration of leases.
     pub lease_ttl: Arc<AdaptiveLeaseTtl>,
-    /// Cancelled when another host has begun an incarnation under this one's name.
+    /// Cancelled when another host begins an incarnation under this node's name.
     pub superseded: CancellationToken,
     /// The version at which new tasks begin.
     pub task_versions: TaskVersions,
-    /// Whether invocations run before they are stored.
+    /// True if invocations run before they are stored.
     pub speculative_starts: bool,
-    /// How many executions run at once.
+    /// Limits the number of executions that run concurrently.
     pub run_limiter: RunLimiter,
-    /// When executions that were put off are tried again.
+    /// Schedules retries of executions rejected because too many others are computing.
     pub put_off: PutOff,
-    /// What is known of snapshots.
+    /// The state of snapshot making: the last snapshots, the refused modules, and a running
+    /// attempt.
     pub snapshots: Snapshots,
 }
 
 impl WorkerContext {
-    /// The current time.
     pub fn now(&self) -> Timestamp {
         self.host.env.clock.now()
     }
 
-    /// Whether the host is about to stop.
+    /// True if the host is shutting down.
     pub fn is_draining(&self) -> bool {
         self.draining.is_cancelled()
     }
@@ -84,8 +83,8 @@ impl WorkerContext {
         }
     }
 
-    /// Commits `commands` together. Lost races and unknown outcomes are sent again: every command
-    /// absorbs its own repetition.
+    /// Commits `commands` together. They are sent again after lost races and unknown outcomes,
+    /// since every command is idempotent.
     pub async fn submit(&self, commands: Vec<Command>) -> Result<Vec<Reply>, ExecutionError> {
         self.claims.note(&commands);
         let commands: Arc<[Command]> = commands.into();
@@ -101,8 +100,8 @@ impl WorkerContext {
         }
     }
 
-    /// Counts records that became durable, logs the lines of guests, and notifies executions of
-    /// requests to stop.
+    /// Counts records that became durable, writes the log lines of guests, and notifies executions
+    /// of cancellation requests.
     pub fn note(&self, commands: &[Command], replies: &[Reply]) {
         let metrics = &self.host.metrics.worker;
         for (command, reply) in commands.iter().zip(replies) {
@@ -118,7 +117,7 @@ impl WorkerContext {
                 Reply::Fenced { cancelled: true, .. } => self.claims.request_cancel(&claim.id),
                 Reply::Ready { cancelled: true, .. } => {
                     self.claims.request_cancel(&claim.id);
-                    // The records of an end were not stored.
+                    // The records of a refused end were not stored.
                     if !matches!(command, Command::TaskSuspend { .. }) {
                         continue;
                     }
@@ -137,9 +136,10 @@ impl WorkerContext {
         }
     }
 
-    /// Takes note that an attempt under this claim begins: a claim that is lost from now on is lost
-    /// with an attempt. If the number of attempts is bounded, that is durable before the attempt can
-    /// have an effect. Else it is stored if the attempt is not short, which costs short ones nothing.
+    /// Records that an attempt under this claim begins. A claim lost from now on counts as lost
+    /// during an attempt. If the number of attempts is limited, this is durable before the attempt
+    /// can have an effect. Otherwise it is stored only if the attempt is not short, so that short
+    /// ones cost nothing.
     ///
     /// # Errors
     /// The claim is lost, or the store did not answer: the attempt must not begin.

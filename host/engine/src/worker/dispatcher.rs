@@ -1,8 +1,8 @@
-//! Takes ready tasks and runs them, as many concurrently as the host has slots. Modules and services
-//! take turns: none waits behind the long queue of another.
+//! Claims ready tasks and runs them, as many concurrently as the host has slots. The queue is
+//! round-robin between modules and services, so none waits behind the long queue of another.
 //!
-//! A hint of a commit brings a task here at once. A slow scan of the store is the safety net for
-//! lost hints, and for tasks that other hosts or earlier incarnations left behind.
+//! The hint of a commit brings a task here immediately. A slow scan of the store is the safety net
+//! for lost hints, and for tasks that other hosts or earlier incarnations left behind.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -20,26 +20,29 @@ use crate::{
     slots::{Slot, SlotKind, SlotPool},
 };
 
-/// Maximum number of tasks queued for a slot; further ones stay in the store, where the scan finds
+/// Maximum number of tasks queued for a slot. Further ones stay in the store, where the scan finds
 /// them.
 const QUEUE_CAPACITY: usize = 65_536;
-/// Number of tasks of one lane that are queued all the same.
+/// Number of tasks per lane that are queued even if the queue is full.
 const LANE_CAPACITY: usize = 1_024;
 /// Maximum number of tasks in one page of the scan.
 const SCAN_PAGE: u32 = 1_000;
-/// Pages of one scan beyond what the queue takes: those whose lane is short may be anywhere.
+/// Maximum number of pages that a scan reads after the queue is full, in search of tasks whose
+/// lanes are short.
 const SCAN_BEYOND: usize = 64;
-/// Maximum number of tasks acquired in one commit.
+/// Maximum number of tasks claimed in one commit.
 const ACQUIRED_TOGETHER: usize = 64;
-/// How long a task that another host made ready is left to that host.
+/// The time for which a task that another host made ready is left to that host.
 const REMOTE_WORK_DELAY: Millis = Millis(40);
 
-/// Tasks that wait for a slot: those of one module or service, and of one kind, in their order.
+/// The tasks that wait for a slot. A lane has the tasks of one module or service and of one kind,
+/// in order.
 #[derive(Default)]
 struct Queue {
     offers: FairQueue<(SlotKind, Text), Offer>,
     known: HashSet<PromiseId>,
-    /// Where the scan goes on that came to its end before the tasks did.
+    /// The position at which the next scan continues. `None` if the last scan reached the end of
+    /// the tasks.
     scanned: Option<i64>,
 }
 
@@ -48,7 +51,7 @@ impl Queue {
         self.offers.len() < QUEUE_CAPACITY || self.offers.len_of(lane) < LANE_CAPACITY
     }
 
-    /// The next offer for which there is a slot, which it then has.
+    /// The next offer for which a slot is free, with that slot.
     fn next(&mut self, slots: &SlotPool) -> Option<(Slot, Offer)> {
         loop {
             let (admitted, offer) = self.offers.pop_admitted(|(kind, who), offer| {
@@ -56,7 +59,7 @@ impl Queue {
                     known if known == *kind => {
                         slots.slot(&offer.target, who).map(|slot| Admitted::Slot(Box::new(slot)))
                     }
-                    // It was not known when it came.
+                    // The kind of the target was unknown when the offer arrived.
                     known => Some(Admitted::OtherLane(known, who.clone())),
                 }
             })?;
@@ -71,13 +74,13 @@ impl Queue {
     }
 }
 
-/// What follows for the first offer of a lane.
+/// The decision about the first offer of a lane.
 enum Admitted {
     Slot(Box<Slot>),
     OtherLane(SlotKind, Text),
 }
 
-/// Runs until the worker drains, and then until the executions it started have ended.
+/// Runs until the worker drains, and then until the executions that it started have ended.
 pub async fn run(
     worker: Arc<WorkerContext>,
     mut hints: mpsc::Receiver<Effect>,
@@ -113,7 +116,7 @@ pub async fn run(
         tokio::select! {
             biased;
             claimed = slots.next() => {
-                // None: a slot became free, and the next task may be acquired.
+                // An empty list means that a slot became free: the next task may be claimed.
                 if !claimed.is_empty() {
                     let running = acquire::run_claimed(worker.clone(), claimed);
                     runtime.spawn("execution", Box::pin(running));
@@ -129,7 +132,7 @@ pub async fn run(
                 }
             }
             () = worker.host.notifier.work_elsewhere(), if !scans_soon => {
-                // A random delay: hosts that are notified together do not scan together.
+                // A random delay, so that hosts that are notified together do not scan together.
                 let apart = (runtime.nonce() % 64).cast_signed();
                 scan = runtime.sleep(Millis(REMOTE_WORK_DELAY.0 + apart));
                 scans_soon = true;
@@ -171,8 +174,8 @@ fn is_internal(target: &str) -> bool {
     Address::parse(target).is_ok_and(|address| address.is_internal())
 }
 
-/// Reads tasks from the oldest one on until the queue is full. From there on, or from where the last
-/// scan came to, it looks for a while for those whose lanes are short.
+/// Reads ready tasks, oldest first, until the queue is full. From there, or from the position of
+/// the last scan, it reads some more pages in search of tasks whose lanes are short.
 async fn scan_ready(worker: &WorkerContext, slots: &SlotPool, queue: &mut Queue) {
     let (mut after, mut beyond) = (None, 0);
     loop {

@@ -1,4 +1,4 @@
-//! Why an execution stopped before its end.
+//! The reasons why an execution stopped before its end.
 
 use segno_core::{promise::Note, reply::Refusal, time::Millis};
 use segno_guest::{GuestError, Stop};
@@ -6,32 +6,32 @@ use segno_store::StoreError;
 
 use super::replay::{NotRead, ReplayStopped};
 
-/// Why an execution stopped before its end.
+/// The reason why an execution stopped before its end.
 #[derive(Debug)]
 pub enum ExecutionError {
-    /// The claim has ended and belongs to this host no more.
+    /// The claim has ended and no longer belongs to this host.
     Lost,
-    /// The execution came to its end, and was asked to stop before the last thing that it was told
-    /// of: it has to be told of that first.
+    /// The execution reached its end, but its cancellation was requested before the last event that
+    /// it received. The cancellation must be delivered first.
     Asked,
-    /// The guest trapped, or broke the contract, or diverged.
+    /// The guest trapped, broke the contract, or diverged.
     Guest(GuestError),
-    /// Another attempt makes no sense: a person has to act.
+    /// A retry would not help: an operator has to act.
     Halt(HaltReport),
     /// An attempt failed for a reason that the guest must not observe.
     Failed {
-        /// The failure, as it is noted at the task.
+        /// The failure, in the form of a task's note.
         error: Note,
-        /// The delay that the call's own policy asks for.
+        /// The delay from the retry policy of the call.
         retry_after: Option<Millis>,
     },
-    /// There is no room for it at this host now; nothing has begun.
+    /// This host has no capacity for the execution now. Nothing has begun.
     NoRoom,
-    /// The store did not answer; the lease will run out.
+    /// The store did not answer. The lease will run out.
     Store(StoreError),
 }
 
-/// Why a task was halted, for the person who looks at it.
+/// The reason why a task was halted, for operators.
 #[derive(Debug)]
 pub struct HaltReport {
     /// A short stable word for the reason.
@@ -41,7 +41,6 @@ pub struct HaltReport {
 }
 
 impl HaltReport {
-    /// A reason to halt.
     pub fn new(kind: &'static str, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
@@ -101,7 +100,6 @@ impl From<HaltReport> for ExecutionError {
     }
 }
 
-/// A note for a task.
 pub fn note(kind: &str, message: &str, details: Option<&serde_json::Value>) -> Note {
     let details = details.map(|details| details.to_string().into_bytes()).unwrap_or_default();
     Note { kind: kind.into(), message: message.into(), details: details.into() }

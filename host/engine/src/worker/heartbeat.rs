@@ -1,5 +1,5 @@
-//! One heartbeat for all claims of this host, independent of their executions: a long replay never
-//! loses its lease.
+//! One heartbeat for all claims of this host, independent of their executions, so that a long
+//! replay never loses its lease.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::{
     slots::LeaseRenewer,
 };
 
-/// Number of heartbeats in the duration of a lease.
+/// Number of heartbeats per lease duration.
 const BEATS: i64 = 3;
 
-/// Extends claims at once, out of turn.
+/// Extends claims immediately, outside the regular heartbeats.
 pub struct RenewAtOnce(pub Arc<WorkerContext>);
 
 impl LeaseRenewer for RenewAtOnce {
@@ -36,8 +36,8 @@ impl LeaseRenewer for RenewAtOnce {
 
 /// Sends heartbeats until the worker has stopped.
 pub async fn run(worker: Arc<WorkerContext>, stopped: tokio_util::sync::CancellationToken) {
-    // No lease is shorter than the first ones. Two heartbeats in a row may fail, with all of their
-    // repetitions, before a lease ends.
+    // No lease is shorter than the initial ones. Two consecutive heartbeats may fail, including
+    // their repetitions, before a lease ends.
     let (initial, least, _) = worker.host.config.ttl;
     let period = Millis((initial.max(least).0 / BEATS).max(1));
     let soon = Millis((period.0 / 4).max(1));
@@ -51,8 +51,7 @@ pub async fn run(worker: Arc<WorkerContext>, stopped: tokio_util::sync::Cancella
         match beat(&worker).await {
             Beaten::Stored => worker.lease_ttl.observe(worker.now().since(intended)),
             Beaten::NothingHeld => {}
-            // The delay counts from the instant at which the first of the failed heartbeats was to
-            // be sent.
+            // The delay counts from the planned instant of the first failed heartbeat.
             Beaten::NotStored => {
                 wait = soon;
                 continue;
@@ -110,7 +109,7 @@ fn hear(worker: &WorkerContext, items: &[HeartbeatItem], beats: Vec<Beat>) {
                     true => {
                         tracing::warn!(%invocation, version, ?beat, "the claim was lost; its execution is dropped");
                     }
-                    // The heartbeat crossed the command that gave the claim back.
+                    // The heartbeat crossed the command that released the claim.
                     false => tracing::debug!(%invocation, version, ?beat, "the claim has ended"),
                 }
             }
@@ -118,8 +117,8 @@ fn hear(worker: &WorkerContext, items: &[HeartbeatItem], beats: Vec<Beat>) {
     }
 }
 
-/// A newer incarnation of this node has every claim, or will have it: what runs here must write
-/// nothing more.
+/// A newer incarnation of this node has every claim, or will have it. The executions here must
+/// write nothing more.
 fn refused(worker: &WorkerContext, refusal: &Refusal) {
     tracing::error!(node = %worker.holder.node, "{refusal}");
     if let Refusal::Conflict(Conflict::Superseded { .. }) = refusal {

@@ -14,12 +14,12 @@ use crate::{
     values::{self, code},
 };
 
-/// The header by which a service recognises a repeated request.
+/// The header by which a server recognises a repeated request.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// Sends the request in the promise's parameter.
 ///
-/// Answers 408, 425, 429 and 5xx are failures that may be tried again; every other answer is a
+/// The statuses 408, 425, 429 and 5xx are failures that may be retried. Every other response is a
 /// success with its status.
 pub async fn send(outbound: &dyn Outbound, module: &str, promise: &Promise) -> Outcome {
     match values::request(&promise.spec.param) {
@@ -28,7 +28,7 @@ pub async fn send(outbound: &dyn Outbound, module: &str, promise: &Promise) -> O
     }
 }
 
-/// Sends one request, under this idempotency key if it has none; what its answer means is said at
+/// Sends one request, with this idempotency key unless it has one. The response is handled as in
 /// [`send`].
 pub async fn request_once(
     outbound: &dyn Outbound,
@@ -56,7 +56,8 @@ pub async fn request_once(
     }
 }
 
-/// The outcome as it is stored. That of a step of a saga says whether the server declined it.
+/// The stored form of an outcome. For a step of a saga, a header marks a response by which the
+/// server declined the request.
 pub fn settlement(promise: &Promise, outcome: &Outcome) -> (Verdict, Value) {
     let (verdict, mut value) = values::verdict(outcome);
     if let Outcome::Success(answer) = outcome

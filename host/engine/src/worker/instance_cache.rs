@@ -1,5 +1,4 @@
-//! Instances that are kept in memory because they may be needed again, the latest ones within a
-//! budget.
+//! A cache of instances in memory: the most recent ones, up to a budget.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -17,7 +16,7 @@ pub struct WarmBudget {
     pub bytes: usize,
 }
 
-/// Keeps what was put in last, by invocation.
+/// The most recently added entries, by invocation.
 pub struct InstanceCache<T> {
     budget: WarmBudget,
     kept: Mutex<Kept<T>>,
@@ -36,7 +35,7 @@ impl<T> InstanceCache<T> {
         Self { budget, kept: Mutex::default() }
     }
 
-    /// Keeps `entry`, which has `size` bytes, and drops the oldest ones beyond the budget.
+    /// Keeps `entry`, which has `size` bytes, and evicts the oldest entries beyond the budget.
     pub fn put(&self, id: PromiseId, size: usize, entry: T) {
         if size > self.budget.bytes || self.budget.instances == 0 {
             return;
@@ -57,27 +56,28 @@ impl<T> InstanceCache<T> {
                 evicted.extend(kept.remove(&oldest));
             }
         }
-        // Dropped after the lock is released: returning an instance to the pool takes a moment.
+        // Evicted entries are dropped after the lock is released, since returning an instance to
+        // the pool takes a moment.
         drop(evicted);
     }
 
-    /// Hands over what is kept of `id`.
+    /// Removes and returns the entry of `id`.
     pub fn take(&self, id: &PromiseId) -> Option<T> {
         self.lock().remove(id)
     }
 
-    /// Whether something is kept of `id` of which `is_meant` holds.
+    /// True if there is an entry of `id` that matches.
     pub fn holds(&self, id: &PromiseId, is_meant: impl Fn(&T) -> bool) -> bool {
         self.lock().entries.get(id).is_some_and(|(_, _, entry)| is_meant(entry))
     }
 
-    /// The number of instances kept, and the bytes of their memory.
+    /// The number of entries, and their total size in bytes.
     pub fn size(&self) -> (usize, usize) {
         let kept = self.lock();
         (kept.entries.len(), kept.bytes)
     }
 
-    /// Drops what was put in first of that of which `is_meant` holds; false: there is none.
+    /// Drops the oldest entry that matches. Returns false if there is none.
     pub fn drop_oldest(&self, is_meant: impl Fn(&T) -> bool) -> bool {
         let dropped = {
             let mut kept = self.lock();
@@ -90,7 +90,7 @@ impl<T> InstanceCache<T> {
         dropped.is_some()
     }
 
-    /// Drops everything.
+    /// Drops all entries.
     pub fn clear(&self) {
         let all = std::mem::take(&mut *self.lock());
         drop(all);

@@ -14,8 +14,8 @@ use crate::target;
 /// The log target for lines of guests.
 pub const GUEST: &str = "segno::guest";
 
-/// The span of all work under a claim. The span exists at every level, so that every warning
-/// carries ids.
+/// The span of all work under a claim. The span is enabled at every level, so that every warning
+/// has the ids.
 pub fn span(holder: &Holder, acquired: &TaskReply) -> Span {
     let promise: &Promise = &acquired.promise;
     let (function, module) = (target::function_of(promise), target::module_of(promise));
@@ -35,7 +35,7 @@ pub fn span(holder: &Holder, acquired: &TaskReply) -> Span {
     span
 }
 
-/// Logs a line of a guest, at its level; the span says whose it is.
+/// Logs a line of a guest, at its level. The span identifies the invocation.
 pub fn line(line: &LogLine) {
     let message = &*line.message;
     match line.level {

@@ -1,10 +1,11 @@
-//! Takes tasks of hosted targets and runs them: acquire, run, suspend or fulfill, heartbeat.
+//! The worker claims tasks of hosted targets and runs them: claim, run, suspend or fulfill,
+//! heartbeat.
 //!
 //! All state of a worker is also in the store. A worker killed at any instant leaves claims whose
 //! leases expire (or that its next incarnation releases), and journals from which any host
 //! continues.
 
-// The path from a ready task to the committed commands. Each file knows the files below it.
+// The path from a ready task to the committed commands. Each file depends on the files below it.
 mod acquire;
 mod activity;
 mod asking;
@@ -69,13 +70,14 @@ use crate::{
 /// The limits of a worker.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkerSettings {
-    /// Maximum number of workflows and graph runs executed concurrently, including those that wait warm
-    /// for a short time.
+    /// Maximum number of workflows and graph runs executed concurrently, including those that are
+    /// waiting warm for a short time.
     pub slots: usize,
-    /// Maximum number of HTTP steps and attempts of services under way; `None`: four times `slots`.
+    /// Maximum number of concurrent HTTP steps and attempts of services. `None`: four times
+    /// `slots`.
     pub requests: Option<usize>,
-    /// Maximum number of attempts of activities under way, in places of the pool of instances; `None`:
-    /// `slots`, and three quarters of the pool at most.
+    /// Maximum number of concurrent attempts of activities, in places of the instance pool. `None`:
+    /// `slots`. At most three quarters of the pool in any case.
     pub activities: Option<usize>,
     /// The number of processors that execute guests.
     pub processors: usize,
@@ -83,7 +85,7 @@ pub struct WorkerSettings {
     pub scan_period: Millis,
     /// The budget of suspended instances.
     pub warm: WarmBudget,
-    /// Whether an invocation runs before it is stored, which saves its start a commit.
+    /// True if an invocation runs before it is stored, which saves one commit at its start.
     pub speculative_starts: bool,
 }
 
@@ -105,7 +107,7 @@ impl WorkerSettings {
     /// The slots of each kind, over a pool of instances for these guests.
     fn limits(&self, guests: &dyn Guests) -> SlotLimits {
         let instances = guests.limits().map_or(usize::MAX, |limits| limits.instances as usize);
-        // The rest is left to workflows.
+        // The rest of the pool is left to workflows.
         let most = instances - instances / 4;
         SlotLimits {
             executions: self.slots,
@@ -125,7 +127,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts to take tasks in the name of `holder`.
+    /// Starts to claim tasks in the name of `holder`.
     ///
     /// # Panics
     /// If the host has a worker already: hints go to one worker.
@@ -175,14 +177,14 @@ impl Worker {
         Self { worker, _slots: slots, idle, stopped }
     }
 
-    /// Cancelled when another host has begun an incarnation under this node's name: this worker
-    /// must stop.
+    /// Cancelled when another host begins an incarnation under this node's name. This worker must
+    /// then stop.
     pub fn superseded(&self) -> CancellationToken {
         self.worker.superseded.clone()
     }
 
-    /// Takes no more tasks, waits until the running ones suspend or end, and releases what is still
-    /// active after `limit`. Answers how many claims were released.
+    /// Claims no more tasks, waits until the running executions suspend or end, and releases claims
+    /// that are still active after `limit`. Returns the number of released claims.
     pub async fn shutdown(&self, limit: Millis) -> usize {
         self.worker.draining.cancel();
         self.worker.host.env.within(limit, self.idle.cancelled()).await;

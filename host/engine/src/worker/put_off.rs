@@ -1,27 +1,27 @@
-//! When executions are tried again that were put off because enough others compute for long.
+//! Schedules retries of executions rejected because too many others are computing.
 //!
-//! Each of them computes for some milliseconds before it is known whether it has to wait again. So
-//! they are tried one after the other: any number of them takes little processor time from those
-//! that compute.
+//! Each of them computes for some milliseconds before it turns out that it has to wait again.
+//! Therefore they are retried one after the other: any number of them takes little processor time
+//! from the computing ones.
 
 use std::sync::{Mutex, PoisonError};
 
 use segno_core::time::{Millis, Timestamp};
 
-/// The minimum delay.
+/// The minimum delay before a retry.
 const LEAST: Millis = Millis(1_000);
-/// The interval between two that are tried again.
+/// The interval between two retries.
 const APART: Millis = Millis(50);
 
-/// The queue of executions that were put off.
+/// The queue of rejected executions.
 #[derive(Default)]
 pub struct PutOff {
-    /// When the last of the queue is tried again.
+    /// The instant of the last scheduled retry.
     last: Mutex<Timestamp>,
 }
 
 impl PutOff {
-    /// The delay of the next execution in the queue.
+    /// The delay before the retry of the next execution.
     pub fn wait(&self, now: Timestamp) -> Millis {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last = (now + LEAST).max(*last + APART);

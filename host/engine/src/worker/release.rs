@@ -1,4 +1,4 @@
-//! Releases a claim without an outcome, and notes the reason at the task.
+//! Releases a claim without an outcome, and stores the reason in the task's note.
 
 use std::sync::PoisonError;
 
@@ -19,15 +19,16 @@ use super::{
 };
 use crate::metrics::ClaimEnd;
 
-/// When one is offered again for which there was no room: it then waits for it without a claim.
+/// The delay after which an execution is offered again if this host had no capacity for it. It
+/// waits without a claim.
 const NO_ROOM: Millis = Millis(100);
 
 /// The position that an execution reached in its journal.
 #[derive(Default)]
 pub struct JournalEnd<'a> {
-    /// The length of the stored journal, by which traps are counted.
+    /// The length of the stored journal, by which repeated traps are recognised.
     pub len: u32,
-    /// The recorder, which knows the first difference, and what was logged.
+    /// The recorder, with the first difference and the log lines.
     pub recorder: Option<&'a SharedRecorder>,
 }
 
@@ -36,9 +37,9 @@ pub async fn give_back(worker: &WorkerContext, claim: &Claim, error: ExecutionEr
     give_back_after(worker, claim, Vec::new(), error, &JournalEnd::default()).await
 }
 
-/// Releases the claim, with `before` carried out under the claim in the same transaction. The
-/// transaction is refused as a whole if an earlier one did the same, so that it can be sent again
-/// after an unknown outcome.
+/// Releases the claim, and executes `before` under the claim in the same transaction. The
+/// transaction is refused as a whole if an earlier one did the same, so it can be sent again after
+/// an unknown outcome.
 pub async fn give_back_after(
     worker: &WorkerContext,
     claim: &Claim,

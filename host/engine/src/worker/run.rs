@@ -28,15 +28,14 @@ use crate::{
     target, values,
 };
 
-/// A claimed task, and what was read for it.
+/// A claimed task, and the rows that were read for it.
 pub struct Work {
-    /// The task as it was acquired.
+    /// The task as it was claimed.
     pub acquired: TaskReply,
-    /// What was read for the task already.
     pub prefetched: Prefetched,
 }
 
-/// Runs a task that was just acquired.
+/// Runs a task that was just claimed.
 pub async fn claim(worker: Arc<WorkerContext>, work: Work, slot: &mut Slot) {
     let task = &work.acquired.task;
     let active = ActiveClaim::new(Claim { id: task.id.clone(), version: task.version });
@@ -65,9 +64,9 @@ pub async fn until_it_ends(
     metrics.claim_over(end);
 }
 
-/// Runs what the task's target names: a workflow, an activity, an HTTP step or a graph. Its slot may have
-/// been taken before it was known of which kind it is: if there is no room of the right kind, the claim is
-/// given back.
+/// Runs the target of the task: a workflow, an activity, an HTTP step or a graph. The slot may have
+/// been taken before the kind of the target was known. If no slot of the right kind is free, the
+/// claim is released.
 pub async fn under_claim(
     worker: Arc<WorkerContext>,
     active: Arc<ActiveClaim>,
@@ -136,8 +135,9 @@ pub async fn under_claim(
     }
 }
 
-/// The failure with which an execution ends before it begins, because its input does not fit the schema that its function
-/// has in this module. Whoever made it may not have known this code. One that has begun goes on.
+/// The failure of an execution whose input does not fit the schema of its function in this module.
+/// It then ends before it begins. The creator may not have known this code. An execution that has
+/// begun continues.
 pub fn misfit(
     worker: &WorkerContext,
     promise: &Promise,

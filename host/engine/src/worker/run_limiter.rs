@@ -1,13 +1,13 @@
-//! How many executions run at once: as many as keep the processors busy while commits are on their
-//! way.
+//! A limit on the number of executions that run concurrently: enough to keep the processors busy
+//! while commits are in flight.
 //!
-//! More gain nothing, and cost: after a thousand other executions have run, nothing that a step
-//! needs of its instance is left in the processor's caches, so each step takes twice as long. An
-//! execution beyond the limit waits in a queue, in which modules take turns; the next one runs when
-//! another has ended, or waits for something that takes its time.
+//! More executions gain nothing and have a cost. After a thousand other executions have run,
+//! nothing that a step needs of its instance is left in the processor's caches, so each step takes
+//! twice as long. An execution beyond the limit waits in a queue, which is round-robin between
+//! modules. The next one runs when another has ended, or begins a long wait.
 //!
-//! The limit depends on how long a commit takes ([`CommitLatency`]). While nothing in the queue
-//! moves, since those that run compute or have many steps to go, the limit grows.
+//! The limit depends on the duration of a commit ([`CommitLatency`]). While the queue does not
+//! move, because the running executions compute or have many steps left, the limit grows.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,16 +17,16 @@ use tokio::sync::oneshot;
 
 use crate::{commit_latency::CommitLatency, fair_queue::FairQueue, host::Host, metrics::Metrics};
 
-/// Executions for each processor, however short commits are: ready commands gather, and commits
-/// carry more.
+/// Executions per processor, however short commits are. Ready commands then gather, and commits
+/// carry more of them.
 const PER_PROCESSOR: usize = 48;
-/// The least time that one step takes of a processor, in microseconds.
+/// The minimum processor time of one step, in microseconds.
 const STEP_US: usize = 16;
 /// A queue that does not move for this time raises the limit. Executions that began together may
-/// end together, so this is longer than a few steps take.
+/// end together, so this is longer than a few steps.
 const STANDSTILL: Millis = Millis(50);
 
-/// Gives out permits to run.
+/// Hands out permits to run.
 #[derive(Clone)]
 pub struct RunLimiter(Arc<State>);
 
@@ -41,16 +41,16 @@ struct State {
 #[derive(Default)]
 struct Queue {
     running: usize,
-    /// The amount by which the limit was raised since the queue stood still.
+    /// The amount by which the limit was raised while the queue did not move.
     raised: usize,
-    /// By module: they take turns.
+    /// The queued executions, by module, in round-robin order.
     waiting: FairQueue<Text, oneshot::Sender<RunPermit>>,
-    /// Whether an execution was admitted since the last check.
+    /// True if an execution was admitted since the last check.
     moved: bool,
     watched: bool,
 }
 
-/// The permit to run, until this is dropped.
+/// A permit to run. Dropping it releases it.
 pub struct RunPermit(RunLimiter);
 
 impl RunLimiter {
@@ -65,14 +65,14 @@ impl RunLimiter {
         }))
     }
 
-    /// A permit for an execution of this module, at once or in the order of the queue.
+    /// Waits for a permit for an execution of this module, in the order of the queue.
     pub async fn permit(&self, module: &str) -> RunPermit {
         loop {
             let waiting = match self.admit_or_queue(module) {
                 Ok(permit) => return permit,
                 Err(waiting) => waiting,
             };
-            // The sender is dropped only by a host that ends.
+            // The sender is dropped without a permit only by a host that shuts down.
             if let Ok(permit) = waiting.await {
                 return permit;
             }
@@ -101,7 +101,7 @@ impl RunLimiter {
         })
     }
 
-    /// Raises the limit whenever the queue stands still, until the queue is empty.
+    /// Raises the limit whenever the queue does not move, until the queue is empty.
     async fn watch(self) {
         loop {
             self.0.runtime.sleep(STANDSTILL).await;
@@ -141,7 +141,7 @@ impl RunLimiter {
         self.count(&queue);
         drop(queue);
         for admit in admitted {
-            // An execution that went away meanwhile releases its permit at once.
+            // An execution that was dropped in the meantime releases its permit immediately.
             let _ = admit.send(RunPermit(self.clone()));
         }
     }

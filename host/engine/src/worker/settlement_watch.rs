@@ -1,5 +1,5 @@
-//! The promises whose settlement an execution watches. A notification is only a hint: the value is
-//! read from the store.
+//! The promises that an execution watches for settlement. A notification is only a hint: the value
+//! is read from the store.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -23,7 +23,7 @@ impl SettlementWatch {
         Self { notifier, ids: BTreeSet::new(), sender, settled }
     }
 
-    /// Watches `id` from now on. Read the promise after this call: then no settlement is missed.
+    /// Watches `id` from now on. Read the promise after this call, so that no settlement is missed.
     pub fn add(&mut self, id: &PromiseId) {
         if self.ids.insert(id.clone()) {
             self.notifier.watch(id.clone(), self.sender.clone());
@@ -37,7 +37,7 @@ impl SettlementWatch {
         id
     }
 
-    /// The next settled promise, if there is one.
+    /// The next settled promise. `None` if there is none yet.
     pub fn try_next(&mut self) -> Option<PromiseId> {
         let id = self.settled.try_recv().ok()?;
         self.ids.remove(&id);

@@ -1,4 +1,4 @@
-//! The version at which this host takes new tasks to begin.
+//! The version at which new tasks begin, as far as this host knows.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,8 +7,9 @@ use segno_core::{
     promise::{Task, TaskStatus},
 };
 
-/// The version rises where retention removes trees. A host learns of that when one of its tasks
-/// begins at another version than expected: the start of that task takes the longer way.
+/// The version at which new tasks begin. It rises when retention removes trees. A host learns the
+/// new version when one of its tasks begins at another version than expected. The start of that
+/// task then takes the longer path.
 #[derive(Debug, Default)]
 pub struct TaskVersions(AtomicU64);
 
@@ -18,7 +19,7 @@ impl TaskVersions {
         Version(self.0.load(Ordering::Relaxed))
     }
 
-    /// Takes note of a task that this host made and holds.
+    /// Learns the version from a task that this host created and holds.
     pub fn learn(&self, task: &Task) {
         if task.status() == TaskStatus::Acquired {
             self.0.fetch_max(task.version.0.saturating_sub(1), Ordering::Relaxed);

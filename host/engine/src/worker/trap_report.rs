@@ -1,5 +1,5 @@
-//! What the note of a trap says to programs, and to those who show it: the stack of the guest, and
-//! what it logged.
+//! The details in the note of a trap, for programs and their displays: the guest's stack and its
+//! last log lines.
 
 use std::sync::PoisonError;
 
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::recording::SharedRecorder;
 
-/// Maximum size of the kept log, in bytes: its last lines.
+/// Maximum size in bytes of the kept log lines, which are the last ones.
 const LOG_BYTES: usize = 8 << 10;
-/// What a line takes beside its text, in bytes.
+/// The size in bytes that a line counts in addition to its text.
 const LINE_BYTES: usize = 64;
 
 /// The details of a trap's note, as JSON:
@@ -32,8 +32,8 @@ pub struct TrapReport {
     /// The frames of the author's own code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<Frame>,
-    /// The last lines that a workflow logged since its last commit. They are no lines of its log:
-    /// what trapped never happened, and the next attempt logs them again.
+    /// The last lines that a workflow logged since its last commit. They are not part of its log:
+    /// the work of a trapped attempt is undone, and the next attempt logs them again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<TrapLine>,
 }
@@ -41,7 +41,7 @@ pub struct TrapReport {
 /// A line that was logged before a trap.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrapLine {
-    /// The level, as it is stored with log lines.
+    /// The level, in the stored form of log lines.
     pub level: u8,
     /// The logical time.
     pub at_ms: i64,
@@ -59,19 +59,19 @@ impl TrapReport {
         }
     }
 
-    /// The report in a note, if it is one of a trap.
+    /// The report in a note. `None` if the note is not about a trap.
     pub fn read(details: &[u8]) -> Option<Self> {
         serde_json::from_slice(details).ok()
     }
 
-    /// The details of a note; `None`: there is nothing to report.
+    /// The details of a note. `None` if there is nothing to report.
     pub fn details(&self) -> Option<serde_json::Value> {
         (*self != Self::default())
             .then(|| serde_json::to_value(self).expect("texts and numbers can be written as JSON"))
     }
 }
 
-/// The last lines that were collected, as far as there is room.
+/// The last uncommitted log lines, up to the size limit.
 fn uncommitted(recorder: &SharedRecorder) -> Vec<TrapLine> {
     let recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
     last(&recorder.batch().logs)

@@ -1,4 +1,4 @@
-//! Suspended workflows with their instances in memory: resuming one costs no replay.
+//! The cache of suspended workflows with their instances, so that resuming one needs no replay.
 
 use segno_core::id::{Digest, PromiseId, Version};
 use segno_guest::Workflow;
@@ -10,17 +10,16 @@ use super::{
 
 /// An instance whose commands and events are all committed.
 pub struct Warm {
-    /// The instance.
     pub instance: Box<dyn Workflow>,
-    /// The recorder with the journal's position.
+    /// The recorder, with the position in the journal.
     pub recorder: SharedRecorder,
-    /// The version at which it was suspended.
+    /// The version at which the instance was suspended.
     pub version: Version,
     /// The length of the journal at the suspension.
     pub journal_len: u32,
     /// The module that the instance runs.
     pub module: Digest,
-    /// Number of signals delivered.
+    /// Number of signals delivered so far.
     pub signals: u32,
 }
 
@@ -39,13 +38,13 @@ impl WarmCache {
         Self(InstanceCache::new(budget))
     }
 
-    /// Keeps `warm`, and drops the oldest ones beyond the budget.
+    /// Keeps `warm`, and evicts the oldest instances beyond the budget.
     pub fn put(&self, id: PromiseId, warm: Warm) {
         self.0.put(id, warm.instance.footprint(), warm);
     }
 
-    /// Hands over the instance of `id` if it may go on from `version` and `journal_len`; drops it
-    /// otherwise.
+    /// Removes the instance of `id`, and returns it if it may continue from `version` and
+    /// `journal_len`.
     pub fn take(
         &self,
         id: &PromiseId,
@@ -56,7 +55,7 @@ impl WarmCache {
         self.0.take(id).filter(|warm| warm.fits(version, module, journal_len))
     }
 
-    /// Whether [`WarmCache::take`] would answer with an instance.
+    /// True if [`WarmCache::take`] would return an instance.
     pub fn holds(
         &self,
         id: &PromiseId,
@@ -67,17 +66,18 @@ impl WarmCache {
         self.0.holds(id, |warm| warm.fits(version, module, journal_len))
     }
 
-    /// The number of instances kept, and the bytes of their memory.
+    /// The number of instances, and the bytes of their memory.
     pub fn size(&self) -> (usize, usize) {
         self.0.size()
     }
 
-    /// Drops the instance that was suspended first, of this module or of any; false: there is none.
+    /// Drops the instance that was suspended first, of this module or of any. Returns false if
+    /// there is none.
     pub fn drop_oldest(&self, module: Option<Digest>) -> bool {
         self.0.drop_oldest(|warm| module.is_none_or(|module| warm.module == module))
     }
 
-    /// Drops everything.
+    /// Drops all instances.
     pub fn clear(&self) {
         self.0.clear();
     }

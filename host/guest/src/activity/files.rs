@@ -1,4 +1,4 @@
-//! Files of an activity: the directories that the policy allows, and nothing outside of them.
+//! Files of an activity, restricted to the directories that the policy allows.
 //!
 //! Paths are resolved by `cap-std` below the opened directory, so neither `..` nor a link leads out
 //! of it.
@@ -24,14 +24,14 @@ use crate::{
     policy::{Directory, Grants},
 };
 
-/// Maximum number of entries of a directory that is listed.
+/// Maximum number of entries of a directory that can be listed.
 const MOST_ENTRIES: usize = 10_000;
 
-/// The directories of one module. Its functions block.
+/// The directories of one module. All methods block.
 #[derive(Clone)]
 pub(super) struct Files(Arc<Grants>);
 
-/// A place below an allowed directory.
+/// A path below an allowed directory.
 struct Place {
     dir: Dir,
     path: PathBuf,
@@ -62,7 +62,7 @@ impl Files {
         let write = || {
             let name = below.file_name().ok_or(ErrorKind::IsADirectory)?;
             make_parents(&dir, &below)?;
-            // Beside the file, so that it can take its place.
+            // In the same directory, so that it can replace the target by a rename.
             let new = below.with_file_name(format!(".{}.{}.new", name.to_string_lossy(), unique()));
             let written = (|| {
                 let mut options = OpenOptions::new();
@@ -72,7 +72,7 @@ impl Files {
                 dir.rename(&new, &dir, &below)
             })();
             if written.is_err() {
-                // It may never have been made.
+                // The file may never have been created.
                 let _ = dir.remove_file(&new);
             }
             written
@@ -125,7 +125,8 @@ impl Files {
         }
     }
 
-    /// The directory that `path` is in, the one with the longest path of several.
+    /// Resolves `path` to the allowed directory that contains it; with several, the one with the
+    /// longest path.
     fn place(&self, path: &str, writes: bool) -> Result<Place, Failure> {
         let module = self.0.module();
         let below = |directory: &Directory| {
@@ -171,7 +172,7 @@ fn make_parents(dir: &Dir, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Different for each call of this process, and for another process at the same time.
+/// A suffix that is unique per call of this process and across concurrent processes.
 fn unique() -> String {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     format!("{}-{}", process::id(), CALLS.fetch_add(1, Ordering::Relaxed))

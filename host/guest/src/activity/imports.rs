@@ -1,4 +1,4 @@
-//! The imports of an activity. Those of a workflow refuse.
+//! The imports of an activity. In workflows these imports refuse.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::{
     workflow::check_size,
 };
 
-/// The most bytes of progress: they are stored with the task, and written again with each change of it.
+/// Maximum size of an attempt's progress, in bytes: it is stored with the task and written again
+/// with each change of the task.
 const PROGRESS_BYTES: usize = 256 << 10;
 
 impl types::Host for ActivityState {}
@@ -111,7 +112,7 @@ impl files::Host for ActivityState {
 }
 
 impl ActivityState {
-    /// 403 is final: another attempt finds the same settings.
+    /// Code 403 is final: another attempt would find the same settings.
     fn not_set(&self, table: &str, name: &str, value: &str) -> Failure {
         let module = self.grants.module();
         let message = format!(
@@ -167,7 +168,7 @@ no_journal! {
     finish(Outcome) -> ();
 }
 
-/// The refusal of a function of the contract that only workflows may call.
+/// The refusal of a contract function that only workflows may call.
 pub fn for_workflows(function: &str) -> wasmtime::Error {
     Halt::Refused(format!(
         "`segno:workflow/{function}` is for workflows, and this is an activity: return a value to the workflow, and let it go on from there"

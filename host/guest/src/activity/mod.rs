@@ -1,4 +1,4 @@
-//! One attempt of an activity: an instance of its own, with the I/O that the policy allows.
+//! One attempt of an activity: a fresh instance, with the I/O that the policy allows.
 //!
 //! Dropping the future of [`perform`] cancels the attempt and removes its instance, whatever it was
 //! doing.
@@ -28,7 +28,7 @@ use super::{
     workflow::check_size,
 };
 
-/// Runs `function` of `module` once.
+/// Runs one attempt of `function` of `module`.
 pub(super) async fn perform(
     wasm: &Wasm,
     module: Digest,
@@ -73,7 +73,7 @@ pub(super) async fn perform(
     .await
 }
 
-/// A call with everything that it needs, so that any thread may continue it.
+/// A call with everything that it needs, so that it can move between threads.
 struct Attempt {
     store: Store<ActivityState>,
     function: String,
@@ -112,7 +112,7 @@ impl Attempt {
 }
 
 impl Secrets {
-    /// `payload` with their names in place of their values.
+    /// `payload` with each secret's value replaced by `{secret:NAME}`.
     fn hide_in(&self, payload: Payload) -> Payload {
         match payload {
             Payload::Json(text) => Payload::Json(self.hide(&text).into_owned()),
@@ -120,8 +120,8 @@ impl Secrets {
         }
     }
 
-    /// `outcome` as it may be stored: a failure without their values, and in place of a result that
-    /// contains one a failure that is final.
+    /// `outcome` in the form that may be stored: secret values are hidden in failures, and a result
+    /// that contains one is replaced by a final failure.
     fn keep_out_of(&self, outcome: Outcome, function: &str) -> Outcome {
         match outcome {
             Outcome::Success(payload) => match self.found_in(bytes_of(&payload)) {

@@ -14,7 +14,7 @@ pub(crate) struct ActivityState {
     pub(super) host: Arc<dyn ActivityHost>,
     pub(super) budget: Budget,
     pub(super) grants: Arc<Grants>,
-    /// Those of this attempt, whether or not it asks for them.
+    /// All secrets of this attempt's module, used or not.
     pub(super) secrets: Arc<Secrets>,
     pub(super) wasi: Option<Box<RealWasi>>,
 }

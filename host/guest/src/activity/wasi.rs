@@ -1,4 +1,4 @@
-//! WASI of activities, as far as the policy allows it.
+//! WASI for activities, restricted by the policy.
 
 use std::sync::Arc;
 

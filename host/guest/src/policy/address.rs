@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 /// A set of HTTP addresses: `SCHEME://HOST[:PORT][/PATH]`.
 ///
-/// `HOST` may begin with `*.` (any subdomain) or be `*` (any host); `PORT` may be `*`, and the
-/// default is the scheme's own. Without a path every path matches; with a path, those that begin
-/// with it, in whole segments.
+/// `HOST` may begin with `*.` (any subdomain) or be `*` (any host). `PORT` may be `*`; it defaults
+/// to the scheme's port. Without a path, every path matches; with a path, those that begin with it,
+/// in whole segments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AddressPattern {
@@ -38,7 +38,7 @@ enum Port {
 pub struct NotAnAddress(String);
 
 impl AddressPattern {
-    /// Whether `url` is in the set.
+    /// Returns true if `url` matches the pattern.
     pub fn matches(&self, url: &Url) -> bool {
         let host = url.host_str().unwrap_or_default().trim_end_matches('.');
         let host_matches = match &self.host {

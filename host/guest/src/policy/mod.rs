@@ -33,7 +33,7 @@ pub use variable::{NotReadable, Source, Variable};
 /// The name that stands for every module.
 const EVERY_MODULE: &str = "*";
 
-/// The grants of each module, by its name.
+/// The grants of each module, by module name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Policy {
@@ -44,25 +44,23 @@ pub struct Policy {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Grants {
-    /// Outbound HTTP.
     pub http: HttpGrants,
-    /// Directories that its activities see.
+    /// Directories that the module's activities may open.
     pub dirs: Vec<Directory>,
-    /// Environment variables that its activities see.
+    /// Environment variables of the module's activities.
     pub env: BTreeMap<String, Variable>,
-    /// Values that its activities and the headers of its HTTP steps may use, and that are stored
-    /// nowhere.
+    /// Secrets that the module's activities and the headers of its HTTP steps may use. Their values
+    /// are never stored.
     pub secrets: BTreeMap<String, Source>,
-    /// The name of the module, if the grants were gathered for one.
+    /// The name of the module that the grants were gathered for. Empty if none.
     #[serde(skip)]
     module: String,
 }
 
-/// Grants of outbound HTTP.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HttpGrants {
-    /// Allowed addresses, see [`AddressPattern`].
+    /// Patterns of the allowed addresses; see [`AddressPattern`].
     pub allow: Vec<AddressPattern>,
 }
 
@@ -74,7 +72,7 @@ pub struct Directory {
     pub host: PathBuf,
     /// The path in the guest.
     pub guest: String,
-    /// Whether files in the directory may be changed.
+    /// True if files in the directory may be changed.
     #[serde(default)]
     pub write: bool,
 }
@@ -85,21 +83,19 @@ pub struct Directory {
     "outbound HTTP to `{url}` is refused: add `{origin}` to `http.allow` of `[{module}]` in policy.toml; the host reads the file again, and needs no restart"
 )]
 pub struct Refused {
-    /// The address.
     pub url: String,
-    /// The origin to add.
+    /// The origin to add to the policy.
     pub origin: String,
-    /// The section of the module.
+    /// The module's section in the policy.
     pub module: String,
 }
 
-/// Why a policy cannot be used.
+/// The reason that a policy cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// The file exists but cannot be read.
     #[error("the policy `{path}` cannot be read")]
     Unreadable {
-        /// The path of the file.
         path: PathBuf,
         /// The error of the system.
         #[source]
@@ -137,14 +133,14 @@ impl Policy {
             .map_err(|source| PolicyError::Invalid { path: path.into(), source: Box::new(source) })
     }
 
-    /// Adds `grants` for `module` (`*`: for every module) to the policy.
+    /// Adds `grants` for `module` to the policy; `*` stands for every module.
     #[must_use]
     pub fn with(mut self, module: impl Into<String>, grants: Grants) -> Self {
         self.modules.entry(module.into()).or_default().extend(&grants);
         self
     }
 
-    /// Whether `module` may send an HTTP request to `url`.
+    /// Checks that `module` may send an HTTP request to `url`.
     ///
     /// # Errors
     /// [`Refused`], which names the setting that would allow it.
@@ -152,7 +148,7 @@ impl Policy {
         self.grants(module).allows_http(url)
     }
 
-    /// The grants of `module`: its own and those of every module.
+    /// The grants of `module`: its own combined with those of every module.
     pub fn grants(&self, module: &str) -> Grants {
         let mut grants = Grants { module: module.into(), ..Grants::default() };
         for name in [EVERY_MODULE, module] {
@@ -165,7 +161,7 @@ impl Policy {
 }
 
 impl Grants {
-    /// Whether a request to `url` is allowed.
+    /// Checks that a request to `url` is allowed.
     ///
     /// # Errors
     /// [`Refused`], which names the setting that would allow it.
@@ -180,10 +176,10 @@ impl Grants {
         Err(refused(parsed.origin().ascii_serialization()))
     }
 
-    /// The value of a variable of the module's activities; none: it is not set.
+    /// The value of an environment variable of the module's activities. `None` if it is not set.
     ///
     /// # Errors
-    /// [`NotReadable`]: it is set, and its value cannot be read.
+    /// [`NotReadable`] if it is set and its value cannot be read.
     pub fn read_env(&self, name: &str) -> Result<Option<String>, NotReadable> {
         let Some(variable) = self.env.get(name) else { return Ok(None) };
         variable.read().map(Some).map_err(|reason| NotReadable {
@@ -258,7 +254,7 @@ mod tests {
             let error = toml::from_str::<Policy>(&format!("[orders]\n{setting}")).unwrap_err();
             assert!(error.to_string().contains(word), "{error}");
         }
-        // What it says is a secret stands nowhere.
+        // A literal secret in the policy must not appear in the error.
         let error = toml::from_str::<Policy>("[orders]\nsecrets.A = \"value\"").unwrap_err();
         assert!(error.to_string().contains("unknown variant"), "{error}");
     }

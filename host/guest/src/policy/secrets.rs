@@ -1,9 +1,9 @@
-//! The secrets of a module: read for an attempt, filled into headers, and kept out of what is
-//! stored.
+//! The secrets of a module: read for an attempt, filled into headers, and hidden in everything that
+//! is stored.
 //!
-//! A value is found as it is, as it stands in JSON, and line by line if it has several. Other forms
-//! (Base64 of a part, one character in a line) are not found: an activity that wants to betray a
-//! secret can.
+//! A value is found in its plain form, in its JSON form, and line by line if it has several lines.
+//! Other forms (Base64 of a part, one character per line) are not found: a malicious activity can
+//! leak a secret.
 
 use std::{
     borrow::Cow,
@@ -17,16 +17,16 @@ use super::{
     variable::{NotReadable, Source},
 };
 
-/// Shorter values would be found in texts that have nothing to do with them.
+/// Shorter values would match in unrelated texts.
 const SHORTEST: usize = 8;
-/// Lines of a value that are looked for by themselves have this many bytes or more.
+/// Minimum length of a line that is searched for separately, in bytes.
 const SHORTEST_LINE: usize = 16;
 
-/// Around the name of a secret in a header.
+/// Delimiters of a secret's name in a header.
 const BEGIN: &str = "{secret:";
 const END: char = '}';
 
-/// Values by name, and what finds them.
+/// Secret values by name, with a search automaton over them.
 #[derive(Debug, Default)]
 pub struct Secrets {
     values: BTreeMap<String, String>,
@@ -37,24 +37,23 @@ pub struct Secrets {
 #[derive(Debug)]
 struct Finder {
     automaton: AhoCorasick,
-    /// What stands for each pattern.
+    /// The replacement of each pattern.
     marks: Vec<String>,
 }
 
-/// A secret that a header names and that there is not.
+/// A secret that a header names and the policy does not define.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no secret `{name}`: add `secrets.{name} = {{ from = \"VARIABLE\" }}` to `[{module}]` in policy.toml"
 )]
 pub struct NoSecret {
-    /// The name.
     pub name: String,
-    /// The section of the module.
+    /// The module's section in the policy.
     pub module: String,
 }
 
 impl Grants {
-    /// The secrets of the module, as they are now.
+    /// Reads the current secrets of the module.
     ///
     /// # Errors
     /// [`NotReadable`] names the setting.
@@ -76,11 +75,11 @@ impl Grants {
         self.secrets.iter().map(read).collect::<Result<_, _>>().map(Secrets::of)
     }
 
-    /// The values of the secrets that `header` names, such as `Bearer {secret:PAY}`, by their
-    /// names; none for most headers.
+    /// The values of the secrets that `header` names, such as `Bearer {secret:PAY}`. Empty for most
+    /// headers.
     ///
     /// # Errors
-    /// [`NoSecret`]: the policy does not have it.
+    /// [`NoSecret`] if the policy does not define the secret.
     pub fn secrets_of(&self, header: &str) -> Result<Vec<String>, NoSecret> {
         let names = named(header);
         match names.iter().find(|name| !self.secrets.contains_key(**name)) {
@@ -90,7 +89,7 @@ impl Grants {
     }
 }
 
-/// The names in `{secret:NAME}`.
+/// The names in all occurrences of `{secret:NAME}`.
 fn named(header: &str) -> Vec<&str> {
     header
         .split(BEGIN)
@@ -122,14 +121,14 @@ impl Secrets {
         Self { values, finder }
     }
 
-    /// Those with these names.
+    /// The subset of secrets with these names.
     #[must_use]
     pub fn only(&self, names: &BTreeSet<String>) -> Self {
         let values = self.values.iter().filter(|(name, _)| names.contains(*name));
         Self::of(values.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no secrets.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -139,7 +138,7 @@ impl Secrets {
         self.values.get(name).map(String::as_str)
     }
 
-    /// `header` with values in place of names.
+    /// `header` with names replaced by values.
     pub fn fill_in(&self, header: &str) -> String {
         let mut parts = header.split(BEGIN);
         let mut filled = parts.next().unwrap_or_default().to_owned();
@@ -155,7 +154,7 @@ impl Secrets {
         filled
     }
 
-    /// The name of a secret whose value is in `text`.
+    /// The name of a secret whose value occurs in `text`.
     pub fn found_in(&self, text: &[u8]) -> Option<&str> {
         let finder = self.finder.as_ref()?;
         let found = finder.automaton.find(text)?;
@@ -163,7 +162,7 @@ impl Secrets {
         mark.strip_prefix(BEGIN)?.strip_suffix(END)
     }
 
-    /// `text` with `{secret:NAME}` in place of values.
+    /// `text` with values replaced by `{secret:NAME}`.
     pub fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match &self.finder {
             Some(finder) if finder.automaton.is_match(text) => {
@@ -173,7 +172,7 @@ impl Secrets {
         }
     }
 
-    /// As [`hide`](Self::hide).
+    /// Like [`hide`](Self::hide), for bytes.
     pub fn hide_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
         match &self.finder {
             Some(finder) if finder.automaton.is_match(&bytes) => {

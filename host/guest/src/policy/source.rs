@@ -1,4 +1,5 @@
-//! The policy in force: a fixed one, or that of a file, which is read again when the file changes.
+//! The policy in force: a fixed one, or the one of a file, which is read again when the file
+//! changes.
 
 use std::{
     io::ErrorKind,
@@ -11,8 +12,9 @@ use super::{Policy, PolicyError};
 
 /// The policy in force. Clones share it.
 ///
-/// A file that cannot be used changes nothing: the policy that was read last stays in force, an error is logged, and refusals
-/// mention it. The same holds for a file that is gone: to take all grants back, empty it.
+/// A file that cannot be used changes nothing: the policy that was read last stays in force, an
+/// error is logged, and refusals mention it. The same applies to a deleted file: to withdraw all
+/// grants, empty the file.
 #[derive(Debug, Clone)]
 pub struct PolicySource(Arc<Source>);
 
@@ -26,13 +28,13 @@ struct Source {
 #[derive(Debug)]
 struct Latest {
     policy: Arc<Policy>,
-    /// The state of the file when it was read, whether it could be used or not.
+    /// The state of the file when it was last read, usable or not.
     stamp: Option<Stamp>,
-    /// Why the file as it is now cannot be used.
+    /// The reason that the current file cannot be used.
     problem: Option<String>,
 }
 
-/// What differs between two versions of a file. `None` stands for a file that does not exist.
+/// Metadata that tells two versions of a file apart. A missing file has no stamp (`None`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     modified: Option<SystemTime>,
@@ -52,7 +54,7 @@ impl PolicySource {
         Ok(Self(Arc::new(Source { file: Some(path.into()), latest })))
     }
 
-    /// The policy as the file is now. Costs one `stat` of the file.
+    /// The policy of the current file. Costs one `stat` call.
     pub fn get(&self) -> Arc<Policy> {
         let mut latest = self.0.latest.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = &self.0.file {
@@ -64,7 +66,7 @@ impl PolicySource {
         Arc::clone(&latest.policy)
     }
 
-    /// Why the file as it was last looked at is not in force.
+    /// The reason that the file, as last seen, is not in force.
     pub fn problem(&self) -> Option<String> {
         self.0.latest.lock().unwrap_or_else(PoisonError::into_inner).problem.clone()
     }
@@ -121,7 +123,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             None
         }
-        // It exists, and reading it says why it cannot be read.
+        // The file exists; reading it reports why it is unreadable.
         Err(_) => Some(Stamp { modified: None, bytes: 0, inode: 0 }),
     }
 }

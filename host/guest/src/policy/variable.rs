@@ -1,4 +1,4 @@
-//! Where the value of a variable or a secret comes from.
+//! The source of a variable's or a secret's value.
 
 use std::path::PathBuf;
 
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 pub enum Variable {
     /// The value itself.
     Value(String),
-    /// A value that the policy does not contain.
+    /// A value from outside the policy.
     Source(Source),
 }
 
-/// A place outside of the policy. It is read for each attempt, so a value may change while the host
+/// A source outside the policy. It is read for each attempt, so the value may change while the host
 /// runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
     /// A variable of the host's own environment.
     From(String),
-    /// A file of the host; one line end at its end does not belong to the value.
+    /// A file of the host; one trailing line break is stripped.
     File(PathBuf),
 }
 
@@ -29,16 +29,16 @@ pub enum Source {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{setting}` of `[{module}]` in policy.toml {reason}")]
 pub struct NotReadable {
-    /// Such as `secrets.PAY`.
+    /// The setting's name, such as `secrets.PAY`.
     pub setting: String,
-    /// The section of the module.
+    /// The module's section in the policy.
     pub module: String,
-    /// The rest of the sentence.
+    /// The reason, worded as the rest of the sentence.
     pub reason: String,
 }
 
 impl Variable {
-    /// The value, or why there is none: the rest of a sentence about the setting.
+    /// Reads the value. The error is the rest of a sentence about the setting.
     pub(super) fn read(&self) -> Result<String, String> {
         match self {
             Self::Value(value) => Ok(value.clone()),
@@ -48,7 +48,7 @@ impl Variable {
 }
 
 impl Source {
-    /// As [`Variable::read`].
+    /// Like [`Variable::read`].
     pub(super) fn read(&self) -> Result<String, String> {
         match self {
             Self::From(variable) => std::env::var(variable).map_err(|_| {

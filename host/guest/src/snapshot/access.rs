@@ -1,4 +1,4 @@
-//! Reads and writes what an instance keeps, through the functions of its accessor.
+//! Reads and writes the state of an instance, through the functions of its accessor.
 
 use wasmtime::{
     Store,
@@ -10,11 +10,11 @@ use super::{
     memory::{Memory, MemoryChange, Part, PartChange, place},
 };
 
-/// Bytes of a page of wasm, in which a memory grows.
+/// Size of a wasm page, the unit in which a memory grows, in bytes.
 const WASM_PAGE_BYTES: u32 = 64 << 10;
-/// Bytes that cross in one call.
+/// Maximum number of bytes copied in one call.
 const CHUNK_BYTES: usize = 1 << 20;
-/// The most handles that are taken one by one.
+/// Maximum number of handles that are taken one by one.
 const HANDLES_MAX: usize = 4_096;
 
 /// The functions of the accessors of one instance, one for each memory that its component has.
@@ -23,12 +23,12 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Of an instance of a component that was made accessible.
+    /// Access to an instance whose component was made accessible.
     pub(crate) fn of(instance: Instance) -> Self {
         Self { instance }
     }
 
-    /// All that the instance keeps in its memories and its variables.
+    /// Reads all memories and mutable globals of the instance.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         store: &mut Store<T>,
@@ -40,7 +40,7 @@ impl Access {
         Ok(Memory { parts, drawn: Vec::new() })
     }
 
-    /// Makes a new instance one that has changed in this way.
+    /// Applies `change` to a new instance.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         store: &mut Store<T>,
@@ -108,12 +108,11 @@ impl PartAccess {
         self.instance.get_export_index(&mut *store, None, &name).is_some()
     }
 
-    /// The order in which handles are given out, until they come as they do in a table that nobody
-    /// has used: each one more than the one before, as many as the table may ever have had. All of
-    /// them are given back.
+    /// The order in which freed handles are reused, up to the point where the table hands out
+    /// consecutive new numbers, as an unused table does. All handles are given back.
     ///
     /// # Errors
-    /// Some are missing: the guest holds them.
+    /// Some handles are missing: the guest holds them.
     async fn free_handles<T: Send + 'static>(
         &self,
         store: &mut Store<T>,
@@ -145,7 +144,7 @@ impl PartAccess {
         Ok(order)
     }
 
-    /// Lets handles of an instance that holds none be given out in this order.
+    /// Makes an instance that holds no handles reuse them in this order.
     async fn order_handles<T: Send + 'static>(
         &self,
         store: &mut Store<T>,
@@ -155,7 +154,7 @@ impl PartAccess {
         for _ in 0..used {
             let (_,): (u32,) = self.call(store, "take", ()).await?;
         }
-        // What is given back last comes first.
+        // The handle that is given back last is reused first.
         let unused = order.len() + 1..=used;
         for handle in order.iter().copied().chain(unused.map(place)).rev() {
             let () = self.call(store, "give", (handle,)).await?;

@@ -1,12 +1,13 @@
-//! The core module through which the host reads and writes what another one keeps: it imports that
-//! memory and these variables, and does one thing in each of its functions.
+//! The core module through which the host reads and writes the state of another one: it imports
+//! that module's memory and globals, and each of its functions does one operation.
 //!
-//! One of the accessors of a component also takes and gives back handles of resources, of a type that
-//! only it knows: in which order they come is what is left of those that the component held before.
+//! One accessor of a component also takes and gives back resource handles, of a type that only it
+//! knows: the order in which freed handles are reused is the only trace of those that the component
+//! held before.
 //!
 //! The canonical ABI copies lists from and to the guest's memory, so whole pages cross in one call:
-//! `read` answers with a list that *is* the memory, and `write` takes one whose place is chosen by
-//! the allocator of this module, which answers with the place that `aim` was told.
+//! `read` returns a list that *is* the memory, and `write` takes a list that this module's
+//! allocator places at the offset set by `aim`.
 
 use wasm_encoder::{
     CodeSection, ConstExpr, EntityType, ExportKind, ExportSection, Function, FunctionSection,
@@ -15,24 +16,24 @@ use wasm_encoder::{
 };
 use wasmparser::ValType as Of;
 
-/// The module from which memory is imported, that of the variables, and that of the two functions
-/// that make and drop a handle.
+/// Names of the modules that the accessor imports: the memory, the globals, and the two functions
+/// that create and drop a handle.
 pub(super) const MEMORY_MODULE: &str = "memory";
 pub(super) const GLOBALS_MODULE: &str = "globals";
 pub(super) const HANDLES_MODULE: &str = "handles";
 pub(super) const NEW_HANDLE: &str = "new";
 pub(super) const DROP_HANDLE: &str = "drop";
-/// The allocator for `write`.
+/// Name of the allocator for `write`.
 pub(super) const REALLOC: &str = "realloc";
 
-/// A function of the accessor, as the component exports it: parameters and result.
+/// A function of the accessor as the component exports it: parameters and result.
 pub(super) struct Exported {
     pub(super) name: &'static str,
     pub(super) params: &'static [(&'static str, Kind)],
     pub(super) result: Option<Kind>,
 }
 
-/// A type that crosses.
+/// The type of a value that crosses the border.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     U32,
@@ -40,14 +41,14 @@ pub(super) enum Kind {
     Bytes,
 }
 
-/// What `read` makes of the first bytes of the memory while it answers: the place and the length
-/// of the list.
+/// Number of bytes at the start of the memory that `read` overwrites while it answers, with the
+/// offset and length of the list.
 pub(super) const CLOBBERED: usize = 8;
 
-/// Those of every accessor, in the order of their code.
+/// Number of functions that every accessor has, in code order.
 const OF_ALL: usize = 10;
 
-/// All of them, in the order of their code; the last ones are about handles.
+/// All functions, in code order; the last ones handle resource handles.
 const FUNCTIONS: [Exported; OF_ALL + 3] = [
     Exported { name: "pages", params: &[], result: Some(Kind::U32) },
     Exported { name: "grow", params: &[("pages", Kind::U32)], result: Some(Kind::U32) },
@@ -72,10 +73,10 @@ const FUNCTIONS: [Exported; OF_ALL + 3] = [
     },
 ];
 
-/// The most accessors of a component: they are told apart by a letter.
+/// Maximum number of accessors of a component: each is named by a letter.
 pub(super) const ACCESSORS: usize = 26;
 
-/// The functions of an accessor, of one that takes handles as well or of another.
+/// The functions of an accessor, with or without those for handles.
 pub(super) fn functions(takes_handles: bool) -> &'static [Exported] {
     if takes_handles { &FUNCTIONS } else { &FUNCTIONS[..OF_ALL] }
 }
@@ -87,12 +88,12 @@ pub(super) fn export(accessor: usize, function: &str) -> String {
 }
 
 impl Exported {
-    /// The name under which a component exports that of its accessor with this number.
+    /// The name under which a component exports this function of its accessor with this number.
     pub(super) fn export(&self, accessor: usize) -> String {
         export(accessor, self.name)
     }
 
-    /// The values that it takes and gives in its core.
+    /// Parameter and result types of the core function.
     fn core(&self) -> (Vec<ValType>, Vec<ValType>) {
         let flat = |kind: Kind| match kind {
             Kind::U32 => vec![ValType::I32],
@@ -100,7 +101,7 @@ impl Exported {
             Kind::Bytes => vec![ValType::I32, ValType::I32],
         };
         let params = self.params.iter().flat_map(|(_, kind)| flat(*kind)).collect();
-        // A list is answered by the place where its own place and length stand.
+        // A list is returned as the address of its offset and length.
         let result = self.result.map(|kind| match kind {
             Kind::U64 => ValType::I64,
             Kind::U32 | Kind::Bytes => ValType::I32,
@@ -109,12 +110,12 @@ impl Exported {
     }
 }
 
-/// The module for a memory and variables of these types.
+/// Builds the accessor module for a memory and globals of these types.
 pub(super) fn module(globals: &[Of], takes_handles: bool) -> Module {
     let (mut types, mut imports, mut defined) =
         (TypeSection::new(), ImportSection::new(), FunctionSection::new());
     let own_functions = functions(takes_handles);
-    // Each function has a type of its own number; that of the allocator follows.
+    // Each function's type has the function's index; the allocator's type follows.
     let realloc = own_functions.len() as u32;
     let memory = MemoryType {
         minimum: 0,
@@ -128,7 +129,7 @@ pub(super) fn module(globals: &[Of], takes_handles: bool) -> Module {
         let of = GlobalType { val_type: encoded(*of), mutable: true, shared: false };
         imports.import(GLOBALS_MODULE, &n.to_string(), EntityType::Global(of));
     }
-    // The place for the next `write`.
+    // Index of the global with the target offset of the next `write`.
     let aim = globals.len() as u32;
     let mut own = GlobalSection::new();
     let place = GlobalType { val_type: ValType::I32, mutable: true, shared: false };
@@ -147,7 +148,7 @@ pub(super) fn module(globals: &[Of], takes_handles: bool) -> Module {
         types.ty().function(params, results);
         defined.function(n);
         exports.export(function.name, ExportKind::Func, imported + n);
-        // Those that take handles count, and keep one.
+        // Two locals for `fresh`: a counter and the current handle.
         let mut body = Function::new([(2, ValType::I32)]);
         instructions(function.name, globals, aim, &mut body.instructions());
         code.function(&body);
@@ -217,18 +218,19 @@ fn instructions(name: &str, globals: &[Of], aim: u32, code: &mut InstructionSink
         "take" => code.i32_const(0).call(NEW),
         "give" => code.local_get(0).call(DROP),
         "fresh" => fresh(code),
-        // The bytes are where they belong by the time that it is called.
+        // `write`: the allocator has already placed the bytes.
         _ => code,
     };
     code.end();
 }
 
-/// The functions that make and drop a handle, by their numbers.
+/// Indices of the imported functions that create and drop a handle.
 const NEW: u32 = 0;
 const DROP: u32 = 1;
 
-/// Takes up to so many handles as long as each is one more than the one before, and gives all of them
-/// back, the last one first: so the order in which handles come is what it was. Answers how many came so.
+/// Takes up to `MOST` handles while they are consecutive from `FROM`, and gives all of them back,
+/// the last one first, so that the reuse order is unchanged. Returns the number of consecutive
+/// handles.
 fn fresh<'a, 'b>(code: &'a mut InstructionSink<'b>) -> &'a mut InstructionSink<'b> {
     const FROM: u32 = 0;
     const MOST: u32 = 1;
@@ -252,7 +254,7 @@ fn fresh<'a, 'b>(code: &'a mut InstructionSink<'b>) -> &'a mut InstructionSink<'
     code.local_get(TAKEN)
 }
 
-/// Begins what is done if the first parameter is `n`.
+/// Begins a block that runs if the first parameter is `n`.
 fn chosen(n: u32, code: &mut InstructionSink<'_>) {
     code.local_get(0).i32_const(n as i32).i32_eq().if_(wasm_encoder::BlockType::Empty);
 }

@@ -1,4 +1,4 @@
-//! A component that is composed of others, each with core modules of its own: every such part gets
+//! A component that is composed of others, each with its own core modules: every such part gets
 //! accessors, and the whole exports the functions of all of them.
 
 use wasm_encoder::{
@@ -13,28 +13,29 @@ use super::{
     section_bytes,
 };
 
-/// The number of the section of a component in a component.
+/// Section id of a nested component.
 const COMPONENT: u8 = 4;
 
-/// A component in the component that has core modules, and so may keep something.
+/// A nested component that has core modules, and so may keep state.
 struct Part {
     component: u32,
     accessors: usize,
-    /// Its only instance.
+    /// Index of its only instance.
     instance: Option<u32>,
 }
 
-/// The component with a way to all that its parts keep; none: its core modules are its own.
+/// Adds accessors for all parts to the component. `None` if the component has core modules itself
+/// instead of parts.
 ///
 /// # Errors
-/// The reason: the component keeps something that an accessor cannot read.
+/// The reason: the component keeps state that an accessor cannot read.
 pub(super) fn rewrite(component: &[u8], takes_handles: bool) -> Result<Option<Vec<u8>>, String> {
     let mut rewritten = Component::new();
     let mut validator = Validator::new_with_features(WasmFeatures::all());
     let (mut parts, mut depth, mut has_modules) = (Vec::<Part>::new(), 0, false);
     for payload in Parser::new(0).parse_all(component) {
         let payload = payload.map_err(|error| error.to_string())?;
-        // What comes next has these numbers.
+        // The next component and instance get these indices.
         let types = if depth == 1 { validator.types(0) } else { None };
         let numbers =
             types.map(|types| (types.component_count(), types.component_instance_count()));
@@ -101,7 +102,8 @@ pub(super) fn rewrite(component: &[u8], takes_handles: bool) -> Result<Option<Ve
     Ok(Some(rewritten))
 }
 
-/// Whether a component has core modules: those that the exports of one are wrapped in have none.
+/// Returns true if a component has core modules. The components that only wrap the exports of
+/// another have none.
 fn keeps(component: &[u8]) -> Result<bool, String> {
     for payload in Parser::new(0).parse_all(component) {
         if let Payload::ModuleSection { .. } = payload.map_err(|error| error.to_string())? {

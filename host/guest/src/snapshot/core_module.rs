@@ -1,17 +1,17 @@
-//! A core module whose memories and mutable globals are exported, under names of ours. Nothing else
-//! of it changes: its indices, its code and its data stay as they are.
+//! A core module whose memories and mutable globals are exported under generated names. Nothing
+//! else changes: indices, code and data stay the same.
 
 use wasm_encoder::{ExportKind, ExportSection, Module, RawSection, SectionId};
 use wasmparser::{ExternalKind, Operator, Parser, Payload, TypeRef, ValType};
 
 use super::section_bytes;
 
-/// The name under which the `n`th of its own memories is exported.
+/// The name under which the `n`th memory that the module defines is exported.
 pub(super) fn memory_name(n: usize) -> String {
     format!("segno:memory:{n}")
 }
 
-/// The name under which the `n`th of the mutable globals is exported.
+/// The name under which the `n`th mutable global is exported.
 pub(super) fn global_name(n: usize) -> String {
     format!("segno:global:{n}")
 }
@@ -19,26 +19,26 @@ pub(super) fn global_name(n: usize) -> String {
 /// A core module, made accessible.
 pub(super) struct Opened {
     pub(super) module: Vec<u8>,
-    /// How many memories of its own it has.
+    /// Number of memories that the module defines.
     pub(super) memories: usize,
     /// The types of its mutable globals, in the order of their names.
     pub(super) globals: Vec<ValType>,
 }
 
-/// What is exported already, and what is added.
+/// The existing and the added exports of a module.
 #[derive(Default)]
 struct Found {
     imported_globals: u32,
     imported_memories: u32,
     memories: usize,
-    /// Index and type.
+    /// Index and type of each mutable global.
     globals: Vec<(u32, ValType)>,
 }
 
 /// Makes `module` accessible.
 ///
 /// # Errors
-/// It keeps something where it can be neither read nor put back.
+/// The module keeps state that can be neither read nor restored.
 pub(super) fn open(module: &[u8]) -> Result<Opened, String> {
     let found = look(module)?;
     let mut opened = Module::new();
@@ -57,7 +57,7 @@ pub(super) fn open(module: &[u8]) -> Result<Opened, String> {
             continue;
         }
         let Some((id, range)) = payload.as_section() else { continue };
-        // What comes after the exports, in the order of a module.
+        // Sections that follow the exports, in the order of a module.
         let follows = [
             SectionId::Start,
             SectionId::Element,
@@ -78,7 +78,7 @@ pub(super) fn open(module: &[u8]) -> Result<Opened, String> {
     Ok(Opened { module: opened.finish(), memories, globals })
 }
 
-/// What the module has of its own.
+/// Collects the memories and mutable globals that the module defines.
 fn look(module: &[u8]) -> Result<Found, String> {
     let mut found = Found::default();
     for payload in Parser::new(0).parse_all(module) {
@@ -121,7 +121,7 @@ fn look(module: &[u8]) -> Result<Found, String> {
     Ok(found)
 }
 
-/// A type whose values are numbers of at most 64 bits.
+/// Accepts types whose values are numbers of at most 64 bits.
 fn plain(of: ValType) -> Result<ValType, String> {
     match of {
         ValType::I32 | ValType::I64 | ValType::F32 | ValType::F64 => Ok(of),
@@ -129,7 +129,7 @@ fn plain(of: ValType) -> Result<ValType, String> {
     }
 }
 
-/// Refuses instructions that change a table, or drop a segment: an accessor can read neither.
+/// Refuses instructions that change a table or drop a segment: an accessor can read neither.
 fn check(operator: &Operator<'_>) -> Result<(), String> {
     let what = match operator {
         Operator::TableSet { .. }

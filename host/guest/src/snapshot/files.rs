@@ -4,9 +4,10 @@
 //! DIR/snapshots/CONFIGURATION/HASH.snapshot    HASH: of the execution's id and its module
 //! ```
 //!
-//! A file is its own hash, and then what was kept, compressed. One that is damaged, or whose
-//! execution has gone another way since, is removed: a snapshot is made from a journal, which has
-//! all that it has. So the size is bounded as well: those that were used least recently go first.
+//! A file consists of a hash and the compressed state. A file that is damaged, or whose execution
+//! has since diverged from it, is removed: a snapshot can be made again from the journal, which
+//! contains everything. For the same reason the size is bounded: the least recently used snapshots
+//! are removed.
 
 use std::{
     fs, io,
@@ -23,54 +24,52 @@ use tempfile::NamedTempFile;
 use crate::cache::touch;
 
 const EXTENSION: &str = "snapshot";
-/// Bytes of the hash with which a file begins.
+/// Size of the hash at the start of a file, in bytes.
 const HASH_BYTES: usize = 32;
 
-/// What a snapshot is of.
+/// The key of a snapshot: execution and module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotKey {
-    /// The execution.
     pub id: PromiseId,
-    /// The module that runs it.
     pub module: Digest,
 }
 
-/// When snapshots are made, and how many are kept.
+/// The thresholds for making and keeping snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnapshotPolicy {
-    /// Number of records after which one is made.
+    /// Number of records after which a snapshot is made.
     pub records: u32,
-    /// Maximum size of all together, in bytes on disk.
+    /// Maximum size of all snapshots together, in bytes on disk.
     pub bytes: u64,
 }
 
 impl SnapshotPolicy {
-    /// Whether a snapshot is due at `len` records, if the last one was made at `last`: when the journal
-    /// has grown by [`records`](Self::records), and by a quarter. So all snapshots of a journal together
-    /// cost a few replays of it, however long it gets.
+    /// Returns true if a snapshot is due at `len` records after the last one at `last`: when the
+    /// journal has grown by [`records`](Self::records), and by a quarter. All snapshots of a
+    /// journal together then cost a few replays, however long it gets.
     pub fn is_due(self, len: u32, last: u32) -> bool {
         self.records > 0 && len.saturating_sub(last) >= self.records.max(last / 4)
     }
 
-    /// Maximum size of the memory of one instance, in bytes: what is larger would push out all
-    /// others, and is held three times while it is compared.
+    /// Maximum memory size of a snapshotted instance, in bytes: a larger one would evict all
+    /// others, and is held three times during the comparison.
     pub fn instance_bytes(self) -> usize {
         usize::try_from(self.bytes / 4).unwrap_or(usize::MAX)
     }
 }
 
-/// The snapshots of one host, at most one of each execution and module.
+/// The snapshots of one host, at most one for each execution and module.
 pub struct SnapshotFiles {
     directory: PathBuf,
-    /// When they are made, and how many are kept.
+    /// The thresholds for making and keeping snapshots.
     pub policy: SnapshotPolicy,
-    /// Held while files are added or removed.
+    /// Locked while files are added or removed.
     changing: Mutex<()>,
 }
 
 impl SnapshotFiles {
-    /// Opens the folder in `root` for an engine of this `configuration`; snapshots of others are
-    /// removed, since nothing reads them.
+    /// Opens the folder in `root` for an engine of this `configuration`. Removes snapshots of other
+    /// configurations, which nothing reads.
     pub(crate) fn open(
         root: &Path,
         configuration: &str,
@@ -85,7 +84,7 @@ impl SnapshotFiles {
             }
         }
         for entry in fs::read_dir(&directory)?.flatten() {
-            // What a crash left incomplete.
+            // Left incomplete by a crash.
             if entry.path().extension().is_none_or(|found| found != EXTENSION) {
                 fs::remove_file(entry.path())?;
             }
@@ -93,7 +92,7 @@ impl SnapshotFiles {
         Ok(Self { directory, policy, changing: Mutex::default() })
     }
 
-    /// What is kept of `key`, if anything is, and is whole. Touches the disk.
+    /// Loads the snapshot of `key`. `None` if it is missing or damaged. Reads the disk.
     pub fn load(&self, key: &SnapshotKey) -> Option<Vec<u8>> {
         let path = self.path(key);
         let kept = fs::read(&path).ok()?;
@@ -102,7 +101,7 @@ impl SnapshotFiles {
             is_whole.then(|| decompress_size_prepended(compressed).ok()).flatten()
         });
         if whole.is_some() {
-            // One that seems to be used less than it is goes earlier.
+            // If this fails, the file seems less recently used and is evicted earlier.
             let _ = touch(&path);
         } else {
             tracing::warn!("the snapshot of `{}` is damaged, and removed", key.id);
@@ -111,10 +110,10 @@ impl SnapshotFiles {
         whole
     }
 
-    /// Keeps `bytes` of `key`, in the place of what was kept before.
+    /// Stores `bytes` as the snapshot of `key`, replacing an earlier one.
     ///
     /// # Errors
-    /// The disk refused.
+    /// The disk rejected the write.
     pub fn store(&self, key: &SnapshotKey, bytes: &[u8]) -> io::Result<()> {
         let compressed = compress_prepend_size(bytes);
         let mut file = NamedTempFile::new_in(&self.directory)?;
@@ -126,12 +125,12 @@ impl SnapshotFiles {
         Ok(())
     }
 
-    /// Whether something is kept of `key`.
+    /// Returns true if a snapshot of `key` is stored.
     pub fn holds(&self, key: &SnapshotKey) -> bool {
         self.path(key).exists()
     }
 
-    /// Removes what is kept of `key`.
+    /// Removes the snapshot of `key`.
     pub fn remove(&self, key: &SnapshotKey) {
         remove(&self.path(key));
     }

@@ -1,55 +1,55 @@
-//! What an instance keeps between two polls, and what of it differs from a new one.
+//! The state of an instance between two polls, and its difference from a new instance.
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes that are compared, and kept, together.
+/// Size of the unit that is compared and stored, in bytes.
 const PAGE_BYTES: usize = 4 << 10;
 
-/// All that an instance keeps between two polls.
+/// The complete state of an instance between two polls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memory {
-    /// What is behind each accessor of its component; most have one.
+    /// The state behind each accessor of its component; most have one.
     pub(super) parts: Vec<Part>,
-    /// How far its generators of random numbers are; empty: it has none.
+    /// Positions of its random number generators. Empty if it has none.
     pub(super) drawn: Vec<u128>,
 }
 
-/// What is behind one accessor.
+/// The state behind one accessor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Part {
     /// The bytes of its memory.
     pub(super) bytes: Vec<u8>,
-    /// The bits of its variables.
+    /// The bits of its mutable globals.
     pub(super) globals: Vec<u64>,
-    /// The order in which handles are given out, as far as it is not 1, 2, 3 and so on.
+    /// The order in which freed handles are reused, as far as it differs from 1, 2, 3 and so on.
     pub(super) handles: Vec<u32>,
 }
 
-/// What an instance keeps that a new one of its module does not.
+/// The difference between the state of an instance and that of a new one of its module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryChange {
     pub(super) parts: Vec<PartChange>,
     pub(crate) drawn: Vec<u128>,
 }
 
-/// The same behind one accessor.
+/// The difference behind one accessor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PartChange {
-    /// The length of the memory, in bytes.
+    /// Length of the memory, in bytes.
     pub(super) len: u32,
-    /// Bytes of the memory, by the place where they begin: whole pages, those that touch in one.
+    /// Changed bytes by offset: whole pages, with adjacent ones merged.
     pub(super) runs: Vec<(u32, Vec<u8>)>,
     pub(super) globals: Vec<u64>,
     pub(super) handles: Vec<u32>,
 }
 
 impl Memory {
-    /// The same of an instance whose generators of random numbers are there.
+    /// The same state with these positions of the random number generators.
     pub(crate) fn having_drawn(self, drawn: Vec<u128>) -> Self {
         Self { drawn, ..self }
     }
 
-    /// What differs from `base`, the memory of a new instance.
+    /// The difference from `base`, the state of a new instance.
     pub fn since(&self, base: &Self) -> MemoryChange {
         let none = Part::default();
         let bases = base.parts.iter().chain(std::iter::repeat(&none));
@@ -86,14 +86,14 @@ impl Part {
 }
 
 impl MemoryChange {
-    /// Number of bytes of memory that differ.
+    /// Number of memory bytes that differ.
     pub fn bytes(&self) -> usize {
         let runs = self.parts.iter().flat_map(|part| &part.runs);
         runs.map(|(_, run)| run.len()).sum()
     }
 }
 
-/// A place in a memory of 32 bits, of which one has at most 4 GiB less a page.
+/// An offset in a 32-bit memory. A memory that is read has at most 4 GiB less one page.
 pub(super) fn place(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

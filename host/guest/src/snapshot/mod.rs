@@ -1,15 +1,16 @@
-//! Snapshots: what a workflow keeps between two polls, read from its instance and put back into a
+//! Snapshots: the state of a workflow between two polls, read from its instance and restored into a
 //! new one.
 //!
-//! A workflow's stack is empty while it waits, so all that it knows is in its memories, in the
-//! variables of its core modules, and in which handles of resources come next. Components hide all of
-//! it; [`rewrite`] makes a component of the same code that shows them. Such a component is compiled
-//! when the first snapshot of its module is made, beside the original, which everything else runs.
+//! A workflow's stack is empty while it waits, so all of its state is in its memories, in the
+//! globals of its core modules, and in the reuse order of resource handles. Components hide this
+//! state; [`rewrite`] builds a component with the same code that exposes it. Such a component is
+//! compiled when the first snapshot of its module is made, in addition to the original, which runs
+//! everything else.
 //!
-//! What is kept elsewhere refuses a snapshot. What the code may do is looked for before it runs, in
-//! [`survey`], [`core_module`] and [`composed`]: tables and segments that the code changes, variables
-//! that are references, parts within parts, modules and components that are handed around. What an
-//! instance does is looked for when it is read: handles that are open.
+//! State kept elsewhere prevents a snapshot. [`survey`], [`core_module`] and [`composed`] check the
+//! code before it runs, for tables and segments that the code changes, globals that are references,
+//! nested parts of parts, and modules and components that are passed around. Reading an instance
+//! checks for open handles.
 
 mod access;
 mod accessor;

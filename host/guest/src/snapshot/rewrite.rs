@@ -1,9 +1,9 @@
-//! A component whose memory the host can read and put back: the same component, with a part more.
+//! A component whose memory the host can read and restore: the same component with an added part.
 //!
-//! Components hide what their core modules keep. So the modules that have memories, and those with
-//! variables, export these under names of ours, and what is appended to the component hands them
-//! to an [accessor] for each memory, whose functions the component exports. Indices that were there stay as they
-//! are, and so does all code.
+//! Components hide the state of their core modules. Modules with memories or mutable globals
+//! therefore export these under generated names, and the appended part passes them to an [accessor]
+//! for each memory, whose functions the component exports. Existing indices and all code stay the
+//! same.
 
 use wasm_encoder::{
     Alias, CanonicalFunctionSection, CanonicalOption, Component, ComponentAliasSection,
@@ -23,10 +23,10 @@ use super::{
     survey::knows_resources,
 };
 
-/// The number of the section of a core module in a component.
+/// Section id of a core module in a component.
 const CORE_MODULE: u8 = 1;
 
-/// A core instance that keeps something.
+/// A core instance that keeps state.
 struct Keeper {
     instance: u32,
     memories: usize,
@@ -36,14 +36,14 @@ struct Keeper {
 /// A component that was made accessible.
 pub(super) struct Rewritten {
     pub(super) component: Vec<u8>,
-    /// Number of its accessors.
+    /// Number of accessors in the component.
     pub(super) accessors: usize,
 }
 
-/// The component, with a way to all that it keeps between two calls.
+/// Adds accessors for all state that the component keeps between two calls.
 ///
 /// # Errors
-/// The reason: the component keeps something that an accessor cannot read.
+/// The reason: the component keeps state that an accessor cannot read.
 pub(crate) fn rewrite(component: &[u8]) -> Result<Vec<u8>, String> {
     let takes_handles = knows_resources(component)?;
     match composed::rewrite(component, takes_handles)? {
@@ -52,7 +52,7 @@ pub(crate) fn rewrite(component: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The same of a component whose core modules are its own.
+/// Like [`rewrite`], for a component with own core modules.
 pub(super) fn rewrite_part(component: &[u8], takes_handles: bool) -> Result<Rewritten, String> {
     let mut rewritten = Component::new();
     let (mut modules, mut keepers) = (Vec::new(), Vec::new());
@@ -105,15 +105,15 @@ pub(super) fn rewrite_part(component: &[u8], takes_handles: bool) -> Result<Rewr
     Ok(Rewritten { component, accessors })
 }
 
-/// Copies a section as it is.
+/// Copies a section unchanged.
 pub(super) fn copy(component: &[u8], payload: &Payload<'_>, into: &mut Component) {
     if let Some((id, range)) = payload.as_section() {
         into.section(&RawSection { id, data: section_bytes(component, range) });
     }
 }
 
-/// Appends an accessor for each memory, and exports their functions. The first accessor has all
-/// variables, and takes handles. Answers how many there are.
+/// Appends an accessor for each memory and exports their functions. The first accessor gets all
+/// globals, and takes handles. Returns the number of accessors.
 fn append(
     into: &mut Component,
     component: &[u8],
@@ -137,7 +137,7 @@ fn append(
         into.section(&ModuleSection(&accessor::module(&[], false)));
     }
 
-    // What the accessors are given.
+    // Aliases for the imports of the accessors.
     let mut aliases = ComponentAliasSection::new();
     for (instance, n) in &memories {
         aliases.alias(of(*instance, ExportKind::Memory, &memory_name(*n)));
@@ -161,7 +161,7 @@ fn append(
         (next_core, next_type) = (next_core + 2, next_type + 1);
     }
 
-    // The accessors.
+    // Instances of the accessors.
     let mut made = InstanceSection::new();
     let named = (0..globals.len() as u32)
         .map(|n| (n.to_string(), ExportKind::Global, first_global + n))
@@ -189,7 +189,7 @@ fn append(
     }
     into.section(&made);
 
-    // Their functions, lifted.
+    // The lifted functions of the accessors.
     let all = accessor::functions(takes_handles);
     let mut lifted_types = ComponentTypeSection::new();
     lifted_types.defined_type().list(PrimitiveValType::U8);
@@ -223,12 +223,12 @@ fn append(
     Ok(memories.len())
 }
 
-/// An export of a core instance.
+/// Alias of an export of a core instance.
 fn of(instance: u32, kind: ExportKind, name: &str) -> Alias<'_> {
     Alias::CoreInstanceExport { instance, kind, name }
 }
 
-/// Adds the type of a function; `bytes` is the type of its lists.
+/// Adds the type of a function; `bytes` is the index of its list type.
 fn of_function(function: &Exported, bytes: u32, types: &mut ComponentTypeSection) {
     let kind = |kind: Kind| match kind {
         Kind::U32 => ComponentValType::Primitive(PrimitiveValType::U32),

@@ -1,4 +1,4 @@
-//! Components that were made accessible, as a source of modules.
+//! A source of components that were made accessible.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use segno_core::id::Digest;
 use super::rewrite::rewrite;
 use crate::ComponentSource;
 
-/// The components of another source, made accessible, under their own digests.
+/// The components of another source, made accessible, under the same digests.
 pub(crate) struct Accessible(pub(crate) Arc<dyn ComponentSource>);
 
 #[async_trait]

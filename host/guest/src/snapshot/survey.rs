@@ -1,5 +1,5 @@
-//! What a component has around its core modules: whether it may hold handles of resources, and
-//! whatever would hide an instance of its code from those who look for all of them.
+//! Surveys a component outside its core modules: it detects resource handles, and constructs that
+//! would hide an instance of its code from a search for all instances.
 
 use wasmparser::{
     CanonicalFunction, ComponentAlias, ComponentExternalKind, ComponentOuterAliasKind,
@@ -7,11 +7,11 @@ use wasmparser::{
     Payload, TypeBounds,
 };
 
-/// Whether a component, or one in it, knows resources: only then can it hold handles.
+/// Returns true if the component, or a nested one, uses resources: only then can it hold handles.
 ///
 /// # Errors
-/// The reason: modules or components are handed around in it, so that there may be instances of
-/// them that nobody counts; or it keeps something else than memories, variables and handles.
+/// The component passes modules or components around, so that uncounted instances may exist, or
+/// keeps state other than memories, globals and handles.
 pub(super) fn knows_resources(component: &[u8]) -> Result<bool, String> {
     let mut found = false;
     for payload in Parser::new(0).parse_all(component) {
@@ -71,8 +71,8 @@ pub(super) fn knows_resources(component: &[u8]) -> Result<bool, String> {
     Ok(found)
 }
 
-/// Modules and components that are imported, exported or taken from an instance have numbers of
-/// their own, under which they may be instantiated once more.
+/// Refuses modules and components that are imported, exported or taken from an instance: they have
+/// indices of their own, under which they may be instantiated again.
 fn refuse_code(kind: ComponentExternalKind) -> Result<(), String> {
     match kind {
         ComponentExternalKind::Module => Err(elsewhere("core modules")),

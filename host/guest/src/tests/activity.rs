@@ -1,4 +1,4 @@
-//! Activities: their own imports, WASI by policy, cancellation at any place.
+//! Activities: their imports, WASI by policy, and cancellation at any point.
 
 use std::sync::Mutex;
 
@@ -9,7 +9,7 @@ use crate::{
     ActivityContext, ActivityHost, Failure, HttpRequest, HttpResponse, Level, Outcome, Policy,
 };
 
-/// Keeps the progress and log lines of an activity; its heartbeats never end if `hangs`.
+/// Records the progress and log lines of an activity. If `hangs`, its heartbeats never return.
 #[derive(Default)]
 struct Spy {
     said: Mutex<Vec<String>>,
@@ -71,7 +71,7 @@ const HEARTBEAT: &str = r#"(import "segno:workflow/activity@0.2.0" "heartbeat"
     (func $heartbeat (param i32 i32 i32 i32) (result i32)))"#;
 const BEAT: &str =
     "(drop (call $heartbeat (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))";
-/// The input of `perform`, returned.
+/// Returns the input of `perform` unchanged.
 const ECHO: &str = "(call $succeed (i32.load offset=12 (local.get $parameters)) (i32.load offset=16 (local.get $parameters)))";
 
 #[tokio::test]
@@ -123,8 +123,8 @@ async fn a_workflow_s_name_is_no_activity() {
     assert_eq!(message, "the module has no activity `main`; it has `work`");
 }
 
-/// Opens `/data/f` (flags: create if `create`) and returns the result's discriminant and error code
-/// as two bytes of text.
+/// Opens `/data/f` (with flags to create it if `create`) and returns the result's discriminant and
+/// error code as two bytes of text.
 fn opening(create: bool) -> Guest {
     let (open, flags) = if create { (1, 3) } else { (0, 1) };
     Guest {
@@ -234,8 +234,7 @@ async fn requests_of_wasi_http_follow_the_policy() {
         let _ = stream.read(&mut [0; 4_096]);
         let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n");
     });
-    // Builds a request to the address, lets it go, waits, and returns the status, or 0 for an
-    // error.
+    // Builds a request to the address, sends it, waits, and returns the status, or 0 for an error.
     let guest = Guest {
         imports: r#"
             (import "wasi:http/types@0.2.0" "[constructor]fields" (func $fields (result i32)))

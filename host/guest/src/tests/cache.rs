@@ -1,4 +1,4 @@
-//! Compiled code on disk: used again, and never trusted when it is damaged.
+//! Compiled code on disk: reused, and never trusted when damaged.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ fn guest() -> Arc<[u8]> {
     Guest::starting("(call $finish-text (local.get $input) (local.get $length))").component()
 }
 
-/// Starts the guest in a new host over `directory`.
+/// Starts the guest on a new host over `directory`.
 async fn run(
     directory: &Path,
     components: &[&Arc<[u8]>],
@@ -26,7 +26,7 @@ async fn run(
 }
 
 fn compiled(directory: &Path) -> PathBuf {
-    // Beside the folder of the configuration is that of the snapshots.
+    // The folder of snapshots is next to the folder of the configuration.
     let folders = fs::read_dir(directory).expect("there is a cache");
     let mut files = folders.flat_map(|folder| {
         fs::read_dir(folder.expect("it can be read").path()).expect("it is a directory")
@@ -99,9 +99,9 @@ async fn code_that_was_used_longest_ago_goes_beyond_the_limit() {
     for digest in &digests[..2] {
         wasm.instantiate(*digest, None).await.expect("it can be made");
     }
-    // Timestamps of files have a resolution of some milliseconds.
+    // File timestamps have a resolution of some milliseconds.
     std::thread::sleep(std::time::Duration::from_millis(50));
-    // Another host uses the first one again.
+    // Another host reuses the first one.
     run(directory.path(), &[], digests[0]).await.expect("it runs from the cache");
     let size = fs::metadata(compiled(directory.path())).expect("it is there").len();
 

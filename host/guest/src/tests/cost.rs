@@ -1,4 +1,4 @@
-//! Instructions are counted exactly, and only where that is asked for.
+//! Instructions are counted exactly, and only if requested.
 
 use super::*;
 use crate::Cost;

@@ -1,4 +1,4 @@
-//! Limits that a component declares, read out of its memory.
+//! Limits that a component declares, read from its memory.
 
 use segno_core::limit::{Order, Rule};
 
@@ -7,13 +7,13 @@ use crate::Invalid;
 
 /// Offset of the answer of `describe-limits`.
 const LIMITS_AT: usize = 4_096;
-/// Offset of its only `function-limits`.
+/// Offset of the only `function-limits` in that answer.
 const LIMIT_AT: usize = LIMITS_AT + 8;
 /// Offset of the texts.
 const TEXTS_AT: usize = 5_120;
 
-/// A guest whose `describe-limits` lists one limit with everything that a limit may have beside a
-/// singleton, in the layout of the canonical ABI.
+/// A guest whose `describe-limits` lists one limit with every field except a singleton, in the
+/// layout of the canonical ABI.
 fn limited(function: &str, concurrency: u32) -> Guest {
     let mut record = vec![0; 160];
     let mut texts = Vec::new();

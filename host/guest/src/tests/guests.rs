@@ -1,4 +1,5 @@
-//! Hand-made components: a core module in text, wrapped for the contract as any toolchain does it.
+//! Hand-made components: a core module in text form, wrapped for the contract as any toolchain
+//! does.
 
 use std::{fmt::Write as _, path::Path, sync::Arc};
 
@@ -7,7 +8,7 @@ use wit_parser::Resolve;
 
 /// The parts of WASI that the tests import, as WIT.
 const WASI_WIT: &str = include_str!("wasi.wit");
-/// A world with a resource that the guest itself makes.
+/// A world with a resource that the guest defines.
 const RESOURCES_WIT: &str = "package fixture:resources;
     interface things { resource thing; }
     world guest { include segno:workflow/module@0.2.0; export things; }";
@@ -20,10 +21,11 @@ const STRINGS_AT: usize = 8_192;
 
 /// A guest, given by the bodies of its functions in the text format.
 ///
-/// Locals of `start`: `$function`, `$function-length`, `$kind`, `$input`, `$length` (the payload), `$seed`. Locals of
-/// `resume`: `$event` (0 completed, 1 signal, 2 cancelled), `$command`, and the rest flat. Local of `perform`: `$parameters`,
-/// where the input's payload is 8 bytes on. Functions at hand: `$finish-text` (pointer, length), `$succeed` (the same; what
-/// `perform` returns).
+/// Locals of `start`: `$function`, `$function-length`, `$kind`, `$input`, `$length` (the payload),
+/// `$seed`. Locals of `resume`: `$event` (0 completed, 1 signal, 2 cancelled), `$command`, and the
+/// flattened rest. Local of `perform`: `$parameters`, with the input's payload at offset 8.
+/// Available functions: `$finish-text` (pointer, length), `$succeed` (the same parameters; the
+/// result of `perform`).
 pub(super) struct Guest {
     pub(super) functions: Vec<Function>,
     pub(super) imports: String,
@@ -33,13 +35,13 @@ pub(super) struct Guest {
     pub(super) perform: String,
     pub(super) exports: Vec<&'static str>,
     pub(super) wasi: bool,
-    /// Whether it exports an interface with a resource of its own.
+    /// True if the guest exports an interface with its own resource type.
     pub(super) resources: bool,
-    /// Interfaces of the contract that the guest exports besides; they are among its items.
+    /// Additional contract interfaces that the guest exports; they are among its items.
     pub(super) describes: &'static [&'static str],
 }
 
-/// One line of `describe`.
+/// One function in the answer of `describe`.
 pub(super) struct Function {
     pub(super) name: &'static str,
     pub(super) activity: bool,
@@ -77,7 +79,6 @@ impl Guest {
         Self { start: start.into(), ..Self::default() }
     }
 
-    /// The guest's component.
     pub(super) fn component(&self) -> Arc<[u8]> {
         self.encode().expect("the guest is well formed")
     }

@@ -1,4 +1,4 @@
-//! A journal that answers everything and keeps the questions.
+//! A journal that answers every request and records the requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,11 +7,11 @@ use crate::{Answer, Ask, GuestCommand, Journal, RunAnswer, SharedJournal, Stop};
 /// Logical time in every poll, in milliseconds.
 pub(super) const NOW: u64 = 1_700_000_000_123;
 
-/// Clones share the questions.
+/// Clones share the recorded requests.
 #[derive(Clone, Default)]
 pub(super) struct Script {
     pub(super) asked: Arc<Mutex<Vec<Ask>>>,
-    /// The error for every question, if any.
+    /// The error for every request, if any.
     pub(super) stop: Option<Stop>,
 }
 

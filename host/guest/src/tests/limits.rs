@@ -14,7 +14,7 @@ async fn an_endless_loop_runs_out_of_time_while_others_run() {
     let script = Script::default();
     let (ended, ()) = tokio::join!(
         stuck.start(script.shared(), "main", json("1"), context(1)),
-        // Runs on the one thread of this test, so only if the loop yields.
+        // There is a single thread, so this runs only if the loop yields.
         async {
             other.start(script.shared(), "main", json("2"), context(1)).await.expect("it runs");
         }
@@ -51,7 +51,7 @@ async fn memory_grows_to_its_limit_and_the_abort_after_it_says_so() {
 
 #[tokio::test]
 async fn growth_within_the_limit_is_given_in_full() {
-    // Of the 64 pages 2 exist already: the last growth starts at 63 pages.
+    // 2 of the 64 pages exist already: the last growth starts at 63 pages.
     let guest = Guest::starting(
         "(block $refused
            (br_if $refused (i32.eq (memory.grow (i32.const 61)) (i32.const -1)))
@@ -147,7 +147,7 @@ async fn instances_come_and_go_without_end() {
     }
 }
 
-/// Prints seven bytes a line for ever.
+/// Prints lines of seven bytes without end.
 fn printer(stream: &str, function: &str) -> Guest {
     Guest {
         imports: format!(
@@ -176,7 +176,7 @@ fn lines(script: &Script) -> Vec<String> {
 }
 
 fn is_bounded(lines: &[String], text: &str) {
-    // 10,000 bytes, of which each line takes 64 beside its text.
+    // 10,000 bytes; each line takes 64 beside its text.
     let (notice, kept) = lines.split_last().expect("something is logged");
     assert_eq!(kept.len(), 10_000 / (64 + text.len()));
     assert!(kept.iter().all(|line| line == text), "{kept:?}");

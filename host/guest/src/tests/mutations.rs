@@ -1,4 +1,5 @@
-//! Valid components with changed or missing bytes: each is accepted, or refused by name.
+//! Valid components with changed or missing bytes: each is accepted, or refused with a named
+//! reason.
 
 use rand_chacha::{
     ChaCha20Rng,
@@ -8,11 +9,11 @@ use rand_chacha::{
 use super::*;
 use crate::Invalid;
 
-/// Number of mutations of each valid component.
+/// Number of mutations per valid component.
 const MUTATIONS: usize = 400;
 
-/// The component with up to four bits changed, or a letter, or truncated, or with a piece repeated
-/// or removed.
+/// The component with up to four bits or a letter changed, truncated, or with a piece repeated or
+/// removed.
 fn mutated(component: &[u8], random: &mut ChaCha20Rng) -> Vec<u8> {
     let mut below = |limit: usize| random.next_u64() as usize % limit.max(1);
     let mut bytes = component.to_vec();
@@ -27,7 +28,7 @@ fn mutated(component: &[u8], random: &mut ChaCha20Rng) -> Vec<u8> {
             let from = below(component.len());
             bytes.drain(from..(from + 1 + below(8)).min(component.len()));
         }
-        // Changed names: readable, with another meaning.
+        // Changed names: still readable, with another meaning.
         3 | 4 => {
             let is_letter = |at: &usize| component[*at].is_ascii_lowercase();
             let letters: Vec<usize> = (0..component.len()).filter(is_letter).collect();

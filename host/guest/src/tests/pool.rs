@@ -1,4 +1,4 @@
-//! Components that need a large part of the pool: they wait for places, and do not block others.
+//! Components that need a large part of the pool: they wait for places and do not block others.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -57,7 +57,7 @@ fn leb(mut number: usize) -> Vec<u8> {
     }
 }
 
-/// The result of `work`, which must not wait for other instances.
+/// The result of `work`, which must complete without waiting for other instances.
 async fn soon<T>(work: impl Future<Output = T>) -> T {
     let mut work = Box::pin(work);
     for _ in 0..1_000 {
@@ -82,9 +82,9 @@ async fn an_instance_takes_as_many_places_as_its_core_instances_need() {
 #[tokio::test]
 async fn a_module_waits_for_its_share_while_others_begin() {
     let (small, large) = (Guest::default().component(), large());
-    // Three quarters of the pool hold two of them, the whole pool three.
+    // Three quarters of the pool hold two of them, the whole pool holds three.
     let wasm = host_with(&[&small, &large], |config| config.limits.instances = 48);
-    // The module is compiled from here on: below only places are waited for.
+    // The module is compiled from here on: below, the only waits are for places.
     drop(instantiate(&wasm, &small).await);
     let first = instantiate(&wasm, &large).await;
     let _second = instantiate(&wasm, &large).await;
@@ -93,7 +93,7 @@ async fn a_module_waits_for_its_share_while_others_begin() {
         assert!(poll!(&mut third).is_pending());
         tokio::task::yield_now().await;
     }
-    // Others find places, and so do uploads, of this one as well once it has been described.
+    // Other modules find places, and so do uploads, even of this module once it has been described.
     let mut others = Vec::new();
     for _ in 0..10 {
         others.push(soon(instantiate(&wasm, &small)).await);

@@ -5,7 +5,7 @@ use crate::{
     Ask, Completion, Event, FunctionKind, Outcome, Stop, commands::Sleep, tests::journal::NOW,
 };
 
-/// Sleeps for a second, then finishes with its input, which it keeps in its memory.
+/// Sleeps for one second, then finishes with its input, which it keeps in memory.
 fn sleeper() -> Guest {
     Guest {
         imports: r#"
@@ -127,7 +127,7 @@ async fn a_panic_that_was_logged_is_the_reason_of_the_trap_that_follows() {
     assert!(error.backtrace().is_some());
     assert_eq!(script.asked(), [Ask::Log { level: crate::Level::Error, message: line.into() }]);
 
-    // It went on, and trapped otherwise.
+    // The guest continued, and trapped for another reason.
     let later = "(drop (i32.div_u (i32.const 1) (i32.const 0)))";
     let (_, ended) = start(&saying(line, later), "main").await;
     let Err(GuestError::Trap { message, .. }) = ended else { panic!("{ended:?}") };

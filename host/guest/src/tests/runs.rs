@@ -1,4 +1,4 @@
-//! Functions that run once a key, as a component describes them, and the promises of objects.
+//! Functions that run once per key, as a component describes them, and the promises of objects.
 
 use super::{guests::workflow, *};
 use crate::Invalid;
@@ -10,8 +10,8 @@ const RUNS_AT: usize = 4_608;
 /// Offset of the texts.
 const TEXTS_AT: usize = 5_120;
 
-/// A guest with these functions of objects (the second of a pair: whether it is shared), of which these
-/// run once a key, in the layout of the canonical ABI.
+/// A guest with these functions of objects (second element: true if shared), of which `runs` run
+/// once per key, in the layout of the canonical ABI.
 fn keyed(objects: &[(&'static str, bool)], runs: &[&str]) -> Guest {
     let mut texts = Vec::new();
     let mut keep = |text: &str| {

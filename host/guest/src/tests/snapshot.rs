@@ -1,10 +1,10 @@
-//! What an instance keeps, read and put back.
+//! The state of an instance, read and restored.
 
 use super::*;
 use crate::{Ask, Completion, Event, Memory, Outcome, snapshot};
 
-/// A guest that keeps something of each kind, and changes it at each event: how often it was
-/// called, in its memory and in four variables. Its third megabyte is its own.
+/// A guest with state of each kind that changes at each event: the number of calls, in its memory
+/// and in four globals. It allocates its third megabyte itself.
 fn counting() -> Guest {
     Guest {
         items: r#"
@@ -66,7 +66,7 @@ async fn saved(instance: &mut dyn Workflow) -> Memory {
     instance.save().await.expect("it can be saved")
 }
 
-/// What `instance` finishes with after `events`.
+/// The outcome of `instance` after `events`.
 async fn ended(instance: &mut dyn Workflow, events: usize) -> Option<Vec<u8>> {
     let script = Script::default();
     for _ in 0..events {
@@ -130,8 +130,9 @@ async fn what_only_the_original_knows_is_refused() {
     assert!(why.contains("a variable of type"), "{why}");
 }
 
-/// A guest that makes three handles at each event and gives them back in this order, but keeps the
-/// first one if it is to; it finishes with the numbers of all that it made in six events.
+/// A guest that creates three handles at each event and gives them back in this order, but keeps
+/// the first one if `keeps`. It finishes with the numbers of all handles that it created in six
+/// events.
 fn handling(order: [u32; 3], keeps: bool) -> Guest {
     let place = |n: u32| {
         format!("(i32.add (i32.const {}) (i32.mul (global.get $n) (i32.const 12)))", 30_000 + 4 * n)
@@ -224,7 +225,7 @@ async fn every_memory_is_kept() {
 fn code_that_is_handed_around_is_refused() {
     let keeps = "(core module $m (memory (export \"memory\") 1) (global (mut i32) (i32.const 0)))";
     let cases = [
-        // Instances that nobody would count.
+        // Instances that would not be counted.
         format!(
             "(component (component $part {keeps} (core instance (instantiate $m)))
                (instance (instantiate $part))
@@ -247,7 +248,7 @@ fn code_that_is_handed_around_is_refused() {
         let why = snapshot::rewrite(&component).expect_err("it may have instances that hide");
         assert!(why.contains("around"), "{why}: {case}");
     }
-    // Each of two instances of one module has a memory of its own.
+    // Two instances of one module, each with a memory.
     let twice = format!(
         "(component {keeps} (core instance (instantiate $m)) (core instance (instantiate $m)))"
     );

@@ -64,7 +64,7 @@ async fn unknown_imports_are_named() {
 
 #[tokio::test]
 async fn an_unknown_import_of_types_alone_is_named() {
-    // The interface has types only, so that it links under any name.
+    // The interface contains types only, so it links under any name.
     let mut component = Guest::default().component().to_vec();
     let (known, unknown) = (b"segno:workflow/types@0.2.0", b"segno:workflow/typed@0.2.0");
     let places: Vec<usize> = component

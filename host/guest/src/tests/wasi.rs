@@ -137,7 +137,8 @@ async fn a_trap_quotes_what_the_guest_said_before_it() {
 
 #[tokio::test]
 async fn opening_a_file_is_refused_by_name() {
-    // As the C library does: the directories first, their type, then the file in the first of them.
+    // Like the C library: first the directories, then their types, then the file in the first of
+    // them.
     let guest = Guest {
         imports: r#"
             (import "wasi:filesystem/preopens@0.2.0" "get-directories" (func $directories (param i32)))
@@ -168,8 +169,8 @@ async fn opening_a_file_is_refused_by_name() {
 
 #[tokio::test]
 async fn what_a_runtime_looks_for_is_not_there() {
-    // A directory by any name, and its own source: both answer `no-entry` (20), as an empty
-    // directory does.
+    // A directory of any name, and the script's own source: both return `no-entry` (20), as an
+    // empty directory does.
     for (path, flags) in [("data", 2), ("app.py", 0)] {
         let guest = Guest {
             imports: r#"

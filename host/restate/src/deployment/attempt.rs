@@ -1,4 +1,4 @@
-//! One attempt: what is known of it, what is told, and what is written.
+//! State of one attempt: the journal received so far, queued notifications, and pending output.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -15,18 +15,18 @@ use crate::{
     wire::{Failure, Outcome, Start},
 };
 
-/// A call whose result the handler was not yet told.
+/// A call whose result the handler has not received yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenCall {
-    /// The completion id under which the callee's id comes.
+    /// The completion id of the notification with the callee's invocation id.
     pub invocation_id_completion_id: u32,
     /// The completion id of the result.
     pub result_completion_id: u32,
-    /// The callee, if it was told.
+    /// The callee's invocation id, if the handler has received it.
     pub invocation_id: Option<String>,
 }
 
-/// The machine.
+/// State machine of the deployment's side of an attempt.
 #[derive(Debug)]
 pub struct Attempt {
     pub(super) version: ProtocolVersion,
@@ -35,35 +35,35 @@ pub struct Attempt {
     pub(super) start: Start,
     pub(super) input: Input,
     pub(super) input_ended: bool,
-    /// Commands of the journal that the handler did not ask for yet.
+    /// Commands of the journal that the handler has not issued yet.
     pub(super) recorded: VecDeque<Command>,
-    /// What is told next, in the journal's order.
+    /// Notifications for the handler, in the journal's order.
     pub(super) notifications: VecDeque<Notification>,
-    /// The completions that came, told or not.
+    /// The completion ids that have arrived, delivered or not.
     pub(super) came: BTreeSet<u32>,
-    /// The completion ids of the journal's commands and of new ones.
+    /// The completion ids requested by commands of the journal and by new commands.
     pub(super) known: BTreeMap<u32, NotificationKind>,
-    /// Those whose commands the handler asked for in this attempt.
+    /// Completion ids of commands that the handler has issued in this attempt.
     pub(super) asked: BTreeSet<u32>,
     /// The index of the next command.
     pub(super) next_index: u32,
     pub(super) next_completion_id: u32,
     pub(super) next_signal: u32,
     pub(super) state: KnownState,
-    /// Runs without an outcome, by completion id: their indexes and names.
+    /// Runs without an outcome, by completion id: the index and name of each.
     pub(super) runs: BTreeMap<u32, (u32, String)>,
-    /// Outcomes that were proposed; V7 tells only that they are stored.
+    /// Outcomes that were proposed. V7 acknowledges them without repeating the outcome.
     pub(super) proposals: BTreeMap<u32, Outcome>,
-    /// When sleeps end, by completion id.
+    /// Wake-up times of sleeps in milliseconds since the Unix epoch, by completion id.
     wake_ups: BTreeMap<u32, u64>,
     calls: Vec<OpenCall>,
-    /// What the handler asked for last.
+    /// The command that the handler issued last.
     pub(super) last: Option<LastCommand>,
     hint: Option<AwaitingOn>,
     pub(super) out: BytesMut,
 }
 
-/// A command, as errors name it.
+/// A command, as error messages refer to it.
 #[derive(Debug)]
 pub(super) struct LastCommand {
     pub(super) index: u32,
@@ -73,26 +73,26 @@ pub(super) struct LastCommand {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nothing came.
+    /// Nothing has arrived yet.
     Start,
-    /// This many frames of the journal are missing.
+    /// The number of journal frames that are still missing.
     Journal(u32),
-    /// The journal is here, and the handler can run.
+    /// The whole journal has arrived, and the handler can run.
     Ready,
-    /// The last frame was written.
+    /// The last frame has been written.
     Closed,
 }
 
 impl Attempt {
-    /// An attempt in `version`, V5 to V7, for messages of at most [`MESSAGE_LIMIT`] bytes.
+    /// Creates an attempt in `version`, V5 to V7, for messages of at most [`MESSAGE_LIMIT`] bytes.
     pub fn new(version: ProtocolVersion) -> Self {
         Self::with_limit(version, MESSAGE_LIMIT)
     }
 
-    /// The same for messages of at most `limit` bytes.
+    /// Like [`new`](Self::new), for messages of at most `limit` bytes.
     ///
     /// # Panics
-    /// When `version` is not one of V5 to V7.
+    /// If `version` is not one of V5 to V7.
     pub fn with_limit(version: ProtocolVersion, limit: usize) -> Self {
         let served = ProtocolVersion::V5..=ProtocolVersion::V7;
         assert!(served.contains(&version), "{version} is not served");
@@ -122,38 +122,38 @@ impl Attempt {
         }
     }
 
-    /// Whether the request's body has ended: what is not here will not come in this attempt.
+    /// Returns true if the request's body has ended, so that this attempt receives nothing more.
     pub fn input_ended(&self) -> bool {
         self.input_ended
     }
 
-    /// Whether the start and the whole journal are here, and the attempt is not over.
+    /// Returns true if the start and the whole journal have arrived, and the attempt is not over.
     pub fn is_ready(&self) -> bool {
         self.phase == Phase::Ready
     }
 
-    /// Whether the last frame was written.
+    /// Returns true if the last frame has been written.
     pub fn is_over(&self) -> bool {
         self.phase == Phase::Closed
     }
 
-    /// Whether the journal has commands that the handler did not ask for yet.
+    /// Returns true if the journal has commands that the handler has not issued yet.
     pub fn is_replaying(&self) -> bool {
         !self.recorded.is_empty()
     }
 
-    /// The start; empty until it came.
+    /// Returns the start frame; empty until it arrives.
     pub fn start(&self) -> &Start {
         &self.start
     }
 
-    /// What the invocation was called with; empty until [`is_ready`](Self::is_ready).
+    /// Returns the input of the invocation; empty until [`is_ready`](Self::is_ready).
     pub fn input(&self) -> &Input {
         &self.input
     }
 
-    /// A seed for random numbers that is the same in every attempt. V5 has none on the wire; there
-    /// it is made of the invocation's id.
+    /// Returns a seed for random numbers that is the same in every attempt. V5 does not transmit
+    /// one; the seed is then a hash of the invocation id.
     pub fn random_seed(&self) -> u64 {
         if self.version >= ProtocolVersion::V6 {
             return self.start.random_seed;
@@ -166,20 +166,22 @@ impl Attempt {
             .fold(seed, |seed, byte| (seed ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
     }
 
-    /// The bytes to send, which are then no longer here.
+    /// Takes the bytes to send out of the output buffer.
     pub fn take_output(&mut self) -> Bytes {
         self.out.split().freeze()
     }
 
-    /// Whether there are bytes to send.
+    /// Returns true if there are bytes to send.
     pub fn has_output(&self) -> bool {
         !self.out.is_empty()
     }
 
-    /// The next event for a handler that waits. None: it has to wait for more input, or suspend.
+    /// Returns the next event for a waiting handler. `None` if the handler has to wait for more
+    /// input, or suspend.
     ///
     /// # Errors
-    /// [`AttemptError::Divergence`] when the handler should have asked for something before.
+    /// [`AttemptError::Divergence`] if the journal has a command that the handler should have
+    /// issued before.
     pub fn next_notification(&mut self) -> Result<Option<Notification>, AttemptError> {
         self.going_on()?;
         let Some(next) = self.notifications.front() else {
@@ -209,29 +211,30 @@ impl Attempt {
                 _ => {}
             }
         }
-        // What was waited for is no longer so, even when it is the same.
+        // The reported wait is outdated now, even if the handler waits for the same again.
         self.hint = None;
         Ok(self.notifications.pop_front())
     }
 
-    /// Calls without a result, the oldest first: those that a cancelled handler cancels.
+    /// Calls without a result, oldest first. A cancelled handler cancels them.
     pub fn open_calls(&self) -> &[OpenCall] {
         &self.calls
     }
 
-    /// When a sleep ends, in milliseconds since the Unix epoch: the instant of the first attempt.
+    /// Returns the wake-up time of a sleep in milliseconds since the Unix epoch, as set in the
+    /// first attempt.
     pub fn wake_up_at_ms(&self, completion_id: u32) -> Option<u64> {
         self.wake_ups.get(&completion_id).copied()
     }
 
-    /// Whether the invocation was asked to stop, and the handler is not told yet.
+    /// Returns true if a cancellation was requested and not yet delivered to the handler.
     pub fn is_cancel_due(&self) -> bool {
         let cancel = NotificationId::Signal(CANCEL_SIGNAL);
         self.notifications.iter().any(|notification| notification.id == cancel)
     }
 
-    /// Tells what the handler waits for, for people to see. V7 has that; earlier versions are not
-    /// told, and the same wait is told once until an event comes.
+    /// Reports what the handler waits for, for display. Writes a frame only in V7, and repeats the
+    /// same wait only after an event.
     ///
     /// # Errors
     /// [`AttemptError::Closed`].
@@ -249,8 +252,8 @@ impl Attempt {
         Ok(())
     }
 
-    /// Matches a command with the journal, or writes it. Returns it with the completion ids that it
-    /// has: the journal's, or new ones.
+    /// Matches a command with the journal, or writes it. Returns it with its completion ids: the
+    /// journal's, or new ones.
     pub(super) fn issue(&mut self, asked: Command) -> Result<Command, AttemptError> {
         self.going_on()?;
         if let Some(recorded) = self.recorded.front()

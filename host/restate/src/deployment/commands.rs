@@ -1,8 +1,8 @@
-//! What a handler can ask for beside its state, one function a command.
+//! Commands of a handler other than state access, one method for each command.
 //!
-//! Each takes the command's own fields; names are for people, and part of what must be the same in
-//! every attempt. All fail alike: with a divergence, with a feature that the version lacks, or
-//! because the attempt is over.
+//! Each method takes the command's own fields. Names are for display, but must be the same in every
+//! attempt. All methods fail with a divergence, with a feature that the version lacks, or because
+//! the attempt is over.
 
 use super::{attempt::Attempt, error::AttemptError};
 use crate::{
@@ -16,35 +16,36 @@ use crate::{
     wire::{Outcome, Void},
 };
 
-/// What a call will be told.
+/// Completion ids of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallHandle {
-    /// The completion id under which the callee's id comes.
+    /// The completion id of the notification with the callee's invocation id.
     pub invocation_id: u32,
     /// The completion id of the result.
     pub result: u32,
 }
 
-/// A run.
+/// Handle of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunHandle {
     /// The completion id of the result.
     pub completion_id: u32,
-    /// Whether the journal has no outcome of it: it has to be done, and its outcome proposed.
+    /// True if the journal has no outcome of the run: the driver has to execute it and propose its
+    /// outcome.
     pub execute: bool,
 }
 
-/// Something that another completes.
+/// A promise that another party completes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Awakeable {
-    /// The text to give to others.
+    /// The id to give to the other party.
     pub id: String,
     /// The signal that completes it.
     pub signal: u32,
 }
 
 impl Attempt {
-    /// Calls a handler. The completion ids in `call` are written over.
+    /// Calls a handler. Overwrites the completion ids in `call`.
     ///
     /// # Errors
     /// [`AttemptError`]: see the module.
@@ -56,8 +57,8 @@ impl Attempt {
         Ok(CallHandle { invocation_id: ids[0], result: ids[1] })
     }
 
-    /// Calls a handler without waiting for its result. Returns the completion id under which the
-    /// callee's id comes; the one in `call` is written over.
+    /// Calls a handler without waiting for its result. Returns the completion id of the
+    /// notification with the callee's invocation id. Overwrites the completion id in `call`.
     ///
     /// # Errors
     /// [`AttemptError`]: see the module.
@@ -67,8 +68,8 @@ impl Attempt {
         self.id(call.into())
     }
 
-    /// Waits until an instant, in milliseconds since the Unix epoch. In a replay the instant is the
-    /// first attempt's, whatever is asked.
+    /// Waits until an instant, in milliseconds since the Unix epoch. A replay uses the first
+    /// attempt's instant and ignores the argument.
     ///
     /// # Errors
     /// [`AttemptError`]: see the module.
@@ -81,7 +82,7 @@ impl Attempt {
         self.id(Sleep { wake_up_at_ms, result_completion_id, name: name.into() }.into())
     }
 
-    /// Begins something that is done here, and whose outcome is kept.
+    /// Begins a run: an action executed by the driver, whose outcome the journal keeps.
     ///
     /// # Errors
     /// [`AttemptError`]: see the module.
@@ -105,7 +106,7 @@ impl Attempt {
         self.id(GetPromise { key: key.into(), result_completion_id, name: name.into() }.into())
     }
 
-    /// Looks at a promise of the workflow.
+    /// Reads a promise of the workflow without waiting.
     ///
     /// # Errors
     /// [`AttemptError`]: see the module.
@@ -118,7 +119,7 @@ impl Attempt {
         self.id(PeekPromise { key: key.into(), result_completion_id, name: name.into() }.into())
     }
 
-    /// Completes a promise of the workflow. The result says whether this was the first.
+    /// Completes a promise of the workflow. Its result says if this call completed it first.
     ///
     /// # Errors
     /// [`AttemptError`]: see the module.
@@ -150,7 +151,7 @@ impl Attempt {
         self.id(AttachInvocation { target, result_completion_id, name: name.into() }.into())
     }
 
-    /// Looks at the result of another invocation.
+    /// Reads the result of another invocation without waiting.
     ///
     /// # Errors
     /// [`AttemptError`]: see the module.
@@ -185,7 +186,7 @@ impl Attempt {
         self.issue(asked.into()).map(drop)
     }
 
-    /// Asks an invocation to stop.
+    /// Cancels an invocation.
     ///
     /// # Errors
     /// [`AttemptError`]: see the module.
@@ -197,7 +198,7 @@ impl Attempt {
         self.send_signal(target_invocation_id, signal, SignalResult::Void(Void {}), "")
     }
 
-    /// Makes an awakeable. Nothing is written: its result is a signal, which comes when it comes.
+    /// Creates an awakeable. Writes nothing: the result arrives as a signal.
     ///
     /// # Errors
     /// [`AttemptError::Closed`].
@@ -226,13 +227,13 @@ impl Attempt {
         self.issue(CompleteAwakeable { awakeable_id, result, name: name.into() }.into()).map(drop)
     }
 
-    /// Issues a command and returns the completion ids that it has.
+    /// Issues a command and returns its completion ids.
     fn ids(&mut self, asked: Command) -> Result<Vec<u32>, AttemptError> {
         let command = self.issue(asked)?;
         Ok(command.wanted().into_iter().map(|wanted| wanted.id).collect())
     }
 
-    /// The same for a command that has one.
+    /// Issues a command with exactly one completion id and returns it.
     pub(super) fn id(&mut self, asked: Command) -> Result<u32, AttemptError> {
         self.ids(asked).map(|ids| ids[0])
     }

@@ -1,5 +1,5 @@
-//! Both machines talk about random handlers, and lose each other at random frames. Whatever is lost,
-//! no attempt diverges, and the invocation ends as it does when nothing is.
+//! Random handlers run on both state machines, while connections break at random frames. Despite
+//! the losses, no attempt diverges, and the invocation ends as it does without losses.
 
 mod guest;
 mod world;
@@ -19,7 +19,7 @@ use crate::{
     wire::{Outcome, Start},
 };
 
-/// Random numbers, of which all are zero after the last: then nothing is lost any more.
+/// A sequence of random numbers, followed by zeros: then no connection breaks any more.
 struct Chance<'a>(std::slice::Iter<'a, u8>);
 
 impl Chance<'_> {
@@ -32,7 +32,8 @@ impl Chance<'_> {
     }
 }
 
-/// Runs a handler to its end. Returns what it was told, in the order, and its attempts.
+/// Runs a handler to its end. Returns the events that it received, in order, and the number of
+/// attempts.
 fn converse(
     version: ProtocolVersion,
     steps: &[Step],
@@ -66,7 +67,7 @@ fn converse(
             }
         }
     }
-    // Once more from the whole journal: nothing but the end is written.
+    // Replays the whole journal once more: the attempt must write nothing but the end.
     let mut last = world.again();
     let mut guest = Guest::new(steps);
     guest.poll(&mut last).expect("no divergence");
@@ -79,13 +80,13 @@ fn converse(
     (guest.events, attempts)
 }
 
-/// One attempt, until it ends or is lost.
+/// Runs one attempt until it ends or its connection breaks.
 fn attempt(world: &mut World, steps: &[Step], chance: &mut Chance<'_>) {
     let mut attempt = world.again();
     let mut guest = Guest::new(steps);
     loop {
         guest.poll(&mut attempt).expect("no divergence");
-        // The frames one by one; the connection may break after each.
+        // Passes on single frames; the connection may break after each.
         let mut written = attempt.take_output();
         while !written.is_empty() {
             let length = u32::from_be_bytes(written[4..8].try_into().unwrap()) as usize;
@@ -147,7 +148,7 @@ proptest! {
     }
 }
 
-/// The test above is worth something only when it loses attempts, suspends, and replays.
+/// Guards the test above: it must lose attempts, suspend, and replay.
 #[test]
 fn conversations_are_broken_often() {
     let steps = [

@@ -1,4 +1,4 @@
-//! A handler that does something else than the journal says, field by field.
+//! Divergence between a handler and its journal, field by field.
 
 use std::fmt;
 
@@ -14,46 +14,45 @@ use crate::{
     wire::{Failure, Header},
 };
 
-/// The characters of a value that are shown.
+/// Maximum number of characters of a value in an error message.
 const SHOWN: usize = 80;
 
-/// The handler and the journal disagree.
+/// A divergence between the handler and the journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Divergence {
-    /// The handler asked for something else.
+    /// The handler issued another command than the journal has.
     #[error("{}", of_command(*index, *recorded, *asked, differences))]
     Command {
-        /// The index among the commands.
+        /// The index of the command in the journal.
         index: u32,
-        /// What the journal has there.
+        /// Type of the recorded command.
         recorded: FrameType,
-        /// The name that the journal has for it.
+        /// Name of the recorded command.
         name: String,
-        /// What the handler asked.
+        /// Type of the command that the handler issued.
         asked: FrameType,
-        /// Where they differ; nothing when their kinds do.
+        /// The differing fields; empty if the types differ.
         differences: Vec<Difference>,
     },
-    /// The handler waits, and the journal says that it asked for something there.
+    /// The handler waits, but the journal has another command at this position.
     #[error(
         "command {index}: the journal has {recorded}, but the handler waits for what it has not asked or been told"
     )]
     Waits {
-        /// The index among the commands.
+        /// The index of the command in the journal.
         index: u32,
-        /// What the journal has there.
+        /// Type of the recorded command.
         recorded: FrameType,
-        /// The name that the journal has for it.
+        /// Name of the recorded command.
         name: String,
     },
-    /// The handler is to be told the result of something that it did not ask for.
+    /// The next notification answers a command that the handler has not issued.
     #[error(
         "the journal has the result of completion {completion_id} next ({kind}), but the handler asked for none"
     )]
     NeverAsked {
-        /// The completion id.
         completion_id: u32,
-        /// The notification.
+        /// Type of the notification.
         kind: FrameType,
     },
 }
@@ -61,11 +60,11 @@ pub enum Divergence {
 /// One field in which two commands differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The field.
+    /// Name of the field.
     pub field: &'static str,
-    /// Its value in the journal, for people.
+    /// The recorded value, formatted for display.
     pub recorded: String,
-    /// The handler's.
+    /// The handler's value, formatted for display.
     pub asked: String,
 }
 
@@ -91,8 +90,8 @@ fn of_command(
 }
 
 impl Divergence {
-    /// The disagreement between two commands, if they do disagree. Instants are not compared: they
-    /// are of the attempt that was first. Neither are completion ids, which the journal's replace.
+    /// Compares two commands; `None` if they agree. Ignores instants, because those of the first
+    /// attempt apply, and completion ids, because the journal's replace them.
     pub(super) fn between(index: u32, recorded: &Command, asked: &Command) -> Option<Self> {
         let mut differences = Vec::new();
         let other_kind = recorded.number() != asked.number();
@@ -122,7 +121,7 @@ impl Divergence {
         Self::Waits { index, recorded: frame_type(recorded.number()), name }
     }
 
-    /// The error that reports it, with the command that it is about.
+    /// Builds the error frame that reports the divergence and names the related command.
     pub fn to_message(&self) -> ErrorMessage {
         let mut error = ErrorMessage::new(failure::JOURNAL_MISMATCH, self.to_string());
         if let Self::Command { index, recorded, name, .. } | Self::Waits { index, recorded, name } =
@@ -136,7 +135,7 @@ impl Divergence {
     }
 }
 
-/// A field's value, as it is compared and shown.
+/// A field's value, for comparison and display.
 #[derive(Clone, Debug, PartialEq)]
 enum Content {
     Nothing,
@@ -193,7 +192,7 @@ fn shortened(out: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     }
 }
 
-/// What is compared of a command. Commands of the same kind have the same fields.
+/// The compared fields of a command. Commands of the same kind have the same fields.
 fn fields(command: &Command) -> Vec<(&'static str, Content)> {
     let text = |text: &String| Content::Text(text.clone());
     let bytes = |bytes: &Bytes| Content::Bytes(bytes.clone());
@@ -203,7 +202,8 @@ fn fields(command: &Command) -> Vec<(&'static str, Content)> {
         Some(Completion::Failure(failure)) => Content::Failure(failure.clone()),
     };
     let mut fields = match command {
-        // Both are of the runtime or answers of its: not the handler's to say.
+        // These fields are set by the runtime or are its answers, so the handler does not control
+        // them.
         Command::Input(_) | Command::ClearAllState(_) | Command::GetLazyStateKeys(_) => vec![],
         Command::GetEagerStateKeys(_) | Command::Sleep(_) | Command::Run(_) => vec![],
         Command::GetLazyState(it) => vec![("key", bytes(&it.key))],
@@ -306,7 +306,7 @@ fn target(target: &Option<InvocationTarget>) -> Vec<(&'static str, Content)> {
     ]
 }
 
-/// What a command is called when the handler asks for a read of state in whichever way.
+/// Returns true for a read of one state key, eager or lazy.
 pub(super) fn is_state_read(command: &Command) -> bool {
     matches!(command.kind(), Some(CommandKind::GetEagerState | CommandKind::GetLazyState))
 }

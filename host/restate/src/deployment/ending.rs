@@ -1,4 +1,4 @@
-//! How an attempt ends: with a wait, with an outcome, or with an error.
+//! Ends of an attempt: suspension, outcome, or error.
 
 use super::{
     attempt::{Attempt, Phase},
@@ -11,11 +11,11 @@ use crate::{
 };
 
 impl Attempt {
-    /// Ends the attempt with a wait, after which the runtime begins another.
+    /// Suspends the attempt. The runtime begins another attempt when the wait is satisfied.
     ///
     /// # Errors
-    /// [`AttemptError::EmptyWait`] when nothing is waited for, [`AttemptError::Divergence`] when the
-    /// journal goes on.
+    /// [`AttemptError::EmptyWait`] if the handler waits for nothing, [`AttemptError::Divergence`]
+    /// if the journal has further commands.
     pub fn suspend(&mut self, awaiting: Future) -> Result<(), AttemptError> {
         self.going_on()?;
         if let Some(recorded) = self.recorded.front() {
@@ -32,7 +32,7 @@ impl Attempt {
     /// Ends the invocation with its outcome.
     ///
     /// # Errors
-    /// [`AttemptError::Divergence`] when the journal has something else there,
+    /// [`AttemptError::Divergence`] if the journal has another command at this position,
     /// [`AttemptError::Unsupported`] for metadata of failures.
     pub fn finish(&mut self, outcome: Outcome) -> Result<(), AttemptError> {
         self.supports_outcome(&outcome)?;
@@ -42,7 +42,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// Fails the attempt with an error about a run, such as one that its policy tries again.
+    /// Fails the attempt with an error about a run, for example one that is to be retried.
     pub fn fail_run(&mut self, completion_id: u32, mut error: ErrorMessage) {
         if let Some((index, name)) = self.runs.get(&completion_id) {
             error.related_command_index = Some(*index);
@@ -52,7 +52,7 @@ impl Attempt {
         self.fail(error);
     }
 
-    /// Fails the attempt with an error about what the handler asked for last.
+    /// Fails the attempt with an error about the command that the handler issued last.
     pub fn fail_handler(&mut self, mut error: ErrorMessage) {
         if let Some(last) = &self.last {
             error.related_command_index = Some(last.index);
@@ -62,7 +62,7 @@ impl Attempt {
         self.fail(error);
     }
 
-    /// Ends the attempt with an error. Nothing when it is over.
+    /// Ends the attempt with an error. No-op if the attempt is over.
     pub fn fail(&mut self, error: ErrorMessage) {
         if self.phase != Phase::Closed {
             self.write(&Message::Error(error));

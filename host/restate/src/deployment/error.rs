@@ -1,41 +1,39 @@
-//! Why an attempt does not do what a handler asks.
+//! Reasons for refusing a handler's command.
 
 use super::difference::Divergence;
 use crate::{failure, immutable::ErrorMessage, version::ProtocolVersion};
 
-/// Why a handler's wish is refused. The attempt is to be [failed](Attempt::fail) with
-/// [`AttemptError::to_message`].
+/// The reason for refusing a handler's command. The driver must [fail](Attempt::fail) the attempt
+/// with [`AttemptError::to_message`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AttemptError {
-    /// The journal says something else.
+    /// The command differs from the journal.
     #[error(transparent)]
     Divergence(#[from] Divergence),
-    /// The version in use does not have it.
+    /// The version in use lacks the feature.
     #[error("{feature} came with {since} of the protocol, and this attempt speaks {version}")]
     Unsupported {
-        /// What.
+        /// Name of the feature.
         feature: &'static str,
-        /// The version that has it.
+        /// The first version with the feature.
         since: ProtocolVersion,
-        /// The version in use.
         version: ProtocolVersion,
     },
-    /// A wait that nothing can end.
+    /// The handler waits for nothing that can arrive.
     #[error("the handler waits for nothing that can come")]
     EmptyWait,
-    /// The outcome of something that is no open run.
+    /// An outcome was proposed for something other than an open run.
     #[error("no run is waiting for an outcome under completion {completion_id}")]
     NoSuchRun {
-        /// The completion id.
         completion_id: u32,
     },
-    /// The attempt has not begun, or is over.
+    /// The attempt is not ready yet, or is over.
     #[error("the attempt is not going on")]
     Closed,
 }
 
 impl AttemptError {
-    /// The error that reports it.
+    /// Builds the error frame that reports this error.
     pub fn to_message(&self) -> ErrorMessage {
         let code = match self {
             Self::Divergence(divergence) => return divergence.to_message(),

@@ -1,4 +1,4 @@
-//! What comes to an attempt: the start, the journal, and what is told after it.
+//! Incoming frames of an attempt: start, replayed journal, notifications.
 
 use super::{
     attempt::{Attempt, Phase},
@@ -10,10 +10,10 @@ use crate::{
 };
 
 impl Attempt {
-    /// Takes a piece of the request. What comes after the attempt's end is ignored.
+    /// Takes a piece of the request. Ignores input after the end of the attempt.
     ///
     /// # Errors
-    /// A [`Violation`]; the attempt is then over, and an error is written that reports it.
+    /// A [`Violation`]. The attempt is then over, and the output reports the violation.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<(), Violation> {
         if self.phase == Phase::Closed {
             return Ok(());
@@ -37,11 +37,11 @@ impl Attempt {
         }
     }
 
-    /// The request's body ended.
+    /// Handles the end of the request's body.
     ///
     /// # Errors
-    /// A [`Violation`] when the journal is not whole, or a frame is cut off. The attempt is then
-    /// over, and an error is written that reports it.
+    /// A [`Violation`] if the journal is incomplete, or a frame is cut off. The attempt is then
+    /// over, and the output reports the violation.
     pub fn end_of_input(&mut self) -> Result<(), Violation> {
         self.input_ended = true;
         let pending = self.decoder.pending();
@@ -124,7 +124,7 @@ impl Attempt {
         }
     }
 
-    /// Queues what is told.
+    /// Queues a notification for the handler.
     fn take_notification(&mut self, notification: Notification) -> Result<(), Violation> {
         if let NotificationId::Completion(id) = notification.id {
             let kind = frame_type(notification.kind.number());
@@ -142,7 +142,8 @@ impl Attempt {
             if !self.came.insert(id) {
                 return Err(Violation::of(kind, format!("completion {id} came before")));
             }
-            // Told in full: the copy for an acknowledgement is of no use.
+            // The notification contains the outcome, so the copy kept for an acknowledgement is not
+            // needed.
             self.proposals.remove(&id);
             self.runs.remove(&id);
         }

@@ -1,24 +1,25 @@
-//! The deployment's side of an attempt of V5 to V7: what a handler asks is matched with the journal
-//! or written, and what it is told comes in the order in which the journal has it.
+//! The deployment's side of an attempt of V5 to V7. An attempt matches each command of a handler
+//! with the journal, or writes it, and delivers notifications in the journal's order.
 //!
-//! A driver polls a guest; while the guest can go on, it issues commands:
+//! A driver polls a guest; while the guest can continue, it issues commands:
 //!
 //! ```text
-//! receive(bytes) until is_ready()           Start and the whole journal are here
-//! call, sleep, run, state, …                what the guest asks; the bytes are in take_output()
+//! receive(bytes) until is_ready()           the start and the whole journal have arrived
+//! call, sleep, run, state, …                the guest's commands; the bytes are in take_output()
 //! next_notification()                       when the guest waits: one event, then poll it again
 //!   None, and more input may come           receive, or execute a run and propose its outcome
-//!   None, and the input has ended           suspend(what the guest waits for)
-//! finish(outcome)                           when it returns
-//! fail(error)                               when it cannot go on
+//!   None, and the input has ended           suspend(the guest's wait)
+//! finish(outcome)                           when the guest returns
+//! fail(error)                               when the guest cannot continue
 //! ```
 //!
-//! The order of events is that of the journal, and one comes only when the guest waits. So a guest
-//! that does the same with the same events does the same in every attempt, whatever the timing.
+//! Events are delivered in the journal's order, and only when the guest waits. So a guest that is
+//! deterministic with respect to its events behaves the same in every attempt, regardless of
+//! timing.
 //!
-//! In the order a newcomer should read: `attempt`, what is known of it, what is told, and how a command is
-//! matched or written; `intake`, what comes; `commands`, `state_commands` and `runs`, what a handler asks;
-//! `ending`, how it ends; `difference` and `error`, why it is refused.
+//! Reading order: `attempt`, the state of an attempt, and the matching of commands; `intake`,
+//! incoming frames; `commands`, `state_commands` and `runs`, the commands of a handler; `ending`,
+//! the ends of an attempt; `difference` and `error`, reasons for refusals.
 
 mod attempt;
 mod commands;

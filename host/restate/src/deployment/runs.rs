@@ -1,4 +1,4 @@
-//! Runs, whose outcomes a driver proposes.
+//! Runs. A driver executes them and proposes their outcomes.
 
 use super::{attempt::Attempt, error::AttemptError};
 use crate::{
@@ -11,17 +11,17 @@ use crate::{
 };
 
 impl Attempt {
-    /// Runs without an outcome, by their completion ids: those that the driver executes.
+    /// Completion ids of the runs without an outcome: the driver executes them.
     pub fn open_runs(&self) -> Vec<u32> {
         let open = self.runs.keys().filter(|id| !self.proposals.contains_key(id));
         open.copied().collect()
     }
 
-    /// Proposes the outcome of a run. It is the run's result when the runtime has stored it, and
-    /// comes as an event then.
+    /// Proposes the outcome of a run. The outcome becomes the run's result, and an event for the
+    /// handler, once the runtime has stored it.
     ///
     /// # Errors
-    /// [`AttemptError::NoSuchRun`] when it has an outcome or is none,
+    /// [`AttemptError::NoSuchRun`] if the run has an outcome or does not exist,
     /// [`AttemptError::Unsupported`] for metadata of failures.
     pub fn propose_run(
         &mut self,
@@ -45,8 +45,9 @@ impl Attempt {
         Ok(())
     }
 
-    /// The outcome of a run that the journal has, taken before its turn; it is no event any more. For
-    /// what a driver answers at once: the first attempt knew the outcome when it proposed it.
+    /// Takes the outcome of a run from the queued notifications, ahead of its order; it is then not
+    /// delivered as an event. For drivers that answer immediately: in the first attempt, the driver
+    /// knew the outcome when it proposed it.
     pub fn take_run(&mut self, completion_id: u32) -> Option<Outcome> {
         let id = NotificationId::Completion(completion_id);
         let place = self.notifications.iter().position(|notification| {

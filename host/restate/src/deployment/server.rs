@@ -1,4 +1,4 @@
-//! A runtime for tests: keeps one journal, and talks to an attempt through the runtime's machine.
+//! A runtime for tests: keeps one journal, and connects an attempt to the runtime's state machine.
 
 use bytes::Bytes;
 
@@ -11,7 +11,7 @@ use crate::{
     wire::{Start, Value},
 };
 
-/// A frame that was sent: by whom, its type, its fields in the order of their numbers.
+/// A frame that was sent: sender, type, and field numbers in ascending order.
 pub(super) type Sent = (char, u16, Vec<u32>);
 
 pub(super) struct Server {
@@ -19,12 +19,12 @@ pub(super) struct Server {
     pub(super) start: Start,
     pub(super) journal: Vec<Bytes>,
     pub(super) runtime: Runtime,
-    /// Everything that was sent, in both directions.
+    /// All frames that were sent, in both directions.
     pub(super) trace: Vec<Sent>,
 }
 
 impl Server {
-    /// A new invocation, and its first attempt.
+    /// Creates an invocation and its first attempt.
     pub(super) fn begin(version: ProtocolVersion, start: Start, input: &str) -> (Self, Attempt) {
         let value = Some(Value { content: input.to_owned().into() });
         let input = Input { value, ..Input::default() };
@@ -35,7 +35,7 @@ impl Server {
         (server, attempt)
     }
 
-    /// Another attempt, with the journal as it is.
+    /// Begins another attempt with the current journal.
     pub(super) fn again(&mut self) -> Attempt {
         let records = self.journal.iter().map(|record| &record[..]);
         let (runtime, bytes) = Runtime::open(self.version, self.start.clone(), records).unwrap();
@@ -46,7 +46,7 @@ impl Server {
         attempt
     }
 
-    /// Sends bytes of the runtime in pieces of three.
+    /// Sends bytes of the runtime in pieces of three bytes.
     pub(super) fn send(&mut self, attempt: &mut Attempt, bytes: &[u8]) {
         self.record('R', bytes);
         for piece in bytes.chunks(3) {
@@ -54,13 +54,13 @@ impl Server {
         }
     }
 
-    /// Takes what the attempt wrote, and stores its commands.
+    /// Passes the attempt's output to the runtime, and stores its commands.
     pub(super) fn exchange(&mut self, attempt: &mut Attempt) -> Vec<Action> {
         let bytes = attempt.take_output();
         self.receive(&bytes)
     }
 
-    /// Takes bytes of a deployment, and stores its commands.
+    /// Passes bytes of a deployment to the runtime, and stores the commands.
     pub(super) fn receive(&mut self, bytes: &[u8]) -> Vec<Action> {
         self.record('S', bytes);
         let actions = self.runtime.receive(bytes).expect("a deployment keeps the protocol");
@@ -72,13 +72,13 @@ impl Server {
         actions
     }
 
-    /// Stores a notification and tells it.
+    /// Stores a notification and sends it to the attempt.
     pub(super) fn tell(&mut self, attempt: &mut Attempt, notification: Notification) {
         let bytes = self.store(notification);
         self.send(attempt, &bytes);
     }
 
-    /// Stores a notification. Returns what is to be sent for it.
+    /// Stores a notification. Returns the bytes to send for it.
     pub(super) fn store(&mut self, notification: Notification) -> Bytes {
         let bytes = self.runtime.notify(&notification).expect("it was asked for");
         let message = Message::Notification(notification);
@@ -86,13 +86,13 @@ impl Server {
         bytes
     }
 
-    /// The request's body ends.
+    /// Ends the request's body.
     pub(super) fn half_close(&mut self, attempt: &mut Attempt) {
         self.runtime.half_close();
         attempt.end_of_input().unwrap();
     }
 
-    /// The commands of the journal.
+    /// Returns the commands of the journal.
     pub(super) fn commands(&self) -> Vec<Command> {
         let messages = self.journal.iter().map(|record| {
             Message::decode(&Frame::from_bytes(record).unwrap(), self.version).unwrap()

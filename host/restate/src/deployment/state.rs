@@ -1,4 +1,4 @@
-//! What an attempt knows of the state under its key.
+//! The state of the key, as far as an attempt knows it.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use bytes::Bytes;
 
 use crate::wire::StateEntry;
 
-/// State as it was at the start, with what the handler did to it since.
+/// The state at the start of the attempt, with the handler's changes since.
 #[derive(Debug, Default)]
 pub(super) struct KnownState {
-    /// Whether keys that are not in the map may have values.
+    /// True if keys outside the map may have values.
     partial: bool,
-    /// Values of keys, and keys without one.
+    /// Values by key; `None` for keys known to have no value.
     keys: BTreeMap<Bytes, Option<Bytes>>,
 }
 
@@ -21,7 +21,7 @@ impl KnownState {
         Self { partial, keys: keys.collect() }
     }
 
-    /// The value of `key`: `None` when it is not known, `Some(None)` when there is none.
+    /// Returns the value of `key`: `None` if unknown, `Some(None)` if the key has no value.
     pub(super) fn get(&self, key: &Bytes) -> Option<Option<Bytes>> {
         match self.keys.get(key) {
             Some(value) => Some(value.clone()),
@@ -30,7 +30,7 @@ impl KnownState {
         }
     }
 
-    /// All keys with a value in their order, if they are known.
+    /// Returns all keys with a value in order; `None` if they are not all known.
     pub(super) fn keys(&self) -> Option<Vec<Bytes>> {
         if self.partial {
             return None;
@@ -47,7 +47,7 @@ impl KnownState {
         self.keys.insert(key, None);
     }
 
-    /// Afterwards everything is known: nothing has a value.
+    /// Removes all values. The whole state is known afterwards.
     pub(super) fn clear_all(&mut self) {
         self.keys.clear();
         self.partial = false;

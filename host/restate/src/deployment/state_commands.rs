@@ -1,4 +1,4 @@
-//! What a handler asks of its state. A read is answered here where the answer is known.
+//! State access of a handler. Reads are answered locally if the answer is known.
 
 use bytes::Bytes;
 
@@ -11,36 +11,37 @@ use crate::{
     wire::{StateKeys, Value, Void},
 };
 
-/// A read of state.
+/// Result of reading a state key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StateRead {
-    /// The value, or that there is none: known here, or from the journal.
+    /// The value, or `None` if there is none: known locally, or from the journal.
     Known(Option<Bytes>),
-    /// The answer comes under this completion id.
+    /// The completion id under which the answer arrives.
     Asked(u32),
 }
 
-/// A read of the keys of state.
+/// Result of reading the keys of the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeysRead {
-    /// The keys: known here, or from the journal.
+    /// The keys: known locally, or from the journal.
     Known(Vec<Bytes>),
-    /// The answer comes under this completion id.
+    /// The completion id under which the answer arrives.
     Asked(u32),
 }
 
 impl Attempt {
-    /// Reads a key of state.
+    /// Reads a state key.
     ///
     /// # Errors
-    /// [`AttemptError`]: as of every command.
+    /// [`AttemptError`]: as for every command.
     pub fn state(
         &mut self,
         key: impl Into<Bytes>,
         name: impl Into<String>,
     ) -> Result<StateRead, AttemptError> {
         let (key, name) = (key.into(), name.into());
-        // A stored read is taken as it was made: what is known here may have changed since.
+        // The answer of a recorded read is used as recorded: the local state may have changed
+        // since.
         let known = match self.recorded.front() {
             Some(Command::GetEagerState(recorded)) => Some(recorded.result.clone()),
             Some(recorded) if is_state_read(recorded) => None,
@@ -63,7 +64,7 @@ impl Attempt {
         }))
     }
 
-    /// Reads the keys of state.
+    /// Reads the keys of the state.
     ///
     /// # Errors
     /// [`AttemptError`]: as of every command.
@@ -86,7 +87,7 @@ impl Attempt {
         Ok(KeysRead::Known(keys))
     }
 
-    /// Writes a key of state.
+    /// Writes a state key.
     ///
     /// # Errors
     /// [`AttemptError`]: as of every command.
@@ -103,7 +104,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// Removes a key of state.
+    /// Removes a state key.
     ///
     /// # Errors
     /// [`AttemptError`]: as of every command.

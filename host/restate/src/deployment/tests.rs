@@ -1,5 +1,5 @@
-//! An attempt against the runtime's side of the protocol: conversations as they were seen, what is told, what is
-//! said of handlers that changed, and what is refused.
+//! An attempt against the runtime's side of the protocol: recorded conversations, notifications,
+//! divergences, and refusals.
 
 mod conversations;
 mod divergences;
@@ -20,7 +20,7 @@ use crate::{
     wire::{Failure, FailureMetadata, Outcome, Start, StateEntry, Value, WorkflowTarget},
 };
 
-/// A start as a server sends it for a plain service.
+/// A start frame as a server sends it for a plain service.
 fn start() -> Start {
     Start {
         id: vec![7; 24].into(),
@@ -32,7 +32,7 @@ fn start() -> Start {
     }
 }
 
-/// And of an object, with the whole state.
+/// A start frame for an object with its complete state.
 fn object(entries: &[(&'static str, &'static str)]) -> Start {
     let entry = |(key, value): &(&'static str, &'static str)| StateEntry {
         key: (*key).into(),
@@ -58,7 +58,7 @@ fn wait(id: u32) -> Future {
     Future::first_of([NotificationId::Completion(id), NotificationId::Signal(1)])
 }
 
-/// Compares what was sent since the start with `(side, type, fields)`.
+/// Compares the sent frames with `(side, type, fields)`.
 fn sent(server: &Server, expected: &[(char, u16, &[u32])]) {
     let actual: Vec<_> = server
         .trace

@@ -1,27 +1,27 @@
-//! Frames out of a stream that comes in pieces of any size.
+//! Decoding of frames from a stream that arrives in pieces of any size.
 
 use bytes::{Buf as _, BytesMut};
 
 use super::{Frame, HEADER_LENGTH, Header};
 
-/// The longest message by default, in bytes.
+/// Default maximum length of a message, in bytes.
 pub const MESSAGE_LIMIT: usize = 32 * 1024 * 1024;
 
-/// Why a stream cannot be read on.
+/// The reason why a stream cannot be decoded further: a message is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a message of type 0x{number:04x} has {length} bytes, and {limit} are the most")]
 pub struct DecodeError {
-    /// The type of the message.
     pub number: u16,
-    /// The length that its header claims.
+    /// The message length in the header, in bytes.
     pub length: u32,
-    /// The most.
+    /// The maximum length, in bytes.
     pub limit: usize,
 }
 
-/// Takes pieces of a stream and gives its frames.
+/// Assembles frames from pieces of a stream.
 ///
-/// It holds what has arrived and is not yet a whole frame; a header's claim alone reserves nothing.
+/// The decoder buffers the bytes of incomplete frames. It reserves no memory because of the length
+/// in a header alone.
 #[derive(Debug)]
 pub struct FrameDecoder {
     limit: usize,
@@ -35,18 +35,18 @@ impl Default for FrameDecoder {
 }
 
 impl FrameDecoder {
-    /// A decoder for messages of at most `limit` bytes.
+    /// Creates a decoder for messages of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self { limit, arrived: BytesMut::new() }
     }
 
-    /// Takes the next piece.
+    /// Appends the next piece of the stream.
     pub fn feed(&mut self, piece: &[u8]) {
         self.arrived.extend_from_slice(piece);
     }
 
-    /// The next whole frame, if it has arrived. A message beyond the limit is refused when its
-    /// header is here, and ever after.
+    /// Returns the next frame, or `None` if it is incomplete. Once the header of a message beyond
+    /// the limit has arrived, this and all later calls fail.
     ///
     /// # Errors
     /// [`DecodeError`].
@@ -67,8 +67,8 @@ impl FrameDecoder {
         Ok(Some(Frame { number, flags, payload }))
     }
 
-    /// The bytes that arrived and are not part of a frame given out: at the end of a stream, those
-    /// of a frame that was cut off.
+    /// Returns the number of buffered bytes that are not part of a returned frame. At the end of a
+    /// stream, these bytes belong to a truncated frame.
     pub fn pending(&self) -> usize {
         self.arrived.len()
     }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every place where one stream can be cut in two, and byte by byte.
+        /// Cuts the stream in two at every position, and into single bytes.
         #[test]
         fn pieces_of_any_size_give_the_same_frames(frames in frames()) {
             let stream: Vec<u8> = frames.iter().flat_map(|frame| frame.to_bytes()).collect();

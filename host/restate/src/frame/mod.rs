@@ -1,13 +1,13 @@
-//! Frames: eight bytes of header, then a message.
+//! Frames: a header of eight bytes, then a message.
 //!
 //! ```text
 //!  0       2       4               8
-//! ┌───────┬───────┬───────────────┬─────────────┐
-//! │ type  │ flags │ length (u32)  │ protobuf …  │   the highest byte first
-//! └───────┴───────┴───────────────┴─────────────┘
+//!  ┌───────┬───────┬───────────────┬─────────────┐
+//!  │ type  │ flags │ length (u32)  │ protobuf …  │   big-endian
+//!  └───────┴───────┴───────────────┴─────────────┘
 //! ```
 //!
-//! What a type means depends on the family, so this knows numbers only.
+//! The meaning of a type depends on the protocol family, so this module handles type numbers only.
 
 mod decoder;
 
@@ -17,32 +17,32 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 
 pub use decoder::{DecodeError, FrameDecoder, MESSAGE_LIMIT};
 
-/// The bytes of a header.
+/// Length of a header in bytes.
 pub const HEADER_LENGTH: usize = 8;
 
-/// The sixteen flags of a frame, of which two have a meaning.
+/// The 16 flags of a frame, two of which are defined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// None.
+    /// No flags.
     pub const NONE: Self = Self(0);
-    /// The entry has its result. V1 to V3.
+    /// The entry contains its result. V1 to V3.
     pub const COMPLETED: Self = Self(0x0001);
-    /// The sender waits until it hears that this is stored.
+    /// The sender requests an acknowledgement once the frame is stored.
     pub const REQUIRES_ACK: Self = Self(0x8000);
 
-    /// Whether all of `others` are set.
+    /// Returns true if all of `others` are set.
     pub const fn has(self, others: Self) -> bool {
         self.0 & others.0 == others.0
     }
 
-    /// These and `others`.
+    /// Returns these flags and `others`.
     pub const fn with(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
-    /// These without `others`.
+    /// Returns these flags without `others`.
     pub const fn without(self, others: Self) -> Self {
         Self(self.0 & !others.0)
     }
@@ -54,32 +54,29 @@ impl fmt::Display for Flags {
     }
 }
 
-/// One message with its header.
+/// A message with its header.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// The type of the message.
     pub number: u16,
-    /// The flags.
     pub flags: Flags,
-    /// The message.
     pub payload: Bytes,
 }
 
 impl Frame {
-    /// A frame without flags.
+    /// Creates a frame without flags.
     pub fn new(number: u16, payload: impl Into<Bytes>) -> Self {
         Self { number, flags: Flags::NONE, payload: payload.into() }
     }
 
-    /// The same with `flags` as well.
+    /// Adds `flags`.
     pub fn flagged(self, flags: Flags) -> Self {
         Self { flags: self.flags.with(flags), ..self }
     }
 
-    /// Header and message.
+    /// Encodes the header and the message.
     ///
     /// # Panics
-    /// When the message is longer than a header can say: 4 GiB.
+    /// If the message is longer than the header allows: 4 GiB.
     pub fn to_bytes(&self) -> Bytes {
         let mut out = BytesMut::with_capacity(HEADER_LENGTH + self.payload.len());
         self.write(&mut out);
@@ -89,7 +86,7 @@ impl Frame {
     /// Appends header and message to `out`.
     ///
     /// # Panics
-    /// When the message is longer than a header can say: 4 GiB.
+    /// If the message is longer than the header allows: 4 GiB.
     pub fn write(&self, out: &mut BytesMut) {
         let length = u32::try_from(self.payload.len()).expect("messages are below 4 GiB");
         out.put_u16(self.number);
@@ -98,7 +95,7 @@ impl Frame {
         out.put_slice(&self.payload);
     }
 
-    /// The frame that `bytes` are, if they are exactly one.
+    /// Parses `bytes` as exactly one frame; `None` if they are not.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (header, payload) = bytes.split_first_chunk()?;
         let header = Header::read(*header);
@@ -110,7 +107,7 @@ impl Frame {
     }
 }
 
-/// A header that was read.
+/// A parsed header.
 #[derive(Clone, Copy)]
 struct Header {
     number: u16,

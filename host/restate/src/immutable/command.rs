@@ -1,7 +1,7 @@
-//! The messages of commands: what an invocation asked for, one after the other.
+//! Messages of commands: the operations of an invocation, in order.
 //!
-//! Field 12 is the command's name in all of them, for people; field 11 the number under which its
-//! result comes, a completion id that the deployment chose.
+//! Field 12 is the name of every command, for display. Field 11 is the completion id under which
+//! its result arrives, chosen by the deployment.
 
 mod call;
 mod promise;
@@ -21,38 +21,32 @@ pub use self::{
 };
 use crate::wire::{Failure, Header, Outcome, Value};
 
-/// What the invocation was called with. The runtime writes it, first of all.
+/// The input of the invocation: the first command, written by the runtime.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Input {
-    /// The headers of the call.
     #[prost(message, repeated, tag = "1")]
     pub headers: Vec<Header>,
-    /// The argument.
+    /// The argument of the call.
     #[prost(message, optional, tag = "14")]
     pub value: Option<Value>,
-    /// The command's name.
     #[prost(string, tag = "12")]
     pub name: String,
 }
 
-/// How the invocation ended. The last command.
+/// The outcome of the invocation: the last command.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Output {
-    /// The outcome.
     #[prost(oneof = "OutputResult", tags = "14, 15")]
     pub result: Option<OutputResult>,
-    /// The command's name.
     #[prost(string, tag = "12")]
     pub name: String,
 }
 
-/// An outcome in an [`Output`].
+/// Outcome in an [`Output`].
 #[derive(Clone, PartialEq, Eq, Hash, Oneof)]
 pub enum OutputResult {
-    /// Bytes.
     #[prost(message, tag = "14")]
     Value(Value),
-    /// A failure.
     #[prost(message, tag = "15")]
     Failure(Failure),
 }
@@ -66,19 +60,17 @@ pub struct Sleep {
     /// The completion id of the result.
     #[prost(uint32, tag = "11")]
     pub result_completion_id: u32,
-    /// The command's name.
     #[prost(string, tag = "12")]
     pub name: String,
 }
 
-/// Does something in the deployment whose outcome is then kept. The outcome is proposed in a frame
-/// of its own.
+/// Executes an action in the deployment and keeps its outcome. The deployment proposes the outcome
+/// in a separate frame.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Run {
     /// The completion id of the result.
     #[prost(uint32, tag = "11")]
     pub result_completion_id: u32,
-    /// The command's name.
     #[prost(string, tag = "12")]
     pub name: String,
 }

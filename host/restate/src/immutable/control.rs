@@ -1,4 +1,4 @@
-//! Messages that are not part of the journal.
+//! Messages outside the journal.
 
 use bytes::Bytes;
 use prost::{Enumeration, Message, Oneof};
@@ -9,14 +9,14 @@ use crate::{
     wire::{Failure, Outcome, Value, Void},
 };
 
-/// The attempt ends here, and the invocation goes on when its wait is satisfied.
+/// Ends the attempt; the invocation continues when its wait is satisfied.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Suspension {
-    /// What it waits for.
+    /// The wait of the invocation.
     pub awaiting: Future,
 }
 
-/// A suspension of V5 and V6.
+/// Encoding of a suspension in V5 and V6.
 #[derive(Clone, PartialEq, Message)]
 struct SuspensionList {
     #[prost(uint32, repeated, tag = "1")]
@@ -27,7 +27,7 @@ struct SuspensionList {
     waiting_named_signals: Vec<String>,
 }
 
-/// A suspension of V7 and later.
+/// Encoding of a suspension in V7 and later.
 #[derive(Clone, PartialEq, Message)]
 struct SuspensionTree {
     #[prost(message, optional, tag = "4")]
@@ -49,7 +49,7 @@ impl Suspension {
             named_signals: list.waiting_named_signals,
             ..Future::default()
         };
-        // A list says nothing by its order, or by saying something twice.
+        // In a list, order and duplicates have no meaning.
         Ok(Self { awaiting: Future::first_of(awaiting.leaves()) })
     }
 
@@ -68,49 +68,48 @@ impl Suspension {
     }
 }
 
-/// The attempt failed.
+/// Reports that the attempt failed.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct ErrorMessage {
-    /// The code, one of HTTP or of [`failure`](crate::failure).
+    /// The code: an HTTP status, or one of [`failure`](crate::failure).
     #[prost(uint32, tag = "1")]
     pub code: u32,
-    /// The message.
     #[prost(string, tag = "2")]
     pub message: String,
-    /// More of it, for the author of the handler.
+    /// Details for the author of the handler.
     #[prost(string, tag = "3")]
     pub stacktrace: String,
-    /// The command that it is about.
+    /// Index of the related command.
     #[prost(uint32, optional, tag = "4")]
     pub related_command_index: Option<u32>,
-    /// That command's name.
+    /// Name of the related command.
     #[prost(string, optional, tag = "5")]
     pub related_command_name: Option<String>,
-    /// That command's type.
+    /// Type of the related command.
     #[prost(uint32, optional, tag = "6")]
     pub related_command_type: Option<u32>,
-    /// Milliseconds until the next attempt, instead of what the policy says.
+    /// Milliseconds until the next attempt; overrides the retry policy.
     #[prost(uint64, optional, tag = "8")]
     pub next_retry_delay_ms: Option<u64>,
-    /// What to do now. From V7.
+    /// Reaction of the runtime, an [`ErrorBehavior`]. From V7.
     #[prost(enumeration = "ErrorBehavior", tag = "9")]
     pub behavior: i32,
 }
 
-/// What to do after an attempt failed.
+/// Reaction of the runtime to a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
 #[repr(i32)]
 pub enum ErrorBehavior {
-    /// Try again, as the policy says.
+    /// Retry according to the retry policy.
     Retry = 0,
-    /// Stop until a person says to go on.
+    /// Pause until an operator resumes the invocation.
     Pause = 1,
-    /// Fail the invocation for good.
+    /// Fail the invocation permanently.
     Fail = 2,
 }
 
 impl ErrorMessage {
-    /// An error with a code and a message.
+    /// Creates an error with a code and a message.
     pub fn new(code: u16, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), ..Self::default() }
     }
@@ -122,32 +121,29 @@ impl ErrorMessage {
     }
 }
 
-/// A command is stored, which asked to hear so.
+/// Acknowledges that a command is stored, if its sender requested it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
 pub struct CommandAck {
-    /// The index among the commands.
+    /// Index of the command.
     #[prost(uint32, tag = "1")]
     pub command_index: u32,
 }
 
-/// The outcome of a run, which becomes its result when the runtime has stored it.
+/// Proposes the outcome of a run. It becomes the run's result when the runtime has stored it.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct ProposeRunCompletion {
     /// The completion id of the run.
     #[prost(uint32, tag = "1")]
     pub result_completion_id: u32,
-    /// The outcome.
     #[prost(oneof = "Proposal", tags = "14, 15")]
     pub result: Option<Proposal>,
 }
 
-/// An outcome in a [`ProposeRunCompletion`]. Its bytes are not in a message of their own.
+/// Outcome in a [`ProposeRunCompletion`]. Its bytes are not wrapped in a message.
 #[derive(Clone, PartialEq, Eq, Hash, Oneof)]
 pub enum Proposal {
-    /// Bytes.
     #[prost(bytes = "bytes", tag = "14")]
     Value(Bytes),
-    /// A failure.
     #[prost(message, tag = "15")]
     Failure(Failure),
 }
@@ -170,18 +166,18 @@ impl From<Proposal> for Outcome {
     }
 }
 
-/// What the invocation waits for now: a hint, from V7.
+/// Reports the current wait of the invocation, as a hint. From V7.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct AwaitingOn {
-    /// What it waits for.
+    /// The current wait.
     #[prost(message, optional, tag = "1")]
     pub awaiting: Option<Future>,
-    /// Whether a run that it waits for is going on.
+    /// True if a run that the invocation waits for is executing.
     #[prost(bool, tag = "2")]
     pub executing_side_effects: bool,
 }
 
-/// The outcome of a run is stored, as it was proposed. From V7.
+/// Acknowledges that the outcome of a run is stored as proposed. From V7.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
 pub struct ProposeRunCompletionAck {
     /// The completion id of the run.
@@ -189,35 +185,32 @@ pub struct ProposeRunCompletionAck {
     pub completion_id: u32,
 }
 
-/// A read of state that is not journaled. From V8.
+/// Reads a state key without journaling the read. From V8.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct GetStateEphemeral {
-    /// A number that this attempt did not use for such a read before.
+    /// Number of the read, not used before in this attempt.
     #[prost(uint32, tag = "1")]
     pub ephemeral_completion_id: u32,
-    /// The key.
     #[prost(bytes = "bytes", tag = "2")]
     pub key: Bytes,
 }
 
-/// The answer to a [`GetStateEphemeral`].
+/// Answers a [`GetStateEphemeral`].
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct EphemeralState {
     /// The number of the read.
     #[prost(uint32, tag = "1")]
     pub ephemeral_completion_id: u32,
-    /// The answer.
     #[prost(oneof = "EphemeralResult", tags = "4, 5")]
     pub result: Option<EphemeralResult>,
 }
 
-/// An answer in an [`EphemeralState`].
+/// Answer in an [`EphemeralState`].
 #[derive(Clone, PartialEq, Eq, Hash, Oneof)]
 pub enum EphemeralResult {
     /// The key has no value.
     #[prost(message, tag = "4")]
     Void(Void),
-    /// The value.
     #[prost(message, tag = "5")]
     Value(Value),
 }

@@ -1,4 +1,4 @@
-//! Trees of what is waited for.
+//! Trees of awaited notifications.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use prost::{Enumeration, Message};
 
 use super::notification::NotificationId;
 
-/// What an invocation waits for: notifications, and other such trees, combined in one way.
+/// The wait of an invocation: notifications and nested waits, joined by a combinator.
 ///
 /// V5 and V6 wait for the first of a set; that is a tree with one node.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
@@ -20,46 +20,46 @@ pub struct Future {
     /// Signals, by name.
     #[prost(string, repeated, tag = "3")]
     pub named_signals: Vec<String>,
-    /// Trees.
+    /// Nested waits.
     #[prost(message, repeated, tag = "4")]
     pub nested: Vec<Future>,
-    /// How many of all these are waited for.
+    /// The [`Combinator`] of all these parts.
     #[prost(enumeration = "Combinator", tag = "5")]
     pub combinator: i32,
 }
 
-/// How many of its parts a tree waits for.
+/// Condition for completing a wait with several parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
 #[repr(i32)]
 pub enum Combinator {
-    /// Only the deployment knows. It has to look at each part that comes.
+    /// Known to the deployment only, which has to examine each part that completes.
     Unknown = 0,
-    /// The first, whatever its outcome.
+    /// The first part completed, with any outcome.
     FirstCompleted = 1,
-    /// All, whatever their outcomes.
+    /// All parts completed, with any outcomes.
     AllCompleted = 2,
-    /// The first that succeeds, or all when none does.
+    /// The first part succeeded, or all parts failed.
     FirstSucceededOrAllFailed = 3,
-    /// All, or the first that fails.
+    /// All parts succeeded, or the first part failed.
     AllSucceededOrFirstFailed = 4,
 }
 
-/// What is known of a notification that came.
+/// Known outcome of a completed notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// It carries something else than a failure.
+    /// The notification carries anything but a failure.
     Succeeded,
-    /// It carries a failure.
+    /// The notification carries a failure.
     Failed,
 }
 
-/// What is known of a tree.
+/// Known progress of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     Pending,
     Succeeded,
     Failed,
-    /// It is done, and how depends on the order in which notifications came.
+    /// Done; success depends on the order in which the notifications arrived.
     Either,
 }
 
@@ -74,21 +74,21 @@ impl Progress {
 }
 
 impl Future {
-    /// A wait for the first of these.
+    /// Creates a wait for the first of these notifications.
     pub fn first_of(ids: impl IntoIterator<Item = NotificationId>) -> Self {
         let mut future = Self::of(Combinator::FirstCompleted);
         ids.into_iter().for_each(|id| future.push(id));
         future
     }
 
-    /// A wait for all of these, whatever their outcomes.
+    /// Creates a wait for all of these notifications, with any outcomes.
     pub fn all_of(ids: impl IntoIterator<Item = NotificationId>) -> Self {
         let mut future = Self::of(Combinator::AllCompleted);
         ids.into_iter().for_each(|id| future.push(id));
         future
     }
 
-    /// A tree without parts.
+    /// Creates a wait without parts.
     pub fn of(combinator: Combinator) -> Self {
         Self { combinator: combinator as i32, ..Self::default() }
     }
@@ -102,7 +102,7 @@ impl Future {
         }
     }
 
-    /// Everything that it waits for, anywhere in the tree.
+    /// Returns all awaited notifications, anywhere in the tree.
     pub fn leaves(&self) -> BTreeSet<NotificationId> {
         let mut leaves = BTreeSet::new();
         let mut nodes = vec![self];
@@ -113,17 +113,18 @@ impl Future {
         leaves
     }
 
-    /// Whether the invocation can go on, by what is known of each notification: `None` is one that
-    /// did not come, or that the invocation has seen.
+    /// Returns true if the invocation can continue. `known` returns `None` for a notification that
+    /// has not arrived, or that the invocation has already seen.
     ///
-    /// It never says no to one that can. It says yes to some that then wait again: when the order
-    /// decides, and when a part is complete that only the deployment can judge.
+    /// There are no false negatives. There are false positives, after which the invocation waits
+    /// again: if the order of notifications decides, or if a part is complete that only the
+    /// deployment can judge.
     pub fn is_satisfied(&self, known: impl Fn(&NotificationId) -> Option<Settled>) -> bool {
         let mut undecided = false;
         self.progress(&known, &mut undecided) != Progress::Pending || undecided
     }
 
-    /// Whether the first part that comes is enough, wherever it stands in the tree.
+    /// Returns true if the first completed part is sufficient, anywhere in the tree.
     pub fn is_race(&self) -> bool {
         let combinator = Combinator::try_from(self.combinator).unwrap_or(Combinator::Unknown);
         matches!(combinator, Combinator::Unknown | Combinator::FirstCompleted)
@@ -137,7 +138,7 @@ impl Future {
         completions.chain(signals).chain(named)
     }
 
-    /// `undecided` becomes true when something came that only the deployment can judge.
+    /// Sets `undecided` if a completed part can be judged by the deployment only.
     fn progress(
         &self,
         known: &impl Fn(&NotificationId) -> Option<Settled>,
@@ -205,7 +206,7 @@ mod tests {
         }
     }
 
-    /// Whether `future` is satisfied when these completions succeeded and those failed.
+    /// Returns true if `future` is satisfied after these completions succeeded and failed.
     fn satisfied(future: &Future, succeeded: &[u32], failed: &[u32]) -> bool {
         future.is_satisfied(|id| match id {
             NotificationId::Completion(id) if succeeded.contains(id) => Some(Settled::Succeeded),
@@ -218,7 +219,8 @@ mod tests {
     fn each_combinator_has_its_table() {
         use Combinator::*;
         let rows: [(Combinator, [bool; 6]); 5] = [
-            // Of 1 and 2: none; 1 well; 1 badly; both well; both badly; 1 well and 2 badly.
+            // Parts 1 and 2: none; 1 succeeded; 1 failed; both succeeded; both failed; 1 succeeded,
+            // 2 failed.
             (Unknown, [false, true, true, true, true, true]),
             (FirstCompleted, [false, true, true, true, true, true]),
             (AllCompleted, [false, false, false, true, true, true]),
@@ -258,7 +260,8 @@ mod tests {
         assert!(!satisfied(&settled, &[2], &[]));
         assert!(satisfied(&settled, &[1], &[]));
 
-        // An all that a failed race may have failed, in an any: either way it may be decided.
+        // The inner `all` may have failed through the failed race, inside an `any`: it may be
+        // decided.
         let nested = tree(FirstSucceededOrAllFailed, &[9], &[all]);
         assert!(satisfied(&nested, &[1, 3], &[2]));
     }

@@ -1,4 +1,4 @@
-//! The kinds of commands: their numbers, what they ask to be told, what they must have.
+//! Kinds of commands: type numbers, requested notifications, required fields.
 
 use bytes::Bytes;
 use prost::Message as _;
@@ -6,43 +6,43 @@ use prost::Message as _;
 use super::{command::*, notification::NotificationKind};
 use crate::{custom::Custom, version::ProtocolVersion};
 
-/// A notification that a command asks for.
+/// A notification requested by a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// The completion id under which it comes.
+    /// The completion id of the notification.
     pub id: u32,
-    /// What it is.
+    /// Kind of the notification.
     pub kind: NotificationKind,
 }
 
 macro_rules! commands {
     ($($(#[$about:meta])* $kind:ident = $number:literal;)*) => {
-        /// One command.
+        /// A command.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub enum Command {
             $($(#[$about])* $kind($kind),)*
-            /// One of an SDK's own.
+            /// A command defined by an SDK.
             Custom(Custom),
         }
 
-        /// The kind of a command.
+        /// Kind of a command.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum CommandKind {
             $($(#[$about])* $kind,)*
         }
 
         impl CommandKind {
-            /// All of them, the lowest number first.
+            /// All kinds, by ascending type number.
             pub const ALL: &[Self] = &[$(Self::$kind,)*];
 
-            /// The type in the header.
+            /// Type number in the frame header.
             pub const fn number(self) -> u16 {
                 match self {
                     $(Self::$kind => $number,)*
                 }
             }
 
-            /// What it is called.
+            /// Name of the kind.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$kind => stringify!($kind),)*
@@ -51,7 +51,7 @@ macro_rules! commands {
         }
 
         impl Command {
-            /// Its kind, unless it is an SDK's own.
+            /// Returns the kind; `None` for a command defined by an SDK.
             pub fn kind(&self) -> Option<CommandKind> {
                 match self {
                     $(Self::$kind(_) => Some(CommandKind::$kind),)*
@@ -59,7 +59,7 @@ macro_rules! commands {
                 }
             }
 
-            /// The name that it was given, for people.
+            /// Returns the name given by the handler, for display.
             pub fn entry_name(&self) -> &str {
                 match self {
                     $(Self::$kind(command) => &command.name,)*
@@ -96,59 +96,57 @@ macro_rules! commands {
     };
 }
 
-// Stored: these numbers outlive the code.
+// These numbers are stored, so they must not change.
 commands! {
-    /// What the invocation was called with.
+    /// The input of the invocation.
     Input = 0x0400;
-    /// How it ended.
+    /// The outcome of the invocation.
     Output = 0x0401;
-    /// A read of state, by the runtime.
+    /// A read of a state key, answered by the runtime.
     GetLazyState = 0x0402;
-    /// A write of state.
+    /// A write of a state key.
     SetState = 0x0403;
-    /// A removal of state.
+    /// A removal of a state key.
     ClearState = 0x0404;
     /// The removal of all state.
     ClearAllState = 0x0405;
-    /// A read of the keys of state, by the runtime.
+    /// A read of the state's keys, answered by the runtime.
     GetLazyStateKeys = 0x0406;
-    /// A read of state, with its answer.
+    /// A read of a state key, with its answer.
     GetEagerState = 0x0407;
-    /// A read of the keys of state, with its answer.
+    /// A read of the state's keys, with its answer.
     GetEagerStateKeys = 0x0408;
     /// A wait for a promise.
     GetPromise = 0x0409;
-    /// A look at a promise.
+    /// A read of a promise without waiting.
     PeekPromise = 0x040A;
-    /// A promise's completion.
+    /// The completion of a promise.
     CompletePromise = 0x040B;
-    /// A sleep.
     Sleep = 0x040C;
-    /// A call.
     Call = 0x040D;
-    /// A call without a result.
+    /// A call without awaiting the result.
     OneWayCall = 0x040E;
-    /// A signal to another.
+    /// A signal to another invocation.
     SendSignal = 0x0410;
-    /// Something that is done once.
+    /// An action whose outcome is journaled.
     Run = 0x0411;
-    /// A wait for another invocation.
+    /// A wait for another invocation's result.
     AttachInvocation = 0x0412;
-    /// A look at another invocation.
+    /// A read of another invocation's result without waiting.
     GetInvocationOutput = 0x0413;
-    /// An awakeable's completion.
+    /// The completion of an awakeable.
     CompleteAwakeable = 0x0414;
 }
 
 impl CommandKind {
-    /// The one with this type.
+    /// Returns the kind with this type number.
     pub fn from_number(number: u16) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.number() == number)
     }
 }
 
 impl Command {
-    /// The type in the header.
+    /// Returns the type number in the frame header.
     pub fn number(&self) -> u16 {
         match self {
             Self::Custom(custom) => custom.number,
@@ -156,7 +154,7 @@ impl Command {
         }
     }
 
-    /// The notifications that it asks for, in the order in which they come.
+    /// Returns the notifications that the command requests, in the order in which they arrive.
     pub fn wanted(&self) -> Vec<Wanted> {
         let one = |id, kind| vec![Wanted { id, kind }];
         match self {
@@ -198,7 +196,7 @@ impl Command {
         }
     }
 
-    /// The part without which it means nothing, if it lacks one.
+    /// Returns the name of the required field that is absent, if any.
     pub(crate) fn missing(&self) -> Option<&'static str> {
         let (part, absent) = match self {
             Self::Output(it) => ("result", it.result.is_none()),
@@ -227,7 +225,7 @@ impl Command {
         absent.then_some(part)
     }
 
-    /// Takes away the fields that `version` does not have.
+    /// Removes the fields that `version` does not have.
     pub(crate) fn trim(&mut self, version: ProtocolVersion) {
         match self {
             Self::Output(Output { result: Some(OutputResult::Failure(failure)), .. })

@@ -1,4 +1,4 @@
-//! Every frame of the family as one type, read and written by version.
+//! All frames of the family as one type, decoded and encoded by version.
 
 use prost::Message as _;
 
@@ -15,36 +15,36 @@ use crate::{
     wire::Start,
 };
 
-/// One message of V5 to V8.
+/// A message of V5 to V8.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// The attempt begins.
+    /// Begins the attempt.
     Start(Start),
-    /// The attempt ends with a wait.
+    /// Ends the attempt with a wait.
     Suspension(Suspension),
-    /// The attempt failed.
+    /// Reports that the attempt failed.
     Error(ErrorMessage),
-    /// The invocation ended.
+    /// Reports that the invocation ended.
     End,
-    /// A command is stored.
+    /// Acknowledges a stored command.
     CommandAck(CommandAck),
-    /// The outcome of a run.
+    /// Proposes the outcome of a run.
     ProposeRunCompletion(ProposeRunCompletion),
-    /// What is waited for now.
+    /// Reports the current wait.
     AwaitingOn(AwaitingOn),
-    /// The outcome of a run is stored.
+    /// Acknowledges the stored outcome of a run.
     ProposeRunCompletionAck(ProposeRunCompletionAck),
-    /// A read of state that is not journaled.
+    /// Reads a state key without journaling.
     GetStateEphemeral(GetStateEphemeral),
-    /// Its answer.
+    /// Answers a [`GetStateEphemeral`].
     EphemeralState(EphemeralState),
-    /// Something that the invocation asked for.
+    /// An operation of the invocation.
     Command(Command),
-    /// Something that it is told.
+    /// A result or signal for the invocation.
     Notification(Notification),
 }
 
-/// A frame outside of the journal: number, name, and the first version that has it.
+/// Frames outside the journal: type number, name, and first version.
 const CONTROLS: [(u16, &str, ProtocolVersion); 10] = [
     (START, "Start", ProtocolVersion::V5),
     (SUSPENSION, "Suspension", ProtocolVersion::V5),
@@ -69,7 +69,7 @@ const PROPOSE_RUN_ACK: u16 = 0x0007;
 const GET_STATE_EPHEMERAL: u16 = 0x0200;
 const EPHEMERAL_STATE: u16 = 0x0300;
 
-/// The type of a frame of this family, by its number. One that no version has is `unknown`.
+/// Returns the type of a frame of this family by number; named `unknown` if no version has it.
 pub fn frame_type(number: u16) -> FrameType {
     let control = CONTROLS.iter().find(|(known, ..)| *known == number).map(|(_, name, _)| *name);
     let name = control
@@ -80,9 +80,9 @@ pub fn frame_type(number: u16) -> FrameType {
 }
 
 impl Message {
-    /// Reads a frame as `version` has it: unknown fields are ignored, and those of later versions.
-    /// Checked are its flags, and that it has the parts without which it means nothing. Messages in
-    /// messages, such as trees of waits, are read to a depth of about a hundred.
+    /// Decodes a frame of `version`. Ignores unknown fields and fields of later versions. Checks
+    /// the flags and the required fields. Nested messages, such as trees of waits, are decoded to a
+    /// depth of about 100.
     ///
     /// # Errors
     /// A [`Violation`] that names the frame.
@@ -149,7 +149,7 @@ impl Message {
         Ok(message.in_version(version))
     }
 
-    /// The frame that it is in `version`, without the fields that this does not have, and without
+    /// Encodes the message for `version`, without the fields that the version lacks, and without
     /// flags.
     pub fn encode(&self, version: ProtocolVersion) -> Frame {
         let message = self.clone().in_version(version);
@@ -170,7 +170,7 @@ impl Message {
         Frame { number: self.number(), flags: Flags::NONE, payload }
     }
 
-    /// The same without the fields that `version` does not have.
+    /// Removes the fields that `version` does not have.
     fn in_version(mut self, version: ProtocolVersion) -> Self {
         match &mut self {
             Self::Start(start) => return Self::Start(std::mem::take(start).in_version(version)),
@@ -197,7 +197,7 @@ impl Message {
         self
     }
 
-    /// The type in the header.
+    /// Returns the type number in the frame header.
     pub fn number(&self) -> u16 {
         match self {
             Self::Start(_) => START,
@@ -215,14 +215,14 @@ impl Message {
         }
     }
 
-    /// The type, with the word for it.
+    /// Returns the type with its name.
     pub fn frame_type(&self) -> FrameType {
         frame_type(self.number())
     }
 }
 
-/// The flags that a frame may have. A sender may ask to hear that a command is stored, and from V7
-/// that the outcome of a run is.
+/// Returns the flags that a frame may have. A sender may request an acknowledgement for commands,
+/// and from V7 for proposed outcomes of runs.
 fn allowed_flags(number: u16, version: ProtocolVersion) -> Flags {
     let acknowledged = CommandKind::from_number(number).is_some()
         || (number == PROPOSE_RUN && version >= ProtocolVersion::V7);

@@ -1,8 +1,8 @@
-//! V5 to V8: a journal of commands and notifications, which only grows.
+//! V5 to V8: an append-only journal of commands and notifications.
 //!
-//! In the order to read: [`command`] and [`notification`], what the records are; [`kind`], the
-//! commands as one type with their table; [`future`], what is waited for; [`control`], the frames
-//! around the journal; [`message`], all frames as one type.
+//! Reading order: [`command`] and [`notification`], the records; [`kind`], the commands as one type
+//! with their table; [`future`], waits; [`control`], the frames outside the journal; [`message`],
+//! all frames as one type.
 
 pub mod command;
 pub mod control;

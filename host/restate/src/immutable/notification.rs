@@ -1,8 +1,8 @@
-//! Notifications: results of commands, and signals. One shape for all.
+//! Notifications: results of commands, and signals. All share one message layout.
 //!
 //! ```text
-//! 1 completion id | 2 signal index | 3 signal name      which one
-//! 4 void | 5 value | 6 failure | 16 invocation id | 17 state keys      with what
+//! 1 completion id | 2 signal index | 3 signal name      the id
+//! 4 void | 5 value | 6 failure | 16 invocation id | 17 state keys      the result
 //! ```
 
 use std::fmt;
@@ -13,26 +13,26 @@ use prost::{Message, Oneof};
 use super::command::SignalResult;
 use crate::wire::{Failure, Outcome, StateKeys, Value, Void};
 
-/// The signal that asks an invocation to stop.
+/// The signal that requests a cancellation.
 pub const CANCEL_SIGNAL: u32 = 1;
-/// The first signal that is an awakeable's; those below are kept for the protocol.
+/// The first signal index for awakeables; lower ones are reserved by the protocol.
 pub const FIRST_AWAKEABLE_SIGNAL: u32 = 17;
 
-/// What a deployment is told.
+/// A result or signal delivered to a deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Notification {
-    /// What it answers.
+    /// The kind of command that it answers, or a signal.
     pub kind: NotificationKind,
-    /// Which one.
+    /// The completion id or signal.
     pub id: NotificationId,
-    /// With what.
+    /// Payload of the notification.
     pub result: NotificationResult,
 }
 
-/// What a notification is about; a wait is a set of these.
+/// Identifies a notification; a wait is a set of these ids.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NotificationId {
-    /// The command that asked under this completion id.
+    /// The command with this completion id.
     Completion(u32),
     /// The signal with this index.
     Signal(u32),
@@ -50,33 +50,29 @@ impl fmt::Display for NotificationId {
     }
 }
 
-/// What a notification carries.
+/// Payload of a notification.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NotificationResult {
-    /// Nothing.
+    /// No payload.
     Void,
-    /// Bytes.
     Value(Bytes),
-    /// A failure.
     Failure(Failure),
-    /// The id of an invocation that was begun.
+    /// The id of a started invocation.
     InvocationId(String),
-    /// The keys of all state.
+    /// The keys of the whole state.
     StateKeys(Vec<Bytes>),
 }
 
-/// What a notification can carry.
+/// Kind of a notification's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResultKind {
-    /// Nothing.
+    /// No payload.
     Void,
-    /// Bytes.
     Value,
-    /// A failure.
     Failure,
-    /// The id of an invocation that was begun.
+    /// The id of a started invocation.
     InvocationId,
-    /// The keys of all state.
+    /// The keys of the whole state.
     StateKeys,
 }
 
@@ -93,7 +89,7 @@ impl fmt::Display for ResultKind {
 }
 
 impl NotificationResult {
-    /// Which of the five it is.
+    /// Returns the kind of the payload.
     pub fn kind(&self) -> ResultKind {
         match self {
             Self::Void => ResultKind::Void,
@@ -126,31 +122,31 @@ impl From<SignalResult> for NotificationResult {
 
 macro_rules! notifications {
     ($($(#[$about:meta])* $kind:ident = $number:literal, $name:literal, [$($result:ident)*];)*) => {
-        /// What a notification answers: a kind of command, or nothing that was asked.
+        /// Kind of a notification: the command kind that it answers, or a signal.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum NotificationKind {
             $($(#[$about])* $kind,)*
         }
 
         impl NotificationKind {
-            /// All of them.
+            /// All kinds.
             pub const ALL: &[Self] = &[$(Self::$kind,)*];
 
-            /// The type in the header.
+            /// Type number in the frame header.
             pub const fn number(self) -> u16 {
                 match self {
                     $(Self::$kind => $number,)*
                 }
             }
 
-            /// What it is called.
+            /// Name of the kind.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$kind => $name,)*
                 }
             }
 
-            /// What it may carry.
+            /// Kinds of payloads that it may carry.
             pub const fn allowed(self) -> &'static [ResultKind] {
                 match self {
                     $(Self::$kind => &[$(ResultKind::$result,)*],)*
@@ -161,72 +157,71 @@ macro_rules! notifications {
 }
 
 notifications! {
-    /// Of a read of state.
+    /// Answers a read of a state key.
     LazyState = 0x8002, "GetLazyState completion", [Void Value];
-    /// Of a read of the keys of state.
+    /// Answers a read of the state's keys.
     LazyStateKeys = 0x8006, "GetLazyStateKeys completion", [StateKeys];
-    /// Of a wait for a promise.
+    /// Answers a wait for a promise.
     GetPromise = 0x8009, "GetPromise completion", [Value Failure];
-    /// Of a look at a promise.
+    /// Answers a read of a promise.
     PeekPromise = 0x800A, "PeekPromise completion", [Void Value Failure];
-    /// Of a promise's completion.
+    /// Answers the completion of a promise.
     CompletePromise = 0x800B, "CompletePromise completion", [Void Failure];
-    /// Of a sleep.
+    /// Ends a sleep.
     Sleep = 0x800C, "Sleep completion", [Void];
-    /// Of a call: its result.
+    /// Result of a call.
     Call = 0x800D, "Call completion", [Value Failure];
-    /// Of a call of either kind: whom it began.
+    /// Invocation id of the callee, for both kinds of calls.
     CallInvocationId = 0x800E, "Call invocation id", [InvocationId];
-    /// Of a run.
+    /// Outcome of a run.
     Run = 0x8011, "Run completion", [Value Failure];
-    /// Of a wait for an invocation.
+    /// Answers a wait for an invocation.
     AttachInvocation = 0x8012, "AttachInvocation completion", [Value Failure];
-    /// Of a look at an invocation.
+    /// Answers a read of an invocation's result.
     GetInvocationOutput = 0x8013, "GetInvocationOutput completion", [Void Value Failure];
-    /// A signal.
     Signal = 0xFBFF, "Signal", [Void Value Failure];
 }
 
 impl NotificationKind {
-    /// The one with this type.
+    /// Returns the kind with this type number.
     pub fn from_number(number: u16) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.number() == number)
     }
 }
 
 impl Notification {
-    /// The result of a command.
+    /// Creates the result of a command.
     pub fn completion(kind: NotificationKind, id: u32, result: NotificationResult) -> Self {
         Self { kind, id: NotificationId::Completion(id), result }
     }
 
-    /// The result of a run, as its proposal becomes one.
+    /// Creates the result of a run from its proposed outcome.
     pub fn run(id: u32, outcome: Outcome) -> Self {
         Self::completion(NotificationKind::Run, id, outcome.into())
     }
 
-    /// A signal by its index.
+    /// Creates a signal by index.
     pub fn signal(index: u32, result: NotificationResult) -> Self {
         Self { kind: NotificationKind::Signal, id: NotificationId::Signal(index), result }
     }
 
-    /// A signal by its name.
+    /// Creates a signal by name.
     pub fn named_signal(name: impl Into<String>, result: NotificationResult) -> Self {
         let id = NotificationId::NamedSignal(name.into());
         Self { kind: NotificationKind::Signal, id, result }
     }
 
-    /// The signal that asks an invocation to stop.
+    /// Creates the signal that requests a cancellation.
     pub fn cancel() -> Self {
         Self::signal(CANCEL_SIGNAL, NotificationResult::Void)
     }
 
-    /// Whether it fails what waits for it.
+    /// Returns true if the payload is a failure.
     pub fn is_failure(&self) -> bool {
         matches!(self.result, NotificationResult::Failure(_))
     }
 
-    /// Which rule of its kind it breaks, as a clause.
+    /// Returns the violated rule of its kind, as a clause; `None` if it is valid.
     pub(crate) fn fault(&self) -> Option<String> {
         let signal = self.kind == NotificationKind::Signal;
         match self.id {
@@ -283,7 +278,7 @@ impl Notification {
     }
 }
 
-/// All kinds in one message.
+/// All kinds of notifications in one message.
 #[derive(Clone, PartialEq, Message)]
 struct Template {
     #[prost(oneof = "TemplateId", tags = "1, 2, 3")]

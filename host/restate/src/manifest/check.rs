@@ -1,18 +1,18 @@
-//! The rules of a manifest, and the version that each field came with.
+//! Validation rules of a manifest, and the manifest version that introduced each field.
 
 use std::{collections::BTreeSet, fmt};
 
 use super::{Handler, HandlerType, Manifest, ManifestVersion, Service, ServiceType};
 
-/// The highest version of the protocol that a manifest can announce.
+/// Highest protocol version that a manifest can announce.
 const HIGHEST_PROTOCOL: u32 = i32::MAX as u32;
 
-/// One breach, with its place.
+/// A violated rule, with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The place, such as `services[2].handlers[0].name`.
+    /// The location, for example `services[2].handlers[0].name`.
     pub path: String,
-    /// The breach, as a clause.
+    /// The violation, as a clause.
     pub what: String,
 }
 
@@ -22,10 +22,10 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A manifest that breaks rules: every one of them.
+/// A manifest that violates rules, with all violations.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct InvalidManifest {
-    /// The breaches, in the order of the text; at least one.
+    /// The violations, in the order of the text; at least one.
     pub faults: Vec<Fault>,
 }
 
@@ -44,10 +44,10 @@ impl fmt::Display for InvalidManifest {
     }
 }
 
-/// A field that came with a later version than V1, or its absence.
+/// A field introduced after V1: its name, its version, and its value.
 type Later<'a> = (&'static str, ManifestVersion, &'a mut dyn Optional);
 
-/// A field that can be taken away.
+/// A field that can be removed.
 trait Optional {
     fn is_present(&self) -> bool;
     fn take_away(&mut self);
@@ -63,7 +63,7 @@ impl<T> Optional for Option<T> {
     }
 }
 
-/// The fields that services and handlers have in common.
+/// The later fields shared by services and handlers.
 macro_rules! later_fields {
     ($of:ident, $($own:ident $name:literal $since:ident),*) => {{
         use ManifestVersion::{V2, V3, V4};
@@ -99,13 +99,13 @@ impl Handler {
 }
 
 impl Manifest {
-    /// Checks every rule of a manifest of `version`.
+    /// Checks a manifest of `version` against all rules.
     ///
     /// # Errors
-    /// [`InvalidManifest`], with all breaches.
+    /// [`InvalidManifest`], with all violations.
     pub fn check(&self, version: ManifestVersion) -> Result<(), InvalidManifest> {
         let mut checker = Checker { version, faults: Vec::new() };
-        // Fields are listed once, for reading and for taking away, which needs a copy here.
+        // Reading and removing share one list of mutable fields, so reading needs a copy.
         checker.manifest(&mut self.clone());
         if checker.faults.is_empty() {
             return Ok(());
@@ -113,7 +113,7 @@ impl Manifest {
         Err(InvalidManifest { faults: checker.faults })
     }
 
-    /// Takes away the fields that `version` does not have.
+    /// Removes the fields that `version` does not have.
     pub(super) fn trim(&mut self, version: ManifestVersion) {
         let mut fields = self.top_later_fields();
         fields.retain(|(_, since, _)| version < *since);
@@ -172,7 +172,7 @@ impl Checker {
     }
 
     fn service(&mut self, path: &str, service: &mut Service) {
-        // Services may have a namespace.
+        // Names of services may contain a namespace.
         self.name(path, &service.name, |byte| matches!(byte, b'.' | b'_' | b'-'));
         self.later(&format!("{path}."), service.later_fields());
         self.factor(path, service.retry_policy_exponentiation_factor);
@@ -194,7 +194,7 @@ impl Checker {
         }
     }
 
-    /// `ty` is what the handler is, `service` what it belongs to.
+    /// Checks a handler of type `ty` in a service of type `service`.
     fn handler(
         &mut self,
         path: &str,
@@ -229,7 +229,8 @@ impl Checker {
         }
     }
 
-    /// Checks `^([a-zA-Z]|_[a-zA-Z0-9])[a-zA-Z0-9…]*$`, where `…` is what `more` says.
+    /// Checks `^([a-zA-Z]|_[a-zA-Z0-9])[a-zA-Z0-9…]*$`, where `…` stands for the bytes that `more`
+    /// accepts.
     fn name(&mut self, path: &str, name: &str, more: impl Fn(u8) -> bool) {
         let bytes = name.as_bytes();
         let rest = match bytes {

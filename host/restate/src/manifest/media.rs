@@ -1,4 +1,4 @@
-//! Versions of the manifest, and the media types that name them.
+//! Versions of the manifest, and their media types.
 
 use std::{fmt, str::FromStr};
 
@@ -10,24 +10,23 @@ const END: &str = "+json";
 pub enum ManifestVersion {
     /// Services and handlers.
     V1,
-    /// V1, and texts for people.
+    /// V1, and documentation and metadata.
     V2,
-    /// V2, and timeouts, retention, lazy state, and what is private.
+    /// V2, and timeouts, retention periods, lazy state, and private services and handlers.
     V3,
     /// V3, and retry policies and compression.
     V4,
 }
 
-/// A media type that names no version of the manifest.
+/// A media type that is not a known version of the manifest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` names no version of the endpoint manifest")]
 pub struct UnknownManifestVersion(pub String);
 
 impl ManifestVersion {
-    /// All of them, the oldest first.
+    /// All versions, oldest first.
     pub const ALL: [Self; 4] = [Self::V1, Self::V2, Self::V3, Self::V4];
 
-    /// Its number.
     pub const fn number(self) -> u32 {
         match self {
             Self::V1 => 1,
@@ -37,18 +36,18 @@ impl ManifestVersion {
         }
     }
 
-    /// Its media type.
+    /// Media type of the version.
     pub fn media_type(self) -> String {
         format!("{BEGIN}{}{END}", self.number())
     }
 
-    /// The value of `accept` that asks for any of them, as a runtime sends it.
+    /// The value of `accept` that requests any version, as a runtime sends it.
     pub fn accept_all() -> String {
         Self::ALL.map(Self::media_type).join(", ")
     }
 
-    /// The newest version that an `accept` header has, wherever it stands in the list. Wildcards
-    /// name none: a manifest has no form that everybody reads.
+    /// Returns the newest version in an `accept` header, regardless of order. Ignores wildcards,
+    /// because no version is readable for every client.
     pub fn choose(accept: &str) -> Option<Self> {
         accept
             .split(',')
@@ -58,7 +57,7 @@ impl ManifestVersion {
     }
 }
 
-/// Whether a part of `accept` has the weight 0.
+/// Returns true if a part of `accept` has the weight 0.
 fn is_refused(part: &str) -> bool {
     let weights = part.split(';').skip(1).filter_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
@@ -76,7 +75,7 @@ impl fmt::Display for ManifestVersion {
 impl FromStr for ManifestVersion {
     type Err = UnknownManifestVersion;
 
-    /// Reads a media type; its parameters are ignored.
+    /// Parses a media type; ignores its parameters.
     fn from_str(text: &str) -> Result<Self, UnknownManifestVersion> {
         let essence = text.split(';').next().unwrap_or_default().trim();
         Self::ALL

@@ -1,7 +1,7 @@
-//! The manifest of a deployment: what it answers when it is asked for its services.
+//! The manifest of a deployment: its answer to a discovery request.
 //!
-//! It is read strictly: an unknown field, a field of a later version of the manifest, a name that
-//! is none and whatever else breaks a rule is an [`InvalidManifest`] that says where.
+//! Reading is strict: an unknown field, a field of a later manifest version, an invalid name or any
+//! other violation of a rule results in an [`InvalidManifest`] that names the location.
 
 mod check;
 mod media;
@@ -16,39 +16,38 @@ pub use media::{ManifestVersion, UnknownManifestVersion};
 
 use crate::version::VersionRange;
 
-/// A deployment.
+/// The manifest of a deployment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Manifest {
-    /// Whether both sides send at once. Both may if it is absent.
+    /// Communication mode; both modes are possible if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol_mode: Option<ProtocolMode>,
-    /// The oldest version of the protocol that it speaks.
+    /// Oldest protocol version that the deployment supports.
     pub min_protocol_version: u32,
-    /// The newest.
+    /// Newest protocol version that the deployment supports.
     pub max_protocol_version: u32,
-    /// How requests to it are compressed, if it is a Lambda. From V4.
+    /// Compression of requests to a Lambda deployment. From V4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda_compression: Option<LambdaCompression>,
-    /// Its services.
     pub services: Vec<Service>,
 }
 
-/// Whether both sides send at once.
+/// Communication mode between runtime and deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ProtocolMode {
-    /// They do.
+    /// Both sides send at the same time.
     BidiStream,
-    /// The deployment answers when the request has ended.
+    /// The deployment responds after the request has ended.
     RequestResponse,
 }
 
-/// How requests are compressed.
+/// Compression of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LambdaCompression {
-    /// With Zstandard.
+    /// Zstandard.
     Zstd,
 }
 
@@ -56,187 +55,184 @@ pub enum LambdaCompression {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Service {
-    /// The name.
     pub name: String,
-    /// What its handlers have in common.
+    /// Kind of the service.
     pub ty: ServiceType,
-    /// The handlers.
     pub handlers: Vec<Handler>,
-    /// For people. From V2.
+    /// Documentation for people. From V2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documentation: Option<String>,
-    /// For people. From V2.
+    /// Metadata for people. From V2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<BTreeMap<String, String>>,
-    /// Milliseconds without a frame until the deployment is asked to suspend. From V3.
+    /// Milliseconds without a frame after which the runtime requests a suspension. From V3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inactivity_timeout: Option<u64>,
-    /// Milliseconds from then until the attempt is given up. From V3.
+    /// Milliseconds from that request after which the runtime aborts the attempt. From V3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub abort_timeout: Option<u64>,
-    /// Milliseconds for which journals of ended invocations are kept. From V3.
+    /// Retention period of the journals of ended invocations, in milliseconds. From V3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal_retention: Option<u64>,
-    /// Milliseconds for which results of calls with an idempotency key are kept. From V3.
+    /// Retention period of results of calls with an idempotency key, in milliseconds. From V3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_retention: Option<u64>,
-    /// Whether state is read when it is asked for, and not sent along. From V3.
+    /// True to read state on demand instead of sending it with the start. From V3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enable_lazy_state: Option<bool>,
-    /// Whether only other handlers may call it. From V3.
+    /// True to allow calls from other handlers only. From V3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ingress_private: Option<bool>,
     /// Milliseconds before the first retry. From V4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy_initial_interval: Option<u64>,
-    /// The most milliseconds between retries. From V4.
+    /// Maximum milliseconds between retries. From V4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy_max_interval: Option<u64>,
-    /// Attempts, the first included. From V4.
+    /// Maximum number of attempts, including the first. From V4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy_max_attempts: Option<u64>,
-    /// By how much the interval grows each time. From V4.
+    /// Factor by which the interval grows with each retry. From V4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy_exponentiation_factor: Option<f64>,
-    /// What happens after the last attempt. From V4.
+    /// Action after the last attempt. From V4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy_on_max_attempts: Option<OnMaxAttempts>,
 }
 
-/// What the handlers of a service have in common.
+/// Kind of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ServiceType {
-    /// Nothing.
+    /// Stateless handlers.
     Service,
-    /// A key, and its state.
+    /// Handlers that share a key and its state.
     VirtualObject,
-    /// A key, its state, and one run.
+    /// Handlers that share a key and its state, with one run for each key.
     Workflow,
 }
 
-/// A handler.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Handler {
-    /// The name.
     pub name: String,
-    /// With which others it may run at once; see [`Service::handler_type`] for what absence means.
+    /// Concurrency with other handlers of the key. [`Service::handler_type`] has the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ty: Option<HandlerType>,
-    /// What it takes.
+    /// Accepted requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Input>,
-    /// What it gives.
+    /// Produced responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
-    /// For people. From V2.
+    /// Documentation for people. From V2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documentation: Option<String>,
-    /// For people. From V2.
+    /// Metadata for people. From V2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<BTreeMap<String, String>>,
-    /// As of the service, instead of it. From V3.
+    /// Overrides the service's value. From V3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inactivity_timeout: Option<u64>,
-    /// As of the service, instead of it. From V3.
+    /// Overrides the service's value. From V3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub abort_timeout: Option<u64>,
-    /// As of the service, instead of it. From V3.
+    /// Overrides the service's value. From V3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal_retention: Option<u64>,
-    /// As of the service, instead of it. Not of a workflow's run. From V3.
+    /// Overrides the service's value. Not for the run of a workflow. From V3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_retention: Option<u64>,
-    /// Milliseconds for which a workflow that ended is kept. Of a workflow's run only. From V3.
+    /// Retention period of an ended workflow, in milliseconds. Only for the run of a workflow. From
+    /// V3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow_completion_retention: Option<u64>,
-    /// As of the service, instead of it. From V3.
+    /// Overrides the service's value. From V3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enable_lazy_state: Option<bool>,
-    /// As of the service, instead of it. From V3.
+    /// Overrides the service's value. From V3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ingress_private: Option<bool>,
-    /// As of the service, instead of it. From V4.
+    /// Overrides the service's value. From V4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy_initial_interval: Option<u64>,
-    /// As of the service, instead of it. From V4.
+    /// Overrides the service's value. From V4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy_max_interval: Option<u64>,
-    /// As of the service, instead of it. From V4.
+    /// Overrides the service's value. From V4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy_max_attempts: Option<u64>,
-    /// As of the service, instead of it. From V4.
+    /// Overrides the service's value. From V4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy_exponentiation_factor: Option<f64>,
-    /// As of the service, instead of it. From V4.
+    /// Overrides the service's value. From V4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy_on_max_attempts: Option<OnMaxAttempts>,
 }
 
-/// With which others of its key a handler may run at once.
+/// Concurrency of a handler with others of the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum HandlerType {
-    /// With shared ones.
+    /// Concurrent with shared handlers only.
     Exclusive,
-    /// With all.
+    /// Concurrent with all handlers.
     Shared,
-    /// With shared ones, and once for each key.
+    /// Concurrent with shared handlers only, and run once for each key.
     Workflow,
 }
 
-/// What happens after the last attempt.
+/// Action after the last attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum OnMaxAttempts {
-    /// The invocation waits for a person.
+    /// Pauses the invocation until an operator resumes it.
     Pause,
-    /// The invocation fails.
+    /// Fails the invocation.
     Kill,
 }
 
-/// What a handler takes.
+/// Requests that a handler accepts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Input {
-    /// Whether a request has to have a body with a type.
+    /// True if a request must have a body with a content type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
-    /// The types that it takes, as in `accept`. None: it takes no body.
+    /// Accepted content types, in the syntax of `accept`. `None`: the handler accepts no body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// The schema of the body.
+    /// JSON schema of the body.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub json_schema: Option<Json>,
 }
 
-/// What a handler gives.
+/// Responses that a handler produces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Output {
-    /// The type of the body.
+    /// Content type of the body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// Whether the type is said of an empty body as well.
+    /// True to set the content type for an empty body as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_content_type_if_empty: Option<bool>,
-    /// The schema of the body.
+    /// JSON schema of the body.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub json_schema: Option<Json>,
 }
 
-/// `null` is a value where any is, and no absence.
+/// Deserializes a present `null` as a value rather than as an absent field.
 fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Json>, D::Error> {
     Json::deserialize(from).map(Some)
 }
 
 impl Manifest {
-    /// Reads a manifest of this version.
+    /// Parses a manifest of this version.
     ///
     /// # Errors
-    /// [`InvalidManifest`]: every breach that is found in one reading, with its place. What is not
-    /// JSON of that shape is one.
+    /// [`InvalidManifest`]: all violations found in one pass, with their locations. Text that is
+    /// not JSON of this shape counts as one violation.
     pub fn read(bytes: &[u8], version: ManifestVersion) -> Result<Self, InvalidManifest> {
         let mut json = serde_json::Deserializer::from_slice(bytes);
         let manifest: Self = serde_path_to_error::deserialize(&mut json).map_err(|error| {
@@ -250,21 +246,22 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Writes the manifest without what `version` does not have.
+    /// Writes the manifest, without the fields that `version` lacks.
     pub fn write(&self, version: ManifestVersion) -> Vec<u8> {
         let mut manifest = self.clone();
         manifest.trim(version);
         serde_json::to_vec(&manifest).expect("a manifest has keys that are texts")
     }
 
-    /// The versions of the protocol that the deployment speaks.
+    /// The protocol versions that the deployment supports.
     pub fn protocol_versions(&self) -> VersionRange {
         VersionRange { min: self.min_protocol_version, max: self.max_protocol_version }
     }
 }
 
 impl Service {
-    /// What a handler of this service is, whether it says so or not. `None` of a plain service.
+    /// Returns the type of a handler of this service, with the default applied. `None` for handlers
+    /// of a plain service.
     pub fn handler_type(&self, handler: &Handler) -> Option<HandlerType> {
         match self.ty {
             ServiceType::Service => None,

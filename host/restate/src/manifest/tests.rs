@@ -1,4 +1,4 @@
-//! Every rule of a manifest broken once, and manifests as SDKs write them.
+//! Each rule of a manifest violated once, and manifests as SDKs write them.
 
 use serde_json::{Value as Json, json};
 
@@ -7,7 +7,7 @@ use super::{
     *,
 };
 
-/// What an SDK for TypeScript answers, shortened.
+/// The manifest of an SDK for TypeScript, shortened.
 fn greeter() -> Json {
     json!({
         "protocolMode": "BIDI_STREAM",
@@ -40,7 +40,7 @@ fn greeter() -> Json {
     })
 }
 
-/// The manifest with one value changed; `null` takes it away.
+/// The manifest with one value replaced; `null` removes it.
 fn changed(pointer: &str, value: Json) -> Json {
     let mut manifest = greeter();
     let (parent, key) = pointer.rsplit_once('/').unwrap();
@@ -87,7 +87,7 @@ fn a_manifest_is_written_as_it_is_read() {
 #[test]
 fn a_name_is_matched_with_its_pattern() {
     let rows = [
-        // A name; of a service; of a handler.
+        // Name; valid for a service; valid for a handler.
         ("a", true, true),
         ("Z9", true, true),
         ("_a", true, true),
@@ -212,9 +212,9 @@ fn all_breaches_are_found_at_once() {
     assert_eq!(places, ["services[0].name", "services[1].handlers[0].name"]);
 }
 
-/// The fields that came later, from the published schemas and what SDKs refuse to write.
+/// The fields introduced later, according to the published schemas and the checks of SDKs.
 const LATER: [(&str, ManifestVersion, bool); 13] = [
-    // Name; since; whether a whole service has it.
+    // Name; first version; true if services have the field too.
     ("documentation", V2, true),
     ("metadata", V2, true),
     ("inactivityTimeout", V3, true),
@@ -254,7 +254,7 @@ fn a_field_is_read_and_written_from_its_version_on() {
         ),
     ];
     for (field, since, of_service) in LATER {
-        // Of a workflow's run, except for what that does not have.
+        // For the workflow's run, except for a field that the run lacks.
         let handler = if field == "idempotencyRetention" { 1 } else { 0 };
         rows.push((format!("/services/2/handlers/{handler}/{field}"), field, since));
         if of_service {

@@ -1,30 +1,29 @@
-//! The messages of entries: what an invocation asked for, with its result when it has come.
+//! Messages of entries: the operations of an invocation, each with its result once available.
 //!
-//! Fields 12 to 15 are the same in all: the entry's name, for people, and its result. A value that
-//! is not bytes but text or a list is still read as bytes here, and its form is a matter of the
-//! entry's [kind](super::EntryKind).
+//! All messages share fields 12 to 15: the entry's name, for display, and its result. Values that
+//! contain text or a list are decoded as bytes here; their form depends on the entry's
+//! [kind](super::EntryKind).
 
 use bytes::Bytes;
 use prost::{Message, Oneof};
 
 use crate::wire::{Failure, Header, IdempotentRequestTarget, Outcome, Void, WorkflowTarget};
 
-/// A result of an entry.
+/// Result of an entry.
 #[derive(Clone, PartialEq, Eq, Hash, Oneof)]
 pub enum EntryResult {
-    /// There is nothing, or nothing to say.
+    /// No value.
     #[prost(message, tag = "13")]
     Empty(Void),
-    /// Bytes, in the form of the entry's kind.
+    /// Bytes, whose form depends on the entry's kind.
     #[prost(bytes = "bytes", tag = "14")]
     Value(Bytes),
-    /// A failure.
     #[prost(message, tag = "15")]
     Failure(Failure),
 }
 
 impl EntryResult {
-    /// No value.
+    /// The result without a value.
     pub const EMPTY: Self = Self::Empty(Void {});
 }
 
@@ -37,72 +36,61 @@ impl From<Outcome> for EntryResult {
     }
 }
 
-/// What the invocation was called with. The runtime writes it, first of all.
+/// The input of the invocation: the first entry, written by the runtime.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Input {
-    /// The headers of the call.
     #[prost(message, repeated, tag = "1")]
     pub headers: Vec<Header>,
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// The argument.
+    /// The argument of the call.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
 
-/// How the invocation ended. The last entry.
+/// The outcome of the invocation: the last entry.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Output {
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// The outcome.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
 
-/// Reads a key of state.
+/// Reads a state key.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct GetState {
-    /// The key.
     #[prost(bytes = "bytes", tag = "1")]
     pub key: Bytes,
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// The value, if there is one.
+    /// The value, or [`EntryResult::Empty`] if the key has none.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
 
-/// Writes a key of state.
+/// Writes a state key.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct SetState {
-    /// The key.
     #[prost(bytes = "bytes", tag = "1")]
     pub key: Bytes,
-    /// The value.
     #[prost(bytes = "bytes", tag = "3")]
     pub value: Bytes,
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// None: it has no result.
+    /// Always `None`: the entry has no result.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
 
-/// Removes a key of state.
+/// Removes a state key.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct ClearState {
-    /// The key.
     #[prost(bytes = "bytes", tag = "1")]
     pub key: Bytes,
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// None: it has no result.
+    /// Always `None`: the entry has no result.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
@@ -110,18 +98,16 @@ pub struct ClearState {
 /// Removes all state.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct ClearAllState {
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// None: it has no result.
+    /// Always `None`: the entry has no result.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
 
-/// Reads the keys of state.
+/// Reads the keys of the state.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct GetStateKeys {
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
     /// The keys, as a [`StateKeys`](crate::wire::StateKeys).
@@ -132,27 +118,25 @@ pub struct GetStateKeys {
 /// Waits for a promise of the workflow.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct GetPromise {
-    /// The promise.
+    /// Key of the promise.
     #[prost(string, tag = "1")]
     pub key: String,
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// The promise's outcome.
+    /// Outcome of the promise.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
 
-/// Looks at a promise of the workflow.
+/// Reads a promise of the workflow without waiting.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct PeekPromise {
-    /// The promise.
+    /// Key of the promise.
     #[prost(string, tag = "1")]
     pub key: String,
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// The promise's outcome, if it has one.
+    /// Outcome of the promise, if it is settled.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
@@ -160,27 +144,24 @@ pub struct PeekPromise {
 /// Completes a promise of the workflow.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct CompletePromise {
-    /// The promise.
+    /// Key of the promise.
     #[prost(string, tag = "1")]
     pub key: String,
-    /// What it is completed with.
+    /// The value or failure of the promise.
     #[prost(oneof = "PromiseCompletion", tags = "2, 3")]
     pub completion: Option<PromiseCompletion>,
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// Whether this was the first.
+    /// Empty if this entry completed the promise first, otherwise a failure.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
 
-/// What a promise is completed with.
+/// The value or failure that completes a promise.
 #[derive(Clone, PartialEq, Eq, Hash, Oneof)]
 pub enum PromiseCompletion {
-    /// Bytes.
     #[prost(bytes = "bytes", tag = "2")]
     Value(Bytes),
-    /// A failure.
     #[prost(message, tag = "3")]
     Failure(Failure),
 }
@@ -191,82 +172,74 @@ pub struct Sleep {
     /// The instant, in milliseconds since the Unix epoch.
     #[prost(uint64, tag = "1")]
     pub wake_up_at_ms: u64,
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// Nothing, or a failure when the invocation was cancelled.
+    /// Empty, or a failure if the invocation was cancelled.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
 
-/// Calls a handler and gets its result.
+/// Calls a handler and awaits its result.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Call {
-    /// The service.
     #[prost(string, tag = "1")]
     pub service_name: String,
-    /// The handler.
     #[prost(string, tag = "2")]
     pub handler_name: String,
-    /// The argument.
+    /// The argument of the call.
     #[prost(bytes = "bytes", tag = "3")]
     pub parameter: Bytes,
     /// Headers for the callee.
     #[prost(message, repeated, tag = "4")]
     pub headers: Vec<Header>,
-    /// The key of an object or a workflow. Empty for others.
+    /// The key of an object or a workflow; empty for other services.
     #[prost(string, tag = "5")]
     pub key: String,
-    /// Calls with the same key are one. From V3.
+    /// Calls with the same key are deduplicated. From V3.
     #[prost(string, optional, tag = "6")]
     pub idempotency_key: Option<String>,
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// The callee's outcome.
+    /// Outcome of the callee.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
 
-/// Calls a handler and does not get its result.
+/// Calls a handler without awaiting its result.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct OneWayCall {
-    /// The service.
     #[prost(string, tag = "1")]
     pub service_name: String,
-    /// The handler.
     #[prost(string, tag = "2")]
     pub handler_name: String,
-    /// The argument.
+    /// The argument of the call.
     #[prost(bytes = "bytes", tag = "3")]
     pub parameter: Bytes,
-    /// When to begin, in milliseconds since the Unix epoch; 0 is at once.
+    /// Start time in milliseconds since the Unix epoch; 0 starts the callee immediately.
     #[prost(uint64, tag = "4")]
     pub invoke_at_ms: u64,
     /// Headers for the callee.
     #[prost(message, repeated, tag = "5")]
     pub headers: Vec<Header>,
-    /// The key of an object or a workflow. Empty for others.
+    /// The key of an object or a workflow; empty for other services.
     #[prost(string, tag = "6")]
     pub key: String,
-    /// Calls with the same key are one. From V3.
+    /// Calls with the same key are deduplicated. From V3.
     #[prost(string, optional, tag = "7")]
     pub idempotency_key: Option<String>,
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// None: it has no result.
+    /// Always `None`: the entry has no result.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
 
-/// Waits for another to complete it. Its id has the entry's index.
+/// Waits for completion by another party. The awakeable's id contains the entry's index.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Awakeable {
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// What it was completed with.
+    /// The value or failure of the awakeable.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
@@ -274,63 +247,59 @@ pub struct Awakeable {
 /// Completes an awakeable, of this or another invocation.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct CompleteAwakeable {
-    /// The awakeable's id.
+    /// Id of the awakeable.
     #[prost(string, tag = "1")]
     pub id: String,
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// What it is completed with.
+    /// The value or failure of the awakeable.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
 
-/// Something that was done in the deployment, with its outcome.
+/// An action executed in the deployment, with its outcome.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Run {
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// The outcome.
+    /// Outcome of the action.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
 
-/// Asks an invocation to stop. From V3.
+/// Cancels an invocation. From V3.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct CancelInvocation {
-    /// Which: by its id, or by the entry that called it.
+    /// The invocation, by its id or by the entry that called it.
     #[prost(oneof = "CancelTarget", tags = "1, 2")]
     pub target: Option<CancelTarget>,
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// None: it has no result.
+    /// Always `None`: the entry has no result.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
 
-/// The invocation that is to stop.
+/// A reference to the invocation to cancel.
 #[derive(Clone, PartialEq, Eq, Hash, Oneof)]
 pub enum CancelTarget {
-    /// By its id.
+    /// By invocation id.
     #[prost(string, tag = "1")]
     InvocationId(String),
-    /// By the index of the entry that called it.
+    /// By the index of the calling entry.
     #[prost(uint32, tag = "2")]
     CallEntryIndex(u32),
 }
 
-/// Asks for the id of an invocation that was called. From V3.
+/// Requests the id of a called invocation. From V3.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct GetCallInvocationId {
-    /// The index of the entry that called it.
+    /// Index of the calling entry.
     #[prost(uint32, tag = "1")]
     pub call_entry_index: u32,
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// The id, as text.
+    /// The invocation id, as text.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
@@ -338,44 +307,42 @@ pub struct GetCallInvocationId {
 /// Waits for the result of another invocation. From V3.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct AttachInvocation {
-    /// Which.
+    /// The invocation to attach to.
     #[prost(oneof = "InvocationTarget", tags = "1, 2, 3, 4")]
     pub target: Option<InvocationTarget>,
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// Its outcome.
+    /// Outcome of the invocation.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
 
-/// Looks at the result of another invocation. From V3.
+/// Reads the result of another invocation without waiting. From V3.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct GetInvocationOutput {
-    /// Which.
+    /// The invocation to read.
     #[prost(oneof = "InvocationTarget", tags = "1, 2, 3, 4")]
     pub target: Option<InvocationTarget>,
-    /// The entry's name.
     #[prost(string, tag = "12")]
     pub name: String,
-    /// Its outcome, if it has one.
+    /// Outcome of the invocation, if it has ended.
     #[prost(oneof = "EntryResult", tags = "13, 14, 15")]
     pub result: Option<EntryResult>,
 }
 
-/// Another invocation.
+/// A reference to another invocation.
 #[derive(Clone, PartialEq, Eq, Hash, Oneof)]
 pub enum InvocationTarget {
-    /// By its id.
+    /// By invocation id.
     #[prost(string, tag = "1")]
     InvocationId(String),
-    /// By the index of the entry that called it.
+    /// By the index of the calling entry.
     #[prost(uint32, tag = "2")]
     CallEntryIndex(u32),
-    /// By the idempotency key that it was called with.
+    /// By the idempotency key of its call.
     #[prost(message, tag = "3")]
     IdempotentRequest(IdempotentRequestTarget),
-    /// By its workflow and key.
+    /// By workflow name and key.
     #[prost(message, tag = "4")]
     Workflow(WorkflowTarget),
 }

@@ -1,4 +1,4 @@
-//! The kinds of entries: their numbers, and what results they can have.
+//! Kinds of entries: type numbers, and allowed results.
 
 use std::fmt;
 
@@ -8,14 +8,12 @@ use prost::Message as _;
 use super::entry::*;
 use crate::{custom::Custom, version::ProtocolVersion, wire::StateKeys};
 
-/// What a result can be.
+/// Kind of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResultKind {
     /// No value.
     Empty,
-    /// Bytes.
     Value,
-    /// A failure.
     Failure,
 }
 
@@ -30,7 +28,7 @@ impl fmt::Display for ResultKind {
 }
 
 impl EntryResult {
-    /// Which of the three it is.
+    /// Returns the kind of the result.
     pub fn kind(&self) -> ResultKind {
         match self {
             Self::Empty(_) => ResultKind::Empty,
@@ -42,46 +40,46 @@ impl EntryResult {
 
 macro_rules! entries {
     ($($(#[$about:meta])* $kind:ident = $number:literal, $completes:ident, [$($result:ident)*];)*) => {
-        /// One entry.
+        /// An entry.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub enum Entry {
             $($(#[$about])* $kind($kind),)*
-            /// One of an SDK's own.
+            /// An entry defined by an SDK.
             Custom(Custom),
         }
 
-        /// The kind of an entry.
+        /// Kind of an entry.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum EntryKind {
             $($(#[$about])* $kind,)*
         }
 
         impl EntryKind {
-            /// All of them, the lowest number first.
+            /// All kinds, by ascending type number.
             pub const ALL: &[Self] = &[$(Self::$kind,)*];
 
-            /// The type in the header.
+            /// Type number in the frame header.
             pub const fn number(self) -> u16 {
                 match self {
                     $(Self::$kind => $number,)*
                 }
             }
 
-            /// What it is called.
+            /// Name of the kind.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$kind => stringify!($kind),)*
                 }
             }
 
-            /// How it comes to its result.
+            /// When an entry of this kind gets its result.
             pub const fn completes(self) -> Completes {
                 match self {
                     $(Self::$kind => Completes::$completes,)*
                 }
             }
 
-            /// What its result may be; nothing when it has none.
+            /// Allowed kinds of results; empty if the kind has none.
             pub const fn allowed(self) -> &'static [ResultKind] {
                 match self {
                     $(Self::$kind => &[$(ResultKind::$result,)*],)*
@@ -90,7 +88,7 @@ macro_rules! entries {
         }
 
         impl Entry {
-            /// Its kind, unless it is an SDK's own.
+            /// Returns the kind; `None` for an entry defined by an SDK.
             pub fn kind(&self) -> Option<EntryKind> {
                 match self {
                     $(Self::$kind(_) => Some(EntryKind::$kind),)*
@@ -98,7 +96,7 @@ macro_rules! entries {
                 }
             }
 
-            /// The name that it was given, for people.
+            /// Returns the name given by the handler, for display.
             pub fn entry_name(&self) -> &str {
                 match self {
                     $(Self::$kind(entry) => &entry.name,)*
@@ -106,7 +104,7 @@ macro_rules! entries {
                 }
             }
 
-            /// Its result, if it has one.
+            /// Returns the result, if present.
             pub fn result(&self) -> Option<&EntryResult> {
                 match self {
                     $(Self::$kind(entry) => entry.result.as_ref(),)*
@@ -139,68 +137,66 @@ macro_rules! entries {
     };
 }
 
-/// How an entry comes to its result.
+/// When an entry gets its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Completes {
-    /// It has none.
+    /// The entry has no result.
     Never,
-    /// It is written with it.
+    /// The deployment writes the entry with its result.
     Written,
-    /// The runtime completes it, unless the deployment wrote it with its result.
+    /// The runtime completes the entry, unless the deployment wrote it with its result.
     Later,
 }
 
-// Stored: these numbers outlive the code.
+// These numbers are stored, so they must not change.
 entries! {
-    /// What the invocation was called with.
+    /// The input of the invocation.
     Input = 0x0400, Written, [Value];
-    /// How it ended.
+    /// The outcome of the invocation.
     Output = 0x0401, Written, [Value Failure];
-    /// A read of state.
+    /// A read of a state key.
     GetState = 0x0800, Later, [Empty Value Failure];
-    /// A write of state.
+    /// A write of a state key.
     SetState = 0x0801, Never, [];
-    /// A removal of state.
+    /// A removal of a state key.
     ClearState = 0x0802, Never, [];
     /// The removal of all state.
     ClearAllState = 0x0803, Never, [];
-    /// A read of the keys of state.
+    /// A read of the state's keys.
     GetStateKeys = 0x0804, Later, [Value Failure];
     /// A wait for a promise.
     GetPromise = 0x0808, Later, [Value Failure];
-    /// A look at a promise.
+    /// A read of a promise without waiting.
     PeekPromise = 0x0809, Later, [Empty Value Failure];
-    /// A promise's completion.
+    /// The completion of a promise.
     CompletePromise = 0x080A, Later, [Empty Failure];
-    /// A sleep.
     Sleep = 0x0C00, Later, [Empty Failure];
-    /// A call.
     Call = 0x0C01, Later, [Value Failure];
-    /// A call without a result.
+    /// A call without awaiting the result.
     OneWayCall = 0x0C02, Never, [];
-    /// A wait for another to complete it.
+    /// A wait for completion by another party.
     Awakeable = 0x0C03, Later, [Value Failure];
-    /// An awakeable's completion.
+    /// The completion of an awakeable.
     CompleteAwakeable = 0x0C04, Written, [Value Failure];
-    /// Something that was done once.
+    /// An action whose outcome is journaled.
     Run = 0x0C05, Written, [Value Failure];
-    /// The wish that another stops. From V3.
+    /// The cancellation of another invocation. From V3.
     CancelInvocation = 0x0C06, Never, [];
-    /// A look at whom a call began. From V3.
+    /// A request for the invocation id of a callee. From V3.
     GetCallInvocationId = 0x0C07, Later, [Value Failure];
-    /// A wait for another invocation. From V3.
+    /// A wait for another invocation's result. From V3.
     AttachInvocation = 0x0C08, Later, [Value Failure];
-    /// A look at another invocation. From V3.
+    /// A read of another invocation's result without waiting. From V3.
     GetInvocationOutput = 0x0C09, Later, [Empty Value Failure];
 }
 
 impl EntryKind {
-    /// The one with this type.
+    /// Returns the kind with this type number.
     pub fn from_number(number: u16) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.number() == number)
     }
 
-    /// The first version that has it.
+    /// Returns the first version that has this kind.
     pub const fn since(self) -> ProtocolVersion {
         match self {
             Self::CancelInvocation
@@ -211,8 +207,8 @@ impl EntryKind {
         }
     }
 
-    /// Whether the runtime may find that it cannot be done, and then does not store it: it names
-    /// something that may not be there.
+    /// Returns true if the runtime may be unable to execute the entry, because it refers to
+    /// something that may not exist. The runtime then does not store the entry.
     pub const fn is_fallible(self) -> bool {
         matches!(
             self,
@@ -226,7 +222,7 @@ impl EntryKind {
         )
     }
 
-    /// Which rule a result of this kind breaks, as a clause.
+    /// Returns the rule that a result of this kind violates, as a clause; `None` if it is valid.
     pub(crate) fn fault(self, result: &EntryResult) -> Option<String> {
         let kind = result.kind();
         if !self.allowed().contains(&kind) {
@@ -247,7 +243,7 @@ impl EntryKind {
 }
 
 impl Entry {
-    /// The type in the header.
+    /// Returns the type number in the frame header.
     pub fn number(&self) -> u16 {
         match self {
             Self::Custom(custom) => custom.number,
@@ -255,8 +251,8 @@ impl Entry {
         }
     }
 
-    /// Which rule its content breaks, as a clause: its result, and the parts that it needs.
-    /// `completed` is what its header says.
+    /// Returns the rule that the entry's content violates, as a clause; `None` if it is valid.
+    /// Checks the result and the required fields. `completed` is the flag in the header.
     pub(crate) fn fault(&self, completed: bool) -> Option<String> {
         let kind = self.kind()?;
         let result = self.result();
@@ -268,7 +264,7 @@ impl Entry {
             (Completes::Later, false, Some(_)) => {
                 return Some("has a result and is not completed".into());
             }
-            // SDKs of V1 leave the value out where a run gave none.
+            // SDKs of V1 omit the value if a run returned none.
             (Completes::Written, _, None) if !matches!(kind, EntryKind::Input | EntryKind::Run) => {
                 return Some("has no result".into());
             }
@@ -284,7 +280,7 @@ impl Entry {
         Some(format!("has no {missing}"))
     }
 
-    /// Takes away the fields that `version` does not have.
+    /// Removes the fields that `version` does not have.
     pub(crate) fn trim(&mut self, version: ProtocolVersion) {
         if version >= ProtocolVersion::V3 {
             return;

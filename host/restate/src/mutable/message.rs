@@ -1,5 +1,5 @@
-//! Every frame of the family as one type, read and written by version; and how an entry gets its
-//! result.
+//! All frames of the family as one type, decoded and encoded by version; and the completion of
+//! entries.
 
 use bytes::BytesMut;
 use prost::Message as _;
@@ -17,22 +17,22 @@ use crate::{
     wire::{Start, Void},
 };
 
-/// One message of V1 to V3.
+/// A message of V1 to V3.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// The attempt begins.
+    /// Begins the attempt.
     Start(Start),
-    /// The result of an entry.
+    /// Delivers the result of an entry.
     Completion(Completion),
-    /// The attempt ends with a wait.
+    /// Ends the attempt with a wait.
     Suspension(Suspension),
-    /// The attempt failed.
+    /// Reports that the attempt failed.
     Error(ErrorMessage),
-    /// An entry is stored.
+    /// Acknowledges a stored entry.
     EntryAck(EntryAck),
-    /// The invocation ended.
+    /// Reports that the invocation ended.
     End,
-    /// Something that the invocation asked for.
+    /// An operation of the invocation.
     Entry(Entry),
 }
 
@@ -43,7 +43,7 @@ const ERROR: u16 = 0x0003;
 const ENTRY_ACK: u16 = 0x0004;
 const END: u16 = 0x0005;
 
-/// The type of a frame of this family, by its number. One that no version has is `unknown`.
+/// Returns the type of a frame of this family by number; named `unknown` if no version has it.
 pub fn frame_type(number: u16) -> FrameType {
     let name = match number {
         START => "Start",
@@ -59,8 +59,8 @@ pub fn frame_type(number: u16) -> FrameType {
 }
 
 impl Message {
-    /// Reads a frame as `version` has it: unknown fields are ignored, and those of later versions.
-    /// Checked are its flags, and that it has the parts and the result that it needs and may have.
+    /// Decodes a frame of `version`. Ignores unknown fields and fields of later versions. Checks
+    /// the flags, the required fields, and the result.
     ///
     /// # Errors
     /// A [`Violation`] that names the frame.
@@ -110,8 +110,9 @@ impl Message {
         Ok(message.in_version(version))
     }
 
-    /// The frame that it is in `version`, without the fields that this does not have. An entry with
-    /// a result that the runtime may give is flagged as completed; there are no other flags.
+    /// Encodes the message for `version`, without the fields that the version lacks. Sets the
+    /// `COMPLETED` flag on an entry that the runtime may complete and that has a result; sets no
+    /// other flag.
     pub fn encode(&self, version: ProtocolVersion) -> Frame {
         let message = self.clone().in_version(version);
         let mut flags = Flags::NONE;
@@ -133,7 +134,7 @@ impl Message {
         Frame { number: self.number(), flags, payload }
     }
 
-    /// The type in the header.
+    /// Returns the type number in the frame header.
     pub fn number(&self) -> u16 {
         match self {
             Self::Start(_) => START,
@@ -146,12 +147,12 @@ impl Message {
         }
     }
 
-    /// The type, with the word for it.
+    /// Returns the type with its name.
     pub fn frame_type(&self) -> FrameType {
         frame_type(self.number())
     }
 
-    /// The same without the fields that `version` does not have.
+    /// Removes the fields that `version` does not have.
     fn in_version(mut self, version: ProtocolVersion) -> Self {
         let trim = |result: &mut Option<EntryResult>| {
             if let Some(EntryResult::Failure(failure)) = result {
@@ -169,8 +170,8 @@ impl Message {
     }
 }
 
-/// The flags that a frame may have: entries with a result that the runtime gives may have it, and
-/// the sender of an entry may ask to hear that it is stored.
+/// Returns the flags that a frame may have: `COMPLETED` for entries that the runtime may complete,
+/// and `REQUIRES_ACK` for all entries.
 fn allowed_flags(number: u16) -> Flags {
     match EntryKind::from_number(number).map(EntryKind::completes) {
         Some(Completes::Later) => Flags::COMPLETED.with(Flags::REQUIRES_ACK),
@@ -180,11 +181,12 @@ fn allowed_flags(number: u16) -> Flags {
     }
 }
 
-/// Writes the result that came into an entry of the journal. What else the entry has, known or not,
-/// stays as it is.
+/// Adds a result to an entry of the journal. Keeps all other fields of the entry, including unknown
+/// ones.
 ///
 /// # Errors
-/// A [`Violation`] when the entry gets none from the runtime, has one, or not such a one.
+/// A [`Violation`] if the runtime does not complete such entries, if the entry has a result
+/// already, or if its kind does not allow this result.
 pub fn complete(
     entry: &Frame,
     result: &EntryResult,
@@ -208,8 +210,7 @@ pub fn complete(
     else {
         unreachable!("made a line above");
     };
-    // The fields of messages that follow each other are those of one message; an index of 0 is not
-    // written.
+    // Concatenated protobuf messages decode as one merged message. An index of 0 is not encoded.
     let mut payload = BytesMut::from(&entry.payload[..]);
     completion.encode(&mut payload).expect("a buffer that grows");
     let flags = entry.flags.with(Flags::COMPLETED);

@@ -1,8 +1,8 @@
 //! V1 to V3: a journal of entries, which are completed in place.
 //!
-//! In the order to read: [`entry`], what the records are; [`kind`], entries as one type with their
-//! table; [`control`], the frames around the journal; [`message`], all frames as one type, and how
-//! an entry gets its result.
+//! Reading order: [`entry`], the records; [`kind`], the entries as one type with their table;
+//! [`control`], the frames outside the journal; [`message`], all frames as one type, and the
+//! completion of entries.
 
 pub mod control;
 pub mod entry;

@@ -1,5 +1,5 @@
-//! The family's numbers and fields against a table written from the protocol's description, and
-//! round trips of all its messages.
+//! Tests of the family's numbers and fields against a table written from the protocol's
+//! description, and round trips of all its messages.
 
 use bytes::Bytes;
 use proptest::{collection::vec, option, prelude::*};
@@ -17,8 +17,8 @@ use crate::{
 
 const VERSIONS: [ProtocolVersion; 3] = [V1, V2, V3];
 
-/// `(type, name, fields besides name and result, results, completable, fallible, since)`: a copy of
-/// the description, in other words than the code's.
+/// `(type, name, fields besides name and result, results, completable, fallible, since)`: copied
+/// from the protocol's description, independent of the code.
 type Row = (u16, &'static str, &'static [u32], &'static [u32], bool, bool, ProtocolVersion);
 
 const ENTRIES: [Row; 20] = [
@@ -44,7 +44,7 @@ const ENTRIES: [Row; 20] = [
     (0x0C09, "GetInvocationOutput", &[4], &[13, 14, 15], true, true, V3),
 ];
 
-/// An entry of each kind with all its fields, and this result.
+/// An entry of each kind with all its fields and this result.
 fn whole(kind: EntryKind, result: Option<EntryResult>) -> Entry {
     let text = |text: &str| text.to_owned();
     let name = text("n");
@@ -123,7 +123,7 @@ fn whole(kind: EntryKind, result: Option<EntryResult>) -> Entry {
     }
 }
 
-/// A result by the number of its field, as the kind has it.
+/// A result in the field with this number, in the form of the kind.
 fn result(kind: EntryKind, field: u32) -> EntryResult {
     match field {
         13 => EntryResult::EMPTY,
@@ -168,8 +168,8 @@ fn entries_have_the_numbers_fields_and_results_of_the_description() {
             assert_eq!(fields(&frame.payload), expected, "{name}");
             let allowed = match field {
                 Some(field) => results.contains(&field),
-                // Only what is written with a result has to have one, but for an empty input and a
-                // run that gave nothing.
+                // Entries written with their result must have one, except for an empty input and a
+                // run that returned nothing.
                 None => completable || results.is_empty() || matches!(number, 0x0400 | 0x0C05),
             };
             for version in VERSIONS {
@@ -203,7 +203,7 @@ fn control_frames_have_the_numbers_and_fields_of_the_description() {
         (completion(EntryResult::EMPTY), 0x0001, &[1, 13], &[1, 13]),
         (completion(EntryResult::Value(Bytes::new())), 0x0001, &[1, 14], &[1, 14]),
         (completion(EntryResult::Failure(Failure::default())), 0x0001, &[1, 15], &[1, 15]),
-        // Packed: one field for both.
+        // Packed: one field for both indexes.
         (suspension, 0x0002, &[1], &[1]),
         (Message::Error(error), 0x0003, &[1, 2, 3, 4, 5, 6, 8], &[1, 2, 3, 4, 5, 6]),
         (Message::EntryAck(EntryAck { entry_index: 1 }), 0x0004, &[1], &[1]),
@@ -313,7 +313,7 @@ fn an_entry_gets_the_results_that_it_may_have_and_keeps_all_else() {
                 None
             };
             let mut entry = Message::Entry(whole(*kind, own)).encode(V3);
-            // And a field that nobody knows.
+            // Appends an unknown field.
             entry.payload = [&entry.payload[..], &[0x98, 0x06, 0x05]].concat().into();
             let completed = complete(&entry, &result, V3);
             assert_eq!(

@@ -21,35 +21,35 @@ use crate::{
     wire::{Start, Value, Void},
 };
 
-/// The machine.
+/// State machine of the runtime's side of an attempt.
 #[derive(Debug)]
 pub struct Attempt {
     version: ProtocolVersion,
     decoder: FrameDecoder,
-    /// What ended it.
+    /// The frame that ended the attempt.
     ended_by: Option<FrameType>,
     journal: Journal,
-    /// Whether the request's body has ended.
+    /// True if the request's body has ended.
     half_closed: bool,
-    /// Told in this attempt, after the journal.
+    /// Notifications sent in this attempt, after the journal.
     told: BTreeMap<NotificationId, Settled>,
-    /// Came when it could no longer be told.
+    /// Notifications that arrived too late to be sent.
     untold: BTreeMap<NotificationId, Settled>,
-    /// Commands to acknowledge.
+    /// Indexes of the commands that await an acknowledgement.
     unacknowledged: BTreeSet<u32>,
-    /// Reads to answer.
+    /// Numbers of the unanswered state reads.
     reads: BTreeSet<u32>,
 }
 
 impl Attempt {
-    /// Begins an attempt with the frames of the journal in the order in which they were stored.
-    /// How many they are is written into `start`. Returns the bytes to send with it.
+    /// Begins an attempt with the frames of the journal, in the order of storage. Writes the number
+    /// of frames into `start`. Returns the bytes to send.
     ///
     /// # Errors
-    /// A [`Violation`] in the journal itself; with the index of the frame in the journal.
+    /// A [`Violation`] in the journal itself, with the index of the frame in the journal.
     ///
     /// # Panics
-    /// When `version` is of the other family.
+    /// If `version` is of the other family.
     pub fn open<'a>(
         version: ProtocolVersion,
         start: Start,
@@ -58,13 +58,13 @@ impl Attempt {
         Self::open_with_limit(version, start, journal, MESSAGE_LIMIT)
     }
 
-    /// The same, with another longest message, in bytes.
+    /// Like [`open`](Self::open), with another maximum message length, in bytes.
     ///
     /// # Errors
     /// A [`Violation`] in the journal itself.
     ///
     /// # Panics
-    /// When `version` is of the other family.
+    /// If `version` is of the other family.
     pub fn open_with_limit<'a>(
         version: ProtocolVersion,
         start: Start,
@@ -116,12 +116,12 @@ impl Attempt {
         Ok(actions)
     }
 
-    /// Tells the deployment something that is stored at the end of the journal. Returns the bytes
-    /// to send: none when the attempt or the request's body is over.
+    /// Sends a notification that is stored at the end of the journal. Returns the bytes to send;
+    /// empty if the attempt or the request's body has ended.
     ///
     /// # Errors
-    /// A [`Violation`] when nothing asked for it, when it came before, or when it is not what was
-    /// asked for.
+    /// A [`Violation`] if no command requested the notification, if it was sent before, or if it
+    /// does not match the command.
     pub fn notify(&mut self, notification: &Notification) -> Result<Bytes, Violation> {
         let message = Message::Notification(notification.clone());
         if let Some(fault) = notification.fault() {
@@ -144,10 +144,11 @@ impl Attempt {
         Ok(message.encode(self.version).to_bytes())
     }
 
-    /// Tells that a command is stored, which asked for that. Returns the bytes to send.
+    /// Acknowledges that a command is stored. Returns the bytes to send.
     ///
     /// # Errors
-    /// A [`Violation`] when it did not ask, or was told before.
+    /// A [`Violation`] if the command did not request an acknowledgement, or was acknowledged
+    /// before.
     pub fn acknowledge(&mut self, index: u32) -> Result<Bytes, Violation> {
         let message = Message::CommandAck(CommandAck { command_index: index });
         if !self.unacknowledged.remove(&index) {
@@ -157,10 +158,10 @@ impl Attempt {
         Ok(self.send(&message))
     }
 
-    /// Answers a read of state. Returns the bytes to send.
+    /// Answers a read of a state key. Returns the bytes to send.
     ///
     /// # Errors
-    /// A [`Violation`] when there was no such read, or it was answered before.
+    /// A [`Violation`] if there was no such read, or it was answered before.
     pub fn answer_state(
         &mut self,
         ephemeral_completion_id: u32,
@@ -178,15 +179,15 @@ impl Attempt {
         Ok(self.send(&message))
     }
 
-    /// The request's body ends here. The deployment goes on until it has to wait, and suspends.
+    /// Ends the request's body. The deployment continues until it has to wait, and then suspends.
     pub fn half_close(&mut self) {
         self.half_closed = true;
     }
 
-    /// The response's body ended.
+    /// Handles the end of the response's body.
     ///
     /// # Errors
-    /// A [`Violation`] when it did so in the middle of a frame, or before the attempt was over.
+    /// A [`Violation`] if it ended within a frame, or before the attempt was over.
     pub fn end_of_input(&mut self) -> Result<(), Violation> {
         let pending = self.decoder.pending();
         let ended = self.ended_by.is_some();
@@ -200,7 +201,7 @@ impl Attempt {
         Err(violation)
     }
 
-    /// Whether an end, a suspension, an error or a violation came.
+    /// Returns true after an end, a suspension, an error or a violation.
     pub fn is_over(&self) -> bool {
         self.ended_by.is_some()
     }
@@ -220,7 +221,7 @@ impl Attempt {
         })
     }
 
-    /// Takes one frame of the journal, and returns it as it is sent.
+    /// Adds a frame of the journal, and returns it as it is to be sent.
     fn replay(&mut self, record: &[u8]) -> Result<Frame, Violation> {
         let mut frame =
             Frame::from_bytes(record).ok_or_else(|| Violation::new("is not one frame"))?;
@@ -317,8 +318,8 @@ impl Attempt {
 
     fn suspend(&self, awaiting: Future) -> Result<Suspended, String> {
         let hope = self.journal.hope(&awaiting.leaves())?;
-        // A deployment that saw the end of the request saw all before it. Otherwise what was told
-        // and this wait may have passed each other on their ways.
+        // A deployment that saw the end of the request saw everything before it. Otherwise this
+        // wait and the notifications may have crossed on the wire.
         let crossed = |id: &NotificationId| {
             self.told.get(id).filter(|_| !self.half_closed).or_else(|| self.untold.get(id)).copied()
         };

@@ -1,19 +1,19 @@
-//! The runtime's side of an attempt: it sends what the journal has, takes what the deployment asks,
-//! and sends what happens.
+//! The runtime's side of an attempt: sends the journal, receives the deployment's commands, and
+//! sends new events.
 //!
-//! One machine a family. Both are driven in the same way:
+//! There is one state machine for each family. Both have the same interface:
 //!
 //! ```text
 //! open(version, start, journal)   → bytes to send: Start and the whole journal
-//! receive(bytes)                  → actions: store this, suspend, it failed, it ended
+//! receive(bytes)                  → actions: append, suspend, failed, ended
 //! notify / complete, acknowledge  → bytes to send, when something is stored
-//! half_close()                    the request's body ends: whoever waits has to suspend
-//! end_of_input()                  the response's body ended
+//! half_close()                    the request's body ends: a waiting deployment has to suspend
+//! end_of_input()                  the response's body has ended
 //! ```
 //!
-//! The machines decide nothing about services, keys or time. They see to it that both sides keep
-//! the protocol; a breach is a [`Violation`](crate::Violation), and the attempt is over. What the
-//! same piece of input asked before the breach is then not acted on, as if it had never arrived.
+//! The machines know nothing about services, keys or time. They check that both sides keep the
+//! protocol; after a [`Violation`](crate::Violation) the attempt is over. Actions from the same
+//! piece of input before the violation are discarded, as if the input had never arrived.
 
 pub mod immutable;
 pub mod mutable;

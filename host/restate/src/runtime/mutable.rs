@@ -18,51 +18,51 @@ use crate::{
 
 pub use self::action::{Action, Suspended};
 
-/// The machine.
+/// State machine of the runtime's side of an attempt.
 #[derive(Debug)]
 pub struct Attempt {
     version: ProtocolVersion,
     decoder: FrameDecoder,
-    /// What ended it.
+    /// The frame that ended the attempt.
     ended_by: Option<FrameType>,
-    /// Whether the journal has an output.
+    /// True if the journal has an output.
     output: bool,
-    /// Whether the request's body has ended.
+    /// True if the request's body has ended.
     half_closed: bool,
-    /// The journal: what can still be said of each entry.
+    /// The journal: the progress of each entry.
     entries: Vec<Slot>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// `None` of an SDK's own.
+    /// `None` for an entry defined by an SDK.
     kind: Option<EntryKind>,
     result: Telling,
     ack: Telling,
 }
 
-/// How far something is that the deployment may wait for.
+/// Progress of a result or an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Telling {
-    /// It does not come: it was never asked for, or the journal had it before the attempt.
+    /// Never sent: it was not requested, or the journal had it before the attempt.
     Never,
-    /// It is to come.
+    /// Still to be sent.
     Open,
-    /// It was told in this attempt.
+    /// Sent in this attempt.
     Told,
-    /// It came when it could no longer be told.
+    /// Arrived too late to be sent.
     Untold,
 }
 
 impl Attempt {
-    /// Begins an attempt with the frames of the journal in their order, each with its result if it
-    /// has one. How many they are is written into `start`. Returns the bytes to send with it.
+    /// Begins an attempt with the frames of the journal in order, each with its result if
+    /// available. Writes the number of frames into `start`. Returns the bytes to send.
     ///
     /// # Errors
     /// A [`Violation`] in the journal itself.
     ///
     /// # Panics
-    /// When `version` is of the other family.
+    /// If `version` is of the other family.
     pub fn open<'a>(
         version: ProtocolVersion,
         start: Start,
@@ -71,13 +71,13 @@ impl Attempt {
         Self::open_with_limit(version, start, journal, MESSAGE_LIMIT)
     }
 
-    /// The same, with another longest message, in bytes.
+    /// Like [`open`](Self::open), with another maximum message length, in bytes.
     ///
     /// # Errors
     /// A [`Violation`] in the journal itself.
     ///
     /// # Panics
-    /// When `version` is of the other family.
+    /// If `version` is of the other family.
     pub fn open_with_limit<'a>(
         version: ProtocolVersion,
         start: Start,
@@ -126,11 +126,12 @@ impl Attempt {
         Ok(actions)
     }
 
-    /// Tells the result of an entry, which is stored with it. Returns the bytes to send: none when
-    /// the attempt or the request's body is over.
+    /// Sends the result of an entry. The entry must be stored with the result. Returns the bytes to
+    /// send; empty if the attempt or the request's body has ended.
     ///
     /// # Errors
-    /// A [`Violation`] when the entry gets none from the runtime, has one, or not such a one.
+    /// A [`Violation`] if the runtime does not complete such entries, if the entry has a result
+    /// already, or if its kind does not allow this result.
     pub fn complete(&mut self, index: u32, result: &EntryResult) -> Result<Bytes, Violation> {
         let completion = Completion { entry_index: index, result: Some(result.clone()) };
         let message = Message::Completion(completion);
@@ -152,10 +153,10 @@ impl Attempt {
         Ok(self.send(&message))
     }
 
-    /// Tells that an entry is stored, which asked for that. Returns the bytes to send.
+    /// Acknowledges that an entry is stored. Returns the bytes to send.
     ///
     /// # Errors
-    /// A [`Violation`] when it did not ask, or was told before.
+    /// A [`Violation`] if the entry did not request an acknowledgement, or was acknowledged before.
     pub fn acknowledge(&mut self, index: u32) -> Result<Bytes, Violation> {
         let message = Message::EntryAck(EntryAck { entry_index: index });
         let closed = self.is_closed();
@@ -171,15 +172,15 @@ impl Attempt {
         }
     }
 
-    /// The request's body ends here. The deployment goes on until it has to wait, and suspends.
+    /// Ends the request's body. The deployment continues until it has to wait, and then suspends.
     pub fn half_close(&mut self) {
         self.half_closed = true;
     }
 
-    /// The response's body ended.
+    /// Handles the end of the response's body.
     ///
     /// # Errors
-    /// A [`Violation`] when it did so in the middle of a frame, or before the attempt was over.
+    /// A [`Violation`] if it ended within a frame, or before the attempt was over.
     pub fn end_of_input(&mut self) -> Result<(), Violation> {
         let pending = self.decoder.pending();
         let what = match (pending, self.ended_by) {
@@ -192,7 +193,7 @@ impl Attempt {
         Err(violation)
     }
 
-    /// Whether an end, a suspension, an error or a violation came.
+    /// Returns true after an end, a suspension, an error or a violation.
     pub fn is_over(&self) -> bool {
         self.ended_by.is_some()
     }
@@ -205,7 +206,7 @@ impl Attempt {
         if self.is_closed() { Bytes::new() } else { message.encode(self.version).to_bytes() }
     }
 
-    /// The index of the next entry.
+    /// Returns the index of the next entry.
     fn index(&self) -> u32 {
         u32::try_from(self.entries.len()).expect("journals have fewer entries")
     }
@@ -218,7 +219,7 @@ impl Attempt {
         })
     }
 
-    /// Takes one frame of the journal, and returns it as it is sent.
+    /// Adds a frame of the journal, and returns it as it is to be sent.
     fn replay(&mut self, record: &[u8]) -> Result<Frame, Violation> {
         let mut frame =
             Frame::from_bytes(record).ok_or_else(|| Violation::new("is not one frame"))?;
@@ -281,7 +282,7 @@ impl Attempt {
         }
     }
 
-    /// Takes an entry into the journal and returns its index.
+    /// Adds an entry to the journal and returns its index.
     fn record(&mut self, entry: &Entry, flags: Flags) -> Result<u32, Violation> {
         let index = self.index();
         let violation = |what: String| Violation::of(frame_type(entry.number()), what).at(index);
@@ -322,10 +323,10 @@ impl Attempt {
                 return Err(format!("waits for entry {index}, which gets no result"));
             }
             possible |= slot.result == Telling::Open;
-            // An entry that is stored, or will be in a moment: the next attempt has it.
+            // The entry is stored, or will be soon: the next attempt sees it in the journal.
             ready |= matches!(slot.ack, Telling::Open | Telling::Untold)
                 || slot.result == Telling::Untold;
-            // Told to a deployment that was suspending of its own accord.
+            // The result was sent while the deployment was already suspending.
             ready |= !self.half_closed && [slot.result, slot.ack].contains(&Telling::Told);
         }
         if !possible && !ready {
@@ -335,7 +336,7 @@ impl Attempt {
     }
 }
 
-/// The entry that another one names as the call that it is about.
+/// Returns the index of the calling entry to which `entry` refers, if any.
 fn call_entry_index(entry: &Entry) -> Option<u32> {
     let target = match entry {
         Entry::GetCallInvocationId(get) => return Some(get.call_entry_index),

@@ -51,7 +51,7 @@ pub struct Dev {
     /// Move executions to each new code: those whose journal is the same on it
     #[arg(long, value_name = "WHICH")]
     migrate: Option<Which>,
-    /// How many executions that have ended are replayed as well
+    /// Number of ended executions that are replayed as well
     #[arg(long, value_name = "N", default_value_t = 5)]
     ended: u32,
     /// Open the console in a browser
@@ -62,21 +62,21 @@ pub struct Dev {
     once: bool,
 }
 
-/// What came of one change.
+/// The result of one change.
 #[derive(Debug, Serialize)]
 struct Round {
-    /// The digest of the module; none: it did not build, or was not taken.
+    /// The digest of the module. `None` if it did not build or was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     module: Option<String>,
-    /// Whether it is what was deployed before.
+    /// True if the module is the one deployed before.
     unchanged: bool,
-    /// What it does with executions.
+    /// The check of the executions.
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<Report>,
-    /// Why it did not build, or was not taken.
+    /// The reason that it did not build or was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<serde_json::Value>,
-    /// From the change to the verdict, in milliseconds.
+    /// Time from the change to the verdict, in milliseconds.
     took_ms: i64,
 }
 
@@ -134,7 +134,7 @@ impl Dev {
         exit
     }
 
-    /// One round at once, and one after each change.
+    /// Runs one round immediately, and one after each change.
     async fn rounds(
         &self,
         project: &Project,
@@ -142,7 +142,7 @@ impl Dev {
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         let alias = self.alias.as_deref().unwrap_or(project.name());
-        // Before the first build: what changes meanwhile is built once more.
+        // Created before the first build: changes during the build trigger another one.
         let mut watch = Watch::new(project.sources())?;
         let mut before = None;
         loop {

@@ -1,4 +1,4 @@
-//! The host that a development loop starts if there is none.
+//! The host that `segno dev` starts if no host answers.
 
 use std::{
     fs::{self, File},
@@ -17,23 +17,23 @@ use crate::{
     runtime::{Runtime as _, SystemRuntime},
 };
 
-/// How long the host has for coming up, and for ending in order.
+/// Maximum time for the host's start, and for its orderly end.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PATIENCE_MS: Millis = Millis::seconds(20);
 
-/// A host of the command's own: a child process, which is stopped in order.
+/// A host that the command started: a child process, stopped in an orderly way.
 pub struct OwnHost {
     child: Child,
-    /// The folder of its store and its log.
+    /// The folder of its store and log.
     pub folder: PathBuf,
 }
 
 impl OwnHost {
-    /// Starts `segno serve` at the address of `client`, with its store in `folder`. `None`: a host
-    /// answers there already.
+    /// Starts `segno serve` at the address of `client`, with its store in `folder`. Returns `None`
+    /// if a host already answers there.
     ///
     /// # Errors
-    /// The address is not this machine's, or the host does not come up; its log says why.
+    /// The address is not on this machine, or the host does not start; its log has the reason.
     pub async fn start(client: &Client, folder: &Path) -> Result<Option<Self>, CliError> {
         match client.health().await {
             Ok(_) => return Ok(None),
@@ -59,7 +59,7 @@ impl OwnHost {
         command
             .args(["serve", "--listen", &address.to_string(), "--data"])
             .arg(folder.join("data"));
-        // Ctrl-C on the terminal is for the command, which then stops its host.
+        // Ctrl-C on the terminal goes to the command, which then stops its host.
         command.process_group(0).kill_on_drop(true);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
         let child = command.spawn().map_err(failed("start", &program))?;
@@ -81,18 +81,18 @@ impl OwnHost {
         }
     }
 
-    /// Waits for its end, which nothing here asks for.
+    /// Waits for its unexpected end.
     pub async fn ended(&mut self) {
-        // A failure to wait is the end of what is known of it.
+        // If waiting fails, the host counts as ended.
         let _ = self.child.wait().await;
     }
 
-    /// Stops it as an operator does.
+    /// Stops it like an operator does.
     pub async fn stop(mut self) {
         use rustix::process::{Pid, Signal, kill_process};
 
         let id = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        // Without an id it has ended; and what does not end in time is killed when it is dropped.
+        // Without an id it has already ended. If it does not end in time, it is killed on drop.
         if let Some(id) = id
             && kill_process(id, Signal::TERM).is_ok()
         {
@@ -105,7 +105,7 @@ impl OwnHost {
     }
 }
 
-/// The address of a server on this machine.
+/// The address of a server on this machine. `None` for a remote server.
 fn loopback(server: &str) -> Option<SocketAddr> {
     let authority = server.strip_prefix("http://")?.split('/').next()?;
     let address: SocketAddr = authority.replace("localhost", "127.0.0.1").parse().ok()?;

@@ -1,28 +1,28 @@
-//! Which files of a folder are source.
+//! Selects the source files of a folder.
 
 use std::path::{Path, PathBuf};
 
 use ignore::{Match, gitignore::Gitignore};
 
-/// Folders with what is built, installed or stored: thousands of files, and no source.
+/// Folders of built, installed or stored files: thousands of files, and no sources.
 const NO_SOURCES: [&str; 8] =
     ["target", "build", "dist", "node_modules", "__pycache__", "venv", "segno-data", "segno-dev"];
 
-/// Endings of files that programs write beside a source: what they log, and executions as files. A
-/// build that logs into its own project would never end.
+/// Extensions of files that programs write next to sources: logs, and exported executions. Without
+/// this, a build that logs into its own project would never end.
 const WRITTEN: [&str; 4] = [".log", ".segno-bundle", ".part", ".tmp"];
 
-/// The source files of a folder: what is neither built, hidden nor ignored by git.
+/// The source files of a folder: all that are neither built, hidden nor ignored by git.
 pub struct Sources {
     root: PathBuf,
-    /// What the `.gitignore` files of the folder and of those above it in its repository say, the
+    /// The rules of the `.gitignore` files of the folder and of its parents within the repository,
     /// nearest first.
     ignored: Vec<Gitignore>,
 }
 
 impl Sources {
-    /// The source files in `root`. A line of a `.gitignore` that git would not understand is skipped,
-    /// as git does. Those of folders inside `root` are not read.
+    /// The source files in `root`. An invalid line of a `.gitignore` is skipped, as in git. The
+    /// `.gitignore` files of folders inside `root` are not read.
     pub fn of(root: PathBuf) -> Self {
         let repository = root.ancestors().find(|folder| folder.join(".git").exists());
         let above = root.ancestors().take_while(|folder| {
@@ -42,7 +42,7 @@ impl Sources {
         &self.root
     }
 
-    /// Whether a file or folder may be part of the source. `path` is in the folder.
+    /// Returns true if a file or folder may be part of the source. `path` must be in the folder.
     pub fn contain(&self, path: &Path) -> bool {
         let inner = path.strip_prefix(&self.root).unwrap_or(path);
         let names: Vec<_> = inner.iter().map(|name| name.to_string_lossy()).collect();
@@ -58,8 +58,8 @@ impl Sources {
     }
 }
 
-/// Whether a name is that of a hidden file, of a copy that an editor keeps beside a file, or of one
-/// with which it tries whether it may write: Vim's are numbers.
+/// Returns true for the name of a hidden file, of an editor's backup, or of a file that tests for
+/// write access: Vim's are numbers.
 fn is_kept(name: &str) -> bool {
     name.starts_with(['.', '#'])
         || name.ends_with('~')
@@ -112,7 +112,7 @@ mod tests {
         for path in ["x.out", "src/x.out", "made", "made/a.rs", "made/deep/b.rs", "src/a.gen.rs"] {
             assert!(!is(path), "{path}");
         }
-        // `/src/` is that of the repository; the nearest file has the last word.
+        // `/src/` is relative to the repository; the nearest file has precedence.
         assert!(is("src/lib.rs") && is("src/keep.gen.rs") && is("Cargo.toml"));
     }
 

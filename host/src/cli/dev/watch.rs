@@ -1,4 +1,4 @@
-//! Which files of a project change.
+//! Watches a project for changed files.
 
 use std::{
     fs,
@@ -18,10 +18,11 @@ use crate::{
     runtime::{Runtime as _, SystemRuntime},
 };
 
-/// How long nothing has to change: editors write a file in several steps, and several files at once.
+/// Quiet time after the last change: editors write a file in several steps, and several files
+/// together.
 const QUIET: Millis = Millis(80);
 
-/// Tells of changes in some folders, until it is dropped.
+/// Reports changes in some folders, until it is dropped.
 pub struct Watch {
     watcher: RecommendedWatcher,
     roots: Vec<Sources>,
@@ -29,14 +30,15 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches the files in `roots` and below, but for what is built, hidden or ignored by git.
+    /// Watches the files in and below `roots`, except those that are built, hidden or ignored by
+    /// git.
     ///
     /// # Errors
-    /// The system does not tell of changes there.
+    /// The system cannot report changes there.
     pub fn new(roots: Vec<PathBuf>) -> Result<Self, CliError> {
         let (sender, events) = mpsc::unbounded_channel();
         let tell = move |event| {
-            // Nobody listens when the command ends.
+            // The receiver is gone when the command ends.
             let _ = sender.send(event);
         };
         let watcher = notify::recommended_watcher(tell).map_err(|error| unwatched(&error))?;
@@ -55,11 +57,11 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Waits for a change, and until nothing more changes for a moment. Answers the file that changed
-    /// first.
+    /// Waits for a change, and then until nothing has changed for a moment. Returns the file that
+    /// changed first.
     ///
     /// # Errors
-    /// The system stopped telling of changes.
+    /// The system stopped reporting changes.
     pub async fn changed(&mut self) -> Result<PathBuf, CliError> {
         let first = loop {
             if let Some(path) = self.next().await? {
@@ -75,7 +77,7 @@ impl Watch {
         }
     }
 
-    /// The next event; a file, if it is a source that changed.
+    /// Waits for the next event. Returns the file if it is a changed source.
     async fn next(&mut self) -> Result<Option<PathBuf>, CliError> {
         let event = self.events.recv().await.expect("the watcher holds the other end");
         let event = event.map_err(|error| unwatched(&error))?;
@@ -87,7 +89,7 @@ impl Watch {
             let sources = self.roots.iter().find(|sources| path.starts_with(sources.root()));
             let Some(sources) = sources.filter(|sources| sources.contain(&path)) else { continue };
             if path.is_dir() && path.parent() == Some(sources.root()) {
-                // A new folder; what is in it already is read by the build that follows.
+                // A new folder: the next build reads the files that it already contains.
                 add(&mut self.watcher, &path, RecursiveMode::Recursive)?;
             }
             changed.get_or_insert(path);
@@ -100,12 +102,12 @@ fn add(watcher: &mut RecommendedWatcher, path: &Path, mode: RecursiveMode) -> Re
     watcher.watch(path, mode).map_err(|error| unwatched(&error))
 }
 
-/// Whether an event says that a file is another.
+/// Returns true if an event means that a file changed.
 fn changes(kind: EventKind) -> bool {
     match kind {
         EventKind::Create(_) | EventKind::Remove(_) | EventKind::Any => true,
         EventKind::Modify(how) => !matches!(how, ModifyKind::Metadata(_)),
-        // Where no other event tells that a file was written.
+        // On systems where no other event reports a written file.
         EventKind::Access(how) => {
             matches!(how, AccessKind::Close(notify::event::AccessMode::Write))
         }
@@ -133,7 +135,7 @@ mod tests {
         fs::write(root.join("src/lib.rs"), "one").unwrap();
         fs::write(root.join("src/other.rs"), "two").unwrap();
         assert_eq!(watch.changed().await.unwrap(), root.join("src/lib.rs"));
-        // Reading is no change, and all of the first change was told.
+        // Reading is not a change, and all events of the first change were received.
         fs::read(root.join("src/lib.rs")).unwrap();
         tokio::select! {
             more = watch.changed() => panic!("{more:?}"),

@@ -12,7 +12,7 @@ use crate::{
 
 /// Check a plan; with --module also that the host has everything that it names
 ///
-/// Every fault is told at once, with its place in the plan.
+/// All faults are reported together, each with its place in the plan.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

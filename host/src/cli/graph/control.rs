@@ -113,7 +113,7 @@ impl Cancel {
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        // What is no run is refused by name.
+        // An id that is not a graph run gets a named refusal.
         client.graph_plan(&self.id).await?;
         control::done(&client.cancel(&self.id).await?, "cancellation requested", console)
     }

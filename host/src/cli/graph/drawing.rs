@@ -1,5 +1,5 @@
-//! A graph drawn with lines, from top to bottom: a row for each node, and rows between where edges
-//! come together or part.
+//! Draws a graph with lines, from top to bottom: a row for each node, and rows between them where
+//! edges join or split.
 //!
 //! ```text
 //! ● a
@@ -13,20 +13,20 @@
 /// A row of the drawing.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The lines, without spaces at the end.
+    /// The characters of the row, without trailing spaces.
     pub lines: String,
-    /// The node whose row it is, by its place in the order.
+    /// The node in this row, by its position in the order.
     pub node: Option<usize>,
 }
 
-/// The most edges that a drawing shows side by side.
+/// Maximum number of parallel edges in a drawing.
 const WIDEST: usize = 24;
 
-/// Draws nodes in an order in which each comes after all that lead to it; `successors` are places in
-/// that order. None: the drawing would be too wide.
+/// Draws nodes in an order in which each follows its predecessors; `successors` are positions in
+/// that order. `None` if the drawing would be too wide.
 pub fn draw(successors: &[Vec<usize>]) -> Option<Vec<Row>> {
     let mut rows = Vec::new();
-    // For each column the node that its line leads to.
+    // For each column, the node that its line leads to.
     let mut lanes: Vec<Option<usize>> = Vec::new();
     for (node, next) in successors.iter().enumerate() {
         let here: Vec<usize> =
@@ -64,7 +64,7 @@ pub fn draw(successors: &[Vec<usize>]) -> Option<Vec<Row>> {
     Some(rows)
 }
 
-/// The first column without a line, which may be a new one.
+/// The first free column, possibly a new one.
 fn free(lanes: &mut Vec<Option<usize>>, taken: &[usize]) -> usize {
     let found = (0..lanes.len()).find(|at| lanes[*at].is_none() && !taken.contains(at));
     found.unwrap_or_else(|| {
@@ -83,8 +83,8 @@ fn node_row(lanes: &[Option<usize>], column: usize) -> String {
     marks.join(" ").trim_end().to_owned()
 }
 
-/// A row that joins these columns, which ascend, with a line; other lines cross it. The first is
-/// the one that goes on above and below.
+/// A row that joins these ascending columns with a line, which crosses other lines. The first
+/// column continues above and below.
 fn between(lanes: &[Option<usize>], ends: &[usize], left: char, middle: char, right: char) -> Row {
     let (first, last) = (ends[0], ends[ends.len() - 1]);
     let mut lines = String::new();
@@ -107,7 +107,7 @@ fn between(lanes: &[Option<usize>], ends: &[usize], left: char, middle: char, ri
 }
 
 impl Row {
-    /// The same, with the line of this column coming from above.
+    /// The same row, with the line of this column continuing from above.
     fn through(self, column: usize, ends: &[usize]) -> Self {
         let (first, last) = (ends[0], ends[ends.len() - 1]);
         let mark = match column {
@@ -126,7 +126,7 @@ impl Row {
 mod tests {
     use super::*;
 
-    /// The drawing, with the places of nodes.
+    /// The drawing, with the positions of nodes.
     fn drawn(successors: &[&[usize]]) -> Vec<String> {
         let successors: Vec<Vec<usize>> = successors.iter().map(|next| next.to_vec()).collect();
         let rows = draw(&successors).expect("it is narrow");
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn every_edge_is_a_line_from_its_node_to_the_other() {
-        // A line that leads nowhere would leave its column taken at the end.
+        // A line without a target would occupy its column to the end.
         let many: Vec<Vec<usize>> = (0..12)
             .map(|node| [node + 1, node + 3].into_iter().filter(|next| *next < 12).collect())
             .collect();

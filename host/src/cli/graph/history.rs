@@ -1,4 +1,4 @@
-//! The history of a run: its facts, in the order in which they were written.
+//! The history of a graph run: its facts, in the order in which they were written.
 
 use super::show::{PAGE, color};
 use crate::{

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::cli::CliError;
 
-/// The checked plan in a file, or in standard input (`-`): TOML, or JSON if the name or the first
-/// character says so.
+/// Reads and checks the plan in a file, or on standard input (`-`): TOML, or JSON if the extension
+/// or the first character indicates it.
 pub fn read(path: &str) -> Result<CheckedPlan, CliError> {
     let refused = |source| CliError::File { what: "read", path: path.to_owned(), source };
     let text = match path {
@@ -34,7 +34,7 @@ fn parse(path: &str, text: &str) -> Result<CheckedPlan, CliError> {
     plan.check().map_err(|errors| invalid(path, &errors))
 }
 
-/// The plan as the API takes it.
+/// The plan in the API's form.
 pub fn to_send(plan: &CheckedPlan) -> Result<Value, CliError> {
     serde_json::from_str(&plan.canonical()).map_err(|error| CliError::Other {
         code: "invalid-plan",

@@ -32,7 +32,7 @@ Examples:
 pub struct Run {
     /// The plan: a TOML or JSON file, or - for standard input
     plan: String,
-    /// What the plan knows as `input`: JSON, @FILE, or - for standard input (default: null)
+    /// Value of `input` in the plan: JSON, @FILE, or - for standard input (default: null)
     #[arg(long, short = 'i', value_name = "JSON")]
     input: Option<String>,
     /// Module whose functions the plan names without a module, and whose policy applies
@@ -41,13 +41,13 @@ pub struct Run {
     /// Id of the run (default: generated)
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// How many nodes run at once, in place of what the plan says
+    /// Maximum number of concurrent nodes, instead of the plan's own
     #[arg(long, value_name = "N")]
     max_parallel: Option<u64>,
     /// End the run with the first node that fails
     #[arg(long)]
     fail_fast: bool,
-    /// Store each fact in a transaction of its own, instead of all that are there at once
+    /// Store each fact in a separate transaction, instead of several together
     #[arg(long)]
     each: bool,
     /// Label of the run; may be repeated
@@ -80,7 +80,7 @@ impl Run {
     }
 }
 
-/// Says what was started, or waits for its end.
+/// Reports the start, or waits for the end.
 pub(super) async fn begun(
     started: &GraphStarted,
     wait: Option<Duration>,

@@ -23,12 +23,12 @@ use crate::{
     client::Client,
 };
 
-/// The most nodes that are drawn; more are counted.
+/// Maximum number of nodes in a drawing; further ones are counted.
 const DRAWN: usize = 400;
-/// How many nodes are asked for at once.
+/// Number of nodes per request.
 pub(super) const PAGE: u32 = 10_000;
 
-/// Show how a run stands: its graph with states and times
+/// Show the state of a run: its graph with states and times
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -40,10 +40,10 @@ Examples:
 pub struct Show {
     /// Id of the run
     id: String,
-    /// How the graph is shown
+    /// Format of the graph
     #[arg(long, value_enum, default_value = "tree")]
     format: Format,
-    /// Show what happened to each node, and when, instead of how they stand
+    /// Show the history of each node instead of its current state
     #[arg(long, conflicts_with = "format")]
     history: bool,
 }
@@ -105,7 +105,7 @@ impl Show {
     }
 }
 
-/// Shows a run: its nodes as a graph, and what failed.
+/// Shows a run: its nodes as a graph, and the failures.
 pub(super) async fn show(id: &str, client: &Client, console: &mut Console) -> Result<(), CliError> {
     let run = whole(id, client).await?;
     if console.json() {
@@ -124,7 +124,7 @@ pub(super) async fn show(id: &str, client: &Client, console: &mut Console) -> Re
     failures(&run, console)
 }
 
-/// A run with all its nodes.
+/// Reads a run with all its nodes.
 async fn whole(id: &str, client: &Client) -> Result<GraphRun, CliError> {
     let mut run = client.graph(id, &GraphQuery { after: None, limit: Some(PAGE) }).await?;
     while let Some(after) = run.next.take() {
@@ -162,7 +162,7 @@ fn head(run: &GraphRun, console: &mut Console) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The drawing, each node with what it does, its state and how long it took.
+/// The drawing, with the action, state and duration of each node.
 fn picture(nodes: &[GraphNode], console: &mut Console) -> Result<(), CliError> {
     let order = ordered(nodes);
     let place = |name: &str| order.iter().position(|node| node.name == name);
@@ -199,7 +199,7 @@ fn picture(nodes: &[GraphNode], console: &mut Console) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The nodes, each after those that it needs.
+/// The nodes in topological order.
 fn ordered(nodes: &[GraphNode]) -> Vec<&GraphNode> {
     let mut order: Vec<&GraphNode> = nodes.iter().collect();
     order.sort_by(|one, other| (one.layer, &one.name).cmp(&(other.layer, &other.name)));
@@ -293,7 +293,7 @@ pub(super) fn color(state: GraphNodeState) -> Option<Color> {
     }
 }
 
-/// The state as drawings know it.
+/// The state in the form that drawings use.
 fn status(state: GraphNodeState) -> Option<Status> {
     Some(match state {
         GraphNodeState::Pending | GraphNodeState::Ready | GraphNodeState::NotRun => Status::Pending,

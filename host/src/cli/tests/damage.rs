@@ -18,7 +18,7 @@ async fn open(folder: &std::path::Path) -> World {
     World::over(Host { store: store.expect("it opens"), ..host }, |access| access)
 }
 
-/// Changes the tables of a database that nobody has open.
+/// Changes the tables of a database that is not open.
 async fn damage(folder: &std::path::Path, damages: &[&'static str]) {
     let file = folder.join("segno.db");
     let mut tables =
@@ -82,7 +82,7 @@ async fn lists_name_what_cannot_be_read() {
         assert_eq!(page["unreadable"][0]["id"], "bad", "{list:?}: {page}");
         assert_eq!(page["items"][0]["id"], "good", "{list:?}: {page}");
     }
-    // A list with unreadable rows only shows them as well.
+    // A list that contains only unreadable rows shows them as well.
     let said = run(&server, &["schedule", "list", "--prefix", "b"]).await;
     assert!(said.out.contains("unreadable"), "{said:?}");
 }

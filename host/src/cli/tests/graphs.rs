@@ -1,4 +1,4 @@
-//! Graphs as people run and see them.
+//! Graph runs and their display.
 
 use segno_core::{
     command::Command,

@@ -42,7 +42,7 @@ async fn an_invocation_is_started_shown_and_awaited() {
     finish(&world, "a/1", Verdict::Resolved, "{\"shipped\":true}").await;
     let said = run(&server, &["result", "a/1", "--wait", "5s"]).await;
     assert_eq!((said.exit, said.out.as_str()), (Exit::Done, "{\n  \"shipped\": true\n}\n"));
-    // The result of another function is not shown as that of this one.
+    // The result of another function is not shown as this one's.
     let said = run(&server, &["call", "shop/order", "{\"no\": 1}", "--id", "a/1"]).await;
     assert_eq!((said.exit, said.out.as_str()), (Exit::Error, ""), "{}", said.err);
     assert!(said.err.contains("another target"), "{}", said.err);
@@ -197,7 +197,7 @@ async fn promises_and_signals_are_sent() {
         run(&server, &["signal", "nobody", "nudge", "--wait", "20ms"]).await.exit,
         Exit::NotFound
     );
-    // Kept until the workflow makes it.
+    // The settlement is stored until the workflow creates the promise.
     assert_eq!(run(&server, &["resolve", "a/p/gat", "1"]).await.exit, Exit::Done);
     assert_eq!(run(&server, &["resolve", "nobody/p/gat", "1"]).await.exit, Exit::NotFound);
     let said = run(&server, &["reject", "gate", "--message", "no", "--code", "409"]).await;

@@ -1,11 +1,11 @@
-//! Setting and showing limits, and what is said of executions behind them.
+//! Setting and showing limits, and the messages about executions that wait for them.
 
 use segno_core::command::Command;
 
 use super::{Exit, Said, host, run, run_in};
 use crate::api::testing::World;
 
-/// Looks at the keys of a limit that was set, as the timers of a host do.
+/// Evaluates the keys of a limit that was set, as a host's timers do.
 async fn due(world: &World, name: &str) {
     world.command(Command::LimitDue { name: name.into() }).await;
 }

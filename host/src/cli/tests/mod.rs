@@ -1,4 +1,4 @@
-//! Commands with a host that listens on loopback; no worker runs, so promises are settled by hand.
+//! Commands with a host that listens on loopback; no worker runs, so promises are settled manually.
 
 mod usage;
 
@@ -66,7 +66,7 @@ async fn run(server: &str, arguments: &[&str]) -> Said {
     run_in(None, server, arguments).await
 }
 
-/// The same on a terminal of this width.
+/// Runs a command on a terminal of this width.
 async fn run_in(columns: Option<usize>, server: &str, arguments: &[&str]) -> Said {
     let given: Vec<&str> =
         ["segno", "--server", server].into_iter().chain(arguments.iter().copied()).collect();
@@ -85,7 +85,7 @@ pub(super) async fn host() -> (World, String) {
     served(World::shop().await).await
 }
 
-/// A host that listens, and its address.
+/// A listening host, and its address.
 async fn served(world: World) -> (World, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let server = format!("http://{}", listener.local_addr().expect("an address"));

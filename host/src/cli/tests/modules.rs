@@ -6,7 +6,7 @@ use super::{Exit, host, run, run_in};
 async fn a_crate_is_not_compiled_for_a_host_that_does_not_answer() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().display().to_string();
-    // The discard service, which nothing here offers.
+    // The discard port, on which nothing listens.
     let said = run("http://127.0.0.1:9", &["deploy", &path]).await;
     assert_eq!(said.exit, Exit::Unreachable, "{}", said.err);
     let (_world, server) = host().await;

@@ -1,4 +1,4 @@
-//! Reading promises and tasks, and operations on them by hand.
+//! Reading promises and tasks, and manual operations on them.
 
 use super::{Exit, host, run};
 

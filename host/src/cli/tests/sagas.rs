@@ -1,4 +1,4 @@
-//! Sagas as people see them, and what they say of unclear steps.
+//! Sagas: their display, and answers on steps with an unknown effect.
 
 use segno_core::{
     command::Command,

@@ -92,7 +92,7 @@ async fn a_schedule_keeps_to_the_clock_of_a_zone_and_can_be_triggered() {
         let said = run(&server, &[&create[..], extra].concat()).await;
         assert!(said.exit != Exit::Done && said.err.contains(part), "{}", said.err);
     }
-    // No host is asked about a length that none takes.
+    // No host is asked about a length that every host refuses.
     let create = ["segno", "schedule", "create", "wrong", "0 3 * * *", "shop/ship"];
     let refused = Cli::read([&create[..], &["--timeout", "9000y"]].concat());
     let refused = refused.expect_err("it is too long").to_string();

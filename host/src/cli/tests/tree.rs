@@ -87,7 +87,7 @@ async fn attempts_that_failed_before_a_step_ended_are_told() {
         timeout_at: Timestamp::NEVER,
     };
     world.command(Command::PromiseCreate(new)).await;
-    // The version rises by a claim, and by its loss.
+    // The version is incremented by a claim and by its loss.
     let acquire = async |version| {
         let claim = Claim { id: PromiseId::from("order/0"), version: Version(version) };
         let request =
@@ -117,7 +117,7 @@ async fn attempts_that_failed_before_a_step_ended_are_told() {
     let last = said.out.lines().last().unwrap_or_default();
     assert!(last.contains("2 attempts failed; the last: failure: no \u{fffd}[31mroom"), "{last}");
 
-    // The same behind the record of the step, which says nothing of them.
+    // The same behind the record of the step, which does not mention them.
     let (out, err) = (Written::default(), Written::default());
     let mut console = Console::plain(out.clone(), err, false);
     let client = Client::new(&server, None).expect("an address");

@@ -1,4 +1,5 @@
-//! Why executions do not go on: a situation each, and the first line that is said of it.
+//! The reasons for which executions do not continue: one situation each, with the first line of the
+//! answer.
 
 use segno_core::{
     command::{Command, FenceAct, FenceAction},
@@ -19,7 +20,7 @@ async fn held(world: &World, id: &str) -> Claim {
     world.acquire(id).await
 }
 
-/// An execution that is suspended on these.
+/// An execution that is suspended on these promises.
 async fn suspended(world: &World, id: &str, on: &[&str]) {
     let claim = held(world, id).await;
     waits(world, claim, on).await;
@@ -50,7 +51,7 @@ async fn fails(world: &World, claim: Claim) {
     world.command(Command::TaskRelease { claim, reason }).await;
 }
 
-/// What is said of `id`: the first line, and all.
+/// The answer for `id`: its first line, and the whole.
 async fn said(server: &str, id: &str) -> (String, String) {
     let said = run(server, &["why", id]).await;
     assert_eq!(said.exit, Exit::Done, "{}", said.err);
@@ -123,7 +124,7 @@ async fn what_is_waited_for_is_named_with_who_can_settle_it() {
     world.command(Command::TaskFence { claim: claim.clone(), records, logs, actions }).await;
     waits(&world, claim, &["s/s/0"]).await;
     says(&server, "s", "s  waits for a signal", &["→ segno signal s NAME JSON"]).await;
-    // What needs a person goes before what ends by itself.
+    // A cause that needs a person has precedence over one that ends by itself.
     suspended(&world, "both", &["alarm", "a gate"]).await;
     says(
         &server,
@@ -160,7 +161,7 @@ async fn a_chain_is_followed_to_the_one_that_has_to_be_acted_on() {
     let ids: Vec<_> = document["chain"].as_array().into_iter().flatten().collect();
     assert_eq!(ids.iter().map(|link| &link["id"]).collect::<Vec<_>>(), ["a", "b", "c"]);
     assert_eq!(document["chain"][2]["reason"], "promise");
-    // Of several calls the one that is halted is the cause.
+    // Of several calls, the halted one is the cause.
     world.start("well").await.ok();
     world.start("ill").await.ok();
     world.halt("ill").await;
@@ -286,7 +287,7 @@ async fn a_halted_one_is_offered_the_code_that_its_name_stands_for_now() {
     let (_, out) = said(&server, "old").await;
     assert!(out.contains("→ segno continue old --module shop\n"), "{out}");
     assert!(!out.contains("→ segno continue old\n") && !out.contains("FILE.wasm"), "{out}");
-    // What has no journal is not replayed.
+    // An execution without a journal is not replayed.
     let new = NewPromise {
         id: "outside".into(),
         param: Stored::default(),
@@ -302,7 +303,7 @@ async fn a_halted_one_is_offered_the_code_that_its_name_stands_for_now() {
 #[tokio::test]
 async fn what_is_waited_for_may_itself_be_behind_something() {
     let (world, server) = host().await;
-    // A call that fails, one that was not taken, one whose start is delayed, and one that runs.
+    // A call that fails, one that was not claimed, one with a delayed start, and one that runs.
     let claim = held(&world, "ill").await;
     fails(&world, claim).await;
     suspended(&world, "caller", &["ill"]).await;

@@ -103,7 +103,7 @@ async fn headings_stay_on_one_line_and_ids_are_cut_in_the_middle() {
     );
     assert!(said.out.ends_with("\n7 pending, 2 suspended, 2 halted, 2 rejected\n"), "{}", said.out);
     let said = run_in(Some(80), &server, &["tree", "nightly@1794711600000"]).await;
-    // A failure that does not fit beside its node is below it, whole.
+    // A failure that does not fit next to its node is printed whole below it.
     let words: Vec<&str> = said.out.split_whitespace().collect();
     let failure = "the payment service refused the card: it asks for another one, please";
     assert!(words.join(" ").contains(failure), "{}", said.out);

@@ -15,8 +15,8 @@ use crate::{
     },
 };
 
-/// Maximum width of a column that long lines cause, and the columns of states and of lengths of
-/// time with the gaps before them.
+/// Maximum width of a column with long lines, and the widths of the columns of states and durations
+/// including their gaps.
 const WIDEST: usize = 56;
 const STATE: usize = 11;
 const TOOK: usize = 11;
@@ -33,7 +33,7 @@ pub(super) struct Drawing<'a> {
 pub(super) enum Line<'a> {
     Node {
         branch: String,
-        /// What further lines of the node begin with.
+        /// Prefix of further lines of the node.
         below: String,
         node: &'a TreeNode,
         what: String,
@@ -45,11 +45,11 @@ pub(super) enum Line<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    /// Draws nodes, each of which comes before its children, within this width.
+    /// Draws nodes in preorder within this width.
     pub(super) fn of(nodes: &'a [TreeNode], columns: Option<usize>) -> Self {
         let last = last_children(nodes);
         let mut lines = Vec::new();
-        // For each level: whether further nodes follow on it.
+        // For each level: true if further nodes follow on it.
         let mut more: Vec<bool> = Vec::new();
         // Nodes with omitted children, to be reported after the nodes below them.
         let mut cut_short: Vec<&TreeNode> = Vec::new();
@@ -93,7 +93,7 @@ impl<'a> Drawing<'a> {
         Self { lines, id_width, what_width, columns }
     }
 
-    /// A line with its colours: more than one where a note does not fit beside its node.
+    /// A line with its colours, or several if a note does not fit next to its node.
     pub(super) fn painted(&self, line: &Line<'_>, console: &Console) -> Vec<String> {
         let (branch, below, node, what) = match line {
             Line::LeftOut { branch, text } => {
@@ -134,7 +134,7 @@ impl<'a> Drawing<'a> {
     }
 }
 
-/// The widths of the columns of ids and functions; the wider one gives way first.
+/// The widths of the columns of ids and functions; the wider one is shortened first.
 fn fitting(mut id: usize, mut what: usize, columns: Option<usize>) -> (usize, usize) {
     let Some(columns) = columns else { return (id, what) };
     let room = columns.saturating_sub(STATE + TOOK + 2).max(20);
@@ -151,7 +151,7 @@ fn last_children(nodes: &[TreeNode]) -> BTreeSet<usize> {
     let mut open: Vec<usize> = Vec::new();
     for (place, node) in nodes.iter().enumerate() {
         let depth = node.depth as usize;
-        // Nodes below this level were the last of their parents.
+        // Nodes below this level were the last children of their parents.
         last.extend(open.drain((depth + 1).min(open.len())..));
         match open.get_mut(depth) {
             Some(sibling) => *sibling = place,
@@ -162,8 +162,8 @@ fn last_children(nodes: &[TreeNode]) -> BTreeSet<usize> {
     last
 }
 
-/// The lines before a node; `more` tells on which levels further nodes follow; the last level is
-/// the node's own.
+/// The branch lines before a node; `more` is true for levels on which further nodes follow; the
+/// last level is the node's own.
 fn branch(more: &[bool]) -> String {
     let mut branch = String::new();
     for (level, goes_on) in more.iter().enumerate().skip(1) {
@@ -188,7 +188,7 @@ fn below(more: &[bool], has_children: bool) -> String {
     below
 }
 
-/// The number of children that are not shown, in the place of which siblings may follow.
+/// A line with the number of children that are not shown; siblings may follow it.
 fn left_out<'a>(parent: &TreeNode, more: &[bool], goes_on: bool) -> Line<'a> {
     let mut levels: Vec<bool> = more.iter().copied().take(parent.depth as usize + 1).collect();
     levels.push(goes_on);

@@ -40,7 +40,7 @@ pub struct Tree {
     shown: Shown,
 }
 
-/// How much is shown.
+/// Options for the size of the output.
 #[derive(Debug, Args)]
 struct Shown {
     /// Number of levels below it

@@ -27,11 +27,11 @@ use crate::guest::{Gate, HttpClient, HttpLimits, Outbound, Policy};
 
 /// Run a workflow under every fault the engine knows, in virtual time, on this machine
 ///
-/// The engine itself runs the component, without a host: in every order in which results can come
+/// The engine itself runs the component, without a host: in every order in which results can arrive
 /// while these are few, then with crashes at every wait and every commit, with activities delivered
 /// twice, lost claims, cancellation at every wait, and timers that fire before results. Time is
-/// virtual, and nothing is sent outside: activities are those of the component, or what a script
-/// says. A finding comes with the shortest schedule that shows it, which repeats it exactly.
+/// virtual, and nothing is sent outside: activities are those of the component, or follow a script.
+/// A finding comes with the shortest schedule that shows it, which repeats it exactly.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -51,32 +51,33 @@ pub struct Verify {
     /// Workflow
     #[arg(required_unless_present = "bundle")]
     function: Option<String>,
-    /// A recorded execution: activities, requests and people answer as they did in it. Its module,
-    /// function and input are taken where none are given
+    /// A recorded execution: activities, requests and people answer as they did in it. It supplies
+    /// its module, function and input unless they are given
     #[arg(long, value_name = "FILE.segno-bundle")]
     bundle: Option<PathBuf>,
-    /// Of the bundle: the id of the execution (default: the one that it was made of)
+    /// In the bundle: the id of the execution (default: the one that the bundle was made for)
     #[arg(long, value_name = "ID", requires = "bundle")]
     of: Option<String>,
     /// Input: JSON, @FILE, or - for standard input (default: null)
     #[arg(long, short, value_name = "JSON")]
     input: Option<String>,
-    /// What activities and requests come to, and what is sent to the workflow (TOML)
+    /// Script with the outcomes of activities and requests, and the items sent to the workflow
+    /// (TOML)
     #[arg(long, value_name = "FILE.toml")]
     script: Option<PathBuf>,
-    /// A further component, by the name that the workflow calls it by
+    /// Another component, under the name by which the workflow calls it
     #[arg(long = "module", value_name = "NAME=FILE.wasm", value_parser = read_module)]
     modules: Vec<(String, PathBuf)>,
-    /// The most runs
+    /// Maximum number of runs
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     runs: usize,
-    /// What samples are drawn from, where there are more orders than runs
+    /// Seed of the samples that are drawn if there are more orders than runs
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Only this run: a schedule as a finding prints it
+    /// Run only this schedule, as a finding prints it
     #[arg(long, value_name = "SCHEDULE")]
     schedule: Option<String>,
-    /// The outcome may depend on the order in which results come
+    /// Allow the outcome to depend on the order in which results arrive
     #[arg(long)]
     orders_may_differ: bool,
     /// Send requests that the script does not answer, as far as this policy allows (TOML)
@@ -95,12 +96,12 @@ fn read_module(text: &str) -> Result<(String, PathBuf), String> {
     }
 }
 
-/// The report with what repeats each finding.
+/// The report, with the command that repeats each finding.
 #[derive(Serialize)]
 struct Document<'a> {
     #[serde(flatten)]
     report: &'a Report,
-    /// One for each of `failures`: the command that repeats it.
+    /// The command that repeats each of `failures`, in the same order.
     commands: Vec<String>,
     elapsed_ms: u128,
 }
@@ -207,7 +208,7 @@ impl Verify {
         Ok(Setup::new(described, function, input, script, real, compile::kept()).await?)
     }
 
-    /// The component in a file, or that of a project, which is built; and its name.
+    /// The component in a file, or of a project, which is built; and its name.
     async fn component_of(
         &mut self,
         path: &Path,
@@ -272,7 +273,7 @@ fn read_text(path: &Path) -> Result<String, CliError> {
     })
 }
 
-/// The way out under a policy.
+/// Outbound HTTP under a policy.
 fn way_out(policy: &Path) -> Result<Arc<dyn Outbound>, CliError> {
     read_text(policy)?;
     let policy = Policy::load(policy).map_err(|error| other("invalid-policy", &error))?;

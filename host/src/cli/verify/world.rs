@@ -1,4 +1,4 @@
-//! The world of a recorded execution, for other runs of it.
+//! The outside world of a recorded execution, for other runs of it.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -7,19 +7,19 @@ use segno_verify::{Recorded, recorded};
 
 use super::super::{CliError, bundled::Bundled, show::plain};
 
-/// A bundle, and what its execution was told.
+/// A bundle, and the recorded inputs of its execution.
 pub struct World {
     bundle: Bundled,
     id: String,
-    /// How it was called, and what happened outside.
+    /// The recorded call and external events.
     pub recorded: Recorded,
 }
 
 impl World {
-    /// Reads the execution `of` in a bundle, or the one that it was made of.
+    /// Reads the execution `of` in a bundle, or the one that the bundle was made for.
     ///
     /// # Errors
-    /// The bundle is damaged or hides values, or the execution is not in it.
+    /// The bundle is damaged or hides values, or does not contain the execution.
     pub fn read(file: &Path, of: Option<&str>) -> Result<Self, CliError> {
         let bundle = Bundled::read(&[file.to_owned()])?;
         bundle.with_values()?;
@@ -36,10 +36,10 @@ impl World {
         }
     }
 
-    /// Adds the modules of the bundle by their names, if they are not there: the one of the execution first.
+    /// Adds the missing modules of the bundle by their names, the execution's own first.
     ///
     /// # Errors
-    /// There is none, and the bundle has not the execution's.
+    /// No component is given, and the bundle lacks the execution's.
     pub fn components(&self, components: &mut Vec<(String, Vec<u8>)>) -> Result<(), CliError> {
         let contents = self.bundle.contents();
         let id = PromiseId::from(self.id.as_str());

@@ -1,10 +1,10 @@
-//! A store as one file.
+//! The file format of an archive.
 //!
 //! ```text
-//! SEGNO STORE 1\n                                  what it is, and the format of what follows
+//! SEGNO STORE 1\n                                  magic line, with the version of the format
 //! an LZ4 frame of
-//!   length: u32, little endian; Head in postcard      the tables, their columns and how many rows they have
-//!   length: u32, little endian; Piece in postcard     rows of one table; as many pieces as it takes
+//!   length: u32, little endian; Head in postcard      the tables, their columns and their numbers of rows
+//!   length: u32, little endian; Piece in postcard     rows of one table; any number of pieces
 //!   …
 //!   length: u32, little endian; Piece::End            the SHA-256 of all bytes before it, uncompressed
 //! ```
@@ -18,35 +18,35 @@ use sha2::{Digest as _, Sha256};
 use super::{ArchiveError, ArchiveSink, ArchiveSource, Cell, Head, Row};
 
 const MAGIC: &[u8] = b"SEGNO STORE 1\n";
-/// The start of the magic line, whatever the format.
+/// Prefix of the magic line in every format version.
 const MAGIC_WORD: &[u8] = b"SEGNO STORE ";
-/// A piece is not larger, but for a row that is.
+/// Maximum bytes of a piece, unless a single row is larger.
 const PIECE_BYTES: usize = 1 << 20;
 const PIECE_ROWS: usize = 1_024;
-/// No row is larger: a component is the largest value there is.
+/// Maximum bytes of a row: a component is the largest possible value.
 const ROW_BYTES: usize = 256 << 20;
-/// What cannot be the length of a piece.
+/// Upper bound on the length of a piece.
 const TOO_LONG: usize = PIECE_BYTES + ROW_BYTES;
-/// The head has no more than this.
+/// Maximum bytes of the head.
 const HEAD_BYTES: usize = 1 << 20;
 
-/// As it is written. What is read is bounded on the way: [`ArchiveReader::rows`].
+/// A piece in serialised form. Reading parses it with bounds instead: [`ArchiveReader::rows`].
 #[derive(Debug, Serialize)]
 enum Piece {
     Rows { table: u32, rows: Vec<Row> },
     End { digest: [u8; 32] },
 }
 
-/// The numbers of the variants of [`Piece`].
+/// Variant indices of [`Piece`].
 const ROWS: u32 = 0;
 const END: u32 = 1;
 
-/// The largest size of an unpacked file: the larger of the two bounds.
+/// Maximum unpacked size of a file: the larger of the two bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// As a multiple of the size of the file.
+    /// Maximum size as a multiple of the file size.
     pub expansion: u64,
-    /// Bytes that are allowed whatever the size of the file.
+    /// Size in bytes that is allowed for a file of any size.
     pub bytes: u64,
 }
 
@@ -56,7 +56,7 @@ impl Default for Bounds {
     }
 }
 
-/// Counts what is read.
+/// A reader that counts the bytes read.
 struct Counted<R> {
     from: R,
     bytes: u64,
@@ -70,7 +70,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Writes an archive as a file.
+/// Writes an archive to a file.
 pub struct ArchiveWriter<W: Write> {
     out: FrameEncoder<W>,
     digest: Sha256,
@@ -80,20 +80,20 @@ pub struct ArchiveWriter<W: Write> {
 }
 
 impl<W: Write> ArchiveWriter<W> {
-    /// Begins a file.
+    /// Writes the magic line and starts the compressed frame.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Fails if the file cannot be written.
     pub fn begin(mut out: W) -> Result<Self, ArchiveError> {
         out.write_all(MAGIC)?;
         let out = FrameEncoder::new(out);
         Ok(Self { out, digest: Sha256::new(), table: 0, rows: Vec::new(), bytes: 0 })
     }
 
-    /// Ends it.
+    /// Writes the final piece with the digest, and ends the frame.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Fails if the file cannot be written.
     pub fn end(mut self) -> Result<W, ArchiveError> {
         self.flush()?;
         let digest = self.digest.clone().finalize().into();
@@ -149,30 +149,30 @@ impl Cell {
     }
 }
 
-/// Reads an archive from a file.
+/// Reads an archive from a file. The expansion bounds apply to every piece.
 pub struct ArchiveReader<R: Read> {
     from: FrameDecoder<Counted<R>>,
     digest: Sha256,
     head: Head,
     seen: Vec<u64>,
     bounds: Bounds,
-    /// Bytes so far, unpacked.
+    /// Unpacked bytes read so far.
     bytes: u64,
 }
 
 impl<R: BufRead> ArchiveReader<R> {
-    /// Begins to read a file of the usual bounds.
+    /// Opens a file with the default bounds.
     ///
     /// # Errors
-    /// It is no export, or one of a newer segno.
+    /// Fails if the file is not an export, or was written by a newer segno.
     pub fn begin(from: R) -> Result<Self, ArchiveError> {
         Self::bounded(from, Bounds::default())
     }
 
-    /// Begins to read a file of these bounds.
+    /// Opens a file with these bounds.
     ///
     /// # Errors
-    /// It is no export, or one of a newer segno.
+    /// Fails if the file is not an export, or was written by a newer segno.
     pub fn bounded(mut from: R, bounds: Bounds) -> Result<Self, ArchiveError> {
         let mut magic = vec![0; MAGIC.len()];
         match from.read_exact(&mut magic) {
@@ -198,7 +198,7 @@ impl<R: BufRead> ArchiveReader<R> {
         Ok(reader)
     }
 
-    /// The bytes of a piece, and the digest of all before it.
+    /// Reads a piece: its bytes, and the digest of everything before it.
     fn piece(&mut self, longest: usize) -> Result<([u8; 32], Vec<u8>), ArchiveError> {
         let before = self.digest.clone().finalize().into();
         let mut length = [0; 4];
@@ -209,7 +209,7 @@ impl<R: BufRead> ArchiveReader<R> {
                 "a piece of {count} bytes, where {longest} are the most that is written"
             )));
         }
-        // Memory is taken as bytes come, not as a damaged length promises.
+        // Allocate as bytes arrive, not by the length field, which may be corrupt.
         let mut bytes = Vec::new();
         let read = (&mut self.from).take(count as u64).read_to_end(&mut bytes);
         if read.map_err(cut)? < count {
@@ -222,7 +222,7 @@ impl<R: BufRead> ArchiveReader<R> {
         Ok((before, bytes))
     }
 
-    /// What was unpacked so far is held against what was read.
+    /// Checks the unpacked bytes so far against the bytes read.
     fn check_expansion(&self) -> Result<(), ArchiveError> {
         let Bounds { expansion, bytes } = self.bounds;
         let read = self.from.get_ref().bytes;
@@ -236,7 +236,7 @@ impl<R: BufRead> ArchiveReader<R> {
         )))
     }
 
-    /// The rows of a piece, each of the width of its table.
+    /// Parses the rows of a piece; each must have as many cells as its table has columns.
     fn rows(&self, bytes: &[u8]) -> Result<(usize, Vec<Row>), ArchiveError> {
         let damaged = |text: String| Err(ArchiveError::Damaged(text));
         let (table, rest) = take::<u32>(bytes)?;
@@ -270,7 +270,7 @@ impl<R: BufRead> ArchiveReader<R> {
     }
 }
 
-/// Takes a value from the front.
+/// Takes a value from the front of `bytes`; returns it with the remaining bytes.
 fn take<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), ArchiveError> {
     postcard::take_from_bytes(bytes).map_err(unreadable)
 }

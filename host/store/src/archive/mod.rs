@@ -1,8 +1,8 @@
 //! Archives: a whole store, exported from one database and imported into another.
 //!
 //! An archive holds the rows of the tables, column by column. Both databases have the same tables,
-//! so no row is interpreted on the way, and rows of later formats need no change here. Between the
-//! databases an archive is a [`file`].
+//! so rows are copied without interpretation, and later row formats need no change here. In
+//! transit, an archive is a [`file`].
 
 mod file;
 mod schema;
@@ -17,132 +17,130 @@ use super::{StoreError, error::BoxError, sql::Failure};
 pub use file::{ArchiveReader, ArchiveWriter, Bounds};
 pub use schema::{Checked, Column, Kind, Known, Schema, verify};
 
-/// One column of one row.
+/// A cell: one column of one row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cell {
-    /// Nothing.
+    /// SQL `NULL`.
     Null,
-    /// A number.
+    /// An integer.
     Int(i64),
-    /// A text, as the engine has it.
+    /// A text, in the engine's form (PostgreSQL's escapes removed).
     Text(String),
-    /// Bytes.
     Blob(Bytes),
 }
 
-/// A row, in the order of its table's columns.
+/// A row, with cells in the order of its table's columns.
 pub type Row = Vec<Cell>;
 
-/// A table of an archive.
+/// A table in an archive's head.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
-    /// Its name.
     pub name: String,
-    /// Its columns.
+    /// Column names, in the order of the cells.
     pub columns: Vec<String>,
-    /// The number of its rows.
+    /// Number of rows.
     pub rows: u64,
 }
 
-/// What an archive holds.
+/// The head of an archive: its version, format and tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// The version of segno that wrote it.
+    /// The version of segno that wrote the archive.
     pub written_by: String,
-    /// The format of the tables: the number of the newest migration.
+    /// Format of the tables: the number of the newest migration.
     pub format: i64,
-    /// The tables, those referred to before those that refer.
+    /// The tables; a table comes before the tables that reference it.
     pub tables: Vec<Table>,
 }
 
 impl Head {
-    /// The number of rows in all tables.
+    /// Number of rows in all tables.
     pub fn rows(&self) -> u64 {
         self.tables.iter().fold(0, |rows, table| rows.saturating_add(table.rows))
     }
 }
 
-/// Why an export or an import failed. The store that was to be filled is unchanged.
+/// Error of an export or import. After a failed import the target store is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The file cannot be read or written.
     #[error(transparent)]
     File(#[from] io::Error),
-    /// The file is something else.
+    /// The file is not an archive.
     #[error("this is not an export of a store")]
     NotAnExport,
     /// A newer segno wrote the file.
     #[error("it has format {found}, and this segno knows formats up to {known}: use a newer segno")]
     Newer {
-        /// Its format.
+        /// The file's format.
         found: i64,
-        /// The newest known here.
+        /// The newest format known here.
         known: i64,
     },
-    /// The file ends too early, or its bytes are not those that were written.
+    /// The file ends too early, or its content does not match its digest.
     #[error("the file is damaged or incomplete: {0}; export again")]
     Damaged(String),
-    /// The file is complete, and holds what no export of a store holds.
+    /// The file is intact, but its content does not fit the schema of a store.
     #[error("the file is no export of a store: {place}: {reason}")]
     Foreign {
-        /// The table, the column and the row, as far as they are known.
+        /// The table, column and row, as far as they are known.
         place: String,
-        /// What is wrong there.
+        /// The mismatch found there.
         reason: String,
     },
-    /// Unpacked, the file is larger than allowed.
+    /// The unpacked file exceeds the allowed size.
     #[error("the file is too large once it is unpacked: {0}")]
     TooLarge(String),
-    /// The store to be filled holds something.
+    /// The target store is not empty.
     #[error("`{0}` is not empty: a store moves into an empty one only")]
     NotEmpty(String),
-    /// The database refused.
+    /// The database refused a statement.
     #[error("the database refused to {what}")]
     Database {
-        /// What was tried.
+        /// The attempted action.
         what: String,
-        /// Its answer.
+        /// The error returned by the database.
         #[source]
         source: BoxError,
     },
     /// The store did not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The place cannot be used.
+    /// The target location cannot be used.
     #[error("{0}")]
     Place(String),
 }
 
 impl ArchiveError {
-    /// The error of a statement that the database refused.
+    /// An error for a statement that the database refused.
     pub(crate) fn refused(what: impl Into<String>, source: impl Into<Failure>) -> Self {
         Self::Database { what: what.into(), source: source.into().into() }
     }
 }
 
-/// Takes the rows of a store that is exported.
+/// Receives the rows of an exported store.
 pub trait ArchiveSink: Send {
-    /// Takes the head; called once, before all rows.
+    /// Receives the head. Called once, before all rows.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     fn head(&mut self, head: &Head) -> Result<(), ArchiveError>;
 
-    /// Takes a row of the table at this place in the head.
+    /// Receives a row of the table with this index in the head.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     fn write_row(&mut self, table: usize, row: Row) -> Result<(), ArchiveError>;
 }
 
-/// Yields the rows of a store that is imported.
+/// Yields the rows of a store to import.
 pub trait ArchiveSource: Send {
-    /// The head.
     fn head(&self) -> &Head;
 
-    /// Rows of the table at this place in the head; none at the end of a complete archive.
+    /// Reads the next rows, with the index of their table in the head. `None` at the end of a
+    /// complete archive.
     ///
     /// # Errors
-    /// The file cannot be read, or is damaged.
+    /// Fails if the file cannot be read, or is damaged.
     fn read_rows(&mut self) -> Result<Option<(usize, Vec<Row>)>, ArchiveError>;
 }

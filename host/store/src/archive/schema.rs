@@ -1,53 +1,45 @@
-//! What a file may hold: exactly the tables and columns of its format, values of their kinds, and
-//! modules whose bytes have their digests. Names in statements are those of the schema, never those
-//! of a file.
+//! Validates the content of a file: exactly the tables and columns of its format, values of the
+//! column types, and modules whose bytes match their digests. SQL statements use the schema's
+//! names, never names from a file.
 
 use segno_core::id::Digest;
 
 use super::{ArchiveError, ArchiveSource, Cell, Head, Row, Table};
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A number.
     Int,
-    /// A text.
     Text,
-    /// Bytes.
     Blob,
 }
 
-/// A column that is known.
+/// A column of the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
     pub name: String,
-    /// What it holds.
     pub kind: Kind,
-    /// Whether it may hold nothing.
+    /// True if the column may be `NULL`.
     pub nullable: bool,
 }
 
-/// A table that is known.
+/// A table of the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
-    /// Its name.
     pub name: String,
-    /// Its columns.
     pub columns: Vec<Column>,
 }
 
-/// The tables of a format.
+/// The tables of a format version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {
-    /// The format.
+    /// The number of the newest migration.
     pub format: i64,
-    /// The tables.
     pub tables: Vec<Known>,
 }
 
 impl Schema {
-    /// The tables of a file, each with its columns in the order in which the file has them.
+    /// The tables of a file, each with its columns in the file's order.
     fn laid_out(&self, head: &Head) -> Result<Vec<Known>, ArchiveError> {
         let mut laid_out: Vec<Known> = Vec::with_capacity(self.tables.len());
         for table in &head.tables {
@@ -139,7 +131,7 @@ fn foreign<T>(place: String, reason: String) -> Result<T, ArchiveError> {
     Err(ArchiveError::Foreign { place, reason })
 }
 
-/// A name out of a file, as it may be shown on a terminal.
+/// A name from a file, escaped and truncated for display on a terminal.
 fn shown(name: &str) -> String {
     let mut shown: String = name.escape_debug().take(64).collect();
     if shown.len() < name.len() {
@@ -148,7 +140,7 @@ fn shown(name: &str) -> String {
     format!("`{shown}`")
 }
 
-/// Hands out what fits a schema, and refuses the rest.
+/// An [`ArchiveSource`] wrapper that passes rows that fit a schema and fails on all others.
 pub struct Checked<'a> {
     from: &'a mut dyn ArchiveSource,
     tables: Vec<Known>,
@@ -156,26 +148,26 @@ pub struct Checked<'a> {
 }
 
 impl<'a> Checked<'a> {
-    /// Over what comes from there.
+    /// Wraps `from`.
     ///
     /// # Errors
-    /// It has other tables or columns.
+    /// Fails if the tables or columns differ from the schema.
     pub fn new(from: &'a mut dyn ArchiveSource, schema: &Schema) -> Result<Self, ArchiveError> {
         let tables = schema.laid_out(from.head())?;
         let seen = vec![0; tables.len()];
         Ok(Self { from, tables, seen })
     }
 
-    /// The tables that come, as the schema names them, in the order of the file.
+    /// The tables as the schema names them, in the file's order.
     pub fn tables(&self) -> &[Known] {
         &self.tables
     }
 
-    /// The next rows: of which table, by its place, the number of the first of them in it, from 1,
-    /// and the rows.
+    /// Reads the next rows: the index of their table, the number of the first row within the table
+    /// (from 1), and the rows.
     ///
     /// # Errors
-    /// The file is damaged, or they do not fit.
+    /// Fails if the file is damaged, or if rows do not fit the schema.
     pub fn next_rows(&mut self) -> Result<Option<(usize, u64, Vec<Row>)>, ArchiveError> {
         let Some((table, rows)) = self.from.read_rows()? else { return Ok(None) };
         let (Some(known), Some(seen)) = (self.tables.get(table), self.seen.get_mut(table)) else {
@@ -190,10 +182,10 @@ impl<'a> Checked<'a> {
     }
 }
 
-/// Reads everything and keeps nothing.
+/// Reads and checks the whole archive without storing it.
 ///
 /// # Errors
-/// Why it cannot be imported, as far as that is seen without a database.
+/// Fails for every problem that would prevent an import and is visible without a database.
 pub fn verify(from: &mut dyn ArchiveSource, schema: &Schema) -> Result<(), ArchiveError> {
     let mut checked = Checked::new(from, schema)?;
     while checked.next_rows()?.is_some() {}

@@ -1,4 +1,4 @@
-//! Limits, from the model.
+//! Reads of limits from the model.
 
 use segno_core::{
     id::PromiseId,

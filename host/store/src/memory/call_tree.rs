@@ -1,4 +1,4 @@
-//! The tree of calls, from the model.
+//! Reads of the call tree from the model.
 
 use std::collections::BTreeMap;
 
@@ -58,8 +58,8 @@ impl Kept {
         children
     }
 
-    /// The promises that were not made under a claim, by the parent that they name if that is
-    /// another promise.
+    /// Promises made outside any claim, grouped by the parent that their tag names, unless they
+    /// name themselves.
     fn named(&self) -> BTreeMap<&str, Vec<&Promise>> {
         let mut named: BTreeMap<&str, Vec<&Promise>> = BTreeMap::new();
         for promise in self.model.promises().filter(|promise| promise.spec.made_by.is_none()) {

@@ -1,4 +1,4 @@
-//! What is due: deadlines, timers, schedules, messages.
+//! Due work: deadlines, timers, schedules, messages.
 
 use async_trait::async_trait;
 use segno_core::{
@@ -55,7 +55,8 @@ impl WorkQueue for MemoryStore {
 }
 
 impl Kept {
-    /// Deadlines first, then what tasks wait for, then schedules; each by instant and number.
+    /// Due commands: deadlines first, then task timers, then schedules; each ordered by instant and
+    /// number.
     pub(super) fn due(&self, now: Timestamp, limit: u32) -> Due {
         let deadlines =
             self.model.promises().filter(|promise| promise.is_pending()).map(|promise| {
@@ -83,7 +84,7 @@ impl Kept {
         due.and(first_due(limits.collect(), now, left))
     }
 
-    /// The messages of a kind that are to be sent.
+    /// Due messages of a kind.
     pub(super) fn outbox_due(&self, kind: MessageKind, now: Timestamp, limit: u32) -> Due {
         let owed = self.model.outbox().filter(|(key, _)| key.kind() == kind).map(|(key, row)| {
             let order = (self.number(key.promise()), order::outbox_order(key));
@@ -92,7 +93,7 @@ impl Kept {
         first_due(owed.collect(), now, limit)
     }
 
-    /// The task that this deadline wakes: of those who wait for it, the one that was made first.
+    /// The task that this deadline wakes: the oldest task that awaits the promise.
     fn wake(&self, due: &Command) -> Option<Wake> {
         let Command::PromiseDue { id } = due else { return None };
         let waiting = self.model.callbacks_on(id).filter(|(_, consumed)| !consumed);
@@ -104,7 +105,7 @@ impl Kept {
     }
 }
 
-/// What a task's timer fires, if it has one.
+/// The command that a task's timer fires; `None` if the task has no timer.
 fn timer_command(task: &Task) -> Option<Command> {
     let id = task.id.clone();
     match task.state {
@@ -114,7 +115,7 @@ fn timer_command(task: &Task) -> Option<Command> {
     }
 }
 
-/// The first of these that are due, by instant and order.
+/// The first due commands, ordered by instant and `O`.
 fn first_due<O: Ord>(mut timers: Vec<(Timestamp, O, Command)>, now: Timestamp, limit: u32) -> Due {
     timers.retain(|(at, ..)| *at < Timestamp::NEVER);
     timers.sort_by(|left, right| (left.0, &left.1).cmp(&(right.0, &right.1)));

@@ -1,4 +1,5 @@
-//! What the store keeps: the core's rows, and what it leaves to stores: numbers, logs, components.
+//! The data of the memory store: the core's rows, and data that the core leaves to stores: numbers,
+//! logs, components.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -14,21 +15,21 @@ use segno_core::{
 
 use crate::order;
 
-/// Everything that is kept.
+/// The whole content of the store.
 #[derive(Clone)]
 pub(super) struct Kept {
-    /// Shared with those who read all rows, and copied when it is written to meanwhile.
+    /// Shared with readers of all rows; copied on write while such a reader exists.
     pub(super) model: Arc<Model>,
-    /// Promises in the order of their creation.
+    /// Promise ids by number, which follows creation order.
     pub(super) numbers: BTreeMap<i64, PromiseId>,
-    /// The last number that was given: none is given twice.
+    /// The last number assigned; numbers are never reused.
     last_number: i64,
     pub(super) by_id: BTreeMap<PromiseId, i64>,
     pub(super) logs: BTreeMap<PromiseId, Vec<LogLine>>,
     pub(super) modules: BTreeMap<Digest, Module>,
 }
 
-/// A component that was uploaded.
+/// An uploaded component.
 #[derive(Clone)]
 pub(super) struct Module {
     pub(super) component: Arc<[u8]>,
@@ -38,7 +39,7 @@ pub(super) struct Module {
 }
 
 impl Kept {
-    /// Nothing yet.
+    /// An empty store.
     pub(super) fn new() -> Self {
         Self {
             model: Arc::default(),
@@ -50,7 +51,7 @@ impl Kept {
         }
     }
 
-    /// Writes what was decided.
+    /// Applies a decision's delta.
     pub(super) fn apply(&mut self, delta: &Delta) {
         for id in &delta.removed {
             self.by_id.remove(id).iter().for_each(|number| {
@@ -72,7 +73,7 @@ impl Kept {
         }
     }
 
-    /// Forgets everything but modules, what they are called, and which hosts there were.
+    /// Deletes everything except modules, aliases and hosts.
     pub(super) fn wipe(&mut self) {
         let mut rows = View::new();
         rows.raise_first_version(self.model.first_version());
@@ -88,12 +89,12 @@ impl Kept {
         self.logs.clear();
     }
 
-    /// The number of a promise, by which listings are ordered.
+    /// The number of a promise, which orders listings.
     pub(super) fn number(&self, id: &PromiseId) -> i64 {
         self.by_id.get(id).copied().unwrap_or_default()
     }
 
-    /// The `limit` promises after `after`, and where the next page begins.
+    /// The `limit` promises after `after`, and the cursor of the next page.
     pub(super) fn page(&self, after: i64, limit: u32) -> (Vec<PromiseId>, Option<i64>) {
         let page: Vec<_> = self.numbers.range(after + 1..).take(limit as usize).collect();
         let next = page.last().map(|(number, _)| **number).filter(|_| page.len() == limit as usize);

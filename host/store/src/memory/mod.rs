@@ -1,5 +1,5 @@
-//! The model: the core's state behind a mutex, whole journals included. Nothing survives the
-//! process.
+//! The in-memory store: the core's model behind a mutex, whole journals included. Nothing survives
+//! the process.
 
 mod admissions;
 mod call_tree;
@@ -27,7 +27,6 @@ use super::{
     hints::{self, Changes},
 };
 
-/// A store that keeps everything in memory.
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     config: Config,
@@ -42,12 +41,12 @@ impl MemoryStore {
         Arc::new(Self { clock: env.clock, config, hints, kept })
     }
 
-    /// All rows, as a decision that is made elsewhere reads them. They stay as they are.
+    /// A snapshot of all rows, for decisions made outside this store.
     pub fn rows(&self) -> Arc<Model> {
         Arc::clone(&self.kept().model)
     }
 
-    /// Writes what was decided elsewhere, and hints at it.
+    /// Applies a delta decided elsewhere, and reports its hints.
     pub fn write(&self, delta: &Delta, mut effects: Vec<Effect>) {
         let mut kept = self.kept();
         kept.apply(delta);
@@ -58,7 +57,7 @@ impl MemoryStore {
         changes.tell(&*self.hints);
     }
 
-    /// The same rows in a store of their own.
+    /// A copy of the store with the same rows.
     fn copied(&self) -> Self {
         Self {
             clock: self.clock.clone(),
@@ -90,7 +89,7 @@ impl Store for MemoryStore {
                 replies.push(decision.reply);
             }
             hints::drop_stale(&mut effects, &kept.model);
-            // While the rows are locked, so that hints come in the order of the commits.
+            // Still under the lock, so that hints follow commit order.
             self.hints.committed(&effects);
             changes.tell(&*self.hints);
             let commit = Commit { commands: commands.len(), took: Duration::ZERO, waiting: 0 };

@@ -1,4 +1,4 @@
-//! Modules, from the model.
+//! Modules, read from the model.
 
 use std::{collections::BTreeMap, sync::Arc};
 

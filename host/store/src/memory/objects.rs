@@ -1,4 +1,4 @@
-//! Objects, from the model.
+//! Objects, read from the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The store as a whole: what may have gone wrong in it, what has ended, how large it is.
+//! Reads of the whole store: repair candidates, finished promises, sizes.
 
 use async_trait::async_trait;
 use segno_core::{id::PromiseId, invocation::Record, promise::Promise, time::Timestamp};
@@ -13,7 +13,7 @@ use crate::{
     size::Forest,
 };
 
-/// A copy of a store, which nothing changes.
+/// A private copy of a store, which does not change.
 struct Copied(MemoryStore);
 
 impl Instant for Copied {

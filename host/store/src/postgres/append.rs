@@ -1,11 +1,11 @@
-//! Records under claims, appended by one statement that is a transaction of its own.
+//! Appends journal records under claims with a single statement in its own transaction.
 //!
-//! The decision rests on what [`RememberedClaims`] remember, and nothing is read first. The statement locks
-//! the tasks, in the order of their numbers like every transaction, and takes only those whose rows
-//! were not written since. While such a row is unchanged, the promise is pending (a settlement
-//! changes the task with it) and no other host may write to the journal. The unique key of the
-//! journal guards the place of its end. Commands whose tasks were not taken are decided by a batch
-//! that reads.
+//! The decision is based on what [`RememberedClaims`] remember; nothing is read first. The
+//! statement locks the tasks, in number order like every transaction, and keeps only those whose
+//! rows were not written since. While such a row is unchanged, the promise is pending (a settlement
+//! changes the task too) and no other host may write to the journal. The journal's unique key
+//! guards the position of its end. Commands whose tasks did not qualify are decided by a batch that
+//! reads.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -40,13 +40,13 @@ use crate::sql::{
     JournalRow, Numbers, Written,
 };
 
-/// Of a row of a journal, and of the log beside it.
+/// Column types of a journal row, followed by those of its log row.
 const COLUMNS: [ColumnKind; 12] = [Int, Int, Int, Int, Int, Int, Int, Int, Int, Blob, Int, Blob];
-/// The number of them that belong to the journal.
+/// The number of these columns that belong to the journal.
 const OF_JOURNAL: usize = 10;
 
-/// The tasks, written so that there is one way only to find them, whatever the statistics say: one
-/// by one, in the order given.
+/// Joins the tasks in a form that allows only one query plan, whatever the statistics: one lookup
+/// per given row, in the order given.
 const HELD: &str = "
      CROSS JOIN LATERAL (
            SELECT FROM tasks
@@ -57,10 +57,10 @@ const APPEND: &str = "
     INSERT INTO journal (inv, first_seq, end_seq, commands, notified, at, finished, records)
     SELECT inv, first_seq, end_seq, commands, notified, at, finished, records";
 
-/// What commands lead to, as far as it rests on claims alone.
+/// The decisions on commands that depend on claims alone.
 #[derive(Debug)]
 pub(super) struct Appends {
-    /// For each command, what it leads to; none where it has to be decided otherwise.
+    /// The decision for each command. `None` if the command must be decided otherwise.
     decided: Vec<Option<Decided>>,
     rows: Vec<Row>,
 }
@@ -71,11 +71,11 @@ struct Decided {
     number: i64,
     reply: Reply,
     effects: Vec<Effect>,
-    /// The end of the journal then.
+    /// The journal's head after the append.
     head: JournalHead,
 }
 
-/// What is appended to the journal and to the log of a task, if it is as it was.
+/// The rows to append to a task's journal and log, and the guard that its task must satisfy.
 #[derive(Debug)]
 struct Row {
     guard: Guard,
@@ -84,7 +84,7 @@ struct Row {
 }
 
 impl Appends {
-    /// Decides at most one command of each journal: the next one needs the records of the first.
+    /// Decides at most one command per journal: a second one would need the records of the first.
     pub(super) fn decide(
         claims: &RememberedClaims,
         commands: &[&Command],
@@ -110,18 +110,17 @@ impl Appends {
         Self { decided, rows: rows(&delta, &remembered) }
     }
 
-    /// Whether there is nothing to append.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The promises to whose journals something is appended.
+    /// The promises whose journals grow.
     pub(super) fn ids(&self) -> impl Iterator<Item = &PromiseId> {
         self.decided.iter().flatten().map(|decided| &decided.id)
     }
 
-    /// Appends. Answers what each command led to; none where the task was not as remembered, or
-    /// nothing was decided.
+    /// Executes the append. Returns the result of each command; `None` if the task was not as
+    /// remembered, or the command was not decided.
     pub(super) async fn commit(
         &mut self,
         connection: &mut PgConnection,
@@ -150,7 +149,7 @@ impl Appends {
     }
 }
 
-/// What is appended, in the order of the tasks' numbers.
+/// The rows to append, ordered by task number.
 fn rows(delta: &Delta, remembered: &Remembered) -> Vec<Row> {
     let written = Written::of(delta, &BTreeSet::new(), &remembered.view, &ByMemory(remembered));
     let mut logs = HashMap::new();
@@ -168,7 +167,7 @@ fn rows(delta: &Delta, remembered: &Remembered) -> Vec<Row> {
     written.journals.into_iter().filter_map(row).collect()
 }
 
-/// The rows as [`COLUMNS`], with those of their logs if there are any.
+/// Binds the rows as [`COLUMNS`], with log columns if anything was logged.
 fn arguments(rows: &[Row], logged: bool) -> PgArguments {
     let mut arguments = PgArguments::default();
     let each = &mut arguments;
@@ -217,13 +216,13 @@ static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
     }
 });
 
-/// The statements that append: most often nothing was logged.
+/// The append statements, without and with logs; most appends log nothing.
 struct Statements {
     alone: String,
     with_logs: String,
 }
 
-/// Only journals and logs are written, of promises that are remembered.
+/// Resolves row numbers from memory: only journals and logs of remembered promises are written.
 struct ByMemory<'a>(&'a Remembered);
 
 impl Numbers for ByMemory<'_> {
@@ -236,7 +235,7 @@ impl Numbers for ByMemory<'_> {
     }
 }
 
-/// For the tests of plans.
+/// The statements, for tests of query plans.
 #[cfg(test)]
 pub(super) fn statements() -> [String; 2] {
     [STATEMENTS.alone.clone(), STATEMENTS.with_logs.clone()]

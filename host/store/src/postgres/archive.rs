@@ -26,20 +26,20 @@ const FORMAT: &str = "SELECT max(version) FROM _sqlx_migrations";
 const ANYTHING: &str = "SELECT EXISTS (SELECT 1 FROM promises) OR EXISTS (SELECT 1 FROM modules)
      OR EXISTS (SELECT 1 FROM first_version)";
 
-/// Keeps hosts from starting during an import: each of them starts with a row of this table.
+/// Keeps hosts from starting during an import: every host inserts a row into `hosts` at start.
 const KEEP_OUT: &str =
     "LOCK TABLE hosts, promises, modules IN SHARE ROW EXCLUSIVE MODE; DELETE FROM hosts";
 
-/// An import, in one transaction. Dropped before it is kept, it leaves nothing.
+/// An import, in one transaction. Dropping it before [`keep`](Self::keep) rolls everything back.
 pub struct PostgresImport {
     connection: Mutex<PgConnection>,
 }
 
 impl PostgresImport {
-    /// Imports everything into an empty database.
+    /// Imports an archive into an empty database.
     ///
     /// # Errors
-    /// [`ArchiveError`]; nothing is in the database then that was not there before.
+    /// [`ArchiveError`]; the database is then unchanged.
     pub async fn from_source(
         config: &PostgresConfig,
         env: &Env,
@@ -64,14 +64,14 @@ impl PostgresImport {
         Ok(Self { connection: Mutex::new(connection) })
     }
 
-    /// Keeps the imported store.
+    /// Commits the imported store.
     ///
     /// # Errors
-    /// The database refused.
+    /// Fails if the database refused.
     pub async fn keep(self) -> Result<(), ArchiveError> {
         let mut connection = self.connection.into_inner();
         connection.execute("COMMIT").await.map_err(refused("commit"))?;
-        // What is kept is kept, however the connection ends.
+        // The commit has succeeded, however the connection ends.
         let _ = connection.close().await;
         Ok(())
     }
@@ -119,7 +119,7 @@ async fn insert(
     let mut arguments = PgArguments::default();
     let mut places = Vec::with_capacity(columns.len());
     for (place, (known, column)) in table.columns.iter().zip(columns).enumerate() {
-        // What is checked holds what its column does, or nothing.
+        // The values were checked: each has its column's type, or is null.
         let (array, added) = match known.kind {
             Kind::Text => (
                 "text[]",
@@ -170,7 +170,7 @@ where
     arguments.add(column.into_iter().map(value).collect::<Vec<_>>())
 }
 
-/// Makes the next number follow the imported ones.
+/// Advances the table's sequence past the imported numbers.
 async fn go_on_numbering(connection: &mut PgConnection, table: &str) -> Result<(), sqlx::Error> {
     let is_numbered = sqlx::query_scalar(IS_NUMBERED).bind(table).fetch_one(&mut *connection);
     let sequence = match (table, is_numbered.await?) {
@@ -183,8 +183,7 @@ async fn go_on_numbering(connection: &mut PgConnection, table: &str) -> Result<(
     connection.execute(AssertSqlSafe(text)).await.map(drop)
 }
 
-/// The imported store is read through the transaction of the import: other connections do not see
-/// it yet.
+/// Reads go through the import's transaction: other connections do not see the imported store yet.
 #[async_trait]
 impl Scan for PostgresImport {
     async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {

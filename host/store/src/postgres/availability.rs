@@ -1,13 +1,13 @@
-//! The availability of the database, as the writer and the reads of due work see it.
+//! Availability of the database, as observed by the writer and by reads of due work.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use segno_core::time::{Millis, Timestamp};
 
-/// Shorter absences delayed no heartbeat.
+/// Minimum length of an outage that counts; shorter ones delay no heartbeat.
 const WORTH_NOTING: Millis = Millis(1_000);
 
-/// When it went away, and when it came back.
+/// When the database became unavailable, and when it came back.
 #[derive(Debug, Default)]
 pub(super) struct Availability(Mutex<Seen>);
 
@@ -37,8 +37,8 @@ impl Availability {
         }
     }
 
-    /// Whether it was away, and came back less than `grace` ago: heartbeats may not have come
-    /// through yet.
+    /// True if the database is unavailable, or came back less than `grace` ago: heartbeats may not
+    /// have arrived yet.
     pub(super) fn is_just_back(&self, now: Timestamp, grace: Millis) -> bool {
         let seen = self.seen();
         seen.away_since.is_some() || seen.back_since.is_some_and(|back| now.since(back) < grace)

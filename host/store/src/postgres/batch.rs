@@ -1,5 +1,5 @@
-//! One transaction: locks and loads what commands read, decides them, writes what they change,
-//! commits.
+//! A transaction: locks and loads the rows that commands read, decides the commands, writes the
+//! changes, and commits.
 
 use std::sync::OnceLock;
 
@@ -31,30 +31,30 @@ use crate::{
     sql::{Cache, Looks},
 };
 
-/// What a committed batch answers: the replies of each submission, and all hints in order.
+/// The result of a committed batch: the replies of each submission, and all hints in order.
 #[derive(Debug, Default)]
 pub(super) struct Committed {
     pub(super) replies: Vec<Vec<Reply>>,
     pub(super) effects: Vec<Effect>,
-    /// What it changed, as far as that is watched.
+    /// Changed promises; collected only while a host watches changes.
     pub(super) changes: Changes,
-    /// Statements that it took.
+    /// Number of SQL statements executed.
     pub(super) statements: usize,
-    /// Whether anything was written.
+    /// True if anything was written.
     pub(super) wrote: bool,
 }
 
-/// Why a batch was not committed.
+/// Reason why a batch was not committed.
 #[derive(Debug)]
 pub(super) enum NotCommitted {
     /// Nothing was written.
     Failed(Failed),
-    /// Whether it was written is unknown.
+    /// The outcome of the commit is unknown.
     Unknown(Failed),
-    /// Nothing was written: another transaction holds one of these rows, which have to be among the
-    /// first that are locked.
+    /// Nothing was written: another transaction holds one of these rows. The next attempt must lock
+    /// them first.
     LockFirst(Box<Footprint>),
-    /// Nothing was written: another process began an incarnation of the same host.
+    /// Nothing was written: another process started a new incarnation of the same host.
     Overtaken,
 }
 
@@ -73,7 +73,7 @@ impl From<NotLoaded> for NotCommitted {
     }
 }
 
-/// A command, and the rows that it names: computed once, when they are first needed.
+/// A command with its footprint, which is computed on first use.
 #[derive(Debug)]
 pub(super) struct FootprintedCommand {
     pub(super) command: Command,
@@ -87,13 +87,13 @@ impl From<Command> for FootprintedCommand {
 }
 
 impl FootprintedCommand {
-    /// The rows that it names.
+    /// The rows that the command names.
     pub(super) fn named(&self) -> &Footprint {
         self.named.get_or_init(|| footprint(&self.command))
     }
 }
 
-/// A transaction in the making.
+/// A transaction in progress.
 pub(super) struct Batch<'a> {
     connection: &'a mut PgConnection,
     config: &'a Config,
@@ -103,18 +103,19 @@ pub(super) struct Batch<'a> {
     locked: LockedRows,
     now: Timestamp,
     delta: Delta,
-    /// Promises that are new, in the order of their creation.
+    /// New promises, in creation order.
     fresh: Vec<PromiseId>,
     insertion: Insertion,
-    /// Whether it has commands that remove trees, and others, which may make rows.
+    /// True if the batch has commands that remove trees together with commands that may insert
+    /// rows.
     is_mixed: bool,
-    /// Whether its last commands were decided: what is written then is the last.
+    /// True once the last commands were decided: the next write is the last.
     is_last: bool,
     committed: Committed,
 }
 
 impl<'a> Batch<'a> {
-    /// A batch in which nothing was decided yet; `changes` collects what it changes.
+    /// An empty batch; `changes` collects the changed promises.
     pub(super) fn new(
         connection: &'a mut PgConnection,
         config: &'a Config,
@@ -139,8 +140,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Decides all of these, one after the other, and commits them together. `also` is locked with
-    /// what they name.
+    /// Decides all submissions in order and commits them together. Locks `also` together with the
+    /// rows that the commands name.
     pub(super) async fn run(
         mut self,
         submissions: &[&[FootprintedCommand]],
@@ -150,7 +151,8 @@ impl<'a> Batch<'a> {
         match self.decide_all(submissions, also).await {
             Ok(()) => self.commit().await,
             Err(not_committed) => {
-                // Where that fails too, the connection is given up, and the transaction with it.
+                // If the rollback fails too, the connection is dropped, and the transaction with
+                // it.
                 self.say("ROLLBACK").await?;
                 Err(not_committed)
             }
@@ -164,12 +166,12 @@ impl<'a> Batch<'a> {
     ) -> Result<(), NotCommitted> {
         let commands = || submissions.iter().copied().flatten().map(|command| &command.command);
         self.is_mixed = commands().any(removes) && !commands().all(removes);
-        // For all commands at once; most batches then need nothing more.
+        // One load for all commands; most batches then need no other.
         let mut wanted = also.clone();
         for commands in submissions.iter().copied().flatten() {
             wanted.merge(commands.named().clone());
         }
-        // What belongs to a tree is seen when its turn comes: the commands before may add to it.
+        // Trees are read when their command's turn comes: earlier commands may add to them.
         wanted.trees.clear();
         let asked_at = self.time.asking();
         self.locked.load(self.connection, &mut self.cache, wanted).await?;
@@ -215,10 +217,10 @@ impl<'a> Batch<'a> {
         Ok(decision.reply)
     }
 
-    /// Writes a decision that removes promises at once: their numbers are gone with them.
+    /// Writes a decision that removes promises without delay, since their numbers vanish with them.
     async fn remove(&mut self, delta: &Delta) -> Result<(), NotCommitted> {
         if self.is_mixed {
-            // Before the row of the first version, which others may wait for.
+            // Taken before the first-version row, for which other transactions may wait.
             let taken = self.insertion.take(Insertion::Exclusive, self.connection).await?;
             self.committed.statements += usize::from(taken);
         }
@@ -244,15 +246,15 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Loads rows that the cache lacks.
+    /// Loads rows missing from the cache.
     async fn load(&mut self, missing: Footprint) -> Result<(), NotCommitted> {
-        // What was decided so far must be in the tables before they are read again.
+        // Pending decisions must be written before the tables are read again.
         self.write().await?;
         self.locked.load(self.connection, &mut self.cache, missing).await?;
         Ok(())
     }
 
-    /// Writes what is decided and not written.
+    /// Writes the decisions that are not written yet.
     async fn write(&mut self) -> Result<(), NotCommitted> {
         if self.delta.is_empty() {
             return Ok(());
@@ -276,7 +278,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Takes the lock of those who make rows, as far as numbering promises does not take it.
+    /// Takes the insertion lock, unless numbering promises takes it anyway.
     async fn enter(&mut self, delta: &Delta, fresh: &[PromiseId]) -> Result<(), Failed> {
         let makes = !fresh.is_empty() || delta.has_named();
         let wanted = match (makes, self.is_last) {
@@ -290,7 +292,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Gives new promises their numbers.
+    /// Assigns numbers to new promises.
     async fn number(&mut self, fresh: &[PromiseId]) -> Result<(), Failed> {
         if fresh.is_empty() {
             return Ok(());
@@ -317,7 +319,7 @@ impl<'a> Batch<'a> {
         }
         match committed {
             Ok(()) => Ok(self.committed),
-            // Nothing was to be kept, so it does not matter.
+            // The batch wrote nothing, so the failure does not matter.
             Err(_) if !self.committed.wrote => Ok(self.committed),
             Err(failed) if is_undone(&failed.source) => Err(NotCommitted::Failed(failed)),
             Err(failed) => Err(NotCommitted::Unknown(failed)),
@@ -330,7 +332,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Whether a command removes promises.
+/// True if the command may remove promises.
 fn removes(command: &Command) -> bool {
     match command {
         Command::Prune { .. } => true,

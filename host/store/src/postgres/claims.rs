@@ -1,10 +1,10 @@
-//! What this host remembers of the tasks that it holds, from one commit under their claims to the
+//! The claims this host remembers: the tasks it holds, kept from one commit under a claim to the
 //! next.
 //!
-//! A step adds records to its journal and nothing else. All that this decision reads was in the
-//! host's hands when it last wrote there, so it need not be read again; the statement that appends
-//! compares instead ([`super::append`]). What is remembered may be wrong, and then nothing is
-//! appended: it is never more than a guess that is checked.
+//! A step only appends records to its journal. The host already had everything that this decision
+//! reads when it last wrote there, so nothing is read again; the appending statement compares
+//! instead ([`super::append`]). A remembered claim may be stale, and then nothing is appended: it
+//! is only ever a guess that is verified.
 
 use std::{
     collections::HashMap,
@@ -20,66 +20,64 @@ use segno_core::{
 
 use crate::sql::Cache;
 
-/// The largest number that is remembered; beyond it, all are read anew.
+/// Maximum number of claims remembered; when it is exceeded, all are forgotten and read again.
 const LIMIT: usize = 16_384;
 
-/// Tasks that this host holds, by their promises.
+/// The tasks this host holds, keyed by promise.
 #[derive(Debug, Default)]
 pub(super) struct RememberedClaims(Mutex<Remembered>);
 
-/// See the module.
+/// The remembered claims; see the module documentation.
 #[derive(Debug, Default)]
 pub(super) struct Remembered {
-    /// What decisions read that rest on one of these claims alone.
+    /// The rows read by decisions that depend on one of these claims alone.
     pub(super) view: View,
     rows: HashMap<PromiseId, Row>,
 }
 
-/// The row of a task that is held.
+/// The row of a claimed task.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
-    /// Its number.
     pub(super) number: i64,
-    /// How it is known again.
+    /// The proof that the row is unchanged.
     pub(super) guard: Guard,
 }
 
-/// The proof that a task was not written since. While it holds, everything about the task is as it
-/// was.
+/// The proof that a task was not written since it was remembered. While it holds, everything about
+/// the task is unchanged.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Guard {
-    /// The version of the claim.
     pub(super) version: i64,
-    /// The transaction that wrote the row, its `xmin`: a row that is written again gets another
-    /// one, a row that is locked or vacuumed keeps it.
+    /// The transaction that wrote the row (its `xmin`). Every write of the row changes it; locking
+    /// or vacuuming the row does not.
     pub(super) writer: TransactionId,
 }
 
-/// The number of a transaction as system columns hold it: the low 32 bits.
+/// A transaction number as system columns hold it: the low 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TransactionId(i32);
 
 impl TransactionId {
-    /// Of the whole number, or of what a system column says.
+    /// Truncates a full transaction number, or wraps the value of a system column.
     pub(super) fn of(number: i64) -> Self {
         Self(number as i32)
     }
 
-    /// As the statements that compare it take it.
+    /// The number as a parameter of the comparing statements.
     pub(super) fn number(self) -> i64 {
         i64::from(self.0)
     }
 }
 
 impl RememberedClaims {
-    /// Whether there is something to decide on under this claim.
+    /// True if this claim is remembered.
     pub(super) fn knows(&self, claim: &Claim) -> bool {
         let view = &self.remembered().view;
         view.task(&claim.id).is_some_and(|task| task.version == claim.version)
     }
 
-    /// Takes note of what a commit left: of every task in the cache, whether it is held, and who
-    /// wrote its row.
+    /// Updates the remembered claims from a commit: for every task in the cache, remembers it if
+    /// this host holds it, with the transaction that wrote its row.
     pub(super) fn learn(&self, cache: &Cache, writers: &HashMap<i64, TransactionId>) {
         let mut remembered = self.remembered();
         for task in cache.view.tasks() {
@@ -101,7 +99,7 @@ impl RememberedClaims {
         }
     }
 
-    /// Takes note that a journal grew.
+    /// Records that a journal grew.
     pub(super) fn grew(&self, id: &PromiseId, head: JournalHead) {
         let mut remembered = self.remembered();
         if remembered.rows.contains_key(id) {
@@ -109,25 +107,25 @@ impl RememberedClaims {
         }
     }
 
-    /// Remembers nothing of these.
+    /// Forgets these claims.
     pub(super) fn forget<'a>(&self, ids: impl Iterator<Item = &'a PromiseId>) {
         let mut remembered = self.remembered();
         ids.for_each(|id| remembered.forget(id));
     }
 
-    /// Remembers nothing.
+    /// Forgets all claims.
     pub(super) fn forget_all(&self) {
         *self.remembered() = Remembered::default();
     }
 
-    /// The remembered rows, locked against changes.
+    /// The remembered rows, with the lock held.
     pub(super) fn remembered(&self) -> MutexGuard<'_, Remembered> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Remembered {
-    /// The row of a task that is held.
+    /// The remembered row of a claimed task.
     pub(super) fn row(&self, id: &PromiseId) -> Option<&Row> {
         self.rows.get(id)
     }
@@ -140,7 +138,7 @@ impl Remembered {
 }
 
 impl Row {
-    /// None, if its writer is unknown.
+    /// `None` if the writing transaction is unknown.
     fn of(number: i64, task: &Task, writers: &HashMap<i64, TransactionId>) -> Option<Self> {
         let (version, writer) = (task.version.0.cast_signed(), *writers.get(&number)?);
         Some(Self { number, guard: Guard { version, writer } })

@@ -1,11 +1,12 @@
-//! Rows of cells as columns: one array a column, so that a statement carries any number of rows.
+//! Converts rows of cells to columns: one array per column, so that a statement takes any number of
+//! rows.
 
 use sqlx::{Arguments as _, postgres::PgArguments};
 
 use super::fields::escape;
 use crate::sql::{Cell, ColumnKind};
 
-/// The type of a column's array.
+/// The SQL array type of a column.
 fn array(kind: ColumnKind) -> &'static str {
     match kind {
         ColumnKind::Int => "bigint[]",
@@ -14,14 +15,14 @@ fn array(kind: ColumnKind) -> &'static str {
     }
 }
 
-/// `$7::bigint[], $8::text[], …`, from parameter `first` on.
+/// The parameter list `$7::bigint[], $8::text[], …`, starting at parameter `first`.
 pub(super) fn parameters(kinds: &[ColumnKind], first: usize) -> String {
     let each =
         |(place, kind): (usize, &ColumnKind)| format!("${}::{}", first + place, array(*kind));
     kinds.iter().enumerate().map(each).collect::<Vec<_>>().join(", ")
 }
 
-/// Adds the columns of `rows` to the arguments.
+/// Binds the columns of `rows` as arguments.
 pub(super) fn bind(
     arguments: &mut PgArguments,
     kinds: &[ColumnKind],

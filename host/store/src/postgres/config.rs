@@ -1,36 +1,37 @@
-//! Which database, and how it is used.
+//! Configuration of the PostgreSQL store: address and use of the database.
 
 use std::{fmt, str::FromStr as _};
 
 use segno_core::time::Millis;
 use sqlx::{ConnectOptions as _, postgres::PgConnectOptions};
 
-/// Statements take milliseconds; one that takes this long is stuck.
+/// Time limit of a statement. Statements take milliseconds; one that takes this long is stuck.
 const STATEMENT_TIMEOUT: &str = "20s";
-/// A host that is held up in the middle of a transaction must not hold up the others.
+/// Time limit of an idle transaction: a host that stalls in the middle of one must not block the
+/// others.
 const IDLE_TIMEOUT: &str = "5s";
 
-/// Where the database is, and how much of it this host takes.
+/// Address of the database, and this host's share of its resources.
 #[derive(Clone)]
 pub struct PostgresConfig {
     options: Box<PgConnectOptions>,
     /// The address without its password.
     shown: String,
-    /// Whether hosts tell each other at once what happened. Without, they find out by looking, a
-    /// little later.
+    /// True if hosts notify each other of commits. Otherwise they find out by polling, a little
+    /// later.
     pub notify: bool,
-    /// Batches that are committed at the same time.
+    /// Maximum number of batches committed concurrently.
     pub writers: usize,
-    /// Connections that read.
+    /// Maximum number of connections for reads.
     pub readers: u32,
-    /// Whether time is the database's. Debuggers and tests say themselves what time it is.
+    /// True if the database's clock is used. Debuggers and tests set the time themselves.
     pub server_time: bool,
-    /// Whether each host looks at tasks that wait in an order of its own, so that not all reach for
-    /// the same.
+    /// True if each host visits ready tasks in its own order, so that hosts do not compete for the
+    /// same tasks.
     pub spread: bool,
 }
 
-/// An address that is none.
+/// The address cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "`{shown}` is not the address of a database: write postgres://USER@HOST:PORT/DATABASE ({reason})"
@@ -41,10 +42,11 @@ pub struct BadAddress {
 }
 
 impl PostgresConfig {
-    /// The database at `address`, such as `postgres://segno@db.example.com/segno`.
+    /// Configuration for the database at `address`, such as
+    /// `postgres://segno@db.example.com/segno`.
     ///
     /// # Errors
-    /// [`BadAddress`], without the password.
+    /// [`BadAddress`], which shows the address without the password.
     pub fn new(address: &str) -> Result<Self, BadAddress> {
         let shown = without_password(address);
         let options = PgConnectOptions::from_str(address)
@@ -65,7 +67,7 @@ impl PostgresConfig {
         &self.shown
     }
 
-    /// How every connection is made.
+    /// Connection options shared by all connections.
     pub(super) fn connection(&self, purpose: &str) -> PgConnectOptions {
         PgConnectOptions::clone(&self.options)
             .application_name(&format!("segno {purpose}"))
@@ -83,8 +85,8 @@ impl PostgresConfig {
             .disable_statement_logging()
     }
 
-    /// How a connection is made on which clients look around: its statements end soon, and are
-    /// planned anew each time, for the piece of the table that is asked for.
+    /// Connection options for reads by API clients: short statement limits, and a new plan for
+    /// every statement, fitted to the requested part of the table.
     pub(super) fn clients(&self, limit: Millis) -> PgConnectOptions {
         let limit = format!("{}ms", limit.0);
         self.connection("clients").options([
@@ -97,9 +99,9 @@ impl PostgresConfig {
         ])
     }
 
-    /// How a connection that writes is made. Every statement of the writer names the rows it wants
-    /// and has an index for them, so plans are made once, and never to read a table through:
-    /// statistics cannot mislead them.
+    /// Connection options for the writer. Every writer statement names the rows it needs and has an
+    /// index for them, so plans are made once and never scan a whole table: statistics cannot
+    /// mislead the planner.
     pub(super) fn writer(&self) -> PgConnectOptions {
         self.connection("writer").options([
             ("plan_cache_mode", "force_generic_plan"),
@@ -121,7 +123,7 @@ impl fmt::Debug for PostgresConfig {
     }
 }
 
-/// An address without its password, whether it stands before the host or among the parameters.
+/// The address without its password, which may be in front of the host or among the parameters.
 fn without_password(address: &str) -> String {
     let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
     let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));

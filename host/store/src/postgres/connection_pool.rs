@@ -1,5 +1,4 @@
-//! Connections that are taken for a statement or two and given back: a pool that leaves with the
-//! primary.
+//! A pool of connections for short use, which follows the primary after a failover.
 
 use std::{
     fmt,
@@ -17,35 +16,35 @@ use sqlx::{
 use super::primary::{MAX_AGE, Primary};
 use crate::sql::Failure;
 
-/// The longest wait of a read for a connection: for a free one, or for a database that is away.
+/// Maximum wait of a read for a connection: for a free one, or for an unavailable database.
 const ACQUIRE_TIMEOUT: Millis = Millis(5_000);
-/// The pause after a new connection led to a server that takes no writes.
+/// Pause after a new connection reached a server that refuses writes.
 const REST: Millis = Millis(200);
 
-/// See the module.
+/// A connection pool; see the module documentation.
 pub(crate) struct ConnectionPool {
     options: PgPoolOptions,
     connection: PgConnectOptions,
-    /// `None` for what only looks at a database, a standby included.
+    /// `None` for a pool that only reads a database, which may be a standby.
     primary: Option<Arc<Primary>>,
-    /// The pool of an epoch.
+    /// The epoch and its pool.
     pool: Mutex<(u64, PgPool)>,
 }
 
 impl ConnectionPool {
-    /// Connections to the primary; they are made when they are first needed.
+    /// A lazy pool of connections to the primary.
     pub(super) fn to(
         primary: &Arc<Primary>,
         connection: PgConnectOptions,
         most: u32,
         max_age: Millis,
     ) -> Self {
-        // An examination is also a test.
+        // `Primary::examine` already tests the connection.
         let options = options(most).max_lifetime(duration(max_age)).test_before_acquire(false);
         Self { primary: Some(primary.clone()), ..Self::of(options, connection) }
     }
 
-    /// Connections to whichever server the address leads to.
+    /// A lazy pool of connections to the server that the address resolves to.
     pub(super) fn anywhere(connection: PgConnectOptions, most: u32) -> Self {
         Self::of(options(most), connection)
     }
@@ -55,10 +54,10 @@ impl ConnectionPool {
         Self { options, connection, primary: None, pool }
     }
 
-    /// A connection to the primary.
+    /// Takes a connection to the primary.
     ///
     /// # Errors
-    /// No server answers in time, or none that takes writes.
+    /// Fails if no server answers in time, or if none of them accepts writes.
     pub(crate) async fn acquire(&self) -> Result<PoolConnection<Postgres>, Failure> {
         let Some(primary) = &self.primary else { return Ok(self.pool().1.acquire().await?) };
         let mut waited = Millis::ZERO;
@@ -72,11 +71,11 @@ impl ConnectionPool {
                         examined.err()
                     }
                 },
-                // It was closed because everybody moved.
+                // The pool was closed because the epoch changed.
                 Err(sqlx::Error::PoolClosed) if primary.epoch() != epoch => None,
                 Err(error) => return Err(error.into()),
             };
-            // Idle connections may lead elsewhere than a new one does.
+            // An idle connection may lead to another server than a new one would.
             let Some(refused) =
                 refused.filter(|_| primary.epoch() == epoch && pool.num_idle() == 0)
             else {
@@ -91,7 +90,7 @@ impl ConnectionPool {
         }
     }
 
-    /// The pool of the present epoch, with the epoch.
+    /// The current epoch and its pool.
     pub(super) fn pool(&self) -> (u64, PgPool) {
         let mut held = self.held();
         if let Some(primary) = &self.primary
@@ -100,14 +99,14 @@ impl ConnectionPool {
         {
             let new = self.options.clone().connect_lazy_with(self.connection.clone());
             let (_, left) = std::mem::replace(&mut *held, (primary.epoch(), new));
-            // Reads that are under way end where they began.
+            // Running reads finish on their old connections.
             let leaving = async move { left.close().await };
             primary.env().runtime.spawn("store leave", Box::pin(leaving));
         }
         held.clone()
     }
 
-    /// Closes them, for good.
+    /// Closes the pool permanently.
     pub(super) async fn close(&self) {
         let pool = self.held().1.clone();
         pool.close().await;

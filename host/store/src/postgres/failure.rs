@@ -1,4 +1,4 @@
-//! What PostgreSQL's errors mean to us.
+//! Classifies PostgreSQL errors.
 
 use std::fmt;
 
@@ -7,26 +7,26 @@ use crate::{StoreError, sql::Failure};
 /// A statement that failed.
 #[derive(Debug)]
 pub(super) struct Failed {
-    /// Which.
+    /// Name of the statement.
     pub(super) statement: &'static str,
-    /// PostgreSQL's answer, or what came instead of one.
+    /// The error that PostgreSQL or the driver returned.
     pub(super) source: Failure,
 }
 
-/// What a failure before a commit leaves true: nothing was written.
+/// Classification of a failure before the commit. Nothing was written in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// Another transaction was in the way; trying again helps.
+    /// A conflict with another transaction; a retry helps.
     Race,
-    /// The database is not there, or the connection to it is not.
+    /// The database or the connection to it is unavailable.
     Away,
     /// The database refuses writes until the operator acts.
     ReadOnly,
-    /// It will say the same again.
+    /// A retry would fail the same way.
     Refused,
 }
 
-/// The code of a statement that took longer than its connection allows.
+/// SQLSTATE of a statement that exceeded its time limit.
 pub(super) const TOO_LONG: &str = "57014";
 
 impl Failed {
@@ -38,7 +38,7 @@ impl Failed {
         cause(&self.source)
     }
 
-    /// The error for the caller.
+    /// The error returned to the caller.
     pub(super) fn explain(self) -> StoreError {
         match self.cause() {
             Cause::Race => StoreError::Conflict,
@@ -59,7 +59,7 @@ impl fmt::Display for Failed {
     }
 }
 
-/// PostgreSQL's code for what went wrong, if it was PostgreSQL that said so.
+/// The SQLSTATE of the error, if it came from PostgreSQL.
 pub(super) fn code(error: &Failure) -> Option<String> {
     let Failure::Driver(error) = error else { return None };
     Some(error.as_database_error()?.code()?.into_owned())
@@ -81,14 +81,14 @@ pub(super) fn cause(error: &Failure) -> Cause {
         };
     };
     match code.as_str() {
-        // Serialization failure, deadlock, lock not available; a promise that another transaction
-        // made meanwhile, or a module that was removed; a schema that changed under a prepared
+        // Serialization failure, deadlock, lock not available; a promise inserted concurrently by
+        // another transaction, or a removed module; a schema that changed under a prepared
         // statement.
         "40001" | "40P01" | "55P03" | "23505" | "23503" | "0A000" => Cause::Race,
-        // A standby, or made read-only by its owner.
+        // A standby, or a server set read-only by its owner.
         "25006" => Cause::ReadOnly,
         // Connection exceptions, shutdown and crash, starting up, too many connections, idle in a
-        // transaction, no space, a statement that took too long.
+        // transaction, no space, statement timeout.
         code if code.starts_with("08") || code.starts_with("57P") || code.starts_with("53") => {
             Cause::Away
         }
@@ -97,9 +97,8 @@ pub(super) fn cause(error: &Failure) -> Cause {
     }
 }
 
-/// Whether a `COMMIT` that failed so has certainly not happened.
+/// True if a `COMMIT` that failed with this error has certainly not happened.
 pub(super) fn is_undone(error: &Failure) -> bool {
-    // Whatever PostgreSQL itself says about a commit, it says instead of committing, except that it
-    // is going down.
+    // Any error from PostgreSQL itself means that it did not commit, except a shutdown.
     code(error).is_some_and(|code| !code.starts_with("57P") && !code.starts_with("08"))
 }

@@ -1,4 +1,4 @@
-//! Rows of PostgreSQL, read by position, and texts as PostgreSQL bears them.
+//! Reads PostgreSQL rows by position, and escapes texts for PostgreSQL.
 
 use std::borrow::Cow;
 
@@ -12,8 +12,8 @@ impl Fields for PgRow {
         if value.is_null() {
             return Ok(None);
         }
-        // Prepared statements answer in binary: a number in as many bytes as its type has, the
-        // highest first.
+        // Prepared statements return binary values: integers in as many bytes as their type has,
+        // big-endian.
         let bytes = value.as_bytes().map_err(|error| Failure::Unreadable(error.to_string()))?;
         let number = match *bytes {
             [truth] => i64::from(truth),
@@ -34,8 +34,8 @@ impl Fields for PgRow {
     }
 }
 
-/// A text as it is stored: PostgreSQL has no U+0000, so that becomes U+0001 U+0001, and U+0001
-/// becomes U+0001 U+0002. The order of texts stays what it was, and so does what begins with what.
+/// Encodes a text for storage: PostgreSQL has no U+0000, so U+0000 becomes U+0001 U+0001, and
+/// U+0001 becomes U+0001 U+0002. The encoding preserves the order and the prefixes of texts.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     if !text.contains(['\0', '\u{1}']) {
         return Cow::Borrowed(text);
@@ -43,7 +43,7 @@ pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.replace('\u{1}', "\u{1}\u{2}").replace('\0', "\u{1}\u{1}"))
 }
 
-/// The other way.
+/// The inverse of [`escape`].
 fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains('\u{1}') {
         return Cow::Borrowed(text);
@@ -63,7 +63,7 @@ fn unescape(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// Every text of up to three of these characters.
+    /// All texts of up to three of these characters.
     fn texts() -> Vec<String> {
         let mut texts = vec![String::new()];
         for first in 0..3 {

@@ -1,4 +1,4 @@
-//! A connection that one task keeps for long.
+//! A connection that one task keeps for a long time.
 
 use std::time::Duration;
 
@@ -8,22 +8,20 @@ use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
 use super::primary::{MAX_AGE, Primary};
 use crate::sql::Failure;
 
-/// How long a connection may take to be made.
+/// Time limit for connecting.
 const CONNECT_TIMEOUT: Millis = Millis(3_000);
 
-/// A connection to the primary, as long as it is current.
+/// A connection to the primary, valid while it is current.
 pub(super) struct HeldConnection {
     pub(super) connection: PgConnection,
-    /// The epoch in which it was made.
+    /// The epoch in which the connection was made.
     pub(super) epoch: u64,
     made_at: Duration,
 }
 
 impl HeldConnection {
-    /// Connects.
-    ///
     /// # Errors
-    /// No server answers in time, or one that is not the primary.
+    /// Fails if no server answers in time, or if the server is not the primary.
     pub(super) async fn open(
         options: &PgConnectOptions,
         primary: &Primary,
@@ -35,7 +33,7 @@ impl HeldConnection {
         Ok(Self { connection, epoch, made_at: env.clock.elapsed() })
     }
 
-    /// Whether it need not be replaced yet.
+    /// True if the connection belongs to the current epoch and has not reached its maximum age.
     pub(super) fn is_current(&self, primary: &Primary) -> bool {
         let age = primary.env().clock.elapsed().saturating_sub(self.made_at);
         self.epoch == primary.epoch() && age < Duration::from_millis(MAX_AGE.0.unsigned_abs())

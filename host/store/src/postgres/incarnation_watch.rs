@@ -1,8 +1,8 @@
-//! The incarnation watch: a host ends when another process was started under its name.
+//! The incarnation watch: a host shuts down when another process starts under its name.
 //!
-//! Two processes with one node name are a mistake of the operator. The newer process took the
-//! claims of the older one when it started, so nothing is lost; the older one has to end, and to
-//! say why.
+//! Two processes with one node name are an operator's mistake. The newer process took over the
+//! claims of the older one when it started, so nothing is lost; the older process must end and
+//! report the reason.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{PostgresStore, fields::escape};
 
-/// The time between two looks.
+/// Interval between two checks.
 const PERIOD: Millis = Millis(2_000);
 
 const INCARNATION: &str = "SELECT incarnation FROM hosts WHERE node = $1";
 
 impl PostgresStore {
-    /// Cancels `superseded` when a life of `node` newer than `incarnation` has begun, until the
-    /// store is closed.
+    /// Cancels `superseded` when an incarnation of `node` newer than `incarnation` has started.
+    /// Runs until the store is closed.
     pub fn watch_incarnation(
         self: &Arc<Self>,
         node: NodeName,
@@ -34,7 +34,7 @@ impl PostgresStore {
                     () = store.closed.cancelled() => return,
                     () = store.shared.env.runtime.sleep(PERIOD) => {}
                 }
-                // While the database is away, no incarnation can begin.
+                // While the database is unavailable, no incarnation can start.
                 let Some(newest) = store.newest_incarnation(&node).await else { continue };
                 if newest > incarnation {
                     tracing::error!(

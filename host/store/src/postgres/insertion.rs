@@ -1,24 +1,25 @@
-//! Who makes rows: a key that does not exist cannot be locked, so two transactions that make rows of
-//! the same keys wait for each other where they write them.
+//! The insertion lock. A key that does not exist cannot be locked, so two transactions that insert
+//! rows with the same keys wait for each other at the insertion.
 //!
-//! One that writes once makes them in one order, which all share, and closes no circle. One that
-//! writes what it decided, looks again and writes more does not: it may wait for a key that comes
-//! before one it has made. So making rows is a lock of the database, shared by all who write once,
-//! and exclusive for who goes on after that. It comes after the locks of rows that are waited for,
-//! and whoever has it shared waits for nothing but the keys of others who have it.
+//! A transaction that writes once inserts rows in one order shared by all, so it cannot close a
+//! cycle of waits. A transaction that writes, reads again and writes more may wait for a key that
+//! sorts before one it has already inserted. Insertion is therefore guarded by an advisory lock:
+//! shared for transactions that write once, exclusive for those that may write again. It is taken
+//! after the row locks that a transaction waits for, and a holder of the shared lock waits only for
+//! the keys of other shared holders.
 
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
 use super::failure::Failed;
 
-/// The key of the lock, as an expression.
+/// The key of the advisory lock, as an SQL expression.
 macro_rules! key {
     () => {
         "x'5365676e6f31'::bigint"
     };
 }
 
-/// Gives new promises their numbers, under the shared lock.
+/// Assigns numbers to new promises, under the shared lock.
 pub(super) const NUMBERS: &str = concat!(
     "WITH entered AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(",
     key!(),
@@ -27,20 +28,21 @@ pub(super) const NUMBERS: &str = concat!(
 const SHARED: &str = concat!("SELECT pg_advisory_xact_lock_shared(", key!(), ")");
 const EXCLUSIVE: &str = concat!("SELECT pg_advisory_xact_lock(", key!(), ")");
 
-/// How a transaction holds the lock.
+/// The mode in which a transaction holds the insertion lock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Insertion {
-    /// Not at all: it makes no rows.
+    /// Not held: the transaction inserts no rows.
     #[default]
     None,
-    /// With others: what it makes now is all that it makes.
+    /// Shared: the current write is the last one that inserts rows.
     Shared,
-    /// Alone: it may make more.
+    /// Exclusive: the transaction may insert more rows later.
     Exclusive,
 }
 
 impl Insertion {
-    /// Takes the lock so, if it is not held so. Answers whether a statement was sent.
+    /// Takes the lock in the wanted mode, unless it is held in that or a stronger one. Returns true
+    /// if a statement was sent.
     pub(super) async fn take(
         &mut self,
         wanted: Self,

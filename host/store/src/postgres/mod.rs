@@ -1,10 +1,10 @@
-//! The shared store: a PostgreSQL database that any number of hosts use as equals.
+//! The shared store: a PostgreSQL database used by any number of equal hosts.
 //!
-//! No host leads. What a decision reads is locked and loaded in the transaction that writes
-//! ([`batch`], [`load`], [`write`]), except that a host remembers the tasks it holds well enough to
-//! append to their journals, and lets the statement that appends compare ([`claims`], [`append`]).
-//! Hosts tell each other what happened ([`notifications`]), and nothing depends on their hearing
-//! it. What the tables hold is in `host/migrations/postgres`.
+//! There is no leader. The rows that a decision reads are locked and loaded in the transaction that
+//! writes ([`batch`], [`load`], [`write`]). One exception: a host remembers enough about the tasks
+//! it holds to append to their journals, and the appending statement verifies that ([`claims`],
+//! [`append`]). Hosts notify each other of commits ([`notifications`]), but correctness does not
+//! depend on the notifications. The tables are defined in `host/store/migrations/postgres`.
 
 mod config;
 mod failure;
@@ -79,47 +79,47 @@ use super::{
     sql::read::Leases, writing::Writing,
 };
 
-/// How long a read of due work may take; the database ends its statement before.
+/// Time limit of a read of due work; the database aborts its statement earlier.
 const READ_TIMEOUT: Millis = Millis(25_000);
 
-/// A store in a database that other hosts use too.
+/// A store in a database shared with other hosts.
 pub struct PostgresStore {
     shared: Arc<Shared>,
     reader: Reader,
-    /// The same store over the connections of clients; that one has none of its own.
+    /// The same store over the clients' connections; `None` in that store itself.
     for_clients: Option<Arc<Self>>,
     queue: mpsc::Sender<WriterRequest>,
     written: watch::Receiver<Written>,
-    /// How long leases are not ended after the database was away: until every host has had a
-    /// heartbeat through.
+    /// Time after a database outage during which leases do not expire: enough for every host to
+    /// send a heartbeat.
     grace: Millis,
-    /// The order in which this host reaches for tasks that wait, if it has one of its own.
+    /// Hash state for this host's order of visiting ready tasks; `None` if the order is not spread.
     order: Option<RandomState>,
     closed: CancellationToken,
 }
 
-/// A database that is only looked at.
+/// Read-only access to a database.
 pub struct PostgresLook {
     reader: Reader,
 }
 
 impl PostgresLook {
-    /// What is in it.
+    /// Reads of the whole store.
     pub fn scan(&self) -> &dyn Scan {
         &self.reader
     }
 
-    /// Ends looking.
+    /// Closes the connections.
     pub async fn close(self) {
         self.reader.pool.close().await;
     }
 }
 
 impl PostgresStore {
-    /// Opens a database and brings it to today's format.
+    /// Opens a database and migrates it to the current format.
     ///
     /// # Errors
-    /// [`OpenError`] says why the database cannot be used; nothing was changed then.
+    /// [`OpenError`], with the reason why the database cannot be used; nothing was changed then.
     pub async fn open(
         config: PostgresConfig,
         engine: Config,
@@ -178,28 +178,28 @@ impl PostgresStore {
         Ok(Arc::new(of(reader, Some(Arc::new(of(for_clients, None))))))
     }
 
-    /// Looks at a database, without a life of a host on it.
+    /// Opens a database for reading, without an incarnation of a host.
     ///
     /// # Errors
-    /// [`OpenError`] says why it cannot be used.
+    /// [`OpenError`], with the reason why the database cannot be used.
     pub async fn look(config: &PostgresConfig, env: &Env) -> Result<PostgresLook, OpenError> {
         open::open(config, env).await?;
         let connections = ConnectionPool::anywhere(config.connection("look"), 2);
         Ok(PostgresLook { reader: Reader::over(connections) })
     }
 
-    /// The time of this database, for everything that the host plans.
+    /// The database's clock, for everything that the host schedules.
     pub fn time(&self) -> Arc<Time> {
         self.shared.time.clone()
     }
 
-    /// What was written since the store was opened.
+    /// Totals of the writes since the store was opened.
     pub fn written(&self) -> Written {
         *self.written.borrow()
     }
 
-    /// The result of a read that the host repeats for ever: a server that vanished with its machine
-    /// must not hold it up until the network gives up.
+    /// Runs a read that the host repeats indefinitely, with a time limit: a server that vanished
+    /// with its machine must not block the host until the network times out.
     async fn in_time<T>(
         &self,
         read: impl Future<Output = Result<T, StoreError>>,
@@ -254,12 +254,12 @@ impl Store for PostgresStore {
     }
 
     async fn check_writes(&self) -> Result<(), StoreError> {
-        // A commit a moment ago says nothing of the server that answers reads now.
+        // A recent commit proves nothing about the server that answers reads now.
         self.shared.primary.check()?;
         self.shared.writing.check(self.reader.try_writing()).await
     }
 
-    /// Its database does that by itself.
+    /// Always returns false: PostgreSQL vacuums by itself.
     async fn vacuum(&self) -> Result<bool, StoreError> {
         Ok(false)
     }
@@ -269,7 +269,7 @@ impl Store for PostgresStore {
     }
 
     async fn close(&self) {
-        // If the writer ended already, there is nothing left to close.
+        // If the writer has ended already, nothing is left to close.
         let _ = self.ask(|answer| WriterRequest::Close { answer }).await;
         self.closed.cancel();
         if let Some(clients) = &self.for_clients {
@@ -307,7 +307,7 @@ impl WorkQueue for PostgresStore {
     ) -> Result<Vec<Ready>, StoreError> {
         let mut page = self.in_time(self.reader.ready(now, after, limit)).await?;
         if let (Some(order), Some((_, others))) = (&self.order, page.split_last_mut()) {
-            // The last one says where the next page begins.
+            // The last row is kept in place: its cursor starts the next page.
             others.sort_by_key(|ready| order.hash_one(ready.cursor));
         }
         Ok(page)

@@ -1,8 +1,8 @@
 //! Notifications between the hosts of one database, and the polling that replaces lost ones.
 //!
-//! Notifications are hints. They are sent after the commit, on a connection of their own (a commit
-//! with a notification waits for every other commit with one), several commits in one message. A
-//! host that misses some reads the tables a little later.
+//! Notifications are hints. They are sent after the commit, several commits per message, on a
+//! separate connection (a commit with a notification waits for every other commit with one). A host
+//! that misses some reads the tables a little later.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,50 +35,49 @@ use super::{
 };
 use crate::{Hints, sql};
 
-/// Notifications of this length of time are sent together.
+/// Time over which notifications are gathered into one message.
 const GATHER: Millis = Millis(5);
-/// The pause after a failure to send or to listen.
+/// Pause after a failure to send or listen.
 const REST: Millis = Millis(1_000);
-/// The age at which the connection that looks is made anew, so that a primary that was left behind
-/// and still takes writes is found out soon.
+/// Maximum age of the polling connection. A short age reveals a former primary that still accepts
+/// writes.
 const LOOK_AGE: Millis = Millis(10_000);
-/// How long a look may take.
+/// Time limit of one poll.
 const LOOK_TIMEOUT: Millis = Millis(25_000);
-/// PostgreSQL takes less than 8,000 bytes.
+/// Maximum bytes of a payload; PostgreSQL accepts less than 8,000.
 const LONGEST: usize = 7_500;
-/// Watched promises read at a time.
+/// Watched promises per read.
 const PAGE: usize = 1_000;
 
 const NOTIFY: &str = "SELECT pg_notify($1, $2)";
 
 const SETTLED: &str = "SELECT id FROM promises WHERE id = ANY($1::text[]) AND state <> 0";
 
-/// One message, as JSON.
+/// One message, sent as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Message {
-    /// The sender: a host receives its own messages too.
+    /// Random id of the sender: a host receives its own messages too.
     from: u64,
-    /// Tasks wait for a worker.
+    /// True if tasks are ready for a worker.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     ready: bool,
-    /// More happened than fits: the receiver reads the tables.
+    /// True if the effects did not fit: the receiver reads the tables.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     more: bool,
-    /// Promises that settled.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     settled: BTreeSet<PromiseId>,
-    /// Invocations that were asked to stop.
+    /// Invocations with a new cancellation request.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     cancelled: BTreeSet<PromiseId>,
-    /// Messages without a receiver at this host.
+    /// Outbox messages without a receiver at this host.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     wanted: BTreeSet<OutboxKey>,
-    /// Claims that ended under their holders, by task.
+    /// Versions of the claims that their holders lost, by task.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     interrupted: BTreeMap<PromiseId, u64>,
 }
 
-/// What happened at this host and was not sent yet.
+/// Effects of this host's commits that were not sent yet.
 #[derive(Debug, Default)]
 pub(super) struct Notifications {
     pending: Mutex<Message>,
@@ -86,7 +85,6 @@ pub(super) struct Notifications {
 }
 
 impl Notifications {
-    /// Adds the effects of a commit.
     pub(super) fn add(&self, effects: &[Effect]) {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         for effect in effects {
@@ -98,7 +96,7 @@ impl Notifications {
                     pending.interrupted.insert(claim.id.clone(), claim.version.0);
                 }
                 Effect::Wanted(key) => drop(pending.wanted.insert(key.clone())),
-                // Due rows are looked for by every host.
+                // Every host polls for due rows.
                 Effect::TimerChanged { .. }
                 | Effect::Outbox(_)
                 | Effect::Unread { .. }
@@ -117,11 +115,10 @@ impl Notifications {
     }
 }
 
-/// Sends and receives the notifications of one host.
 pub(super) struct Notifier {
-    /// How the messenger connects.
+    /// Connection options of the sender.
     messenger: PgConnectOptions,
-    /// Whether hosts tell each other what happened.
+    /// True if hosts notify each other.
     notify: bool,
     primary: Arc<Primary>,
     env: Env,
@@ -135,7 +132,7 @@ pub(super) struct Notifier {
 }
 
 impl Notifier {
-    /// A notifier for the tables in `schema`, until `closed`.
+    /// Creates a notifier for the tables in `schema`. Runs until `closed` is cancelled.
     pub(super) fn new(
         config: &PostgresConfig,
         engine: &Config,
@@ -161,12 +158,12 @@ impl Notifier {
         })
     }
 
-    /// Where commits add their effects.
+    /// The queue to which commits add their effects.
     pub(super) fn notifications(&self) -> Arc<Notifications> {
         self.notifications.clone()
     }
 
-    /// Starts polling, and sending and listening if the configuration says so.
+    /// Starts polling, and also sending and listening if the configuration enables them.
     pub(super) fn start(self: &Arc<Self>) {
         let runtime = self.env.runtime.clone();
         runtime.spawn("store look", Box::pin(self.clone().look()));
@@ -176,7 +173,7 @@ impl Notifier {
         }
     }
 
-    /// Sends what was added.
+    /// Sends the gathered notifications.
     async fn tell(self: Arc<Self>) {
         let mut held: Option<HeldConnection> = None;
         loop {
@@ -204,7 +201,7 @@ impl Notifier {
         }
     }
 
-    /// A message as it is sent, shortened to what can be sent.
+    /// Serialises a message; if it is too long, keeps only `ready` and sets `more`.
     fn written(&self, message: Message) -> String {
         let message = Message { from: self.own, ..message };
         let text = serde_json::to_string(&message).expect("texts and numbers are JSON");
@@ -216,8 +213,7 @@ impl Notifier {
         serde_json::to_string(&short).expect("texts and numbers are JSON")
     }
 
-    /// Listens, over a session that is made anew when the primary is another server, and from time
-    /// to time.
+    /// Listens, on a session that is replaced when the primary changes, and at its maximum age.
     async fn listen(self: Arc<Self>) {
         loop {
             let epoch = self.primary.epoch();
@@ -236,7 +232,7 @@ impl Notifier {
         }
     }
 
-    /// Hears what others tell until the session ends.
+    /// Receives notifications until the session ends.
     async fn receive(&self) {
         let (_, pool) = self.connections.pool();
         let Ok(mut listener) = PgListener::connect_with(&pool).await else { return };
@@ -246,7 +242,7 @@ impl Notifier {
         {
             return;
         }
-        // Earlier notifications were missed.
+        // Notifications sent before the session began were missed.
         self.hear(Message { ready: true, more: true, ..Message::default() }).await;
         while let Ok(Some(told)) = listener.try_recv().await {
             match serde_json::from_str::<Message>(told.payload()) {
@@ -276,7 +272,7 @@ impl Notifier {
         }
     }
 
-    /// Polls for promises that other hosts settled, and for where the primary is.
+    /// Polls for promises that other hosts settled, and for a change of the primary.
     async fn look(self: Arc<Self>) {
         loop {
             tokio::select! {
@@ -290,7 +286,7 @@ impl Notifier {
     }
 
     async fn look_once(&self) {
-        // The primary is looked for whether anything is watched or not.
+        // Checks the primary even if no promise is watched.
         let mut connection = match self.connections.acquire().await {
             Ok(connection) => connection,
             Err(error) => return self.primary.is_away(&error),
@@ -298,7 +294,7 @@ impl Notifier {
         let watched = self.hints.watched();
         for page in watched.chunks(PAGE) {
             let ids: Vec<_> = page.iter().map(|id| escape(id.as_str()).into_owned()).collect();
-            // Where that fails, the next look is soon.
+            // On failure, the next poll is soon.
             let found = connection.fetch_all(sqlx::query(SETTLED).bind(ids));
             let Some(Ok(found)) = self.env.within(LOOK_TIMEOUT, found).await else {
                 connection.close_on_drop();
@@ -311,7 +307,7 @@ impl Notifier {
     }
 }
 
-/// The channel of a schema; PostgreSQL takes names of up to 63 bytes.
+/// The channel of a schema. PostgreSQL allows names of up to 63 bytes.
 fn channel(schema: &str) -> String {
     let name: String =
         schema.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();

@@ -1,5 +1,5 @@
-//! Opening a database: whether it is there, whether it may be used, whether it is ours, and
-//! bringing it to today's format.
+//! Opens a database: checks that it is reachable, usable and a segno database, and migrates it to
+//! the current format.
 
 use std::{borrow::Cow, fmt};
 
@@ -16,90 +16,84 @@ use crate::{
     sql::{Failure, table},
 };
 
-/// Why a database could not be opened. Nothing in it was changed.
+/// Reason why a database could not be opened. Nothing in it was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// No server answers there.
+    /// No server answers at the address.
     #[error("no database answers at {address}: check the address and that it runs ({reason})")]
     Unreachable {
-        /// Where, without the password.
+        /// The address without the password.
         address: String,
-        /// What the system said.
+        /// The error of the connection attempt.
         reason: String,
     },
-    /// The role or its password is refused.
+    /// The server rejects the role or its password.
     #[error("{address} refuses this user: check the role and its password ({reason})")]
     Credentials {
-        /// Where.
         address: String,
-        /// What PostgreSQL said.
+        /// PostgreSQL's error message.
         reason: String,
     },
-    /// There is no such database.
+    /// The database does not exist.
     #[error(
         "there is no such database at {address}: make it with createdb, or choose another ({reason})"
     )]
     NoDatabase {
-        /// Where.
         address: String,
-        /// What PostgreSQL said.
+        /// PostgreSQL's error message.
         reason: String,
     },
-    /// It cannot be written to.
+    /// The database is read-only.
     #[error(
         "{address} is read-only: a standby, or default_transaction_read_only is on; choose the primary"
     )]
     ReadOnly {
-        /// Where.
+        /// The address without the password.
         address: String,
     },
-    /// The role may not do what is needed.
+    /// The role lacks privileges.
     #[error(
         "the role may not use the tables at {address} ({reason}): let it create them in its schema, or grant it \
          SELECT, INSERT, UPDATE and DELETE on them and USAGE on the sequence"
     )]
     Privileges {
-        /// Where.
         address: String,
-        /// What PostgreSQL said.
+        /// PostgreSQL's error message.
         reason: String,
     },
-    /// There is nowhere to make tables.
+    /// The search path has no schema in which tables can be created.
     #[error(
         "the search path at {address} has no schema to make tables in: create the schema first ({reason})"
     )]
     NoSchema {
-        /// Where.
         address: String,
-        /// What PostgreSQL said.
+        /// PostgreSQL's error message.
         reason: String,
     },
-    /// Its tables are those of another program.
+    /// The tables belong to another program.
     #[error("the tables at {address} are another program's: choose another database or schema")]
     NotOurs {
-        /// Where.
+        /// The address without the password.
         address: String,
     },
-    /// A newer version of segno made its tables.
+    /// The tables were created by a newer version of segno.
     #[error(
         "{address} has format {found}, and this segno knows formats up to {known}: use a newer segno"
     )]
     Newer {
-        /// Where.
         address: String,
-        /// Its format.
+        /// The format found.
         found: i64,
         /// The newest format known here.
         known: i64,
     },
-    /// Its tables were made by another build of the same format.
+    /// The tables were created by another build of the same format.
     #[error(
         "{address} has a format {format} unlike this segno's: it was made by an unreleased build"
     )]
     Unlike {
-        /// Where.
         address: String,
-        /// The migration that differs.
+        /// Number of the migration that differs.
         format: i64,
     },
     /// PostgreSQL is too old.
@@ -108,32 +102,30 @@ pub enum OpenError {
          another server"
     )]
     TooOld {
-        /// Where.
         address: String,
-        /// Its version.
+        /// The server's major version.
         found: i32,
     },
-    /// Anything else that PostgreSQL said.
+    /// Any other error of PostgreSQL.
     #[error("the database at {address} cannot be opened")]
     Database {
-        /// Where.
         address: String,
-        /// PostgreSQL's answer.
+        /// PostgreSQL's error.
         #[source]
         source: BoxError,
     },
 }
 
-/// The oldest version of PostgreSQL that is tried.
+/// The oldest supported major version of PostgreSQL.
 const OLDEST: i32 = 13;
 
-/// How long a connection may take to be made.
+/// Time limit for connecting.
 const CONNECT_TIMEOUT: Millis = Millis(10_000);
 
-/// Clocks that differ by more are worth a word.
+/// Clock difference above which a warning is logged.
 const SKEW: Millis = Millis(5_000);
 
-/// Each migration once, by number; never edited once released.
+/// All migrations, by number; never edited once released.
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "engine", include_str!("../../migrations/postgres/0001_engine.sql")),
     (2, "readers", include_str!("../../migrations/postgres/0002_readers.sql")),
@@ -155,12 +147,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (23, "claims of facts", include_str!("../../migrations/postgres/0023_claims_of_facts.sql")),
 ];
 
-/// Hosts that start together look one after the other, so that none sees tables half made. "Segn";
-/// it ends with the connection.
+/// Serialises hosts that start together, so that none sees half-created tables. The key spells
+/// "Segn"; the lock ends with the connection.
 const ONE_BY_ONE: &str = "SELECT pg_advisory_lock(x'5365676e'::bigint)";
 
-/// What is asked first. The comment on the table of hosts is how a database of ours is told from
-/// others.
+/// The first query on a database. The comment on the table `hosts` identifies a database of segno.
 const LOOK: &str = "
     SELECT current_setting('server_version_num')::int / 10000,
            pg_is_in_recovery() OR current_setting('transaction_read_only')::bool,
@@ -170,30 +161,29 @@ const LOOK: &str = "
            (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
            coalesce(current_schema(), '')";
 
-/// The tables of what is about no promise.
+/// The tables whose rows belong to no promise.
 const GLOBALS: [&str; 4] = ["hosts", "modules", "aliases", "first_version"];
 
-/// The tables with which this role may not do what is done, and what is missing.
+/// The tables for which this role lacks a privilege.
 const PRIVILEGES: &str = "
     SELECT coalesce(string_agg(tables.name, ', '), '')
       FROM unnest($1::text[]) AS tables (name)
      WHERE NOT (has_table_privilege(tables.name, 'SELECT') AND has_table_privilege(tables.name, 'INSERT')
                 AND has_table_privilege(tables.name, 'UPDATE') AND has_table_privilege(tables.name, 'DELETE'))";
 
-/// What was found.
+/// Result of opening a database.
 #[derive(Debug)]
 pub(super) struct Opened {
-    /// The schema that the tables are in.
+    /// The schema with the tables.
     pub(super) schema: String,
-    /// What time it is there.
+    /// The server's time.
     pub(super) now: Timestamp,
 }
 
-/// Checks the database and brings it to today's format.
+/// Checks the database and migrates it to the current format.
 pub(super) async fn open(config: &PostgresConfig, env: &Env) -> Result<Opened, OpenError> {
     let address = config.shown();
-    // Making tables takes as long as it takes, and so does waiting for another host that makes
-    // them.
+    // No time limit for creating tables, nor for waiting for another host that creates them.
     let options =
         config.connection("start").options([("statement_timeout", "0"), ("lock_timeout", "0")]);
     let connecting = PgConnection::connect_with(&options);
@@ -207,7 +197,7 @@ pub(super) async fn open(config: &PostgresConfig, env: &Env) -> Result<Opened, O
         }
     };
     let opened = prepare(&mut connection, address).await;
-    // What was found counts, however the connection ends.
+    // The result stands, however the connection ends.
     let _ = connection.close().await;
     let opened = opened?;
     if config.server_time
@@ -218,17 +208,18 @@ pub(super) async fn open(config: &PostgresConfig, env: &Env) -> Result<Opened, O
     Ok(opened)
 }
 
-/// Two clocks that differ so much that the operator should know.
+/// A clock difference large enough to warn about.
 #[derive(Debug)]
 pub(crate) struct Skew {
-    /// How far this machine's is behind.
+    /// Time by which this machine's clock is behind.
     behind: Millis,
 }
 
 impl Skew {
-    /// Between this machine and the database, if it is worth a word.
+    /// The difference between this machine and the database; `None` if it is too small to warn
+    /// about.
     pub(crate) fn between(here: Timestamp, there: Timestamp) -> Option<Self> {
-        // Not what passed between them, of which there is none where this machine is ahead.
+        // Not `since`, which is never negative: this machine may be ahead.
         let behind = Millis(there.0.saturating_sub(here.0));
         (behind.0.saturating_abs() > SKEW.0).then_some(Self { behind })
     }
@@ -246,7 +237,7 @@ impl fmt::Display for Skew {
     }
 }
 
-/// Whether a server of this version will do.
+/// Checks that the server's version is supported.
 pub(crate) fn check_version(address: &str, found: i32) -> Result<(), OpenError> {
     match found < OLDEST {
         true => Err(OpenError::TooOld { address: address.to_owned(), found }),
@@ -287,7 +278,7 @@ async fn prepare(connection: &mut PgConnection, address: &str) -> Result<Opened,
     Ok(opened)
 }
 
-/// Whether nothing is left to be done: then a role that may not create tables can be used.
+/// True if all migrations are applied: then a role without the right to create tables suffices.
 async fn is_todays(connection: &mut PgConnection) -> bool {
     let applied = connection
         .fetch_all("SELECT version, checksum FROM _sqlx_migrations WHERE success ORDER BY version")

@@ -1,5 +1,5 @@
-//! Every statement finds its rows by an index: its cost depends on what it finds, not on what there
-//! is.
+//! Tests that every statement finds its rows by an index: its cost depends on the rows found, not
+//! on the table size.
 
 use std::sync::Arc;
 
@@ -20,8 +20,7 @@ impl Hints for NoHints {
     fn committed(&self, _effects: &[Effect]) {}
 }
 
-/// How PostgreSQL goes about a statement when it may read a table through only where there is no
-/// other way.
+/// The query plan of a statement, with sequential scans disabled wherever there is an alternative.
 async fn plan(connection: &mut PgConnection, statement: &str) -> Vec<String> {
     let parameters = (1..20).take_while(|n| statement.contains(&format!("${n}"))).count();
     let prepare = format!("PREPARE looked_at AS {statement}");
@@ -49,8 +48,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let writes = write::statements().into_iter().chain(append::statements());
     for statement in reads.chain(writes).chain(tables::statements()).chain(load::names_again()) {
         let plan = plan(&mut connection, &statement).await;
-        // Neither is a table read through, nor is what was found searched again for every row that
-        // is given.
+        // No plan may scan a table, or rescan found rows for every given row.
         let through = |step: &&String| step.contains("Seq Scan") || step.contains("Materialize");
         let scans: Vec<_> = plan.iter().filter(through).collect();
         assert!(scans.is_empty(), "{statement}\n{plan:#?}");

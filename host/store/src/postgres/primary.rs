@@ -1,10 +1,9 @@
-//! The server that takes writes, as this host knows it.
+//! Tracks the primary, the server that accepts writes.
 //!
-//! After a switch-over the sessions of a host may still lead to the former primary, which is
-//! read-only by then, or was left behind and does not know it. So there is one owner of the answer:
-//! every connection is examined before it is used, and a finding that the primary is another server
-//! raises the epoch. Connections of an earlier epoch are left by everybody: reads, batches, the
-//! listener and the messenger.
+//! After a failover, a host's sessions may still lead to the former primary, which is read-only by
+//! then, or was isolated and does not know it. The answer has a single owner: every connection is
+//! examined before use, and finding another primary raises the epoch. All users drop connections of
+//! an earlier epoch: reads, batches, the listener and the notification sender.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,27 +15,27 @@ use tokio::sync::watch;
 use super::failure::{self, Cause};
 use crate::{StoreError, sql::Failure};
 
-/// The age at which a connection is replaced, so that each leads to where the address leads today.
+/// Maximum age of a connection, so that connections follow the address when it changes.
 pub(super) const MAX_AGE: Millis = Millis(300_000);
-/// How long a server may take to say what it is.
+/// Time limit of an examination.
 const LOOK_TIMEOUT: Millis = Millis(3_000);
 
-/// Asked outside of transactions and at the beginning of those that only read: so the default of
-/// the session counts. A primary keeps its timeline; a promotion begins a new one.
+/// Run outside of transactions, or at the start of read-only ones, so the session's default
+/// read-only setting counts. A primary keeps its timeline; a promotion starts a new one.
 const LOOK: &str = "
     SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool,
            (SELECT system_identifier FROM pg_control_system()),
            CASE WHEN NOT pg_is_in_recovery()
                 THEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END";
 
-/// As [`LOOK`], for servers that keep their identity from this role.
+/// Like [`LOOK`], for servers that do not reveal their identity to this role.
 const LOOK_UNIDENTIFIED: &str = "
     SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool, NULL::bigint, NULL::bigint";
 
 const READ_ONLY: &str = "it is read-only at the moment: a standby, or a server that takes no writes; it is asked again \
                          until the address leads to the primary";
 
-/// See the module.
+/// State of the primary; see the module documentation.
 pub(super) struct Primary {
     env: Env,
     epoch: watch::Sender<u64>,
@@ -45,23 +44,22 @@ pub(super) struct Primary {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// The server that took writes when it was asked last.
+    /// The primary that last accepted writes when examined.
     server: Option<Server>,
-    /// Why the last connection was refused, until one is taken.
+    /// The reason why the last connection was refused; cleared when a connection is accepted.
     trouble: Option<String>,
-    /// The server does not tell this role what tells servers apart.
+    /// True if the server does not reveal its identity to this role.
     unidentified: bool,
 }
 
-/// The identity of a primary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Server {
-    /// The number that a cluster shares with its standbys.
+    /// The system identifier, which a cluster shares with its standbys.
     system: i64,
     timeline: i64,
 }
 
-/// The answer of a server that was asked what it is.
+/// Result of an examination.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     read_only: bool,
@@ -69,40 +67,39 @@ struct Seen {
 }
 
 impl Primary {
-    /// No server is known.
+    /// Starts without a known server.
     pub(super) fn new(env: Env) -> Self {
         Self { env, epoch: watch::Sender::new(0), known: Mutex::default() }
     }
 
-    /// The present epoch: connections that were made in an earlier one are left.
+    /// The current epoch. Connections made in an earlier epoch are dropped.
     pub(super) fn epoch(&self) -> u64 {
         *self.epoch.borrow()
     }
 
-    /// Completes when the epoch is another than `epoch`.
+    /// Completes when the epoch differs from `epoch`.
     pub(super) async fn left(&self, epoch: u64) {
-        // The sender is here, so waiting does not fail.
+        // `self` owns the sender, so this cannot fail.
         let _ = self.epoch.subscribe().wait_for(|now| *now != epoch).await;
     }
 
-    /// The clock and the runtime of the host.
     pub(super) fn env(&self) -> &Env {
         &self.env
     }
 
-    /// Asks the server behind a connection what it is. Returns the epoch that the connection
-    /// belongs to.
+    /// Examines the server behind a connection. Returns the epoch to which the connection belongs.
     ///
     /// # Errors
-    /// It does not answer, it takes no writes, or it was left behind: the connection is of no use.
+    /// Fails if the server does not answer, is read-only, or is a former primary: the connection
+    /// must be dropped.
     pub(super) async fn examine(&self, connection: &mut PgConnection) -> Result<u64, Failure> {
         let seen = self.env.within(LOOK_TIMEOUT, self.look(connection)).await;
         let seen = seen.unwrap_or(Err(Failure::Driver(sqlx::Error::PoolTimedOut)))?;
         self.judge(seen).map_err(Failure::NotPrimary)
     }
 
-    /// Takes note that a statement over a connection of this epoch was refused because the server
-    /// is read-only.
+    /// Records that a statement on a connection of this epoch was refused because the server is
+    /// read-only.
     pub(super) fn refused_writes(&self, epoch: u64) {
         let mut known = self.known();
         if epoch == self.epoch() {
@@ -111,15 +108,15 @@ impl Primary {
         }
     }
 
-    /// Takes note that no connection could be made.
+    /// Records that no connection could be made.
     pub(super) fn is_away(&self, reason: &Failure) {
         self.known().trouble.get_or_insert_with(|| reason.to_string());
     }
 
-    /// Checks that the last connection that was examined leads to the primary.
+    /// Checks that the last examined connection leads to the primary.
     ///
     /// # Errors
-    /// Why it does not.
+    /// [`StoreError::Away`], with the reason why it does not.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         match &self.known().trouble {
             Some(reason) => Err(StoreError::Away { reason: reason.clone() }),
@@ -151,7 +148,8 @@ impl Primary {
     fn judge(&self, seen: Seen) -> Result<u64, String> {
         let mut known = self.known();
         let refused = if seen.read_only {
-            // Once: while no server takes writes, there is nowhere to go.
+            // Raise the epoch only once: until a server accepts writes, new connections do not
+            // help.
             if known.trouble.is_none() {
                 self.raise(READ_ONLY);
             }
@@ -182,7 +180,7 @@ impl Primary {
         Ok(self.epoch())
     }
 
-    /// The caller holds the lock of what is known, so that one finding raises it once.
+    /// Raises the epoch. The caller holds the lock on `known`, so that one finding raises it once.
     fn raise(&self, reason: &str) {
         tracing::warn!(reason, "all connections to the database are made anew");
         self.epoch.send_modify(|epoch| *epoch += 1);

@@ -1,4 +1,4 @@
-//! The connections that read, and the few writes that need no batch.
+//! The reading connections, and the few writes that need no batch.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// A component once more is the same one.
+/// Storing a component again keeps the existing row.
 const PUT_COMPONENT: &str = "
     INSERT INTO modules (digest, created_at, description, component, shared, limits, runs) VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT DO NOTHING";
@@ -32,21 +32,20 @@ const REMOVE_COMPONENT: &str = "
        AND NOT EXISTS (SELECT 1 FROM aliases WHERE module = modules.n)
        AND NOT EXISTS (SELECT 1 FROM tasks WHERE module = modules.n)";
 
-/// The connections that read.
 pub(super) type Reader = read::Reader<Postgres>;
 
 impl Reader {
-    /// A reader over these.
+    /// A reader that uses `pool`.
     pub(super) fn over(pool: ConnectionPool) -> Self {
         Self { pool, unmerged: NoneUnmerged }
     }
 
-    /// A connection for the statement with this name.
+    /// Takes a connection; errors name the statement.
     async fn acquired(&self, name: &'static str) -> Result<PoolConnection<Postgres>, StoreError> {
         self.pool.acquire().await.map_err(failed::<Postgres, _>(name))
     }
 
-    /// Commits a row that says what it said before.
+    /// Commits a row unchanged, to test if writes succeed.
     pub(super) async fn try_writing(&self) -> Result<(), StoreError> {
         let name = "try to write";
         let mut connection = self.acquired(name).await?;
@@ -54,7 +53,7 @@ impl Reader {
         written.map(drop).map_err(failed::<Postgres, _>(name))
     }
 
-    /// Forgets everything but modules, aliases and hosts.
+    /// Deletes everything except modules, aliases and hosts.
     pub(super) async fn wipe(&self) -> Result<(), StoreError> {
         let name = "forget everything";
         let failed = failed::<Postgres, sqlx::Error>(name);
@@ -104,7 +103,7 @@ impl Modules for Reader {
         self.unfinished(digest, limit).await
     }
 
-    /// A reference that is made at the same time wins.
+    /// A reference that is created concurrently wins: the module then stays.
     async fn remove(&self, digest: Digest, before: Timestamp) -> Result<bool, StoreError> {
         let query = sqlx::query(REMOVE_COMPONENT).bind(digest.0.to_vec()).bind(before.0);
         let name = "remove a component";

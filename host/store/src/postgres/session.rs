@@ -1,4 +1,4 @@
-//! PostgreSQL's side of the common reads.
+//! The PostgreSQL dialect of the common reads.
 
 use std::ops::ControlFlow;
 
@@ -27,14 +27,14 @@ use crate::{
     },
 };
 
-/// A transaction that sees one instant.
+/// Begins a transaction with a fixed snapshot.
 const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// An export or an import takes as long as it takes.
+/// Disables the time limits for an export or import.
 pub(super) const NO_TIME_LIMIT: &str =
     "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
 
-/// Every record is in the table `journal`.
+/// All records are in the table `journal`.
 #[derive(Debug)]
 pub(crate) struct NoneUnmerged;
 
@@ -46,10 +46,10 @@ impl Dialect for Postgres {
         connections.acquire().await
     }
 
-    /// The transaction begins in a task of its own, so that dropping this future does not stop it
-    /// half way. The driver counts a transaction only when it has read the server's answer to
-    /// `BEGIN`: dropped before that, the connection would return to the pool inside an open
-    /// transaction, and later reads on it would see an old snapshot.
+    /// Begins the transaction in a separate task, so that dropping this future does not interrupt
+    /// it. The driver counts a transaction only after it has read the server's answer to `BEGIN`:
+    /// dropped before that, the connection would return to the pool inside an open transaction, and
+    /// later reads on it would see an old snapshot.
     #[expect(clippy::disallowed_methods, reason = "the task is short and only reads")]
     async fn snapshot(connections: &ConnectionPool) -> Result<Transaction<'static, Self>, Failure> {
         let connection = connections.acquire().await?;
@@ -123,7 +123,7 @@ impl Session for PgConnection {
     }
 }
 
-/// A list is one parameter: an array.
+/// A list is a single array parameter.
 fn query(text: SqlStr, parameters: &[Parameter<'_>]) -> Query<'static, Postgres, PgArguments> {
     let stored = |text: &str| escape(text).into_owned();
     let mut query = sqlx::query(text);

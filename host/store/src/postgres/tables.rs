@@ -1,4 +1,4 @@
-//! The statements about tables that belong to no composite.
+//! SQL statements for tables that belong to no composite.
 
 use std::sync::LazyLock;
 
@@ -7,35 +7,35 @@ use super::columns;
 use super::write::Part;
 use crate::sql::{ColumnKind, NAMED, Named, OWNED, Owned, STATE, Table};
 
-/// The statements about one of [`NAMED`].
+/// Statements for one table of [`NAMED`].
 pub(super) struct NamedStatements {
     pub(super) of: &'static Named,
-    /// Its rows by names, which are locked in their order, before any promise. A row that is not
-    /// there yet cannot be locked: who comes second with it is refused by its key, and decides
-    /// again.
+    /// Locks rows by name, in name order, before any promise. A row that does not exist yet cannot
+    /// be locked: the second transaction to insert it is refused by the key, and decides again.
     pub(super) lock: String,
-    /// The same, of rows that no other transaction holds.
+    /// Like `lock`, for rows that no other transaction has locked.
     pub(super) try_lock: String,
-    /// Rows that did not exist: if they exist by now, another transaction was faster.
+    /// Inserts rows that did not exist; fails if another transaction inserted one first.
     pub(super) insert: Part,
-    /// Rows that are locked.
+    /// Writes locked rows.
     pub(super) put: Part,
     pub(super) delete: Part,
 }
 
-/// The statements about one of [`OWNED`].
+/// Statements for one table of [`OWNED`].
 pub(super) struct OwnedStatements {
     pub(super) of: &'static Owned,
-    /// The number and id of invocations, each with its rows; with nothing, where it has none.
+    /// Selects the number and id of each invocation, with its rows, or nulls if it has none.
     pub(super) load: String,
     pub(super) put: Part,
-    /// The rows of invocations, by their numbers.
+    /// Deletes the rows of invocations, by number.
     pub(super) remove: String,
 }
 
-/// The statements about the state of objects.
+/// Statements for the state of objects.
 pub(super) struct StateStatements {
-    /// All of these objects: by itself, because the parts of one statement do not see each other.
+    /// Deletes all state of these objects. A separate statement, because parts of one statement do
+    /// not see each other's changes.
     pub(super) clear: String,
     pub(super) delete: Part,
     pub(super) put: Part,
@@ -83,8 +83,8 @@ impl NamedStatements {
         }
     }
 
-    /// The part of the question whether names that were not found are there now: `what` is what its
-    /// rows begin with, `$parameter` the names, `nulls` the columns that follow the name.
+    /// The `UNION` part that looks again for names that were not found. `what` is the kind in the
+    /// first column, `$parameter` holds the names, `nulls` is the number of columns after the name.
     pub(super) fn again(&self, what: i64, parameter: usize, nulls: usize) -> String {
         let (table, first) = (self.of.table.name, self.of.table.first());
         let nulls = ", NULL".repeat(nulls);
@@ -115,7 +115,7 @@ fn insert(table: &Table, after: String) -> Part {
     Part { columns: table.kinds, before: before.into(), after: after.into() }
 }
 
-/// Every statement that looks for something, for the tests of their plans.
+/// All statements with a search condition, for the tests of query plans.
 #[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
     let deletes = |part: &Part| {

@@ -1,4 +1,4 @@
-//! The time of all hosts of one database: the database's own.
+//! The common clock of all hosts of a database: the database's clock.
 
 use std::sync::{
     Arc,
@@ -8,16 +8,16 @@ use std::sync::{
 use segno_core::time::{Millis, Timestamp};
 use segno_env::Clock;
 
-/// A step back by less is not worth a word.
+/// Minimum backward jump of the database's clock that is logged.
 const WORTH_A_WORD: Millis = Millis(1_000);
 
-/// The database's time, as far as it was heard, carried on by this machine's clock.
+/// The database's time, extrapolated by this machine's clock.
 pub struct Time {
     machine: Arc<dyn Clock>,
-    /// Whether the database is asked at all. Debuggers and tests say themselves what time it is,
-    /// backwards too.
+    /// True if the database's clock is used. Debuggers and tests set the time themselves, also
+    /// backwards.
     asked: bool,
-    /// How far the database is ahead of this machine.
+    /// Milliseconds by which the database's clock is ahead of this machine's.
     ahead: AtomicI64,
     latest: AtomicI64,
     warned: AtomicBool,
@@ -34,21 +34,20 @@ impl Time {
         }
     }
 
-    /// The instant at which the database is asked for the time, by this machine's clock.
+    /// The machine's time just before the database is queried, for [`Time::of_server`].
     pub(super) fn asking(&self) -> Timestamp {
         self.machine.now()
     }
 
-    /// Hears what time it is in the database, which was asked at `asked_at`. Answers what time it is
-    /// here then: never earlier than before.
+    /// Records the database's time, queried at `asked_at`. Returns the current time, which never
+    /// decreases.
     pub(super) fn of_server(&self, server: Option<Timestamp>, asked_at: Timestamp) -> Timestamp {
         let Some(server) = server.filter(|_| self.asked) else { return self.now() };
         let heard_at = self.machine.now();
         let late = heard_at.since(asked_at);
-        // An answer that is old says nothing of the present.
+        // An old answer says nothing about the present.
         if late <= WORTH_A_WORD || self.latest.load(Ordering::Relaxed) == i64::MIN {
-            // Less than nothing where this machine is ahead: that is no length of time, of which there
-            // is none then.
+            // Negative if this machine is ahead; `since` would clamp that to zero.
             let ahead = server.0.saturating_sub(heard_at.0);
             self.ahead.store(ahead, Ordering::Relaxed);
         }
@@ -58,7 +57,7 @@ impl Time {
             return Timestamp(latest.max(server.0));
         }
         if back <= late.0.saturating_add(WORTH_A_WORD.0) {
-            // The clock went on meanwhile, as it should.
+            // Time passed while the answer was pending, as it should.
             tracing::warn!(
                 milliseconds = late.0,
                 "the database's answer was heard late: this host stood still, or the answer was long under way"
@@ -72,8 +71,7 @@ impl Time {
         Timestamp(latest.max(server.0))
     }
 
-    /// How far the database's clock is ahead of this machine's; less than nothing where it is
-    /// behind.
+    /// Lead of the database's clock over this machine's; negative if it is behind.
     pub fn ahead(&self) -> Millis {
         Millis(self.ahead.load(Ordering::Relaxed))
     }
@@ -125,14 +123,15 @@ mod tests {
         let time = Time::new(machine.clone(), true);
         assert_eq!(time.of_server(Some(Timestamp(61_000)), time.asking()), Timestamp(61_000));
         let asked_at = time.asking();
-        // The database answered at once, and the host was stopped for a minute before it read that.
+        // The database answered immediately, but the host was stopped for a minute before it read
+        // the answer.
         machine.0.store(61_000, Ordering::Relaxed);
         assert_eq!(time.now(), Timestamp(121_000));
         assert_eq!(time.of_server(Some(Timestamp(61_001)), asked_at), Timestamp(121_000));
         assert!(!time.warned.load(Ordering::Relaxed), "its clock was not set back");
         machine.0.store(61_005, Ordering::Relaxed);
         assert_eq!(time.now(), Timestamp(121_005), "an old answer does not stop the time");
-        // One that was asked just now says that it was set back.
+        // A prompt answer does show that the clock was set back.
         time.of_server(Some(Timestamp(61_001)), time.asking());
         assert!(time.warned.load(Ordering::Relaxed));
     }

@@ -1,7 +1,7 @@
-//! A delta as one statement, whatever tables and however many rows it has.
+//! Writes a delta with one statement, for any number of tables and rows.
 //!
-//! The parts of a statement see the database as it was before it, and no row is written twice by
-//! one delta, so the order of the parts does not matter. Foreign keys are checked at the end of the
+//! All parts of a statement see the database as it was before the statement, and a delta writes no
+//! row twice, so the order of the parts does not matter. Foreign keys are checked at the end of the
 //! statement.
 
 use std::{borrow::Cow, collections::BTreeSet};
@@ -26,20 +26,20 @@ use crate::sql::{
     JournalRow, NAMED, Numbers, Written,
 };
 
-/// A part: `before UNNEST($…) after`.
+/// One part of the statement: `before UNNEST($…) after`.
 pub(super) struct Part {
     pub(super) columns: &'static [ColumnKind],
     pub(super) before: Cow<'static, str>,
     pub(super) after: Cow<'static, str>,
 }
 
-/// It never falls. Who makes a task reads it after the locks, so it shows every removal of the id
-/// that was seen to be gone.
+/// Raises the first version, which never decreases. The creator of a task reads it after the locks,
+/// so it covers every removal of the id that the transaction has seen.
 pub(super) const RAISE_FIRST_VERSION: &str = "
     INSERT INTO first_version (one, version) VALUES (1, $1)
     ON CONFLICT (one) DO UPDATE SET version = greatest(first_version.version, excluded.version)";
 
-/// What belongs to promises that go: rows before those they refer to.
+/// Deletes the rows that belong to removed promises, before the rows they reference.
 pub(super) const REMOVE: [(&str, &str); 7] = [
     (
         "remove callbacks",
@@ -65,7 +65,7 @@ const INSERT_PROMISES: Part = Part {
     after: Cow::Borrowed(""),
 };
 
-/// A settled promise never changes, so only pending ones are touched.
+/// A settled promise never changes, so only pending promises are updated.
 const SETTLE_PROMISES: Part = Part {
     columns: &[Int, Int, Int, Text, Blob],
     before: Cow::Borrowed("
@@ -75,8 +75,8 @@ const SETTLE_PROMISES: Part = Part {
     after: Cow::Borrowed("AS given (n, state, settled_at, headers, value) WHERE promises.n = given.n AND promises.state = 0"),
 };
 
-/// A row that is already past this version stays: the fence's second lock. No module has the number
-/// 0: one that was removed since the decision is refused as a foreign key.
+/// A row that already has a higher version is kept: the fence's second lock. No module has the
+/// number 0, so a module that was removed since the decision fails the foreign key.
 const PUT_TASKS: Part = Part {
     columns: &[
         Int, Int, Int, Int, Int, Int, Int, Text, Int, Int, Int, Int, Blob, Int, Int, Int, Int, Int, Blob,
@@ -185,7 +185,7 @@ const PUT_SIGNAL_KEYS: Part = Part {
     after: Cow::Borrowed("ON CONFLICT DO NOTHING"),
 };
 
-/// As with tasks: a module that was removed since is refused.
+/// As with tasks: a module removed since the decision fails the foreign key.
 const PUT_ALIASES: Part = Part {
     columns: &[Text, Blob],
     before: Cow::Borrowed(
@@ -197,7 +197,7 @@ const PUT_ALIASES: Part = Part {
     ),
 };
 
-/// One that another transaction has moved since stays: it was dropped before that.
+/// An alias that another transaction has moved in the meantime is kept.
 const DROP_ALIASES: Part = Part {
     columns: &[Text, Blob],
     before: Cow::Borrowed("DELETE FROM aliases USING modules,"),
@@ -207,8 +207,8 @@ const DROP_ALIASES: Part = Part {
     ),
 };
 
-/// The count of a host's lives only grows: who comes second with the same number writes nothing,
-/// and is told.
+/// A host's incarnation only grows: the second writer of the same number writes nothing, and finds
+/// that out from the row count.
 const PUT_HOSTS: Part = Part {
     columns: &[Text, Int],
     before: Cow::Borrowed("INSERT INTO hosts (node, incarnation) SELECT * FROM"),
@@ -218,7 +218,7 @@ const PUT_HOSTS: Part = Part {
     ),
 };
 
-/// A statement in the making.
+/// A statement under construction.
 #[derive(Default)]
 struct Statement {
     parts: Vec<String>,
@@ -226,25 +226,25 @@ struct Statement {
     columns: usize,
 }
 
-/// Which transaction this is: nothing else says afterwards who wrote a row.
+/// Selects the current transaction's number: it cannot be determined afterwards.
 const WRITER: &str = "SELECT pg_current_xact_id()::text::bigint";
 
-/// The names of the rows that a delta wrote or deleted, by the places of their tables in [`NAMED`].
+/// The names of the rows that a delta wrote or deleted, by the index of their table in [`NAMED`].
 pub(super) type WrittenNames = [Vec<String>; NAMED.len()];
 
-/// What a statement did.
+/// Result of the statements sent.
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     pub(super) statements: usize,
-    /// Who wrote tasks, if any were written.
+    /// The transaction that wrote tasks; `None` if no tasks were written.
     pub(super) writer: Option<TransactionId>,
-    /// Whether every host's row could be written.
+    /// True if every host's row was written.
     pub(super) complete: bool,
     pub(super) named: WrittenNames,
 }
 
-/// Writes `delta`, which was applied to `cache`; `fresh` are the promises it makes, `locked` says
-/// which rows with names exist.
+/// Writes `delta`, which is already applied to `cache`. `fresh` are the promises it creates;
+/// `locked` tells which named rows exist.
 pub(super) async fn write(
     connection: &mut PgConnection,
     cache: &Cache,
@@ -253,8 +253,8 @@ pub(super) async fn write(
     locked: &LockedRows,
 ) -> Result<Sent, Failed> {
     let mut written = Written::of(delta, fresh, &cache.view, &ByDigest(cache));
-    // Two hosts that make the same promises wait for each other's: in one order, whatever order was
-    // asked for.
+    // Two hosts that create the same promises wait for each other at the key, so all insert in one
+    // fixed order.
     written.new_promises.sort_by(|left, right| text_of(&left[1]).cmp(text_of(&right[1])));
     let mut main = Statement::default();
     main.push(&INSERT_PROMISES, written.new_promises);
@@ -277,8 +277,7 @@ pub(super) async fn write(
     }
     main.push(&STATE_STATEMENTS.delete, written.state.deleted);
     main.push(&STATE_STATEMENTS.put, written.state.put);
-    // Rows that are not locked come last, always in this order, so that two transactions cannot
-    // wait for each other.
+    // Unlocked rows come last, always in this order, so that two transactions cannot deadlock.
     let mut unlocked = Vec::with_capacity(NAMED_STATEMENTS.len() + 2);
     let mut names = WrittenNames::default();
     let named = NAMED_STATEMENTS.iter().zip(written.named).zip(&locked.named).zip(&mut names);
@@ -343,7 +342,7 @@ fn text_of(cell: &Cell) -> &str {
 }
 
 impl Statement {
-    /// Adds a part for `rows`, none if there are none.
+    /// Adds a part for `rows`, unless it is empty.
     fn push<R: AsRef<[Cell]> + IntoIterator<Item = Cell>>(&mut self, part: &Part, rows: Vec<R>) {
         let Some(first) = rows.first() else { return };
         assert_eq!(part.columns.len(), first.as_ref().len(), "a part takes its rows' columns");
@@ -353,7 +352,7 @@ impl Statement {
         columns::bind(&mut self.arguments, part.columns, rows);
     }
 
-    /// Runs it, and answers the number that `question` comes to.
+    /// Executes the statement and returns the number that `question` selects.
     async fn answer(
         mut self,
         question: &str,
@@ -372,7 +371,7 @@ impl Statement {
     }
 }
 
-/// All parts as one statement: the last one, after a list of the others.
+/// Joins all parts into one statement: the last part is the main query, the others its CTEs.
 fn text(parts: &[String]) -> String {
     let Some((last, others)) = parts.split_last() else { return String::new() };
     if others.is_empty() {
@@ -382,7 +381,7 @@ fn text(parts: &[String]) -> String {
     format!("WITH {} {last}", list.collect::<Vec<_>>().join(",\n"))
 }
 
-/// Modules by their digests: the statements look their numbers up.
+/// Refers to modules by digest: the statements look up their numbers.
 struct ByDigest<'a>(&'a Cache);
 
 impl Numbers for ByDigest<'_> {
@@ -395,7 +394,7 @@ impl Numbers for ByDigest<'_> {
     }
 }
 
-/// Every part that looks for something, as a statement of its own, for the tests of their plans.
+/// All parts with a search condition as separate statements, for the tests of query plans.
 #[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
     let parts = [

@@ -1,6 +1,6 @@
-//! The part of a database that a writer holds in memory, and which rows that is.
+//! The writer's cache: the rows it keeps in memory, and an index of these rows.
 //!
-//! What is here equals what is committed, except while a batch is being decided. A batch that fails
+//! The cache equals the committed state, except while a batch is being decided. A failed batch
 //! clears it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -17,53 +17,52 @@ use segno_core::{
 
 use crate::order;
 
-/// Bytes that a promise with its task takes beside what they say, as they were measured.
+/// Measured overhead of a promise with its task, in bytes, beyond its content.
 const AROUND: usize = 1_792;
 
-/// Rows held for decisions.
+/// Cached rows for decisions.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    /// The rows.
     pub(crate) view: View,
-    /// Whether all modules, aliases, hosts and limits are held, always; otherwise they are looked up for
-    /// each batch.
+    /// True if all modules, aliases, hosts and limits are always cached; otherwise they are looked
+    /// up for each batch.
     pub(crate) holds_globals: bool,
-    /// The numbers of modules, if all are held.
+    /// The numbers of modules, if all are cached.
     pub(crate) modules: HashMap<Digest, i64>,
-    /// The number of the next promise.
+    /// Number of the next promise.
     pub(crate) next_number: i64,
-    /// How many promises are held before the least used ones go.
+    /// Maximum number of cached promises, above which the least recently used are evicted.
     pub(crate) limit: usize,
-    /// How many bytes they may take before that.
+    /// Maximum bytes of cached promises, above which the least recently used are evicted.
     pub(crate) byte_limit: usize,
     known: HashMap<PromiseId, Known>,
-    /// Bytes of all of them.
+    /// Total bytes of cached promises.
     bytes: usize,
     tick: u64,
     this_batch: ThisBatch,
 }
 
-/// How much of a promise is held.
+/// The extent to which a promise is cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
-    /// Its number.
+    /// Only its number.
     Number,
-    /// Its row and that of its task.
+    /// Its row and its task's row.
     Rows,
-    /// Its composite.
+    /// Its whole composite.
     Composite,
 }
 
 #[derive(Debug)]
 struct Known {
-    /// None: it is known that there is no such promise.
+    /// `None` if the promise is known not to exist.
     number: Option<i64>,
     level: Level,
     used: u64,
     bytes: usize,
 }
 
-/// What was looked up for this batch alone.
+/// Lookups that are valid for this batch only.
 #[derive(Debug, Default)]
 struct ThisBatch {
     tails: HashMap<PromiseId, u32>,
@@ -89,7 +88,7 @@ struct ThisBatch {
 }
 
 impl ThisBatch {
-    /// What was found by its order is another once this is written.
+    /// Drops lookups by queue order that the delta makes stale.
     fn changed(&mut self, delta: &Delta) {
         for partition in delta.partitions.keys() {
             let name = partition.limit();
@@ -104,8 +103,8 @@ impl ThisBatch {
 }
 
 impl Cache {
-    /// Whether all of this is held for certain: a quick look, before [`Cache::missing`] says what
-    /// is not.
+    /// True if all wanted rows are certainly cached: a quick check before [`Cache::missing`]
+    /// computes the missing ones.
     pub(crate) fn has(&mut self, wanted: &Footprint) -> bool {
         let Footprint {
             composites,
@@ -158,8 +157,8 @@ impl Cache {
             && rows.iter().all(|id| self.holds(id, Level::Rows))
     }
 
-    /// The part of a footprint that is not held. Trees never are: what belongs to one may have
-    /// grown since.
+    /// The part of a footprint that is not cached. Trees always are missing: they may have grown
+    /// since.
     pub(crate) fn missing(&mut self, mut wanted: Footprint) -> Footprint {
         self.tick += 1;
         wanted.composites.retain(|id| !self.holds(id, Level::Composite));
@@ -192,7 +191,7 @@ impl Cache {
         wanted
     }
 
-    /// Takes note that all of this was looked up.
+    /// Records that these rows were looked up.
     pub(crate) fn loaded(&mut self, wanted: Footprint) {
         for id in wanted.composites {
             self.know(&id, None, Level::Composite);
@@ -223,7 +222,7 @@ impl Cache {
         batch.lanes.extend(wanted.lanes);
     }
 
-    /// Takes note of a promise: its number, if it has one, and how much of it is held now.
+    /// Records a promise: its number, if it has one, and how much of it is now cached.
     pub(crate) fn know(&mut self, id: &PromiseId, number: Option<i64>, level: Level) {
         let used = self.tick;
         let known = self.known.entry(id.clone()).or_insert(Known { number, level, used, bytes: 0 });
@@ -232,7 +231,7 @@ impl Cache {
         known.used = used;
     }
 
-    /// Takes note of what a promise that is known takes of the memory.
+    /// Updates the memory use of a known promise.
     pub(crate) fn weigh(&mut self, promise: &Promise) {
         if let Some(known) = self.known.get_mut(promise.id()) {
             let before = std::mem::replace(&mut known.bytes, weight(promise));
@@ -240,29 +239,29 @@ impl Cache {
         }
     }
 
-    /// Whether all of a promise's composite is held.
+    /// True if the promise's whole composite is cached.
     pub(crate) fn is_whole(&self, id: &PromiseId) -> bool {
         self.known.get(id).is_some_and(|known| known.level == Level::Composite)
     }
 
-    /// The same, for a command that uses it.
+    /// Like [`Cache::is_whole`], and marks the promise as used.
     pub(crate) fn holds_whole(&mut self, id: &PromiseId) -> bool {
         self.holds(id, Level::Composite)
     }
 
-    /// The number of a promise that exists and was looked up.
+    /// The number of a known promise. `None` if it is unknown or does not exist.
     pub(crate) fn number(&self, id: &PromiseId) -> Option<i64> {
         self.known.get(id)?.number
     }
 
-    /// Gives a new promise its number, where that was not known when it was decided.
+    /// Sets the final number of a new promise, if it was not known at the decision.
     pub(crate) fn renumber(&mut self, id: &PromiseId, number: i64) {
         if let Some(known) = self.known.get_mut(id) {
             known.number = Some(number);
         }
     }
 
-    /// Applies a decision. Answers the promises that are new.
+    /// Applies a decision. Returns the new promises.
     pub(crate) fn apply(&mut self, delta: &Delta) -> Vec<PromiseId> {
         let fresh = order::unnumbered(delta, |id| self.number(id).is_some());
         for id in &fresh {
@@ -279,8 +278,8 @@ impl Cache {
         fresh
     }
 
-    /// Ends a batch that is committed: what was looked up for it alone is forgotten, and what was
-    /// not used for long.
+    /// Ends a committed batch: drops its private lookups, and evicts the least recently used
+    /// promises if a limit is exceeded.
     pub(crate) fn end_batch(&mut self) {
         let batch = std::mem::take(&mut self.this_batch);
         self.view.forget_lookups();
@@ -292,7 +291,8 @@ impl Cache {
         }
         let mut by_age: Vec<_> = self.known.iter().map(|(id, known)| (known.used, id)).collect();
         by_age.sort_unstable_by_key(|(used, _)| *used);
-        // Some more than have to go, so that this is not done for every batch.
+        // Evict down to three quarters of the limits, so that eviction does not run for every
+        // batch.
         let by_age: Vec<_> = by_age.into_iter().map(|(_, id)| id.clone()).collect();
         for id in by_age {
             if self.known.len() <= self.limit / 4 * 3 && self.bytes <= self.byte_limit / 4 * 3 {
@@ -302,12 +302,12 @@ impl Cache {
         }
     }
 
-    /// Bytes of all promises that are held, roughly.
+    /// Approximate bytes of all cached promises.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Forgets every promise, and gives the room for them back.
+    /// Drops every promise and frees their memory.
     pub(crate) fn forget_all(&mut self) {
         self.view = self.view.globals();
         self.known = HashMap::new();
@@ -325,8 +325,8 @@ impl Cache {
         let number = self.number(id);
         self.forget(id);
         self.view.evict(id);
-        // Callbacks that it shares with a promise that stays, stay; its number, by which they are
-        // written, stays with them.
+        // Callbacks shared with a cached promise stay, and so does the number, which is needed to
+        // write them.
         let number = number.filter(|_| self.shares_callbacks(id));
         if number.is_some() {
             self.know(id, number, Level::Number);
@@ -344,7 +344,7 @@ impl Cache {
     }
 }
 
-/// Bytes that a promise takes here, roughly: what it says, and the rows and keys around that.
+/// Approximate memory use of a promise in bytes: its content, and the overhead of rows and keys.
 fn weight(promise: &Promise) -> usize {
     let tags =
         |tags: &Tags| tags.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
@@ -416,7 +416,7 @@ mod tests {
         }
     }
 
-    /// A journal that was looked up for one batch is forgotten after it, and the promise with it.
+    /// A journal loaded for a single batch is evicted after it, together with its promise.
     #[test]
     fn a_promise_that_is_forgotten_keeps_its_number_while_another_waits_for_it() {
         let mut cache = Cache { limit: 100, byte_limit: 1 << 20, ..Cache::default() };

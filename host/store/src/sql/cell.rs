@@ -1,8 +1,8 @@
-//! One column of one row, on its way into a database.
+//! A cell: one column of a row to be written.
 
 use std::sync::Arc;
 
-/// A value that every database here can hold.
+/// A value that both databases can store.
 #[derive(Debug, Clone)]
 pub(crate) enum Cell {
     Null,
@@ -11,11 +11,11 @@ pub(crate) enum Cell {
     Blob(Vec<u8>),
 }
 
-/// A row on its way into a database.
+/// A row to be written.
 pub(crate) type CellRow = Vec<Cell>;
 
 impl Cell {
-    /// The number, if it is one.
+    /// The integer, if it is one.
     pub(crate) fn int(&self) -> Option<i64> {
         match self {
             Self::Int(value) => Some(*value),
@@ -37,7 +37,7 @@ impl From<u32> for Cell {
 }
 
 impl From<u64> for Cell {
-    /// The same 64 bits: nonces use them all, and counters never reach the sign.
+    /// Keeps the 64 bits: nonces use all of them, and counters never reach the sign bit.
     fn from(value: u64) -> Self {
         Self::Int(value.cast_signed())
     }

@@ -1,4 +1,4 @@
-//! A delta as rows of cells, a list for each thing that is done to a table.
+//! Converts a delta to rows of cells, with one list per operation on a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,30 +15,29 @@ use super::{
     table::{NAMED, OWNED, StateRows},
 };
 
-/// How rows refer to each other.
+/// Resolves references between rows.
 pub(crate) trait Numbers {
-    /// The number of a promise that exists and was looked up, or that is new.
+    /// The number of a promise that was looked up and exists, or that is new.
     fn promise(&self, id: &PromiseId) -> Option<i64>;
-    /// How a row names a module: by its number, or by its digest where the statement looks the
-    /// number up.
+    /// The reference to a module: its number, or its digest if the statement looks up the number.
     fn module(&self, digest: &Digest) -> Cell;
 }
 
-/// What is done to the rows of one of [`NAMED`].
+/// The changes to one table of [`NAMED`].
 #[derive(Debug, Default)]
 pub(crate) struct NamedRows {
-    /// Those that are written.
+    /// Rows to write.
     pub(crate) put: Vec<CellRow>,
-    /// The names of those that go.
+    /// Names of the rows to delete.
     pub(crate) deleted: Vec<CellRow>,
 }
 
 /// The rows of one delta.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    /// Promises that are new, in the order of their numbers.
+    /// New promises, in number order.
     pub(crate) new_promises: Vec<[Cell; 14]>,
-    /// Those that settled: number, state, instant, headers, value.
+    /// Settled promises: number, state, instant, headers, value.
     pub(crate) settled: Vec<[Cell; 5]>,
     pub(crate) tasks: Vec<[Cell; 19]>,
     pub(crate) callbacks: Vec<[Cell; 3]>,
@@ -48,24 +47,24 @@ pub(crate) struct Written {
     pub(crate) outbox: Vec<[Cell; 7]>,
     pub(crate) deleted_outbox: Vec<[Cell; 3]>,
     pub(crate) journals: Vec<JournalRow>,
-    /// Their invocations.
+    /// Invocations whose journals are dropped.
     pub(crate) dropped_journals: Vec<[Cell; 1]>,
     pub(crate) logs: Vec<[Cell; 3]>,
     pub(crate) signal_keys: Vec<[Cell; 3]>,
     pub(crate) aliases: Vec<[Cell; 2]>,
-    /// Name and module of each.
+    /// Name and module of each dropped alias.
     pub(crate) dropped_aliases: Vec<[Cell; 2]>,
     pub(crate) hosts: Vec<[Cell; 2]>,
-    /// The rows of each of [`NAMED`].
+    /// The changes to each table of [`NAMED`].
     pub(crate) named: Vec<NamedRows>,
-    /// The rows of each of [`OWNED`].
+    /// The new rows of each table of [`OWNED`].
     pub(crate) owned: Vec<Vec<CellRow>>,
-    /// What is done to the state of objects.
+    /// The changes to the state of objects.
     pub(crate) state: StateRows,
 }
 
 impl Written {
-    /// The rows of `delta`, which was applied to `state`; `fresh` are the promises it makes.
+    /// Converts `delta`, which is already applied to `state`. `fresh` are the promises it creates.
     pub(crate) fn of(
         delta: &Delta,
         fresh: &BTreeSet<PromiseId>,
@@ -116,7 +115,7 @@ impl Written {
             }
         }
         for (key, row) in &delta.outbox {
-            // A key may name a promise that does not exist: then there is no row either.
+            // A key may name a promise that does not exist, which has no message row either.
             let Some(source) = numbers.promise(key.promise()) else { continue };
             match row {
                 Some(row) => written.outbox.push(rows::outbox_cells(source, key, row)),
@@ -152,11 +151,11 @@ impl Written {
     }
 }
 
-/// One row for each journal, whatever number of commands appended to it.
+/// Builds one row per journal, however many commands appended to it.
 fn journal_rows(appends: &[Append], number: impl Fn(&PromiseId) -> i64) -> Vec<JournalRow> {
     let appends = appends.iter().filter(|append| !append.records.is_empty());
     let mut appends: Vec<_> = appends.map(|append| (number(&append.invocation), append)).collect();
-    // Those of one journal stay in order.
+    // A stable sort: the appends to one journal stay in order.
     appends.sort_by_key(|(number, _)| *number);
     let of_one = appends.chunk_by(|(one, _), (other, _)| one == other);
     of_one.filter_map(|appends| JournalRow::of(appends.first()?.0, appends)).collect()

@@ -1,4 +1,4 @@
-//! Everything that is kept, as statements and what each of their rows puts into the model.
+//! Dumps the whole content: the statements, and the conversion of their rows to the model.
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ const OUTBOX: &str = "
     SELECT promises.id, kind, part, next_at, outbox.created_at, attempts, message
       FROM outbox JOIN promises ON promises.n = source";
 
-/// In the order of the journals, so that the last row of each is its head.
+/// In journal order, so that the last row of each journal sets its head.
 const JOURNALS: &str = "
     SELECT promises.id, end_seq, commands, notified, at, finished, records
       FROM journal JOIN promises ON promises.n = inv ORDER BY inv, first_seq";
@@ -45,7 +45,7 @@ const SIGNAL_KEYS: &str =
 
 const FIRST_VERSION: &str = "SELECT version FROM first_version";
 
-/// What a row of a dump is about.
+/// The kind of a row in a dump.
 #[derive(Clone, Copy)]
 pub(crate) enum About {
     Promise,
@@ -76,7 +76,7 @@ const OF_COMPOSITES: [(About, &str); 10] = [
     (About::FirstVersion, FIRST_VERSION),
 ];
 
-/// Every statement of a dump, to be run in one transaction.
+/// All statements of a dump, to be run in one transaction.
 pub(crate) fn statements() -> impl Iterator<Item = (About, Cow<'static, str>)> {
     let of_composites = OF_COMPOSITES.map(|(about, text)| (about, Cow::Borrowed(text)));
     let named = NAMED.iter().map(|named| {
@@ -89,7 +89,7 @@ pub(crate) fn statements() -> impl Iterator<Item = (About, Cow<'static, str>)> {
     of_composites.into_iter().chain(named).chain(owned).chain([state])
 }
 
-/// Puts a row of a dump.
+/// Adds a row of a dump to the view.
 pub(crate) fn put(view: &mut View, about: About, row: &impl Fields) -> Result<(), Failure> {
     match about {
         About::Promise => {

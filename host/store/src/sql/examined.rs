@@ -1,5 +1,5 @@
-//! A page of promises with everything that belongs to them, as far as it can be read: what cannot
-//! is reported.
+//! Assembles a page of promises with everything that belongs to them. Rows that cannot be read are
+//! reported.
 
 use std::collections::BTreeSet;
 
@@ -20,14 +20,14 @@ use super::{
 use crate::Examined;
 
 impl Examined {
-    /// A promise of the page, with its task. Answers its number.
+    /// Adds a promise of the page, with its task. Returns its number.
     pub(crate) fn put_member(&mut self, row: &impl Fields) -> Result<i64, Failure> {
         self.ids.push(id(row, 1)?);
         self.put(row)?;
         row.int(0)?.ok_or(Failure::NoRow)
     }
 
-    /// A promise with its task.
+    /// Adds a promise with its task.
     pub(crate) fn put(&mut self, row: &impl Fields) -> Result<(), Failure> {
         let id = id(row, 1)?;
         self.keep(promise(row), |state, (_, promise)| state.put_promise(promise));
@@ -37,52 +37,50 @@ impl Examined {
         Ok(())
     }
 
-    /// A module's digest.
+    /// Adds a module with its facts.
     pub(crate) fn put_module(&mut self, row: &impl Fields) {
         self.keep(module_facts(row, 0, 1), |state, (module, facts)| {
             state.put_module_facts(module, facts);
         });
     }
 
-    /// A schedule.
     pub(crate) fn put_schedule(&mut self, row: &impl Fields) {
         self.keep(schedule(row), View::put_schedule);
     }
 
-    /// A row that belongs to an invocation: whose, then the rest of it.
+    /// Adds a row of an invocation: the invocation's id, then the row's other columns.
     pub(crate) fn put_owned(&mut self, owned: &Owned, row: &impl Fields) {
         let read = (owned.read)(row, 0, &mut self.view);
         self.keep(read, |_, ()| {});
     }
 
-    /// The line of an object.
+    /// Adds the queue of an object.
     pub(crate) fn put_line(&mut self, row: &impl Fields) {
         self.keep(line(row), |state, (object, line)| state.put_line(object, line));
     }
 
-    /// A limit.
     pub(crate) fn put_limit(&mut self, row: &impl Fields) {
         self.keep(limit(row), |state, (name, limit)| state.put_limit(name, limit));
     }
 
-    /// A key of a limit.
+    /// Adds a key of a limit.
     pub(crate) fn put_partition(&mut self, row: &impl Fields) {
         self.keep(partition(row), |state, (id, row)| state.put_partition(id, row));
     }
 
-    /// The limits that the promises of the page are behind, and their keys.
+    /// The limits that apply to the promises of the page, and their keys.
     pub(crate) fn limits(&self) -> (BTreeSet<String>, BTreeSet<String>) {
         let partitions = || self.view.places().map(|(_, place)| &place.partition);
         let limits = partitions().map(|partition| partition.limit().to_string()).collect();
         (limits, partitions().map(ToString::to_string).collect())
     }
 
-    /// The objects in whose lines the promises of the page are.
+    /// The objects in whose queues the promises of the page are.
     pub(crate) fn objects(&self) -> BTreeSet<ObjectId> {
         self.view.promises().filter_map(turn_in).collect()
     }
 
-    /// A callback: awaited, awaiter, consumed.
+    /// Adds a callback: awaited, awaiter, consumed.
     pub(crate) fn put_callback(&mut self, row: &impl Fields) -> Result<(), Failure> {
         let (awaited, awaiter) = (id(row, 0)?, id(row, 1)?);
         let consumed = row.int(2).and_then(|consumed| needed(consumed, &awaiter, "consumed"));
@@ -90,7 +88,7 @@ impl Examined {
         Ok(())
     }
 
-    /// A listener: awaited, address.
+    /// Adds a listener: awaited, address.
     pub(crate) fn put_listener(&mut self, row: &impl Fields) -> Result<(), Failure> {
         let awaited = id(row, 0)?;
         let address = text(row, 1).map_err(|_| damaged(&awaited, "address of a listener").into());
@@ -98,14 +96,14 @@ impl Examined {
         Ok(())
     }
 
-    /// A message: about whom, then what [`outbox`] reads.
+    /// Adds a message: its source, then the columns that [`outbox`] reads.
     pub(crate) fn put_message(&mut self, row: &impl Fields) -> Result<(), Failure> {
         let source = id(row, 0)?;
         self.keep(outbox(row, 1, &source), |state, (key, row)| state.put_outbox(key, row));
         Ok(())
     }
 
-    /// The key of a signal: to whom, the key, which signal.
+    /// Adds the key of a signal: invocation, key, number of the signal.
     pub(crate) fn put_signal_key(&mut self, row: &impl Fields) -> Result<(), Failure> {
         let invocation = id(row, 0)?;
         let read = small(row, 2, &invocation, "number of a signal")
@@ -114,8 +112,8 @@ impl Examined {
         Ok(())
     }
 
-    /// A part of a journal: whose, then what [`head`] reads, then the records. In the order of the
-    /// journal.
+    /// Adds a part of a journal: its invocation, the columns that [`head`] reads, the records.
+    /// Parts must come in journal order.
     pub(crate) fn put_journal(&mut self, row: &impl Fields) -> Result<(), Failure> {
         let invocation = id(row, 0)?;
         self.keep(records(row, 6, &invocation), |state, more| {
@@ -126,7 +124,7 @@ impl Examined {
         Ok(())
     }
 
-    /// The promises that the rows of the page name, and that are not part of it.
+    /// The promises that rows of the page refer to, and that are not part of it.
     pub(crate) fn referenced(&self) -> Vec<PromiseId> {
         let mut ids = Vec::new();
         for (on, by, _) in self.view.callbacks() {
@@ -144,7 +142,7 @@ impl Examined {
             ids.extend(self.view.promise(id).and_then(|promise| promise.spec.made_by.clone()));
             let signals = self.view.task(id).map_or(0, |task| task.signals);
             ids.extend((0..signals).map(|n| id.signal(n)));
-            // A head that is damaged may claim any number of commands.
+            // A damaged head may claim any number of commands.
             let commands = self.view.head(id).commands.min(self.view.tail(id).len() as u32);
             ids.extend((0..commands).map(|index| id.command(CommandIndex(index))));
         }

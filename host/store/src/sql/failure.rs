@@ -1,23 +1,23 @@
-//! Why a statement failed, whichever driver says so.
+//! Errors of statements, independent of the driver.
 
 /// A failed statement, or a row that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// A row does not hold what the tables should hold.
+    /// A row holds an unexpected value.
     #[error("error occurred while decoding: {0}")]
     Unreadable(String),
-    /// The answer of SQLite to the writer.
+    /// An error of SQLite in the writer.
     #[error("error returned from database: (code: {code}) {message}")]
     Sqlite {
         /// The extended result code.
         code: i32,
-        /// What SQLite says.
+        /// SQLite's error message.
         message: String,
     },
-    /// The answer of a driver, or of the database behind it.
+    /// An error of the sqlx driver, or of the database behind it.
     #[error(transparent)]
     Driver(sqlx::Error),
-    /// The server that was reached is not the one that takes writes.
+    /// The connected server is not the primary.
     #[error("{0}")]
     NotPrimary(String),
     /// A statement that always finds a row found none.
@@ -49,10 +49,10 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
-/// What a row that cannot be read says of itself.
+/// The reason why a row cannot be read.
 ///
 /// # Errors
-/// Any other error: the database did not give the row.
+/// Any other error: the database did not return the row.
 pub(crate) fn unreadable(error: Failure) -> Result<String, Failure> {
     match error {
         Failure::Unreadable(reason) => Ok(reason),

@@ -1,4 +1,4 @@
-//! The columns of one row, on their way out of a database.
+//! Access to the columns of a row that was read.
 
 use std::borrow::Cow;
 
@@ -6,13 +6,11 @@ use sqlx::{Row as _, sqlite::SqliteRow};
 
 use crate::sql::Failure;
 
-/// A row of any database, read by position.
+/// A row of any database, with columns by position.
 pub(crate) trait Fields {
-    /// A number, of whatever width; truth is 1.
+    /// An integer of any width; true is 1.
     fn int(&self, column: usize) -> Result<Option<i64>, Failure>;
-    /// A text.
     fn text(&self, column: usize) -> Result<Option<Cow<'_, str>>, Failure>;
-    /// Bytes.
     fn blob(&self, column: usize) -> Result<Option<&[u8]>, Failure>;
 }
 

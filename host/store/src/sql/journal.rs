@@ -1,4 +1,4 @@
-//! A row of a journal: records that follow each other, and where the journal ends with them.
+//! A journal row: consecutive records, and the head of the journal after them.
 
 use segno_core::{
     delta::Append,
@@ -8,28 +8,27 @@ use segno_core::{
 
 use super::{Cell, Failure, rows};
 
-/// See the module.
+/// A journal row; see the module documentation.
 #[derive(Debug, Clone)]
 pub(crate) struct JournalRow {
-    /// Whose journal it is.
+    /// The invocation that the journal belongs to.
     pub(crate) invocation: PromiseId,
-    /// The number of that.
+    /// Number of the invocation.
     pub(crate) number: i64,
-    /// The place of the first record.
+    /// Sequence number of the first record.
     pub(crate) first: u32,
-    /// The end of the journal after the last one.
+    /// The head of the journal after the last record.
     pub(crate) head: JournalHead,
-    /// The records, encoded.
     pub(crate) records: Vec<u8>,
 }
 
-/// Rows are joined up to this number of records and bytes: a journal is read in pages, and a reader
-/// of a page reads whole rows.
+/// Rows are joined up to this number of records and bytes. Journals are read in pages, and a page
+/// reads whole rows.
 const JOINED_RECORDS: u32 = 1_024;
 const JOINED_BYTES: usize = 64 << 10;
 
 impl JournalRow {
-    /// What these commands appended to one journal, one after the other.
+    /// The row for consecutive appends to one journal; `None` if there are none.
     pub(crate) fn of(number: i64, appends: &[(i64, &Append)]) -> Option<Self> {
         let (&(_, first), &(_, last)) = (appends.first()?, appends.last()?);
         let records = appends.iter().flat_map(|(_, append)| &append.records);
@@ -42,8 +41,8 @@ impl JournalRow {
         })
     }
 
-    /// Adds a row that follows. Whether it could: a row stays of a size that is worth reading at
-    /// once.
+    /// Appends the following row to this one. Returns false, without changing anything, if the row
+    /// would become too large, or does not follow.
     pub(crate) fn join(&mut self, next: &Self) -> bool {
         let fits = next.head.len - self.first <= JOINED_RECORDS
             && self.records.len() + next.records.len() <= JOINED_BYTES;
@@ -55,12 +54,12 @@ impl JournalRow {
         joined
     }
 
-    /// Its records.
+    /// Decodes the records.
     pub(crate) fn decode(&self) -> Result<Vec<Record>, Failure> {
         rows::decoded(&self.records, &self.invocation)
     }
 
-    /// `inv, first_seq, end_seq, commands, notified, at, finished, records`.
+    /// The columns `inv, first_seq, end_seq, commands, notified, at, finished, records`.
     pub(crate) fn into_cells(self) -> [Cell; 8] {
         [
             self.number.into(),

@@ -1,35 +1,35 @@
-//! The looks that find the rows of one command: its own, those that they lead to, and those that
-//! wait for them.
+//! Finds the rows of one command in several looks: the rows it names, the rows those lead to, and
+//! the rows that await them.
 //!
-//! A look says what to load; the database loads it, and the next look begins with what was found.
-//! No look waits for a database, so both stores use the same ones.
+//! A look returns the rows to load; the store loads them, and the next look continues from what was
+//! found. The looks themselves access no database, so both stores share them.
 
 use segno_core::{command::Command, config::Config, footprint::Footprint, widen};
 
 use super::Cache;
 
-/// The rows of a command are known after this many looks.
+/// Maximum number of looks after which the rows of a command are known.
 const LOOKS: usize = 8;
 
-/// The looks that are left.
+/// The remaining looks of a command.
 pub(crate) struct Looks {
-    /// The rows that the command names, without trees.
+    /// The rows that the command names, except trees.
     named: Footprint,
-    /// The trees that it names. The commands before it may add to them, so they are loaded when its
-    /// turn comes.
+    /// The trees that the command names. Earlier commands of the batch may add to them, so they are
+    /// loaded when the command's turn comes.
     trees: Option<Footprint>,
     left: usize,
 }
 
 impl Looks {
-    /// For a command that names these rows.
+    /// Starts the looks for a command that names these rows.
     pub(crate) fn of(mut named: Footprint) -> Self {
         let trees = std::mem::take(&mut named.trees);
         let trees = Footprint { trees, ..Footprint::default() };
         Self { named, trees: (!trees.trees.is_empty()).then_some(trees), left: LOOKS }
     }
 
-    /// What has to be loaded next; none: the command can be decided.
+    /// The rows to load next. `None` if the command can be decided.
     pub(crate) fn next(
         &mut self,
         cache: &mut Cache,

@@ -1,7 +1,7 @@
-//! What the stores over SQL databases share: how rows are encoded, which of them a decision reads
-//! and writes.
+//! The common part of the SQL stores: the encoding of rows, and the rows that a decision reads and
+//! writes.
 //!
-//! Statements, transactions and failures are each database's own.
+//! Statements, transactions and error handling are specific to each database.
 
 mod cache;
 mod cell;

@@ -1,8 +1,8 @@
-//! Rows on their way into what decisions read, the same from every database.
+//! Puts rows read from a database into the view for decisions, the same for every database.
 //!
-//! A row that cannot be read is damage from outside, and spoils only what it is about: that is
-//! marked ([`segno_core::unreadable`]), and the rows beside it are loaded. Only a row that does not
-//! even say whose it is ends the load.
+//! An unreadable row is damage from outside. It affects only its subject, which is marked
+//! ([`segno_core::unreadable`]); all other rows are loaded. The load fails only if a row does not
+//! even identify its subject.
 
 use segno_core::{id::PromiseId, invocation::Record, unreadable::Subject, value::Text, view::View};
 
@@ -14,11 +14,11 @@ use super::{
     task, text, unreadable,
 };
 
-/// The rows that can be read, of a list that has to go on behind those that cannot. The round over
-/// everything names them.
+/// Keeps the readable rows of a list, so that unreadable rows do not end it. The periodic
+/// examination of the whole store reports those.
 ///
 /// # Errors
-/// The database did not give a row.
+/// Fails if the database did not return a row.
 pub(crate) fn readable<T>(
     rows: impl Iterator<Item = Result<T, Failure>>,
 ) -> Result<Vec<T>, Failure> {
@@ -32,7 +32,7 @@ pub(crate) fn readable<T>(
     Ok(read)
 }
 
-/// Reads and puts; marks `subject` where it could not be read.
+/// Runs `put`; marks `subject` as unreadable if it fails.
 fn keep(
     view: &mut View,
     subject: impl FnOnce() -> Subject,
@@ -47,7 +47,7 @@ fn keep(
     }
 }
 
-/// Puts a promise with its task. Answers its number and its id.
+/// Adds a promise with its task. Returns its number and id.
 pub(crate) fn put_promise(
     cache: &mut Cache,
     row: &impl Fields,
@@ -70,7 +70,8 @@ pub(crate) fn put_promise(
     Ok((number, id))
 }
 
-/// Puts a callback: the awaited one's number and id, the awaiter's, and whether it is consumed.
+/// Adds a callback: number and id of the awaited promise, number and id of the awaiter, and whether
+/// it is consumed.
 pub(crate) fn put_callback(
     cache: &mut Cache,
     awaited: (Option<i64>, PromiseId),
@@ -87,7 +88,7 @@ pub(crate) fn put_callback(
     })
 }
 
-/// Puts a listener on `awaited`: its address in column `column`.
+/// Adds a listener on `awaited`; its address is in `column`.
 pub(crate) fn put_listener(
     cache: &mut Cache,
     awaited: PromiseId,
@@ -101,7 +102,7 @@ pub(crate) fn put_listener(
     })
 }
 
-/// Puts a message about `source`: what [`outbox`] reads from column `first` on.
+/// Adds a message about `source`, in the columns that [`outbox`] reads from `first` on.
 pub(crate) fn put_message(
     cache: &mut Cache,
     source: &PromiseId,
@@ -117,7 +118,7 @@ pub(crate) fn put_message(
     })
 }
 
-/// Puts the end of a journal: what [`head`] reads from column `first` on.
+/// Adds the head of a journal, in the columns that [`head`] reads from `first` on.
 pub(crate) fn put_head(
     cache: &mut Cache,
     invocation: PromiseId,
@@ -131,7 +132,7 @@ pub(crate) fn put_head(
     })
 }
 
-/// Puts the key of a signal to `invocation`: the number and the key in these columns.
+/// Adds the key of a signal to `invocation`; `number` and `key` are columns.
 pub(crate) fn put_signal_key(
     cache: &mut Cache,
     invocation: PromiseId,
@@ -147,7 +148,7 @@ pub(crate) fn put_signal_key(
     })
 }
 
-/// Puts a row of such a table. Answers its name.
+/// Adds a row of a named table. Returns its name.
 pub(crate) fn put_named(
     cache: &mut Cache,
     named: &Named,
@@ -158,8 +159,8 @@ pub(crate) fn put_named(
     Ok(name)
 }
 
-/// Puts what a row says of an invocation's rows in such a table: its number and id, then such a row
-/// without its number, or nothing if it has none.
+/// Adds a row of an invocation in an owned table: the invocation's number and id, then the row
+/// without that number, or nulls if it has none.
 pub(crate) fn put_owned(
     cache: &mut Cache,
     owned: &Owned,
@@ -179,8 +180,8 @@ pub(crate) fn put_owned(
     })
 }
 
-/// Puts the last records of a journal from `from` on. One that cannot be read has none: it
-/// contradicts its end then, and is dealt with as such.
+/// Adds the last records of a journal, from `from` on. An unreadable journal gets none: it then
+/// contradicts its head, and is handled as damage.
 pub(crate) fn put_tail(
     cache: &mut Cache,
     invocation: &PromiseId,

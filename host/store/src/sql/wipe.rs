@@ -1,10 +1,9 @@
-//! Forgetting everything but modules, aliases and hosts: for debugging, where it lies behind a
-//! flag.
+//! Deletes everything except modules, aliases and hosts: for debugging, behind a flag.
 
 use super::table::{NAMED, OWNED, PARTS, STATE};
 
-/// The statements, in this order: rows before those they refer to, and tasks before the facts of
-/// sagas, which stay as long as these.
+/// The statements in execution order: rows before the rows they reference, and tasks before the
+/// facts of sagas, which must not be deleted before their tasks.
 pub(crate) fn wipe() -> impl Iterator<Item = String> {
     let owned = OWNED.iter().map(|owned| owned.table.name);
     let named = NAMED.iter().map(|named| named.table.name);

@@ -1,4 +1,4 @@
-//! Import into a new database, and the tables of each format.
+//! Imports an archive into a new database, and lists the tables of each format.
 
 use std::{
     fs::{self, File},
@@ -23,7 +23,7 @@ use crate::{
     sql::read::refused,
 };
 
-/// The tables of an archive.
+/// The tables that an archive contains.
 const TABLES: &str = "
     SELECT name FROM sqlite_schema
      WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_sqlx_%' AND name <> 'journal_recent'";
@@ -31,13 +31,13 @@ const TABLES: &str = "
 const KNOWN: &str =
     "SELECT name, type, \"notnull\" = 0 AND pk = 0 FROM pragma_table_info(?1) ORDER BY cid";
 
-/// Rows that one statement inserts.
+/// Rows per insert statement.
 const CHUNK: usize = 64;
 
-/// The tables of a format, as its migrations make them. PostgreSQL has the same.
+/// The tables of a format, as its migrations create them. PostgreSQL has the same tables.
 ///
 /// # Errors
-/// No such format is known.
+/// Fails if the format is unknown.
 pub async fn schema(format: i64) -> Result<Schema, ArchiveError> {
     let what = "look at the tables of a format";
     let mut connection =
@@ -66,20 +66,21 @@ fn known(row: &SqliteRow) -> Result<KnownColumn, sqlx::Error> {
     Ok(KnownColumn { name: row.try_get(0)?, kind, nullable: row.try_get(2)? })
 }
 
-/// An import, as a database beside its later place. Dropped before it is kept, it is removed.
+/// An import into a temporary database next to the final one. Dropping it before
+/// [`keep`](Self::keep) removes it.
 pub struct SqliteImport {
     directory: PathBuf,
     file: PathBuf,
     reader: Reader,
-    // Until the end, no other process takes the directory.
+    // Keeps other processes from taking the directory until the end.
     _lock: File,
 }
 
 impl SqliteImport {
-    /// Imports everything into a data directory that is created or empty.
+    /// Imports an archive into a data directory that is created, or empty.
     ///
     /// # Errors
-    /// [`ArchiveError`]; nothing is in the directory then that was not there before.
+    /// [`ArchiveError`]; the content of the directory is then unchanged.
     pub async fn from_source(
         directory: &Path,
         from: &mut dyn ArchiveSource,
@@ -112,15 +113,15 @@ impl SqliteImport {
         connection.close().await.map_err(refused("close the new database"))
     }
 
-    /// Reads of the imported store, to check it before it is kept.
+    /// Reads of the imported store, to check it before [`keep`](Self::keep).
     pub fn scan(&self) -> &dyn Scan {
         &self.reader
     }
 
-    /// Moves the database to its place.
+    /// Moves the database to its final path.
     ///
     /// # Errors
-    /// The disk failed; the import is removed.
+    /// Fails if the disk failed; the import is then removed.
     pub async fn keep(self) -> Result<(), ArchiveError> {
         self.reader.pool.close().await;
         File::open(&self.file)?.sync_all()?;
@@ -137,12 +138,12 @@ impl Drop for SqliteImport {
     }
 }
 
-/// Removes a database with its companions.
+/// Deletes a database file with its companion files.
 fn remove(file: &Path) {
     for ending in ["", "-wal", "-shm", "-journal"] {
         let mut name = file.as_os_str().to_owned();
         name.push(ending);
-        // Mostly it is not there.
+        // The file usually does not exist.
         let _ = fs::remove_file(name);
     }
 }

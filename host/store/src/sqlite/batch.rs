@@ -1,4 +1,4 @@
-//! One transaction: decides commands on the state in memory, writes what they change, commits.
+//! A transaction: decides commands on the state in memory, writes their changes, and commits.
 
 use std::collections::BTreeSet;
 
@@ -30,31 +30,31 @@ use crate::{
 
 const COMMIT: &str = "COMMIT";
 
-/// What a committed batch answers: the replies of each submission, and all hints in order.
+/// The result of a committed batch: the replies of each submission, and all hints in order.
 #[derive(Debug, Default)]
 pub(super) struct Committed {
     pub(super) replies: Vec<Vec<Reply>>,
     pub(super) effects: Vec<Effect>,
-    /// What it changed, as far as that is watched.
+    /// Changed promises; collected only while a host watches changes.
     pub(super) changes: Changes,
-    /// Statements that were run to write it.
+    /// Number of write statements executed.
     pub(super) statements: u64,
-    /// How often rows had to be read for it.
+    /// Number of times that rows had to be read.
     pub(super) loads: usize,
 }
 
-/// Why a batch was not committed. The cache has to be cleared.
+/// Reason why a batch was not committed. The cache must be cleared.
 #[derive(Debug)]
 pub(super) enum NotCommitted {
     /// Nothing was written.
     Refused(Failed),
-    /// Whether it was written is unknown.
+    /// The outcome of the commit is unknown.
     Unknown(Failed),
-    /// The disk failed earlier: nothing was written.
+    /// The disk failed earlier; nothing was written.
     Stopped,
 }
 
-/// A transaction in the making.
+/// A transaction in progress.
 pub(super) struct Batch<'a> {
     connection: &'a mut Connection,
     writer_cache: &'a mut WriterCache,
@@ -63,13 +63,13 @@ pub(super) struct Batch<'a> {
     delta: Delta,
     fresh: BTreeSet<PromiseId>,
     begun: bool,
-    /// Statements that the connection ran for the batches before.
+    /// Number of statements that the connection had executed before this batch.
     run_before: u64,
     committed: Committed,
 }
 
 impl<'a> Batch<'a> {
-    /// A batch at `now` that nothing was decided in yet; `changes` collects what it changes.
+    /// An empty batch at `now`; `changes` collects the changed promises.
     pub(super) fn new(
         connection: &'a mut Connection,
         writer_cache: &'a mut WriterCache,
@@ -90,7 +90,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Decides all of these, one after the other, and commits them together.
+    /// Decides all submissions in order and commits them together.
     pub(super) fn run(mut self, submissions: &[Submission]) -> Result<Committed, NotCommitted> {
         match self.decide_all(submissions) {
             Ok(()) => self.commit(),
@@ -104,14 +104,15 @@ impl<'a> Batch<'a> {
     fn decide_all(&mut self, submissions: &[Submission]) -> Result<(), Failed> {
         let commands = || submissions.iter().flat_map(|submission| &*submission.commands);
         let named: Vec<_> = commands().map(|command| self.names(command)).collect();
-        // What all of them name, at once, and then what that leads to. Mostly all of it is held.
+        // Load all rows that the commands name in one go, and then the rows those lead to. Usually
+        // all of them are cached.
         let mut wanted = Footprint::default();
         for named in named.iter().flatten() {
             if !self.writer_cache.rows.has(named) {
                 wanted.merge(named.clone());
             }
         }
-        // What belongs to a tree is seen when its turn comes: the commands before may add to it.
+        // Trees are read when their command's turn comes: earlier commands may add to them.
         wanted.trees.clear();
         if self.load_missing(wanted)? {
             let mut wider = Footprint::default();
@@ -133,8 +134,8 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// What a command names. None if it rests on a claim alone whose rows are held: mostly such a
-    /// command only appends, and nothing has to be looked for.
+    /// The footprint of a command. `None` if the command depends only on a claim whose rows are
+    /// cached: it usually just appends, and no lookup is needed.
     fn names(&mut self, command: &Command) -> Option<Footprint> {
         let claim = rests_on(command).filter(|claim| self.writer_cache.rows.holds_whole(&claim.id));
         claim.is_none().then(|| footprint(command))
@@ -165,7 +166,7 @@ impl<'a> Batch<'a> {
         Ok(decision.reply)
     }
 
-    /// Takes a decision to what will be written.
+    /// Merges a decision into the pending changes.
     fn take(&mut self, decision: Decision) -> Reply {
         self.fresh.extend(self.writer_cache.rows.apply(&decision.delta));
         self.committed.changes.add(&decision.delta);
@@ -174,7 +175,7 @@ impl<'a> Batch<'a> {
         decision.reply
     }
 
-    /// Writes a decision that removes promises at once: their numbers are gone with them.
+    /// Writes a decision that removes promises without delay, since their numbers vanish with them.
     fn remove(&mut self, delta: &Delta) -> Result<(), Failed> {
         self.committed.changes.add(delta);
         self.delta.merge(delta.beside_removal());
@@ -184,7 +185,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Loads what the cache lacks of `wanted`. Returns whether it lacked anything.
+    /// Loads the part of `wanted` that the cache lacks. Returns true if anything was missing.
     fn load_missing(&mut self, wanted: Footprint) -> Result<bool, Failed> {
         let missing = self.writer_cache.rows.missing(wanted);
         if missing.is_empty() {
@@ -194,9 +195,9 @@ impl<'a> Batch<'a> {
         Ok(true)
     }
 
-    /// Loads rows that the cache lacks.
+    /// Loads rows missing from the cache.
     fn load(&mut self, missing: Footprint) -> Result<(), Failed> {
-        // What was decided so far must be in the tables before they are read again.
+        // Pending decisions must be written before the tables are read again.
         if !self.delta.is_empty() {
             self.write()?;
         }
@@ -224,7 +225,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Writes what is decided and not written.
+    /// Writes the decisions that are not written yet.
     fn write(&mut self) -> Result<(), Failed> {
         if !self.begun {
             self.connection.say("BEGIN IMMEDIATE")?;
@@ -237,7 +238,7 @@ impl<'a> Batch<'a> {
 
     fn roll_back(&mut self) {
         if self.begun {
-            // SQLite may have rolled back by itself, and refuses to do it twice.
+            // SQLite may have rolled back already, and then refuses a second rollback.
             let _ = self.connection.say("ROLLBACK");
         }
     }

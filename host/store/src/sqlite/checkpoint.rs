@@ -1,7 +1,7 @@
-//! Carries the write-ahead log over into the database, beside the writer.
+//! Copies the write-ahead log into the database, concurrently with the writer.
 //!
-//! A passive checkpoint takes no lock that the writer or a reader would wait for; it copies what it
-//! can.
+//! A passive checkpoint takes no lock that the writer or a reader would wait for; it copies as much
+//! as it can.
 
 use std::sync::{Arc, Weak};
 
@@ -12,16 +12,16 @@ use tokio::sync::watch;
 
 use super::{open::DataDirectory, writer::Written};
 
-/// How long commits gather before they are carried over.
+/// Interval between checkpoints while commits arrive.
 const PAUSE: Millis = Millis(2_000);
 
-/// Runs until the writer drops its end of `commits`, which counts them.
+/// Runs until the writer drops the sender of `commits`, which counts the commits.
 pub(super) async fn run(
     directory: Weak<DataDirectory>,
     env: Env,
     mut commits: watch::Receiver<Written>,
 ) {
-    // The directory is ours to touch while the connection is open.
+    // While the connection is open, it must hold the directory.
     let mut held: Option<(SqliteConnection, Arc<DataDirectory>)> = None;
     while commits.changed().await.is_ok() {
         let ended = async { while commits.changed().await.is_ok() {} };
@@ -31,13 +31,13 @@ pub(super) async fn run(
             () = env.runtime.sleep(PAUSE) => {}
         }
         if held.is_none() {
-            // It goes with the writer.
+            // The directory is released when the writer ends.
             let Some(directory) = directory.upgrade() else { break };
             held = directory.connect().await.ok().map(|connection| (connection, directory));
         }
         let Some((open, _)) = held.as_mut() else { continue };
         if let Err(error) = open.execute("PRAGMA wal_checkpoint(PASSIVE)").await {
-            // The writer's own checkpoint remains; it comes at 16,000 pages.
+            // The writer's own checkpoint at 16,000 pages remains as a fallback.
             tracing::warn!(%error, "a checkpoint failed");
             held = None;
         }

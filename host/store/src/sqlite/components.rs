@@ -1,4 +1,4 @@
-//! Keeping and removing modules.
+//! Stores and removes modules.
 
 use segno_core::{id::Digest, time::Timestamp};
 
@@ -18,7 +18,7 @@ const REMOVE: &str = "
        AND NOT EXISTS (SELECT 1 FROM tasks WHERE module = modules.n)
     RETURNING n";
 
-/// Keeps a component, once.
+/// Stores a component unless it exists.
 pub(super) fn put(
     connection: &mut Connection,
     cache: &mut Cache,
@@ -40,8 +40,8 @@ pub(super) fn put(
     Ok(())
 }
 
-/// Removes a module that nothing refers to, uploaded before that instant. Returns whether it was
-/// removed.
+/// Removes a module that was uploaded before `before` and that nothing refers to. Returns true if
+/// it was removed.
 pub(super) fn remove(
     connection: &mut Connection,
     cache: &mut Cache,

@@ -2,18 +2,18 @@
 
 use std::path::PathBuf;
 
-/// Where the database lies and how safely it commits.
+/// Location and durability of the database.
 #[derive(Debug, Clone)]
 pub struct SqliteConfig {
-    /// The data directory; made if it is missing.
+    /// The data directory; created if it is missing.
     pub dir: PathBuf,
-    /// Whether a power loss may take the last commits with it (`synchronous = NORMAL`). A crash of
-    /// the process never does. Commits are about ten times cheaper.
+    /// True if a power loss may lose the last commits (`synchronous = NORMAL`); a crash of the
+    /// process never does. Commits are about ten times cheaper.
     pub relaxed: bool,
 }
 
 impl SqliteConfig {
-    /// A directory, with commits that survive a power loss.
+    /// A configuration for a directory, with commits that survive a power loss.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into(), relaxed: false }
     }

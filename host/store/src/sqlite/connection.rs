@@ -1,7 +1,8 @@
-//! The writer's connection, which lives on the writer's thread.
+//! The writer's connection, used only by the writer's thread.
 //!
-//! It is `rusqlite`'s and not `sqlx`'s: a statement here is a call, there it is a message to
-//! another thread and back. So each statement writes one row, and stays prepared.
+//! The writer uses `rusqlite` instead of `sqlx`: in `rusqlite`, a statement is a function call; in
+//! `sqlx`, it is a message to another thread and back. So each statement writes one row, and stays
+//! prepared.
 
 use std::{path::Path, time::Duration};
 
@@ -14,45 +15,44 @@ use rusqlite::{
 
 use crate::sql::{Cell, Failure};
 
-/// More than there are statements.
+/// Capacity for prepared statements; there are fewer statements than that.
 const PREPARED: usize = 128;
 
-/// The longest wait for a lock of another connection.
+/// Maximum wait for a lock held by another connection.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 const TRUNCATE_LOG: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
-/// A statement that writes one row.
 #[derive(Debug)]
 pub(super) struct Statement {
-    /// What it does, for errors.
+    /// Description of the statement, for errors.
     pub(super) name: &'static str,
-    /// The text: as many parameters as the row has cells.
+    /// The SQL text, with one parameter per cell of the row.
     pub(super) text: &'static str,
 }
 
 /// A statement that failed.
 #[derive(Debug)]
 pub(super) struct Failed {
-    /// Which.
+    /// Name of the statement.
     pub(super) statement: &'static str,
-    /// SQLite's answer.
+    /// SQLite's error.
     pub(super) source: Failure,
 }
 
-/// See the module.
+/// The writer's connection; see the module documentation.
 #[derive(Debug)]
 pub(super) struct Connection {
     open: rusqlite::Connection,
-    /// Statements that were run.
+    /// Number of write statements executed.
     run: u64,
 }
 
 impl Connection {
-    /// Opens a database that exists, and says these to it.
+    /// Opens an existing database and sets the pragmas.
     pub(super) fn open(file: &Path, pragmas: &[(&str, &str)]) -> Result<Self, Failed> {
         let failed = |source| failed("open the database", source);
-        // One thread uses it at a time, so SQLite needs no locks of its own.
+        // One thread at a time uses it, so SQLite needs no mutexes.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let open = rusqlite::Connection::open_with_flags(file, flags).map_err(failed)?;
         open.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false).map_err(failed)?;
@@ -60,19 +60,19 @@ impl Connection {
         for (name, value) in pragmas {
             open.pragma_update(None, name, value).map_err(failed)?;
         }
-        // The first read makes the log, if there is none.
+        // The first read creates the log if there is none.
         open.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(failed)?;
         Ok(Self { open, run: 0 })
     }
 
-    /// Runs a statement without parameters; its name is its text.
+    /// Executes a statement without parameters; the text also serves as its name.
     pub(super) fn say(&mut self, text: &'static str) -> Result<(), Failed> {
         self.run += 1;
         let said = self.open.prepare_cached(text).and_then(|mut prepared| prepared.raw_execute());
         said.map(drop).map_err(|source| failed(text, source))
     }
 
-    /// Runs a statement for each of these rows; stops at the first that fails.
+    /// Executes a statement for each row; stops at the first failure.
     pub(super) fn each(
         &mut self,
         statement: &Statement,
@@ -81,7 +81,7 @@ impl Connection {
         self.each_of(statement.name, statement.text, rows)
     }
 
-    /// The same for a statement that is put together.
+    /// Like [`Connection::each`], for a statement built at run time.
     pub(super) fn each_of(
         &mut self,
         name: &'static str,
@@ -101,7 +101,7 @@ impl Connection {
         run().map_err(|source| failed(name, source))
     }
 
-    /// Reads what a statement finds, row by row. What `take` refuses ends it.
+    /// Runs a query and passes each row to `take`. An error from `take` ends it.
     pub(super) fn read(
         &mut self,
         name: &'static str,
@@ -118,23 +118,23 @@ impl Connection {
         Ok(())
     }
 
-    /// How many statements were run for writing so far.
+    /// Number of write statements executed so far.
     pub(super) fn run(&self) -> u64 {
         self.run
     }
 
-    /// Bytes of the pages that it holds.
+    /// Bytes of the connection's page cache.
     pub(super) fn page_bytes(&self) -> u64 {
-        // SAFETY: the handle is that of a connection which is open, and no other thread uses it.
+        // SAFETY: the handle belongs to an open connection, and no other thread uses it.
         unsafe { page_bytes(self.open.handle()) }
     }
 
-    /// Gives back the pages that it holds.
+    /// Frees the connection's page cache.
     pub(super) fn shrink(&mut self) -> Result<(), Failed> {
         self.say("PRAGMA shrink_memory")
     }
 
-    /// Truncates the write-ahead log, unless a connection reads what is only there; does not wait.
+    /// Truncates the write-ahead log, unless a reader still needs it. Does not wait for locks.
     pub(super) fn truncate_log(&mut self) -> Result<(), Failed> {
         let refused = |source| failed("set how long locks are waited for", source);
         self.open.busy_timeout(Duration::ZERO).map_err(refused)?;
@@ -143,21 +143,21 @@ impl Connection {
         truncated
     }
 
-    /// Carries the write-ahead log over and closes. Readers may be in its way; the next start
-    /// carries it over then.
+    /// Checkpoints and truncates the write-ahead log, and closes. If readers prevent it, the next
+    /// start does it.
     pub(super) fn close(mut self) {
         let _ = self.read("carry over", TRUNCATE_LOG, [], |_| Ok(()));
         let _ = self.open.close();
     }
 }
 
-/// Bytes of the pages that a connection holds.
+/// Bytes of a connection's page cache.
 ///
 /// # Safety
-/// `handle` is that of an open connection, which no other thread uses meanwhile.
+/// `handle` must belong to an open connection that no other thread uses during the call.
 pub(super) unsafe fn page_bytes(handle: *mut ffi::sqlite3) -> u64 {
     let (mut now, mut most) = (0, 0);
-    // SAFETY: the caller's, and both places are there.
+    // SAFETY: guaranteed by the caller; both out-pointers are valid.
     let answer = unsafe {
         ffi::sqlite3_db_status(handle, ffi::SQLITE_DBSTATUS_CACHE_USED, &mut now, &mut most, 0)
     };

@@ -1,33 +1,33 @@
-//! What SQLite's result codes mean to us.
+//! Classifies SQLite result codes.
 //!
-//! Readers get them from `sqlx`, the writer from `rusqlite`: both as [`Failure`].
+//! Readers get the codes from `sqlx`, the writer from `rusqlite`; both convert them to [`Failure`].
 
 use super::connection::Failed;
 use crate::{StoreError, sql::Failure};
 
 /// Another connection holds the write lock.
 pub(super) const BUSY: i32 = 5;
-/// The database may only be read.
+/// The database is read-only.
 pub(super) const READ_ONLY: i32 = 8;
-/// No memory is left.
+/// Out of memory.
 const NO_MEMORY: i32 = 7;
-/// A statement was ended before it was done.
+/// A statement was interrupted.
 pub(super) const INTERRUPTED: i32 = 9;
-/// The disk failed: after a commit, it is unknown what was kept.
+/// The disk failed. After a failed commit, it is unknown what was written.
 pub(super) const DISK: i32 = 10;
 /// The database is damaged.
 pub(super) const CORRUPT: i32 = 11;
-/// No space is left.
+/// No space is left on the disk.
 pub(super) const FULL: i32 = 13;
 /// The file cannot be opened.
 pub(super) const CANNOT_OPEN: i32 = 14;
 /// A constraint or a trigger refused a row.
 pub(super) const CONSTRAINT: i32 = 19;
-/// The file is something else.
+/// The file is not a database.
 pub(super) const NOT_A_DATABASE: i32 = 26;
-/// Another connection of this process holds a table.
+/// Another connection of this process has locked a table.
 const LOCKED: i32 = 6;
-/// The locks of the log fail.
+/// The locking protocol of the log failed.
 const PROTOCOL: i32 = 15;
 
 /// SQLite's primary result code, if the error is SQLite's.
@@ -43,12 +43,12 @@ fn extended_code(error: &Failure) -> Option<i32> {
     }
 }
 
-/// Whether a `COMMIT` that failed so has certainly not happened.
+/// True if a `COMMIT` that failed with this error has certainly not happened.
 pub(super) fn is_undone(error: &Failure) -> bool {
     matches!(primary_code(error), Some(BUSY | READ_ONLY | FULL | CONSTRAINT))
 }
 
-/// The error of a caller after a failure before or instead of a commit.
+/// The error for the caller after a failure before or instead of a commit.
 pub(super) fn explain(failed: Failed) -> StoreError {
     let Failed { statement, source } = failed;
     let unavailable =
@@ -65,9 +65,9 @@ pub(super) fn explain(failed: Failed) -> StoreError {
     }
 }
 
-/// Whether nothing more may be written before an operator looked: it is unknown what the disk
-/// holds. What failed before a sync leaves the disk as it was for everything that counts, and may
-/// be tried again: a write beyond a quota or a limit, a file that could not grow, a lock.
+/// True if the store must stop until an operator has looked, because the content of the disk is
+/// unknown. Failures before a sync leave the relevant content unchanged, and may be retried: a
+/// write beyond a quota or limit, a file that could not grow, a lock.
 pub(super) fn is_final(error: &Failure) -> bool {
     match primary_code(error) {
         Some(CORRUPT) => true,
@@ -76,19 +76,19 @@ pub(super) fn is_final(error: &Failure) -> bool {
     }
 }
 
-/// Where the fault lies.
+/// The cause of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// In one submission: a constraint, a value that is too long, a row that cannot be read. The
-    /// other submissions of the batch may be committed.
+    /// A submission: a constraint, an oversized value, an unreadable row. The other submissions of
+    /// the batch may be committed.
     Submission,
-    /// In the moment: another connection holds a lock, a statement was interrupted.
+    /// A temporary condition: another connection holds a lock, or a statement was interrupted.
     Moment,
-    /// In the file, the disk or the memory: writes are refused.
+    /// The file, the disk or the memory: writes are refused.
     Medium,
 }
 
-/// Where the fault lies.
+/// Classifies the cause of a failure.
 pub(super) fn fault(error: &Failure) -> Fault {
     match (primary_code(error), error) {
         (Some(READ_ONLY | DISK | CORRUPT | FULL | CANNOT_OPEN | NO_MEMORY), _) => Fault::Medium,
@@ -101,16 +101,15 @@ pub(super) fn fault(error: &Failure) -> Fault {
     }
 }
 
-/// The extended codes of [`DISK`] that say what could not be done before anything was synced:
-/// write, truncate, remove, look at or close a file; memory, locks and the size of what processes
-/// share.
+/// The extended codes of [`DISK`] for operations that failed before a sync: writing, truncating,
+/// deleting, examining or closing a file; memory, locks and the size of the shared-memory file.
 const BEFORE_A_SYNC: [i32; 14] =
     [778, 1546, 1802, 2058, 2570, 3082, 3338, 3850, 4106, 4618, 4874, 5130, 5386, 6154];
 
-/// Why nothing is written until there is room again.
+/// The reason given while the disk is full.
 pub(super) const NO_SPACE: &str = "no space is left on the disk: free some";
 
-/// Why a store stops for good.
+/// The reason given when a store has stopped for good.
 pub(super) const DISK_FAILED: &str =
     "the disk failed: check it, and start again, so that what it holds is read anew";
 
@@ -122,8 +121,8 @@ mod tests {
         Failure::Sqlite { code, message: "an answer".to_owned() }
     }
 
-    /// A write beyond a quota, a shared file that cannot grow; a sync that failed, a page that is
-    /// not what it was.
+    /// Temporary: a write beyond a quota, a shared file that cannot grow. Final: a failed sync, a
+    /// page with wrong content.
     #[test]
     fn a_store_stops_for_good_only_where_it_is_not_known_what_the_disk_holds() {
         for (code, stops) in [

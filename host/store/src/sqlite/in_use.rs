@@ -1,9 +1,9 @@
-//! The mark of a data directory whose database has a write-ahead log of its own.
+//! The in-use mark: a file that shows that a database has a write-ahead log.
 //!
-//! SQLite removes the log when the last connection that may write ends, and after that nothing
-//! tells a log that was carried over from one that got lost. So the mark is made once the log is
-//! there, and removed once it is gone in good order: a mark without a log means that the log was
-//! taken away. It costs one sync a start, and none a commit.
+//! SQLite removes the log when the last writing connection closes. After that, a log that was
+//! checkpointed cannot be distinguished from a lost one. The mark is therefore created once the log
+//! exists, and removed after the log is gone in good order: a mark without a log means that the log
+//! was lost. This costs one sync per start, and none per commit.
 
 use std::{
     fs::{self, File},
@@ -13,31 +13,32 @@ use std::{
 
 use super::log_check::{beside, log_of};
 
-/// The number that the system gives each of its starts.
+/// The id that the system generates at each boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// What a mark says of the process that made it.
+/// The content of an in-use mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct InUseMark {
-    /// The start of the system in which it ran; `None` where the system does not number them.
+    /// The boot id at the time of creation; `None` if the system provides none.
     boot: Option<String>,
 }
 
 impl InUseMark {
-    /// The mark of a database, if it has one.
+    /// Reads the mark of a database, if it has one.
     pub(super) fn of(database: &Path) -> Option<Self> {
         let text = fs::read_to_string(file(database)).ok()?;
         let boot = text.trim();
         Some(Self { boot: (!boot.is_empty()).then(|| boot.to_owned()) })
     }
 
-    /// Whether the machine ran on since: files that were never synced are then as they were.
+    /// True if the machine has not rebooted since: even files that were never synced are then
+    /// intact.
     pub(super) fn is_of_this_boot(&self) -> bool {
         self.boot == boot()
     }
 }
 
-/// Marks a database whose log is there.
+/// Creates the mark of a database whose log exists.
 pub(super) fn set(database: &Path, sync: bool) -> io::Result<()> {
     let path = file(database);
     let mut mark = File::create(&path)?;
@@ -51,11 +52,11 @@ pub(super) fn set(database: &Path, sync: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the mark, if the log is gone in good order.
+/// Removes the mark if the log is gone in good order.
 pub(super) fn clear(database: &Path) {
     let is_empty = fs::metadata(log_of(database)).map_or(true, |log| log.len() == 0);
     if is_empty {
-        // There may be none. One that stays leads to a warning at most.
+        // The mark may not exist. A mark left behind causes a warning at most.
         let _ = fs::remove_file(file(database));
     }
 }

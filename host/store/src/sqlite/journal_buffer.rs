@@ -1,13 +1,13 @@
-//! The journal buffer: records that active claims appended, and that the table `journal` does not
-//! have yet.
+//! The journal buffer: records that active claims have appended, and that are not yet in the table
+//! `journal`.
 //!
-//! A row of `journal` has its place in an index among the rows of all other journals, so a commit
-//! of many steps writes a page for nearly each of them. Records of an active claim are therefore
-//! appended to `journal_recent`, whose rows follow each other, and are kept here. When the claim
-//! ends, its records become one row of `journal`, and a replay reads one place. Readers skip rows
-//! of `journal_recent` that `journal` has as well, until the table is emptied.
+//! A row of `journal` is located in an index among the rows of all other journals, so a commit with
+//! many steps would write a page for nearly each of them. Records of an active claim are therefore
+//! appended to `journal_recent`, whose rows are consecutive, and are kept here. When the claim
+//! ends, its records become one row of `journal`, so that a replay reads one place. Readers skip
+//! rows of `journal_recent` that are also in `journal`, until the table is emptied.
 //!
-//! The buffer equals what is committed, like the writer's cache, and is read again when a batch
+//! Like the writer's cache, the buffer equals the committed state, and is read again when a batch
 //! fails.
 
 use std::{
@@ -20,14 +20,14 @@ use segno_core::id::PromiseId;
 use super::connection::{Connection, Failed, Statement};
 use crate::sql::{self, Cell, Failure, Fields as _, JournalRow};
 
-/// The table is emptied before it has more rows: a read of the journal of an active claim examines
+/// Maximum rows of the table, after which it is emptied: a read of an active claim's journal scans
 /// all of them.
 const ROWS: usize = 8_192;
-/// The table is emptied when it has this many rows and `journal` has all of them.
+/// Number of rows from which the table is emptied once `journal` contains all of them.
 const MOVED_ROWS: usize = 1_024;
-/// The buffer takes no more memory than this.
+/// Maximum bytes of buffered records.
 const BYTES: usize = 8 << 20;
-/// A row of more bytes goes to `journal` at once.
+/// Rows larger than this many bytes go straight to `journal`.
 const LARGE: usize = 16 << 10;
 
 static APPEND: Statement = Statement {
@@ -44,10 +44,10 @@ static APPEND_JOURNALS: Statement = Statement {
         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 };
 
-/// Without a condition: SQLite gives the pages back without looking at the rows.
+/// Without a condition, so that SQLite frees the pages without reading the rows.
 pub(super) const EMPTY: &str = "DELETE FROM journal_recent";
 
-/// The invocations of which there are rows.
+/// The invocations that have rows in the table.
 const TOUCHED: &str = "SELECT inv, count(*) FROM journal_recent GROUP BY inv";
 
 const UNMERGED: &str = "
@@ -55,33 +55,32 @@ const UNMERGED: &str = "
       FROM journal_ahead JOIN promises ON promises.n = inv
      ORDER BY journal_ahead.n";
 
-/// Records of active claims, as the rows that they will become.
+/// Records of active claims, in the form of their future `journal` rows.
 #[derive(Debug)]
 pub(super) struct JournalBuffer {
-    /// What `journal` does not have, as the rows that it will get.
+    /// Future `journal` rows, by number of the invocation.
     buffered: HashMap<i64, JournalRow>,
-    /// The bytes of their records.
+    /// Bytes of the buffered records.
     bytes: usize,
-    /// The invocations of which the table has rows, whether `journal` has them too or not.
+    /// Invocations with rows in the table, including rows that are already in `journal`.
     touched: HashSet<i64>,
-    /// Rows in the table.
+    /// Number of rows in the table.
     rows: usize,
-    /// Journals that left the buffer in the batch that is being decided.
+    /// Journals that the current batch has moved out of the buffer.
     moved: Vec<(i64, PromiseId)>,
-    /// Invocations whose rows cannot be read, and why. A person has to look at them, so the table
-    /// is not emptied.
+    /// Invocations with unreadable rows, and the reason. An operator has to examine them, so the
+    /// table is not emptied.
     damaged: HashMap<i64, String>,
     active_journals: Arc<ActiveJournals>,
 }
 
-/// The invocations that may have records outside `journal`: a read of any other one looks in one
-/// place.
+/// The invocations that may have records outside `journal`; for others, a read uses one table.
 ///
-/// The set is exact or too large: an invocation is added before the commit and removed after it.
+/// The set is exact or too large: an invocation is added before its commit and removed after it.
 #[derive(Debug, Default)]
 pub(crate) struct ActiveJournals(RwLock<Option<HashSet<PromiseId>>>);
 
-/// Rows to write.
+/// Rows to write, and whether to empty the table.
 #[derive(Debug, Default)]
 struct Moves {
     journal: Vec<JournalRow>,
@@ -90,7 +89,8 @@ struct Moves {
 }
 
 impl ActiveJournals {
-    /// Whether any of these may have such records; always, until the tables have been read.
+    /// True if any of these invocations may have such records. Always true until the tables have
+    /// been read.
     pub(super) fn may_have<'a>(&self, ids: impl IntoIterator<Item = &'a PromiseId>) -> bool {
         let held = self.0.read().unwrap_or_else(PoisonError::into_inner);
         held.as_ref().is_none_or(|held| ids.into_iter().any(|id| held.contains(id)))
@@ -102,7 +102,7 @@ impl ActiveJournals {
 }
 
 impl JournalBuffer {
-    /// Reads what is committed.
+    /// Loads the committed state.
     pub(super) fn read(
         connection: &mut Connection,
         active_journals: Arc<ActiveJournals>,
@@ -190,12 +190,13 @@ impl JournalBuffer {
         self.buffered.get(&number)
     }
 
-    /// Why the buffered records of a journal cannot be read, if that is so.
+    /// The reason why the buffered records of a journal cannot be read. `None` if they are
+    /// readable.
     pub(super) fn damage(&self, number: i64) -> Option<&str> {
         self.damaged.get(&number).map(String::as_str)
     }
 
-    /// Notes that the batch was committed.
+    /// Updates the set of active journals after the commit.
     pub(super) fn committed(&mut self) {
         if self.moved.is_empty() {
             return;
@@ -210,8 +211,8 @@ impl JournalBuffer {
         });
     }
 
-    /// Buffers a row. Returns whether `journal_recent` needs the row as well; otherwise `journal`
-    /// has it.
+    /// Buffers a row. Returns true if the row must also be written to `journal_recent`; otherwise
+    /// it goes to `journal`.
     fn buffer(&mut self, row: &JournalRow, moves: &mut Moves) -> bool {
         let Some(buffered) = self.buffered.get_mut(&row.number) else {
             self.bytes += row.records.len();
@@ -277,7 +278,7 @@ impl JournalBuffer {
     }
 }
 
-/// A row of [`UNMERGED`].
+/// Decodes a row of [`UNMERGED`].
 fn unmerged_row(row: &rusqlite::Row<'_>) -> Result<JournalRow, Failure> {
     let invocation = sql::id(row, 0)?;
     Ok(JournalRow {
@@ -289,6 +290,6 @@ fn unmerged_row(row: &rusqlite::Row<'_>) -> Result<JournalRow, Failure> {
     })
 }
 
-/// Every statement that looks for something by a key, for the tests of their plans.
+/// All statements that search by a key, for tests of query plans.
 #[cfg(test)]
 pub(super) const STATEMENTS: [&str; 2] = [APPEND.text, APPEND_JOURNALS.text];

@@ -1,5 +1,5 @@
-//! Loads the rows that a decision reads into the writer's memory: a few statements, whatever number
-//! of promises.
+//! Loads the rows that a decision reads into the writer's cache, with a few statements for any
+//! number of promises.
 
 use std::sync::LazyLock;
 
@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-/// Promises and their tasks, by ids.
+/// Promises with their tasks, by id.
 const PROMISES: &str = concat!(
     "SELECT ",
     promise_columns!(),
@@ -36,7 +36,7 @@ const PROMISES: &str = concat!(
     promise_tables!(),
 );
 
-/// The tasks that a host holds, with their promises.
+/// The tasks that a host has claimed, with their promises.
 const HELD_BY: &str = concat!(
     "SELECT ",
     promise_columns!(),
@@ -45,8 +45,8 @@ const HELD_BY: &str = concat!(
     promise_tables!(),
 );
 
-/// A page of the pending children of an invocation; of those that were not asked to stop, if that
-/// is asked for.
+/// A page of the pending children of an invocation; optionally only those without a cancellation
+/// request.
 const CHILDREN: &str = concat!(
     "SELECT ", promise_columns!(),
     "FROM promises p ", promise_tables!(),
@@ -55,7 +55,7 @@ const CHILDREN: &str = concat!(
      ORDER BY p.id LIMIT ?3",
 );
 
-/// A promise and everything made by its members, up to a limit.
+/// A promise and all its descendants, up to a limit.
 const TREE: &str = concat!(
     "WITH RECURSIVE tree (n) AS (
          SELECT n FROM promises WHERE id = ?1
@@ -68,7 +68,7 @@ const TREE: &str = concat!(
     promise_tables!(),
 );
 
-/// The promises whose ids lie between two, and that no invocation made, up to a limit.
+/// The promises with ids between two bounds that no invocation made, up to a limit.
 const PROMISES_BETWEEN: &str = concat!(
     "SELECT ",
     promise_columns!(),
@@ -77,37 +77,37 @@ const PROMISES_BETWEEN: &str = concat!(
     "WHERE p.id > ?1 AND p.id < ?2 AND p.made_by IS NULL ORDER BY p.id LIMIT ?3",
 );
 
-/// All messages about these promises, by numbers.
+/// All messages about these promises, by number.
 const OWED: &str = "
     SELECT promises.n, promises.id, outbox.kind, outbox.part, next_at, outbox.created_at, attempts, message
       FROM json_each(?1) wanted JOIN outbox ON outbox.source = wanted.value
       JOIN promises ON promises.n = outbox.source";
 
-/// Callbacks on promises, by numbers.
+/// Callbacks on promises, by number.
 const CALLBACKS_ON: &str = "
     SELECT awaited.n, awaited.id, awaiter.n, awaiter.id, consumed
       FROM json_each(?1) wanted JOIN callbacks ON callbacks.awaited = wanted.value
       JOIN promises awaited ON awaited.n = callbacks.awaited JOIN promises awaiter ON awaiter.n = callbacks.awaiter";
 
-/// Callbacks of tasks, by numbers.
+/// Callbacks of tasks, by number.
 const CALLBACKS_OF: &str = "
     SELECT awaited.n, awaited.id, awaiter.n, awaiter.id, consumed
       FROM json_each(?1) wanted JOIN callbacks ON callbacks.awaiter = wanted.value
       JOIN promises awaited ON awaited.n = callbacks.awaited JOIN promises awaiter ON awaiter.n = callbacks.awaiter";
 
-/// Listeners of promises, by numbers.
+/// Listeners of promises, by number.
 const LISTENERS: &str = "
     SELECT promises.id, address
       FROM json_each(?1) wanted JOIN listeners ON listeners.awaited = wanted.value
       JOIN promises ON promises.n = listeners.awaited";
 
-/// Execute messages, by numbers of promises.
+/// Execute messages, by number of the promise.
 const EXECUTES: &str = "
     SELECT promises.n, promises.id, kind, part, next_at, outbox.created_at, attempts, message
       FROM json_each(?1) wanted JOIN outbox ON outbox.source = wanted.value AND outbox.kind = 1
       JOIN promises ON promises.n = outbox.source";
 
-/// The ends of journals, by numbers of promises.
+/// Journal heads, by number of the promise.
 const HEADS: &str = "
     SELECT promises.id, end_seq, commands, notified, at, finished
       FROM json_each(?1) wanted
@@ -128,7 +128,7 @@ const SIGNAL_KEYS: &str = "
       FROM json_each(?1) wanted JOIN promises ON promises.id = wanted.value ->> 0
       JOIN signal_keys ON signal_keys.inv = promises.n AND signal_keys.key = wanted.value ->> 1";
 
-/// The rows of a journal that hold records from a place on.
+/// The journal rows that hold records from a given position on.
 const TAIL: &str = "
     SELECT records FROM journal
      WHERE inv = ?1 AND end_seq > ?2
@@ -146,11 +146,11 @@ static LIMITS: LazyLock<String> = LazyLock::new(|| {
 const FIRST_VERSION: &str = "SELECT version FROM first_version";
 const NEXT_NUMBER: &str = "SELECT ifnull(max(n), 0) + 1 FROM promises";
 
-/// A cache with what is always held, and nothing else.
+/// Creates a cache with the rows that are always held.
 pub(super) fn begin(connection: &mut Connection) -> Result<Cache, Failed> {
     let mut cache = Cache::default();
     cache.holds_globals = true;
-    // What cannot be read of these is as good as not there: whatever needs it is refused by name.
+    // An unreadable row counts as missing: commands that need it are refused with its name.
     let passed = |error| sql::unreadable(error).map(drop);
     connection.read("load modules", MODULES, [], |row| {
         let read = sql::module_facts(row, 1, 2).and_then(|module| Ok((module, int(row, 0)?)));
@@ -190,7 +190,7 @@ pub(super) fn begin(connection: &mut Connection) -> Result<Cache, Failed> {
     Ok(cache)
 }
 
-/// Loads `wanted`, which is not held.
+/// Loads `wanted`, which is not cached.
 pub(super) fn load(
     connection: &mut Connection,
     WriterCache { rows: cache, journal_buffer }: &mut WriterCache,
@@ -259,7 +259,7 @@ pub(super) fn load(
     load_round(connection, cache, &wanted)?;
     if !wanted.held_by.is_empty() {
         fetch(connection, "load the tasks of a host", HELD_BY, &wanted.held_by, |row| {
-            // A host starts, whatever is wrong with one of the rows that it holds.
+            // A host may start even if a row it holds is damaged.
             sql::put_promise(cache, row, Level::Rows)
                 .map(drop)
                 .or_else(|error| sql::unreadable(error).map(drop))
@@ -269,7 +269,7 @@ pub(super) fn load(
     Ok(())
 }
 
-/// The rows of a round of admissions.
+/// Loads the rows of admission rounds.
 fn load_round(
     connection: &mut Connection,
     cache: &mut Cache,
@@ -347,7 +347,7 @@ fn load_tree(
 ) -> Result<Vec<i64>, Failed> {
     let name = "load a tree";
     let (mut tree, mut numbers) = (Tree { whole: true, ..Tree::default() }, Vec::new());
-    // One more than asked for, to know whether there is more.
+    // One more than the limit, to detect a larger tree.
     connection.read(name, TREE, (top.as_str(), i64::from(limit) + 1), |row| {
         if numbers.len() == limit as usize {
             tree.whole = false;
@@ -363,7 +363,7 @@ fn load_tree(
     Ok(numbers)
 }
 
-/// The promises of an object, one more than go at a time at most.
+/// Loads the promises of an object: at most one more than a command removes at a time.
 fn load_promises_of(
     connection: &mut Connection,
     cache: &mut Cache,
@@ -406,7 +406,7 @@ fn load_tail(
         .map_err(|source| Failed { statement: name, source })
 }
 
-/// Reads a statement that takes a list as JSON.
+/// Runs a statement that takes a list as JSON.
 fn fetch(
     connection: &mut Connection,
     name: &'static str,
@@ -429,12 +429,12 @@ fn message(cache: &mut Cache, row: &impl Fields) -> Result<(), Failure> {
     sql::put_message(cache, &source, row, 2)
 }
 
-/// A number that is never NULL.
+/// A number that is never `NULL`.
 fn int(row: &impl Fields, column: usize) -> Result<i64, Failure> {
     Ok(row.int(column)?.unwrap_or_default())
 }
 
-/// Every statement that looks for something, for the tests of their plans.
+/// All statements with a search condition, for tests of query plans.
 #[cfg(test)]
 pub(super) const STATEMENTS: [&str; 18] = [
     PROMISES,

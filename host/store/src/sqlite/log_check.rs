@@ -1,25 +1,23 @@
-//! Whether SQLite's write-ahead log is whole, looked at before SQLite opens it: a log that is
-//! damaged or cut off is read by SQLite up to that place, without a word.
+//! Checks that SQLite's write-ahead log is complete, before SQLite opens it: SQLite silently
+//! ignores everything after a damaged or truncated position.
 //!
 //! ```text
 //! segno.db-wal   header of 32 bytes: magic, version, page size, sequence, salt (8 bytes), checksum (8)
 //!                frames: page number, size of the database after a commit or 0, salt (8), checksum (8), the page
-//! segno.db-shm   the log's index, shared by processes: among others how many frames were committed, under which
-//!                salt, and how many of them were carried over into the database
+//! segno.db-shm   the log's index, shared by processes: among others the number of committed frames, their salt,
+//!                and the number of frames that were checkpointed into the database
 //! ```
 //!
-//! A commit is acknowledged after its frames were synced, so these are no accidents of a crash: a
-//! committed frame behind a broken one; fewer frames than the index has seen of the same log; a log
-//! that is gone, empty, unreadable or another one while the index has frames that were not carried
-//! over; a log that is gone while the mark of the database says that it has one
-//! ([`in_use`](super::in_use)). The index is written without a sync, so it is believed only while
-//! the machine has run on.
+//! A commit is acknowledged after its frames were synced. A crash therefore never causes any of
+//! these: a committed frame after a broken one; fewer frames than the index has seen of the same
+//! log; a log that is missing, empty, unreadable or replaced, while the index has frames that were
+//! not checkpointed; a missing log while the in-use mark exists ([`in_use`](super::in_use)). The
+//! index is written without a sync, so it is trusted only if the machine has not rebooted.
 //!
-//! Nothing tells these: a log that was cut between two commits or emptied, where the index is gone as
-//! well or the machine was started again; one that was removed after the host had stopped in good
-//! order.
+//! Undetectable: a log cut between two commits or emptied, if the index is gone as well or the
+//! machine was rebooted; a log removed after the host had stopped in good order.
 //!
-//! The formats are SQLite's, which keeps them stable ("WAL-mode File Format" in its documentation).
+//! The formats are SQLite's, and stable (see "WAL-mode File Format" in its documentation).
 
 use std::{
     fs::File,
@@ -34,47 +32,47 @@ const FRAME_HEADER: usize = 24;
 const MAGIC_LITTLE: u32 = 0x377f_0682;
 const MAGIC_BIG: u32 = 0x377f_0683;
 
-/// What is missing from a log.
+/// A log with missing frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Loss {
-    /// The log.
+    /// The log file.
     pub(super) file: PathBuf,
-    /// Frames of commits that can be read: they are what the database goes on with.
+    /// Number of readable committed frames, from which the database continues.
     pub(super) readable: u64,
-    /// What shows that there were more.
+    /// The evidence that frames are missing.
     pub(super) evidence: Evidence,
 }
 
-/// What shows that a log is not whole.
+/// Evidence that a log is incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Evidence {
-    /// A frame is broken, and this later one belongs to a commit.
+    /// A frame is broken, but a later one belongs to a commit.
     Damaged {
-        /// The broken one, from 1.
+        /// Number of the broken frame, from 1.
         broken: u64,
-        /// The later one.
+        /// Number of the later frame.
         committed: u64,
     },
-    /// The number of frames of this log that the index has.
+    /// The index has seen more frames of this log than it contains.
     Cut {
-        /// Frames.
+        /// Number of frames that the index has seen.
         seen: u64,
     },
-    /// The log is not there, or has nothing of what it had.
+    /// The log is missing, or holds none of its former content.
     Replaced {
-        /// What is in its place.
+        /// The current content of the log file.
         by: Instead,
-        /// Frames that were committed and not carried over; `None` if no index has their number.
+        /// Number of committed frames that were not checkpointed; `None` if no index has it.
         missing: Option<u64>,
     },
 }
 
-/// What is in the place of a log.
+/// The content found in place of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Instead {
     Nothing,
     EmptyFile,
-    /// A file that does not begin as a log does.
+    /// A file without a log header.
     Noise,
     /// The log of another database, or of another time.
     OtherLog,
@@ -119,11 +117,11 @@ impl std::fmt::Display for Loss {
     }
 }
 
-/// What is missing from the log of `database`, which has this mark; nothing of a log that is whole,
-/// or that was carried over.
+/// The loss in the log of `database`, given its in-use mark. `None` if the log is complete, or was
+/// checkpointed.
 ///
 /// # Errors
-/// The files cannot be read.
+/// Fails if the files cannot be read.
 pub(super) fn loss(database: &Path, mark: Option<&InUseMark>) -> io::Result<Option<Loss>> {
     let file = log_of(database);
     let index = Index::read(&beside(database, "-shm"))?;
@@ -144,14 +142,14 @@ pub(super) fn loss(database: &Path, mark: Option<&InUseMark>) -> io::Result<Opti
     };
     let mut header = [0; HEADER];
     if !filled(&mut log, &mut header)? {
-        // It is empty as well once it was carried over and cut.
+        // A checkpointed and truncated log is empty too.
         return match log.get_ref().metadata()?.len() {
             0 => replaced(Instead::EmptyFile, false),
             _ => replaced(Instead::Noise, true),
         };
     }
     let Some(frames) = Frames::of(&header) else { return replaced(Instead::Noise, true) };
-    // The index has the salt of a new log before the log has it, and no frames of it then.
+    // The index gets the salt of a new log before the log does, and then has no frames of it.
     if is_fresh && index.is_some_and(|index| index.salt != frames.salt && index.missing() > 0) {
         return replaced(Instead::OtherLog, true);
     }
@@ -166,19 +164,19 @@ pub(super) fn loss(database: &Path, mark: Option<&InUseMark>) -> io::Result<Opti
     Ok(cut.map(|seen| Loss { file, readable, evidence: Evidence::Cut { seen } }))
 }
 
-/// The log of a database.
+/// The path of a database's log.
 pub(super) fn log_of(database: &Path) -> PathBuf {
     beside(database, "-wal")
 }
 
-/// A file that goes with a database.
+/// The path of a companion file of a database.
 pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
 
-/// How the frames of one log are written.
+/// The frame format of one log.
 struct Frames {
     page_bytes: usize,
     salt: [u8; 8],
@@ -186,19 +184,19 @@ struct Frames {
     sum: (u32, u32),
 }
 
-/// What came of reading them.
+/// The result of reading the frames.
 #[derive(Default)]
 struct Read {
-    /// Frames up to the last commit that can be read.
+    /// Number of frames up to the last readable commit.
     committed: u64,
-    /// The first frame that cannot be.
+    /// Number of the first broken frame.
     broken: Option<u64>,
-    /// A frame behind it, of the same log, that ends a commit.
+    /// Number of a later frame of the same log that ends a commit.
     committed_behind: Option<u64>,
 }
 
 impl Frames {
-    /// None: the header is not one, so SQLite takes the log for empty.
+    /// Parses the header. `None` if it is invalid; SQLite then treats the log as empty.
     fn of(header: &[u8; HEADER]) -> Option<Self> {
         let magic = big(header, 0);
         if magic != MAGIC_LITTLE && magic != MAGIC_BIG {
@@ -221,7 +219,7 @@ impl Frames {
             if !filled(log, &mut frame)? {
                 break;
             }
-            // Frames of an earlier log may lie behind this one's.
+            // Frames of an earlier log may follow this log's frames.
             if frame[8..16] != self.salt {
                 read.broken.get_or_insert(number);
                 continue;
@@ -248,18 +246,18 @@ impl Frames {
     }
 }
 
-/// What the index of a log says of it.
+/// The content of a log's index.
 #[derive(Debug, Clone, Copy)]
 struct Index {
     salt: [u8; 8],
-    /// Frames that were committed.
+    /// Number of committed frames.
     committed: u64,
-    /// Those of them that the database has.
+    /// Number of committed frames that were checkpointed into the database.
     carried_over: u64,
 }
 
 impl Index {
-    /// `None`: there is none, or it was not finished.
+    /// Reads the index. `None` if it is missing or incomplete.
     fn read(index: &Path) -> io::Result<Option<Self>> {
         let mut header = [0; 100];
         let whole = match File::open(index) {
@@ -267,7 +265,7 @@ impl Index {
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(error),
         };
-        // The salt stands as in the log, numbers as the machine has them.
+        // The salt has the log's byte order, the numbers have the machine's.
         let native =
             |at: usize| u32::from_ne_bytes(header[at..at + 4].try_into().expect("four bytes"));
         let sum = summed((0, 0), &header[..40], cfg!(target_endian = "big"));
@@ -279,13 +277,13 @@ impl Index {
         }))
     }
 
-    /// Frames that are in the log alone.
+    /// Number of frames that exist only in the log.
     fn missing(self) -> u64 {
         self.committed.saturating_sub(self.carried_over)
     }
 }
 
-/// Fills `bytes`; false where the file ends before.
+/// Fills `bytes`. Returns false if the file is too short.
 fn filled(file: &mut impl io::Read, bytes: &mut [u8]) -> io::Result<bool> {
     match file.read_exact(bytes) {
         Ok(()) => Ok(true),
@@ -298,8 +296,7 @@ fn big(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// SQLite's checksum, continued over `bytes`: of pairs of words, in the order of bytes that the log
-/// names.
+/// Continues SQLite's checksum over `bytes`, as pairs of words in the log's byte order.
 fn summed((mut one, mut two): (u32, u32), bytes: &[u8], big_endian: bool) -> (u32, u32) {
     let word = |bytes: &[u8]| {
         let bytes = bytes.try_into().expect("four bytes");
@@ -321,7 +318,7 @@ mod tests {
     const PAGE: usize = 4_096;
     const FRAME: usize = FRAME_HEADER + PAGE;
 
-    /// A database as a killed process leaves it, after `commits` of one row each.
+    /// A database as a killed process leaves it, after `commits` commits of one row each.
     fn killed(folder: &Path, commits: usize) -> PathBuf {
         let (live, dead) = (folder.join("live.db"), folder.join("dead.db"));
         let connection = Connection::open(&live).expect("it opens");
@@ -351,7 +348,7 @@ mod tests {
         loss(database, mark.as_ref()).expect("the files can be read").map(|loss| loss.evidence)
     }
 
-    /// Rows that SQLite finds.
+    /// Number of rows that SQLite finds.
     fn rows(database: &Path) -> usize {
         let connection = Connection::open(database).expect("it opens");
         let count = connection.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0));
@@ -363,7 +360,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let database = killed(folder.path(), 20);
         assert_eq!(evidence(&database), None);
-        // A commit that was on its way, which is part of a frame, or a frame that ends none.
+        // An interrupted commit: part of a frame, or a frame that does not end a commit.
         change(&database, |log| log.extend_from_within(HEADER..HEADER + FRAME / 2));
         assert_eq!(evidence(&database), None);
         assert_eq!(rows(&database), 20);
@@ -472,7 +469,7 @@ mod tests {
             }
             super::super::in_use::set(&dead, false).expect("a mark");
             assert_eq!(evidence(&dead), None, "{mode}");
-            // What it held is in the database.
+            // The frames of the log are in the database.
             std::fs::remove_file(log_of(&dead)).expect("it was there");
             assert_eq!(evidence(&dead), None, "{mode}");
         }

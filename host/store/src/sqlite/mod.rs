@@ -1,8 +1,8 @@
 //! The embedded store: one SQLite database in a data directory that one process owns.
 //!
-//! One writer ([`writer`]), a thread of its own, holds the hot part of the state in memory and
-//! commits groups; readers have connections of their own and see what was committed. What the
-//! tables hold is in `host/migrations/sqlite`.
+//! A single writer ([`writer`]) on its own thread caches the hot part of the state and commits in
+//! groups. Readers use separate connections and see the committed state. The tables are defined in
+//! `host/store/migrations/sqlite`.
 
 mod config;
 mod failure;
@@ -67,56 +67,55 @@ use super::{
     limits, writing::Writing,
 };
 
-/// How many promises the writer holds in memory, so that a commit about them reads nothing.
+/// Number of promises in the writer's cache, so that a commit about them reads nothing.
 const CACHED_PROMISES: usize = 100_000;
 
-/// How often a closing store looks whether a checkpoint has ended, 5 ms apart: a minute, which the
-/// flush of a busy disk may take.
+/// Number of times that a closing store checks, at intervals of 5 ms, for the end of a checkpoint.
+/// This makes a minute, which the flush of a busy disk may take.
 const CHECKPOINT_LOOKS: u32 = 12_000;
 
-/// A store in a data directory.
 pub struct SqliteStore {
     reader: Reader,
-    /// The same store over the connections of clients; that one has none of its own.
+    /// The same store over the clients' connections; `None` in that store itself.
     for_clients: Option<Arc<Self>>,
     queue: mpsc::Sender<WriterRequest>,
     written: watch::Receiver<Written>,
     writing: Arc<Writing>,
-    /// Who still holds the directory: the writer, and a checkpoint that is under way.
+    /// The directory while it is in use: held by the writer, and by a running checkpoint.
     directory: Weak<DataDirectory>,
     env: Env,
 }
 
-/// A data directory that is only looked at: it may belong to a host that runs.
+/// Read-only access to a data directory, which a running host may own.
 pub struct SqliteLook {
     reader: Reader,
 }
 
 impl SqliteLook {
-    /// Looks at the database in a directory.
+    /// Opens the database in a directory for reading.
     ///
     /// # Errors
-    /// [`OpenError`] says why it cannot be read.
+    /// [`OpenError`], with the reason why it cannot be read.
     pub async fn at(directory: &Path) -> Result<Self, OpenError> {
         Ok(Self { reader: Reader::with(open::look(directory).await?) })
     }
 
-    /// What is in it.
+    /// Reads of the whole store.
     pub fn scan(&self) -> &dyn Scan {
         &self.reader
     }
 
-    /// Ends looking.
+    /// Closes the connections.
     pub async fn close(self) {
         self.reader.pool.close().await;
     }
 }
 
 impl SqliteStore {
-    /// Opens a data directory, which is this process's alone until the store is closed.
+    /// Opens a data directory. This process owns it exclusively until the store is closed.
     ///
     /// # Errors
-    /// [`OpenError`] says why the directory cannot be used; nothing was changed then.
+    /// [`OpenError`], with the reason why the directory cannot be used; nothing was changed then.
     pub async fn open(
         config: SqliteConfig,
         engine: Config,
@@ -126,7 +125,7 @@ impl SqliteStore {
         Self::open_holding(CACHED_PROMISES, config, engine, env, hints).await
     }
 
-    /// The same with another bound on what the writer holds in memory.
+    /// Like [`SqliteStore::open`], with a custom size of the writer's cache.
     pub(super) async fn open_holding(
         cached_promises: usize,
         config: SqliteConfig,
@@ -174,7 +173,7 @@ impl SqliteStore {
         Ok(store)
     }
 
-    /// What was written since the store was opened.
+    /// Totals of the writes since the store was opened.
     pub fn written(&self) -> Written {
         *self.written.borrow()
     }
@@ -242,9 +241,9 @@ impl Store for SqliteStore {
             clients.reader.pool.close().await;
         }
         self.reader.pool.close().await;
-        // If the writer ended already, there is nothing left to close.
+        // If the writer has ended already, nothing is left to close.
         let _ = self.ask(|answer| WriterRequest::Close { answer }).await;
-        // A checkpoint that has begun ends soon; until then the directory is not given back.
+        // A running checkpoint ends soon; it keeps the directory until then.
         for _ in 0..CHECKPOINT_LOOKS {
             if self.directory.strong_count() == 0 {
                 return;

@@ -1,5 +1,5 @@
-//! Opening a data directory: who owns it, whether the database in it is ours, and bringing it to
-//! today's format.
+//! Opens a data directory: locks it, checks that the database in it is a segno database, and
+//! migrates it to the current format.
 
 use std::{
     cmp::Ordering,
@@ -21,107 +21,100 @@ use super::{
 };
 use crate::{archive::ArchiveError, error::BoxError, sql::Failure};
 
-/// Why a data directory could not be opened. Nothing of it was changed.
+/// Reason why a data directory could not be opened. Nothing in it was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The directory cannot be made or written to.
+    /// The directory cannot be created or written to.
     #[error("the data directory `{}` cannot be used: make it writable, or choose another", directory.display())]
     Directory {
-        /// The directory.
         directory: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// Another process has it open.
+    /// Another process has the directory open.
     #[error("the data directory `{}` is in use by {}: stop that one first, or talk to it", directory.display(), owner(*.pid))]
     InUse {
-        /// The directory.
         directory: PathBuf,
-        /// The other process, if it wrote its number.
+        /// The other process's id, if it wrote it to the lock file.
         pid: Option<u32>,
     },
-    /// The file is no SQLite database, or one of another program.
+    /// The file is not a SQLite database, or belongs to another program.
     #[error("`{}` is not a database of segno: move it away, or choose another data directory", file.display())]
     NotOurs {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
     },
-    /// There is no database to look at.
+    /// There is no database to read.
     #[error("there is no database in `{}`: a host makes one with its first start", directory.display())]
     Nothing {
-        /// The directory.
+        /// Path of the data directory.
         directory: PathBuf,
     },
-    /// An older version of segno wrote it, and it may only be read here.
+    /// The database has an older format, and is opened for reading only.
     #[error("`{}` has format {found}, and this segno reads format {known}: start a host on it once", file.display())]
     Older {
-        /// The file.
         file: PathBuf,
-        /// Its format.
+        /// The format found.
         found: i64,
-        /// The format read here.
+        /// The format that can be read.
         known: i64,
     },
-    /// A newer version of segno wrote it.
+    /// The database was written by a newer version of segno.
     #[error("`{}` has format {found}, and this segno knows formats up to {known}: use a newer segno", file.display())]
     Newer {
-        /// The file.
         file: PathBuf,
-        /// Its format.
+        /// The format found.
         found: i64,
         /// The newest format known here.
         known: i64,
     },
-    /// Its tables were made by another build of the same format.
+    /// The tables were created by another build of the same format.
     #[error("`{}` has a format {format} unlike this segno's: it was made by an unreleased build", file.display())]
     Unlike {
-        /// The file.
         file: PathBuf,
-        /// The migration that differs.
+        /// Number of the migration that differs.
         format: i64,
     },
-    /// The database may only be read.
+    /// The database is read-only.
     #[error("`{}` is read-only: make it and its directory writable", file.display())]
     ReadOnly {
-        /// The file.
+        /// Path of the database file.
         file: PathBuf,
     },
-    /// No space is left.
+    /// No space is left on the disk.
     #[error("no space is left for `{}`: free some and start again", file.display())]
     Full {
-        /// The file.
+        /// Path of the database file.
         file: PathBuf,
     },
-    /// The database is damaged, or the disk is.
+    /// The database or the disk is damaged.
     #[error("`{}` cannot be read as it should: restore it from a backup, and check the disk", file.display())]
     Damaged {
-        /// The file.
         file: PathBuf,
-        /// SQLite's answer.
+        /// SQLite's error.
         #[source]
         source: BoxError,
     },
-    /// Anything else that SQLite said.
+    /// Any other error of SQLite.
     #[error("`{}` cannot be opened", file.display())]
     Database {
-        /// The file.
         file: PathBuf,
-        /// SQLite's answer.
+        /// SQLite's error.
         #[source]
         source: BoxError,
     },
 }
 
-/// "Segn": how a database of ours is told from others.
+/// "Segn": identifies a database of segno.
 const APPLICATION_ID: i32 = 0x5365_676e;
 pub(super) const DATABASE_FILE: &str = "segno.db";
 const LOCK_FILE: &str = "segno.lock";
-/// What is written to find out whether there is room again, and how much.
+/// Name and size in bytes of a temporary file that tests for free disk space.
 const ROOM_FILE: &str = "segno.room";
 const ROOM: usize = 256 * 1024;
 
-/// Each migration once, by number; never edited once released.
+/// All migrations, by number; never edited once released.
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "engine", include_str!("../../migrations/sqlite/0001_engine.sql")),
     (2, "readers", include_str!("../../migrations/sqlite/0002_readers.sql")),
@@ -143,24 +136,24 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (23, "claims of facts", include_str!("../../migrations/sqlite/0023_claims_of_facts.sql")),
 ];
 
-/// What every connection is told. Times are in milliseconds, sizes in bytes. The time is
+/// Pragmas of every connection. Times in milliseconds, sizes in bytes. The busy timeout equals
 /// `LOCK_TIMEOUT`.
 const PRAGMAS: [(&str, &str); 3] =
     [("busy_timeout", "5000"), ("temp_store", "memory"), ("journal_size_limit", "67108864")];
 
-/// What connections that write are told besides. The background checkpoints when nothing waits; at
-/// 16,000 pages a writer that never rests does it itself.
+/// Additional pragmas of writing connections. Checkpoints normally run in the background between
+/// commits; at 16,000 pages, a constantly busy writer checkpoints itself.
 const WRITER_PRAGMAS: [(&str, &str); 1] = [("wal_autocheckpoint", "16000")];
 
-/// Pages that are held, as a negative number of KiB: by the writer, and by a migration, which looks
-/// at whole tables.
+/// Page cache of the writer, and of a migration, which scans whole tables. A negative number of
+/// KiB.
 const WRITER_CACHE: (&str, &str) = ("cache_size", "-65536");
-/// By a connection that reads. Any commit empties this cache, so it serves what one statement finds
-/// again.
+/// Page cache of a reading connection. Any commit invalidates this cache, so it only serves
+/// repeated page reads of one statement.
 const READER_CACHE: (&str, &str) = ("cache_size", "-4096");
 
-/// The database of a data directory, for reading only: it may belong to another process, which is
-/// not disturbed.
+/// Opens the database of a data directory for reading only. Another process may own it and is not
+/// disturbed.
 ///
 /// # Errors
 /// [`OpenError`].
@@ -188,10 +181,10 @@ pub(super) async fn look(directory: &Path) -> Result<SqliteConnectOptions, OpenE
     }
 }
 
-/// Whether anything is in the database of a directory that belongs to this process.
+/// True if the database of a directory owned by this process contains anything.
 ///
 /// # Errors
-/// [`OpenError`]: there is something, and it is not ours to move into.
+/// [`OpenError`], if the directory has a database that is not a segno database.
 pub(super) async fn holds_something(directory: &Path) -> Result<bool, OpenError> {
     let database = directory.join(DATABASE_FILE);
     if !database.exists() {
@@ -219,8 +212,8 @@ pub(super) async fn holds_something(directory: &Path) -> Result<bool, OpenError>
     Ok(anything != 0)
 }
 
-/// The options of a database that is being imported: no other process knows of it, and a
-/// half-written one is removed.
+/// Connection options for a database under import: no other process knows it, and an incomplete one
+/// is deleted.
 pub(super) fn importing(file: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(file)
@@ -232,12 +225,12 @@ pub(super) fn importing(file: &Path) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
-/// The same, once it is filled, for reading.
+/// Connection options for reading the imported database.
 pub(super) fn imported(file: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new().filename(file).read_only(true).disable_statement_logging()
 }
 
-/// Brings a database that is being filled to this format.
+/// Migrates a database under import to this format.
 pub(super) async fn migrate_to(
     connection: &mut SqliteConnection,
     format: i64,
@@ -257,29 +250,31 @@ pub(super) fn newest() -> i64 {
     MIGRATIONS.iter().map(|(number, ..)| *number).max().unwrap_or_default()
 }
 
-/// A database, of any owner.
+/// The files of a database, with or without ownership.
 #[derive(Debug)]
 struct Files {
     database: PathBuf,
     synchronous: SqliteSynchronous,
 }
 
-/// A data directory that belongs to this process until this is dropped.
+/// A data directory that this process owns until it is dropped.
 #[derive(Debug)]
 pub(super) struct DataDirectory {
     files: Files,
-    // The lock goes with the file: the system gives it up when the process ends, however it ends.
+    // The lock belongs to the file handle: the system releases it when the process ends, in any
+    // way.
     _lock: File,
 }
 
 impl DataDirectory {
-    /// Takes the directory, made if it is missing, and brings its database to today's format.
+    /// Locks the directory, creating it if it is missing, and migrates its database to the current
+    /// format.
     pub(super) async fn open(config: &SqliteConfig) -> Result<Self, OpenError> {
         let lock = take(&config.dir)?;
         let synchronous =
             if config.relaxed { SqliteSynchronous::Normal } else { SqliteSynchronous::Full };
         let files = Files { database: config.dir.join(DATABASE_FILE), synchronous };
-        // SQLite would go on with what is left of a damaged log, and not say so.
+        // SQLite would silently continue with the rest of a damaged log.
         let mark = in_use::InUseMark::of(&files.database);
         match log_check::loss(&files.database, mark.as_ref()) {
             Ok(None) => {}
@@ -288,12 +283,12 @@ impl DataDirectory {
         }
         let opened = Self { files, _lock: lock };
         opened.migrate().await?;
-        // Whatever the log had was carried over.
+        // The log was checkpointed.
         in_use::clear(&opened.files.database);
         Ok(opened)
     }
 
-    /// The writer's connection to the database, which is brought to today's format.
+    /// Opens the writer's connection to the migrated database.
     pub(super) fn writer(&self) -> Result<Connection, Failed> {
         let synchronous = match self.files.synchronous {
             SqliteSynchronous::Normal => "NORMAL",
@@ -309,7 +304,7 @@ impl DataDirectory {
         Ok(connection)
     }
 
-    /// A connection that may write, for what is done beside the writer.
+    /// Opens a writing connection for work outside of the writer.
     pub(super) async fn connect(&self) -> Result<SqliteConnection, sqlx::Error> {
         self.connection_options().connect().await
     }
@@ -318,30 +313,31 @@ impl DataDirectory {
         let options = self
             .files
             .options()
-            // Only a new database takes this: what retention frees can then be given back, a piece
-            // at a time.
+            // Takes effect only in a new database: space freed by retention can then be returned in
+            // small steps.
             .auto_vacuum(SqliteAutoVacuum::Incremental)
             .journal_mode(SqliteJournalMode::Wal);
         WRITER_PRAGMAS.iter().fold(options, |options, (name, value)| options.pragma(*name, *value))
     }
 
-    /// How connections that only read are made.
+    /// Connection options for reading.
     pub(super) fn reader_options(&self) -> SqliteConnectOptions {
         self.files.reader_options()
     }
 
-    /// How long the write-ahead log's file is.
+    /// Size of the write-ahead log file, in bytes.
     pub(super) fn log_bytes(&self) -> u64 {
         fs::metadata(log_check::log_of(&self.files.database)).map_or(0, |log| log.len())
     }
 
-    /// Whether there is room for a few commits: as much is written, synced and removed.
+    /// Checks that there is disk space for a few commits: writes, syncs and deletes a file of that
+    /// size.
     pub(super) fn try_room(&self) -> io::Result<()> {
         let file = self.files.database.with_file_name(ROOM_FILE);
         let written = File::create(&file).and_then(|mut vacuum| {
             vacuum.write_all(&vec![1; ROOM]).and_then(|()| vacuum.sync_all())
         });
-        // It may not have been made.
+        // The file may not have been created.
         let _ = fs::remove_file(&file);
         written
     }
@@ -422,7 +418,7 @@ impl Files {
             Some(failure::NOT_A_DATABASE) => OpenError::NotOurs { file },
             Some(failure::READ_ONLY | failure::CANNOT_OPEN) => OpenError::ReadOnly { file },
             Some(failure::FULL) => OpenError::Full { file },
-            // The file that processes share could not grow, or a write was beyond a quota.
+            // The shared-memory file could not grow, or a write exceeded a quota.
             Some(failure::DISK) if !failure::is_final(&source) => OpenError::Full { file },
             Some(failure::CORRUPT | failure::DISK) => {
                 OpenError::Damaged { file, source: source.into() }
@@ -448,7 +444,7 @@ fn migrator(format: i64) -> Migrator {
     Migrator::with_migrations(migrations.collect())
 }
 
-/// Makes the directory and locks it for this process.
+/// Creates the directory and locks it for this process.
 pub(super) fn take(directory: &Path) -> Result<File, OpenError> {
     let refuse = |source| OpenError::Directory { directory: directory.to_owned(), source };
     fs::create_dir_all(directory).map_err(refuse)?;
@@ -471,14 +467,14 @@ pub(super) fn take(directory: &Path) -> Result<File, OpenError> {
         }
         Err(TryLockError::Error(source)) => return Err(refuse(source)),
     }
-    // Only a hint for the next start: on a full disk it is left out.
+    // The id is only a hint for the next start, and is omitted on a full disk.
     let written = lock.set_len(0).and_then(|()| lock.rewind());
     let _ = written.and_then(|()| writeln!(lock, "{}", std::process::id()));
     Ok(lock)
 }
 
-/// The error of opening this data directory, if another process has locked it; the directory is not
-/// changed.
+/// The error for opening this data directory, if another process has locked it. Does not change the
+/// directory.
 pub fn user_of(directory: &Path) -> Option<OpenError> {
     if !directory.join(LOCK_FILE).exists() {
         return None;

@@ -1,5 +1,5 @@
-//! Every statement finds its rows by an index: its cost depends on what it finds, not on what there
-//! is.
+//! Tests that every statement finds its rows by an index: its cost depends on the rows found, not
+//! on the table size.
 
 use segno_core::{id::PromiseId, time::Timestamp, value::Tags};
 use sqlx::{Executor as _, Row as _, SqliteConnection};
@@ -17,7 +17,7 @@ use crate::{
 async fn plan(connection: &mut SqliteConnection, statement: &str) -> Vec<String> {
     let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
     let rows = connection.fetch_all(sqlx::query(explain)).await.expect(statement);
-    // Whether the index has all columns that are asked for does not matter here.
+    // Covering or not makes no difference here.
     rows.iter().map(|row| row.get::<String, _>(3).replace("USING COVERING", "USING")).collect()
 }
 
@@ -41,8 +41,8 @@ async fn every_statement_finds_its_rows_by_an_index() {
     }
 }
 
-/// Whatever is asked for, a list walks its base in the order of the list and between two ends, and
-/// what it sorts are the few numbers of an index that has another order.
+/// For any filter, a list scans its base in list order between two bounds, and sorts only the few
+/// numbers from an index with another order.
 #[tokio::test]
 async fn a_list_walks_its_base_in_its_order_whatever_the_filter_is() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -112,7 +112,7 @@ async fn a_list_walks_its_base_in_its_order_whatever_the_filter_is() {
     }
 }
 
-/// Promises are found between two ids, whatever else is asked of them.
+/// For any filter, promises are found between two ids.
 #[tokio::test]
 async fn promises_are_found_between_two_ids() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -154,7 +154,7 @@ async fn a_census_walks_only_what_it_counts() {
     }
 }
 
-/// Neither of the two lists of children is walked past its limit, and neither is sorted.
+/// Neither of the two lists of children is read past its limit, and neither is sorted.
 #[tokio::test]
 async fn children_are_found_by_their_indexes_and_in_their_order() {
     let dir = tempfile::tempdir().expect("a directory");

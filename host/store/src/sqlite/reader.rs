@@ -1,4 +1,4 @@
-//! SQLite's connections that read: each statement sees everything that was committed when it began.
+//! SQLite's read connections: each statement sees everything committed before it began.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,23 +15,21 @@ use crate::{
     sql::read::{self, failed},
 };
 
-/// Connections that read at a time.
+/// Maximum number of read connections.
 const READERS: u32 = 4;
 
-/// After how many steps of SQLite's machine the clock is looked at: about every tenth of a
-/// millisecond.
+/// Number of SQLite virtual-machine steps between two checks of the clock, about 0.1 ms.
 const LOOK_AT_CLOCK: i32 = 10_000;
 
-/// The connections that read.
 pub(super) type Reader = read::Reader<Sqlite>;
 
 impl Reader {
-    /// Connections are opened when they are first needed.
+    /// A reader whose connections are opened lazily.
     pub(super) fn of(directory: &DataDirectory, active_journals: Arc<ActiveJournals>) -> Self {
         Self { unmerged: Some(active_journals), ..Self::with(directory.reader_options()) }
     }
 
-    /// A reader for clients: each statement ends after this time.
+    /// A reader for API clients: every statement is interrupted after `limit`.
     pub(super) fn for_clients(
         directory: &DataDirectory,
         active_journals: Arc<ActiveJournals>,
@@ -40,7 +38,7 @@ impl Reader {
     ) -> Self {
         let of_new = (clock.clone(), limit);
         let of_idle = of_new.clone();
-        // From the moment at which a connection is taken: a statement or two, or a short
+        // The time runs from taking the connection: it serves one or two statements, or a short
         // transaction.
         let pool = pool()
             .after_connect(move |connection, _| {
@@ -55,16 +53,16 @@ impl Reader {
         Self { pool, unmerged: Some(active_journals) }
     }
 
-    /// A reader of a database that may belong to another process.
+    /// A reader of a database that another process may own.
     pub(super) fn with(options: SqliteConnectOptions) -> Self {
         Self { pool: pool().connect_lazy_with(options), unmerged: None }
     }
 
-    /// Releases the pages of idle connections if they are more than `kept` bytes. Returns their
-    /// size.
+    /// Frees the page caches of idle connections if they total more than `kept` bytes. Returns
+    /// their size.
     pub(super) async fn shrink(&self, kept: u64) -> Result<u64, StoreError> {
         let failed = failed::<Sqlite, _>("give pages back");
-        // All of them at once, so that each is met.
+        // Take all idle connections together, so that none is missed.
         let mut idle = Vec::new();
         while let Some(connection) = self.pool.try_acquire() {
             idle.push(connection);
@@ -90,7 +88,7 @@ fn pool() -> SqlitePoolOptions {
         .max_lifetime(None)
 }
 
-/// Ends every later statement of this connection after this time.
+/// Interrupts every statement of this connection that runs after `limit` from now.
 async fn end_after(
     connection: &mut SqliteConnection,
     clock: Arc<dyn Clock>,
@@ -103,10 +101,10 @@ async fn end_after(
     Ok(())
 }
 
-/// Bytes of the pages that a connection holds.
+/// Bytes of a connection's page cache.
 async fn bytes_held(connection: &mut SqliteConnection) -> Result<u64, sqlx::Error> {
     let mut handle = connection.lock_handle().await?;
-    // SAFETY: the handle is locked, so the connection's own thread leaves it alone.
+    // SAFETY: the handle is locked, so the connection's worker thread does not use it.
     Ok(unsafe { page_bytes(handle.as_raw_handle().as_ptr()) })
 }
 
@@ -127,7 +125,7 @@ mod tests {
         let directory = DataDirectory::open(&config).await.expect("it opens");
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let reader = Reader::for_clients(&directory, Arc::default(), &clock, Millis(50));
-        // The second time over a connection that was used before.
+        // The second iteration uses a pooled connection.
         for _ in 0..2 {
             let ended =
                 reader.pool.fetch_one(ENDLESS).await.map_err(failed::<Sqlite, _>("count numbers"));

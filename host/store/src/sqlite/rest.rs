@@ -1,9 +1,8 @@
-//! Gives back what a store holds to be fast, once next to nothing is committed any more: the rows
-//! that the writer keeps, the pages that SQLite keeps, and the room of the write-ahead log.
+//! Releases the resources of an idle store: the writer's cached rows, SQLite's page caches, and the
+//! space of the write-ahead log.
 //!
-//! All of it is bounded (`docs/operations.md` has the table), but what a busy host took would stay
-//! for ever: nothing that a quiet one does pushes it out. The next commit reads what it needs
-//! again.
+//! All of these are bounded (see the table in `docs/operations.md`), but without this a host would
+//! keep the memory of its busiest time forever. The next commit loads again what it needs.
 
 use std::sync::Weak;
 
@@ -13,24 +12,24 @@ use segno_env::Env;
 use super::{SqliteStore, writer::WriterRequest};
 use crate::{StoreError, heap};
 
-/// How long a store has to be quiet, and how often it gives back what it holds by then.
+/// Period of the idle check, and the time a store must be quiet.
 const QUIET: Millis = Millis(30_000);
-/// A store with no more commits than this in that time is idle.
+/// Maximum number of commits in that time for the store to count as idle.
 const FEW: u64 = 30;
-/// Bytes of each kind that are kept: a host that does a little now and then has its rows at
-/// hand, and overwrites its log, which takes half as long as making it longer.
+/// Bytes of each kind that stay allocated. A host with occasional commits keeps its rows cached,
+/// and overwrites its log, which is twice as fast as extending it.
 const KEPT: u64 = 4 << 20;
 
-/// What was held, in bytes.
+/// Memory and disk space in use before the release, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Rows of promises that the writer kept for its next decisions.
+    /// Rows of promises in the writer's cache.
     pub row_bytes: u64,
-    /// Pages that the writer's connection kept.
+    /// Page cache of the writer's connection.
     pub writer_bytes: u64,
-    /// Pages that readers' connections kept.
+    /// Page caches of the read connections.
     pub reader_bytes: u64,
-    /// The write-ahead log.
+    /// Size of the write-ahead log.
     pub log_bytes: u64,
 }
 
@@ -55,14 +54,14 @@ pub(super) async fn run(store: Weak<SqliteStore>, env: Env) {
 }
 
 impl SqliteStore {
-    /// Gives back what is held, where that is more than `kept` bytes, and says what was held.
+    /// Releases each resource that exceeds `kept` bytes, and returns the sizes before.
     ///
     /// # Errors
-    /// [`StoreError`]: some of it is still held.
+    /// [`StoreError`], if some of it was not released.
     pub(crate) async fn rest(&self, kept: u64) -> Result<Held, StoreError> {
         let mut held = self.ask(|answer| WriterRequest::Rest { kept, answer }).await??;
-        // The SQLite that is linked here pools the unused pages of the process: one connection that
-        // shrinks empties all.
+        // The linked SQLite pools unused pages for the whole process: shrinking one connection
+        // frees all.
         held.reader_bytes += self.reader.shrink(kept).await?;
         if let Some(clients) = &self.for_clients {
             held.reader_bytes += clients.reader.shrink(kept).await?;

@@ -1,4 +1,4 @@
-//! SQLite's side of the common reads.
+//! The SQLite dialect of the common reads.
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -29,18 +29,18 @@ impl Dialect for Sqlite {
         Ok(pool.acquire().await?)
     }
 
-    /// The driver gives up by itself what nobody waits for any more.
+    /// sqlx rolls back a dropped transaction by itself.
     async fn snapshot(pool: &Pool<Self>) -> Result<Transaction<'static, Self>, Failure> {
         Ok(pool.begin_with("BEGIN").await?)
     }
 
-    /// None: another process writes, and any journal may lack records.
+    /// `None` if another process writes: then any journal may have unmerged records.
     type Unmerged = Option<Arc<ActiveJournals>>;
 
     fn failed(statement: &'static str, source: Failure) -> StoreError {
         match source {
             Failure::Driver(sqlx::Error::PoolClosed) => StoreError::Closed,
-            // Only the clients' connections have a limit.
+            // Only client connections have a time limit.
             source if failure::primary_code(&source) == Some(failure::INTERRUPTED) => {
                 StoreError::TooLong { statement, seconds: limits::CLIENT_READ.0 / 1_000 }
             }
@@ -82,7 +82,7 @@ impl Session for SqliteConnection {
         Ok(())
     }
 
-    /// The limit of a client's connection belongs to the connection.
+    /// Does nothing: a time limit belongs to the client's connection.
     async fn without_time_limit(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -101,7 +101,7 @@ impl Session for SqliteConnection {
     }
 }
 
-/// A list is one parameter: JSON.
+/// A list is a single JSON parameter.
 fn query(text: SqlStr, parameters: &[Parameter<'_>]) -> Query<'static, Sqlite, SqliteArguments> {
     let json = |list: Result<String, serde_json::Error>| {
         list.expect("lists of texts and numbers are JSON")

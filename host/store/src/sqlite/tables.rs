@@ -1,31 +1,31 @@
-//! The statements about tables that belong to no composite.
+//! SQL statements for tables that belong to no composite.
 
 use std::sync::LazyLock;
 
 use crate::sql::{NAMED, Named, OWNED, Owned, STATE, Table};
 
-/// The statements about one of [`NAMED`].
+/// Statements for one table of [`NAMED`].
 pub(super) struct NamedStatements {
     pub(super) of: &'static Named,
-    /// Its rows, by names.
+    /// Selects rows by name.
     pub(super) load: String,
     pub(super) put: String,
     pub(super) delete: String,
 }
 
-/// The statements about one of [`OWNED`].
+/// Statements for one table of [`OWNED`].
 pub(super) struct OwnedStatements {
     pub(super) of: &'static Owned,
-    /// The number and id of invocations, each with its rows; with nothing, where it has none.
+    /// Selects the number and id of each invocation, with its rows, or nulls if it has none.
     pub(super) load: String,
     pub(super) put: String,
-    /// The rows of an invocation, by its number.
+    /// Deletes the rows of an invocation, by number.
     pub(super) remove: String,
 }
 
-/// The statements about the state of objects.
+/// Statements for the state of objects.
 pub(super) struct StateStatements {
-    /// All of an object.
+    /// Deletes all state of an object.
     pub(super) clear: String,
     pub(super) delete: String,
     pub(super) put: String,
@@ -72,13 +72,13 @@ impl OwnedStatements {
     }
 }
 
-/// Writes a row.
+/// The statement that writes a row.
 fn put(table: &Table) -> String {
     let values = vec!["?"; table.kinds.len()].join(", ");
     format!("{} VALUES ({values}) {}", table.insert(), table.on_conflict())
 }
 
-/// Every statement, for the tests of their plans.
+/// All statements, for tests of query plans.
 #[cfg(test)]
 pub(super) fn statements() -> Vec<&'static str> {
     let named = NAMED_STATEMENTS.iter().flat_map(|of| [&*of.load, &of.put, &of.delete]);

@@ -1,4 +1,4 @@
-//! Incremental vacuum: a bounded number of free pages at a time leaves the file.
+//! Incremental vacuum: removes free pages from the file in bounded steps.
 
 use super::connection::{Connection, Failed};
 use crate::sql::Fields as _;
@@ -6,18 +6,18 @@ use crate::sql::Fields as _;
 const FREE_PAGES: &str =
     "SELECT auto_vacuum, freelist_count FROM pragma_auto_vacuum, pragma_freelist_count";
 const VACUUM: &str = "PRAGMA incremental_vacuum(256)";
-/// What `auto_vacuum` says where pages may be given back.
+/// The value of `auto_vacuum` that allows incremental vacuum.
 const INCREMENTAL: i64 = 2;
-/// Free pages that stay for the next commits.
+/// Number of free pages kept for the next commits.
 const KEPT_FREE: i64 = 64;
 
-/// Removes up to 256 free pages from the file. Returns whether there are more; never, if the
-/// database was made without the setting that allows it.
+/// Removes up to 256 free pages from the file. Returns true if there are more; always false if the
+/// database was created without incremental vacuum.
 pub(super) fn step(connection: &mut Connection) -> Result<bool, Failed> {
     if free(connection)? <= KEPT_FREE {
         return Ok(false);
     }
-    // A page is moved for each row that is asked for.
+    // Every row that is read moves one page.
     connection.read("give room back", VACUUM, [], |_| Ok(()))?;
     Ok(free(connection)? > KEPT_FREE)
 }

@@ -1,4 +1,4 @@
-//! A delta as statements: those of one table follow each other.
+//! Writes a delta with statements, grouped by table.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ static INSERT_PROMISES: Statement = Statement {
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 };
 
-/// A settled promise never changes, so only pending ones are touched.
+/// A settled promise never changes, so only pending promises are updated.
 static SETTLE_PROMISES: Statement = Statement {
     name: "settle promises",
     text: "
@@ -116,7 +116,7 @@ static REMOVE_JOURNALS: Statement =
 static REMOVE_LOGS: Statement =
     Statement { name: "remove logs", text: "DELETE FROM logs WHERE inv = ?" };
 
-/// What belongs to promises that go: rows before those they refer to.
+/// Deletes the rows that belong to removed promises, before the rows they reference.
 static REMOVE: [&Statement; 8] = [
     &Statement { name: "remove callbacks", text: "DELETE FROM callbacks WHERE awaited = ?" },
     &Statement { name: "remove waits", text: "DELETE FROM callbacks WHERE awaiter = ?" },
@@ -131,7 +131,7 @@ static REMOVE: [&Statement; 8] = [
 static REMOVE_PROMISES: Statement =
     Statement { name: "remove promises", text: "DELETE FROM promises WHERE n = ?" };
 
-/// It never falls.
+/// The first version never decreases.
 static RAISE_FIRST_VERSION: Statement = Statement {
     name: "raise the first version",
     text: "
@@ -139,7 +139,7 @@ static RAISE_FIRST_VERSION: Statement = Statement {
         ON CONFLICT (one) DO UPDATE SET version = max(version, excluded.version)",
 };
 
-/// Writes `delta`, which was applied to the cache; `fresh` are the promises it makes.
+/// Writes `delta`, which is already applied to the cache; `fresh` are the promises it creates.
 pub(super) fn write(
     connection: &mut Connection,
     WriterCache { rows: cache, journal_buffer }: &mut WriterCache,
@@ -181,7 +181,7 @@ pub(super) fn write(
     connection.each_of(name, &statements.put, &written.state.put)
 }
 
-/// Removes the promises that `delta` removes, with all that belongs to them.
+/// Removes the promises that `delta` removes, with all rows that belong to them.
 pub(super) fn remove(
     connection: &mut Connection,
     WriterCache { rows: cache, journal_buffer }: &mut WriterCache,
@@ -192,7 +192,7 @@ pub(super) fn remove(
     let gone = delta.removed.iter();
     let mut numbers: Vec<i64> = gone.filter_map(|id| cache.number(id)).collect();
     journal_buffer.leave(connection, &numbers)?;
-    // The youngest first: what was made goes no later than what made it, which is older.
+    // Newest first: promises are removed before their older makers.
     numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
     let rows: Vec<_> = numbers.into_iter().map(|number| [Cell::from(number)]).collect();
     REMOVE.iter().try_for_each(|statement| connection.each(statement, &rows))?;
@@ -212,7 +212,7 @@ impl Numbers for Cache {
     }
 }
 
-/// Every statement, for the tests of their plans.
+/// All statements, for tests of query plans.
 #[cfg(test)]
 pub(super) fn statements() -> impl Iterator<Item = &'static str> {
     let written = [

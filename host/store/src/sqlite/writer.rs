@@ -1,8 +1,8 @@
-//! The one thread that writes. It drains a queue, decides what it drained as one transaction,
-//! commits, and answers.
+//! The writer thread. It drains a queue, decides the drained requests as one transaction, commits,
+//! and answers.
 //!
-//! When the queue is empty it commits at once; while it commits, the queue gathers the next batch.
-//! A caller that goes away does not take its commit with it.
+//! With an empty queue, a request is committed immediately; during the commit, the queue gathers
+//! the next batch. A caller that goes away does not cancel its commit.
 
 use std::sync::Arc;
 
@@ -23,31 +23,30 @@ use super::{
 };
 use crate::{Commit, Hints, NewModule, StoreError, hints::Changes, sql, writing::Writing};
 
-/// A batch takes no further submission once it has this many commands.
+/// Maximum commands of a batch: once reached, it takes no further submission.
 const BATCH: usize = 512;
-/// Submissions that may wait; further callers wait to submit.
+/// Maximum number of queued submissions; further callers wait to submit.
 pub(super) const QUEUE: usize = 1024;
 
 type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 
-/// What the writer is asked.
+/// A request to the writer.
 pub(super) enum WriterRequest {
-    /// To decide and commit these, in order.
+    /// Decide and commit these commands, in order.
     Execute { commands: Arc<[Command]>, answer: Answer<Vec<Reply>> },
-    /// To keep a component.
+    /// Store a component.
     PutModule { module: Box<NewModule>, answer: Answer<()> },
-    /// To remove a module that nothing refers to, uploaded before that instant.
+    /// Remove a module that nothing refers to and that was uploaded before this instant.
     RemoveComponent { digest: Digest, before: Timestamp, answer: Answer<bool> },
-    /// To give a piece of the free room back to the system.
+    /// Return some free space to the file system.
     Vacuum { answer: Answer<bool> },
-    /// To commit something small that changes nothing.
+    /// Commit a small write that changes nothing.
     TryWriting { answer: Answer<()> },
-    /// To give back what it holds and can read again, of each kind if that is more than these
-    /// bytes.
+    /// Release the resources of each kind that exceeds `kept` bytes; they can be loaded again.
     Rest { kept: u64, answer: Answer<Held> },
-    /// To forget everything but modules, aliases and hosts.
+    /// Delete everything except modules, aliases and hosts.
     Wipe { answer: Answer<()> },
-    /// To end, after what was asked before.
+    /// End after all earlier requests.
     Close { answer: oneshot::Sender<()> },
 }
 
@@ -70,20 +69,19 @@ impl WriterRequest {
     }
 }
 
-/// What the writer did so far.
+/// Totals of the writes since the store was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Commits.
     pub commits: u64,
-    /// Commands in them.
+    /// Commands in these commits.
     pub commands: u64,
-    /// Statements they took, one for each row that was written, `BEGIN` and `COMMIT` included.
+    /// Statements executed, one for each row written, `BEGIN` and `COMMIT` included.
     pub statements: u64,
-    /// How often rows had to be read for them.
+    /// Number of times that rows had to be read for these commits.
     pub loads: u64,
 }
 
-/// The writer's belongings.
+/// State of the writer thread.
 pub(super) struct Writer {
     pub(super) place: Place,
     pub(super) clock: Arc<dyn Clock>,
@@ -92,31 +90,31 @@ pub(super) struct Writer {
     pub(super) queue: mpsc::Receiver<WriterRequest>,
     pub(super) written: watch::Sender<Written>,
     pub(super) writing: Arc<Writing>,
-    /// Whether something was refused for which there may have been no room.
+    /// True if a write was refused, possibly for lack of space.
     pub(super) lacks_room: bool,
-    /// Whether the disk failed, so that nothing is written any more.
+    /// True if the disk failed; nothing is written any more.
     pub(super) stopped: bool,
 }
 
-/// Where it writes, and what it knows of that.
+/// The location of the database, with its connection and cache.
 pub(super) struct Place {
     pub(super) cached_promises: usize,
     pub(super) active_journals: Arc<ActiveJournals>,
     connection: Option<Connection>,
-    /// None: to be read anew.
+    /// `None` if the cache must be read again.
     writer_cache: Option<WriterCache>,
-    /// Given back after the connection has ended.
+    /// Released after the connection has closed.
     pub(super) directory: Arc<DataDirectory>,
 }
 
-/// Commands that are decided together or not at all, and who waits for it.
+/// Commands that are decided together or not at all, and the channel for their replies.
 pub(super) struct Submission {
     pub(super) commands: Arc<[Command]>,
     answer: Answer<Vec<Reply>>,
 }
 
 impl Writer {
-    /// Runs until it is told to close, or until every sender is gone.
+    /// Runs until a close request, or until every sender is dropped.
     pub(super) fn run(mut self) {
         let mut next = None;
         loop {
@@ -162,7 +160,7 @@ impl Writer {
                         late.refuse();
                     }
                     self.shut();
-                    // The data directory is given back with the last of these.
+                    // This drops the last reference to the data directory.
                     drop(self);
                     let _ = answer.send(());
                     return;
@@ -172,8 +170,8 @@ impl Writer {
         self.shut();
     }
 
-    /// Executes `first` and what waits behind it. Answers the request that ended the batch, if one
-    /// did.
+    /// Executes `first` and the submissions queued after it. Returns the request that ended the
+    /// batch, if any.
     fn batch(&mut self, first: Submission) -> Option<WriterRequest> {
         let mut size = first.commands.len();
         let mut submissions = vec![first];
@@ -196,8 +194,8 @@ impl Writer {
         next
     }
 
-    /// Commits these together. Where one of them is refused, the others must not suffer for it:
-    /// they are halved until it is alone.
+    /// Commits these submissions together. If one of them is refused, it must not fail the others:
+    /// halves the batch until it is alone.
     fn execute(&mut self, mut submissions: Vec<Submission>) {
         match self.commit(&submissions) {
             Ok(committed) => self.answer(submissions, committed),
@@ -214,7 +212,7 @@ impl Writer {
 
     fn answer(&self, submissions: Vec<Submission>, committed: Committed) {
         for (submission, replies) in submissions.into_iter().zip(committed.replies) {
-            // The caller may be gone; the commit stands.
+            // The caller may be gone; the commit is valid regardless.
             let _ = submission.answer.send(Ok(replies));
         }
         self.hints.committed(&committed.effects);
@@ -243,10 +241,10 @@ impl Writer {
         }
     }
 
-    /// Decides and commits, once more if the outcome of the first time is unknown.
+    /// Decides and commits; repeats this once if the outcome is unknown.
     fn commit(&mut self, submissions: &[Submission]) -> Result<Committed, NotCommitted> {
         match self.try_commit(submissions) {
-            // Commands absorb their own repetition, so it does not matter whether they happened.
+            // Commands are idempotent, so it does not matter if they were committed.
             Err(NotCommitted::Unknown(_)) if !self.stopped => self.try_commit(submissions),
             other => other,
         }
@@ -292,11 +290,10 @@ impl Writer {
                     Fault::Moment => {
                         tracing::warn!(statement, error = %source, "a batch was not committed");
                     }
-                    // The error of one submission is for the caller to report.
+                    // The caller reports the error of a single submission.
                     Fault::Submission => {}
                 }
-                // Where SQLite did not answer, what the connection is in the middle of is not
-                // known.
+                // Without a result code from SQLite, the state of the connection is unknown.
                 if (failure::primary_code(source).is_none() && fault != Fault::Submission)
                     || matches!(done, Err(NotCommitted::Unknown(_)))
                 {
@@ -326,15 +323,15 @@ impl Writer {
         vacuum::step(connection).map_err(failure::explain)
     }
 
-    /// Commits a page that says what it said before. Whatever was refused, this is how it is found
-    /// out that it is not refused any more, where nothing else writes.
+    /// Commits a page with unchanged content. If nothing else writes, this detects that writes
+    /// succeed again.
     fn try_writing(&mut self) -> Result<(), StoreError> {
         if self.stopped {
             let reason = failure::DISK_FAILED.to_owned();
             return Err(StoreError::Unavailable { reason });
         }
         if self.lacks_room {
-            // A page may go where one was, and more than that does not.
+            // Rewriting a page may succeed on a disk that has no space for more.
             self.place.directory.try_room().map_err(|error| {
                 let reason = format!("{} ({error})", failure::NO_SPACE);
                 StoreError::Unavailable { reason }
@@ -349,14 +346,14 @@ impl Writer {
             self.lacks_room = false;
             return Ok(());
         };
-        // What the connection is in the middle of is not known; the next one begins anew.
+        // The state of the connection is unknown; the next request opens a new one.
         self.place.connection = None;
         self.stopped = failure::is_final(&failed.source);
         Err(failure::explain(failed))
     }
 
-    /// Releases the memory of each kind that takes more than `kept` bytes. The next commit reads
-    /// again what it needs.
+    /// Releases the memory of each kind that exceeds `kept` bytes. The next commit loads again what
+    /// it needs.
     fn rest(&mut self, kept: u64) -> Result<Held, StoreError> {
         let Place { directory, connection, writer_cache, .. } = &mut self.place;
         let (Some(connection), Some(writer_cache), false) =
@@ -398,7 +395,7 @@ impl Writer {
             let _ = connection.say("ROLLBACK");
         }
         self.place.writer_cache = None;
-        // No number is given twice: a client may be in the middle of a list.
+        // Numbers are never reused: a client may be in the middle of a listing.
         let (_, WriterCache { rows: cache, .. }) = self.ready().map_err(failure::explain)?;
         cache.next_number = cache.next_number.max(next_number);
         wiped.map_err(failure::explain)
@@ -410,14 +407,14 @@ impl Writer {
         }
     }
 
-    /// The connection and the memory, made anew if the last batch lost them.
+    /// The connection and the cache, created again if the last batch lost them.
     fn ready(&mut self) -> Result<(&mut Connection, &mut WriterCache), Failed> {
         self.place.ready()
     }
 }
 
 impl Place {
-    /// A place that is opened when it is first needed.
+    /// A place whose connection is opened on first use.
     pub(super) fn of(
         directory: Arc<DataDirectory>,
         cached_promises: usize,
@@ -426,7 +423,8 @@ impl Place {
         Self { directory, cached_promises, active_journals, connection: None, writer_cache: None }
     }
 
-    /// See [`Writer::ready`]; apart from the writer, so that the rest of it stays free.
+    /// Like [`Writer::ready`]; a separate function, so that the writer's other fields stay
+    /// borrowable.
     fn ready(&mut self) -> Result<(&mut Connection, &mut WriterCache), Failed> {
         let Self { directory, cached_promises, active_journals, connection, writer_cache } = self;
         let connection = match connection {
@@ -445,8 +443,8 @@ impl Place {
     }
 }
 
-/// Heartbeats go first and expired leases last, so that a host that was held up does not lose
-/// claims it still serves.
+/// Order of commands in a batch: heartbeats first and expired leases last, so that a delayed host
+/// does not lose claims it still serves.
 fn urgency(commands: &[Command]) -> u8 {
     if commands.iter().all(|command| matches!(command, Command::TaskHeartbeat { .. })) {
         return 0;

@@ -1,5 +1,5 @@
-//! The rows of the database that the writer keeps in memory. They are the committed ones, except
-//! while a batch is being decided.
+//! The database rows that the writer caches. They equal the committed rows, except while a batch is
+//! being decided.
 
 use std::sync::Arc;
 
@@ -10,20 +10,19 @@ use super::{
 };
 use crate::sql::Cache;
 
-/// Bytes of promises that are kept, so that a commit about them reads no row.
+/// Maximum bytes of cached promises, about which a commit reads no row.
 const CACHED_BYTES: usize = 112 << 20;
 
-/// The rows that the writer keeps.
 #[derive(Debug)]
 pub(super) struct WriterCache {
     /// The rows that decisions read.
     pub(super) rows: Cache,
-    /// Records that the table `journal` does not have yet.
+    /// Records that are not yet in the table `journal`.
     pub(super) journal_buffer: JournalBuffer,
 }
 
 impl WriterCache {
-    /// Reads the rows that are always kept. At most `promises` promises will be added to them.
+    /// Loads the rows that are always cached. Up to `promises` promises will be added.
     pub(super) fn read(
         connection: &mut Connection,
         promises: usize,
@@ -35,12 +34,12 @@ impl WriterCache {
         Ok(Self { rows: cache, journal_buffer: JournalBuffer::read(connection, active_journals)? })
     }
 
-    /// Drops the rows that can be read again. The journal buffer stays.
+    /// Drops the rows that can be loaded again. The journal buffer stays.
     pub(super) fn forget(&mut self) {
         self.rows.forget_all();
     }
 
-    /// Notes that a batch was committed.
+    /// Completes a committed batch.
     pub(super) fn committed(&mut self) {
         self.rows.end_batch();
         self.journal_buffer.committed();

@@ -1,4 +1,4 @@
-//! What scripts do with executions behind limits.
+//! Script commands about executions under limits.
 
 use segno_core::{
     command::Command,
@@ -17,7 +17,7 @@ use super::{
     script::{Dice, claim_request},
 };
 
-/// The functions that are limited, and how.
+/// Limited functions with their rules.
 const LIMITS: [(&str, &str); 7] = [
     (
         "pack",
@@ -34,7 +34,7 @@ const LIMITS: [(&str, &str); 7] = [
     ("Cart/pay", r#"{"per_key":{"concurrency":1}}"#),
 ];
 
-/// What is known of the module, and what it declares.
+/// The facts of the module: its shared functions and its limits.
 pub(super) fn facts() -> ModuleFacts {
     let rule = |json| serde_json::from_str(json).expect("a rule");
     let limits = LIMITS.map(|(function, json)| (Text::from(function), rule(json)));
@@ -45,7 +45,7 @@ pub(super) fn facts() -> ModuleFacts {
     }
 }
 
-/// The next command about limits, in a state that the model shows.
+/// The next command about limits, given the state of the model.
 pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp, id: PromiseId) -> Command {
     let function = dice.of(&LIMITS).0;
     let name = LimitName::of("shop", function);
@@ -69,7 +69,7 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp, id: Prom
             }
         }
         7 => {
-            // Mostly one who is behind a limit ends.
+            // Usually an execution under a limit ends.
             let there = |state| seen.places.iter().find(|(_, place)| place.state == state);
             let ends = there(dice.of(&[PlaceState::Admitted, PlaceState::Waiting]));
             Command::Kill { invocation: ends.map_or(id, |(id, _)| id.clone()) }

@@ -1,4 +1,4 @@
-//! A store that moves is the same store.
+//! A moved store has the same content and behaviour.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::{
     sqlite::{SqliteImport, SqliteLook},
 };
 
-/// A store with something of everything.
+/// A store with rows of every kind.
 pub(super) async fn populated(dir: &Path) -> Snapshot {
     let (clock, config) = (HandClock::new(), Config::default());
     let store = sqlite(dir, &clock, &config).await;
@@ -83,7 +83,7 @@ async fn everything_arrives_in_the_order_in_which_it_was_made() {
             stayed.modules().component(module.digest).await.expect("a component")
         );
     }
-    // It lives on.
+    // The moved store continues like the original.
     let mut dice = script::Dice::new(12);
     for _ in 0..100 {
         let command = script::command(&mut dice, &dump, clock.now());
@@ -105,7 +105,7 @@ async fn a_move_that_is_interrupted_leaves_nothing() {
     let error = filled(new.path(), cut).await.expect_err("it is cut");
     assert!(matches!(error, ArchiveError::Damaged(_)), "{error}");
     assert!(!new.path().join("segno.db").exists() && !new.path().join("segno.db.import").exists());
-    // Somebody who died in the middle leaves a file that the next one removes.
+    // A process that died during an import leaves a file, which the next import removes.
     std::fs::write(new.path().join("segno.db.import"), "half a database").expect("a file");
     filled(new.path(), &file).await.expect("it moves in");
 }
@@ -117,7 +117,7 @@ async fn a_store_moves_into_an_empty_one_only() {
     let file = written(old.path()).await;
     let error = filled(old.path(), &file).await.expect_err("it is not empty");
     assert!(matches!(error, ArchiveError::NotEmpty(_)), "{error}");
-    // A host that has only been started there leaves it empty.
+    // A host that was only started leaves the store empty.
     let clock = HandClock::new();
     let store = sqlite(new.path(), &clock, &Config::default()).await;
     let error = filled(new.path(), &file).await.expect_err("a host runs");
@@ -139,7 +139,7 @@ async fn what_a_host_does_meanwhile_is_not_in_the_file() {
     store.close().await;
 }
 
-/// A file that cannot be read to its end.
+/// An archive whose reading fails after some rows.
 struct Interrupted<'a> {
     from: ArchiveReader<&'a [u8]>,
     after: u32,
@@ -178,7 +178,7 @@ async fn a_store_moves_to_postgresql_and_back() {
     let checked = crate::examine(&import, clock.now(), &engine, |_| {}).await;
     let checked = checked.expect("a diagnosis");
     assert_eq!(checked.promises, dump.promises.len() as u64);
-    // A child that was asked to stop, and has not yet, looks like damage and is none.
+    // A child with a pending cancellation request looks like an orphan, but is none.
     let asked_to_stop = |finding: &Finding| match finding {
         Finding::Orphan { id, orphan: Orphan::ChildRuns } => id.clone(),
         other => panic!("{other:?}"),
@@ -196,13 +196,13 @@ async fn a_store_moves_to_postgresql_and_back() {
     assert_eq!(scan.candidates(0, 1_000).await.expect("candidates").items, candidates);
     let size = scan.size(3).await.expect("a size");
     assert!(size.bytes > 0 && size.trees.len() == 3, "{size:?}");
-    // The databases lay rows out alike, so nothing is lost on the way back.
+    // Both databases store rows alike, so nothing is lost on the way back.
     let back = packed_from(scan).await;
     filled(new.path(), &back).await.expect("it moves back");
     let moved = sqlite(new.path(), &clock, &engine).await;
     assert_eq!(moved.read().dump().await.expect("a dump"), dump);
 
-    // And it lives on, numbers and all.
+    // The store continues, including its numbering.
     let mut dice = script::Dice::new(13);
     for _ in 0..60 {
         let seen = store.read().dump().await.expect("a dump");

@@ -1,4 +1,5 @@
-//! One script, every store: equal replies, and equal dumps and reads after each step.
+//! Runs one script on the model and a store: equal replies, and equal dumps and reads after each
+//! step.
 
 use std::sync::Arc;
 
@@ -29,10 +30,10 @@ use crate::{
     PromiseFilter, ScheduleFilter, Standing, Store, examine_pages,
 };
 
-/// How often a command is drawn until it is of a kind that is wanted.
+/// Maximum number of draws until a command has a wanted kind.
 const DRAWS: usize = 12;
-/// After how many steps everything is read in every way: the rows are compared after each one, and the
-/// reads take most of the time.
+/// Number of steps between full comparisons of all reads: rows are compared after every step, but
+/// the reads take most of the time.
 const READS_EVERY: usize = 4;
 
 pub(super) fn configs() -> [Config; 2] {
@@ -106,7 +107,7 @@ async fn a_store_that_is_wiped_is_as_new() {
     wipe(&*model, &*store, &clock).await;
 }
 
-/// Wipes both in the middle of a script; what follows finds nothing of what was.
+/// Wipes both stores in the middle of a script; afterwards nothing of the old content is visible.
 pub(super) async fn wipe(model: &dyn Store, store: &dyn Store, clock: &Arc<HandClock>) {
     deploy(model).await;
     deploy(store).await;
@@ -134,7 +135,8 @@ async fn batches_leave_what_single_commands_leave() {
     batches(&*model, &*store, &clock, 60).await;
 }
 
-/// Submissions of many commands, several at a time, against the model one command at a time.
+/// Compares concurrent submissions of many commands with the model, which runs one command at a
+/// time.
 pub(super) async fn batches(
     model: &dyn Store,
     store: &dyn Store,
@@ -190,7 +192,8 @@ pub(super) async fn walk(
             roll => {
                 let mut draw = || script::command(&mut dice, &seen, clock.now());
                 let first = draw();
-                // Half of the time one of a kind that was not met yet, if chance offers one.
+                // Half of the time, prefer a kind that was not seen yet, if a few draws produce
+                // one.
                 let wanted = coverage::missing(met);
                 let is_wanted = |it: &Command| wanted.iter().any(|(kind, _)| *kind == it.name());
                 let tries = if roll < 4 { DRAWS } else { 0 };
@@ -209,15 +212,15 @@ pub(super) async fn walk(
             true => compare(model, store, clock, &context).await,
             false => compare_rows(model, store, &context).await,
         };
-        // Pages of every length: what one cuts off must not look wrong.
+        // Pages of every length: rows cut off at a page's end must not look wrong.
         if step % 7 == 0 {
             looks_healthy(store, clock, 1 + step as u32 % 20, &context).await;
         }
     }
 }
 
-/// What commands alone leave behind is healthy, whatever they were; but for children that no
-/// command of a journal accounts for, which scripts make and hosts do not.
+/// Any sequence of commands leaves a healthy store. Exception: children without a command in their
+/// parent's journal, which scripts create and hosts do not.
 async fn looks_healthy(store: &dyn Store, clock: &Arc<HandClock>, page: u32, context: &str) {
     let scan = store.scan();
     let config = Config::default();
@@ -229,7 +232,7 @@ async fn looks_healthy(store: &dyn Store, clock: &Arc<HandClock>, page: u32, con
     assert_eq!(findings, [], "pages of {page} at {context}");
 }
 
-/// The rows of both, which are equal and break no rule.
+/// Compares all rows of both stores, and checks the invariants.
 async fn compare_rows(model: &dyn Store, store: &dyn Store, context: &str) -> Snapshot {
     let expected = model.read().dump().await.expect("a dump");
     assert_eq!(store.read().dump().await.expect("a dump"), expected, "{context}");
@@ -238,7 +241,7 @@ async fn compare_rows(model: &dyn Store, store: &dyn Store, context: &str) -> Sn
     expected
 }
 
-/// The same, and everything that can be read of them.
+/// Compares all rows of both stores, and the results of all reads.
 pub(super) async fn compare(
     model: &dyn Store,
     store: &dyn Store,
@@ -251,7 +254,7 @@ pub(super) async fn compare(
     expected
 }
 
-/// What the reads answer, as text.
+/// The results of all reads, as text.
 async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Vec<String> {
     let now = clock.now();
     let mut answers = vec![
@@ -344,7 +347,7 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
     answers
 }
 
-/// What is read of limits, their keys and those who are behind them.
+/// The results of the reads of limits, their keys and executions under them.
 async fn limits(store: &dyn Store, seen: &Snapshot) -> Vec<String> {
     let mut answers = Vec::new();
     for limit in [0, 1] {

@@ -1,13 +1,13 @@
-//! How far scripts got: a comparison goes on until every kind of command was answered, and refused
-//! if it can be.
+//! Measures the coverage of scripts: a comparison continues until every kind of command has
+//! succeeded, and has been refused if that is possible.
 
 use std::collections::BTreeSet;
 
-/// Which commands were answered, and which refused: a script that gets nowhere proves nothing.
+/// The kinds of commands seen, each with whether it was refused.
 pub(super) type Seen = BTreeSet<(&'static str, bool)>;
 
-/// Every kind of command, and whether it is ever refused. What the engine asks of itself is not: it
-/// looks again.
+/// Every kind of command; true if it can be refused. Commands that the engine issues itself are
+/// never refused.
 const KINDS: [(&str, bool); 49] = [
     ("cancel", true),
     ("deploy", true),
@@ -60,7 +60,7 @@ const KINDS: [(&str, bool); 49] = [
     ("update", true),
 ];
 
-/// What was not met yet.
+/// The entries of [`KINDS`] that were not seen yet.
 pub(super) fn missing(seen: &Seen) -> Vec<(&'static str, bool)> {
     for (name, _) in seen {
         assert!(

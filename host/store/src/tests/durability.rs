@@ -1,5 +1,5 @@
-//! What the SQLite store alone promises: who owns a directory, what a damaged batch costs, how few
-//! statements it takes.
+//! Guarantees of the SQLite store: directory ownership, the effect of a damaged batch, the number
+//! of statements.
 
 use std::{fs, sync::Arc};
 
@@ -24,7 +24,7 @@ fn here() -> (tempfile::TempDir, Arc<HandClock>, Config) {
     (tempfile::tempdir().expect("a directory"), HandClock::new(), Config::default())
 }
 
-/// The database itself, past the store.
+/// A direct connection to the database, bypassing the store.
 async fn tables(dir: &tempfile::TempDir) -> SqliteConnection {
     let path = dir.path().join("segno.db");
     SqliteConnection::connect(path.to_str().expect("a path")).await.expect("the database opens")
@@ -342,7 +342,7 @@ async fn a_look_for_damage_takes_no_child_from_the_message_in_the_same_batch() {
     store.close().await;
     drop(store);
 
-    // Nothing is held in memory.
+    // Start with an empty cache.
     let store = sqlite(dir.path(), &clock, &config).await;
     let key = OutboxKey::CancelChildren(parent.clone());
     let both = vec![Command::Reconcile { id: parent }, Command::OutboxDue { key }];

@@ -1,4 +1,4 @@
-//! A disk that is full for a while.
+//! A disk that is temporarily full.
 
 use std::{fs, io::Write as _, process};
 
@@ -7,8 +7,8 @@ use segno_core::{command::Command, config::Config, id::NodeName, time::Millis};
 use super::{HandClock, create, sqlite};
 use crate::Store as _;
 
-/// A file system of its own that can be filled, until this is dropped; none where this process may
-/// not make one.
+/// A small file system that can be filled, mounted until this is dropped. `new` returns `None` if
+/// this process may not mount one.
 struct Small(tempfile::TempDir);
 
 impl Small {
@@ -21,7 +21,7 @@ impl Small {
         mounted.is_ok_and(|status| status.success()).then_some(Self(dir))
     }
 
-    /// Leaves no byte free.
+    /// Fills the file system completely.
     fn fill(&self) {
         let mut file = fs::File::create(self.0.path().join("ballast")).expect("a file");
         while file.write_all(&[1; 4_096]).is_ok() {}

@@ -1,5 +1,4 @@
-//! What is gathered of executions: the same from every store, each promise once, and as of one
-//! instant.
+//! Gathering of executions: the same from every store, each promise once, as of one instant.
 
 use std::{io, sync::Arc};
 
@@ -11,7 +10,7 @@ use segno_core::{
 use super::{HandClock, create, sqlite};
 use crate::{Asked, GatherError, GatherSink, GatheredAs, LogRow, PromiseRow, Selection, Store};
 
-/// What was gathered, as text.
+/// The gathered rows, as text.
 #[derive(Default)]
 struct Written(Vec<String>);
 
@@ -38,8 +37,8 @@ async fn gathered(store: &dyn Store, asked: Asked, tree: bool) -> Result<Vec<Str
     Ok(written.0)
 }
 
-/// What is gathered of these promises, one by one, with their trees and without, and of what is in
-/// flight.
+/// The results of gathering these promises one by one, with and without their trees, and of
+/// gathering unfinished executions.
 pub(super) async fn answers(store: &dyn Store, ids: &[PromiseId]) -> Vec<String> {
     let mut answers = Vec::new();
     for (asked, tree) in [
@@ -56,7 +55,7 @@ pub(super) async fn answers(store: &dyn Store, ids: &[PromiseId]) -> Vec<String>
     answers
 }
 
-/// A tree whose tags go round in a circle ends, and a sink that cannot go on ends it.
+/// Gathering ends for a tree with cyclic tags, and when the sink fails.
 #[tokio::test]
 async fn each_promise_is_gathered_once() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -93,7 +92,7 @@ async fn each_promise_is_gathered_once() {
     store.close().await;
 }
 
-/// A sink during whose work the store changes: what comes after it is as it was before.
+/// A sink that changes the store while it receives rows: later rows are still as before the change.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_changes_meanwhile_is_not_seen() {
     struct Changing(Arc<dyn Store>, Written);

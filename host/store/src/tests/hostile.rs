@@ -1,4 +1,4 @@
-//! Files that somebody made to do harm are refused, by name, and leave nothing.
+//! Maliciously crafted files are refused with a clear reason, and leave nothing behind.
 
 use std::path::Path;
 
@@ -37,14 +37,14 @@ impl Parts {
         (&mut self.head.tables[place], &mut self.rows[place])
     }
 
-    /// The value in a column of a row.
+    /// The cell in a column of a row.
     fn cell(&mut self, table: &str, row: usize, column: &str) -> &mut Cell {
         let (table, rows) = self.table(table);
         let place = table.columns.iter().position(|known| known == column).expect("a column");
         &mut rows[row][place]
     }
 
-    /// Put together again, as an honest writer would.
+    /// Serialises the parts as an honest writer would.
     fn file(mut self) -> Vec<u8> {
         for (table, rows) in self.head.tables.iter_mut().zip(&self.rows) {
             table.rows = rows.len() as u64;
@@ -64,7 +64,7 @@ fn is_empty(dir: &Path) -> bool {
     !dir.join("segno.db").exists() && !dir.join("segno.db.import").exists()
 }
 
-/// Why a file is refused; nothing is left of it.
+/// The error for a file; the import must leave nothing behind.
 async fn refused(file: &[u8]) -> ArchiveError {
     let dir = tempfile::tempdir().expect("a directory");
     let error = filled(dir.path(), file).await.expect_err("it is hostile");
@@ -92,7 +92,7 @@ async fn names_of_tables_and_columns_never_become_sql() {
         error.contains("table `promises`, column") && error.contains("has no such column"),
         "{error}"
     );
-    // An empty store that names one table is the whole of a short file.
+    // The file consists of a single table, with a malicious name.
     let head = Head {
         written_by: "1".to_owned(),
         format: parts.head.format,
@@ -155,7 +155,7 @@ async fn a_file_has_exactly_the_tables_and_columns_of_its_format() {
         let error = refused(&changed.file()).await;
         assert!(matches!(error, ArchiveError::Newer { .. }), "{format}: {error}");
     }
-    // In another order it is the same.
+    // Another column order is accepted.
     let mut turned = parts.clone();
     let (table, rows) = turned.table("hosts");
     table.columns.reverse();
@@ -191,7 +191,7 @@ async fn a_value_of_another_kind_is_named_by_its_row() {
         let named = format!("table `{table}`, column `{column}`, {named}");
         assert!(error.contains(&named), "{named}: {error}");
     }
-    // And by the database, where the value is of the right kind.
+    // The database refuses values of the right type that violate its constraints.
     let mut changed = parts.clone();
     *changed.cell("promises", 2, "state") = Cell::Int(9);
     let error = refused(&changed.file()).await.to_string();
@@ -213,7 +213,7 @@ async fn a_module_has_the_digest_of_its_bytes() {
     assert!(error.contains(named), "{error}");
 }
 
-/// A file with these bytes unpacked, whatever they are.
+/// A file with these bytes as its unpacked content.
 fn raw(parts: &[&[u8]]) -> Vec<u8> {
     use std::io::Write as _;
     let mut out = FrameEncoder::new(b"SEGNO STORE 1\n".to_vec());
@@ -239,7 +239,7 @@ async fn what_unpacks_to_too_much_is_refused_before_it_is_unpacked() {
         let error = refused(&file).await;
         assert!(matches!(error, ArchiveError::TooLarge(_)), "{error}");
     }
-    // Rows: of table 0, a million of them, each of no column; one of a million columns.
+    // Rows of table 0: a million rows without columns; one row of a million columns.
     let million = [0xc0, 0x84, 0x3d];
     let many = [&[0, 0][..], &million, &zeros[..1_000_000]].concat();
     let wide = [&[0, 0, 1][..], &million, &zeros[..1_000_000]].concat();
@@ -247,7 +247,8 @@ async fn what_unpacks_to_too_much_is_refused_before_it_is_unpacked() {
         let error = refused(&raw(&[&head, &piece(&rows)])).await;
         assert!(error.to_string().contains(named), "{error}");
     }
-    // More rows than the head says; a promise of more than there are is found at the end.
+    // More rows than the head declares. If the head declares more rows than there are, the end of
+    // the file reveals it.
     let mut few = parts.clone();
     let (_, rows) = few.table("promises");
     let row = rows[0].clone();

@@ -1,4 +1,4 @@
-//! Where SQLite keeps what claims append, and that no reader can tell.
+//! SQLite's journal buffer: readers cannot see where the records of claims are stored.
 
 use std::sync::Arc;
 
@@ -27,13 +27,13 @@ use crate::{
     sqlite::{SqliteLook, SqliteStore},
 };
 
-/// A model and a store, and workflows `w0`, `w1` … that are held in both.
+/// A model and a store; both hold claimed workflows `w0`, `w1` ….
 struct Pair {
     dir: TempDir,
     clock: Arc<HandClock>,
     model: Arc<MemoryStore>,
     store: Arc<SqliteStore>,
-    /// The claims, and how long their journals are.
+    /// The claims, each with the length of its journal.
     held: Vec<(Claim, u32)>,
 }
 
@@ -69,7 +69,7 @@ impl Pair {
         claim
     }
 
-    /// The next record of a workflow.
+    /// The command that appends the next record of a workflow.
     fn next(&mut self, number: usize) -> Command {
         let (claim, len) = &mut self.held[number];
         let next = fence(claim, *len);
@@ -82,7 +82,7 @@ impl Pair {
         self.both(next).await;
     }
 
-    /// Whoever held it is heard of no more, and another one takes it.
+    /// Lets the claim of a workflow expire, and claims it anew.
     async fn pass_on(&mut self, number: usize) {
         let id = self.held[number].0.id.clone();
         self.clock.wait(LEASE + Millis(1));
@@ -110,8 +110,7 @@ impl Pair {
         look.close().await;
     }
 
-    /// Rows of `journal`, rows of `journal_recent`, and those of the latter that the former does
-    /// not have.
+    /// Number of rows of `journal`, of `journal_recent`, and of those in the latter alone.
     async fn rows(&self) -> (i64, i64, i64) {
         let path = self.dir.path().join("segno.db");
         let path = path.to_str().expect("a path");
@@ -179,7 +178,7 @@ async fn a_table_that_grew_long_is_moved_and_emptied() {
     let mut pair = Pair::of(40).await;
     let mut longest = 0;
     for _ in 0..210 {
-        // More records than a row takes go to the first of them.
+        // The first workflow gets more records than a row can hold.
         let turns = (0..40).chain(std::iter::repeat_n(0, 40));
         let commands: Vec<_> = turns.map(|number| pair.next(number)).collect();
         pair.all(commands).await;
@@ -219,7 +218,7 @@ async fn who_is_removed_leaves_nothing_that_a_later_one_could_find() {
         Command::Prune { top: "w1".into(), before: Timestamp::NEVER, part: false, state: false };
     pair.both(prune).await;
     assert_eq!(pair.rows().await, (1, 0, 0), "the other one's row was moved");
-    // The youngest is gone, so that a store that is opened again gives its number to the next.
+    // The newest workflow is removed, so that a reopened store could reuse its number.
     pair.open_again(false).await;
     pair.both(create("w2", &[("target", "wasm://shop/order")])).await;
     assert!(pair.store.read().journal(&"w2".into(), 0, 10).await.expect("a journal").is_empty());
@@ -242,7 +241,8 @@ async fn a_journal_that_is_removed_leaves_nothing_wherever_its_records_were() {
     };
     let remove = |claim: Claim| Command::JournalRemove { id: claim.id };
     let [one, other] = [0, 1].map(|number: usize| pair.held[number].0.clone());
-    // Its records are in the buffer until its claim ends; with the end, or after it.
+    // The records are buffered until the claim ends; the workflow is removed together with that, or
+    // after it.
     let last = pair.next(0);
     pair.all(vec![last, fulfill(one.clone()), remove(one)]).await;
     pair.both(fulfill(other.clone())).await;

@@ -1,5 +1,5 @@
-//! What has the longest name that is taken is stored by every store; what has a longer one is
-//! refused by its name, for good, and not by the database.
+//! Names of the maximum length are stored by every store. Longer names are refused with a permanent
+//! error by the rules, not by the database.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -24,7 +24,7 @@ use segno_core::{
 use super::{HandClock, MODULE, create, deploy, forgetful, memory, new, postgres};
 use crate::Store;
 
-/// Text that no compression makes shorter.
+/// Incompressible text.
 fn text(bytes: usize, seed: u64) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
@@ -54,7 +54,7 @@ async fn reply(store: &dyn Store, command: Command) -> Reply {
         .remove(0)
 }
 
-/// Commands that give something a name of so many bytes.
+/// Commands that create entities with names of `bytes` bytes.
 fn naming(bytes: usize) -> Vec<Command> {
     let target = [(tags::TARGET, "wasm://shop/order")];
     let name = |seed| text(bytes, seed);
@@ -78,7 +78,7 @@ fn naming(bytes: usize) -> Vec<Command> {
             overlap: Overlap::Allow,
         })
     };
-    // The longest expansion: the schedule's id twice, an instant, and what is left.
+    // The longest expansion: the schedule's id twice, an instant, and the rest.
     let left = bytes - 2 * 500 - 15;
     let value = Value::of(&b"1"[..]);
     vec![
@@ -132,7 +132,7 @@ async fn the_longest_names_are_taken_and_longer_ones_refused_the_same_everywhere
             let reply = reply(&*store, command).await;
             assert!(!matches!(reply, Reply::Refused(_)), "{kind}: {reply:?}");
         }
-        // Every occurrence of the schedules can be made.
+        // Every occurrence of the schedules can be created.
         for id in [text(LONGEST, 5), text(500, 6)] {
             let due = store.execute(vec![Command::ScheduleBackfill {
                 id: ScheduleId::from(id.as_str()),
@@ -171,7 +171,7 @@ async fn what_an_invocation_makes_has_room_under_the_longest_id_and_is_refused_b
         assert!(matches!(outcomes[0].1, Ok(Acted::Promise { changed: true, .. })), "{outcomes:?}");
         let Err(Refusal::BadRequest(sentence)) = &outcomes[1].1 else { panic!("{outcomes:?}") };
         assert!(sentence.contains("2560 are the most"), "{sentence}");
-        // What it waits for and is told lies under it, too.
+        // The ids of its signals and awaited promises, derived from its id, also fit.
         let awaits = BTreeSet::from([root.signal(0)]);
         let suspend = Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits };
         assert_eq!(reply(&*store, suspend).await, Reply::Suspended);

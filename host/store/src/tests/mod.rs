@@ -1,4 +1,4 @@
-//! What every store must do, and what each does on its own.
+//! Tests of the stores: common behaviour, and features of each.
 
 mod admissions;
 mod archive;
@@ -42,15 +42,15 @@ use super::{
     sqlite::{OpenError, SqliteConfig, SqliteStore},
 };
 
-/// What stands for the module that the tests' functions are in.
+/// The component of the module with the tests' functions.
 const COMPONENT: &[u8] = b"component";
-/// Its digest.
+/// The digest of [`COMPONENT`].
 const MODULE: Digest = Digest([
     0x69, 0x85, 0xca, 0x1f, 0x4d, 0xaa, 0x5a, 0x58, 0x4a, 0x28, 0xea, 0xe0, 0x43, 0xa2, 0x39, 0xcb,
     0x96, 0x68, 0x9a, 0xf1, 0x33, 0x7e, 0xa1, 0x3a, 0xfb, 0x63, 0xe0, 0x0c, 0x2b, 0xf5, 0x12, 0xfa,
 ]);
 
-/// A clock that moves when it is told to.
+/// A clock that the test sets.
 struct HandClock(AtomicI64);
 
 impl HandClock {
@@ -83,7 +83,7 @@ fn memory(clock: &Arc<HandClock>, config: &Config) -> Arc<MemoryStore> {
     MemoryStore::new(config.clone(), env(clock), Arc::new(NoHints))
 }
 
-/// A store in `dir` that does not wait for the disk: no test here pulls the plug.
+/// A store in `dir` that does not sync: no test here simulates a power loss.
 async fn sqlite(dir: &Path, clock: &Arc<HandClock>, config: &Config) -> Arc<SqliteStore> {
     open(dir, clock, config).await.expect("the data directory opens")
 }
@@ -97,7 +97,7 @@ async fn open(
     SqliteStore::open(sqlite, config.clone(), env(clock), Arc::new(NoHints)).await
 }
 
-/// A store that holds next to nothing in memory, so that it has to read again and again.
+/// A store with a minimal cache, so that it has to load rows again and again.
 async fn forgetful(dir: &Path, clock: &Arc<HandClock>, config: &Config) -> Arc<SqliteStore> {
     let sqlite = SqliteConfig { dir: dir.to_owned(), relaxed: true };
     let (env, hints) = (env(clock), Arc::new(NoHints));

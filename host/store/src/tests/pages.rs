@@ -1,4 +1,4 @@
-//! A page of a list costs what a page costs, however much there is that does not fit.
+//! The cost of a page of a listing does not depend on the number of rows that do not match.
 
 use segno_core::{
     command::Command,
@@ -11,10 +11,10 @@ use segno_core::{
 use super::{HandClock, create, new, postgres, sqlite};
 use crate::{InvocationFilter, PromiseFilter, Store};
 
-/// More than a page looks at.
+/// More rows than a page examines.
 const MANY: usize = 5_200;
 
-/// Invocations, of which the first made is the only one that has a label and this beginning.
+/// Creates invocations; only the first one has a label and this prefix.
 async fn fill(store: &dyn Store) {
     let first = create("rare/one", &[("target", "poll://w"), ("label:team", "blue")]);
     store.execute(vec![first]).await.expect("it is made");
@@ -25,7 +25,7 @@ async fn fill(store: &dyn Store) {
     }
 }
 
-/// The pages of a list: how many there are, and what is on them.
+/// All pages of a listing: their number, and the listed ids.
 async fn listed(store: &dyn Store, mut filter: InvocationFilter) -> (usize, Vec<PromiseId>) {
     let (mut pages, mut ids) = (0, Vec::new());
     loop {
@@ -63,7 +63,7 @@ async fn a_page_looks_at_so_much_and_no_more(store: &dyn Store) {
     assert_eq!(listed(store, resolved).await, (2, Vec::new()), "by a state that none is in");
     let other = InvocationFilter { function: Some("other".to_owned()), ..all() };
     assert_eq!(listed(store, other).await, (2, Vec::new()), "by a function that there is not");
-    // What an index holds is found at once.
+    // Rows found by an index come on the first page.
     for filter in [
         InvocationFilter { prefix: Some("rare/".to_owned()), ..all() },
         InvocationFilter { prefix: Some("rare/".to_owned()), ..labelled },
@@ -103,7 +103,7 @@ async fn a_page_looks_at_so_much_and_no_more_in_postgresql() {
     let Some(database) = postgres::database() else { return };
     let store = postgres::store(&database, &HandClock::new(), &Config::default()).await;
     a_page_looks_at_so_much_and_no_more(&*store).await;
-    // The connections of clients plan in their own way, and find the same.
+    // The clients' connections use other plans, and find the same rows.
     let clients = store.for_clients().expect("it has some");
     let blue = Some(("team".to_owned(), "blue".to_owned()));
     let filter = InvocationFilter { label: blue, ..InvocationFilter::default() };
@@ -111,7 +111,7 @@ async fn a_page_looks_at_so_much_and_no_more_in_postgresql() {
     store.close().await;
 }
 
-/// Values that together are more than a page carries come on several.
+/// Values that together exceed the size of a page are split into several pages.
 #[tokio::test]
 async fn a_page_of_promises_ends_where_it_becomes_large() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,4 @@
-//! What the SQLite store holds in memory and in its log, and that it gives that back.
+//! The SQLite store releases its memory and log space when idle.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use crate::{
     sqlite::{Held, SqliteConfig, SqliteStore},
 };
 
-/// Bytes of what each promise is about, and how many there are.
+/// Bytes per promise, and number of promises.
 const BYTES: usize = 8 << 10;
 const PROMISES: usize = 1_000;
-/// Bytes that are held after that of each kind.
+/// Bytes of each kind that the store uses after that.
 const MUCH: u64 = 4 << 20;
 
-/// Held by each test here while it works: connections of one process share the pool of unused
-/// pages, and one that gives back empties it for all.
+/// Serialises these tests: connections of one process share the pool of unused pages, and releasing
+/// it affects all.
 static PAGES: Mutex<()> = Mutex::const_new(());
 
-/// A machine on which all waits are over soon.
+/// A runtime whose sleeps are short.
 struct Hasty;
 
 impl Runtime for Hasty {
@@ -63,8 +63,7 @@ async fn work(store: &dyn Store) {
     }
 }
 
-/// Each connection keeps some pages: one for each statement that is prepared, and the first of the
-/// file.
+/// Each connection keeps some pages: one per prepared statement, and the first page of the file.
 fn is_little(held: Held) -> bool {
     let Held { row_bytes, writer_bytes, reader_bytes, log_bytes } = held;
     row_bytes == 0 && log_bytes == 0 && writer_bytes < 128 << 10 && reader_bytes < 512 << 10
@@ -75,12 +74,12 @@ fn holds_much(held: Held) -> bool {
     [row_bytes, writer_bytes, reader_bytes, log_bytes].into_iter().any(|bytes| bytes > MUCH)
 }
 
-/// What it holds, of which nothing is given back.
+/// The resources in use; releases nothing.
 async fn look(store: &SqliteStore) -> Held {
     store.rest(u64::MAX).await.expect("it says what it holds")
 }
 
-/// Has it give back all that it holds.
+/// Releases all resources.
 async fn rest(store: &SqliteStore) -> Held {
     store.rest(0).await.expect("it gives back what it holds")
 }
@@ -106,7 +105,7 @@ async fn a_quiet_store_gives_back_what_it_holds_by_itself() {
     let store = store.await.expect("it opens");
     work(&*store).await;
     let mut held = look(&store).await;
-    // An hour for the store.
+    // This is an hour of the store's time.
     for _ in 0..180 {
         if !holds_much(held) {
             return;

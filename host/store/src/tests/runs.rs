@@ -1,4 +1,4 @@
-//! What scripts do with keys that run once, and with the promises of their objects.
+//! Script commands about functions that run once per key, and about the promises of their objects.
 
 use std::sync::Arc;
 
@@ -25,10 +25,10 @@ use super::{
 };
 use crate::Store;
 
-/// Objects; keys may contain anything.
+/// Objects; keys may contain any character.
 const OBJECTS: [&str; 3] = ["shop/Signup@ada", "shop/Signup@b/o%2F 'б\u{0}", "shop/Signup@ada/p"];
 
-/// The next command about them, in a state that the model shows.
+/// The next command about these objects, given the state of the model.
 pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Command {
     let object = ObjectId::from(dice.of(&OBJECTS));
     let promise = object.promise(dice.of(&["sure", "имя/\u{0}'"]));
@@ -57,7 +57,7 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
     }
 }
 
-/// An execution of a function of the object: it begins now, or later, or its time is over.
+/// An execution of a function of the object: it begins immediately, or later, or has timed out.
 fn function(dice: &mut Dice, object: &ObjectId, function: &str, now: Timestamp) -> NewPromise {
     let target = format!("wasm://{object}/{function}");
     let mut tags = vec![(tags::TARGET, target.as_str())];
@@ -70,7 +70,7 @@ fn function(dice: &mut Dice, object: &ObjectId, function: &str, now: Timestamp) 
     new(&format!("r{}", dice.roll(60)), &tags, timeout_at)
 }
 
-/// What an execution that is there does next.
+/// The next command of an existing execution.
 fn execution(dice: &mut Dice, seen: &Snapshot, promise: &PromiseId) -> Command {
     let open = seen.promises.values().filter(|promise| promise.is_pending());
     let open = open.filter(|promise| {
@@ -103,8 +103,9 @@ fn execution(dice: &mut Dice, seen: &Snapshot, promise: &PromiseId) -> Command {
     }
 }
 
-/// What an object holds goes with its run, also where all of it was made in the same transaction; and
-/// the key runs again. A promise that looks like one of the object's, or is of another, stays.
+/// Everything that an object holds is removed with its run, even if all of it was created in the
+/// same transaction; then the key can run again. Promises with similar names, or of other objects,
+/// stay.
 pub(super) async fn a_run_takes_all_along(
     model: &dyn Store,
     store: &dyn Store,
@@ -174,7 +175,7 @@ async fn a_run_takes_all_along_that_its_object_holds() {
     a_run_takes_all_along(&*model, &*store, &clock).await;
 }
 
-/// More than one command removes: it stays as a whole.
+/// An object with more promises than one command removes is kept whole.
 #[tokio::test]
 async fn what_is_too_much_for_one_command_stays() {
     let dir = tempfile::tempdir().expect("a directory");

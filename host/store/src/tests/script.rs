@@ -1,5 +1,5 @@
-//! Random scripts that get deep: mostly what makes sense in the present state, and sometimes
-//! anything.
+//! Random scripts that reach deep states: mostly commands that make sense in the current state,
+//! sometimes arbitrary ones.
 
 use segno_core::{
     command::{ClaimRequest, Command, FenceAct, FenceAction, HeartbeatItem},
@@ -26,7 +26,7 @@ use segno_core::{
 
 use super::{MODULE, admissions, new, runs};
 
-/// Ids beside those that exist.
+/// Ids used in addition to existing ones.
 const IDS: [&str; 6] = ["a", "users/42", "ключ \u{0}'\"", "a/0", "nobody", "b/1"];
 const TARGETS: [&str; 10] = [
     "wasm://shop/order",
@@ -41,7 +41,7 @@ const TARGETS: [&str; 10] = [
     "ship",
 ];
 
-/// Draws the same script from the same seed.
+/// A deterministic random generator: equal seeds give equal scripts.
 pub(super) struct Dice(u64);
 
 impl Dice {
@@ -49,7 +49,6 @@ impl Dice {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// A number below `sides`.
     pub(super) fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -66,7 +65,7 @@ impl Dice {
     }
 }
 
-/// The next command, in a state that the model shows.
+/// The next command, given the state of the model.
 pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Command {
     let id = pick(dice, seen);
     let other = pick(dice, seen);
@@ -84,7 +83,7 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
         27 => begin(dice, seen, now),
         5 => Command::PromiseGet { id },
         6 => {
-            // Of a workflow that may not have made it yet, in one case of three.
+            // One in three times, a named promise of a workflow, which may not have created it yet.
             let id = if dice.once_in(3) { id.named(dice.of(&["early", "a/p/b"])) } else { id };
             Command::PromiseSettle { id, verdict: verdict(dice), value: value(dice) }
         }
@@ -112,7 +111,7 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
             let module = dice.of(&[MODULE, MODULE, Digest([9; 32])]);
             let of = |names: &[&'static str], dice: &mut Dice| Text::from(dice.of(names));
             match dice.once_in(3) {
-                // Without `shop` little can be started.
+                // Keep `shop` deployed most of the time: without it, little can start.
                 true => Command::Undeploy {
                     alias: of(&["shop", "other", "other", "other"], dice),
                     module,
@@ -148,7 +147,7 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
     }
 }
 
-/// An invocation that begins with records of another, mostly under an id that is free.
+/// A fork: an invocation that begins with records of another, usually under an unused id.
 fn fork(dice: &mut Dice, seen: &Snapshot, id: PromiseId) -> Command {
     let Some(nth) = seen.journals.len().checked_sub(1).map(|last| dice.roll(last + 1)) else {
         return Command::PromiseGet { id };
@@ -184,7 +183,7 @@ fn fork(dice: &mut Dice, seen: &Snapshot, id: PromiseId) -> Command {
     Command::InvocationFork(Box::new(Fork { new, module, of: of.clone(), set, records, kept }))
 }
 
-/// An update, mostly of a workflow that had seen all that there is.
+/// An update, usually of a workflow that has seen everything so far.
 fn update(dice: &mut Dice, seen: &Snapshot, id: PromiseId) -> Command {
     let records = seen.journals.get(&id).map_or(0, |journal| journal.head.len);
     let signals = seen.tasks.get(&id).map_or(0, |task| task.signals);
@@ -198,8 +197,8 @@ fn update(dice: &mut Dice, seen: &Snapshot, id: PromiseId) -> Command {
     }
 }
 
-/// An invocation that ran before it was stored: it ended, waits, goes on with a child, or did what
-/// is refused.
+/// An invocation that ran before it was stored: it ended, waits, continues with a child, or did
+/// something that is refused.
 fn begin(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Command {
     let new = promise(dice, now);
     let born = match dice.once_in(10) {
@@ -295,13 +294,13 @@ fn scheduled(dice: &mut Dice, now: Timestamp) -> Command {
     }
 }
 
-/// Something, settled or not.
+/// Any promise, settled or not.
 fn any(dice: &mut Dice, seen: &Snapshot) -> PromiseId {
     let nth = dice.roll(seen.promises.len().max(1));
     seen.promises.keys().nth(nth).cloned().unwrap_or_else(|| PromiseId::from(dice.of(&IDS)))
 }
 
-/// Mostly something that is still going on.
+/// Usually a pending promise.
 fn pick(dice: &mut Dice, seen: &Snapshot) -> PromiseId {
     let pending = seen.promises.values().filter(|promise| promise.is_pending());
     let pending: Vec<_> = pending.map(|promise| promise.id()).collect();
@@ -370,8 +369,8 @@ fn under_claim(dice: &mut Dice, seen: &Snapshot, task: &Task, other: &PromiseId)
 }
 
 fn promise(dice: &mut Dice, now: Timestamp) -> NewPromise {
-    // Clients choose no ids below those of invocations here, so that these are free for what
-    // invocations make.
+    // Client ids do not begin with invocation ids here, which stay free for promises made by
+    // invocations.
     let id = match dice.roll(6) {
         0 => dice.of(&IDS[..3]).to_owned(),
         _ => format!("i{}", dice.roll(1_000)),
@@ -399,7 +398,7 @@ fn promise(dice: &mut Dice, now: Timestamp) -> NewPromise {
     new(&id, &tags, timeout_at)
 }
 
-/// What is written of a node, in no order at all.
+/// An arbitrary node row, without regard to order.
 fn graph_node(dice: &mut Dice) -> NodeRow {
     NodeRow { state: dice.of(&NodeState::ALL), attempt: dice.roll(3) as u32 }
 }
@@ -456,7 +455,7 @@ fn actions(
     (0..dice.roll(4))
         .map(|index| {
             let act = act(dice);
-            // An event is owed with the record of its command, and state is written with it.
+            // Events and state are written together with the record of their command.
             let first = matches!(act, FenceAct::Publish { .. } | FenceAct::State(_));
             let recorded = commands.first().filter(|_| first);
             FenceAction { index: recorded.copied().unwrap_or(CommandIndex(index as u32)), act }
@@ -465,7 +464,7 @@ fn actions(
 }
 
 fn records(dice: &mut Dice, seen: &Snapshot, inv: &PromiseId, head: JournalHead) -> Vec<Record> {
-    // Now and then what is stored already, as somebody sends who lost the answer.
+    // Sometimes stored records again, like a client that lost the reply.
     if dice.once_in(5) && head.len > 0 {
         let from = dice.roll(head.len as usize);
         return seen.journals[inv].records[from..].to_vec();
@@ -563,7 +562,7 @@ fn reason(dice: &mut Dice) -> ReleaseReason {
 
 pub(super) fn claim_request(dice: &mut Dice) -> ClaimRequest {
     let holder = Holder { node: node(dice), incarnation: dice.roll(3) as u64 };
-    // Nonces use all bits, the highest included.
+    // Nonces use all 64 bits.
     let nonce = u64::MAX - dice.roll(3) as u64;
     ClaimRequest { holder, nonce, ttl: Millis(15_000) }
 }

@@ -1,5 +1,4 @@
-//! Rows that are only ever added: the tables themselves refuse to change them, and to delete them
-//! before what they are about.
+//! Append-only rows: the tables refuse changes, and deletions before the rows they belong to.
 
 use segno_core::config::Config;
 use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
@@ -19,10 +18,10 @@ const REFUSED: [&str; 4] = [
     "UPDATE graph_facts SET at = 2",
     "DELETE FROM graph_facts",
 ];
-/// What goes before them, and then they.
+/// Deletes the rows they belong to, and then the rows.
 const GO: [&str; 3] = ["DELETE FROM tasks", "DELETE FROM compensations", "DELETE FROM graph_facts"];
 
-/// Tries all of it over a connection of this database.
+/// Tries all of this over a connection.
 macro_rules! tried {
     ($connection:expr) => {{
         let mut connection = $connection;

@@ -1,4 +1,4 @@
-//! A workflow that somebody holds, and what its claim appends, one record after the other.
+//! A claimed workflow, and records appended under its claim, one after the other.
 
 use segno_core::{
     command::{ClaimRequest, Command},
@@ -12,15 +12,15 @@ use segno_core::{
 use super::MODULE;
 use crate::Store;
 
-/// How long a claim lasts.
+/// Duration of a lease.
 pub(super) const LEASE: Millis = Millis(60_000);
 
-/// Runs one command.
+/// Executes one command.
 pub(super) async fn run(host: &dyn Store, command: Command) -> Reply {
     host.execute(vec![command]).await.expect("a reply").remove(0)
 }
 
-/// The claim of a workflow that waits for a holder, taken for a node.
+/// Claims a pending workflow for a node.
 pub(super) async fn acquire(host: &dyn Store, id: &str, node: &str) -> Claim {
     let id = PromiseId::from(id);
     let row = host.read().promise(&id).await.expect("a row").expect("it is there");
@@ -34,7 +34,7 @@ pub(super) async fn acquire(host: &dyn Store, id: &str, node: &str) -> Claim {
     }
 }
 
-/// The record that comes at `seq`.
+/// The command that appends the record with the number `seq`.
 pub(super) fn fence(claim: &Claim, seq: u32) -> Command {
     let body = match seq.checked_sub(1) {
         None => RecordBody::Started {
@@ -55,7 +55,7 @@ pub(super) fn fence(claim: &Claim, seq: u32) -> Command {
     Command::TaskFence { claim: claim.clone(), records, logs: vec![], actions: vec![] }
 }
 
-/// How long the journal is by that.
+/// The length of the journal in a reply.
 pub(super) fn length(reply: &Reply) -> u32 {
     match reply {
         Reply::Fenced { head, .. } => head.len,

@@ -1,4 +1,4 @@
-//! Modules whose activities, and whose children, wait before they go on.
+//! Guests whose activities and children wait for the explorer.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,9 +15,7 @@ use crate::{effect::Effect, schedule::Place, script::ScriptedOutcome, setup::Att
 
 /// The modules as one life of a host sees them.
 pub struct GuardedGuests {
-    /// The edges.
     pub outside: Arc<Outside>,
-    /// The life.
     pub life: u64,
 }
 
@@ -70,7 +68,7 @@ impl Guests for GuardedGuests {
         let known = outside.setup.memo.get(&attempted);
         let (outcome, requests) = match (scripted, known) {
             (Some(scripted), _) => (outcome_of(scripted), Vec::new()),
-            // An attempt that is made again in the same run really is: it may ask for something else.
+            // A repeated attempt in the same run is really performed: it may issue other requests.
             (None, Some(known)) if !self.has_run(&place, function) => known,
             (None, _) => {
                 let within = Arc::new(Within {
@@ -119,7 +117,7 @@ impl GuardedGuests {
     }
 }
 
-/// A workflow whose children wait before they begin.
+/// A workflow whose children wait for the explorer before they begin.
 struct GuardedWorkflow {
     inner: Box<dyn Workflow>,
     outside: Arc<Outside>,

@@ -1,5 +1,5 @@
 //! The edges of the host: activities, requests and the beginnings of children wait here until the
-//! explorer lets them go on.
+//! explorer releases them.
 
 mod guests;
 mod outbound;
@@ -27,15 +27,14 @@ use crate::{
     time::VirtualTime,
 };
 
-/// The invocation that is verified.
+/// Id of the invocation that is verified.
 pub const ROOT: &str = "it";
 
-/// The place of a promise; the root's is empty.
+/// The place of a promise; empty for the root.
 pub fn place_of(id: &str) -> Place {
     Place(id.strip_prefix(ROOT).map_or(id, |rest| rest.trim_start_matches('/')).to_owned())
 }
 
-/// The promise at a place.
 pub fn id_at(place: &Place) -> PromiseId {
     match place.0.as_str() {
         "" => PromiseId::from(ROOT),
@@ -43,7 +42,7 @@ pub fn id_at(place: &Place) -> PromiseId {
     }
 }
 
-/// What waits to go on.
+/// Work that waits to be released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
     /// An attempt of an activity.
@@ -55,7 +54,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// What happens when it goes on, in words.
+    /// A description of the event that releases it.
     pub fn label(&self) -> String {
         match self {
             Self::Activity(name) => format!("`{name}` completes"),
@@ -65,11 +64,11 @@ impl Work {
     }
 }
 
-/// How something goes on.
+/// The way in which work is released.
 enum Order {
-    /// To its end.
+    /// The work runs to its end.
     Finish,
-    /// To its end, of which the host does not learn.
+    /// The work runs to its end, but the host does not learn the result.
     Lose,
 }
 
@@ -81,14 +80,13 @@ struct Waiting {
     order: oneshot::Sender<(Order, oneshot::Sender<()>)>,
 }
 
-/// One that waits, as the explorer sees it.
+/// A waiting piece of work, as the explorer sees it.
 #[derive(Debug, Clone)]
 pub struct Waits {
-    /// For which promise.
+    /// The promise that it belongs to.
     pub place: Place,
-    /// What.
     pub work: Work,
-    /// From when on it may go on.
+    /// Earliest time at which it can be released.
     pub ready_at: Timestamp,
 }
 
@@ -110,7 +108,7 @@ struct State {
 }
 
 tokio::task_local! {
-    /// The requests of the attempt that is performed.
+    /// The requests of the current attempt.
     static WITHIN: Arc<Within>;
 }
 
@@ -122,12 +120,12 @@ struct Within {
 }
 
 impl Outside {
-    /// The edges of a new run.
+    /// Creates the edges of a new run.
     pub fn new(setup: Arc<Setup>, time: Arc<VirtualTime>, memory: Arc<MemoryStore>) -> Self {
         Self { setup, time, memory, state: Mutex::default(), troubled: Notify::new() }
     }
 
-    /// What waits now, in the order in which it came, once for each promise.
+    /// The waiting work in order of arrival, one entry per promise.
     pub fn waiting(&self) -> Vec<Waits> {
         let mut state = self.lock();
         state.waiting.retain(|waiting| !waiting.order.is_closed());
@@ -142,21 +140,21 @@ impl Outside {
             .collect()
     }
 
-    /// Lets everything that waits for this promise go on, that of earlier lives first, each to its end.
+    /// Releases all work that waits for this promise, that of earlier lives first, each to its end.
     pub async fn finish(&self, place: &Place) {
         while let Some(done) = self.release(place, Order::Finish) {
             self.until(done).await;
         }
     }
 
-    /// Lets an attempt run to its end, without its host learning of it.
+    /// Runs an attempt to its end without its host learning the result.
     pub async fn lose(&self, place: &Place) {
         if let Some(done) = self.release(place, Order::Lose) {
             self.until(done).await;
         }
     }
 
-    /// Completes when an attempt is done, or aborted, or cannot go on.
+    /// Completes when an attempt is done or aborted, or cannot continue.
     async fn until(&self, done: oneshot::Receiver<()>) {
         tokio::select! {
             biased;
@@ -176,12 +174,12 @@ impl Outside {
         Some(ended)
     }
 
-    /// What was done so far.
+    /// The external effects so far.
     pub fn effects(&self) -> Vec<Effect> {
         self.lock().effects.clone()
     }
 
-    /// Why nothing can be verified, if so.
+    /// The reason that nothing can be verified, if any.
     pub fn trouble(&self) -> Option<VerifyError> {
         self.lock().trouble.clone()
     }
@@ -223,8 +221,8 @@ impl Outside {
         std::future::pending().await
     }
 
-    /// The promise and the attempt that a request of the host is for: the task that runs, and whose
-    /// request it is.
+    /// The promise and the attempt that a request of the host belongs to, found by the running
+    /// task.
     async fn request_of(&self, key: Option<&str>, request: &HttpRequest) -> (Place, u32) {
         let rows = self.memory.read().dump().await.unwrap_or_default();
         let attempt = |id: &PromiseId| rows.tasks.get(id).map_or(1, |task| task.attempt + 1);
@@ -251,7 +249,7 @@ impl Outside {
     }
 }
 
-/// A payload as scripts compare it.
+/// A payload in the form that scripts compare.
 pub fn json_of(payload: &Payload) -> Json {
     match payload {
         Payload::Json(text) => values::shown(text.as_bytes()),

@@ -1,4 +1,4 @@
-//! The way out, where requests wait for their answers, which the script gives.
+//! Outbound HTTP, where requests wait for their answers from the script.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,11 +11,9 @@ use tokio::sync::oneshot;
 use super::{Order, Outside, WITHIN, Work, failure, json_of};
 use crate::{effect::Effect, error::VerifyError, script::ScriptedOutcome};
 
-/// The way out as one life of a host sees it.
+/// Outbound HTTP as one life of a host sees it.
 pub struct GuardedOutbound {
-    /// The edges.
     pub outside: Arc<Outside>,
-    /// The life.
     pub life: u64,
 }
 
@@ -65,7 +63,7 @@ impl Outbound for GuardedOutbound {
     }
 }
 
-/// Sends a request in real time, on a thread of its own: here, time stands still.
+/// Sends a request in real time, on a separate thread: time stands still here.
 async fn send_really(
     real: Arc<dyn Outbound>,
     module: String,

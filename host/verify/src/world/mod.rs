@@ -1,6 +1,6 @@
 //! The world of one run: the real host over a store in memory, in virtual time, on one thread.
 //!
-//! Hosts come and go; the store, the time and what is done outside stay.
+//! Hosts come and go; the store, the time and the external effects stay.
 
 mod possible;
 
@@ -39,16 +39,16 @@ use crate::{
     time::{LifeRuntime, VirtualTime},
 };
 
-/// No lease runs out by itself: a host that was held up extends its own first, and time passes at once
-/// for all. Claims are lost when a schedule says so.
+/// No lease expires by itself: a delayed host would extend its own first, and virtual time passes
+/// for all hosts together. Claims are lost only when a schedule says so.
 const LEASE_TTL: Millis = LONGEST_LEASE;
-/// Executions that may run or wait at an edge at once.
+/// Maximum number of concurrent executions, running or waiting at an edge.
 const AT_ONCE: usize = 10_000;
-/// How long a run may take to stand still, in virtual milliseconds of the executor.
+/// Time after which a run counts as idle, in virtual milliseconds of the executor.
 const IDLE_MS: u64 = 1;
 
-/// The engine's settings: nothing waits warm, so that each wait is a suspension; and a trap is looked at
-/// when it happens first.
+/// The engine's settings: no instance stays warm, so each wait is a suspension; and a trap is
+/// reported on its first occurrence.
 fn config() -> Config {
     Config {
         ttl: (LEASE_TTL, LEASE_TTL, LEASE_TTL),
@@ -59,7 +59,7 @@ fn config() -> Config {
     }
 }
 
-/// Hints go to the life that is up.
+/// Forwards hints to the live host.
 #[derive(Default)]
 struct Switch(Mutex<Option<Arc<CommitNotifier>>>);
 
@@ -86,7 +86,7 @@ pub struct World {
     switch: Arc<Switch>,
     panics: Arc<Mutex<Vec<String>>>,
     life: Option<Life>,
-    /// Lives that were supplanted and go on.
+    /// Supplanted lives that continue.
     stale: Vec<Life>,
     lives: u64,
     cold: bool,
@@ -94,11 +94,11 @@ pub struct World {
 }
 
 impl World {
-    /// A world in which the components are deployed, the root is stored, and a host is up. In a cold one
-    /// no instance outlives a wait.
+    /// Creates a world with deployed components, a stored root and a running host. If `cold`, no
+    /// instance outlives a wait.
     ///
     /// # Errors
-    /// The host does not come up.
+    /// The host does not start.
     pub async fn new(setup: Arc<Setup>, cold: bool) -> Result<Self, VerifyError> {
         let time = Arc::new(VirtualTime::default());
         let switch = Arc::new(Switch::default());
@@ -149,7 +149,7 @@ impl World {
         }
     }
 
-    /// Brings a life up; one that dies while it comes up is followed by another.
+    /// Starts a life. If it dies during its start, another follows.
     async fn boot(&mut self) -> Result<(), VerifyError> {
         loop {
             self.lives += 1;
@@ -193,11 +193,11 @@ impl World {
         }
     }
 
-    /// Lets the host do all that it can do by itself; one that dies comes up again. Answers whether one
-    /// died.
+    /// Lets the host do everything that it can do by itself, and restarts it if it dies. Returns
+    /// true if it died.
     ///
     /// # Errors
-    /// The run cannot go on.
+    /// The run cannot continue.
     pub async fn idle(&mut self) -> Result<bool, VerifyError> {
         let mut died = false;
         loop {
@@ -226,16 +226,16 @@ impl World {
         self.boot().await
     }
 
-    /// Lets `choice`, which is possible, happen, and all that follows from it by itself.
+    /// Executes `choice`, which must be possible, with everything that follows by itself.
     ///
     /// # Errors
-    /// The run cannot go on.
+    /// The run cannot continue.
     pub async fn happen(&mut self, choice: &Choice) -> Result<(), VerifyError> {
         match choice {
             Choice::Go(place) => loop {
                 self.outside.finish(place).await;
                 let died = self.idle().await?;
-                // The claim was lost with the host: the attempt is made again, as the same event.
+                // The claim was lost with the host: the attempt is repeated as the same event.
                 if !died || !self.outside.waiting().iter().any(|waits| waits.place == *place) {
                     return Ok(());
                 }
@@ -290,10 +290,10 @@ impl World {
         self.client(command).await.map(drop)
     }
 
-    /// Lets `fault`, which is possible, happen.
+    /// Applies `fault`, which must be possible.
     ///
     /// # Errors
-    /// The run cannot go on.
+    /// The run cannot continue.
     pub async fn suffer(&mut self, fault: &Fault) -> Result<(), VerifyError> {
         match fault {
             Fault::Cold => return Ok(()),
@@ -318,7 +318,7 @@ impl World {
         Ok(())
     }
 
-    /// Everything that is stored.
+    /// All stored rows.
     ///
     /// # Errors
     /// The store does not answer.
@@ -326,12 +326,12 @@ impl World {
         self.memory.read().dump().await.map_err(host_failed)
     }
 
-    /// What was done outside.
+    /// The edges of the host.
     pub fn outside(&self) -> &Outside {
         &self.outside
     }
 
-    /// The commits of hosts.
+    /// The planned deaths and the commit counter.
     pub fn deaths(&self) -> &Deaths {
         &self.deaths
     }
@@ -351,8 +351,8 @@ impl Drop for World {
     }
 }
 
-/// Completes when nothing else can go on: the executor's own clock, which nothing else uses, moves only
-/// then.
+/// Completes when nothing else can continue: the executor's own clock, which nothing else uses,
+/// advances only then.
 #[expect(clippy::disallowed_methods, reason = "the executor's clock tells when it is idle")]
 async fn idle() {
     tokio::time::sleep(std::time::Duration::from_millis(IDLE_MS)).await;
@@ -362,7 +362,7 @@ fn is_pending(rows: &Snapshot, id: &PromiseId) -> bool {
     rows.promises.get(id).is_some_and(|promise| promise.is_pending())
 }
 
-/// The promise of this name; with a slash, at this place, such as `/3`.
+/// The promise of this name within `to`; a name with a slash, such as `/3`, is a place.
 fn promise_of(to: &PromiseId, name: &str) -> PromiseId {
     match name.contains('/') {
         true => PromiseId::new(format!("{to}/{}", name.trim_start_matches('/'))),

@@ -1,4 +1,4 @@
-//! What may happen next in a world.
+//! The events that may happen next in a world.
 
 use segno_core::{
     id::PromiseId,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 impl World {
-    /// What may happen next, in the order of the defaults: time passes last.
+    /// The possible events, in default order: the passing of time is last.
     ///
     /// # Errors
     /// The store does not answer.
@@ -53,7 +53,7 @@ impl World {
         }
     }
 
-    /// When something is due next that waits for time alone, and what.
+    /// The next instant at which something waiting only for time is due, with descriptions.
     pub(super) fn due(&self, rows: &Snapshot) -> Option<(Timestamp, Vec<String>)> {
         let now = self.time.now();
         let deadlines =
@@ -91,7 +91,7 @@ impl World {
         Some((first, what))
     }
 
-    /// What `choice` is, in words.
+    /// A description of `choice`.
     ///
     /// # Errors
     /// The store does not answer.
@@ -115,14 +115,14 @@ impl World {
         })
     }
 
-    /// What of these may run again: attempts, but no beginnings of children.
+    /// The places whose attempts may run again; beginnings of children are excluded.
     pub fn repeatable(&self) -> Vec<Place> {
         let waiting = self.outside.waiting().into_iter();
         waiting.filter(|it| !matches!(it.work, Work::Child(_))).map(|it| it.place).collect()
     }
 }
 
-/// A length of time for people.
+/// Formats a duration for people.
 pub fn length(length: Millis) -> String {
     let ms = length.0;
     let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms")];

@@ -1,5 +1,6 @@
-//! A workflow that reaches for files and sockets, as code does that was written for another world. The component imports
-//! the parts of WASI that it calls; a host of Segno lets it be deployed, and refuses the calls.
+//! A workflow that uses files and sockets, as code ported from another platform does. The component
+//! imports the parts of WASI that it calls. A Segno host accepts the deployment and refuses the
+//! calls.
 
 use segno::{Context, Result};
 
@@ -74,14 +75,14 @@ pub async fn read(_ctx: Context, path: String) -> Result<bool> {
     Ok(opened)
 }
 
-/// Asks for the network.
+/// Requests the network capability.
 #[segno::workflow]
 pub async fn dial(_ctx: Context, _address: String) -> Result<bool> {
     let _network = instance_network();
     Ok(true)
 }
 
-/// Touches neither.
+/// Uses neither files nor sockets.
 #[segno::workflow]
 pub async fn abstain(_ctx: Context, _input: ()) -> Result<bool> {
     Ok(true)

@@ -1,49 +1,49 @@
-//! A module that works with external workers: they call it, and it calls them.
+//! A module that works with external workers in both directions: they call it, and it calls them.
 
 use std::time::Duration;
 
 use segno::{Context, Error, Result};
 
-/// Where the workers of the tests listen.
+/// Address at which the tests' workers poll.
 const WORKERS: &str = "poll://any@workers";
 
-/// Twice a number.
+/// Doubles a number.
 #[segno::workflow]
 pub async fn double(_ctx: Context, number: i64) -> Result<i64> {
     Ok(2 * number)
 }
 
-/// Two numbers, as callers with several arguments send them.
+/// Adds two numbers, passed as callers with several arguments send them.
 #[segno::workflow]
 pub async fn add(_ctx: Context, (left, right): (i64, i64)) -> Result<i64> {
     Ok(left + right)
 }
 
-/// Refuses.
+/// Fails with a terminal error.
 #[segno::workflow]
 pub async fn refuse(_ctx: Context, reason: String) -> Result<()> {
     Err(Error::terminal(402, reason))
 }
 
-/// Waits for a while.
+/// Sleeps.
 #[segno::workflow]
 pub async fn nap(ctx: Context, length_ms: u64) -> Result<()> {
     ctx.sleep(Duration::from_millis(length_ms)).await
 }
 
-/// The sum that a external worker makes of two numbers.
+/// Sum of two numbers, computed by an external worker.
 #[segno::workflow]
 pub async fn remote_sum(ctx: Context, (left, right): (i64, i64)) -> Result<i64> {
     ctx.call_remote(WORKERS, "sum", &(left, right)).await
 }
 
-/// A worker that calls this module again, which makes a tree through both worlds.
+/// Calls a worker that calls this module back, so that the call tree spans both systems.
 #[segno::workflow]
 pub async fn there_and_back(ctx: Context, number: i64) -> Result<i64> {
     ctx.call_remote(WORKERS, "call_double", &(number,)).await
 }
 
-/// What a worker's failure looks like from here.
+/// Returns the code and message of a worker's failure as this caller sees them.
 #[segno::workflow]
 pub async fn remote_failure(ctx: Context, message: String) -> Result<String> {
     match ctx.call_remote::<_, ()>(WORKERS, "fail", &(message,)).await {
@@ -52,7 +52,7 @@ pub async fn remote_failure(ctx: Context, message: String) -> Result<String> {
     }
 }
 
-/// What a deadline looks like that passes while a worker works.
+/// Returns the error code of a call whose deadline passes while the worker runs.
 #[segno::workflow]
 pub async fn remote_deadline(ctx: Context, limit_ms: u64) -> Result<u32> {
     let call = ctx.call_remote::<_, ()>(WORKERS, "dawdle", &(60_000,));
@@ -62,7 +62,7 @@ pub async fn remote_deadline(ctx: Context, limit_ms: u64) -> Result<u32> {
     }
 }
 
-/// The first of a worker that dawdles and a sleep: the worker loses, and its promise is cancelled.
+/// Cancels a call of a slow worker after a sleep: the promise of the call is cancelled.
 #[segno::workflow]
 pub async fn remote_cancelled(ctx: Context, limit_ms: u64) -> Result<String> {
     let call = ctx.call_remote::<_, ()>(WORKERS, "dawdle", &(60_000,)).start();

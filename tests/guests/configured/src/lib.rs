@@ -1,22 +1,22 @@
-//! Functions that use what an operator sets in `policy.toml`: settings, secrets and directories.
+//! Functions that use operator settings from `policy.toml`: variables, secrets and directories.
 
 use segno::{ActivityContext, Context, Error, Result, http::Request};
 
-/// Pays at an address, with a secret that only the host knows.
+/// Sends a payment request with a secret that only the host knows.
 #[segno::workflow]
 pub async fn pay(ctx: Context, url: String) -> Result<String> {
     let request = Request::post(url).header("authorization", "Bearer {secret:PAY}");
     Ok(ctx.http(request).await?.text())
 }
 
-/// The same from an activity.
+/// Does the same from an activity.
 #[segno::activity]
 pub async fn pay_once(ctx: ActivityContext, url: String) -> Result<String> {
     let request = Request::post(url).header("authorization", "Bearer {secret:PAY}");
     Ok(ctx.http(request).await?.text())
 }
 
-/// Names a secret that there is not.
+/// Refers to a secret that does not exist.
 #[segno::workflow]
 pub async fn pay_wrongly(ctx: Context, url: String) -> Result<String> {
     let request = Request::post(url).header("authorization", "Bearer {secret:PAID}");
@@ -29,7 +29,7 @@ pub async fn setting(ctx: ActivityContext, name: String) -> Result<String> {
     ctx.env(&name)
 }
 
-/// What becomes of a secret, by `how` it is told.
+/// Exposes a secret in one of several ways, chosen by `how`.
 #[segno::activity(retry(initial = "10ms", max_attempts = 2))]
 pub async fn tell(ctx: ActivityContext, how: String) -> Result<String> {
     let secret = ctx.secret("PAY")?;
@@ -54,7 +54,7 @@ pub async fn tell(ctx: ActivityContext, how: String) -> Result<String> {
     Ok(how)
 }
 
-/// Copies a file in parts, and lists where it went.
+/// Copies a file in parts, and lists the folder of the copy.
 #[segno::activity]
 pub async fn copy(ctx: ActivityContext, (from, to): (String, String)) -> Result<Vec<String>> {
     let files = ctx.files();

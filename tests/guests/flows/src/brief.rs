@@ -1,4 +1,4 @@
-//! A flow that may end before it is stopped.
+//! A flow that may end before it is cancelled.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use segno::{Context, Result};
 
 use crate::effect::{Effect, by_step};
 
-/// How long it takes, and how it is stopped.
+/// Duration of the flow, and its reaction to a cancellation.
 #[segno::data]
 pub struct Brief {
-    /// The address of the ledger.
+    /// Address of the ledger.
     pub ledger: String,
-    /// The name of the flow in the ledger.
+    /// Name of the flow in the ledger.
     pub flow: String,
-    /// How long it sleeps.
+    /// Length of the sleep, in milliseconds.
     pub takes_ms: u64,
-    /// Whether it ends well also if it is cancelled.
+    /// True if the flow completes successfully even when it is cancelled.
     pub is_stubborn: bool,
 }
 
-/// Sleeps and makes one effect. Gives whether it was stopped by a cancellation.
+/// Sleeps and makes one effect. Returns true if a cancellation stopped it.
 #[segno::workflow]
 pub async fn brief(ctx: Context, brief: Brief) -> Result<bool> {
     let work = async {

@@ -1,4 +1,4 @@
-//! A counter that is read and written by several steps, between two effects.
+//! A counter that several steps read and write, between two effects.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use crate::effect::{Effect, by_activity, by_step};
 /// One turn at a counter.
 #[segno::data]
 pub struct Turn {
-    /// The address of the ledger.
+    /// Address of the ledger.
     pub ledger: String,
-    /// The name of the counter in the ledger.
+    /// Name of the counter in the ledger.
     pub flow: String,
-    /// The number of the turn: its effects are `2 * number` and `2 * number + 1`.
+    /// Number of the turn: its effects are `2 * number` and `2 * number + 1`.
     pub number: u32,
 }
 
-/// A number of turns.
+/// An object that counts turns.
 #[segno::object]
 pub struct Counter {
     turns: State<u64>,
@@ -25,7 +25,7 @@ pub struct Counter {
 
 #[segno::object]
 impl Counter {
-    /// Adds one. Gives the number before and after.
+    /// Adds one. Returns the number before and after.
     async fn add(&mut self, ctx: Context, turn: Turn) -> Result<(u64, u64)> {
         let before = self.turns.get().await?.unwrap_or_default();
         let effect = |step| Effect::new(&turn.ledger, &turn.flow, 2 * turn.number + step);
@@ -37,7 +37,7 @@ impl Counter {
         Ok((before, after))
     }
 
-    /// The number of turns so far.
+    /// Number of turns so far.
     #[shared]
     async fn read(&self, _ctx: Context) -> Result<u64> {
         Ok(self.turns.get().await?.unwrap_or_default())

@@ -1,30 +1,30 @@
-//! A desk at which numbers are entered, by updates.
+//! A desk at which updates enter numbers.
 
 use segno::{Context, Error, Result, Shared};
 
 use crate::effect::{Effect, by_step};
 
-/// The least number that is refused.
+/// Lowest number that is refused.
 const REFUSED: u32 = 1_000;
 
-/// The place of a desk's effects in the ledger.
+/// Place of a desk's effects in the ledger.
 #[segno::data]
 #[derive(Clone)]
 pub struct Place {
-    /// The address of the ledger.
+    /// Address of the ledger.
     pub ledger: String,
-    /// The name of the desk in the ledger.
+    /// Name of the desk in the ledger.
     pub flow: String,
 }
 
-/// What was entered.
+/// Shared state of a desk: the entries so far.
 pub struct Desk {
     place: Place,
     entries: Vec<u32>,
     is_closed: bool,
 }
 
-/// Takes entries until it is closed, and gives them in their order.
+/// Accepts entries until the desk is closed. Returns them in order.
 #[segno::workflow]
 pub async fn desk(ctx: Context, place: Place) -> Result<Vec<u32>> {
     let desk = ctx.share(Desk { place, entries: Vec::new(), is_closed: false });
@@ -33,7 +33,7 @@ pub async fn desk(ctx: Context, place: Place) -> Result<Vec<u32>> {
     Ok(desk.read(|desk| desk.entries.clone()))
 }
 
-/// Enters a number, with an effect. Gives the number of entries before it.
+/// Enters a number, with an effect. Returns the number of entries before it.
 #[segno::update(desk, validate = is_small)]
 pub async fn enter(ctx: Context, desk: Shared<Desk>, number: u32) -> Result<u32> {
     let place = desk.read(|desk| desk.place.clone());
@@ -51,7 +51,7 @@ fn is_small(_: &Desk, number: &u32) -> Result<()> {
     }
 }
 
-/// Ends it, when all entries are answered.
+/// Closes the desk. The workflow ends once all entries are answered.
 #[segno::update(desk)]
 pub async fn close(_ctx: Context, desk: Shared<Desk>) -> Result<()> {
     desk.write(|desk| desk.is_closed = true);

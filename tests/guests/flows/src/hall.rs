@@ -1,4 +1,4 @@
-//! A hall with room for a few visitors.
+//! A hall that admits a few visitors at a time.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use crate::effect::{Effect, by_activity, by_step};
 /// One visit.
 #[segno::data]
 pub struct Visit {
-    /// The address of the ledger.
+    /// Address of the ledger.
     pub ledger: String,
-    /// The name of the visit in the ledger, where it begins with step 0 and ends with step 1.
+    /// Name of the visit in the ledger. The visit begins with step 0 and ends with step 1.
     pub flow: String,
-    /// The key of the limit.
+    /// Key of the limit.
     pub group: String,
-    /// How long the visit takes.
+    /// Duration of the visit, in milliseconds.
     pub takes_ms: u64,
 }
 
-/// Comes, stays and goes.
+/// Makes the arrival effect, sleeps, and makes the departure effect.
 #[segno::workflow(limit(key = "group", concurrency = 2, total_concurrency = 4))]
 pub async fn visit(ctx: Context, visit: Visit) -> Result<()> {
     by_step(&ctx, &Effect::new(&visit.ledger, &visit.flow, 0)).await?;

@@ -1,4 +1,5 @@
-//! What the chaos driver runs: each kind of step, with an outcome that can be told from what was sent to it.
+//! The guest of the chaos driver: each kind of step, with an outcome that the driver can compute
+//! from its input.
 
 mod brief;
 mod counter;
@@ -18,20 +19,20 @@ use crate::{
     effect::{Effect, by_activity, by_step},
 };
 
-/// Where effects happen, and how many of them a flow makes.
+/// Ledger and number of effects of a flow.
 #[segno::data]
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The address of the ledger, such as `http://127.0.0.1:9000`.
+    /// Address of the ledger, such as `http://127.0.0.1:9000`.
     pub ledger: String,
-    /// What the ledger knows this flow by.
+    /// Name of the flow in the ledger.
     pub flow: String,
-    /// How many effects, one after the other.
+    /// Number of effects, made one after the other.
     pub effects: u32,
 }
 
-/// Effects one after the other, by HTTP steps and activities in turns, with computed values and sleeps between them.
-/// Gives their receipts.
+/// Makes effects one after the other, alternating HTTP steps and activities, with computed values
+/// and sleeps between them. Returns their receipts.
 #[segno::workflow]
 pub async fn effects(ctx: Context, plan: Plan) -> Result<Vec<u64>> {
     let mut receipts = Vec::new();
@@ -47,7 +48,8 @@ pub async fn effects(ctx: Context, plan: Plan) -> Result<Vec<u64>> {
     Ok(receipts)
 }
 
-/// Flows of one effect each, side by side. Gives their receipts in the order of their names.
+/// Runs child flows of one effect each concurrently. Returns their receipts in the order of the
+/// children's names.
 #[segno::workflow]
 pub async fn fan(ctx: Context, plan: Plan) -> Result<Vec<u64>> {
     let children = (0..plan.effects).map(|child| {
@@ -57,7 +59,7 @@ pub async fn fan(ctx: Context, plan: Plan) -> Result<Vec<u64>> {
     Ok(segno::try_join_all(children).await?.into_iter().flatten().collect())
 }
 
-/// Waits for `count` signals and gives their values in the order in which they came.
+/// Waits for `count` signals. Returns their values in order of arrival.
 #[segno::workflow(signals)]
 pub async fn collect(ctx: Context, count: u32) -> Result<Vec<u64>> {
     let mut signals = ctx.signals().named("note");
@@ -68,7 +70,7 @@ pub async fn collect(ctx: Context, count: u32) -> Result<Vec<u64>> {
     Ok(notes)
 }
 
-/// What the promise `{invocation}/p/answer` is resolved with.
+/// Returns the value with which the promise `{invocation}/p/answer` is resolved.
 #[segno::workflow]
 pub async fn ask(ctx: Context, _: ()) -> Result<u64> {
     ctx.named_promise::<u64>("answer").await
@@ -83,7 +85,7 @@ pub async fn announce(ctx: Context, count: u32) -> Result<u32> {
     Ok(count)
 }
 
-/// Waits until it is cancelled, and makes one effect then.
+/// Waits until it is cancelled, and then makes one effect.
 #[segno::workflow]
 pub async fn hold(ctx: Context, plan: Plan) -> Result<()> {
     match ctx.named_promise::<()>("never").await {
@@ -99,14 +101,14 @@ pub async fn hold(ctx: Context, plan: Plan) -> Result<()> {
     }
 }
 
-/// Makes one effect in its own name. Gives its receipt.
+/// Makes one effect under its own invocation id. Returns the receipt.
 #[segno::workflow]
 pub async fn tick(ctx: Context, ledger: String) -> Result<u64> {
     let flow = ctx.id().to_owned();
     by_step(&ctx, &Effect::new(&ledger, &flow, 0)).await
 }
 
-/// Has the host run a plan. Gives its outputs.
+/// Runs a plan on the host. Returns its outputs.
 #[segno::workflow]
 pub async fn planned(ctx: Context, plan: Value) -> Result<Value> {
     ctx.graph(&plan, &()).await

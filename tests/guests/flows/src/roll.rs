@@ -1,11 +1,11 @@
-//! A roll that is continued on a new page.
+//! A roll of notes that continues as new, page by page.
 
 use std::time::Duration;
 
 use segno::{Context, Result};
 
-/// Hears notes, and continues as new after each `page` of them; the signal `end` ends it. Gives the notes
-/// of all generations in the order in which they came.
+/// Receives notes, and continues as new after each `page` of them. The signal `end` ends it.
+/// Returns the notes of all generations in order of arrival.
 #[segno::workflow(signals)]
 pub async fn roll(ctx: Context, (page, mut notes): (u32, Vec<u64>)) -> Result<Vec<u64>> {
     let mut signals = ctx.signals();

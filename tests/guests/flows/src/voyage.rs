@@ -1,4 +1,4 @@
-//! A saga: effects that are undone, the last one first, unless all of them come about.
+//! A saga: unless all of its effects succeed, they are undone in reverse order.
 
 use segno::{
     ActivityContext, Context, OnUnknown, Result, Undo,
@@ -7,34 +7,34 @@ use segno::{
 
 use crate::effect::{Effect, by_activity, patiently};
 
-/// The number of the effect that undoes effect 0; that of effect 1 is the next, and so on.
+/// Number of the effect that undoes effect 0. The undo of effect `n` is `UNDO + n`.
 const UNDO: u32 = 100;
 
-/// The steps of a saga, and how it ends.
+/// Steps and outcome of a saga.
 #[segno::data]
 pub struct Voyage {
-    /// The address of the ledger.
+    /// Address of the ledger.
     pub ledger: String,
-    /// The name of the saga in the ledger.
+    /// Name of the saga in the ledger.
     pub flow: String,
-    /// How many steps.
+    /// Number of steps.
     pub steps: u32,
-    /// The step that the ledger declines.
+    /// Index of the step that the ledger declines. `None`: the ledger accepts all steps.
     #[serde(default)]
     pub refused: Option<u32>,
-    /// Whether it is aborted after its last step.
+    /// True if the saga is aborted after its last step.
     #[serde(default)]
     pub is_aborted: bool,
-    /// Whether it waits after its last step, without end.
+    /// True if the saga waits after its last step until it is cancelled.
     #[serde(default)]
     pub is_held: bool,
 }
 
-/// Steps by requests and by activities in turns. Gives their receipts.
+/// Takes steps, alternating requests and activities. Returns their receipts.
 #[segno::workflow]
 pub async fn voyage(ctx: Context, voyage: Voyage) -> Result<Vec<u64>> {
     let saga = ctx.saga("voyage");
-    // Only a cancellation leaves a step of which nobody knows whether it acted.
+    // Only a cancellation leaves a step whose outcome is unknown.
     let on_unknown = match voyage.is_held {
         true => OnUnknown::Compensate,
         false => OnUnknown::Ask,
@@ -62,7 +62,7 @@ pub async fn voyage(ctx: Context, voyage: Voyage) -> Result<Vec<u64>> {
     Ok(receipts)
 }
 
-/// Undoes an effect that the host requested.
+/// Undoes an effect made by a host request.
 #[segno::activity(retry(initial = "50ms", max = "1s"))]
 pub async fn undo_request(ctx: ActivityContext, undo: Undo<Sent, Response>) -> Result<()> {
     let effect: Effect = segno::serde_json::from_value(undo.input.body.unwrap_or_default())?;
@@ -70,7 +70,7 @@ pub async fn undo_request(ctx: ActivityContext, undo: Undo<Sent, Response>) -> R
     undone(&ctx, effect, of).await
 }
 
-/// Undoes an effect of an activity.
+/// Undoes an effect made by an activity.
 #[segno::activity(retry(initial = "50ms", max = "1s"))]
 pub async fn undo_call(ctx: ActivityContext, undo: Undo<Effect, u64>) -> Result<()> {
     undone(&ctx, undo.input, undo.output).await

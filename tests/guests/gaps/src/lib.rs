@@ -1,17 +1,17 @@
-//! Functions that use parts of the standard library that a component lacks, functions that panic,
-//! and one that the compiler warns of: for what is said of them.
+//! Functions that use parts of the standard library that components lack, functions that panic, and
+//! one that the compiler warns about. The suites check the messages that authors get.
 
 use std::{cell::RefCell, collections::HashMap, time::Duration};
 
 use segno::{ActivityContext, Context, Result};
 
-/// Uses `what` of the standard library.
+/// Uses the part `what` of the standard library.
 #[segno::workflow]
 pub async fn reach(_ctx: Context, what: String) -> Result<u64> {
     Ok(used(&what))
 }
 
-/// The same in an activity.
+/// Does the same in an activity.
 #[segno::activity]
 pub async fn touch(_ctx: ActivityContext, what: String) -> Result<u64> {
     Ok(used(&what))
@@ -42,7 +42,7 @@ fn used(what: &str) -> u64 {
     }
 }
 
-/// Panics in one way of many, after two lines of log.
+/// Logs two lines, then panics in the way `how`.
 #[segno::workflow]
 pub async fn stumble(ctx: Context, how: String) -> Result<u64> {
     segno::info!(ctx, "stumbles by {how}");
@@ -50,13 +50,13 @@ pub async fn stumble(ctx: Context, how: String) -> Result<u64> {
     Ok(stumbled(&how))
 }
 
-/// The same in an activity.
+/// Does the same in an activity.
 #[segno::activity]
 pub async fn slip(_ctx: ActivityContext, how: String) -> Result<u64> {
     Ok(stumbled(&how))
 }
 
-/// Stumbles after its first record.
+/// Panics after its first record.
 #[segno::workflow]
 pub async fn stumble_later(ctx: Context, how: String) -> Result<u64> {
     ctx.sleep(Duration::from_millis(1)).await?;
@@ -92,16 +92,16 @@ pub async fn chatter(ctx: Context, lines: u32) -> Result<u64> {
     panic!("it has said everything");
 }
 
-/// Does not await its call, which the compiler warns of: on the target of components only, as the
-/// suites themselves are compiled without warnings. No function of the module: a module has the same
-/// functions on every target.
+/// Does not await its call, so the compiler warns. Only on the component target, because the suites
+/// themselves must compile without warnings. Not listed in the module, because a module has the
+/// same functions on every target.
 #[cfg(target_arch = "wasm32")]
 pub async fn hurry(ctx: Context, how: String) -> Result<u64> {
     ctx.call(slip, &how);
     Ok(0)
 }
 
-/// Waits for nothing.
+/// Waits forever.
 #[segno::workflow]
 pub async fn idle(_ctx: Context) -> Result<u64> {
     std::future::pending().await

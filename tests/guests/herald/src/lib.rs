@@ -1,10 +1,10 @@
-//! A module that publishes.
+//! A module that publishes events.
 
 use std::time::Duration;
 
 use segno::{Context, Result};
 
-/// Publishes as many events as it is asked to, one after the other, with a pause between them.
+/// Publishes `count` events, one after the other, with a pause of `pause_ms` between them.
 #[segno::workflow]
 pub async fn announce(ctx: Context, (count, pause_ms): (u32, u64)) -> Result<u32> {
     for number in 0..count {
@@ -16,7 +16,8 @@ pub async fn announce(ctx: Context, (count, pause_ms): (u32, u64)) -> Result<u32
     Ok(count)
 }
 
-/// Hears so many texts, publishes each, and answers with all of them once the promise `done` has a value.
+/// Receives `count` text signals, publishes each, and returns all of them once the promise `done`
+/// is resolved.
 #[segno::workflow(signals)]
 pub async fn relay(ctx: Context, count: u32) -> Result<Vec<String>> {
     let done = ctx.named_promise::<u32>("done").start();
@@ -30,8 +31,8 @@ pub async fn relay(ctx: Context, count: u32) -> Result<Vec<String>> {
     Ok(heard)
 }
 
-/// Adds the numbers that it is sent. After `each` of them it continues as new, and pauses before that; `end` ends it, and whoever
-/// is named as `tell` is sent the sum.
+/// Adds the numbers that it receives as signals. After `each` of them it pauses and continues as
+/// new. The signal `end` ends it, and sends the sum to the invocation `tell`, if any.
 #[segno::workflow(signals)]
 pub async fn tally(ctx: Context, (each, mut sum, tell): (u32, u64, Option<String>)) -> Result<u64> {
     let mut signals = ctx.signals();

@@ -1,10 +1,10 @@
-//! Functions that do what none should, each in its own way, and one that behaves.
+//! Misbehaving functions, each in its own way, and one that behaves.
 
 use std::hint::black_box;
 
 use segno::{Context, Error, Level, Result};
 
-/// Never gives control back.
+/// Never yields.
 #[segno::workflow]
 pub async fn spin(_ctx: Context, _input: ()) -> Result<u64> {
     let mut turns = 0_u64;
@@ -13,7 +13,7 @@ pub async fn spin(_ctx: Context, _input: ()) -> Result<u64> {
     }
 }
 
-/// Calls itself for ever.
+/// Recurses without bound.
 #[segno::workflow]
 pub async fn recurse(_ctx: Context, depth: u64) -> Result<u64> {
     Ok(deeper(depth))
@@ -25,7 +25,7 @@ fn deeper(depth: u64) -> u64 {
     black_box(deeper(depth + 1)) + room[0]
 }
 
-/// Keeps a mebibyte after the other.
+/// Allocates and keeps 1 MiB at a time, without bound.
 #[segno::workflow]
 pub async fn hoard(_ctx: Context, _input: ()) -> Result<u64> {
     let mut kept = Vec::new();
@@ -34,13 +34,13 @@ pub async fn hoard(_ctx: Context, _input: ()) -> Result<u64> {
     }
 }
 
-/// Answers with so many bytes.
+/// Returns a string of `bytes` bytes.
 #[segno::workflow]
 pub async fn shout(_ctx: Context, bytes: usize) -> Result<String> {
     Ok("a".repeat(bytes))
 }
 
-/// Logs for ever.
+/// Logs without end.
 #[segno::workflow]
 pub async fn chatter(ctx: Context, _input: ()) -> Result<u64> {
     loop {
@@ -54,23 +54,23 @@ pub async fn stumble(_ctx: Context, _input: ()) -> Result<u64> {
     panic!("it stumbled on purpose");
 }
 
-/// Fails as a function should: with a code and words.
+/// Fails correctly: with a code and a message.
 #[segno::workflow]
 pub async fn decline(_ctx: Context, _input: ()) -> Result<u64> {
     Err(Error::terminal(418, "it declines"))
 }
 
-/// What [`behave`] wants.
+/// Input of [`behave`].
 #[segno::data]
 #[derive(Clone, Debug)]
 pub struct Manners {
-    /// Who is asked.
+    /// First word of the result.
     pub name: String,
-    /// How often.
+    /// Number in the result.
     pub times: u32,
 }
 
-/// Behaves, once its promise `go` is settled.
+/// Returns a text once its promise `go` is settled.
 #[segno::workflow]
 pub async fn behave(ctx: Context, manners: Manners) -> Result<String> {
     let word = ctx.named_promise::<String>("go").await?;

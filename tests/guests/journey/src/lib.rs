@@ -1,5 +1,5 @@
-//! A saga whose steps go as the input says. What is done and undone is told to a service, under the
-//! idempotency key of the call.
+//! A saga whose input sets the outcome of each step. Each step and each compensation calls a
+//! service with the idempotency key of the call.
 
 use std::time::Duration;
 
@@ -8,49 +8,49 @@ use segno::{
     http::{Request, Response, Sent},
 };
 
-/// A journey.
+/// Input of the workflow `journey`.
 #[segno::data]
 #[derive(Clone)]
 pub struct Journey {
-    /// Its steps.
+    /// Steps, in order.
     pub steps: Vec<Leg>,
-    /// Whether it is given up at the end.
+    /// True if the saga is aborted after its last step.
     pub aborts: bool,
 }
 
-/// A step.
+/// A step of the saga.
 #[segno::data]
 #[derive(Clone)]
 pub struct Leg {
-    /// Its name.
+    /// Name of the step, which is sent to the service.
     pub name: String,
-    /// How it goes.
+    /// Outcome of the step.
     pub goes: Goes,
-    /// Whether it cannot be undone.
+    /// True if the compensation of the step fails.
     #[serde(default)]
     pub stays: bool,
-    /// Whether it is undone in doubt.
+    /// True if the step is compensated when its outcome is unknown.
     #[serde(default)]
     pub doubtful: bool,
 }
 
-/// How a step goes.
+/// Outcome of a step.
 #[segno::data]
 #[derive(Clone, Copy, PartialEq)]
 pub enum Goes {
-    /// It acts.
+    /// The activity succeeds.
     Well,
-    /// It acts: a request by the host.
+    /// The step is an HTTP request by the host, and succeeds.
     ByRequest,
-    /// It fails, for good.
+    /// The activity fails with a terminal error.
     Badly,
-    /// It acts, and nobody hears of it before its deadline.
+    /// The activity acts, but its answer is lost until its deadline passes.
     Silently,
 }
 
 const SERVICE: &str = "http://payments";
 
-/// Takes the steps, one after the other; one that fails ends it.
+/// Takes the steps one after the other. The first failure ends the saga.
 #[segno::workflow]
 pub async fn journey(ctx: Context, journey: Journey) -> Result<u32> {
     let saga = ctx.saga("journey");
@@ -76,7 +76,7 @@ pub async fn journey(ctx: Context, journey: Journey) -> Result<u32> {
     }
 }
 
-/// Takes a step.
+/// Takes a step, by an activity.
 #[segno::activity(retry(initial = "200ms", factor = 1))]
 pub async fn take(ctx: ActivityContext, leg: Leg) -> Result<String> {
     if leg.goes == Goes::Badly {
@@ -89,7 +89,7 @@ pub async fn take(ctx: ActivityContext, leg: Leg) -> Result<String> {
     }
 }
 
-/// Undoes a step.
+/// Compensates a step taken by an activity.
 #[segno::activity]
 pub async fn leave(ctx: ActivityContext, undo: Undo<Leg, String>) -> Result<()> {
     if undo.input.stays {
@@ -98,7 +98,7 @@ pub async fn leave(ctx: ActivityContext, undo: Undo<Leg, String>) -> Result<()> 
     tell(&ctx, "leave", &undo.input.name).await
 }
 
-/// Undoes a step that was a request.
+/// Compensates a step taken by a request.
 #[segno::activity]
 pub async fn take_back(ctx: ActivityContext, undo: Undo<Sent, Response>) -> Result<()> {
     let body = undo.input.body.expect("the request has a body");

@@ -1,9 +1,9 @@
-//! A use of what the contract says of keys that run once, and of promises of objects: what
-//! `tests/contract/0.2.0-runs.wasm` is built from.
+//! Uses the parts of the contract that concern keys that run once and promises of objects.
+//! `tests/contract/0.2.0-runs.wasm` is built from it.
 
 use segno::{Context, Error, ObjectPromise, Result, State};
 
-/// A visit, which is confirmed by a number.
+/// An object for a visit that a number confirms.
 #[segno::object]
 pub struct Visit {
     guest: State<String>,
@@ -19,7 +19,7 @@ impl Visit {
         Ok((guest, self.confirmed.wait().await?))
     }
 
-    /// Confirms it. Answers how the promise stood before and after.
+    /// Confirms the visit. Returns the promise's value before and after.
     #[shared]
     pub async fn confirm(&self, _ctx: Context, number: u32) -> Result<(Option<u32>, Option<u32>)> {
         let before = self.confirmed.peek().await?;
@@ -27,20 +27,20 @@ impl Visit {
         Ok((before, self.confirmed.peek().await?))
     }
 
-    /// Refuses it.
+    /// Rejects the confirmation.
     #[shared]
     pub async fn refuse(&self, _ctx: Context) -> Result<()> {
         self.confirmed.reject(Error::terminal(403, "fully booked")).await
     }
 
-    /// Who comes, and how it stands.
+    /// Returns the guest and the confirmation, as far as each is known.
     #[shared]
     pub async fn look(&self, _ctx: Context) -> Result<(Option<String>, Option<u32>)> {
         segno::try_join(self.guest.get(), self.confirmed.peek()).await
     }
 }
 
-/// Runs a key that this module's object has, twice: the second time it is refused.
+/// Runs a key of this module's object twice. The second run is refused.
 #[segno::workflow]
 pub async fn visits_twice(ctx: Context, key: String) -> Result<(String, u32, u32)> {
     let visit = ctx.object::<Visit>(&key);

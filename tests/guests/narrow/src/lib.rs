@@ -1,19 +1,19 @@
-//! Functions that are limited.
+//! Functions with concurrency and rate limits.
 
 use std::time::Duration;
 
 use segno::{ActivityContext, Context, Result};
 
-/// Work for a customer.
+/// Input of the limited functions.
 #[segno::data]
 pub struct Job {
-    /// The key of the limit.
+    /// Key of the limit.
     pub customer: String,
-    /// How long it takes.
+    /// Duration of the sleep, in milliseconds.
     pub takes_ms: u64,
 }
 
-/// Works, and rests.
+/// Calls an activity, then sleeps.
 #[segno::workflow(limit(key = "customer", concurrency = 2, total_concurrency = 4))]
 pub async fn job(ctx: Context, job: Job) -> Result<String> {
     let worked = ctx.call(work, &job.customer).await?;
@@ -21,13 +21,13 @@ pub async fn job(ctx: Context, job: Job) -> Result<String> {
     Ok(worked)
 }
 
-/// Nothing much.
+/// Returns its input.
 #[segno::activity]
 pub async fn work(_ctx: ActivityContext, customer: String) -> Result<String> {
     Ok(customer)
 }
 
-/// As `job`, but of these only so many begin in a second.
+/// Does the same as `job`, but under a rate limit.
 #[segno::workflow(limit(rate = "8/s", burst = 4))]
 pub async fn mail(ctx: Context, job: Job) -> Result<String> {
     let worked = ctx.call(work, &job.customer).await?;
@@ -35,7 +35,7 @@ pub async fn mail(ctx: Context, job: Job) -> Result<String> {
     Ok(worked)
 }
 
-/// Stays until it is let go, alone.
+/// Waits for its promise `go`, under a limit of one execution at a time.
 #[segno::workflow(limit(concurrency = 1))]
 pub async fn stays(ctx: Context) -> Result<()> {
     ctx.named_promise("go").await

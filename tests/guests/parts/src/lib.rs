@@ -1,34 +1,34 @@
-//! A use of every part of the contract: the components in `tests/contract` are built from it, one for
-//! each version. What a version adds is used here before that version is released.
+//! Uses every part of the contract. The components in `tests/contract` are built from it, one for
+//! each version. A new part of the contract is used here before its version is released.
 
 use segno::{ActivityContext, Context, Error, Result, Shared, State, StateMap};
 
-/// Calls of an activity, one after the other.
+/// Input of `chain`.
 #[segno::data]
 pub struct Width {
-    /// How many.
+    /// Number of activity calls, made one after the other.
     pub children: u32,
 }
 
-/// Steps, then waits.
+/// Input of `turns`: steps, then waits.
 #[segno::data]
 pub struct Turns {
     /// Steps before the first wait.
     pub steps: u32,
-    /// Promises that are waited for one after the other: `turn-0`, `turn-1` and so on.
+    /// Number of promises that are awaited one after the other: `turn-0`, `turn-1` and so on.
     pub turns: u32,
 }
 
-/// An execution behind a limit.
+/// Input of an execution behind a limit.
 #[segno::data]
 pub struct Visit {
-    /// Its key.
+    /// Key of the limit.
     pub guest: String,
-    /// Its priority.
+    /// Priority in the queue of the limit.
     pub urgency: u8,
 }
 
-/// Activities, one after the other. The result is the sum of what they answer.
+/// Calls activities one after the other. Returns the sum of their results.
 #[segno::workflow]
 pub async fn chain(ctx: Context, width: Width) -> Result<u64> {
     let mut sum = 0;
@@ -38,13 +38,13 @@ pub async fn chain(ctx: Context, width: Width) -> Result<u64> {
     Ok(sum)
 }
 
-/// Answers its number.
+/// Returns its input.
 #[segno::activity(limit(rate = "1000/s", burst = 100))]
 pub async fn leaf(_ctx: ActivityContext, number: u32) -> Result<u32> {
     Ok(number)
 }
 
-/// Steps, then waits that end from outside.
+/// Runs steps, then waits for promises that are settled from outside.
 #[segno::workflow]
 pub async fn turns(ctx: Context, input: Turns) -> Result<u32> {
     for step in 0..input.steps {
@@ -56,7 +56,7 @@ pub async fn turns(ctx: Context, input: Turns) -> Result<u32> {
     Ok(input.turns)
 }
 
-/// A number by key, and who changed it.
+/// An object with a sum, and the numbers by invocation.
 #[segno::object]
 pub struct Tally {
     count: State<u64>,
@@ -65,7 +65,7 @@ pub struct Tally {
 
 #[segno::object]
 impl Tally {
-    /// Adds, and answers the sum.
+    /// Adds a number. Returns the sum.
     async fn add(&mut self, ctx: Context, number: u64) -> Result<u64> {
         let count = self.count.get().await?.unwrap_or_default() + number;
         self.count.set(&count)?;
@@ -73,13 +73,13 @@ impl Tally {
         Ok(count)
     }
 
-    /// The sum, and who added.
+    /// Returns the key, the sum, and the invocations that added.
     #[shared]
     async fn look(&self, ctx: Context) -> Result<(String, u64, Vec<String>)> {
         Ok((ctx.key(), self.count.get().await?.unwrap_or_default(), self.by.keys().await?))
     }
 
-    /// Forgets the sum, or everything.
+    /// Clears the sum, or the whole state.
     async fn forget(&mut self, ctx: Context, all: bool) -> Result<()> {
         match all {
             true => ctx.clear_state(),
@@ -89,14 +89,14 @@ impl Tally {
     }
 }
 
-/// Calls an object, and answers what is there then.
+/// Calls an object, and returns its state after that.
 #[segno::workflow]
 pub async fn calls(ctx: Context, key: String) -> Result<(String, u64, Vec<String>)> {
     ctx.object::<Tally>(&key).add(&7).await?;
     ctx.object::<Tally>(&key).look().await
 }
 
-/// Collects words until it has three.
+/// Collects words until there are three.
 #[segno::workflow]
 pub async fn collects(ctx: Context) -> Result<Vec<String>> {
     let words = ctx.share(Vec::<String>::new());
@@ -105,13 +105,13 @@ pub async fn collects(ctx: Context) -> Result<Vec<String>> {
     Ok(words.read(Vec::clone))
 }
 
-/// The words until now.
+/// Words so far.
 #[segno::query(collects)]
 fn words(words: &Vec<String>) -> Result<Vec<String>> {
     Ok(words.clone())
 }
 
-/// One more word. The answer is their number.
+/// Adds a word. Returns the number of words.
 #[segno::update(collects, validate = is_new)]
 async fn add_word(ctx: Context, words: Shared<Vec<String>>, word: String) -> Result<usize> {
     ctx.run("a step of an update", || ()).await?;
@@ -128,7 +128,7 @@ fn is_new(words: &[String], word: &String) -> Result<()> {
     }
 }
 
-/// Stays until it is let go; one of a guest at a time.
+/// Waits for its promise `go`. One execution per guest at a time.
 #[segno::workflow(limit(
     key = "guest",
     concurrency = 1,
@@ -145,14 +145,14 @@ pub async fn visits(ctx: Context, visit: Visit) -> Result<String> {
     Ok(visit.guest)
 }
 
-/// Is skipped, where there is one.
+/// Skipped if another execution is present.
 #[segno::workflow(limit(key = "guest", singleton = "skip"))]
 pub async fn alone(ctx: Context, visit: Visit) -> Result<String> {
     ctx.named_promise::<()>("go").await?;
     Ok(visit.guest)
 }
 
-/// Only the last of several begins.
+/// Debounced: only the last of several calls begins.
 #[segno::activity(limit(key = "guest", debounce = "2s", debounce_longest = "20s"))]
 pub async fn settles_down(_ctx: ActivityContext, visit: Visit) -> Result<u8> {
     Ok(visit.urgency)

@@ -1,4 +1,4 @@
-//! Workflows with one defect each, and each without it.
+//! Workflows with one planted defect each, and the same workflows without the defect.
 
 use std::{
     sync::{
@@ -10,10 +10,10 @@ use std::{
 
 use segno::{ActivityContext, Context, Either, Error, OnUnknown, Result, Undo, http::Request};
 
-/// State in a static, which a replay does not bring back: closures are not executed again.
+/// State in a static. Replay does not restore it, because it does not run closures again.
 static DRAWN: AtomicU32 = AtomicU32::new(0);
 
-/// Asks for work by a number that it keeps in a static.
+/// Calls an activity with a number from a static.
 #[segno::workflow]
 pub async fn counts_in_static(ctx: Context) -> Result<u32> {
     for _ in 0..2 {
@@ -23,7 +23,7 @@ pub async fn counts_in_static(ctx: Context) -> Result<u32> {
     ctx.call(number, &DRAWN.load(Ordering::Relaxed)).await
 }
 
-/// Asks for work by a number that is recorded.
+/// Calls an activity with a number that is recorded.
 #[segno::workflow]
 pub async fn counts_in_results(ctx: Context) -> Result<u32> {
     let mut drawn = 0;
@@ -34,7 +34,7 @@ pub async fn counts_in_results(ctx: Context) -> Result<u32> {
     ctx.call(number, &drawn).await
 }
 
-/// The outcome itself is kept in a static: nothing is asked by it, so no record tells.
+/// Returns a number from a static. No command depends on it, so no record shows the divergence.
 #[segno::workflow]
 pub async fn answers_from_static(ctx: Context) -> Result<u32> {
     ctx.run("draw", || DRAWN.fetch_add(1, Ordering::Relaxed)).await?;
@@ -42,7 +42,7 @@ pub async fn answers_from_static(ctx: Context) -> Result<u32> {
     Ok(DRAWN.load(Ordering::Relaxed))
 }
 
-/// The results in the order in which they come.
+/// Returns the results in order of completion.
 #[segno::workflow]
 pub async fn first_come(ctx: Context, parts: Vec<String>) -> Result<Vec<String>> {
     let results = Mutex::new(Vec::new());
@@ -55,31 +55,31 @@ pub async fn first_come(ctx: Context, parts: Vec<String>) -> Result<Vec<String>>
     Ok(results.into_inner().expect("one thread"))
 }
 
-/// The results in the order of the calls.
+/// Returns the results in the order of the calls.
 #[segno::workflow]
 pub async fn in_order(ctx: Context, parts: Vec<String>) -> Result<Vec<String>> {
     segno::try_join_all(parts.iter().map(|part| ctx.call(work, part))).await
 }
 
-/// Pays by an activity whose request has no idempotency key.
+/// Pays by an activity that sends no idempotency key.
 #[segno::workflow]
 pub async fn pays_without_key(ctx: Context) -> Result<String> {
     ctx.call(pay_without_key, &100).await
 }
 
-/// Pays by an activity whose request has a key that is drawn anew in each attempt.
+/// Pays by an activity that sends a new key in each attempt.
 #[segno::workflow]
 pub async fn pays_with_new_key(ctx: Context) -> Result<String> {
     ctx.call(pay_with_new_key, &100).await
 }
 
-/// Pays by an activity that passes its key on.
+/// Pays by an activity that sends the idempotency key of its call.
 #[segno::workflow]
 pub async fn pays_with_key(ctx: Context) -> Result<String> {
     ctx.call(pay_with_key, &100).await
 }
 
-/// Gives up after a minute, and does not know whether the room is booked then.
+/// Gives up after 60 s, and does not learn whether the room was booked.
 #[segno::workflow]
 pub async fn gives_up(ctx: Context) -> Result<String> {
     let room = ctx.call(book, &"room".to_owned());
@@ -89,7 +89,7 @@ pub async fn gives_up(ctx: Context) -> Result<String> {
     }
 }
 
-/// The same as a step of a saga, whose effect is undone if it is not known.
+/// Does the same as a step of a saga that is compensated if its outcome is unknown.
 #[segno::workflow]
 pub async fn gives_up_carefully(ctx: Context) -> Result<String> {
     let saga = ctx.saga("room");
@@ -97,7 +97,7 @@ pub async fn gives_up_carefully(ctx: Context) -> Result<String> {
     room.timeout(Duration::from_secs(60)).on_unknown(OnUnknown::Compensate).await
 }
 
-/// Takes it that the call is answered within a minute.
+/// Assumes that the call completes within 60 s, and panics otherwise.
 #[segno::workflow]
 pub async fn expects_the_answer(ctx: Context) -> Result<String> {
     let mut answer = None;
@@ -106,7 +106,7 @@ pub async fn expects_the_answer(ctx: Context) -> Result<String> {
     answer.expect("it was answered within a minute")
 }
 
-/// Books, and does not undo it if the payment fails.
+/// Books a room, and does not undo the booking if the payment fails.
 #[segno::workflow]
 pub async fn keeps_the_booking(ctx: Context, card: String) -> Result<String> {
     let room = ctx.call(book, &"room".to_owned()).await?;
@@ -114,7 +114,7 @@ pub async fn keeps_the_booking(ctx: Context, card: String) -> Result<String> {
     Ok(room)
 }
 
-/// Books, and undoes it if the payment fails, but not if it is cancelled.
+/// Books a room, and undoes the booking if the payment fails, but not on cancellation.
 #[segno::workflow]
 pub async fn undoes_failures_only(ctx: Context, card: String) -> Result<String> {
     let room = ctx.call(book, &"room".to_owned()).await?;
@@ -137,13 +137,13 @@ pub async fn undoes_everything(ctx: Context, card: String) -> Result<String> {
     Ok(room)
 }
 
-/// Waits for a word that nobody gives.
+/// Waits for a promise that is never settled.
 #[segno::workflow(promises(word: String))]
 pub async fn waits_for_ever(ctx: Context) -> Result<String> {
     ctx.named_promise::<String>("word").await
 }
 
-/// Two children of two steps each, whose order only this one can tell.
+/// Calls two children of two steps each. Their steps interleave in any order.
 #[segno::workflow]
 pub async fn two_children(ctx: Context) -> Result<Vec<String>> {
     let names = ["left".to_owned(), "right".to_owned()];
@@ -157,13 +157,13 @@ pub async fn two_steps(ctx: Context, name: String) -> Result<String> {
     ctx.call(work, &first).await
 }
 
-/// Stands for work.
+/// A placeholder for work.
 #[segno::activity]
 pub async fn work(_ctx: ActivityContext, part: String) -> Result<String> {
     Ok(format!("{part} done"))
 }
 
-/// A number, again.
+/// Returns its input.
 #[segno::activity]
 pub async fn number(_ctx: ActivityContext, number: u32) -> Result<u32> {
     Ok(number)
@@ -202,20 +202,20 @@ pub async fn uncharge(_ctx: ActivityContext, _undo: Undo<String, String>) -> Res
     Ok(())
 }
 
-/// Pays without a key.
+/// Pays without an idempotency key.
 #[segno::activity]
 pub async fn pay_without_key(ctx: ActivityContext, cents: u32) -> Result<String> {
     pay(&ctx, None, cents).await
 }
 
-/// Pays with a key of the attempt.
+/// Pays with a key that contains the fence token, and so differs in each attempt.
 #[segno::activity]
 pub async fn pay_with_new_key(ctx: ActivityContext, cents: u32) -> Result<String> {
     let key = format!("{}-{}", ctx.idempotency_key(), ctx.fence_token());
     pay(&ctx, Some(key), cents).await
 }
 
-/// Pays with the key of the call.
+/// Pays with the idempotency key of the call.
 #[segno::activity]
 pub async fn pay_with_key(ctx: ActivityContext, cents: u32) -> Result<String> {
     let key = ctx.idempotency_key().to_owned();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use segno::{Context, Error, Result, Shared, State, StateMap};
 
-/// One value.
+/// An object with one value and a map of marks.
 #[segno::object]
 pub struct Register {
     value: State<u64>,
@@ -13,14 +13,14 @@ pub struct Register {
 
 #[segno::object]
 impl Register {
-    /// Writes, and answers what was there.
+    /// Writes a value. Returns the previous one.
     async fn swap(&mut self, _ctx: Context, value: u64) -> Result<Option<u64>> {
         let before = self.value.get().await?;
         self.value.set(&value)?;
         Ok(before)
     }
 
-    /// Adds, by several steps, and answers the sum.
+    /// Adds a number, by several steps. Returns the sum.
     async fn add(&mut self, ctx: Context, number: u64) -> Result<u64> {
         let sum = self.value.get().await?.unwrap_or_default() + number;
         ctx.run("a step", move || sum).await?;
@@ -29,39 +29,40 @@ impl Register {
         Ok(sum)
     }
 
-    /// What is there.
+    /// Current value.
     #[shared]
     async fn read(&self, _ctx: Context) -> Result<Option<u64>> {
         self.value.get().await
     }
 
-    /// What is there by name, and the key.
+    /// Returns the key and the names in the state.
     #[shared]
     async fn names(&self, ctx: Context) -> Result<(String, Vec<String>)> {
         Ok((ctx.key(), ctx.state_names().await?))
     }
 
-    /// Fails after a write, which is stored all the same: it was committed with its step.
+    /// Fails after a write. The write is stored all the same, because it was committed with its
+    /// step.
     async fn write_and_fail(&mut self, ctx: Context, value: u64) -> Result<()> {
         self.value.set(&value)?;
         ctx.sleep(Duration::from_millis(1)).await?;
         Err(Error::terminal(422, "after the write"))
     }
 
-    /// Writes although it only reads.
+    /// Writes from a handler that is declared read-only.
     #[shared]
     async fn cheat(&self, ctx: Context) -> Result<()> {
         ctx.clear_state();
         Ok(())
     }
 
-    /// Holds its turn for a while, and then calls another one.
+    /// Holds the key for 300 ms, and then calls another object.
     async fn hold_and_call(&mut self, ctx: Context, other: String) -> Result<Option<u64>> {
         ctx.sleep(Duration::from_millis(300)).await?;
         ctx.object::<Register>(&other).swap(&1).await
     }
 
-    /// Writes a name that is too long.
+    /// Writes an entry whose name is too long.
     async fn long_name(&mut self, _ctx: Context) -> Result<()> {
         self.marks.set(&"x".repeat(2_000), &String::new())
     }
@@ -72,13 +73,14 @@ impl Register {
     }
 }
 
-/// Asks for a part of a state that it does not have.
+/// Reads object state outside an object.
 #[segno::workflow]
 pub async fn stateless(ctx: Context) -> Result<Vec<String>> {
     ctx.state_names().await
 }
 
-/// Calls an object that its own module does not have, and one with a key of this many bytes.
+/// Calls an object that the module does not have, and one with a key of `bytes` bytes. Returns the
+/// error codes.
 #[segno::workflow]
 pub async fn calls(ctx: Context, bytes: u32) -> Result<(u32, u32)> {
     let missing = ctx.call_named::<_, ()>("Nothing@a/read", &()).await;
@@ -87,7 +89,7 @@ pub async fn calls(ctx: Context, bytes: u32) -> Result<(u32, u32)> {
     Ok((missing.map_or_else(code, |()| 0), long.map_or_else(code, |_| 0)))
 }
 
-/// Shares a number until it is told to end.
+/// Shares a number until it is greater than 9.
 #[segno::workflow]
 pub async fn answers(ctx: Context) -> Result<u64> {
     let number = ctx.share(0);
@@ -95,13 +97,13 @@ pub async fn answers(ctx: Context) -> Result<u64> {
     Ok(number.read(|number| *number))
 }
 
-/// The number.
+/// Current number.
 #[segno::query(answers)]
 fn number(number: &u64) -> Result<u64> {
     Ok(*number)
 }
 
-/// Does not come back.
+/// Never returns.
 #[segno::query(answers)]
 fn endless(number: &u64) -> Result<u64> {
     let mut sum = *number;
@@ -110,20 +112,20 @@ fn endless(number: &u64) -> Result<u64> {
     }
 }
 
-/// Panics.
+/// Panics, unless the number is greater than 1,000.
 #[segno::query(answers)]
 fn panics(number: &u64) -> Result<u64> {
     let none: Option<u64> = (*number > 1_000).then_some(*number);
     Ok(none.expect("there is no number"))
 }
 
-/// Fails.
+/// Fails with a terminal error.
 #[segno::query(answers)]
 fn fails(_: &u64) -> Result<u64> {
     Err(Error::terminal(418, "no number today"))
 }
 
-/// Sets the number, unless it is 5, which fails.
+/// Sets the number and returns the previous one. Fails for 5.
 #[segno::update(answers, validate = is_small)]
 async fn set(_ctx: Context, number: Shared<u64>, to: u64) -> Result<u64> {
     if to == 5 {
@@ -139,7 +141,7 @@ fn is_small(_: &u64, to: &u64) -> Result<()> {
     }
 }
 
-/// Is never answered.
+/// Sleeps for an hour, so that its caller gets no answer.
 #[segno::update(answers)]
 async fn stay(ctx: Context, _number: Shared<u64>) -> Result<()> {
     ctx.sleep(Duration::from_secs(3_600)).await

@@ -1,4 +1,4 @@
-//! A module, as it was first deployed.
+//! The module's first revision. `tune-two` is the second.
 
 use segno::{ActivityContext, Context, Result};
 
@@ -11,7 +11,7 @@ pub async fn play(ctx: Context, tune: String) -> Result<Vec<String>> {
     Ok(vec![tune, "one".to_owned(), first, second])
 }
 
-/// Plays two notes, the second of which is missing.
+/// Plays two notes. Panics if the input lacks the second.
 #[segno::workflow]
 pub async fn encore(ctx: Context, tune: String) -> Result<Vec<String>> {
     let first = ctx.call(sound, &"do".to_owned()).await?;
@@ -19,7 +19,7 @@ pub async fn encore(ctx: Context, tune: String) -> Result<Vec<String>> {
     Ok(vec![first, second.to_owned()])
 }
 
-/// Begins with a mistake.
+/// Panics at its start.
 #[segno::workflow]
 pub async fn overture(_ctx: Context, _tune: String) -> Result<String> {
     panic!("nothing is written yet")

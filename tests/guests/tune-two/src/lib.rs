@@ -1,4 +1,4 @@
-//! The module of `tune-one` after a change: another first note.
+//! The second revision of `tune-one`, with another first note.
 
 use segno::{ActivityContext, Context, Result};
 
@@ -11,7 +11,7 @@ pub async fn play(ctx: Context, tune: String) -> Result<Vec<String>> {
     Ok(vec![tune, "two".to_owned(), first, second])
 }
 
-/// Plays two notes, the second of which is there now.
+/// Plays two notes. The defect of `tune-one` is fixed.
 #[segno::workflow]
 pub async fn encore(ctx: Context, _tune: String) -> Result<Vec<String>> {
     let first = ctx.call(sound, &"do".to_owned()).await?;
@@ -19,7 +19,7 @@ pub async fn encore(ctx: Context, _tune: String) -> Result<Vec<String>> {
     Ok(vec![first, second])
 }
 
-/// Begins without a mistake.
+/// Returns its input. The defect of `tune-one` is fixed.
 #[segno::workflow]
 pub async fn overture(_ctx: Context, tune: String) -> Result<String> {
     Ok(tune)

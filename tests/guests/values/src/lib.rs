@@ -1,4 +1,4 @@
-//! Passes a value through everything that a value goes through, as it is written.
+//! Passes a JSON value, byte for byte, through every path that a value can take.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use segno::{
     serde_json::value::RawValue,
 };
 
-/// Any JSON, as it is written.
+/// Any JSON, kept as text.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(crate = "segno::serde", transparent)]
 pub struct Any(pub Box<RawValue>);
@@ -25,35 +25,35 @@ impl JsonSchema for Any {
     }
 }
 
-/// Where a value goes.
+/// Input of `tour`: a value, and the service to send it to.
 #[segno::data]
 pub struct Tour {
-    /// The value.
+    /// Value to pass on.
     pub value: Any,
-    /// A service that answers with the body of the request.
+    /// Address of a service that echoes the body of the request.
     pub service: String,
 }
 
-/// Answers its input.
+/// Returns its input.
 #[segno::workflow]
 pub async fn echo(_ctx: Context, value: Any) -> Result<Any> {
     Ok(value)
 }
 
-/// Answers its input, which it says to be its progress, and sends it to the service.
+/// Reports its input as progress, sends it to the service, and returns the response.
 #[segno::activity(retry(max_attempts = 1))]
 pub async fn send(ctx: ActivityContext, tour: Tour) -> Result<Any> {
     ctx.heartbeat(&tour.value)?;
     ctx.http(Request::post(tour.service).json(&tour.value)).await?.json()
 }
 
-/// Fails, with its input in the details.
+/// Fails with its input as the error's details.
 #[segno::workflow]
 pub async fn fails(_ctx: Context, value: Any) -> Result<()> {
     Err(Error::terminal(418, "as it was told").with_details(&value))
 }
 
-/// A value by key.
+/// An object with one value.
 #[segno::object]
 pub struct Shelf {
     value: State<Any>,
@@ -61,20 +61,20 @@ pub struct Shelf {
 
 #[segno::object]
 impl Shelf {
-    /// Keeps the value.
+    /// Stores the value.
     async fn put(&mut self, _ctx: Context, value: Any) -> Result<()> {
         self.value.set(&value)
     }
 
-    /// The value.
+    /// Stored value.
     #[shared]
     async fn get(&self, _ctx: Context) -> Result<Option<Any>> {
         self.value.get().await
     }
 }
 
-/// Passes the value through commands, and takes it from outside. The result is the value as it came back,
-/// by the name of each way.
+/// Passes the value through commands, and receives it from outside. Returns the value as it came
+/// back by each path, with the path's name.
 #[segno::workflow(signals("go": Any))]
 pub async fn tour(ctx: Context, tour: Tour) -> Result<Vec<(String, Any)>> {
     let Tour { value, service } = tour;
@@ -108,25 +108,25 @@ pub async fn tour(ctx: Context, tour: Tour) -> Result<Vec<(String, Any)>> {
     Ok(ways.chain([("sent".to_owned(), Any(sent))]).collect())
 }
 
-/// The value.
+/// Returns the shared value and the argument.
 #[segno::query(tour)]
 fn shown(shared: &(Any, bool), other: Any) -> Result<(Any, Any)> {
     Ok((shared.0.clone(), other))
 }
 
-/// Answers its input.
+/// Marks the shared state as updated and returns its input.
 #[segno::update(tour)]
 async fn told(_ctx: Context, shared: Shared<(Any, bool)>, value: Any) -> Result<Any> {
     shared.write(|shared| shared.1 = true);
     Ok(value)
 }
 
-/// Half of a character, which is not JSON to the host.
+/// Half of a surrogate pair, which the host does not accept as JSON.
 fn half() -> Any {
     Any(RawValue::from_string(r#""\ud83d""#.to_owned()).expect("it looks like JSON"))
 }
 
-/// Hands over what is not JSON, by this command.
+/// Passes invalid JSON to the command `way`.
 #[segno::workflow]
 pub async fn breaks(ctx: Context, way: String) -> Result<Any> {
     let nobody = "http://127.0.0.1:1/";
@@ -155,7 +155,7 @@ pub async fn breaks(ctx: Context, way: String) -> Result<Any> {
     Ok(half())
 }
 
-/// Answers with what is not JSON.
+/// Returns invalid JSON.
 #[segno::activity(retry(max_attempts = 1))]
 pub async fn answers(_ctx: ActivityContext) -> Result<Any> {
     Ok(half())

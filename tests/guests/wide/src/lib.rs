@@ -2,7 +2,7 @@
 
 use segno::{Context, Result};
 
-/// Stays until it is let go, with two others.
+/// Waits for its promise `go`, under a limit of three executions at a time.
 #[segno::workflow(limit(concurrency = 3))]
 pub async fn stays(ctx: Context) -> Result<()> {
     ctx.named_promise("go").await

@@ -1,9 +1,10 @@
 //! The functions of `functions.mjs`, on the released Rust SDK. Every worker registers all of them.
 //!
-//! Arguments are a tuple, also a single one, and no argument is an empty array: the SDK writes what
-//! it is given, so only that comes to the list of arguments that the other SDKs and modules write.
+//! Arguments are a tuple, even a single one, and no argument is an empty array. The SDK writes its
+//! input unchanged, and only this form equals the argument list that the other SDKs and modules
+//! write.
 //!
-//! The SDK has no retry policy: `stubborn` begins a new step after each failure. It puts
+//! The SDK has no retry policy: `stubborn` begins a new step after each failure. The SDK puts
 //! `application error: ` before the message of a failure that it records. Its errors carry no name.
 
 use std::{env, fs::File, io::Write, time::Duration};
@@ -12,13 +13,13 @@ use resonate_sdk::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// No arguments: an empty list.
+/// Empty argument list.
 type Nothing = [(); 0];
 
-/// The group of the workers.
+/// Group of the workers.
 const WORKERS: &str = "workers";
 
-/// A line for each execution of a body, so that the suite can count them.
+/// Appends a line to the ledger for each execution of a body, so that the suite can count them.
 fn note(line: &str) {
     if let Ok(ledger) = env::var("LEDGER") {
         let mut ledger = File::options().create(true).append(true).open(ledger).expect("a ledger");
@@ -57,7 +58,7 @@ async fn dawdle(args: (u64,)) -> Result<String> {
     Ok("done".to_owned())
 }
 
-// A step of its own, a remote one, and a sleep.
+// A local step, a remote step, and a sleep.
 #[resonate_sdk::function]
 async fn parent(ctx: &Context, args: (i64,)) -> Result<i64> {
     let local = ctx.run(increment, args).await?;
@@ -122,7 +123,7 @@ async fn approval(ctx: &Context, _args: Nothing) -> Result<String> {
     ctx.promise().await
 }
 
-// Fails twice, then does not.
+// Fails twice, then succeeds.
 #[resonate_sdk::function]
 async fn stubborn(ctx: &Context, _args: Nothing) -> Result<u32> {
     for number in 1..=5 {
@@ -140,7 +141,7 @@ async fn attempt(args: (u32,)) -> Result<u32> {
     if args.0 < 3 { failure("not yet") } else { Ok(args.0) }
 }
 
-// Steps that are counted, with a pause between them.
+// Counted steps with a pause between them.
 #[resonate_sdk::function]
 async fn steps(ctx: &Context, count: u64, ms: u64) -> Result<u64> {
     for n in 0..count {
@@ -206,7 +207,7 @@ async fn call_refuse(ctx: &Context, args: (String,)) -> Result<String> {
     match ctx.rpc::<()>("refuse", args).target("wasm://bridge/refuse").await {
         Ok(()) => Ok("it did not refuse".to_owned()),
         Err(Error::Application { message }) => Ok(message),
-        // The function is left here while the call is open.
+        // The SDK suspends the function here while the call is pending.
         Err(other) => Err(other),
     }
 }
@@ -226,7 +227,8 @@ async fn call_sum(ctx: &Context, left: i64, right: i64) -> Result<i64> {
     ctx.rpc("remote_sum", (left, right)).target("wasm://bridge/remote_sum").await
 }
 
-/// Functions by name: `register` makes a worker of a client, `run` begins one here.
+/// Functions by name. `register` adds all of them to a client as a worker. `run` starts one from
+/// here.
 macro_rules! functions {
     ($($function:ident),* $(,)?) => {
         pub fn register(resonate: &Resonate) -> Result<()> {

@@ -1,7 +1,7 @@
 //! A worker and a client on the released Rust SDK:
 //! `resonate-client worker` takes tasks until it is killed;
-//! `resonate-client ask run|rpc|module|settle|schedule|unschedule ID …` prints what came of it as
-//! one line of JSON.
+//! `resonate-client ask run|rpc|module|settle|schedule|unschedule ID …` prints the outcome as one
+//! line of JSON.
 
 mod functions;
 

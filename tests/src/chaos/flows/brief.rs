@@ -1,4 +1,4 @@
-//! A cancellation or a kill at about the time of the end.
+//! A cancellation or a kill at about the time when the flow ends.
 
 use segno::api::model::{InvocationOutcome, InvocationState};
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! Turns at an object: two senders start theirs one after the other, without waiting for the ends.
+//! Turns at an object. Two senders start their turns one after the other, without waiting for the
+//! outcomes.
 
 use segno::api::model::InvocationOutcome;
 use serde_json::Value;

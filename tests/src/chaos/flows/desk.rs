@@ -1,4 +1,4 @@
-//! Updates and queries of two senders.
+//! Updates and queries from two senders.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Flow;
 use crate::chaos::{oracle, outside::Hopeless};
 
-/// A number that the desk does not take.
+/// Lowest number that the desk refuses.
 const TOO_LARGE: u64 = 1_000;
 
 impl Flow<'_> {
@@ -46,12 +46,13 @@ impl Flow<'_> {
         Ok(end)
     }
 
-    /// Enters a number; answers its place. What was answered is seen by a query, and answered again.
+    /// Enters a number. Returns its place. A query must show an answered number, and a repeated
+    /// update must return the same answer.
     async fn enter(&self, number: u64) -> Result<Option<u64>, Hopeless> {
         let start = Self::start_first("desk", self.place(&self.id));
         let sent = update(&number.to_string(), json!(number), start);
         if self.outside.draw(0, 2) == 0 {
-            // What was accepted is answered, whoever waits.
+            // An accepted update is answered, even if its sender does not wait.
             let accepted = SendUpdate { wait: UpdateWait::Accepted, ..sent.clone() };
             self.update("enter", &accepted).await?;
         }
@@ -78,7 +79,8 @@ impl Flow<'_> {
         Ok(answer.output.as_ref().and_then(Value::as_u64))
     }
 
-    /// Sends an update until it is answered, or accepted if that is enough; none: it was refused.
+    /// Sends an update until it is answered, or accepted if that is enough. `None` if it is
+    /// refused.
     async fn update(
         &self,
         name: &str,
@@ -96,7 +98,7 @@ impl Flow<'_> {
                 }
                 other => other.map(Some),
             };
-        // Overtaken for as long as the request waited: nothing was stored.
+        // The journal grew for as long as the request waited: nothing was stored.
         let answer = self.outside.ask(&what, &["journal-grew"], request).await?;
         if let Some(answer) = answer.as_ref().filter(|answer| answer.failure.is_some()) {
             self.complain(&format!("{what} failed: {answer:?}"));

@@ -1,4 +1,4 @@
-//! Visits to a hall with room for a few, whichever flow sends them.
+//! Visits to a hall that admits a few visitors at a time, across all flows.
 
 use segno::api::model::{InvocationOutcome, InvocationState};
 
@@ -9,7 +9,7 @@ use crate::chaos::{
     outside::Hopeless,
 };
 
-/// The keys of the limit, and how many executions may run of each of them and in all.
+/// Keys of the limit, and the maximum number of concurrent executions for each key and in all.
 const GROUPS: [&str; 3] = ["red", "green", "blue"];
 const OF_GROUP: usize = 2;
 const IN_ALL: usize = 4;
@@ -38,10 +38,10 @@ impl Flow<'_> {
     }
 }
 
-/// Whether at any time of the run no more visits were in the hall than may be.
+/// Checks that the hall never held more visits than its limits allow.
 ///
 /// # Errors
-/// What is wrong.
+/// A description of the violation.
 pub fn room_was_kept(ledger: &Ledger) -> oracle::Verdict {
     let span = |name: String| {
         let effects = ledger.effects(&name);

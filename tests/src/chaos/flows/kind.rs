@@ -2,41 +2,41 @@
 
 use std::str::FromStr;
 
-/// The kind of a flow.
+/// Kind of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Effects one after the other.
+    /// Effects, one after the other.
     Effects,
-    /// The same as children, side by side.
+    /// The same effects in concurrent children.
     Fan,
-    /// Signals of two senders.
+    /// Signals from two senders.
     Collect,
     /// A promise that two clients resolve differently.
     Ask,
     /// Events.
     Announce,
-    /// A wait without end that is cancelled.
+    /// A wait without end, which is cancelled.
     Hold,
-    /// Turns at an object, of two senders.
+    /// Turns of two senders at an object.
     Counter,
     /// Executions behind a limit that all flows of this kind share.
     Hall,
-    /// Updates and queries of two senders, the first of which starts the workflow.
+    /// Updates and queries from two senders. The first message starts the workflow.
     Desk,
-    /// Signals of two senders to a workflow that continues as new, the first of which starts it.
+    /// Signals from two senders to a workflow that continues as new. The first signal starts it.
     Roll,
     /// A saga that is kept, declined, aborted or cancelled.
     Voyage,
     /// A run of a random plan.
     Planned,
-    /// Starts of a schedule that are triggered.
+    /// A schedule whose occurrences are triggered by request.
     Schedule,
-    /// A cancellation or a kill at about the time of the end.
+    /// A cancellation or a kill at about the time when the flow ends.
     Brief,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 14] = [
         Self::Effects,
         Self::Fan,
@@ -54,7 +54,7 @@ impl Kind {
         Self::Brief,
     ];
 
-    /// As it is written on the command line, and at the beginning of the ids of its flows.
+    /// Name on the command line, and prefix of the ids of these flows.
     pub fn name(self) -> &'static str {
         match self {
             Self::Effects => "effects",

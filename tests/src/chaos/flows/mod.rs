@@ -26,30 +26,31 @@ use super::{
     outside::{Hopeless, Outside},
 };
 
-/// How long one request waits for the end of a flow.
+/// Time that one request waits for the end of a flow.
 const WAIT: Duration = Duration::from_secs(2);
-/// The name under which the guest `flows` is deployed.
+/// Name under which the guest `flows` is deployed.
 pub const MODULE: &str = "flows";
 
-/// One flow with the clients that serve it.
+/// One flow, with the clients that serve it.
 pub struct Flow<'a> {
-    /// What it does.
     pub kind: Kind,
-    /// Its id, which no other flow has.
+    /// Unique id of the flow.
     pub id: String,
-    /// The clients' side.
+    /// State shared by the driver's clients.
     pub outside: &'a Outside,
-    /// Where its effects are.
+    /// Ledger of the flow's effects.
     pub ledger: &'a Arc<Ledger>,
-    /// Where its events are taken.
+    /// Consumer of the flow's events.
     pub events: &'a Events,
 }
 
 impl Flow<'_> {
-    /// Runs the flow from its start to its end, and checks its outcome. Answers the ends of its executions.
+    /// Runs the flow from start to end, and checks its outcome. Returns the outcomes of its
+    /// executions.
     ///
     /// # Errors
-    /// [`Hopeless`]; the reason is among the findings. A wrong outcome is a finding and no error.
+    /// [`Hopeless`]; the reason is among the findings. A wrong outcome is a finding and not an
+    /// error.
     pub async fn play(&self) -> Result<Vec<InvocationOutcome>, Hopeless> {
         let one = |end: InvocationOutcome| vec![end];
         match self.kind {
@@ -81,13 +82,13 @@ impl Flow<'_> {
         self.outside.ask(&what, &[], async |host| host.start(&start).await).await.map(drop)
     }
 
-    /// What a message of another kind starts first.
+    /// The start that precedes a message to a workflow that may not exist yet.
     fn start_first(function: &str, input: Value) -> Option<StartFirst> {
         let target = format!("{MODULE}/{function}");
         Some(StartFirst { target, input, ..StartFirst::default() })
     }
 
-    /// The end of an execution.
+    /// Waits for an execution to end. Returns its outcome.
     async fn end(&self, id: &str) -> Result<InvocationOutcome, Hopeless> {
         let what = format!("the end of `{id}`");
         loop {
@@ -103,7 +104,7 @@ impl Flow<'_> {
         }
     }
 
-    /// The place of effects in the ledger.
+    /// Place of effects in the ledger.
     fn place(&self, flow: &str) -> Value {
         json!({ "ledger": self.outside.ledger, "flow": flow })
     }
@@ -117,7 +118,7 @@ impl Flow<'_> {
         }
     }
 
-    /// What an oracle found is a finding.
+    /// Records the error of an oracle as a finding.
     fn judge(&self, verdict: Verdict) {
         if let Err(wrong) = verdict {
             self.complain(&wrong);

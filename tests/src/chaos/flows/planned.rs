@@ -1,4 +1,4 @@
-//! Runs of random plans: started as such, or by a workflow.
+//! Runs of random plans, started directly or by a workflow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,9 +21,9 @@ struct PlannedNode {
     role: NodeRole,
     needs: BTreeSet<usize>,
     what: Value,
-    /// Whether it is a request, whose output has the receipt as its body.
+    /// True for a request, whose output has the receipt as its body.
     is_request: bool,
-    /// The name of its effects in the ledger.
+    /// Name of the node's effects in the ledger.
     flow: String,
 }
 
@@ -56,13 +56,13 @@ impl Flow<'_> {
         Ok(self.id.clone())
     }
 
-    /// The run is the workflow's first child.
+    /// Starts the plan by a workflow. The run is the workflow's first child.
     async fn by_workflow(&self, plan: Value) -> Result<String, Hopeless> {
         self.start(&self.id, "planned", plan).await?;
         Ok(format!("{}/0", self.id))
     }
 
-    /// Some nodes, each of which needs some of those before it; at most one of them fails.
+    /// Random nodes. Each needs some of the earlier ones, and at most one fails.
     fn nodes(&self) -> Vec<PlannedNode> {
         let count = self.outside.draw(3, 8) as usize;
         let declined = self.outside.draw(0, 2 * count as u64) as usize;
@@ -129,7 +129,8 @@ impl Flow<'_> {
         Ok(self.outside.ask(&what, &[], request).await?.facts)
     }
 
-    /// The run failed where a node did, and otherwise has the outputs of all nodes that nobody needs.
+    /// Checks the outcome of the run. It must fail if a node failed, and otherwise have the outputs
+    /// of all nodes that no other node needs.
     fn ended_well(&self, nodes: &[PlannedNode], end: &InvocationOutcome, failed: &BTreeSet<usize>) {
         let may_fail =
             |number: &usize| matches!(nodes[*number].role, NodeRole::Once | NodeRole::Declined);
@@ -187,7 +188,7 @@ fn plan(nodes: &[PlannedNode], fail_fast: bool) -> Value {
     json!({ "nodes": nodes, "on_failure": on_failure, "max_parallel": 3 })
 }
 
-/// The nodes that failed, by the details of the run's failure.
+/// The failed nodes, from the details of the run's failure.
 fn failed_nodes(failure: Option<&FailureView>) -> BTreeSet<usize> {
     let details = failure.and_then(|failure| failure.details.as_ref());
     let failed = details.and_then(|details| details["failed"].as_object());

@@ -1,4 +1,4 @@
-//! Signals over generations.
+//! Signals across generations.
 
 use segno::api::model::{InvocationOutcome, SendSignal};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ impl Flow<'_> {
             if next != Some(format!("{}/g/{}", self.id, number + 1)) {
                 self.complain(&format!("`{id}` handed over to {next:?}"));
             }
-            // The promise of the first one is that of the invocation.
+            // The promise of the first generation is that of the invocation.
             if number > 1 {
                 ends.push(self.end(&id).await?);
             }

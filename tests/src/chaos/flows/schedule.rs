@@ -1,4 +1,4 @@
-//! A schedule whose occurrences lie in the next leap year, and that is triggered before.
+//! A schedule whose occurrences lie in the next leap year, and which is triggered before that.
 
 use segno::api::model::{CreateSchedule, InvocationOutcome, Trigger, Triggered};
 use serde_json::json;
@@ -32,7 +32,7 @@ impl Flow<'_> {
             }
             ids.push(first.id);
         }
-        // What it started goes on without it.
+        // The executions that the schedule started continue without it.
         let what = format!("deleting the schedule `{}`", self.id);
         let gone = async |host: &segno::client::Client| match host.delete_schedule(&self.id).await {
             Err(refused) if refused.code() == "unknown-schedule" => Ok(()),
@@ -51,7 +51,7 @@ impl Flow<'_> {
         Ok(ends)
     }
 
-    /// Triggers an occurrence; answers after how many attempts as well.
+    /// Triggers an occurrence. Also returns the number of attempts.
     async fn trigger(&self, at_ms: i64) -> Result<(Triggered, u32), Hopeless> {
         let what = format!("triggering `{}` at {at_ms}", self.id);
         let mut attempts = 0;

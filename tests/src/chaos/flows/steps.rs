@@ -1,4 +1,4 @@
-//! Flows of one execution that takes steps, signals, a promise, events or a cancellation.
+//! Flows of one execution that uses steps, signals, a promise, events or a cancellation.
 
 use segno::api::model::{InvocationOutcome, InvocationState, SendSignal, StartFirst};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ impl Flow<'_> {
         Ok(end)
     }
 
-    /// Even numbers from one sender and odd ones from the other, each in order.
+    /// Receives even numbers from one sender and odd ones from the other, each in order.
     pub(super) async fn collect(&self) -> Result<InvocationOutcome, Hopeless> {
         let count = 2 * self.outside.draw(1, 8);
         self.start(&self.id, "collect", json!(count)).await?;
@@ -45,8 +45,8 @@ impl Flow<'_> {
         Ok(end)
     }
 
-    /// Sends the numbers below `count` as signals, the even ones by one sender and the odd ones by
-    /// another.
+    /// Sends the numbers below `count` as signals: the even ones from one sender, and the odd ones
+    /// from another.
     pub(super) async fn signal_both(
         &self,
         count: u64,
@@ -69,7 +69,7 @@ impl Flow<'_> {
         even.and(odd)
     }
 
-    /// The first outcome stays, however many attempts follow.
+    /// Checks that the first outcome of a promise stays, however many attempts follow.
     pub(super) async fn ask(&self) -> Result<InvocationOutcome, Hopeless> {
         self.start(&self.id, "ask", Value::Null).await?;
         let promise = format!("{}/p/answer", self.id);

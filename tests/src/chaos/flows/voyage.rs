@@ -1,4 +1,4 @@
-//! Sagas: kept, declined by the ledger, aborted, or cancelled while they go on.
+//! Sagas: kept, declined by the ledger, aborted, or cancelled while they run.
 
 use segno::api::model::{InvocationOutcome, InvocationState, SagaState};
 use serde_json::json;
@@ -53,7 +53,7 @@ impl Flow<'_> {
         Ok(end)
     }
 
-    /// The host says of the saga what became of it.
+    /// Checks that the host records the outcome of the saga.
     async fn saga_is_recorded(&self, fate: Fate, acted: bool) -> Result<(), Hopeless> {
         let what = format!("the sagas of `{}`", self.id);
         let page = self.outside.ask(&what, &[], async |host| host.sagas(&self.id).await).await?;

@@ -6,45 +6,44 @@ use segno::api::model::{GraphFact, GraphNodeState};
 
 use super::Verdict;
 
-/// What a node of a plan is to the oracle.
+/// Expected behaviour of a plan's node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeRole {
-    /// It acts, perhaps more than once, and comes about.
+    /// The node acts, perhaps more than once, and succeeds.
     Repeated,
-    /// It is begun once, and may have acted or not where its end is not known.
+    /// The node is begun once. If its outcome is unknown, it may or may not have acted.
     Once,
-    /// It has no effect outside.
+    /// The node has no effect outside.
     Silent,
-    /// Its effect is declined, and it fails.
+    /// The node's effect is declined, so the node fails.
     Declined,
 }
 
-/// A node of a plan, and what was seen of it outside.
+/// A node of a plan, and its observed effects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeRecord {
-    /// What it is.
     pub role: NodeRole,
-    /// The nodes, by index, that it directly needs: each is before it.
+    /// Indexes of the nodes that this node directly needs. Each is lower than its own.
     pub needs: BTreeSet<usize>,
-    /// The receipts of its first and its last effect.
+    /// Receipts of its first and last effect. `None` if it did not act.
     pub acted: Option<(u64, u64)>,
-    /// The most requests that came for one of its effects.
+    /// Maximum number of requests for one of its effects.
     pub requests: u32,
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Debug, Clone)]
 pub struct GraphEnd {
-    /// Whether the first failure ends the run.
+    /// True if the first failure ends the run.
     pub fail_fast: bool,
-    /// The failed nodes by the run's own words; none of them if it resolved.
+    /// Failed nodes, as the run reports them. Empty if it resolved.
     pub failed: BTreeSet<usize>,
-    /// The facts of the run, with nodes by index.
+    /// Facts of the run, with nodes by index.
     pub facts: Vec<(usize, GraphNodeState)>,
 }
 
 impl GraphEnd {
-    /// The facts of a run whose nodes are `n0`, `n1` and so on.
+    /// Converts the facts of a run whose nodes are `n0`, `n1` and so on.
     pub fn facts(facts: &[GraphFact]) -> Vec<(usize, GraphNodeState)> {
         let index =
             |fact: &GraphFact| Some((fact.node.strip_prefix('n')?.parse().ok()?, fact.state));
@@ -52,10 +51,10 @@ impl GraphEnd {
     }
 }
 
-/// Compares what the nodes of a run did outside, and the run's own history, with its plan.
+/// Compares the effects of a run's nodes, and the run's own history, with the plan.
 ///
 /// # Errors
-/// What is wrong.
+/// A description of the violation.
 pub fn graph(nodes: &[NodeRecord], end: &GraphEnd) -> Verdict {
     let before = ancestors(nodes);
     for (number, node) in nodes.iter().enumerate() {
@@ -64,7 +63,7 @@ pub fn graph(nodes: &[NodeRecord], end: &GraphEnd) -> Verdict {
     history(nodes, end)
 }
 
-/// For each node, all that are before it.
+/// For each node, all nodes that precede it.
 fn ancestors(nodes: &[NodeRecord]) -> Vec<BTreeSet<usize>> {
     let mut before: Vec<BTreeSet<usize>> = Vec::new();
     for node in nodes {
@@ -107,8 +106,8 @@ fn outside(
     }
 }
 
-/// Nothing begins before what it needs has ended well, nothing completes twice, a node that is begun once
-/// begins once, and after a failure that ends the run nothing begins.
+/// Checks the history. No node begins before its needs have completed, none completes twice, a node
+/// that is begun once begins once, and none begins after a failure that ends the run.
 fn history(nodes: &[NodeRecord], end: &GraphEnd) -> Verdict {
     let (mut completed, mut failed) = (BTreeSet::new(), None);
     let mut begun: BTreeMap<usize, u32> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! What must hold of a flow, as pure functions over what was seen of it from outside: each says what
-//! is wrong, or nothing.
+//! Invariants of a flow, as pure functions over outside observations. Each returns nothing or a
+//! description of the violation.
 
 mod graph;
 mod room;
@@ -15,5 +15,5 @@ pub use senders::{entries, in_order};
 pub use stop::{Stop, StopEnd, stop};
 pub use turns::{Turn, turns};
 
-/// Nothing, or what is wrong.
+/// `Ok`, or a description of the violation.
 pub type Verdict = Result<(), String>;

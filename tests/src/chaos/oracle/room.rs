@@ -1,27 +1,27 @@
-//! Limits of functions.
+//! Checks of concurrency limits.
 
 use std::collections::BTreeMap;
 
 use super::Verdict;
 
-/// The time for which an execution certainly had a place. Instants are receipts of the ledger.
+/// Period in which an execution certainly held a permit. Instants are receipts of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
-    /// The key of the limit.
+    /// Key of the limit.
     pub key: String,
-    /// The name of the execution.
+    /// Name of the execution.
     pub name: String,
-    /// When it certainly had begun.
+    /// Instant by which it certainly had begun.
     pub began: u64,
-    /// Until when it certainly had not ended; none: it never said.
+    /// Instant until which it certainly had not ended. `None`: it never reported its end.
     pub ended: Option<u64>,
 }
 
-/// At any time at most `of_key` executions of each key had a place, and at most `in_all` of all keys; and
-/// all of them ended.
+/// Checks that at any time at most `of_key` executions of each key, and at most `in_all` executions
+/// of all keys, held a permit, and that all of them ended.
 ///
 /// # Errors
-/// What is wrong.
+/// A description of the violation.
 pub fn room(spans: &[Span], of_key: usize, in_all: usize) -> Verdict {
     if let Some(open) = spans.iter().find(|span| span.ended.is_none()) {
         return Err(format!("{open:?} has not ended"));

@@ -1,30 +1,31 @@
-//! Sagas: all steps, or everything that acted is undone, the last one first.
+//! Checks of sagas: either all steps stay, or every step that acted is undone, in reverse order.
 
 use std::collections::BTreeMap;
 
 use super::Verdict;
 use crate::chaos::ledger::Seen;
 
-/// The number of the effect that undoes effect 0; that of effect 1 is the next, and so on.
+/// Number of the effect that undoes effect 0. The undo of effect `n` is `UNDO + n`.
 const UNDO: u32 = 100;
 
-/// What becomes of a saga.
+/// Outcome of a saga.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// All steps stay.
     Kept,
     /// All steps act, and are undone.
     Aborted,
-    /// This step is declined, and what acted before it is undone.
+    /// This step is declined, and the steps that acted before it are undone.
     Declined(u32),
-    /// It is cancelled at some time: whatever acted by then is undone, and what is unclear as well.
+    /// The saga is cancelled at some time. Steps that acted by then are undone, and so are steps
+    /// whose outcome is unknown.
     Cancelled,
 }
 
 /// Compares the effects of a saga of `steps` steps with its fate.
 ///
 /// # Errors
-/// What is wrong.
+/// A description of the violation.
 pub fn saga(effects: &BTreeMap<u32, Seen>, steps: u32, fate: Fate) -> Verdict {
     let happened = |step: u32| effects.get(&step).and_then(|seen| seen.receipt);
     let acted: Vec<u32> = (0..steps).filter(|step| happened(*step).is_some()).collect();
@@ -40,7 +41,7 @@ pub fn saga(effects: &BTreeMap<u32, Seen>, steps: u32, fate: Fate) -> Verdict {
     let is_undone = match fate {
         Fate::Kept => undone.is_empty(),
         Fate::Aborted | Fate::Declined(_) => undone == acted,
-        // A step that was begun when the saga was cancelled is undone whether it acted or not.
+        // A step that had begun when the saga was cancelled is undone, even if it did not act.
         Fate::Cancelled => {
             acted.iter().all(|step| undone.contains(step))
                 && undone.iter().copied().eq(0..undone.len() as u32)
@@ -58,7 +59,7 @@ pub fn saga(effects: &BTreeMap<u32, Seen>, steps: u32, fate: Fate) -> Verdict {
         if !known {
             return Err(format!("step {step} acted as {act:?}, and {:?} was undone", undo.of));
         }
-        // What was under way when the saga was cancelled may arrive late.
+        // A request in flight when the saga was cancelled may arrive late.
         let is_recorded = |step: &&u32| effects[&(UNDO + **step)].of.is_some();
         let last = acted.iter().filter(is_recorded).filter_map(|step| happened(*step)).max();
         if undo.of.is_some() && undo.receipt < last {

@@ -1,13 +1,14 @@
-//! Messages of two senders: even numbers of one, odd numbers of the other, each in order.
+//! Checks of messages from two senders: even numbers from one, odd numbers from the other, each in
+//! order.
 
 use std::collections::BTreeMap;
 
 use super::Verdict;
 
-/// All numbers below `count` came once, and those of each sender in order.
+/// Checks that all numbers below `count` arrived once, and those of each sender in order.
 ///
 /// # Errors
-/// What is wrong.
+/// A description of the violation.
 pub fn in_order(came: &[u64], count: u64) -> Verdict {
     let of = |rest| came.iter().copied().filter(|number| number % 2 == rest).collect::<Vec<_>>();
     let sent = |first: u64| (first..count).step_by(2).collect::<Vec<_>>();
@@ -17,10 +18,10 @@ pub fn in_order(came: &[u64], count: u64) -> Verdict {
     }
 }
 
-/// As [`in_order`], and each was answered with its place.
+/// Checks the same as [`in_order`], and that each number was answered with its place.
 ///
 /// # Errors
-/// What is wrong.
+/// A description of the violation.
 pub fn entries(came: &[u64], answers: &BTreeMap<u64, u64>) -> Verdict {
     in_order(came, answers.len() as u64)?;
     for (number, place) in answers {

@@ -1,38 +1,38 @@
-//! A request to stop that meets an end.
+//! Checks of a cancellation or kill that races with the end of a flow.
 
 use segno::api::model::{CancelProgress, InvocationState};
 
 use super::Verdict;
 
-/// How a flow is stopped.
+/// Way to stop a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// It is asked to end.
+    /// A cancellation is requested.
     Cancel,
-    /// It is ended.
+    /// The flow is killed.
     Kill,
 }
 
-/// How a flow ended that somebody tried to stop.
+/// Outcome of a flow after an attempt to stop it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StopEnd {
-    /// How it was to be stopped.
     pub stop: Stop,
-    /// Whether the answer said that this changed something. None: an answer was lost, so it may have been changed before.
+    /// The answer's claim to have changed something. `None`: an answer was lost, so an earlier
+    /// attempt may have made the change.
     pub changed: Option<bool>,
-    /// The state in which it ended.
+    /// State in which the flow ended.
     pub state: InvocationState,
-    /// Whether it was killed.
+    /// True if the flow was killed.
     pub is_killed: bool,
-    /// What became of the cancellation.
+    /// Progress of the cancellation.
     pub cancel: CancelProgress,
 }
 
-/// A stop that changed something was carried out, or missed an end that came first, and says so; one
-/// that changed nothing came after the end.
+/// Checks the outcome of a stop. A stop that changed something was carried out, or missed an
+/// earlier end and says so. A stop that changed nothing came after the end.
 ///
 /// # Errors
-/// What is wrong.
+/// A description of the violation.
 pub fn stop(end: StopEnd) -> Verdict {
     let is_cancelled = end.state == InvocationState::Cancelled;
     let is_resolved = end.state == InvocationState::Resolved;

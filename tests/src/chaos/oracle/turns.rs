@@ -1,29 +1,30 @@
-//! Exclusive functions of one object.
+//! Checks of the exclusive functions of one object.
 
 use super::Verdict;
 
-/// A turn at a counter. Instants are receipts of the ledger, which count upwards.
+/// A turn at a counter. Instants are receipts of the ledger, which increase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
-    /// Whose request it was.
+    /// Sender of the request.
     pub sender: u64,
-    /// Which of the requests of its sender, who sends one after the other was answered.
+    /// Index of the request among those of its sender, in the order in which they were accepted.
     pub number: u64,
-    /// When its first effect happened.
+    /// Instant of the first effect.
     pub began: u64,
-    /// When its last effect happened.
+    /// Instant of the last effect.
     pub ended: u64,
-    /// The counter before it.
+    /// Counter before the turn.
     pub before: u64,
-    /// The counter after it.
+    /// Counter after the turn.
     pub after: u64,
 }
 
-/// No two turns overlap, each begins with what the one before it left, the turns of a sender come in
-/// the order in which they were accepted, and the counter has all of them.
+/// Checks that no two turns overlap, that each starts from the value the previous one left, that
+/// each sender's turns run in the order in which they were accepted, and that the counter includes
+/// all of them.
 ///
 /// # Errors
-/// What is wrong.
+/// A description of the violation.
 pub fn turns(turns: &[Turn], total: u64) -> Verdict {
     let mut turns = turns.to_vec();
     turns.sort_by_key(|turn| turn.began);

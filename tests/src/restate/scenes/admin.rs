@@ -137,7 +137,7 @@ pub async fn changed_service(stage: &Stage) {
     stage.manage(Method::PATCH, "/services/Nothing", json!({ "public": false })).await;
 }
 
-/// Another endpoint's URI.
+/// URI of another endpoint.
 fn other(stage: &Stage, name: &str) -> String {
     format!("{}/{name}", stage.others())
 }

@@ -1,4 +1,4 @@
-//! Waits for several things at once, and waits that are cancelled.
+//! Waits for several results, and waits that are cancelled.
 
 use futures::future::join_all;
 use reqwest::Method;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::{Request, Stage};
 
-/// Starts a handler that waits for `on`; its id.
+/// Starts a handler that waits for `on`. Returns its id.
 async fn waiting(stage: &Stage, how: &str, on: Value) -> String {
     let sent = stage.call("/Case/waits/send", json!({ "how": how, "on": on })).await;
     sent.field("invocationId")
@@ -26,7 +26,7 @@ async fn attached(stage: &Stage, id: &str) {
     stage.get(&format!("/restate/invocation/{id}/attach")).await;
 }
 
-/// The id of the awakeable that was kept under `name`, once there is one.
+/// Waits until an awakeable's id is stored under `name`. Returns the id.
 pub(super) async fn kept(stage: &Stage, name: &str) -> String {
     let request = Request::call(&format!("/Book/{name}/kept"), Value::Null);
     let answer = stage.quietly_until(&request, |answer| !answer.json().is_null()).await;
@@ -118,7 +118,7 @@ pub async fn cancels_of_waits(stage: &Stage) {
     }
 }
 
-/// A caller whose callee waits; both are told, and the key of the callee is free.
+/// Cancels a caller whose callee waits. Both are notified, and the callee's key is released.
 async fn cancelled(stage: &Stage, wait: &str, by: &str) {
     let key = format!("{wait}-{by}");
     let waits = Request::call(&format!("/Caller/{key}/waits/send"), json!(wait));

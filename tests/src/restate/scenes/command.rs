@@ -5,16 +5,16 @@ use serde_json::{Value, json};
 
 use super::super::{Answer, Request, Stage};
 
-/// An hour, for whom nobody waits.
+/// One hour, longer than any scene waits.
 const HOUR_MS: u32 = 3_600_000;
 
-/// Begins an invocation; its id.
+/// Begins an invocation. Returns its id.
 async fn sent(stage: &Stage, path: &str, body: Value) -> String {
     let answer = stage.ask(&Request::call(&format!("/{path}/send"), body)).await;
     answer.field("invocationId")
 }
 
-/// Begins one that waits; its id, once it does.
+/// Begins an invocation that waits. Returns its id once it does.
 async fn waiting(stage: &Stage, name: &str) -> String {
     let id = sent(stage, "Plain/waits", json!(name)).await;
     stage.awakeable(name).await;
@@ -22,7 +22,8 @@ async fn waiting(stage: &Stage, name: &str) -> String {
     id
 }
 
-/// Begins one that holds a key of an object, and one that waits for it; their ids.
+/// Begins an invocation that holds a key of an object, and one that waits for the key. Returns
+/// their ids.
 async fn queued(stage: &Stage, object: &str) -> [String; 2] {
     let slow = json!({ "label": "a", "ms": HOUR_MS });
     let holder = sent(stage, &format!("{object}/slow"), slow).await;
@@ -35,7 +36,7 @@ async fn queued(stage: &Stage, object: &str) -> [String; 2] {
 async fn kill(stage: &Stage, ids: &[&str]) {
     for id in ids {
         stage.ask(&Request::admin(Method::PATCH, &format!("/invocations/{id}/kill"))).await;
-        // What has not begun is gone at once.
+        // An invocation that has not begun disappears immediately.
         let sql = format!(
             "SELECT status FROM sys_invocation WHERE id = '{id}' AND status <> 'completed'"
         );

@@ -1,17 +1,17 @@
-//! Calls and sends of handlers, what failures leave behind, scopes, headers.
+//! Calls and sends of handlers, effects of failures, scopes and headers.
 
 use serde_json::{Value, json};
 
 use super::super::{Request, Stage};
 
-/// A trace that was begun by another system.
+/// Trace context from another system.
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 async fn total(stage: &Stage, key: &str) {
     stage.call(&format!("/Book/{key}/total"), Value::Null).await;
 }
 
-/// Writes the total of `key`, once it is `expected`.
+/// Records the total of `key` once it is `expected`.
 async fn totals(stage: &Stage, key: &str, expected: u64) {
     let request = Request::call(&format!("/Book/{key}/total"), Value::Null);
     stage.until(request, |answer| answer.json() == expected).await;

@@ -7,7 +7,7 @@ use super::super::{Answer, Request, Stage};
 
 const UNKNOWN: &str = "inv_1aaaaaaaaaaa0000000000000000000000";
 
-/// Starts `handler`, which waits for an awakeable; its id, once it waits.
+/// Starts `handler`, which waits for an awakeable. Returns its id once it waits.
 async fn waiting(stage: &Stage, handler: &str, name: &str) -> String {
     let sent = stage.call(&format!("/Plain/{handler}/send"), json!(name)).await;
     stage.awakeable(name).await;

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::super::{Request, Stage};
 
-/// Starts a handler that waits for an awakeable; the id of the invocation, and the awakeable's.
+/// Starts a handler that waits for an awakeable. Returns the ids of the invocation and of the
+/// awakeable.
 async fn opened(stage: &Stage, name: &str) -> (String, String) {
     let sent = stage.call("/Plain/awakeable/send", json!(name)).await;
     (sent.field("invocationId"), stage.awakeable(name).await)

@@ -1,4 +1,4 @@
-//! What a handler may do, seen from outside.
+//! Capabilities of a handler, seen from outside.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Scenes that go on while the runtime and the services are killed. What they ask does the same
-//! however often it is sent, and their transcripts have results only.
+//! Scenes that run while the runtime and the services are killed. Their requests are idempotent,
+//! and their transcripts contain results only.
 
 use futures::future::join_all;
 use reqwest::Method;
@@ -10,7 +10,7 @@ use super::{
     Scene, long,
 };
 
-/// All of them. They may be played side by side.
+/// All long scenes. They may be played concurrently.
 pub const SCENES: &[Scene] = scenes! {
     long: {
         long_steps,
@@ -24,19 +24,19 @@ pub const SCENES: &[Scene] = scenes! {
     }
 };
 
-/// Starts a handler as `name`; every further start is the same one.
+/// Starts a handler with the idempotency key `name`. Further starts return the same invocation.
 async fn begun(stage: &Stage, path: &str, name: &str, input: Value) -> String {
     let request = Request::call(&format!("{path}/send"), input).header("idempotency-key", name);
     stage.insist(&request).await.field("invocationId")
 }
 
-/// Writes the result of an invocation.
+/// Records the result of an invocation.
 async fn ended(stage: &Stage, what: &str, id: &str) {
     let path = format!("/restate/invocation/{id}/attach");
     shown(stage, what, Request::ingress(Method::GET, &path)).await;
 }
 
-/// Writes what is answered.
+/// Records the answer to a request.
 async fn shown(stage: &Stage, what: &str, request: Request) {
     let answer = stage.insist(&request).await;
     stage.remark(&format!("{what}: {}", answer.brief()));

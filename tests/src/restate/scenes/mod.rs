@@ -2,7 +2,7 @@
 //!
 //! - `routes`: the ingress: routes, bodies, headers, errors;
 //! - `sends`: one-way calls, attaching, idempotency;
-//! - `handlers`: what a handler may do, seen from outside;
+//! - `handlers`: capabilities of a handler, seen from outside;
 //! - `objects`: virtual objects;
 //! - `workflows`: workflows and their promises;
 //! - `events`: awakeables and signals;
@@ -10,8 +10,9 @@
 //! - `admin`: deployments, services, queries;
 //! - `command`: the released command;
 //! - `patience`: steps that outlast timeouts, kills that reach callees, a first registration;
-//! - `combinators`, `communication`, `revisions`: cases of the originals' suites that the others have not;
-//! - `long`: those that go on while processes are killed.
+//! - `combinators`, `communication`, `revisions`: cases of the original's suites that the other
+//!   scenes do not cover;
+//! - `long`: scenes that run while processes are killed.
 
 macro_rules! scenes {
     ($($module:ident: { $($name:ident $([$($feature:ident),+])?),+ $(,)? })+) => {
@@ -42,9 +43,9 @@ use std::pin::Pin;
 
 use super::{Feature, Sdk, Stage};
 
-/// A script.
+/// A script of requests.
 pub struct Scene {
-    /// Its name, and its transcript's.
+    /// Name of the scene and of its transcript.
     pub name: &'static str,
     needs: &'static [Feature],
     play: Play,
@@ -53,21 +54,20 @@ pub struct Scene {
 type Play = for<'a> fn(&'a Stage) -> Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 impl Scene {
-    /// Whether it can be played with the services of `sdk`.
+    /// True if the scene can be played with the services of `sdk`.
     pub fn suits(&self, sdk: &Sdk) -> bool {
         sdk.has(self.needs)
     }
 
-    /// Plays it.
+    /// Plays the scene.
     ///
     /// # Panics
-    /// It cannot go on.
+    /// If the scene cannot continue.
     pub async fn play(&self, stage: &Stage) {
         (self.play)(stage).await;
     }
 }
 
-/// All scenes.
 #[cfg(test)]
 pub fn all() -> impl Iterator<Item = &'static Scene> {
     [SCENES, CONNECTED, ADMIN, REGISTRATIONS, PATIENCE, SUITES, COMMAND, long::SCENES]
@@ -75,7 +75,7 @@ pub fn all() -> impl Iterator<Item = &'static Scene> {
         .flatten()
 }
 
-/// What services do, in the order in which they are played.
+/// Scenes about the behaviour of services, in the order in which they are played.
 pub const SCENES: &[Scene] = scenes! {
     routes: {
         bodies,
@@ -143,14 +143,15 @@ pub const SCENES: &[Scene] = scenes! {
     }
 };
 
-/// Those with invocations that are not suspended although they wait: the default for a minute.
+/// Scenes with invocations that stay connected while they wait. By default they are suspended after
+/// a minute.
 pub const CONNECTED: &[Scene] = scenes! {
     control: {
         pause_by_hand,
     }
 };
 
-/// Those that ask about what is registered. The answers depend on the manifest, so on the SDK.
+/// Scenes about registered services. The answers depend on the manifest, and so on the SDK.
 pub const ADMIN: &[Scene] = scenes! {
     admin: {
         queries_of_invocations [Options],
@@ -163,7 +164,7 @@ pub const ADMIN: &[Scene] = scenes! {
     }
 };
 
-/// Those that also need manifests of other endpoints, and change what is registered.
+/// Scenes that also need manifests of other endpoints, and that change registrations.
 pub const REGISTRATIONS: &[Scene] = scenes! {
     admin: {
         registration,
@@ -172,7 +173,8 @@ pub const REGISTRATIONS: &[Scene] = scenes! {
     }
 };
 
-/// Those of the services of `patience.mjs`, in the order in which they are played: the first one registers them.
+/// Scenes of the services of `patience.mjs`, in the order in which they are played. The first one
+/// registers the services.
 pub const PATIENCE: &[Scene] = scenes! {
     patience: {
         command_registers,
@@ -188,7 +190,8 @@ pub const PATIENCE: &[Scene] = scenes! {
     }
 };
 
-/// Those of the services of `suites.mjs`, in the order in which they are played: the last one changes a timeout.
+/// Scenes of the services of `suites.mjs`, in the order in which they are played. The last one
+/// changes a timeout.
 pub const SUITES: &[Scene] = scenes! {
     combinators: {
         awakeables_or_time,
@@ -220,7 +223,8 @@ pub const SUITES: &[Scene] = scenes! {
     }
 };
 
-/// Those that run the released command, in the order in which they are played: on services that have done nothing else.
+/// Scenes that run the released command, in the order in which they are played. They need services
+/// that have handled nothing else.
 pub const COMMAND: &[Scene] = scenes! {
     command: {
         command_lists,

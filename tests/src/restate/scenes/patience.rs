@@ -1,12 +1,12 @@
-//! Steps that take longer than their service may be quiet for, kills that reach callees, and how a service is registered by
-//! the released command.
+//! Steps that outlast their service's inactivity timeout, kills that reach callees, and the
+//! registration of a service by the released command.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::super::{Answer, Request, Stage};
 
-/// Time that a step takes; what comes meanwhile comes after a half of it.
+/// Duration of a step, in milliseconds. Events during the step arrive after half of it.
 const STEP_MS: u32 = 2_400;
 
 async fn sent(stage: &Stage, handler: &str, body: Value) -> String {
@@ -16,7 +16,7 @@ async fn sent(stage: &Stage, handler: &str, body: Value) -> String {
         .field("invocationId")
 }
 
-/// What a handler keeps under a key, once it keeps something.
+/// Waits until a handler has stored something under a key. Returns it.
 async fn kept(stage: &Stage, key: &str) -> String {
     let request = Request::call(&format!("/Held/{key}/kept"), Value::Null);
     let answer = stage.quietly_until(&request, |answer| !answer.json().is_null()).await;

@@ -1,4 +1,4 @@
-//! Deployments that replace others, invocations that are begun again, and what is known of services.
+//! Deployments that replace others, restarted invocations, and metadata of services.
 
 use reqwest::Method;
 use serde_json::{Value, json};

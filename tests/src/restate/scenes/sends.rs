@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::super::{Request, Stage};
 
-/// An id of the right form that no invocation has.
+/// A well-formed id of no invocation.
 const UNKNOWN: &str = "inv_1aaaaaaaaaaa0000000000000000000000";
 
 pub async fn one_way(stage: &Stage) {

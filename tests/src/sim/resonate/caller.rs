@@ -1,4 +1,4 @@
-//! A client whose requests and answers may get lost.
+//! A client whose requests and answers may be lost.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -15,27 +15,26 @@ use super::super::{
     network::{Conditions, Network},
 };
 
-/// How long a client waits for an answer before it asks again.
+/// Time that a client waits for an answer before it repeats the request.
 const ANSWER_TIMEOUT: Millis = Millis(2_500);
-/// The pause between two attempts.
+/// Pause between two attempts.
 const PAUSE: Millis = Millis(70);
 
-/// A client of the front ends.
+/// Client of the hosts' front ends.
 pub struct Caller {
     who: String,
-    /// Where it asks.
     pub network: Arc<Network>,
-    /// What holds for it.
+    /// Conditions of the client.
     pub conditions: Arc<Conditions>,
     dice: Mutex<Dice>,
-    /// What it asked under claims.
+    /// Envelopes that it sent under claims.
     claimed: Mutex<Vec<String>>,
-    /// How often its stream of messages ended, or lost one.
+    /// Number of times that its message stream ended or lost a message.
     breaks: AtomicU64,
 }
 
 impl Caller {
-    /// A client without requests so far.
+    /// Creates a client that has sent no request yet.
     pub fn new(who: String, network: Arc<Network>) -> Self {
         let dice = Mutex::new(Dice::new(network.seed, &who));
         Self {
@@ -48,17 +47,17 @@ impl Caller {
         }
     }
 
-    /// Its stream of messages ended, or lost one.
+    /// Records that its message stream ended or lost a message.
     pub fn missed(&self) {
         self.breaks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often messages to it may have been lost so far.
+    /// Number of times that messages to it may have been lost so far.
     pub fn misses(&self) -> u64 {
         self.breaks.load(Ordering::Relaxed)
     }
 
-    /// Sends a request once, to any host that is up. None: the outcome is unknown.
+    /// Sends a request once, to any host that is up. `None` if the outcome is unknown.
     pub async fn ask(&self, kind: &str, data: Json) -> Option<(u16, Json)> {
         let head = json!({ "corrId": "c", "version": VERSION });
         let envelope = json!({ "kind": kind, "head": head, "data": data }).to_string();
@@ -87,7 +86,7 @@ impl Caller {
         }
     }
 
-    /// Repeats everything it ever sent under claims, as a client that was away does.
+    /// Repeats everything that it ever sent under claims, as a client does that was away.
     pub async fn everything_again(&self) {
         let all = std::mem::take(&mut *self.claimed.lock().unwrap_or_else(PoisonError::into_inner));
         if !all.is_empty() {
@@ -98,12 +97,12 @@ impl Caller {
         }
     }
 
-    /// Takes so long.
+    /// Sleeps for `length`.
     pub async fn sleep(&self, length: Millis) {
         self.network.runtime.sleep(length).await;
     }
 
-    /// Whether this goes wrong now.
+    /// True if this fault occurs now.
     pub fn roll(&self, what: MessageFault) -> bool {
         let happens = self.dice().chance(self.network.network_faults.level(what));
         if happens {
@@ -112,12 +111,11 @@ impl Caller {
         happens
     }
 
-    /// Its draws.
     pub fn dice(&self) -> MutexGuard<'_, Dice> {
         self.dice.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long something takes that a risk delays.
+    /// Random delay of an action under this fault.
     pub fn delay(&self, what: MessageFault) -> Millis {
         let most = self.network.network_faults.level(what);
         if most == 0 {
@@ -151,7 +149,7 @@ impl Caller {
         answer
     }
 
-    /// The same request again, later, to any host.
+    /// Repeats a request later, to any host.
     fn again(&self, envelope: String) {
         let later = Millis(self.dice().between(1, 3_000));
         let endpoint = self.network.endpoints.any(&mut self.dice());
@@ -161,7 +159,7 @@ impl Caller {
             Box::pin(async move {
                 runtime.sleep(later).await;
                 if let Some(endpoint) = endpoint {
-                    // The answer is not used.
+                    // The answer is ignored.
                     endpoint.ask(envelope).await;
                 }
             }),

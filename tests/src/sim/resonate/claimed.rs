@@ -1,4 +1,5 @@
-//! A task held by a worker: its steps are promises that are created and settled under its claim.
+//! A task that a worker has claimed. Its steps are promises that are created and settled under the
+//! claim.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,41 +12,42 @@ use serde_json::{Value as Json, json};
 
 use super::{super::effects, worker::Worker};
 
-/// Attempts of one request before a worker gives the task up.
+/// Maximum number of attempts of one request before a worker gives the task up.
 const ATTEMPTS: u32 = 3;
 
-/// Why a function does not continue.
+/// Reason why a function does not continue.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stop {
-    /// It waits for these.
+    /// The function waits for these promises.
     Awaits(BTreeSet<String>),
-    /// It failed with this.
+    /// The function failed with this error.
     Failed(Json),
-    /// The claim is over.
+    /// The claim has ended.
     Lost,
     /// No host can be reached.
     Unreachable,
 }
 
-/// A held task.
+/// A claimed task.
 pub struct Claimed {
     worker: Arc<Worker>,
-    /// Its id.
+    /// Id of the task and its promise.
     pub id: String,
-    /// What it is held under.
+    /// Version of the claim.
     pub version: u64,
     record: Json,
-    /// What is known of its steps.
+    /// Known records of its steps, by id.
     known: BTreeMap<String, Json>,
     next: u32,
     open: BTreeSet<String>,
 }
 
-/// A step that was begun.
+/// Record of a step that was begun.
 pub struct Begun(Json);
 
 impl Claimed {
-    /// What the answer to `task.create` or `task.acquire` handed over.
+    /// Creates the task from an answer to `task.create` or `task.acquire`. `None` if the task is
+    /// not this worker's.
     pub fn of(worker: Arc<Worker>, taken: &Json) -> Option<Self> {
         let (task, record) = (&taken["task"], taken["promise"].clone());
         let id = task["id"].as_str()?.to_owned();
@@ -64,25 +66,25 @@ impl Claimed {
         Some(claimed)
     }
 
-    /// The function to run, and its arguments.
+    /// Function to run, with its arguments.
     pub fn call(&self) -> (String, Vec<Json>) {
         let call = decoded(&self.record["param"]);
         let function = call["func"].as_str().unwrap_or_default().to_owned();
         (function, call["args"].as_array().cloned().unwrap_or_default())
     }
 
-    /// The body begins, again or for the first time.
+    /// Prepares for a run of the body from its start.
     pub fn begin(&mut self) {
         self.next = 0;
         self.open.clear();
     }
 
-    /// The task's own work: an external effect, and the number of its run.
+    /// Does the task's own work: an external effect. Returns its receipt.
     pub async fn work(&mut self) -> Json {
         self.worker.works(&self.id.clone()).await
     }
 
-    /// A step in this worker.
+    /// Runs a step in this worker.
     pub async fn step(&mut self) -> Result<Json, Stop> {
         let id = self.child();
         let record = self.created(&id, json!({ "resonate:scope": "local" }), None, None).await?;
@@ -95,7 +97,7 @@ impl Claimed {
         outcome(&record)
     }
 
-    /// Begins a function elsewhere.
+    /// Begins a call of a function elsewhere.
     pub async fn call_of(
         &mut self,
         function: &str,
@@ -121,13 +123,13 @@ impl Claimed {
         self.created(&id, tags, Some(length), None).await.map(Begun)
     }
 
-    /// A promise that is settled from outside.
+    /// Creates a promise that is settled from outside.
     pub async fn promise(&mut self) -> Result<Begun, Stop> {
         let id = self.child();
         self.created(&id, json!({ "resonate:scope": "global" }), None, None).await.map(Begun)
     }
 
-    /// The outcome of a step; it may have to be awaited.
+    /// Outcome of a step. If it is pending, the function must wait.
     pub fn done(&mut self, begun: &Begun) -> Result<Json, Stop> {
         match begun.0["state"].as_str() {
             Some("pending") => Err(Stop::Awaits(self.open.clone())),
@@ -135,8 +137,8 @@ impl Claimed {
         }
     }
 
-    /// Waits for these. Answers whether one of them is settled already, so that the function
-    /// continues at once.
+    /// Suspends the task until one of these promises is settled. Returns true if one already is, so
+    /// that the function continues immediately.
     pub async fn suspend(&mut self, awaited: &BTreeSet<String>) -> Result<bool, Stop> {
         let action = |awaited: &String| {
             let data = json!({ "awaited": awaited, "awaiter": self.id });
@@ -150,7 +152,7 @@ impl Claimed {
         Ok(status == 300)
     }
 
-    /// Ends the task.
+    /// Completes the task.
     pub async fn fulfill(&mut self, state: &str, value: &Json) -> Result<(), Stop> {
         let data = json!({ "id": self.id, "state": state, "value": encoded(value) });
         let action = json!({ "kind": "promise.settle", "head": {}, "data": data });
@@ -205,7 +207,7 @@ impl Claimed {
         Ok(answer["action"]["data"]["promise"].clone())
     }
 
-    /// Asks under the claim.
+    /// Sends a request under the claim.
     async fn asked(&mut self, kind: &str, data: Json) -> Result<(u16, Json), Stop> {
         for _ in 0..ATTEMPTS {
             match self.worker.caller().ask(kind, data.clone()).await {
@@ -225,7 +227,7 @@ impl Claimed {
     fn learn(&mut self, preload: &Json) {
         for record in preload.as_array().into_iter().flatten() {
             let id = record["id"].as_str().unwrap_or_default().to_owned();
-            // What is still pending may have settled since.
+            // A pending promise may have been settled since, so it is not kept.
             if record["state"] != "pending" {
                 self.known.insert(id, record.clone());
             }
@@ -242,18 +244,18 @@ fn outcome(record: &Json) -> Result<Json, Stop> {
     }
 }
 
-/// A value as released clients write it.
+/// Encodes a value as released clients write it.
 pub fn encoded(value: &Json) -> Json {
     json!({ "headers": {}, "data": BASE64_STANDARD.encode(value.to_string()) })
 }
 
-/// A value as released clients read it.
+/// Decodes a value as released clients read it.
 pub fn decoded(value: &Json) -> Json {
     let bytes = BASE64_STANDARD.decode(value["data"].as_str().unwrap_or_default());
     serde_json::from_slice(&bytes.unwrap_or_default()).unwrap_or_default()
 }
 
-/// What a run of a step says of itself.
+/// Receipt of a run of a step.
 pub fn receipt(key: &str, run: u32) -> Json {
     serde_json::from_str(&effects::receipt(key, run)).expect("receipts are JSON")
 }

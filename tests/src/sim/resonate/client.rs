@@ -15,11 +15,11 @@ use super::{
 };
 use crate::world::BEGINNING;
 
-/// The address at which the client receives settlements.
+/// Address at which the client receives settlements.
 const ADDRESS: &str = "poll://uni@clients/c";
-/// A promise without a deadline.
+/// Deadline of a promise without a deadline, in milliseconds since the Unix epoch.
 const NEVER: i64 = 9_000_000_000_000;
-/// The pause between two reads.
+/// Pause between two reads.
 const PAUSE: Millis = Millis(230);
 
 /// A client of the Resonate protocol.
@@ -30,7 +30,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that listens from now on.
+    /// Starts a client that listens from now on.
     pub fn start(network: Arc<Network>, workers: Vec<Arc<Worker>>) -> Arc<Self> {
         let caller = Arc::new(Caller::new("r-client".into(), network.clone()));
         let client = Arc::new(Self { caller: caller.clone(), workers, told: Mutex::default() });
@@ -42,12 +42,12 @@ impl Client {
         client
     }
 
-    /// What it was told, by promise.
+    /// Settlements that it received, by promise.
     pub fn told(&self) -> MutexGuard<'_, BTreeMap<String, Json>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does it until it is done.
+    /// Performs an errand until it is complete.
     pub async fn act(&self, id: &str, errand: &Errand) {
         match errand {
             Errand::Rpc { function, input, deadline } => {
@@ -83,15 +83,15 @@ impl Client {
         }
     }
 
-    /// Asks to be told, once; and once more only if its stream has ended since, or has lost a
-    /// message.
+    /// Registers a listener once, and again only if the message stream has ended or lost a message
+    /// since.
     async fn hear(&self, id: &str) {
         loop {
             let missed = self.caller.misses();
             let data = json!({ "awaited": id, "address": ADDRESS });
             let (status, answer) = self.caller.insist("promise.register_listener", data).await;
             if status != 200 {
-                // It is not there yet.
+                // The promise does not exist yet.
                 self.caller.sleep(PAUSE).await;
                 continue;
             }
@@ -125,7 +125,7 @@ impl Client {
         }
     }
 
-    /// Asks until it finds what it is about, or nothing will come of it any more.
+    /// Repeats a request until its object exists, or can no longer exist.
     async fn once_there(&self, root: &str, kind: &str, data: Json) {
         loop {
             let (status, _) = self.caller.insist(kind, data.clone()).await;
@@ -141,7 +141,7 @@ impl Client {
     }
 }
 
-/// The data that make a workflow.
+/// Data that create a workflow.
 fn created(id: &str, function: &str, input: u64, target: &str, deadline: Option<i64>) -> Json {
     let param = encoded(&json!({ "func": function, "args": [input], "version": 1 }));
     let timeout_at = deadline.map_or(NEVER, |deadline| BEGINNING.0 + deadline);

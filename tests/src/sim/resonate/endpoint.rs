@@ -1,4 +1,4 @@
-//! A host's front end, and those of the hosts that are up.
+//! The front end of a host, and the front ends of all hosts that are up.
 
 use std::{
     collections::BTreeMap,
@@ -25,17 +25,17 @@ use tower::ServiceExt as _;
 
 use super::super::dice::Dice;
 
-/// The front end of one life of a host.
+/// Front end of one incarnation of a host.
 #[derive(Clone)]
 pub struct Endpoint {
     router: Router,
-    /// Told when the host is stopped in order.
+    /// Cancelled when the host is stopped gracefully.
     stopping: CancellationToken,
-    /// Told when it is gone.
+    /// Cancelled when the incarnation is gone.
     gone: CancellationToken,
 }
 
-/// Nothing is uploaded here.
+/// Refuses all uploads.
 struct NoUploads;
 
 #[async_trait]
@@ -47,8 +47,8 @@ impl ComponentInspector for NoUploads {
 }
 
 impl Endpoint {
-    /// A front end for `host`, which from now on hands over its messages; workers that left keep
-    /// their claims for `grace`.
+    /// Creates a front end for `host`, which delivers its messages from now on. Departed workers
+    /// keep their claims for `grace`.
     pub fn of(host: &Host, grace: Option<Millis>) -> Self {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7_766));
         let access = Access::new(address, None, false, Vec::new()).expect("loopback is safe");
@@ -59,12 +59,12 @@ impl Endpoint {
         Self { router: front.router(), stopping, gone }
     }
 
-    /// Ends its streams as a host does that is stopped in order.
+    /// Ends its streams as a host does on a graceful stop.
     pub fn stop(&self) {
         self.stopping.cancel();
     }
 
-    /// The answer to an envelope; none if the host is gone before it comes.
+    /// Answer to an envelope. `None` if the host is gone before the answer arrives.
     pub async fn ask(&self, envelope: String) -> Option<(u16, Json)> {
         let request = Request::post("/").header(header::HOST, "localhost:7766");
         let request = request.body(Body::from(envelope)).expect("a request");
@@ -81,7 +81,7 @@ impl Endpoint {
         }
     }
 
-    /// Opens the stream of a worker.
+    /// Opens the message stream of a worker. `None` if the host refuses or is gone.
     pub async fn listen(&self, group: &str, id: &str) -> Option<Messages> {
         let request = Request::get(format!("/poll/{group}/{id}"));
         let request = request.header(header::HOST, "localhost:7766").body(Body::empty());
@@ -95,14 +95,14 @@ impl Endpoint {
     }
 }
 
-/// The messages of a stream.
+/// Message stream of a worker.
 pub struct Messages {
     frames: BodyDataStream,
     gone: CancellationToken,
 }
 
 impl Messages {
-    /// The next message; none if the stream has broken.
+    /// Next message. `None` if the stream has broken.
     pub async fn next(&mut self) -> Option<Json> {
         loop {
             let frame = tokio::select! {
@@ -118,24 +118,24 @@ impl Messages {
     }
 }
 
-/// The endpoints of the hosts that are up.
+/// Endpoints of the hosts that are up.
 #[derive(Default)]
 pub struct Endpoints(Mutex<BTreeMap<u64, Endpoint>>);
 
 impl Endpoints {
-    /// A life of a host can be reached.
+    /// Adds the endpoint of an incarnation.
     pub fn add(&self, life: u64, endpoint: Endpoint) {
         self.endpoints().insert(life, endpoint);
     }
 
-    /// It cannot be reached any more.
+    /// Removes the endpoint of an incarnation, and ends its streams.
     pub fn remove(&self, life: u64) {
         if let Some(endpoint) = self.endpoints().remove(&life) {
             endpoint.gone.cancel();
         }
     }
 
-    /// One of them, drawn.
+    /// A random endpoint. `None` if no host is up.
     pub fn any(&self, dice: &mut Dice) -> Option<Endpoint> {
         let endpoints: Vec<Endpoint> = self.endpoints().values().cloned().collect();
         (!endpoints.is_empty()).then(|| dice.pick(&endpoints))

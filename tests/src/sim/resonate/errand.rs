@@ -3,33 +3,33 @@
 /// One operation of a client, which repeats it until it is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Errand {
-    /// Has a function run by whichever worker.
+    /// Calls a function on any worker.
     Rpc {
-        /// The name of the function.
+        /// Name of the function.
         function: &'static str,
-        /// The input of the function.
+        /// Input of the function.
         input: u64,
-        /// The deadline, in milliseconds after the beginning of the world, if there is one.
+        /// Deadline, in milliseconds after the start of the world. `None` if there is none.
         deadline: Option<i64>,
     },
-    /// Has a function run by one worker, which takes the task at once.
+    /// Calls a function on one worker, which takes the task immediately.
     Run {
-        /// The name of the function.
+        /// Name of the function.
         function: &'static str,
-        /// The input of the function.
+        /// Input of the function.
         input: u64,
-        /// The deadline, in milliseconds after the beginning of the world, if there is one.
+        /// Deadline, in milliseconds after the start of the world. `None` if there is none.
         deadline: Option<i64>,
-        /// The number of the worker.
+        /// Index of the worker.
         worker: usize,
     },
-    /// Registers for the outcome, again and again until it arrives.
+    /// Registers for the outcome, repeatedly until it arrives.
     Hear,
-    /// Gives what the first step of a workflow waits for.
+    /// Settles the promise of the workflow's first step.
     Grant,
-    /// Settles the promise as cancelled.
+    /// Settles the workflow's promise as cancelled.
     Withdraw,
-    /// Halts the task, and has it go on after a while.
+    /// Halts the task, and continues it later.
     Hold {
         /// Duration, in milliseconds.
         lasts: i64,
@@ -37,12 +37,12 @@ pub enum Errand {
 }
 
 impl Errand {
-    /// Whether it begins a workflow.
+    /// True if the errand begins a workflow.
     pub fn starts(&self) -> bool {
         matches!(self, Self::Rpc { .. } | Self::Run { .. })
     }
 
-    /// Whether the workflow it begins may be over before it is done.
+    /// True if the workflow may pass its deadline before it completes.
     pub fn has_deadline(&self) -> bool {
         matches!(self, Self::Rpc { deadline: Some(_), .. } | Self::Run { deadline: Some(_), .. })
     }

@@ -4,13 +4,13 @@ use serde_json::{Value as Json, json};
 
 use super::claimed::{Claimed, Stop};
 
-/// The workflows that scenarios are made of.
+/// Workflows in scenarios.
 pub const FUNCTIONS: [&str; 8] =
     ["chain", "spread", "fibonacci", "human", "bridge", "careful", "hasty", "work"];
 
 const WORKERS: &str = "poll://any@workers";
 
-/// Runs the body of a task from its beginning to where it has to wait.
+/// Runs the body of a task from its start until it must wait.
 pub async fn run(task: &mut Claimed) -> Result<Json, Stop> {
     task.begin();
     let (function, arguments) = task.call();
@@ -29,7 +29,7 @@ pub async fn run(task: &mut Claimed) -> Result<Json, Stop> {
     }
 }
 
-/// A step of its own, one elsewhere, and a sleep.
+/// A local step, a remote step, and a sleep.
 async fn chain(task: &mut Claimed) -> Result<Json, Stop> {
     task.step().await?;
     let work = task.call_of("work", 1, WORKERS, None).await?;
@@ -40,7 +40,7 @@ async fn chain(task: &mut Claimed) -> Result<Json, Stop> {
     Ok(json!("chained"))
 }
 
-/// Several at once.
+/// Several concurrent calls.
 async fn spread(task: &mut Claimed, width: u64) -> Result<Json, Stop> {
     let mut begun = Vec::new();
     for n in 0..=width {
@@ -63,7 +63,7 @@ async fn fibonacci(task: &mut Claimed, n: u64) -> Result<Json, Stop> {
     Ok(json!(left.as_u64().unwrap_or(1_000) + right.as_u64().unwrap_or(1_000)))
 }
 
-/// Waits for a person, then works.
+/// Waits for a promise that a person settles, then runs a step.
 async fn human(task: &mut Claimed) -> Result<Json, Stop> {
     let granted = task.promise().await?;
     let granted = task.done(&granted)?;
@@ -77,7 +77,7 @@ async fn bridge(task: &mut Claimed, input: u64) -> Result<Json, Stop> {
     task.done(&leaf)
 }
 
-/// Accepts a failure as an answer.
+/// Treats a failure as an answer.
 async fn careful(task: &mut Claimed) -> Result<Json, Stop> {
     let refused = task.call_of("refuse", 0, WORKERS, None).await?;
     match task.done(&refused) {

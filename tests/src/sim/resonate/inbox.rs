@@ -1,4 +1,4 @@
-//! A stream of messages, opened again whenever it breaks. Messages may be lost, duplicated, late,
+//! A message stream that is reopened whenever it breaks. Messages may be lost, duplicated, late,
 //! and out of order.
 
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use serde_json::Value as Json;
 use super::{super::fault::MessageFault, caller::Caller};
 use crate::world::SimRuntime;
 
-/// The delay before a broken stream is opened again.
+/// Delay before a broken stream is reopened.
 const PAUSE: Millis = Millis(150);
 
-/// Listens for ever. Each message is received on a task of its own on `runtime`.
+/// Listens forever. Each message is handled in a separate task on `runtime`.
 pub async fn listen(
     caller: Arc<Caller>,
     runtime: Arc<SimRuntime>,
@@ -32,7 +32,7 @@ pub async fn listen(
                 if caller.roll(MessageFault::MessageLoss) {
                     caller.missed();
                     if caller.dice().chance(300) {
-                        // All messages on the same connection are lost as well.
+                        // All further messages on the same connection are lost as well.
                         break;
                     }
                     continue;

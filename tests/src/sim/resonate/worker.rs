@@ -1,6 +1,6 @@
-//! A process that acquires tasks, as released clients do: it listens, extends its claims, runs
-//! functions from their beginning with the stored results of their steps, and suspends a task when
-//! it waits. It dies, falls silent, and continues too late.
+//! A process that acquires tasks, as released clients do. It listens, extends its claims, runs
+//! functions from their start with the stored results of their steps, and suspends a task that
+//! waits. It dies, falls silent, and continues too late.
 
 use std::{
     collections::BTreeMap,
@@ -19,9 +19,9 @@ use super::{
 };
 use crate::world::SimRuntime;
 
-/// The duration of its claims, in milliseconds.
+/// Duration of its claims, in milliseconds.
 const TTL: i64 = 3_000;
-/// The fraction of tasks that it releases at once, in thousandths.
+/// Fraction of tasks that it releases immediately, in thousandths.
 const RELUCTANT: u64 = 40;
 
 /// A simulated worker.
@@ -30,15 +30,15 @@ pub struct Worker {
     caller: Arc<Caller>,
     effects: Arc<Effects>,
     panics: Arc<Mutex<Vec<String>>>,
-    /// The present incarnation, if there is one.
+    /// Current incarnation. `None` while it is down.
     life: Mutex<Option<Arc<SimRuntime>>>,
-    /// The tasks that it holds, by id.
+    /// Versions of the claims that it holds, by task id.
     held: Mutex<BTreeMap<String, u64>>,
     colon: bool,
 }
 
 impl Worker {
-    /// A worker that comes up now.
+    /// Starts a worker.
     pub fn start(
         number: usize,
         network: Arc<Network>,
@@ -55,27 +55,27 @@ impl Worker {
         worker
     }
 
-    /// Who it says it is.
+    /// Process id that it sends to hosts.
     pub fn pid(&self) -> &str {
         &self.name
     }
 
-    /// How it asks.
+    /// Client through which it sends requests.
     pub fn caller(&self) -> &Caller {
         &self.caller
     }
 
-    /// Whether it names steps as `root:0.1`, and not `root.0.1`.
+    /// True if it names steps as `root:0.1`, and not `root.0.1`.
     pub fn is_of_the_colon_dialect(&self) -> bool {
         self.colon
     }
 
-    /// What stands between an id and the number of a step.
+    /// Separator between an id and the number of a step.
     pub fn separator(&self, id: &str) -> char {
         if self.colon && !id.contains(':') { ':' } else { '.' }
     }
 
-    /// Dies with everything it was doing, and comes up again after `down`.
+    /// Dies with all work in progress, and restarts after `down`.
     pub async fn die(self: &Arc<Self>, down: i64) {
         let Some(life) = self.life().take() else { return };
         life.crash();
@@ -84,7 +84,7 @@ impl Worker {
         self.live();
     }
 
-    /// Freezes the worker for `lasts`; then it continues as if no time had passed, and repeats its
+    /// Freezes the worker for `lasts`. Then it continues as if no time had passed, and repeats its
     /// requests.
     pub async fn freeze(&self, lasts: i64) {
         self.caller.conditions.frozen.store(true, Ordering::Relaxed);
@@ -101,7 +101,7 @@ impl Worker {
         self.caller.conditions.heartless.store(false, Ordering::Relaxed);
     }
 
-    /// Is well again.
+    /// Ends its faults: it sends heartbeats again, and is unfrozen.
     pub fn heal(&self) {
         self.caller.conditions.heartless.store(false, Ordering::Relaxed);
         self.caller.conditions.thaw();
@@ -117,7 +117,7 @@ impl Worker {
         });
     }
 
-    /// Has an effect outside, and says which run it was.
+    /// Makes an external effect. Returns the receipt with the number of the run.
     pub async fn works(&self, key: &str) -> Json {
         let run = self.effects.ran(key);
         self.caller.sleep(Millis(self.effects.length(key, run))).await;
@@ -161,7 +161,7 @@ impl Worker {
         let gives_up = reluctant || self.carry_on(&mut task).await == Err(Stop::Unreachable);
         if gives_up {
             let data = json!({ "id": id, "version": version });
-            // If the request gets lost, the lease expires later.
+            // If the request is lost, the lease expires later.
             self.caller.ask("task.release", data).await;
         }
         let mut held = self.held();
@@ -170,7 +170,7 @@ impl Worker {
         }
     }
 
-    /// Runs until the task waits, is done, or belongs to another worker.
+    /// Runs until the task waits, is complete, or belongs to another worker.
     async fn carry_on(&self, task: &mut Claimed) -> Result<(), Stop> {
         loop {
             match flow::run(task).await {
@@ -186,8 +186,8 @@ impl Worker {
         }
     }
 
-    /// Extends what it holds, twice a lease. Some clients name every task, and some now and then
-    /// none.
+    /// Extends its claims, twice per lease. Some clients name every task, and now and then some
+    /// name none.
     async fn beat(&self) {
         loop {
             self.caller.sleep(Millis(TTL / 2)).await;
@@ -198,12 +198,12 @@ impl Worker {
             let named = held.iter().map(|(id, version)| json!({ "id": id, "version": version }));
             let tasks: Vec<Json> =
                 if self.caller.dice().chance(100) { Vec::new() } else { named.collect() };
-            // What it answers says nothing.
+            // The answer is ignored.
             self.caller.ask("task.heartbeat", json!({ "pid": self.name, "tasks": tasks })).await;
         }
     }
 
-    /// Begins something that ends with the present life.
+    /// Spawns work that ends with the current incarnation.
     fn begin(&self, task: impl Future<Output = ()> + Send + 'static) {
         let life = self.life().clone();
         if let Some(life) = life {

@@ -1,6 +1,7 @@
-//! What must be true of services at the end, told from the rows and from what handlers saw and did:
-//! each run was done, and what it came to is what all after it saw; each call began one invocation; a stock has what was
-//! reserved, one after the other; and without interference all came to what it comes to without faults.
+//! Invariants of services at the end, checked against the rows and the observations of handlers.
+//! Each run was executed, and all later readers saw its one result. Each call began one invocation.
+//! A stock has the sum of its reservations, made one after the other. Without interference all
+//! outcomes equal those of the run without faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,16 +20,16 @@ use super::{
     witness::Witness,
 };
 
-/// What the address of each service begins with.
+/// Prefix of the address of every service.
 const SCHEME: &str = "restate://";
 
-/// Whether an invocation is of a service.
+/// True if an invocation is of a service.
 pub fn is_service(rows: &Snapshot, id: &PromiseId) -> bool {
     let target = rows.promises.get(id).and_then(Promise::target);
     target.is_some_and(|target| target.starts_with(SCHEME))
 }
 
-/// All that is wrong at an end.
+/// Violations at an end.
 pub fn end(rows: &Snapshot, witness: &Witness, done: impl Fn(&str) -> u64) -> Vec<String> {
     let mut wrong = Vec::new();
     let callees = callees(rows);
@@ -54,7 +55,7 @@ pub fn end(rows: &Snapshot, witness: &Witness, done: impl Fn(&str) -> u64) -> Ve
     wrong
 }
 
-/// Its outcome is that of one of the times that it was done, and the one that was seen.
+/// Checks that the outcome of a run is that of one of its executions, and equals the observed one.
 fn run(name: &str, outcome: &Outcome, witness: &Witness, done: u64) -> Option<String> {
     let recorded = json(outcome)?;
     let time = recorded["run"].as_u64().unwrap_or_default();
@@ -65,7 +66,7 @@ fn run(name: &str, outcome: &Outcome, witness: &Witness, done: u64) -> Option<St
     Some(format!("service: `{name}` was seen to be {seen}, recorded is {recorded}"))
 }
 
-/// What a caller was told is how its callee ended.
+/// Checks that the result a caller received is the outcome of its callee.
 fn call(by: &PromiseId, outcome: &Outcome, callee: Option<&Promise>) -> Option<String> {
     let told = json(outcome)?;
     let ended = callee.and_then(result);
@@ -73,7 +74,7 @@ fn call(by: &PromiseId, outcome: &Outcome, callee: Option<&Promise>) -> Option<S
         .then(|| format!("service: `{by}` was told {told}, not {ended:?}"))
 }
 
-/// Those that a command began.
+/// Invocations, by the command that began them.
 fn callees(rows: &Snapshot) -> BTreeMap<&str, Vec<&Promise>> {
     let mut callees: BTreeMap<&str, Vec<&Promise>> = BTreeMap::new();
     for promise in rows.promises.values() {
@@ -84,7 +85,7 @@ fn callees(rows: &Snapshot) -> BTreeMap<&str, Vec<&Promise>> {
     callees
 }
 
-/// The commands of an invocation with what came of them.
+/// Commands of an invocation, with their outcomes.
 fn commands<'a>(
     rows: &'a Snapshot,
     id: &PromiseId,
@@ -114,14 +115,15 @@ fn json(outcome: &Outcome) -> Option<Json> {
     }
 }
 
-/// What an invocation that succeeded came to.
+/// Result of an invocation that succeeded.
 fn result(promise: &Promise) -> Option<Json> {
     let settled = promise.settlement().filter(|settled| settled.verdict == Verdict::Resolved)?;
     let value = settled.value.as_ref()?;
     serde_json::from_slice(&value.data).ok()
 }
 
-/// One reservation after the other, from nothing to what is reserved, and nobody is in.
+/// Checks that the reservations of each stock follow each other from nothing to the final sum, and
+/// that no invocation is left inside.
 fn stocks(rows: &Snapshot) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut stocks: BTreeMap<String, Vec<(i64, i64)>> = BTreeMap::new();
@@ -164,7 +166,7 @@ fn state(rows: &Snapshot, stock: &str, name: &str) -> Json {
     }
 }
 
-/// All differences from the run without faults that neither faults nor clients explain.
+/// Differences from the run without faults that neither faults nor clients explain.
 pub fn refines(scenario: &Scenario, ours: &Snapshot, theirs: &Snapshot) -> Vec<String> {
     let mut wrong = Vec::new();
     let interfered: BTreeSet<&str> =
@@ -198,7 +200,7 @@ pub fn refines(scenario: &Scenario, ours: &Snapshot, theirs: &Snapshot) -> Vec<S
     wrong
 }
 
-/// The invocation of a client that this one belongs to.
+/// The client's invocation at the root of this one's callers.
 fn caller(rows: &Snapshot, id: &PromiseId) -> PromiseId {
     let by = rows.promises.get(id).and_then(|promise| promise.spec.param.headers.get(BY));
     match by.and_then(|by| by.rsplit_once('/')) {

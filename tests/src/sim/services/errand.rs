@@ -1,4 +1,4 @@
-//! What clients want of services.
+//! Operations of clients of services.
 
 use segno::services::ids::Called;
 use serde_json::{Value as Json, json};
@@ -6,40 +6,40 @@ use serde_json::{Value as Json, json};
 use super::super::dice::Dice;
 use crate::world::BEGINNING;
 
-/// The keys of the object.
+/// Keys of the object.
 const STOCKS: [&str; 2] = ["tea", "milk"];
-/// The keys of the workflow.
+/// Keys of the workflow.
 const SIGNERS: [&str; 2] = ["ada", "bob"];
 
 /// An invocation that a client begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Errand {
-    /// An order is placed: it reserves, sends a note, and waits for the answer.
+    /// Places an order, which reserves, sends a note, and waits for the answer.
     Place {
-        /// What is reserved.
+        /// Key of the stock.
         stock: &'static str,
-        /// When it goes on at the earliest, in milliseconds after the beginning.
+        /// Earliest time at which the order continues, in milliseconds after the start.
         at: i64,
     },
-    /// The workflow of a key runs.
+    /// Runs the workflow of a key.
     Run {
-        /// The key.
+        /// Key of the workflow.
         key: &'static str,
     },
-    /// The promise that this workflow waits for is completed.
+    /// Completes the promise that this workflow waits for.
     Sign {
-        /// The key.
+        /// Key of the workflow.
         key: &'static str,
     },
-    /// A handler has that workflow run as well.
+    /// Calls a handler that also runs this workflow.
     Enroll {
-        /// The key.
+        /// Key of the workflow.
         key: &'static str,
     },
 }
 
 impl Errand {
-    /// The address of its handler.
+    /// Address of the handler.
     pub fn target(&self) -> String {
         match self {
             Self::Place { .. } => "restate://Order/place".to_owned(),
@@ -49,7 +49,7 @@ impl Errand {
         }
     }
 
-    /// Its input.
+    /// Input of the handler.
     pub fn input(&self) -> Json {
         match self {
             Self::Place { stock, at } => {
@@ -60,12 +60,12 @@ impl Errand {
         }
     }
 
-    /// Whether it begins something that others belong to.
+    /// True if the errand begins an invocation that other errands depend on.
     pub fn starts(&self) -> bool {
         matches!(self, Self::Place { .. } | Self::Run { .. })
     }
 
-    /// What the clients of a scenario want, when, and under which ids.
+    /// Random errands of a scenario, with their instants and ids.
     pub fn some(dice: &mut Dice) -> Vec<(i64, String, Self)> {
         let mut errands = Vec::new();
         for number in 0..dice.between(1, 2) {
@@ -79,7 +79,8 @@ impl Errand {
         errands
     }
 
-    /// The workflow of a key, which is asked for by up to three, and the one who signs.
+    /// Errands for the workflow of a key: up to two further handlers that run it, and one that
+    /// signs.
     fn signed(key: &'static str, dice: &mut Dice) -> Vec<(i64, String, Self)> {
         let id = run(key).run().to_string();
         let mut errands = vec![
@@ -93,7 +94,7 @@ impl Errand {
         errands
     }
 
-    /// One of each, for what is enumerated.
+    /// One errand of each kind, for enumerations.
     pub fn each() -> Vec<(i64, String, Self)> {
         let (key, stock) = (SIGNERS[0], STOCKS[0]);
         let id = run(key).run().to_string();
@@ -106,7 +107,7 @@ impl Errand {
     }
 }
 
-/// The run of a key.
+/// Address of the run of a key.
 fn run(key: &str) -> Called<'_> {
     Called { service: "Sign", scope: None, key: Some(key), handler: "run" }
 }

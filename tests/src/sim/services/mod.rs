@@ -1,9 +1,10 @@
-//! Deployments of services in the simulation: two of them, with versions and modes of their own, that call each other,
-//! and a newer one for each, which takes over its services in the middle.
+//! Deployments of services in the simulation: two of them, with their own versions and modes, that
+//! call each other. A newer deployment for each takes over its services in the middle of the run.
 //!
-//! - `errand`: what clients want of services; `shop`: the services, their handlers and manifests;
-//! - `way`: the way to a deployment, and what goes wrong on it;
-//! - `witness`: what handlers saw, in all attempts; `audit`: what must be true of services at the end.
+//! - `errand`: operations of clients; `shop`: the services, their handlers and manifests;
+//! - `way`: the connection to a deployment, with its faults;
+//! - `witness`: observations of handlers, in all attempts; `audit`: invariants of services at the
+//!   end.
 
 mod audit;
 mod errand;
@@ -28,19 +29,19 @@ use self::{way::Way, witness::Witness};
 use super::{event_log::EventLog, fault::Fault, network::Network, scenario::Scenario};
 use crate::world::deployment::{TestConnector, TestDeployment, registration};
 
-/// How many deployments there are at the beginning.
+/// Number of deployments at the start.
 pub const DEPLOYMENTS: usize = 2;
 
-/// How a deployment is spoken to.
+/// Protocol mode of a deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mode {
-    /// The version of the protocol.
+    /// Version of the protocol.
     pub version: u32,
-    /// Whether a request ends before its answer begins.
+    /// True if a request ends before its answer begins.
     pub whole: bool,
 }
 
-/// All deployments: those of the beginning, and then the newer one of each, behind the same way.
+/// All deployments: the first ones, followed by the newer one of each, behind the same connection.
 pub struct Services {
     deployments: [Arc<TestDeployment>; 2 * DEPLOYMENTS],
     ways: [Arc<Way>; DEPLOYMENTS],
@@ -49,7 +50,7 @@ pub struct Services {
 }
 
 impl Services {
-    /// The deployments of a scenario; none: it has none.
+    /// Creates the deployments of a scenario. `None` if it has none.
     pub fn new(scenario: &Scenario, log: &Arc<EventLog>) -> Option<Arc<Self>> {
         let modes = scenario.deployments?;
         let witness = Arc::new(Witness::new(log.clone()));
@@ -69,14 +70,14 @@ impl Services {
         Some(Arc::new(Self { deployments, ways, modes, witness }))
     }
 
-    /// Registers those of the beginning.
+    /// Registers the first deployments.
     pub async fn register(&self, network: &Network) {
         for number in 0..DEPLOYMENTS {
             self.put(network, number).await;
         }
     }
 
-    /// Registers the newer one of this deployment: what is begun from now on goes there.
+    /// Registers the newer version of a deployment. Invocations that begin from now on use it.
     pub async fn upgrade(&self, network: &Network, deployment: usize) {
         self.put(network, deployment + DEPLOYMENTS).await;
     }
@@ -90,33 +91,33 @@ impl Services {
         network.database.execute("operator", &deploys).await;
     }
 
-    /// The way to a deployment.
+    /// Connection to a deployment.
     pub fn way(&self, deployment: usize) -> &Way {
         &self.ways[deployment]
     }
 
-    /// How often a run was done.
+    /// Number of executions of a run.
     fn done(&self, run: &str) -> u64 {
         self.deployments.iter().map(|deployment| deployment.done(run)).sum()
     }
 
-    /// No fault from now on.
+    /// Ends all faults.
     pub fn heal(&self) {
         self.ways.iter().for_each(|way| way.heal());
     }
 
-    /// What was seen is forgotten: everything is begun anew.
+    /// Forgets all observations, because everything starts again.
     pub fn begin_anew(&self) {
         self.witness.forget();
     }
 
-    /// All that is wrong with services at the end.
+    /// Violations of services at the end.
     pub fn end(&self, rows: &Snapshot) -> Vec<String> {
         audit::end(rows, &self.witness, |run| self.done(run))
     }
 }
 
-/// Reaches each deployment by the number that is its address.
+/// Connects to each deployment by its number, which is its address.
 pub struct ToServices(pub Arc<Services>);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! The services: orders, which reserve of a stock and are noted, and a workflow that is signed.
+//! The services: orders, which reserve from a stock and are noted, and a workflow that is signed.
 //!
 //! An invocation stays with the deployment at which it began.
 //!
@@ -15,14 +15,15 @@ use serde_json::{Value as Json, json};
 use super::{DEPLOYMENTS, Mode, witness::Witness};
 use crate::world::deployment::{HandlerContext, TestDeployment};
 
-/// Without a frame for so long, attempts are suspended, in milliseconds: before a guest counts as stalled.
+/// Time without a frame after which attempts are suspended, in milliseconds. Shorter than the stall
+/// limit of a guest.
 const INACTIVITY: u64 = 900;
-/// After that they are given up, in milliseconds.
+/// Time after that until attempts are aborted, in milliseconds.
 const ABORT: u64 = 900;
 
 type Ended = Result<Json, Failure>;
 
-/// The manifest of a deployment.
+/// Manifest of a deployment.
 pub fn manifest(number: usize, mode: Mode) -> Json {
     let service = |name: &str, ty: &str, handlers: Json| {
         json!({
@@ -58,7 +59,7 @@ pub fn manifest(number: usize, mode: Mode) -> Json {
     })
 }
 
-/// The handlers of a deployment.
+/// Handlers of a deployment.
 pub fn deployment(number: usize, witness: &Arc<Witness>) -> TestDeployment {
     macro_rules! with {
         ($deployment:expr, $($name:literal => $handler:expr),*) => {
@@ -91,7 +92,7 @@ pub fn deployment(number: usize, witness: &Arc<Witness>) -> TestDeployment {
     }
 }
 
-/// Does something outside, and remembers which time it was that counts.
+/// Makes an external effect, and records the receipt of the run that counts.
 async fn effect(ctx: &HandlerContext, witness: &Witness, what: &str) -> Ended {
     let name = format!("{} {what}", ctx.id());
     let receipt = ctx.run_with(&name, |run| Ok(json!({ "key": name, "run": run }))).await?;
@@ -99,7 +100,7 @@ async fn effect(ctx: &HandlerContext, witness: &Witness, what: &str) -> Ended {
     Ok(receipt)
 }
 
-/// What a caller's run came to, as the callee is told it.
+/// Records the result of a caller's run, as the callee received it.
 fn told(witness: &Witness, receipt: &Json) {
     witness.saw(receipt["key"].as_str().unwrap_or_default(), receipt);
 }
@@ -136,8 +137,8 @@ async fn price(ctx: &HandlerContext, witness: &Witness) -> Ended {
     Ok(json!(ctx.input().as_i64().unwrap_or_default() * 7))
 }
 
-/// Nobody else is in, from the first read to the last write, also while the price is waited for. Who is asked to stop
-/// meanwhile leaves everything as it was.
+/// Reserves from a stock. From the first read to the last write, also while it waits for the price,
+/// no other invocation may be inside. A cancelled reservation leaves everything unchanged.
 async fn reserve(ctx: &HandlerContext, witness: &Witness) -> Ended {
     let asked = ctx.input();
     told(witness, &asked["by"]);
@@ -163,7 +164,7 @@ async fn book(ctx: &HandlerContext, witness: &Witness, asked: &Json) -> Ended {
     effect(ctx, witness, "book").await
 }
 
-/// Who came too late to have it run is told so.
+/// Runs the workflow. A 409 for a key that has already run counts as enrolled.
 async fn enroll(ctx: &HandlerContext, _: &Witness) -> Ended {
     let key = ctx.input();
     let run = format!("Sign/{}/run", key.as_str().unwrap_or_default());

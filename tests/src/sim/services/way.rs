@@ -1,4 +1,4 @@
-//! The way between hosts and a deployment, with the faults of a script.
+//! The connection between hosts and a deployment, with the faults of a script.
 
 use std::{
     collections::BTreeMap,
@@ -13,27 +13,27 @@ use super::super::{
 };
 use crate::world::deployment::{Fate, Line};
 
-/// The way to one deployment.
+/// Connection to one deployment.
 pub struct Way {
     deployment: usize,
     log: Arc<EventLog>,
-    /// What happens to frames, by their numbers.
+    /// Planned faults, by the number of the frame.
     planned: Mutex<BTreeMap<u64, FrameFault>>,
     absence: Mutex<Option<Absence>>,
 }
 
 impl Way {
-    /// The way to the deployment with this number.
+    /// Creates the connection to the deployment with this number.
     pub fn new(deployment: usize, planned: BTreeMap<u64, FrameFault>, log: Arc<EventLog>) -> Self {
         Self { deployment, log, planned: Mutex::new(planned), absence: Mutex::new(None) }
     }
 
-    /// The deployment is away from now on; none: it is there.
+    /// Makes the deployment unavailable from now on. `None` makes it available again.
     pub fn set(&self, absence: Option<Absence>) {
         *lock(&self.absence) = absence;
     }
 
-    /// Nothing goes wrong any more.
+    /// Ends all faults.
     pub fn heal(&self) {
         self.set(None);
         lock(&self.planned).clear();

@@ -1,5 +1,5 @@
-//! What handlers saw. Of everything that a run came to, all who come after it see the same, in every attempt; what they
-//! saw first is remembered here, outside of the engine.
+//! Observations of handlers. All readers of a run's result must see the same value, in every
+//! attempt. The first observation is recorded here, outside the engine.
 
 use std::{
     collections::BTreeMap,
@@ -10,19 +10,19 @@ use serde_json::Value as Json;
 
 use super::super::event_log::EventLog;
 
-/// What was seen so far.
+/// Observations so far.
 pub struct Witness {
     log: Arc<EventLog>,
     seen: Mutex<BTreeMap<String, Json>>,
 }
 
 impl Witness {
-    /// Nothing was seen yet.
+    /// Creates a witness without observations.
     pub fn new(log: Arc<EventLog>) -> Self {
         Self { log, seen: Mutex::default() }
     }
 
-    /// `what` was seen to be this.
+    /// Records that `what` had this value. A different earlier value is a finding.
     pub fn saw(&self, what: &str, value: &Json) {
         let mut seen = self.seen();
         let first = seen.entry(what.to_owned()).or_insert_with(|| value.clone());
@@ -31,17 +31,17 @@ impl Witness {
         }
     }
 
-    /// Something is so, and must not be.
+    /// Records a violation as a finding.
     pub fn wrong(&self, what: impl std::fmt::Display) {
         self.log.finding(format_args!("service: {what}"));
     }
 
-    /// What was seen, if it was.
+    /// Recorded value of `what`. `None` if there is none.
     pub fn known(&self, what: &str) -> Option<Json> {
         self.seen().get(what).cloned()
     }
 
-    /// Everything is begun anew.
+    /// Forgets all observations, because everything starts again.
     pub fn forget(&self) {
         self.seen().clear();
     }

@@ -1,5 +1,6 @@
-//! The deployment's side of an attempt of V1 to V3, as far as handlers of tests need it: entries are matched with the
-//! journal or written, and get their results in place. The attempt of V5 to V7 is `segno_restate::deployment`.
+//! The deployment's side of an attempt of V1 to V3, as far as handlers in tests need it. Entries
+//! are matched with the journal or written, and contain their results. `segno_restate::deployment`
+//! implements V5 to V7.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,34 +18,34 @@ use segno_restate::{
     wire::{Outcome, Start},
 };
 
-/// The journal has something else there.
+/// Error code: the journal has another entry at this index.
 const MISMATCH: u16 = 570;
 
-/// The machine.
+/// State machine of an attempt.
 pub struct EntryAttempt {
     version: ProtocolVersion,
     phase: Phase,
     start: Start,
     input: Bytes,
     input_ended: bool,
-    /// Entries of the journal that the handler did not ask for yet.
+    /// Journal entries that the handler has not requested yet.
     recorded: VecDeque<Entry>,
     next_index: u32,
-    /// The entries that have no result.
+    /// Indexes of entries without a result.
     open: BTreeSet<u32>,
-    /// The outcomes of runs that are not acknowledged.
+    /// Outcomes of runs that are not acknowledged yet.
     unacknowledged: BTreeMap<u32, EntryResult>,
     told: VecDeque<(NotificationId, NotificationResult)>,
-    /// State, as far as it is known here.
+    /// Known values of the state. An inner `None` means that the key is cleared.
     state: BTreeMap<Bytes, Option<Bytes>>,
     out: BytesMut,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nothing came.
+    /// No frame has arrived.
     Start,
-    /// This many entries of the journal are missing.
+    /// This many journal entries are still missing.
     Journal(u32),
     /// The handler can run.
     Ready,
@@ -53,7 +54,7 @@ enum Phase {
 }
 
 impl EntryAttempt {
-    /// An attempt in `version`, V1 to V3.
+    /// Creates an attempt in `version`, V1 to V3.
     pub fn new(version: ProtocolVersion) -> Self {
         Self {
             version,
@@ -71,10 +72,10 @@ impl EntryAttempt {
         }
     }
 
-    /// Takes a frame of the request. What comes after the attempt's end is ignored.
+    /// Takes a frame of the request. Frames after the attempt's end are ignored.
     ///
     /// # Errors
-    /// A [`Violation`]; the attempt is then over, and an error is written that reports it.
+    /// A [`Violation`]; the attempt is then over, and an error frame that reports it is written.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<(), Violation> {
         let frame = Frame::from_bytes(bytes).ok_or_else(|| Violation::new("is not one frame"));
         let message = frame.and_then(|frame| Message::decode(&frame, self.version));
@@ -130,7 +131,7 @@ impl EntryAttempt {
         self.told.push_back((NotificationId::Completion(index), result));
     }
 
-    /// The request's body ended.
+    /// Marks the end of the request's body.
     pub fn end_of_input(&mut self) {
         self.input_ended = true;
         if matches!(self.phase, Phase::Start | Phase::Journal(_)) {
@@ -138,45 +139,45 @@ impl EntryAttempt {
         }
     }
 
-    /// Whether it did.
+    /// True if the request's body has ended.
     pub fn input_ended(&self) -> bool {
         self.input_ended
     }
 
-    /// Whether the handler can run.
+    /// True if the handler can run.
     pub fn is_ready(&self) -> bool {
         self.phase == Phase::Ready
     }
 
-    /// Whether the last frame was written.
+    /// True if the last frame was written.
     pub fn is_over(&self) -> bool {
         self.phase == Phase::Closed
     }
 
-    /// The id of the invocation, as it is sent.
+    /// Id of the invocation, as sent by the host.
     pub fn id(&self) -> &Bytes {
         &self.start.id
     }
 
-    /// What the invocation was called with.
+    /// Input of the invocation.
     pub fn input(&self) -> &Bytes {
         &self.input
     }
 
-    /// The frames to send.
+    /// Takes the frames to send.
     pub fn take_output(&mut self) -> Bytes {
         self.out.split().freeze()
     }
 
-    /// What the handler is told next.
+    /// Takes the next notification for the handler.
     pub fn next_told(&mut self) -> Option<(NotificationId, NotificationResult)> {
         self.told.pop_front()
     }
 
-    /// Asks for something; answers its place.
+    /// Issues a command. Returns the index of its entry.
     ///
     /// # Errors
-    /// The journal has something else there.
+    /// If the journal has another entry there.
     pub fn ask(&mut self, asked: impl Into<Entry>) -> Result<u32, ErrorMessage> {
         let asked = asked.into();
         let Some(recorded) = self.recorded.pop_front() else {
@@ -199,10 +200,10 @@ impl EntryAttempt {
         Ok(index)
     }
 
-    /// Begins a run: it is done here, and then proposed, unless the journal has it.
+    /// Begins a run. It is executed here and then proposed, unless the journal has it.
     ///
     /// # Errors
-    /// The journal has something else there.
+    /// If the journal has another entry there.
     pub fn run(&mut self, name: &str) -> Result<RunHandle, ErrorMessage> {
         let execute = self.recorded.is_empty();
         let completion_id = match execute {
@@ -212,7 +213,7 @@ impl EntryAttempt {
         Ok(RunHandle { completion_id, execute })
     }
 
-    /// Writes a run with its outcome, which is told when it is stored.
+    /// Writes a run with its outcome. The handler is notified once the outcome is stored.
     pub fn propose_run(&mut self, name: &str, outcome: Outcome) {
         let result = EntryResult::from(outcome);
         let run = Run { name: name.to_owned(), result: Some(result.clone()) };
@@ -220,10 +221,10 @@ impl EntryAttempt {
         self.unacknowledged.insert(index, result);
     }
 
-    /// Reads a key of state: what is known here is written as the entry's result.
+    /// Reads a key of the state. A known value is written as the result of the entry.
     ///
     /// # Errors
-    /// The journal has something else there.
+    /// If the journal has another entry there.
     pub fn state(&mut self, key: &'static str) -> Result<StateRead, ErrorMessage> {
         let key = Bytes::from_static(key.as_bytes());
         let known = match self.state.get(&key) {
@@ -243,10 +244,10 @@ impl EntryAttempt {
         Ok(StateRead::Asked(index))
     }
 
-    /// Writes a key of state.
+    /// Writes a key of the state.
     ///
     /// # Errors
-    /// The journal has something else there.
+    /// If the journal has another entry there.
     pub fn set_state(&mut self, key: &'static str, content: Vec<u8>) -> Result<(), ErrorMessage> {
         let (key, value) = (Bytes::from_static(key.as_bytes()), Bytes::from(content));
         self.state.insert(key.clone(), Some(value.clone()));
@@ -254,10 +255,10 @@ impl EntryAttempt {
         self.ask(set).map(drop)
     }
 
-    /// Ends the attempt with a wait for these.
+    /// Suspends the attempt until one of these entries completes.
     ///
     /// # Errors
-    /// The journal goes on.
+    /// If the journal has further entries.
     pub fn suspend(&mut self, entry_indexes: Vec<u32>) -> Result<(), ErrorMessage> {
         if let Some(recorded) = self.recorded.front() {
             let what = format!("the handler waits, and the journal goes on with {recorded:?}");
@@ -271,7 +272,7 @@ impl EntryAttempt {
     /// Ends the invocation.
     ///
     /// # Errors
-    /// The journal has something else there.
+    /// If the journal has another entry there.
     pub fn finish(&mut self, outcome: Outcome) -> Result<(), ErrorMessage> {
         self.ask(Output { name: String::new(), result: Some(outcome.into()) })?;
         self.write(&Message::End);
@@ -279,7 +280,7 @@ impl EntryAttempt {
         Ok(())
     }
 
-    /// Ends the attempt with an error. Nothing when it is over.
+    /// Ends the attempt with an error. No-op if it is over.
     pub fn fail(&mut self, error: ErrorMessage) {
         if self.phase != Phase::Closed {
             let ErrorMessage { code, message, .. } = error;
@@ -292,7 +293,7 @@ impl EntryAttempt {
         }
     }
 
-    /// The place of the next entry; the input has 0.
+    /// Takes the index of the next entry. The input has 0.
     fn next(&mut self) -> u32 {
         self.next_index += 1;
         self.next_index
@@ -308,14 +309,14 @@ impl EntryAttempt {
         message.encode(self.version).write(&mut self.out);
     }
 
-    /// Whether the host is to complete it.
+    /// True if the host completes the entry later.
     fn completes_later(&self, entry: &Entry) -> bool {
         let later = |kind: mutable::EntryKind| kind.completes() == mutable::Completes::Later;
         entry.kind().is_some_and(later) && entry.result().is_none()
     }
 }
 
-/// What an entry asks for: the entry without what came of it.
+/// The request of an entry: the entry without its result.
 fn request(entry: &Entry) -> Entry {
     match entry.clone() {
         Entry::Call(it) => Call { result: None, ..it }.into(),

@@ -1,4 +1,4 @@
-//! What a handler asks with.
+//! The context of a handler, through which it issues commands.
 
 use std::{
     sync::{Arc, Mutex},
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::world::SimRuntime;
 
-/// What a handler asks with.
+/// Context of a handler, through which it issues commands.
 #[derive(Clone)]
 pub struct HandlerContext {
     pub(super) shared: Arc<Mutex<Shared>>,
@@ -31,22 +31,22 @@ pub struct HandlerContext {
 }
 
 impl HandlerContext {
-    /// The id of the invocation.
+    /// Id of the invocation.
     pub fn id(&self) -> String {
         lock(&self.shared).attempt.id()
     }
 
-    /// The input.
+    /// Input of the invocation, as JSON.
     pub fn input(&self) -> Json {
         serde_json::from_slice(&lock(&self.shared).attempt.input()).unwrap_or_default()
     }
 
-    /// Does something whose outcome is kept.
+    /// Runs an effect with a durable outcome.
     pub async fn run(&self, name: &str, outcome: Result<Json, Failure>) -> Result<Json, Failure> {
         self.run_with(name, |_| outcome).await
     }
 
-    /// The same, for what depends on how often it was done: this time included.
+    /// Does the same. The effect gets the number of its executions, this one included.
     pub async fn run_with(
         &self,
         name: &str,
@@ -61,7 +61,8 @@ impl HandlerContext {
         self.value(told).await
     }
 
-    /// Begins to do something that takes so long; answers what is told its outcome. The attempt does not suspend before.
+    /// Begins a run that takes `length`. Returns the id of its completion. The attempt does not
+    /// suspend before the run ends.
     pub async fn begin_run(&self, name: &str, length: Millis, value: &Json) -> NotificationId {
         let (id, execute) = self.issue(|attempt| attempt.begin_run(name)).await;
         if execute {
@@ -76,18 +77,18 @@ impl HandlerContext {
         id
     }
 
-    /// Waits until an instant.
+    /// Sleeps until an instant, in milliseconds since the Unix epoch.
     pub async fn sleep_until(&self, at_ms: u64) {
         let told = self.begin_sleep(at_ms).await;
         self.told(told).await;
     }
 
-    /// Begins to wait until an instant.
+    /// Begins to sleep until an instant. Returns the id of the completion.
     pub async fn begin_sleep(&self, at_ms: u64) -> NotificationId {
         self.issue(|attempt| attempt.sleep(at_ms)).await
     }
 
-    /// Begins a call of a handler: `SERVICE[/KEY]/HANDLER`.
+    /// Begins a call of a handler: `SERVICE[/KEY]/HANDLER`. Returns the id of its completion.
     pub async fn begin_call(&self, target: &str, input: &Json) -> NotificationId {
         self.issue(|attempt| attempt.call(parts(target), bytes(input))).await
     }
@@ -98,7 +99,7 @@ impl HandlerContext {
         self.value(told).await
     }
 
-    /// The same within a scope, and under a limit; V7 has them.
+    /// Does the same within a scope, and with a limit key (V7 only).
     pub async fn call_within(
         &self,
         (scope, limit_key): (&str, Option<&str>),
@@ -114,13 +115,13 @@ impl HandlerContext {
         self.value(told).await
     }
 
-    /// Writes an entry of V1 to V3; its place.
+    /// Writes an entry of V1 to V3. Returns its index.
     pub async fn enter(&self, entry: impl Into<Entry>) -> u32 {
         let entry = entry.into();
         self.issue(|attempt| attempt.enter(entry)).await
     }
 
-    /// Calls a handler several times, and waits for all results as one.
+    /// Calls a handler several times, and waits for all results together.
     pub async fn call_all(&self, target: &str, inputs: &[Json]) -> Vec<Json> {
         let mut all = Vec::new();
         for input in inputs {
@@ -140,13 +141,13 @@ impl HandlerContext {
         values
     }
 
-    /// Asks for a run, and never does it.
+    /// Requests a run, and never executes it.
     pub async fn run_never_done(&self, name: &str) -> NotificationResult {
         let told = self.issue(|attempt| attempt.run_undone(name)).await;
         self.told(told).await
     }
 
-    /// Calls a handler, and lets it go.
+    /// Calls a handler without waiting for its result.
     pub async fn send(&self, target: &str, input: &Json) {
         let begun = self.issue(|attempt| attempt.send(parts(target), bytes(input))).await;
         if let Some(begun) = begun {
@@ -154,7 +155,7 @@ impl HandlerContext {
         }
     }
 
-    /// Reads a key of state.
+    /// Reads a key of the state.
     pub async fn state(&self, key: &'static str) -> Json {
         let content = match self.issue(|attempt| attempt.state(key)).await {
             StateRead::Known(content) => content,
@@ -166,7 +167,7 @@ impl HandlerContext {
         content.and_then(|content| serde_json::from_slice(&content).ok()).unwrap_or_default()
     }
 
-    /// Writes a key of state.
+    /// Writes a key of the state.
     pub async fn set_state(&self, key: &'static str, value: &Json) {
         let content = value.to_string().into_bytes();
         self.issue(|attempt| attempt.set_state(key, content)).await;
@@ -184,7 +185,7 @@ impl HandlerContext {
         self.value(told).await
     }
 
-    /// A new awakeable: its id, and what is told it.
+    /// Creates an awakeable. Returns its id, and the id of the notification that completes it.
     pub async fn awakeable(&self) -> (String, NotificationId) {
         self.issue(Side::awakeable).await
     }
@@ -194,7 +195,7 @@ impl HandlerContext {
         self.issue(|attempt| attempt.complete_awakeable(id, bytes(value))).await;
     }
 
-    /// Waits for something, and reads its value as text.
+    /// Waits for a notification. Returns its value as text.
     pub async fn value_text(&self, id: NotificationId) -> String {
         match self.told(id).await {
             NotificationResult::Value(value) => String::from_utf8_lossy(&value).into_owned(),
@@ -202,7 +203,7 @@ impl HandlerContext {
         }
     }
 
-    /// Waits for something, and reads its value.
+    /// Waits for a notification. Returns its value.
     pub async fn value(&self, id: NotificationId) -> Result<Json, Failure> {
         match self.told(id).await {
             NotificationResult::Value(value) => {
@@ -215,7 +216,7 @@ impl HandlerContext {
         }
     }
 
-    /// Waits for something. Being asked to stop ends one wait.
+    /// Waits for a notification. A cancellation ends one wait with the error 409.
     pub async fn told(&self, id: NotificationId) -> NotificationResult {
         std::future::poll_fn(|_| {
             let mut shared = lock(&self.shared);
@@ -233,7 +234,7 @@ impl HandlerContext {
         .await
     }
 
-    /// Waits for the first of these, in the order in which they are told; answers its place.
+    /// Waits for the first of these notifications. Returns its index in `ids`.
     pub async fn first_of(&self, ids: &[NotificationId]) -> usize {
         std::future::poll_fn(|_| {
             let mut shared = lock(&self.shared);
@@ -260,7 +261,7 @@ impl HandlerContext {
     }
 }
 
-/// The attempt is over: the handler goes no further.
+/// Never completes: the attempt is over.
 async fn pending<T>() -> T {
     std::future::pending().await
 }
@@ -269,9 +270,9 @@ fn bytes(value: &Json) -> Bytes {
     value.to_string().into_bytes().into()
 }
 
-/// Service, key and handler.
+/// Splits an address into service, key and handler.
 fn parts(target: &str) -> [String; 3] {
-    // Of an address with a scheme, the module belongs to the service.
+    // In an address with a scheme, the module belongs to the service.
     let service = target.find("://").map_or(0, |scheme| scheme + 3);
     let slash = target[service..].find('/').expect("a handler") + service;
     let (service, rest) = (&target[..slash], &target[slash + 1..]);

@@ -1,4 +1,4 @@
-//! The way between hosts and a deployment, and what becomes of what is sent on it.
+//! The connection between hosts and a deployment, and the fate of the frames sent over it.
 
 use segno_core::time::Millis;
 use segno_restate::{
@@ -8,37 +8,38 @@ use segno_restate::{
     version::{Family, ProtocolVersion},
 };
 
-/// What becomes of a request or a frame.
+/// Fate of a request or a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It arrives.
+    /// The frame arrives.
     Passes,
-    /// It arrives a second time. Requests do not.
+    /// The frame arrives a second time. Not for requests.
     Twice,
-    /// It arrives after so long, and whatever follows it after it.
+    /// The frame arrives after this delay, and later frames arrive after it.
     Late(Millis),
     /// The connection breaks instead.
     Breaks,
-    /// Neither it nor anything after it arrives, and nobody is told.
+    /// Neither this frame nor any later one arrives, and neither side gets an error.
     Vanishes,
 }
 
-/// A way.
+/// Connection to a deployment.
 pub trait Line: Send + Sync {
-    /// What becomes of a request.
+    /// Fate of a request.
     fn request(&self) -> Fate {
         Fate::Passes
     }
 
-    /// What becomes of a frame. All frames are counted, of all attempts and in both directions, from 0. `is_single`:
-    /// whether the protocol forbids that it comes twice, so that [`Fate::Twice`] can be noticed.
+    /// Fate of a frame. Frames are counted from 0, over all attempts and in both directions.
+    /// `is_single` is true if the protocol forbids a repetition of the frame, so that
+    /// [`Fate::Twice`] is detectable.
     fn frame(&self, number: u64, is_single: bool) -> Fate;
 
-    /// A frame that came twice was taken twice.
+    /// Records that the receiver accepted a repeated frame.
     fn taken_twice(&self, number: u64);
 }
 
-/// A way on which nothing happens, but that it breaks at one frame.
+/// A connection without faults, except that it may break at one frame.
 #[derive(Default)]
 pub struct BreaksAt(pub Option<u64>);
 
@@ -50,8 +51,8 @@ impl Line for BreaksAt {
     fn taken_twice(&self, _: u64) {}
 }
 
-/// Whether a deployment may send this frame once only, whatever it sent before. Of what has no completion, and of
-/// entries, nobody can tell whether it is another one.
+/// True if a deployment may send this frame only once, whatever it sent before. A command without a
+/// completion, or an entry, cannot be told from a new one.
 pub(super) fn is_single_of_deployment(bytes: &[u8], version: ProtocolVersion) -> bool {
     let Some(frame) = Frame::from_bytes(bytes) else { return false };
     match version.family() {
@@ -68,7 +69,7 @@ pub(super) fn is_single_of_deployment(bytes: &[u8], version: ProtocolVersion) ->
     }
 }
 
-/// The same of a host: signals are told apart by nothing.
+/// The same for a frame of a host. Signals cannot be told apart.
 pub(super) fn is_single_of_host(bytes: &[u8], version: ProtocolVersion) -> bool {
     let Some(frame) = Frame::from_bytes(bytes) else { return false };
     match version.family() {

@@ -1,8 +1,8 @@
-//! A deployment of services in virtual time: handlers written as futures, behind the deployment's side of the protocol,
-//! and a way to it on which requests and frames meet what they meet.
+//! A deployment of services in virtual time: handlers written as futures, behind the deployment's
+//! side of the protocol, and a connection with planned faults.
 //!
-//! `line`: the way; `serving`: an attempt; `side`, `entry_attempt`: its machine, of either family of the protocol;
-//! `handler_context`: what a handler asks with.
+//! `line`: the connection; `serving`: an attempt; `side`, `entry_attempt`: its state machine, of
+//! either family of the protocol; `handler_context`: the context of a handler.
 
 mod entry_attempt;
 mod handler_context;
@@ -43,15 +43,15 @@ use super::SimRuntime;
 type Running = Pin<Box<dyn Future<Output = Result<Json, Failure>> + Send>>;
 type Handler = Arc<dyn Fn(HandlerContext) -> Running + Send + Sync>;
 
-/// The handlers of a deployment, by `SERVICE/HANDLER`.
+/// Handlers of a deployment, by `SERVICE/HANDLER`.
 pub struct TestDeployment {
     handlers: BTreeMap<&'static str, Handler>,
     line: Arc<dyn Line>,
-    /// Whether the request ends before the answer begins.
+    /// True if the request ends before the answer begins.
     whole_requests: bool,
     frames: AtomicU64,
     attempts: AtomicU64,
-    /// What runs did, by their names.
+    /// Number of executions of each run, by name.
     done: Mutex<BTreeMap<String, u64>>,
 }
 
@@ -69,7 +69,7 @@ impl Default for TestDeployment {
 }
 
 impl TestDeployment {
-    /// With one handler more.
+    /// Adds a handler.
     #[must_use]
     pub fn with<F, R>(mut self, name: &'static str, handler: F) -> Self
     where
@@ -81,40 +81,40 @@ impl TestDeployment {
         self
     }
 
-    /// Whether each request ends before its answer begins.
+    /// Sets whether each request ends before its answer begins.
     #[must_use]
     pub fn whole(self, whole_requests: bool) -> Self {
         Self { whole_requests, ..self }
     }
 
-    /// The connection breaks at this frame.
+    /// Breaks the connection at this frame.
     #[must_use]
     pub fn breaking_at(self, frame: u64) -> Self {
         self.behind(Arc::new(BreaksAt(Some(frame))))
     }
 
-    /// It is reached by this way.
+    /// Sets the connection to the deployment.
     #[must_use]
     pub fn behind(self, line: Arc<dyn Line>) -> Self {
         Self { line, ..self }
     }
 
-    /// How many frames were sent so far.
+    /// Number of frames sent so far.
     pub fn frames(&self) -> u64 {
         self.frames.load(Ordering::Relaxed)
     }
 
-    /// How many attempts there were.
+    /// Number of attempts so far.
     pub fn attempts(&self) -> u64 {
         self.attempts.load(Ordering::Relaxed)
     }
 
-    /// How often the run with this name was done.
+    /// Number of executions of the run with this name.
     pub fn done(&self, name: &str) -> u64 {
         lock(&self.done).get(name).copied().unwrap_or_default()
     }
 
-    /// The run with this name is done once more; answers how often it was.
+    /// Counts an execution of the run with this name. Returns the number of its executions.
     fn does(&self, name: &str) -> u64 {
         let mut done = lock(&self.done);
         let times = done.entry(name.to_owned()).or_default();
@@ -122,7 +122,7 @@ impl TestDeployment {
         *times
     }
 
-    /// The number of the next frame, and what becomes of it.
+    /// Takes the number of the next frame, with its fate.
     fn next_frame(&self, is_single: bool) -> Result<(u64, Fate), ConnectError> {
         let number = self.frames.fetch_add(1, Ordering::Relaxed);
         match self.line.frame(number, is_single) {
@@ -136,10 +136,11 @@ fn unreachable(reason: String) -> ConnectError {
     ConnectError::Unreachable { uri: "test".to_owned(), reason }
 }
 
-/// A deployment at this address that is registered with a manifest: what is kept, and what puts it in its place.
+/// Registration of a deployment at this address with a manifest: the module to store, and the
+/// commands that deploy it.
 ///
 /// # Panics
-/// It is no manifest.
+/// If `manifest` is not a manifest.
 pub fn registration(uri: &str, manifest: &Json, at: Timestamp) -> (NewModule, Vec<Command>) {
     let manifest = serde_json::from_value(manifest.clone()).expect("a manifest");
     let endpoint = Endpoint { uri: uri.to_owned(), headers: BTreeMap::new(), http11: false };
@@ -151,7 +152,7 @@ pub fn registration(uri: &str, manifest: &Json, at: Timestamp) -> (NewModule, Ve
     (NewModule { facts: deployment.facts(), ..NewModule::plain(module, kept, at) }, deploys)
 }
 
-/// Reaches a deployment of the test's.
+/// Connects to a deployment of the test.
 pub struct TestConnector(pub Arc<TestDeployment>);
 
 #[async_trait]

@@ -1,4 +1,5 @@
-//! One attempt at the deployment's side: the handler goes on with what came, until it waits or ends.
+//! One attempt at the deployment's side. The handler continues with the notifications until it
+//! waits or ends.
 
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
@@ -28,18 +29,18 @@ use super::{
 };
 use crate::world::SimRuntime;
 
-/// What a handler and its attempt share.
+/// State shared by a handler and its attempt.
 pub struct Shared {
     pub attempt: Side,
     pub results: HashMap<NotificationId, NotificationResult>,
     pub waits: BTreeSet<NotificationId>,
-    /// What is waited for as a whole.
+    /// Notifications that are awaited together.
     pub all: BTreeSet<NotificationId>,
-    /// A run that takes a while: nothing suspends meanwhile.
+    /// A run that takes time. The attempt does not suspend before it ends.
     pub begun: Option<SlowRun>,
 }
 
-/// A run that takes a while.
+/// A run that takes time.
 pub struct SlowRun {
     pub over: BoxFuture<()>,
     pub name: String,
@@ -47,31 +48,30 @@ pub struct SlowRun {
     pub outcome: Outcome,
 }
 
-/// One attempt.
 pub struct Serving {
     deployment: Arc<TestDeployment>,
     version: ProtocolVersion,
     attempt: Arc<Mutex<Shared>>,
     running: Option<Running>,
-    /// A run that is going on.
+    /// The run in progress, if any.
     slow: Option<SlowRun>,
     handler: Handler,
     requests: mpsc::Receiver<Bytes>,
     /// Frames that the host has sent.
     arriving: VecDeque<Bytes>,
-    /// Frames of the attempt that are not on their way yet.
+    /// Frames of the attempt that are not sent yet.
     out: Bytes,
     /// Frames that arrive at the host next.
     passed: VecDeque<Passed>,
-    /// Nothing arrives before this is over.
+    /// Delay before which no frame arrives.
     late: Option<BoxFuture<()>>,
 }
 
-/// A frame; with its number if it comes a second time.
+/// A frame. The number is set if the frame arrives a second time.
 type Passed = (Bytes, Option<u64>);
 
 impl Serving {
-    /// An attempt that has not begun.
+    /// Creates an attempt from the first frame.
     pub fn new(
         deployment: Arc<TestDeployment>,
         version: ProtocolVersion,
@@ -114,7 +114,7 @@ impl Serving {
         let is_single = !is_over && is_single_of_host(frame, self.version);
         let (number, fate) = self.deployment.next_frame(is_single)?;
         let mut shared = lock(&self.attempt);
-        // Whatever is wrong with it, the attempt says so itself.
+        // The attempt itself reports a violation.
         let first = shared.attempt.receive(frame);
         if fate == Fate::Twice && first.is_ok() && shared.attempt.receive(frame).is_ok() {
             self.deployment.line.taken_twice(number);
@@ -146,7 +146,8 @@ impl Serving {
         }
     }
 
-    /// Begins. The attempt goes on by itself, whether or not the host reads, until that breaks off.
+    /// Starts the attempt. It continues independently of the host's reads, until the host drops the
+    /// stream.
     pub fn start(mut self) -> Box<dyn Incoming> {
         let (sender, frames) = mpsc::channel(64);
         let deployment = self.deployment.clone();
@@ -168,7 +169,7 @@ impl Serving {
         Box::new(Answer { deployment, frames, read_twice: None })
     }
 
-    /// The next frame that arrives at the host; none: there is none any more.
+    /// Next frame that arrives at the host. `None` if there are no more frames.
     async fn next(&mut self) -> Result<Option<Passed>, ConnectError> {
         loop {
             if let Some(late) = &mut self.late {
@@ -210,7 +211,7 @@ impl Serving {
         }
     }
 
-    /// The run that was going on has its outcome.
+    /// Proposes the outcome of the run in progress.
     fn propose(&mut self) {
         let Some(SlowRun { name, id, outcome, .. }) = self.slow.take() else { return };
         let mut shared = lock(&self.attempt);
@@ -218,7 +219,7 @@ impl Serving {
         report(&mut shared.attempt, proposed);
     }
 
-    /// Goes on until there is something to send, or more has to come.
+    /// Polls the handler until there is output to send, or more input is needed.
     fn go_on(&mut self) {
         loop {
             {
@@ -276,11 +277,11 @@ fn report(attempt: &mut Side, done: Result<(), ErrorMessage>) {
     }
 }
 
-/// What the host reads of an attempt.
+/// The host's end of an attempt.
 struct Answer {
     deployment: Arc<TestDeployment>,
     frames: mpsc::Receiver<Result<Passed, ConnectError>>,
-    /// The frame that was read twice.
+    /// Number of a repeated frame that the host read last.
     read_twice: Option<u64>,
 }
 
@@ -297,7 +298,7 @@ impl Incoming for Answer {
     }
 }
 
-/// The length of the first frame.
+/// Length of the first frame, in bytes.
 fn frame_length(bytes: &[u8]) -> usize {
     let length = bytes.get(4..HEADER_LENGTH).and_then(|length| length.try_into().ok());
     let length = length.map_or(0, u32::from_be_bytes) as usize;

@@ -1,4 +1,5 @@
-//! The deployment's side of an attempt, of either family of the protocol, with what handlers ask for.
+//! The deployment's side of an attempt, of either family of the protocol, with the commands of
+//! handlers.
 
 use std::collections::BTreeSet;
 
@@ -18,17 +19,17 @@ use segno_restate::{
 
 use super::entry_attempt::EntryAttempt;
 
-/// An attempt.
+/// The deployment's side of an attempt.
 pub enum Side {
-    /// Of V5 to V7.
+    /// V5 to V7.
     Commands(Box<Attempt>),
-    /// Of V1 to V3.
+    /// V1 to V3.
     Entries(Box<EntryAttempt>),
 }
 
 type Asked<T> = Result<T, ErrorMessage>;
 
-/// The same of both.
+/// Runs the same code on both variants.
 macro_rules! both {
     ($side:expr, $attempt:ident => $what:expr) => {
         match $side {
@@ -39,7 +40,7 @@ macro_rules! both {
 }
 
 impl Side {
-    /// An attempt in this version.
+    /// Creates an attempt in this version.
     pub fn new(version: ProtocolVersion) -> Self {
         match version.family() {
             Family::Immutable => Self::Commands(Box::new(Attempt::new(version))),
@@ -55,7 +56,7 @@ impl Side {
         both!(self, attempt => attempt.receive(frame))
     }
 
-    /// The request's body ended.
+    /// Marks the end of the request's body.
     pub fn end_of_input(&mut self) {
         match self {
             Self::Commands(attempt) => drop(attempt.end_of_input()),
@@ -63,22 +64,22 @@ impl Side {
         }
     }
 
-    /// Whether it did.
+    /// True if the request's body has ended.
     pub fn input_ended(&self) -> bool {
         both!(self, attempt => attempt.input_ended())
     }
 
-    /// Whether the handler can run.
+    /// True if the handler can run.
     pub fn is_ready(&self) -> bool {
         both!(self, attempt => attempt.is_ready())
     }
 
-    /// Whether the last frame was written.
+    /// True if the last frame was written.
     pub fn is_over(&self) -> bool {
         both!(self, attempt => attempt.is_over())
     }
 
-    /// The frames to send.
+    /// Takes the frames to send.
     pub fn take_output(&mut self) -> Bytes {
         both!(self, attempt => attempt.take_output())
     }
@@ -88,7 +89,7 @@ impl Side {
         both!(self, attempt => attempt.fail(error));
     }
 
-    /// The id of the invocation.
+    /// Id of the invocation.
     pub fn id(&self) -> String {
         let id = match self {
             Self::Commands(attempt) => &attempt.start().id,
@@ -97,7 +98,7 @@ impl Side {
         String::from_utf8_lossy(id).into_owned()
     }
 
-    /// What it was called with.
+    /// Input of the invocation.
     pub fn input(&self) -> Bytes {
         match self {
             Self::Commands(attempt) => attempt.input().value.clone().unwrap_or_default().content,
@@ -105,7 +106,7 @@ impl Side {
         }
     }
 
-    /// What the handler is told next.
+    /// Takes the next notification for the handler.
     pub fn next_told(&mut self) -> Asked<Option<(NotificationId, NotificationResult)>> {
         match self {
             Self::Commands(attempt) => {
@@ -116,7 +117,8 @@ impl Side {
         }
     }
 
-    /// Ends the attempt with a wait for one of these, or for all of `all`, or for the wish that the invocation stops.
+    /// Suspends the attempt until one of `waits` or all of `all` complete, or the invocation is
+    /// cancelled.
     pub fn suspend(
         &mut self,
         waits: &BTreeSet<NotificationId>,
@@ -150,7 +152,7 @@ impl Side {
         }
     }
 
-    /// A run: what is told it. `outcome` does it, if it is to be done.
+    /// Issues a run. Returns the id of its completion. Calls `outcome` if the run must be executed.
     pub fn run(&mut self, name: &str, outcome: impl FnOnce() -> Outcome) -> Asked<NotificationId> {
         let completion = match self {
             Self::Commands(attempt) => {
@@ -172,7 +174,8 @@ impl Side {
         Ok(NotificationId::Completion(completion))
     }
 
-    /// Begins a run whose outcome is proposed later: what is told it, and whether it is to be done.
+    /// Begins a run whose outcome is proposed later. Returns the id of its completion, and true if
+    /// the run must be executed.
     pub fn begin_run(&mut self, name: &str) -> Asked<(NotificationId, bool)> {
         let run = match self {
             Self::Commands(attempt) => attempt.run(name).map_err(|error| error.to_message())?,
@@ -195,14 +198,14 @@ impl Side {
         }
     }
 
-    /// A run that is asked for and never done.
+    /// Issues a run that is never executed.
     pub fn run_undone(&mut self, name: &str) -> Asked<NotificationId> {
         let Self::Commands(attempt) = self else { panic!("it is one of entries") };
         let run = attempt.run(name).map_err(|error| error.to_message())?;
         Ok(NotificationId::Completion(run.completion_id))
     }
 
-    /// A sleep.
+    /// Issues a sleep. Returns the id of its completion.
     pub fn sleep(&mut self, wake_up_at_ms: u64) -> Asked<NotificationId> {
         let completion = match self {
             Self::Commands(attempt) => {
@@ -215,20 +218,20 @@ impl Side {
         Ok(NotificationId::Completion(completion))
     }
 
-    /// A command of V5 to V7; its result.
+    /// Issues a call of V5 to V7. Returns the id of its result.
     pub fn ask_for(&mut self, call: Call) -> Asked<NotificationId> {
         let Self::Commands(attempt) = self else { panic!("it is one of entries") };
         let asked = attempt.call(call).map_err(|error| error.to_message())?;
         Ok(NotificationId::Completion(asked.result))
     }
 
-    /// An entry of V1 to V3; its place.
+    /// Writes an entry of V1 to V3. Returns its index.
     pub fn enter(&mut self, entry: mutable::Entry) -> Asked<u32> {
         let Self::Entries(attempt) = self else { panic!("it is one of commands") };
         attempt.ask(entry)
     }
 
-    /// A call of this service, key and handler.
+    /// Issues a call of this service, key and handler. Returns the id of its result.
     pub fn call(&mut self, callee: [String; 3], parameter: Bytes) -> Asked<NotificationId> {
         let [service_name, key, handler_name] = callee;
         let completion = match self {
@@ -244,7 +247,8 @@ impl Side {
         Ok(NotificationId::Completion(completion))
     }
 
-    /// A call whose result nobody waits for; V5 and later tell whom it began.
+    /// Issues a call without awaiting its result. From V5 on, returns the id of the notification
+    /// with the callee's invocation id.
     pub fn send(&mut self, callee: [String; 3], parameter: Bytes) -> Asked<Option<NotificationId>> {
         let [service_name, key, handler_name] = callee;
         match self {
@@ -263,7 +267,7 @@ impl Side {
         }
     }
 
-    /// A read of state.
+    /// Reads a key of the state.
     pub fn state(&mut self, key: &'static str) -> Asked<StateRead> {
         match self {
             Self::Commands(attempt) => attempt.state(key, "").map_err(|error| error.to_message()),
@@ -271,7 +275,7 @@ impl Side {
         }
     }
 
-    /// A write of state.
+    /// Writes a key of the state.
     pub fn set_state(&mut self, key: &'static str, content: Vec<u8>) -> Asked<()> {
         match self {
             Self::Commands(attempt) => {
@@ -281,7 +285,7 @@ impl Side {
         }
     }
 
-    /// A wait for a promise of the workflow.
+    /// Begins to wait for a promise of the workflow. Returns the id of its completion.
     pub fn promise(&mut self, key: &str) -> Asked<NotificationId> {
         let completion = match self {
             Self::Commands(attempt) => {
@@ -295,7 +299,7 @@ impl Side {
         Ok(NotificationId::Completion(completion))
     }
 
-    /// A promise of the workflow is completed.
+    /// Completes a promise of the workflow. Returns the id of the completion.
     pub fn complete_promise(&mut self, key: &str, value: Bytes) -> Asked<NotificationId> {
         let completion = match self {
             Self::Commands(attempt) => {
@@ -311,7 +315,7 @@ impl Side {
         Ok(NotificationId::Completion(completion))
     }
 
-    /// A new awakeable: its id, and what is told it.
+    /// Creates an awakeable. Returns its id, and the id of the notification that completes it.
     pub fn awakeable(&mut self) -> Asked<(String, NotificationId)> {
         match self {
             Self::Commands(attempt) => {
@@ -327,7 +331,7 @@ impl Side {
         }
     }
 
-    /// An awakeable is completed.
+    /// Completes an awakeable.
     pub fn complete_awakeable(&mut self, id: &str, value: Bytes) -> Asked<()> {
         match self {
             Self::Commands(attempt) => {

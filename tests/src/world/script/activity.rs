@@ -10,15 +10,15 @@ use segno_core::time::Millis;
 
 use crate::world::SimRuntime;
 
-/// What an attempt knows, and whom it may ask.
+/// Input, context and host of one attempt.
 pub struct Attempt {
-    /// The name under which policies know the module.
+    /// Name of the module in policies.
     pub module: String,
-    /// What the call was given.
+    /// Input of the call.
     pub input: Payload,
-    /// Which attempt of which invocation.
+    /// Identity of the attempt and its invocation.
     pub context: ActivityContext,
-    /// What stands behind its imports.
+    /// Implementation of the activity's imports.
     pub host: Arc<dyn ActivityHost>,
 }
 
@@ -31,12 +31,12 @@ impl Attempt {
         }
     }
 
-    /// Says how far it got; true: cancellation was requested.
+    /// Reports progress. Returns true if cancellation was requested.
     pub async fn heartbeat(&self, progress: &str) -> bool {
         self.host.heartbeat(Some(Payload::Json(progress.into()))).await
     }
 
-    /// The progress of an earlier attempt, as JSON text.
+    /// Progress of an earlier attempt, as JSON text. `None` if there is none.
     pub fn last_progress(&self) -> Option<&str> {
         match &self.context.last_progress {
             Some(Payload::Json(text)) => Some(text),
@@ -45,12 +45,12 @@ impl Attempt {
         }
     }
 
-    /// Lets virtual time pass.
+    /// Sleeps in virtual time.
     pub async fn sleep(&self, ms: i64) {
         SimRuntime::default().sleep(Millis(ms)).await;
     }
 
-    /// Ends well, with JSON text.
+    /// Succeeds with JSON text.
     pub fn succeed(&self, json: impl Into<String>) -> Result<Outcome, GuestError> {
         Ok(Outcome::Success(Payload::Json(json.into())))
     }

@@ -1,6 +1,6 @@
 //! Guests without wasm: workflows and activities as ordinary async Rust in this process, driven
-//! poll by poll through the same traits as components are. A test says in a few lines what a guest
-//! asks for, and sees what it was told.
+//! poll by poll through the same traits as components. In a few lines, a test defines the commands
+//! of a guest, and sees the events that it receives.
 
 mod activity;
 mod script_context;
@@ -53,7 +53,7 @@ pub struct Script {
     unknown: bool,
 }
 
-/// What workflows answer: the context, the name and the input as JSON text are given.
+/// Handlers of queries and updates. Each gets the context, the name, and the input as JSON text.
 #[derive(Clone, Default)]
 struct Handlers {
     query: Option<Handle>,
@@ -61,7 +61,7 @@ struct Handlers {
 }
 
 impl Script {
-    /// Workflows answer queries so.
+    /// Sets the handler of queries.
     pub fn queries(
         mut self,
         query: impl Fn(&ScriptContext, &str, &str) -> Result + Send + Sync + 'static,
@@ -70,7 +70,7 @@ impl Script {
         self
     }
 
-    /// Workflows say so whether they take an update.
+    /// Sets the validator of updates.
     pub fn validates(
         mut self,
         validate: impl Fn(&ScriptContext, &str, &str) -> Result + Send + Sync + 'static,
@@ -79,7 +79,7 @@ impl Script {
         self
     }
 
-    /// Adds a workflow: what it does, and how it ends.
+    /// Adds a workflow.
     pub fn workflow<F>(
         mut self,
         name: &str,
@@ -93,7 +93,7 @@ impl Script {
         self
     }
 
-    /// Adds an activity: one attempt of it.
+    /// Adds an activity. `perform` runs one attempt.
     pub fn activity<F>(
         mut self,
         name: &str,
@@ -107,42 +107,43 @@ impl Script {
         self
     }
 
-    /// The function added last takes signals.
+    /// Declares that the function added last receives signals.
     pub fn signals(mut self) -> Self {
         self.last().signals = true;
         self
     }
 
-    /// The function added last is retried so, if a call does not say.
+    /// Sets the default retry policy of the function added last.
     pub fn retry(mut self, retry: RetryOptions) -> Self {
         self.last().retry = Some(retry);
         self
     }
 
-    /// The function added last has this long, if a call does not say.
+    /// Sets the default timeout of the function added last.
     pub fn timeout_ms(mut self, timeout: u64) -> Self {
         self.last().timeout_ms = Some(timeout);
         self
     }
 
-    /// The function added last takes what fits this JSON schema.
+    /// Sets the JSON schema for the input of the function added last.
     pub fn takes(mut self, schema: &str) -> Self {
         self.last().input_schema = Some(schema.into());
         self
     }
 
-    /// This module cannot be found any more.
+    /// Makes the module impossible to find.
     pub fn lost(mut self) -> Self {
         self.unknown = true;
         self
     }
 
-    /// Instances made so far: each but the first of an invocation is a replay.
+    /// Number of instances created so far. Each instance but the first of an invocation is a
+    /// replay.
     pub fn instances(&self) -> u64 {
         self.instances.load(Ordering::Relaxed)
     }
 
-    /// Every event that any instance was told, in order.
+    /// Events that all instances received, in order.
     pub fn told(&self) -> Vec<Event> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

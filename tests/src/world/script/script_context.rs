@@ -1,4 +1,4 @@
-//! The interface of a scripted workflow: its commands, and the events it receives.
+//! The interface of a scripted workflow: its commands, and the events that it receives.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -20,10 +20,10 @@ use segno::guest::{
 
 /// A failure of a step or a workflow: its code and message.
 pub type Failed = (u32, String);
-/// How a step or a workflow ends: JSON text, or a failure.
+/// Outcome of a step or a workflow: JSON text, or a failure.
 pub type Result = std::result::Result<String, Failed>;
 
-/// The interface. Cheap to clone; all clones share it.
+/// Context of a scripted workflow. Cheap to clone. All clones share one state.
 #[derive(Clone)]
 pub struct ScriptContext(Arc<Mutex<State>>);
 
@@ -42,7 +42,7 @@ struct State {
     hangs: bool,
 }
 
-/// What a poll left behind.
+/// State that a poll left behind.
 pub(super) struct Closed {
     pub(super) error: Option<GuestError>,
     pub(super) hangs: bool,
@@ -71,17 +71,17 @@ impl ScriptContext {
         text(self.state().input.clone())
     }
 
-    /// What the workflow knows of itself.
+    /// Identity of the workflow.
     pub fn context(&self) -> Context {
         self.state().context.clone()
     }
 
-    /// Sets what queries see, as JSON text.
+    /// Sets the state that queries see, as JSON text.
     pub fn share(&self, json: &str) {
         self.state().shared = json.to_owned();
     }
 
-    /// What queries see.
+    /// State that queries see.
     pub fn shared(&self) -> String {
         self.state().shared.clone()
     }
@@ -97,23 +97,23 @@ impl ScriptContext {
         self.command(Call { function: function.into(), input, options })
     }
 
-    /// Starts a function and lets it go.
+    /// Starts a function without awaiting its result.
     pub fn send(&self, function: &str, input: &str, options: CallOptions) -> u32 {
         let input = Payload::Json(input.into());
         self.command(Send(Call { function: function.into(), input, options }))
     }
 
-    /// Sleeps until a logical instant.
+    /// Sleeps until a logical instant, in milliseconds.
     pub fn sleep_until(&self, time_ms: u64) -> u32 {
         self.command(Sleep { until_ms: time_ms })
     }
 
-    /// Sleeps for a while of logical time.
+    /// Sleeps for `ms` milliseconds of logical time.
     pub fn sleep(&self, ms: u64) -> u32 {
         self.sleep_until(self.now() + ms)
     }
 
-    /// Makes a promise; answers its command and its id.
+    /// Creates a promise. Returns its command and its id.
     pub fn promise(&self, name: Option<&str>) -> (u32, String) {
         let options = PromiseOptions { timeout_ms: None };
         match self.ask(NewPromise { name: name.map(str::to_owned), options }.into()) {
@@ -122,7 +122,7 @@ impl ScriptContext {
         }
     }
 
-    /// Settles a promise well.
+    /// Resolves a promise.
     pub fn settle(&self, id: &str, json: &str) -> u32 {
         let outcome = Outcome::Success(Payload::Json(json.into()));
         self.command(Settle { promise_id: id.into(), outcome })
@@ -135,7 +135,7 @@ impl ScriptContext {
         self.command(Http { request, options })
     }
 
-    /// The first step of a saga `trip`: a request, which `undo` undoes.
+    /// Takes the first step of a saga `trip`: a request, with `undo` as its compensation.
     pub fn http_step(&self, url: &str, compensate_unknown: bool, options: CallOptions) -> u32 {
         let request =
             HttpRequest { method: "POST".into(), url: url.into(), headers: Vec::new(), body: None };
@@ -150,12 +150,12 @@ impl ScriptContext {
         self.command(Cancel { command })
     }
 
-    /// Does not wait for a command any more.
+    /// Stops waiting for a command.
     pub fn forget(&self, command: u32) {
         self.ask(Ask::Forget { command });
     }
 
-    /// Sends another invocation a signal.
+    /// Sends a signal to another invocation.
     pub fn send_signal(&self, invocation: &str, name: &str, json: &str) -> u32 {
         let (invocation, name) = (invocation.to_owned(), name.to_owned());
         self.command(SignalInvocation { invocation, name, payload: Payload::Json(json.to_owned()) })
@@ -166,7 +166,7 @@ impl ScriptContext {
         self.command(Publish { topic: topic.into(), payload: Payload::Json(json.into()) })
     }
 
-    /// Computes something once.
+    /// Computes a value once and records it.
     pub fn run(&self, name: &str, compute: impl FnOnce() -> String) -> u32 {
         match self.ask(Run { name: name.into() }.into()) {
             Some(Answer::Run(RunAnswer::Execute(index))) => {
@@ -179,7 +179,7 @@ impl ScriptContext {
         }
     }
 
-    /// Logical time.
+    /// Logical time, in milliseconds.
     pub fn now(&self) -> u64 {
         match self.ask(Ask::Now) {
             Some(Answer::Now(now)) => now,
@@ -192,12 +192,12 @@ impl ScriptContext {
         self.ask(Ask::Log { level: Level::Info, message: message.into() });
     }
 
-    /// The key of its object.
+    /// Key of its object. `None` outside an object.
     pub fn key(&self) -> Option<String> {
         self.state().key.clone()
     }
 
-    /// Reads a part of the state of its object.
+    /// Reads an entry in the state of its object.
     pub fn get(&self, name: &str) -> u32 {
         self.command(GetState { name: name.into() })
     }
@@ -207,17 +207,17 @@ impl ScriptContext {
         self.command(StateNames)
     }
 
-    /// Writes a part of the state of its object.
+    /// Writes an entry in the state of its object.
     pub fn set(&self, name: &str, json: &str) {
         self.command(SetState { name: name.into(), value: Payload::Json(json.into()) });
     }
 
-    /// Removes a part of the state of its object.
+    /// Clears an entry in the state of its object.
     pub fn clear(&self, name: &str) {
         self.command(ClearState { name: name.into() });
     }
 
-    /// Removes the state of its object.
+    /// Clears the state of its object.
     pub fn clear_all(&self) {
         self.command(ClearAllState);
     }
@@ -227,7 +227,7 @@ impl ScriptContext {
         self.command(WaitObjectPromise { name: name.into() })
     }
 
-    /// Reads how a promise of its object stands.
+    /// Reads a promise of its object without waiting.
     pub fn peek_object_promise(&self, name: &str) -> u32 {
         self.command(PeekObjectPromise { name: name.into() })
     }
@@ -244,7 +244,7 @@ impl ScriptContext {
         self.command(SettleObjectPromise { name: name.into(), outcome })
     }
 
-    /// Waits for the outcome of a command; cancellation ends the wait with 499, once.
+    /// Waits for the outcome of a command. A cancellation ends the wait with 499, once.
     pub async fn done(&self, command: u32) -> Result {
         poll_fn(|_| {
             let mut state = self.state();
@@ -259,12 +259,12 @@ impl ScriptContext {
         .await
     }
 
-    /// Waits for the next unread completion; answers its command.
+    /// Waits for the next unread completion. Returns its command.
     pub async fn any(&self) -> u32 {
         poll_fn(|_| self.state().order.pop_front().map_or(Poll::Pending, Poll::Ready)).await
     }
 
-    /// Waits for a signal: its name and payload.
+    /// Waits for a signal. Returns its name and payload.
     pub async fn signal(&self) -> (String, String) {
         poll_fn(|_| self.state().signals.pop_front().map_or(Poll::Pending, Poll::Ready)).await
     }
@@ -298,13 +298,13 @@ impl ScriptContext {
         std::future::pending().await
     }
 
-    /// Never comes back from this poll.
+    /// Never returns from this poll.
     pub async fn hang(&self) -> Result {
         self.state().hangs = true;
         std::future::pending().await
     }
 
-    /// Ends this generation; the next one begins with this input, and with what was not read.
+    /// Ends this generation. The next one begins with this input, and with the unread signals.
     pub async fn continue_as_new(&self, input: &str) -> Result {
         let signals: Vec<u32> = {
             let state = self.state();
@@ -318,7 +318,7 @@ impl ScriptContext {
         std::future::pending().await
     }
 
-    /// Asks whatever the contract lets a guest ask; `None` once the guest was stopped.
+    /// Sends any request of the contract. Returns `None` if the guest was stopped.
     pub fn ask(&self, ask: Ask) -> Option<Answer> {
         let mut state = self.state();
         if state.error.is_some() {
@@ -380,7 +380,7 @@ impl ScriptContext {
     }
 }
 
-/// A result as the host is told of it.
+/// Converts a result into the host's type.
 pub(super) fn told(result: Result) -> Outcome {
     match result {
         Ok(json) => Outcome::Success(Payload::Json(json)),
@@ -388,7 +388,7 @@ pub(super) fn told(result: Result) -> Outcome {
     }
 }
 
-/// Options of a call that says nothing.
+/// Default options of a call.
 pub fn options() -> CallOptions {
     CallOptions { timeout_ms: None, retry: None, start_at_ms: None, labels: Vec::new() }
 }

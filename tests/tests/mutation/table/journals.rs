@@ -1,4 +1,4 @@
-//! Of journals, and of the journal that a replay reads.
+//! Defects in journals, and in the part of a journal that a replay reads.
 
 use super::{Mutation, WALK};
 

@@ -1,4 +1,4 @@
-//! Of limits.
+//! Defects in limits.
 
 use super::Mutation;
 

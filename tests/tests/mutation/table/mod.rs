@@ -1,4 +1,4 @@
-//! The defects of the core: what would be wrong, where, and which test detects it.
+//! The defects of the core: the error, its place, and the test that detects it.
 
 pub mod journals;
 pub mod limits;
@@ -10,19 +10,19 @@ pub mod upkeep;
 
 /// One defect.
 pub struct Mutation {
-    /// What would be wrong.
+    /// Description of the error.
     pub what: &'static str,
-    /// The file, in the `src` of its crate.
+    /// File, relative to the `src` of its crate.
     pub file: &'static str,
-    /// What it says, exactly once.
+    /// Original text. Occurs exactly once in the file.
     pub says: &'static str,
-    /// What it would say.
+    /// Text with the defect.
     pub would_say: &'static str,
-    /// Which tests are run: those whose names have this in them.
+    /// Filter of the tests to run: part of their names.
     pub tests: &'static str,
-    /// The predicate, oracle or test that must say so.
+    /// Predicate, oracle or test that must report the defect.
     pub killer: &'static str,
 }
 
-/// The walk that is always the same, with every predicate on.
+/// A fixed walk with all predicates enabled.
 const WALK: &str = "scripts::walk::a_long_walk";

@@ -1,4 +1,4 @@
-//! Of objects, sagas and graphs.
+//! Defects in objects, sagas and graphs.
 
 use super::{Mutation, WALK};
 

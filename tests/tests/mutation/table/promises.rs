@@ -1,4 +1,4 @@
-//! Of promises: made, settled, awaited, cancelled.
+//! Defects in promises: their creation, settlement, awaits and cancellation.
 
 use super::{Mutation, WALK};
 

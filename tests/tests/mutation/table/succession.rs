@@ -1,4 +1,4 @@
-//! Of workflows that continue as new, and of the signals that they heard.
+//! Defects in workflows that continue as new, and in the signals that they received.
 
 use super::Mutation;
 

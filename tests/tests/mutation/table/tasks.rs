@@ -1,4 +1,4 @@
-//! Of tasks, their claims, and the hosts and resources that hold them.
+//! Defects in tasks, in their claims, and in the hosts and resources that hold them.
 
 use super::{Mutation, WALK};
 

@@ -1,4 +1,4 @@
-//! Of what becomes due: schedules, deadlines, retention.
+//! Defects in timed work: schedules, deadlines, retention.
 
 use super::{Mutation, WALK};
 

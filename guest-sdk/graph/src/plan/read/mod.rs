@@ -1,4 +1,4 @@
-//! From what was written to a plan: every fault is noted, and reading goes on.
+//! Reads a plan: every fault is noted, and reading continues.
 
 mod node;
 mod parts;
@@ -18,7 +18,7 @@ use crate::{
     topology::{NodeIndex, Topology},
 };
 
-/// Notes faults, and counts over all plans in the plan.
+/// Collects faults, and counts nodes and edges over all nested plans.
 #[derive(Default)]
 struct Reader {
     errors: PlanErrors,
@@ -26,14 +26,14 @@ struct Reader {
     edges: usize,
 }
 
-/// A node whose references have not been checked.
+/// A node whose references have not been checked yet.
 struct Draft<'t> {
     path: String,
     name: NodeName,
     needs: Vec<&'t str>,
-    /// The nodes that templates and conditions speak of, and where.
+    /// The nodes that templates and conditions refer to, with the paths of the references.
     references: Vec<(String, &'t str)>,
-    /// None if a fault was noted.
+    /// `None` if a fault was noted.
     node: Option<Node>,
 }
 
@@ -57,7 +57,7 @@ fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// Names in backquotes, for a sentence.
+/// Joins names in backquotes for a sentence.
 fn listed(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {
@@ -201,7 +201,7 @@ impl Reader {
         Some(drafts)
     }
 
-    /// The edges, after a look at every reference.
+    /// Collects the edges and checks every reference.
     fn edges(
         &mut self,
         drafts: &[Draft<'_>],

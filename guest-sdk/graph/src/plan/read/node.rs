@@ -1,4 +1,4 @@
-//! One node of a plan.
+//! Reads one node of a plan.
 
 use serde_json::{Map, Value, json};
 
@@ -25,7 +25,7 @@ const FIELDS: [&str; 14] = [
     "attempt_timeout",
     "once",
 ];
-/// Fields that belong to some kinds only.
+/// Fields that are allowed for some kinds only.
 const OF_KINDS: [(&str, &[&str]); 6] = [
     ("function", &["call"]),
     ("input", &["call", "promise", "graph"]),
@@ -34,7 +34,7 @@ const OF_KINDS: [(&str, &[&str]); 6] = [
     ("attempt_timeout", &["call", "http"]),
     ("once", &["call", "http"]),
 ];
-/// The schemes of the addresses of workers.
+/// The address schemes of workers.
 const WORKERS: [&str; 3] = ["poll://", "http://", "https://"];
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
@@ -62,7 +62,7 @@ impl Reader {
             self.positive(timeout, &path)
         });
         let once = fields.get("once").and_then(|once| self.once(once, &fields, &path));
-        // What is missing here after all has a fault, with which there is no plan.
+        // Parts that are missing here already have a fault, so the plan is rejected.
         draft.node = kind.map(|kind| Node {
             kind,
             when: when.flatten().map(Box::new),
@@ -308,7 +308,7 @@ impl Reader {
         })
     }
 
-    /// A duration of more than nothing.
+    /// Reads a duration longer than zero.
     fn positive(&mut self, tree: &Tree, path: &str) -> Option<std::time::Duration> {
         let length = self.duration(tree, path)?;
         if length.is_zero() {
@@ -318,24 +318,25 @@ impl Reader {
     }
 }
 
-/// A service or a worker runs the callee: its attempts are not the host's.
+/// Returns true if a service or a worker runs the callee, so that the host does not control its
+/// attempts.
 fn is_elsewhere(call: &Tree) -> bool {
     let Tree::Text(text) = call else { return false };
     is_service(text) || WORKERS.into_iter().any(|scheme| text.starts_with(scheme))
 }
 
-/// `wasm://MODULE/NAME`.
+/// Matches `wasm://MODULE/NAME`.
 fn is_in_module(text: &str) -> bool {
     let parts = text.strip_prefix("wasm://").and_then(|rest| rest.split_once('/'));
     parts.is_some_and(|(module, name)| is_module(module) && is_plain(name))
 }
 
-/// An alias, or `sha256:` and digits.
+/// Matches an alias, or `sha256:` and digits.
 fn is_module(text: &str) -> bool {
     !text.is_empty() && !text.contains(|one: char| one.is_whitespace() || one.is_control())
 }
 
-/// A function, or one of an object, whose key may be anything.
+/// Matches a function, or a function of an object with any key.
 fn is_callable(path: &str) -> bool {
     let of_object = path.split_once('@').and_then(|(object, rest)| {
         let (key, function) = rest.rsplit_once('/')?;
@@ -350,7 +351,8 @@ fn is_callable(path: &str) -> bool {
     }
 }
 
-/// `restate://SERVICE/HANDLER` or `restate://SERVICE/KEY/HANDLER`, within a scope `restate://SERVICE:SCOPE/…`.
+/// Matches `restate://SERVICE/HANDLER` or `restate://SERVICE/KEY/HANDLER`, within a scope
+/// `restate://SERVICE:SCOPE/…`.
 fn is_service(text: &str) -> bool {
     let parts = text.strip_prefix("restate://").and_then(|rest| rest.split_once('/'));
     parts.is_some_and(|(service, rest)| {
@@ -363,13 +365,13 @@ fn is_service(text: &str) -> bool {
     })
 }
 
-/// 1 to 36 letters, digits, `_`, `.` or `-`: the host's rule of scopes.
+/// Matches 1 to 36 letters, digits, `_`, `.` or `-`: the host's rule for scopes.
 fn is_scope(text: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
     (1..=36).contains(&text.len()) && text.bytes().all(is_letter)
 }
 
-/// A name of a function or a graph.
+/// Matches the name of a function or a graph.
 fn is_plain(text: &str) -> bool {
     let other = |one: char| one == '/' || one == ':' || one.is_whitespace() || one.is_control();
     !text.is_empty() && !text.contains(other)

@@ -1,4 +1,4 @@
-//! The parts of which nodes are made: texts, numbers, durations, templates, conditions.
+//! Reads the parts of nodes: texts, numbers, durations, templates, conditions.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -11,7 +11,7 @@ const TESTS: [&str; 7] = ["is", "is_not", "above", "below", "at_least", "at_most
 const MAX_DURATION: Duration = Duration::from_secs(100 * 366 * 24 * 3_600);
 
 impl Reader {
-    /// The fields of a table; those that it should not have are noted.
+    /// Reads the fields of a table; unknown fields are noted as faults.
     pub fn table<'t>(&mut self, tree: &'t Tree, path: &str, known: &[&str]) -> Option<Fields<'t>> {
         let Tree::Table(table) = tree else {
             self.wrong_type(path, tree, &format!("a table with {}", listed(known)));
@@ -34,7 +34,7 @@ impl Reader {
         self.fault(&join(path, key), format!("`{key}` is written twice: remove one"));
     }
 
-    /// A text with something in it.
+    /// Reads a non-empty text.
     pub fn text<'t>(&mut self, tree: &'t Tree, path: &str) -> Option<&'t str> {
         match tree {
             Tree::Text(text) if text.is_empty() => {
@@ -49,7 +49,7 @@ impl Reader {
         }
     }
 
-    /// Texts, each once.
+    /// Reads a list of texts without duplicates.
     pub fn texts<'t>(&mut self, tree: &'t Tree, path: &str) -> Vec<&'t str> {
         let Tree::List(list) = tree else {
             self.wrong_type(path, tree, "a list of names");
@@ -68,9 +68,9 @@ impl Reader {
         texts
     }
 
-    /// A whole number from 1 to `most`.
+    /// Reads a whole number from 1 to `most`.
     pub fn whole(&mut self, tree: &Tree, path: &str, most: u32) -> Option<u32> {
-        // 8.0 is a whole number too, as in a JSON Schema.
+        // 8.0 is accepted as a whole number, as in a JSON Schema.
         let whole = |number: f64| (number.fract() == 0.0).then_some(number as u64);
         let number = match tree {
             Tree::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
@@ -104,7 +104,8 @@ impl Reader {
         }
     }
 
-    /// Any data, with places to fill in; which nodes they speak of is noted in the draft.
+    /// Reads any data with places to fill in. The nodes that the places refer to are noted in the
+    /// draft.
     pub fn template<'t>(&mut self, tree: &'t Tree, path: &str, draft: &mut Draft<'t>) -> Value {
         match tree {
             Tree::List(list) => {
@@ -131,7 +132,7 @@ impl Reader {
         }
     }
 
-    /// `{"$from"}` or `{"$from", "at"}`.
+    /// Reads `{"$from"}` or `{"$from", "at"}`.
     fn place<'t>(&mut self, tree: &'t Tree, path: &str, draft: &mut Draft<'t>) {
         let Some(fields) = self.table(tree, path, &["$from", "at"]) else { return };
         if let Some(from) = fields.get("$from") {
@@ -178,7 +179,7 @@ impl Reader {
                         .iter()
                         .enumerate()
                         .map(|(at, one)| self.condition(one, &join(&path, &at.to_string()), draft));
-                    // All are read, so that the faults of all are noted.
+                    // All parts are read, so that the faults of all are noted.
                     read.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>()?
                 }
                 _ => {
@@ -254,7 +255,7 @@ impl Reader {
         Some(number(than.clone()))
     }
 
-    /// Data without places.
+    /// Reads data without places.
     fn plain(&mut self, tree: &Tree, path: &str) -> Value {
         match tree {
             Tree::Table(table) => {

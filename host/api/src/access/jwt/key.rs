@@ -1,5 +1,6 @@
-//! A key file: its content, and the algorithms that the key is for. A public key must never be
-//! accepted as a secret: a token signed with the public key as a secret would then be valid.
+//! Reading of a key file: determines the key and the algorithms that it is for. A public key must
+//! never be accepted as a secret: a token signed with the public key as a secret would then be
+//! valid.
 
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE, Engine as _};
 use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
@@ -23,7 +24,7 @@ const RSA: &[Algorithm] = &[
     Algorithm::PS512,
 ];
 
-/// Why a key is refused.
+/// The reason why a key is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The file cannot be read.
@@ -31,7 +32,7 @@ pub enum KeyError {
     File {
         /// The path of the file.
         path: String,
-        /// The error of the system.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The file holds a private key.
@@ -72,14 +73,14 @@ pub enum KeyError {
     NotASecret {
         /// The path of the file.
         path: String,
-        /// What the file seems to hold.
+        /// Apparent content of the file.
         what: &'static str,
-        /// What to supply in its place.
+        /// Advice on what to supply instead.
         instead: &'static str,
     },
 }
 
-/// A key, and the algorithms it is for.
+/// A key, and the algorithms for which it is valid.
 #[derive(Clone)]
 pub(super) struct Key {
     pub(super) key: DecodingKey,
@@ -87,7 +88,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// The key in a file: a public key as PEM, or a secret.
+    /// Reads a key from the content of a file: a public key as PEM, or a secret.
     pub(super) fn of(text: &[u8], path: String) -> Result<Self, KeyError> {
         match armours(text) {
             0 => secret(text, path),
@@ -106,7 +107,7 @@ fn is_private(text: &[u8]) -> bool {
     text.windows(12).any(|part| part == b"PRIVATE KEY-")
 }
 
-/// The public key in a PEM file.
+/// Reads the public key in a PEM file.
 fn public(pem: &[u8], path: String) -> Result<Key, KeyError> {
     if is_private(pem) {
         return Err(KeyError::Private(path));
@@ -126,7 +127,7 @@ fn public(pem: &[u8], path: String) -> Result<Key, KeyError> {
         return Ok(Key { key, algorithms: &[Algorithm::EdDSA] });
     }
     let key = DecodingKey::from_ec_pem(pem).map_err(|_| KeyError::Unknown(path.clone()))?;
-    // An uncompressed point: one byte, and two coordinates.
+    // An uncompressed point: one byte, then two coordinates.
     let algorithms: &[Algorithm] = match key.kind() {
         DecodingKeyKind::SecretOrDer(key) if key.len() == 65 => &[Algorithm::ES256],
         DecodingKeyKind::SecretOrDer(key) if key.len() == 97 => &[Algorithm::ES384],
@@ -135,7 +136,7 @@ fn public(pem: &[u8], path: String) -> Result<Key, KeyError> {
     Ok(Key { key, algorithms })
 }
 
-/// The size of an RSA key: `SEQUENCE { modulus INTEGER, exponent INTEGER }` (RFC 8017, appendix
+/// Size in bits of an RSA key: `SEQUENCE { modulus INTEGER, exponent INTEGER }` (RFC 8017, appendix
 /// A.1.1).
 fn modulus_bits(der: &[u8]) -> Option<u64> {
     match simple_asn1::from_der(der).ok()?.as_slice() {
@@ -147,7 +148,7 @@ fn modulus_bits(der: &[u8]) -> Option<u64> {
     }
 }
 
-/// A secret: one line of text, or random bytes. All usual encodings of public keys are refused.
+/// Reads a secret: one line of text, or random bytes. Refuses all usual encodings of public keys.
 fn secret(text: &[u8], path: String) -> Result<Key, KeyError> {
     let secret = text.trim_ascii_end();
     if secret.len() < SECRET_BYTES {
@@ -166,7 +167,8 @@ const FROM_SSH: &str = "write it as PEM: `ssh-keygen -e -m PKCS8 -f FILE > FILE.
 const FROM_JWK: &str =
     "write each key of it as PEM (\"-----BEGIN PUBLIC KEY-----\") in a file of its own";
 
-/// What the content is if it is not clearly a secret, and what to supply in its place.
+/// Returns the apparent content and advice on what to supply instead; `None` if the content is
+/// clearly a secret.
 fn other_than_a_secret(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     if is_der(bytes) {
         return Some(("a key in DER", FROM_DER));
@@ -212,14 +214,14 @@ fn other_than_a_secret(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     (different.len() < SECRET_VARIETY).then_some(("a text that can be guessed", GIVE))
 }
 
-/// The same for content that is not text.
+/// Like [`other_than_a_secret`], for content that is not text.
 fn other_than_random(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     // UTF-16 has a zero byte in each ASCII letter.
     let zeros = bytes.iter().filter(|byte| **byte == 0).count();
     if zeros * 4 > bytes.len() {
         return Some(("a text in UTF-16, or mostly zeros", GIVE));
     }
-    // Points on curves: one byte for the form, then one or two coordinates.
+    // Curve points: one byte for the form, then one or two coordinates.
     let is_point = match bytes.first() {
         Some(2 | 3) => matches!(bytes.len(), 33 | 49 | 67),
         Some(4) => matches!(bytes.len(), 65 | 97 | 133),
@@ -231,7 +233,7 @@ fn other_than_random(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     (bytes.len() > BINARY_BYTES).then_some(("more than 128 bytes in binary", GIVE))
 }
 
-/// Whether the content is one value in DER, as keys and certificates are.
+/// Returns true if the content is one DER value, as keys and certificates are.
 fn is_der(bytes: &[u8]) -> bool {
     match simple_asn1::from_der(bytes).as_deref() {
         Ok([ASN1Block::Sequence(_, parts)]) => !parts.is_empty(),
@@ -239,7 +241,8 @@ fn is_der(bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether the content is a key as SSH sends it: the length of a name, then the name.
+/// Returns true if the content is a key in the SSH wire format: the length of a name, then the
+/// name.
 fn is_ssh(bytes: &[u8]) -> bool {
     let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return false };
     let name = usize::try_from(u32::from_be_bytes(*length)).ok().and_then(|end| rest.get(..end));
@@ -248,7 +251,7 @@ fn is_ssh(bytes: &[u8]) -> bool {
     })
 }
 
-/// The bytes that a line of text encodes, by every encoding that fits.
+/// Decodes a line of text in every encoding that fits.
 fn decoded(text: &str) -> Vec<Vec<u8>> {
     let compact: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
     let padded = compact.trim_end_matches('=');

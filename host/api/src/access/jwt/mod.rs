@@ -1,4 +1,4 @@
-//! Signed tokens (JWT): whether a token is valid, and what it allows. Operations are unknown here.
+//! Signed tokens (JWT): validation, and the rights that a token grants. Independent of operations.
 //!
 //! ```text
 //! {"exp": 1790000000, "role": "admin"}             everything
@@ -20,22 +20,22 @@ use super::signatures;
 
 pub use key::KeyError;
 
-/// The maximum length of a token, in bytes.
+/// Maximum length of a token, in bytes.
 const LONGEST: usize = 8_192;
-/// The tolerance, in seconds, for a signer's clock that is ahead.
+/// Tolerance in seconds for a signer's clock that runs ahead.
 const SKEW_S: f64 = 60.0;
 
 /// The rights of a client: over everything, or over ids with a prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rights {
-    /// The prefix of the ids; empty for everything.
+    /// Prefix of the ids; empty for everything.
     prefix: String,
-    /// The end of the rights.
+    /// When the rights expire.
     until: Timestamp,
 }
 
 impl Rights {
-    /// Rights over everything, for ever.
+    /// Rights over everything, without expiry.
     pub fn all() -> Self {
         Self { prefix: String::new(), until: Timestamp::NEVER }
     }
@@ -45,26 +45,26 @@ impl Rights {
         Self { prefix: prefix.into(), until }
     }
 
-    /// Whether the rights include `id`.
+    /// Returns true if the rights include `id`.
     pub fn over(&self, id: &str) -> bool {
         id.starts_with(&self.prefix)
     }
 
-    /// The prefix that ids must have; none: any id is included.
+    /// The required prefix of ids; `None` if any id is included.
     pub fn prefix(&self) -> Option<&str> {
         Some(self.prefix.as_str()).filter(|prefix| !prefix.is_empty())
     }
 
-    /// The end of the rights.
+    /// When the rights expire.
     pub fn until(&self) -> Timestamp {
         self.until
     }
 }
 
-/// Why a token is refused. The messages repeat nothing of the token but fixed words.
+/// The reason why a token is refused. The messages contain nothing of the token except fixed words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Bad {
-    /// The text is no JWT.
+    /// The text is not a JWT.
     #[error(
         "the token is malformed: it is not three parts of base64url with JSON in the first two"
     )]
@@ -75,7 +75,7 @@ pub enum Bad {
     /// The token is unsigned, or signed with an algorithm for which this host has no key.
     #[error("the token is signed with another algorithm than the keys of this host are for ({0})")]
     Algorithm(String),
-    /// None of the keys fits.
+    /// No key of this host matches the signature.
     #[error("the signature of the token fits none of the keys of this host")]
     Signature,
     /// The token has a critical extension that this host does not know.
@@ -90,13 +90,13 @@ pub enum Bad {
     /// The token is not valid yet.
     #[error("the token is not valid yet (`nbf`)")]
     Early,
-    /// The token has another issuer.
+    /// The token is from another issuer.
     #[error("the token was given out by another issuer than this host trusts (`iss`)")]
     Issuer,
     /// The token is for another audience.
     #[error("the token is not meant for this host (`aud`)")]
     Audience,
-    /// The token has no claim about rights.
+    /// The token has no claim that grants rights.
     #[error("the token allows nothing: it has neither `role` \"admin\" nor a text as `prefix`")]
     NoPrefix,
 }
@@ -109,7 +109,7 @@ pub struct Jwt {
     audience: Option<String>,
 }
 
-/// The claims of a token that are checked here.
+/// The claims of a token that this host checks.
 #[derive(Deserialize)]
 struct TokenClaims {
     #[serde(default)]
@@ -132,7 +132,7 @@ impl fmt::Debug for Jwt {
 }
 
 impl Jwt {
-    /// Accepts tokens of `issuer` for `audience`, if these are given.
+    /// Accepts tokens of `issuer` for `audience`; `None` accepts any.
     pub fn new(issuer: Option<String>, audience: Option<String>) -> Self {
         signatures::provide();
         Self { keys: Vec::new(), issuer, audience }
@@ -154,7 +154,7 @@ impl Jwt {
         Ok(())
     }
 
-    /// The rights that a token gives.
+    /// Validates a token and returns the rights that it grants.
     ///
     /// # Errors
     /// [`Bad`].
@@ -178,8 +178,8 @@ impl Jwt {
         Err(refused)
     }
 
-    /// The library checks neither times nor issuer: times are checked by the clock of the host, and
-    /// the library takes the issuer as a list.
+    /// Configures the library to check neither times nor the issuer: times are checked with the
+    /// clock of the host, and the library would treat the issuer as a list.
     fn validation(&self, algorithm: Algorithm) -> Validation {
         let mut validation = Validation::new(algorithm);
         validation.validate_exp = false;
@@ -192,9 +192,9 @@ impl Jwt {
         validation
     }
 
-    /// The rights that claims give whose signature is valid.
+    /// Returns the rights that claims with a valid signature grant.
     fn allowed(&self, claims: &TokenClaims, now: Timestamp) -> Result<Rights, Bad> {
-        // RFC 7519, section 4.1.1: `iss` is one text, compared as it stands.
+        // RFC 7519, section 4.1.1: `iss` is a single text, compared exactly.
         if self.issuer.as_ref().is_some_and(|issuer| claims.iss != issuer.as_str()) {
             return Err(Bad::Issuer);
         }
@@ -214,7 +214,7 @@ impl Jwt {
     }
 }
 
-/// The algorithm that the header of a token names; it only decides which keys are tried.
+/// Returns the algorithm in the header of a token. It only selects the keys to try.
 fn algorithm(token: &str) -> Result<Algorithm, Bad> {
     use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
     let mut parts = token.split('.');
@@ -226,7 +226,7 @@ fn algorithm(token: &str) -> Result<Algorithm, Bad> {
     }
     let name = header.get("alg").and_then(Json::as_str).ok_or(Bad::Malformed)?;
     name.parse().map_err(|_| {
-        // The sender chose this name: only a short one is repeated.
+        // The sender chose this name, so the message repeats only a short one.
         let is_short = name.len() <= 16 && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
         Bad::Algorithm(if is_short { name.to_owned() } else { "an unknown one".to_owned() })
     })

@@ -1,4 +1,4 @@
-//! Good tokens of every kind of key, and every way in which a token is bad.
+//! Valid tokens for every kind of key, and every way in which a token can be invalid.
 
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD, Engine as _};
 use ring::{
@@ -14,7 +14,7 @@ const SECRET: &[u8] = b"a secret that is hard to guess, as long as it has to be"
 const NOW: Timestamp = Timestamp(1_800_000_000_000);
 const NOW_S: i64 = NOW.0 / 1_000;
 
-/// Made with openssl, as was the token below, which is good until 2100.
+/// Made with openssl, like the token below, which is valid until 2100.
 const RSA_KEY: &str = "\
 -----BEGIN PUBLIC KEY-----\n\
 MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAvoHuorTclDmVSCRvrn0O\n\
@@ -35,7 +35,7 @@ fn encoded(json: &Json) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(json.to_string())
 }
 
-/// A token whose signature `sign` makes.
+/// Builds a token with a signature by `sign`.
 fn token(header: &Json, claims: &Json, sign: impl Fn(&[u8]) -> Vec<u8>) -> String {
     let message = format!("{}.{}", encoded(header), encoded(claims));
     let signature = BASE64_URL_SAFE_NO_PAD.encode(sign(message.as_bytes()));
@@ -47,7 +47,7 @@ fn hs256(secret: &[u8]) -> impl Fn(&[u8]) -> Vec<u8> {
     move |message| hmac::sign(&key, message).as_ref().to_vec()
 }
 
-/// A token that is signed with the secret.
+/// Builds a token signed with the secret.
 fn signed(claims: Json) -> String {
     token(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, hs256(SECRET))
 }
@@ -64,7 +64,7 @@ fn rights(claims: Json) -> Result<Rights, Bad> {
     with(None, None, &[SECRET]).rights(&signed(claims), NOW)
 }
 
-/// A public key as PEM: the kind of the key, then the key.
+/// Encodes a public key as PEM, from the algorithm identifier and the key.
 fn pem(kind: &[u8], key: &[u8]) -> String {
     let key = BASE64_STANDARD.encode([kind, key].concat());
     format!("-----BEGIN PUBLIC KEY-----\n{key}\n-----END PUBLIC KEY-----\n")
@@ -131,7 +131,7 @@ fn a_token_is_good_under_the_key_it_was_signed_for_and_under_no_other() {
     }
     let other = token(&json!({ "alg": "HS256" }), &json!({ "exp": NOW_S + 60 }), hs256(b"guessed"));
     assert_eq!(all.rights(&other, NOW), Err(Bad::Signature));
-    // The public key as if it were a shared secret.
+    // The public key used as a shared secret.
     let confused = json!({ "exp": NOW_S + 60, "role": "admin" });
     let confused = token(&json!({ "alg": "HS256" }), &confused, hs256(RSA_KEY.as_bytes()));
     let answered = with(None, None, &[RSA_KEY.as_bytes()]).rights(&confused, NOW);
@@ -192,7 +192,7 @@ fn what_is_no_token_is_refused_without_being_repeated() {
         assert_eq!(bad, Bad::Malformed, "{text}");
     }
     assert_eq!(jwt.rights(&"x".repeat(LONGEST + 1), NOW), Err(Bad::Long));
-    // The signature is valid, but the payload is no JSON object.
+    // The signature is valid, but the payload is not a JSON object.
     for claims in [json!([1]), json!("text"), json!({ "exp": "soon" }), json!({ "exp": [] })] {
         assert_eq!(rights(claims), Err(Bad::Malformed));
     }
@@ -259,7 +259,7 @@ fn issuer_and_audience_are_checked_where_they_are_asked_for() {
     assert_eq!(ask(iss, None, json!({ "iss": "me" })), None);
     assert_eq!(ask(iss, None, json!({ "iss": "you" })), Some(Bad::Issuer));
     assert_eq!(ask(iss, None, json!({})), Some(Bad::Issuer));
-    // One text, exactly.
+    // A single text, compared exactly.
     for other in [
         json!(["me"]),
         json!(["me", "you"]),
@@ -344,7 +344,7 @@ fn a_public_key_in_whatever_form_is_not_taken_for_a_secret() {
 fn an_rsa_key_that_is_small_is_refused_and_so_are_two_keys_in_a_file() {
     let add = |text: &[u8]| Jwt::new(None, None).add(text, "key.pem".to_owned());
     let refused = |text: &str| add(text.as_bytes()).expect_err("it is no key").to_string();
-    // As openssl writes a key of 1024 bits, with and without the algorithm's identifier.
+    // As openssl writes a key of 1024 bits, with and without the algorithm identifier.
     let modulus = [&[0x02, 0x81, 0x81, 0x00][..], &[0xc7; 128]].concat();
     let numbers = [&[0x30, 0x81, 0x89][..], &modulus, &[0x02, 0x03, 0x01, 0x00, 0x01]].concat();
     let armoured = |kind: &str, der: &[u8]| {

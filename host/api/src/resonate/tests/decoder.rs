@@ -1,5 +1,5 @@
-//! Any bytes are answered within the protocol: no panic, no fault of the host, the kind and the
-//! correlation id of the request where they can be read, and a sentence.
+//! Any bytes are answered within the protocol: without a panic or an internal error, with a
+//! sentence, and with the kind and the correlation id of the request if they are readable.
 
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::{Value as Json, json};
@@ -13,7 +13,7 @@ use super::{
 const TYPESCRIPT: &str = include_str!("../../../../../tests/traces/sdk-ts-0.11.5.ndjson");
 const PYTHON: &str = include_str!("../../../../../tests/traces/sdk-py-0.8.1.ndjson");
 
-/// A host on one thread, with debugging allowed, so that every operation is reached.
+/// A host on one thread, with debugging allowed, so that every operation is reachable.
 fn host() -> (Runtime, World) {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
     let world = runtime.block_on(World::over(&Place::Memory, Default::default()));
@@ -91,7 +91,7 @@ fn complete() -> Vec<Json> {
         .collect()
 }
 
-/// Sends a body, and checks the answer; the sentence of a refusal.
+/// Sends a body and checks the answer. Returns the sentence of a refusal.
 fn ask(runtime: &Runtime, world: &World, body: &[u8]) -> Result<Option<String>, TestCaseError> {
     let (status, answer) = runtime.block_on(world.post(body.to_vec(), Default::default()));
     let known = [200, 300, 400, 404, 409, 422];
@@ -119,7 +119,7 @@ fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..300),
         r#"[\[\]{}",:0-9a-z\\u .eE+-]{0,120}"#.prop_map(String::into_bytes),
-        // Text that looks like an envelope at first.
+        // Text that begins like an envelope.
         (r#"[a-z._]{0,12}"#, r#"[\PC\[\]{}",:]{0,60}"#).prop_map(|(kind, rest)| {
             format!(
                 r#"{{"kind":"{kind}","head":{{"corrId":"c","version":"2026-04-01"}},"data":{rest}"#
@@ -136,7 +136,7 @@ fn any_bytes_are_answered() {
     TestRunner::new(cases(2_000)).run(&any_bytes(), asked).expect("every answer is one");
 }
 
-/// Damage to a request, by a bad line or by a curious client.
+/// Damage to a request, by transmission errors or by an attacker.
 #[derive(Debug, Clone)]
 enum Change {
     Put(prop::sample::Index, u8),
@@ -228,7 +228,7 @@ fn a_field_of_the_wrong_type_is_refused_by_its_name() {
     ];
     let mut asked = 0;
     for request in complete() {
-        // Each operation in a state in which it would succeed unchanged.
+        // Puts the host in a state in which the unchanged operation would succeed.
         let (runtime, world) = host();
         for earlier in complete().iter().take_while(|earlier| **earlier != request) {
             ask(&runtime, &world, earlier.to_string().as_bytes()).expect("an answer");

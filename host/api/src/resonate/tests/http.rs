@@ -1,4 +1,4 @@
-//! HTTP itself: streams, refusals outside the envelope, tokens, other origins.
+//! HTTP specifics: streams, refusals outside the envelope, tokens, foreign origins.
 
 use axum::{
     body::Body,
@@ -24,7 +24,7 @@ use crate::{
     resonate::{Settings, deliver::UNBLOCK_ATTEMPTS},
 };
 
-/// The next message of a stream; comments are skipped.
+/// Reads the next message of a stream, skipping comments.
 async fn message(stream: &mut axum::body::BodyDataStream) -> Json {
     loop {
         let frame = stream.next().await.expect("the stream is open").expect("a frame");
@@ -65,7 +65,7 @@ async fn a_stream_carries_tasks_and_settlements_as_they_happen() {
 
 #[tokio::test]
 async fn what_found_nobody_at_another_host_goes_out_here() {
-    // Another host has the message, and no receiver for it.
+    // Another host has the message, but no receiver for it.
     let world = World::new();
     let mut stream = world.stream("/poll/g/w").await;
     world.done("promise.create", create("t", "poll://any@g")).await;
@@ -95,7 +95,7 @@ async fn a_worker_that_left_gives_its_claims_back_after_the_grace() {
     };
     let first = world.stream("/poll/g/w").await;
     world.task("t").await;
-    // Heartbeats carry real time; the grace period passes in the test's time.
+    // Heartbeats use real time; the grace period passes in the test's time.
     std::thread::sleep(std::time::Duration::from_millis(5));
     drop(first);
     let second = world.stream("/poll/g/w").await;
@@ -227,7 +227,7 @@ async fn what_timed_out_long_before_a_host_was_there_is_told_all_the_same() {
     run(1_000, Command::PromiseCreate(new)).await;
     let address = "poll://uni@g/w".into();
     run(1_000, Command::RegisterListener { awaited: "p".into(), address }).await;
-    // Two hours later a host carries out the deadline, at which the promise counts as settled.
+    // Two hours later a host executes the deadline; the promise counts as settled at the deadline.
     let late = 7_202_000;
     let settled = run(late, Command::PromiseDue { id: "p".into() }).await;
     assert_eq!(settled, Reply::Done);

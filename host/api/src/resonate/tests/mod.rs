@@ -1,4 +1,4 @@
-//! The operations on a host without workers of its own, sent as clients send them.
+//! The operations on a host without workers, sent as clients send them.
 
 mod decoder;
 mod differential;
@@ -11,7 +11,7 @@ mod world;
 
 use serde_json::Value as Json;
 
-/// Whether any value in it is `null`: a field without a value must be omitted.
+/// Returns true if a value contains `null`: a field without a value must be omitted.
 fn has_null(json: &Json) -> bool {
     match json {
         Json::Null => true,

@@ -1,4 +1,4 @@
-//! The rights of a signed token: every operation checks every id that it names.
+//! The rights of a signed token: every operation checks every id in it.
 
 use axum::{
     body::Body,
@@ -28,7 +28,7 @@ fn world() -> World {
     signed(Settings::new("http://here"))
 }
 
-/// The answer to an operation that is sent with a token.
+/// Sends an operation with a token, and returns the answer.
 async fn ask(world: &World, token: &str, kind: &str, data: Json) -> (u16, Json) {
     let head = json!({ "corrId": "c", "version": "2026-04-01", "auth": token });
     let request = json!({ "kind": kind, "head": head, "data": data });
@@ -236,7 +236,7 @@ async fn bad_tokens_are_refused_by_name_and_not_repeated() {
     assert_eq!((status, reply["kind"].as_str()), (401, Some("promise.get")), "{reply}");
 }
 
-/// Clients choose branches and worker names: neither gives access to promises of others.
+/// Clients choose branches and worker names, so neither gives access to other clients' promises.
 #[tokio::test]
 async fn tags_and_names_of_workers_give_no_rights() {
     let world = world();
@@ -286,7 +286,7 @@ async fn streams_ask_for_a_token_and_carry_only_what_it_allows() {
         assert_eq!(world.raw(stream_request("/poll/g/w", token)).await.0, status);
     }
     let mut stream = world.stream_as("/poll/g/w", &of("a:")).await;
-    // Both kinds of message, about promises of others and about the client's own.
+    // Both kinds of message, about other clients' promises and about the client's own.
     for id in ["b:1", "a:1"] {
         done(&world, &admin(), "promise.create", create(id, "poll://any@g")).await;
     }
@@ -319,7 +319,7 @@ async fn a_stream_ends_with_its_token() {
     let soon = world.host.env.clock.now() + Millis(300);
     let token = token(&json!({ "exp": soon.0 as f64 / 1_000.0, "role": "admin" }));
     let mut stream = world.stream_as("/poll/g/w", &token).await;
-    // The end of the stream is awaited; the frames before it are comments.
+    // Waits for the end of the stream; the frames before it are comments.
     while let Some(frame) = stream.next().await {
         assert!(frame.expect("a frame").starts_with(b": "));
     }
@@ -361,7 +361,7 @@ async fn what_a_token_has_others_execute_has_the_rights_of_the_token() {
     let under = json!({ "id": "a:2", "version": version, "action": action("promise.create", create("a:3", "poll://any@g")) });
     done(&world, &of("a:"), "task.fence", under.clone()).await;
     assert_eq!(rights("a:3").await, given);
-    // A client cannot give more rights than it has, and may give fewer.
+    // A client cannot grant more rights than it has, but fewer.
     let own = |id: &str, rights: &str| {
         let mut new = create(id, "poll://any@g");
         new["tags"]["segno:rights"] = json!(rights);

@@ -1,6 +1,6 @@
 //! Recorded conversations of released clients with another server, replayed in debug time: every
-//! line is answered as it was then. Times, steps sent in advance, and the wording of refusals are
-//! each server's own.
+//! line is answered as recorded. Times, steps sent in advance, and the wording of refusals may
+//! differ between servers.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ async fn replay(trace: &str) {
     for (number, line) in (1..).zip(trace.lines()) {
         let line: Json = serde_json::from_str(line).expect("a line is JSON");
         let at = line["t"].as_i64().expect("every line has a time");
-        // Duties that were due before this line ran before it; this line itself may have taken a
+        // Everything due before this line is executed before it; the line itself may have taken a
         // while.
         tick(&world, at).await;
         deliver(&world, at, &mut sent).await;
@@ -68,7 +68,7 @@ async fn tick(world: &World, at: i64) {
     assert_eq!((status, &reply["data"]), (200, &json!([])));
 }
 
-/// Delivers owed messages, as a host with a stream for them does.
+/// Delivers messages of the outbox, as a host with a stream for them does.
 async fn deliver(world: &World, at: i64, sent: &mut Messages) {
     world.clock.set(Some(Timestamp(at)));
     let store = world.stores();
@@ -116,7 +116,7 @@ fn note_timers(request: &Json, timers: &mut Vec<String>) {
     }
 }
 
-/// An answer without the parts that are each server's own.
+/// Removes the parts of an answer that may differ between servers.
 fn plain(mut answer: Json) -> Json {
     match &mut answer {
         Json::Object(fields) => {

@@ -1,4 +1,4 @@
-//! A host with the front end, and functions to send it requests.
+//! A host with the front end, and functions that send requests to it.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ use crate::{
 pub(super) struct World {
     pub(super) host: Host,
     pub(super) front: Resonate,
-    /// The time of decisions, if debugging is allowed.
+    /// The engine's time, if debugging is allowed.
     pub(super) clock: Arc<DebugClock>,
     router: Router,
 }
@@ -49,7 +49,7 @@ impl World {
         Self::on(Native::new().api, settings, access)
     }
 
-    /// A host whose time stands still, and whose versions rise by acquiring only.
+    /// Creates a host with a stopped clock, on which only acquisitions raise versions.
     pub(super) fn debugging() -> Self {
         let mut api = Native::new().api;
         let host = &mut api.host;
@@ -62,7 +62,7 @@ impl World {
         Self { clock, ..Self::on(api, settings, |access| access) }
     }
 
-    /// A host for debugging, over its own store with a module `shop`, without a worker.
+    /// Creates a host for debugging, over a new store with a module `shop`, without a worker.
     pub(super) async fn over(place: &Place, config: Config) -> Self {
         let mut api = Native::new().api;
         let host = &mut api.host;
@@ -92,7 +92,7 @@ impl World {
         Self { host, router: front.router(), front, clock }
     }
 
-    /// The status and the data of the answer to an operation.
+    /// Sends an operation, and returns the status and the data of the answer.
     pub(super) async fn ask(&self, kind: &str, data: Json) -> (u16, Json) {
         let head = json!({ "corrId": "c", "version": VERSION });
         let request = json!({ "kind": kind, "head": head, "data": data });
@@ -104,14 +104,14 @@ impl World {
         (status, reply["data"].clone())
     }
 
-    /// The data of the answer to an operation that succeeds.
+    /// Sends an operation that must succeed, and returns the data of the answer.
     pub(super) async fn done(&self, kind: &str, data: Json) -> Json {
         let (status, answer) = self.ask(kind, data).await;
         assert_eq!(status, 200, "{kind}: {answer}");
         answer
     }
 
-    /// The answer to any body.
+    /// Posts any body, and returns the answer.
     pub(super) async fn post(&self, body: impl Into<Body>, headers: HeaderMap) -> (u16, Json) {
         let mut request = Request::post("/").body(body.into()).expect("a request");
         *request.headers_mut() = headers;
@@ -157,7 +157,7 @@ impl World {
         }
     }
 
-    /// Creates a task and acquires it at once; its version.
+    /// Creates and acquires a task, and returns its version.
     pub(super) async fn task(&self, id: &str) -> u64 {
         let action = create(id, "poll://any@g");
         let data = json!({ "pid": "w", "ttl": 60_000, "action": { "kind": "promise.create", "data": action } });
@@ -188,7 +188,7 @@ impl Place {
             }
             Self::Postgres(database) => {
                 let mut postgres = PostgresConfig::new(&database.url()).expect("an address");
-                // The debugger sets the time.
+                // The debug clock sets the time.
                 postgres.server_time = false;
                 let store = PostgresStore::open(postgres, config, env, hints).await;
                 store.unwrap_or_else(|error| panic!("{error}"))

@@ -1,4 +1,4 @@
-//! The deployment that is to go on with a journal, as `deployment=…` of a request names it.
+//! Selection of the deployment that continues a journal, by `deployment=…` in a request.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use segno_store::PromiseRow;
 use super::super::error::AdminError;
 use crate::Api;
 
-/// A deployment, and the digest under which it is kept.
+/// A deployment, and the digest under which it is stored.
 type Kept = (Digest, Arc<Deployment>);
 
-/// The deployment of `service` that was asked for: `latest`, `keep` or an id; the one that wrote the journal if
-/// none is named.
+/// Selects the deployment of `service` by `latest`, `keep` or an id; `None` selects the one that
+/// wrote the journal.
 pub async fn chosen(
     api: &Api,
     row: &PromiseRow,
@@ -59,13 +59,13 @@ async fn named(api: &Api, service: &str, id: &str) -> Result<Kept, AdminError> {
     Err(AdminError::new(404, format!("there is no deployment `{id}`")))
 }
 
-/// The deployment on which an invocation is.
+/// Returns the deployment to which an invocation is pinned.
 pub fn began_on(row: &PromiseRow) -> Option<Digest> {
     row.task.as_ref().and_then(|task| task.module)
 }
 
-/// Refuses a deployment that does not speak the version of the protocol in which the journal of `id` is, and says what
-/// to do instead.
+/// Refuses a deployment that does not speak the protocol version of the journal of `id`; the error
+/// contains `advice`.
 pub fn speaks(
     deployment: &Deployment,
     id: &PromiseId,

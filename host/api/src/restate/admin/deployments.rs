@@ -1,4 +1,4 @@
-//! Deployments, as operators see them.
+//! Deployments in the admin API.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use serde_json::{Value as Json_, json};
 use super::{super::error::AdminError, asked, services};
 use crate::{Api, catalog::Entry};
 
-/// This many invocations are named in a refusal.
+/// Maximum number of invocations named in a refusal.
 const NAMED: u32 = 8;
 
-/// A deployment that is registered.
+/// A registered deployment.
 pub struct Registered {
     /// The deployment.
     pub deployment: Arc<Deployment>,
-    /// When it was registered.
+    /// When it was registered, in milliseconds since the Unix epoch.
     pub created_at_ms: i64,
 }
 
-/// All of them that a service stands for, newest first.
+/// Lists all deployments to which a service points, newest first.
 pub async fn all(api: &Api) -> Result<Vec<Registered>, AdminError> {
     let mut all = Vec::new();
     for entry in &api.modules().await?.0 {
@@ -40,7 +40,7 @@ pub async fn all(api: &Api) -> Result<Vec<Registered>, AdminError> {
     Ok(all)
 }
 
-/// The instant at which a deployment was registered, whatever was changed of it since.
+/// Returns when a deployment was first registered, regardless of later changes.
 pub async fn registered_at(api: &Api, digest: Digest) -> Result<Timestamp, AdminError> {
     let deployment = api.host.services.deployment(digest).await?;
     let modules = api.modules().await?;
@@ -68,7 +68,7 @@ pub async fn list(api: &Api) -> Result<Response, AdminError> {
     Ok(Json(json!({ "deployments": deployments })).into_response())
 }
 
-/// Describes one.
+/// Describes one deployment.
 pub async fn describe(api: &Api, id: &str) -> Result<Response, AdminError> {
     let all = all(api).await?;
     let found = all.iter().find(|known| known.deployment.id() == id);
@@ -77,8 +77,9 @@ pub async fn describe(api: &Api, id: &str) -> Result<Response, AdminError> {
     Ok(Json(shown(api, found)).into_response())
 }
 
-/// Removes a deployment on which nothing runs, with all that it was before its services were changed. Services that
-/// stand for it go with it, if that is asked for. What has ended on it keeps its document.
+/// Removes a deployment on which nothing runs, with its earlier revisions from before its services
+/// were changed. Services that point to it are removed with it if requested. Ended invocations keep
+/// its document.
 pub async fn remove(api: &Api, id: &str, query: &str) -> Result<Response, AdminError> {
     let modules = api.modules().await?;
     let mut found = Vec::new();
@@ -110,7 +111,7 @@ pub async fn remove(api: &Api, id: &str, query: &str) -> Result<Response, AdminE
     for (alias, digest) in aliases {
         api.take_alias(&alias, digest).await?;
     }
-    // Begun before the last service was gone.
+    // Checks again for invocations that began before the last service was removed.
     idle(api, id, &found).await?;
     let now = api.host.env.clock.now();
     for entry in found {
@@ -119,7 +120,7 @@ pub async fn remove(api: &Api, id: &str, query: &str) -> Result<Response, AdminE
     Ok(StatusCode::ACCEPTED.into_response())
 }
 
-/// Refuses to take away what invocations run on.
+/// Refuses to remove deployments on which invocations run.
 async fn idle(api: &Api, id: &str, entries: &[&Entry]) -> Result<(), AdminError> {
     let mut running = Vec::new();
     for entry in entries {
@@ -153,7 +154,7 @@ fn shown(api: &Api, registered: &Registered) -> Json_ {
     shown
 }
 
-/// A deployment, as registering it answers.
+/// Converts a deployment for the answer to its registration.
 pub fn view(api: &Api, deployment: &Deployment) -> Json_ {
     let services: Vec<Json_> = deployment
         .manifest

@@ -1,4 +1,4 @@
-//! Stopping, pausing, resuming and removing invocations.
+//! Stops, pauses, resumes and removes invocations.
 
 use axum::{
     http::StatusCode,
@@ -22,13 +22,13 @@ use super::{
 };
 use crate::{Api, remove::advice, state::unexpected};
 
-/// Does one thing to an invocation.
+/// Executes one control operation on an invocation.
 pub async fn control(api: &Api, id: &str, how: &str) -> Result<Response, AdminError> {
     let id = PromiseId::from(id);
     let (command, done) = match how {
         "cancel" => (Command::Cancel { invocation: id.clone() }, StatusCode::ACCEPTED),
         "kill" => (Command::Kill { invocation: id.clone() }, StatusCode::OK),
-        // Where it runs, the step that is going on ends first.
+        // If the invocation runs, its current step ends first.
         "pause" if api.host.services.pauses().ask(&id) => {
             return Ok(StatusCode::ACCEPTED.into_response());
         }
@@ -50,8 +50,8 @@ pub async fn control(api: &Api, id: &str, how: &str) -> Result<Response, AdminEr
     Ok(done.into_response())
 }
 
-/// Goes on with an invocation that is paused: with the deployment on which it is, or with the one that `deployment`
-/// names.
+/// Resumes a paused invocation, with its current deployment or with the one that `deployment`
+/// selects.
 pub async fn resume(api: &Api, id: &str, query: &str) -> Result<Response, AdminError> {
     let id = PromiseId::from(id);
     let command = match of_query(query, "deployment") {
@@ -62,8 +62,8 @@ pub async fn resume(api: &Api, id: &str, query: &str) -> Result<Response, AdminE
     Ok(StatusCode::OK.into_response())
 }
 
-/// The command by which a paused invocation goes on with the deployment that was asked for. That it repeats the journal
-/// is for its SDK to see, which compares it in every attempt.
+/// Builds the command that continues a paused invocation on the selected deployment. The
+/// deployment's SDK checks in every attempt that it repeats the journal.
 async fn on(api: &Api, id: &PromiseId, asked: &str) -> Result<Command, AdminError> {
     let row = found(api, id).await?;
     let target = row.promise.target().unwrap_or_default();
@@ -92,7 +92,7 @@ async fn on(api: &Api, id: &PromiseId, asked: &str) -> Result<Command, AdminErro
     Ok(Command::TaskMigrate { id: id.clone(), module, records })
 }
 
-/// Removes an invocation that has ended, with all that it made.
+/// Removes an ended invocation with all its descendants.
 async fn purge(api: &Api, id: &PromiseId) -> Result<Response, AdminError> {
     completed(api, id).await?;
     let before = api.host.env.clock.now();
@@ -107,7 +107,7 @@ async fn purge(api: &Api, id: &PromiseId) -> Result<Response, AdminError> {
     }
 }
 
-/// Removes the journal of an invocation that has ended, and keeps its result.
+/// Removes the journal of an ended invocation, and keeps its result.
 async fn purge_journal(api: &Api, id: &PromiseId) -> Result<Response, AdminError> {
     completed(api, id).await?;
     execute(api, id, Command::JournalRemove { id: id.clone() }).await?;
@@ -133,7 +133,7 @@ async fn found(api: &Api, id: &PromiseId) -> Result<PromiseRow, AdminError> {
     }
 }
 
-/// An invocation that has ended.
+/// Reads an invocation, which must have ended.
 pub(super) async fn completed(api: &Api, id: &PromiseId) -> Result<PromiseRow, AdminError> {
     let row = found(api, id).await?;
     match row.promise.is_pending() {

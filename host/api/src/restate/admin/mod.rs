@@ -1,4 +1,4 @@
-//! The side of operators.
+//! The admin API of Restate, for operators.
 
 mod choice;
 mod deployments;
@@ -27,13 +27,13 @@ use super::{
 };
 use crate::{AllowedOrigins, Api};
 
-/// The most bytes of a request.
+/// Maximum size of a request, in bytes.
 const LIMIT: usize = 8 << 20;
 
-/// The versions of the routes that there are, the oldest first.
+/// The supported versions of the routes, oldest first.
 const VERSIONS: [u32; 3] = [2, 3, 4];
 
-/// The routes of operators.
+/// Builds the routes of the admin API.
 pub fn router(api: Api) -> Router {
     let guard = SenderGuard { api: api.clone(), origins: AllowedOrigins::default() };
     Router::new()
@@ -54,7 +54,8 @@ async fn routed(api: Api, request: Request) -> Result<Response, AdminError> {
     let method = request.method().clone();
     let query = request.uri().query().unwrap_or_default().to_owned();
     let segments = segments.all();
-    // The command of Restate begins each path with the newest version of the routes that both know.
+    // Restate's command line begins each path with the newest route version that both sides
+    // support.
     let path = match segments.as_slice() {
         [version, path @ ..] if VERSIONS.iter().any(|known| *version == format!("v{known}")) => {
             path
@@ -84,7 +85,7 @@ async fn routed(api: Api, request: Request) -> Result<Response, AdminError> {
             let operation = (*operation).to_owned();
             serdes::preview(api, request, name, &operation).await
         }
-        // There are no Kafka clusters, so nothing subscribes.
+        // There are no Kafka clusters, and so no subscriptions.
         ("GET", ["subscriptions"]) => Ok(Json(json!({ "subscriptions": [] })).into_response()),
         ("GET", ["kafka-clusters"]) => Ok(Json(json!({ "clusters": [] })).into_response()),
         ("POST", ["subscriptions" | "kafka-clusters"]) => {
@@ -136,18 +137,18 @@ fn version(api: &Api) -> Response {
     Json(version).into_response()
 }
 
-/// The value of a name in a query.
+/// Returns the value of a parameter in a query.
 fn of_query(query: &str, name: &str) -> Option<String> {
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
 }
 
-/// Whether a query says so.
+/// Returns true if a query parameter is `true`.
 fn asked(query: &str, name: &str) -> bool {
     of_query(query, name).is_some_and(|value| value == "true")
 }
 
-/// The body of a request.
+/// Parses the JSON body of a request.
 async fn body<T: DeserializeOwned>(api: &Api, request: Request) -> Result<T, AdminError> {
     let (parts, body) = request.into_parts();
     let entry = api.let_in(&parts.extensions).await?;

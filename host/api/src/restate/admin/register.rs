@@ -1,4 +1,4 @@
-//! Registering deployments.
+//! Registration of deployments.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,19 +24,19 @@ use crate::{
     state::unexpected,
 };
 
-/// The code under which tools know that both sides have no version of the protocol in common.
+/// Restate's error code: no common protocol version.
 const VERSIONS: &str = "META0012";
-/// The same of a deployment that cannot be asked what it has.
+/// Restate's error code: the discovery request failed.
 const DISCOVERY: &str = "META0003";
-/// The same of a deployment that is registered, and has other services now.
+/// Restate's error code: the deployment is registered, but its services have changed.
 const CHANGED: &str = "META0004";
-/// The same of a service that is of another kind now.
+/// Restate's error code: a service has changed its kind.
 const KIND: &str = "META0006";
-/// The most handlers of a deployment, over all of its services: lists and descriptions of all
-/// functions are answered as wholes.
+/// Maximum number of handlers of a deployment, over all services. Lists and descriptions of
+/// functions are not divided into pages.
 const HANDLERS: usize = 5_000;
 
-/// What is registered.
+/// The body of a registration.
 #[derive(Deserialize)]
 struct Register {
     uri: String,
@@ -52,14 +52,14 @@ struct Register {
     dry_run: bool,
 }
 
-/// The command of Restate says `null` for what it does not say.
+/// Reads `null` as the default: Restate's command sends it for unset options.
 fn unless_null<'a, T: Default + Deserialize<'a>, D: Deserializer<'a>>(
     from: D,
 ) -> Result<T, D::Error> {
     Option::<T>::deserialize(from).map(Option::unwrap_or_default)
 }
 
-/// Asks a deployment what it has, and sends new invocations of its services there.
+/// Discovers the services of a deployment, and routes new invocations of them there.
 pub async fn register(api: Api, request: Request) -> Result<Response, AdminError> {
     let asked: Register = body(&api, request).await?;
     let endpoint = endpoint(&api, &asked)?;
@@ -79,9 +79,9 @@ pub async fn register(api: Api, request: Request) -> Result<Response, AdminError
     if !asked.force && !asked.breaking {
         of_the_same_kind(&api, &deployment).await?;
     }
-    // Tools tell by the status of a dry run whether there is anything to register.
+    // Tools see in the status of a dry run if there is anything to register.
     let status = if same { StatusCode::OK } else { StatusCode::CREATED };
-    // The same one again is what it was.
+    // An unchanged deployment keeps its stored form.
     let deployment = match known.iter().find(|known| same && known.deployment.id() == id) {
         Some(known) if !asked.force => (*known.deployment).clone(),
         _ => deployment.following(known.iter().map(|known| &*known.deployment)),
@@ -91,10 +91,10 @@ pub async fn register(api: Api, request: Request) -> Result<Response, AdminError
     if asked.dry_run {
         return Ok(answer);
     }
-    // What was changed of it stays, unless it is to be as it was.
+    // Stored changes of its settings are kept, unless the registration is forced.
     if !same || asked.force {
         keep(&api, &deployment).await?;
-        // What it had at this address and has no more is nowhere else.
+        // Services that the deployment no longer has at this address exist nowhere else.
         let gone = known.iter().filter(|known| known.deployment.uri == deployment.uri);
         let gone: BTreeSet<&str> = gone
             .flat_map(|known| known.deployment.manifest.services.iter())
@@ -111,7 +111,7 @@ pub async fn register(api: Api, request: Request) -> Result<Response, AdminError
     Ok(answer)
 }
 
-/// Keeps a deployment, and sends new invocations of its services there.
+/// Stores a deployment, and routes new invocations of its services there.
 async fn keep(api: &Api, deployment: &Deployment) -> Result<(), AdminError> {
     put(api, deployment).await?;
     for alias in deployment.aliases() {
@@ -121,8 +121,8 @@ async fn keep(api: &Api, deployment: &Deployment) -> Result<(), AdminError> {
     Ok(())
 }
 
-/// Keeps a deployment in place of another one: new invocations that went there go to it. What it has and another
-/// deployment has by now stays there.
+/// Replaces a deployment: routes new invocations from the former one to the new one. Services that
+/// have moved to another deployment meanwhile stay there.
 pub async fn replace(api: &Api, former: Digest, deployment: &Deployment) -> Result<(), AdminError> {
     put(api, deployment).await?;
     api.host.services.forget();
@@ -148,7 +148,7 @@ async fn put(api: &Api, deployment: &Deployment) -> Result<(), AdminError> {
     Ok(api.host.store.modules().put(module).await?)
 }
 
-/// Sends new invocations of a service to a deployment that is kept.
+/// Routes new invocations of a service to a stored deployment.
 async fn send_to(api: &Api, alias: Text, deployment: &Deployment) -> Result<(), AdminError> {
     let module = Digest::of(&deployment.to_bytes());
     let reply = api.execute(Command::Deploy { alias, module }).await?;
@@ -176,7 +176,7 @@ fn endpoint(api: &Api, asked: &Register) -> Result<Endpoint, AdminError> {
     })
 }
 
-/// What a deployment says that it has.
+/// Discovers the services of a deployment.
 async fn discovered(api: &Api, endpoint: &Endpoint) -> Result<Deployment, AdminError> {
     let connector = api.host.services.connector();
     let accept = ManifestVersion::accept_all();
@@ -213,7 +213,7 @@ async fn discovered(api: &Api, endpoint: &Endpoint) -> Result<Deployment, AdminE
     Ok(deployment)
 }
 
-/// Refuses services whose keys mean something else than before.
+/// Refuses services whose kind has changed.
 async fn of_the_same_kind(api: &Api, deployment: &Deployment) -> Result<(), AdminError> {
     for service in &deployment.manifest.services {
         let Ok((_, before)) = api.host.services.of_service(&service.name).await else { continue };
@@ -239,7 +239,7 @@ fn said(ty: ServiceType) -> &'static str {
     }
 }
 
-/// The handlers, as functions of a module are described.
+/// Describes the handlers as functions of a module.
 fn description(deployment: &Deployment) -> ModuleDescription {
     let functions = deployment.handlers().map(|(service, handler)| Function {
         name: format!("{}/{}", service.name, handler.name),

@@ -1,4 +1,4 @@
-//! Beginning an invocation anew that has ended: from its input, or after the first entries of its journal.
+//! Restarts of ended invocations, from their input or after the first entries of their journal.
 
 use axum::{
     Json,
@@ -23,8 +23,8 @@ use super::{
 };
 use crate::{Api, restart::RESTART_OF, state::unexpected};
 
-/// Begins an invocation once more under a new id: with the same input, or with the entries 0 to `from` of its journal
-/// and the results of their commands.
+/// Restarts an invocation under a new id: with the same input, or with the entries 0 to `from` of
+/// its journal and the results of these commands.
 pub async fn restart(api: &Api, id: &str, query: &str) -> Result<Response, AdminError> {
     let from = from(query)?;
     let id = PromiseId::from(id);
@@ -68,11 +68,11 @@ fn from(query: &str) -> Result<u32, AdminError> {
     })
 }
 
-/// The promise of the new invocation.
+/// Builds the promise of the new invocation.
 fn anew(api: &Api, row: &PromiseRow) -> NewPromise {
     let promise = &row.promise;
     let mut param = promise.spec.param.clone();
-    // The command that called it has its answer.
+    // The command that called the old invocation already has its answer.
     param.headers.remove(BY);
     let target = promise.target().unwrap_or_default();
     let label = format!("{}{RESTART_OF}", tags::LABEL_PREFIX);
@@ -80,7 +80,7 @@ fn anew(api: &Api, row: &PromiseRow) -> NewPromise {
     NewPromise { id: new_id(api), param, tags: Tags::from(tags), timeout_at: Timestamp::NEVER }
 }
 
-/// Whether the handler runs once a key.
+/// Returns true if the handler runs once for each key.
 async fn is_run(
     api: &Api,
     row: &PromiseRow,
@@ -92,7 +92,7 @@ async fn is_run(
     Ok(deployment.run_of(service).as_deref() == Some(handler))
 }
 
-/// From its input an invocation begins on the deployment that has its service now: checks that no other is asked for.
+/// Checks that the request selects the latest deployment: a restart from the input runs on it.
 async fn on_latest(
     api: &Api,
     row: &PromiseRow,

@@ -1,4 +1,4 @@
-//! Previews of values: a deployment turns what its serdes write into JSON, and JSON into that.
+//! Previews of values: a deployment converts between JSON and the format of its serdes.
 
 use axum::{
     body::{Body, Bytes},
@@ -9,7 +9,7 @@ use axum::{
 use super::{super::error::AdminError, LIMIT};
 use crate::Api;
 
-/// Has the deployment of a service encode or decode the body.
+/// Forwards the body to the deployment of a service, to encode or decode it.
 pub async fn preview(
     api: Api,
     request: Request,
@@ -18,7 +18,7 @@ pub async fn preview(
 ) -> Result<Response, AdminError> {
     let (_, deployment) = api.host.services.of_service(service).await?;
     let (parts, body) = request.into_parts();
-    // The name of the serde as it was sent: it may have slashes, and what a URL does not hold.
+    // The raw name of the serde: it may contain slashes and percent-encoded characters.
     let before = format!("/serdes/{operation}/");
     let name = parts.uri.path().split_once(&before).map_or("", |(_, name)| name);
     let path = format!("/serdes/{service}/{operation}/{name}");

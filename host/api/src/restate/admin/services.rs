@@ -1,4 +1,4 @@
-//! Services, as operators see them.
+//! Services in the admin API.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -24,7 +24,7 @@ use crate::Api;
 
 const DAY_MS: u64 = 86_400_000;
 
-/// Lists the services that are registered.
+/// Lists the registered services.
 pub async fn list(api: &Api) -> Result<Response, AdminError> {
     let mut services = Vec::new();
     for name in api.host.services.names().await? {
@@ -33,7 +33,7 @@ pub async fn list(api: &Api) -> Result<Response, AdminError> {
     Ok(Json(json!({ "services": services })).into_response())
 }
 
-/// Describes one.
+/// Describes one service.
 pub async fn describe(api: &Api, name: &str) -> Result<Response, AdminError> {
     Ok(Json(one(api, name).await?).into_response())
 }
@@ -56,7 +56,7 @@ pub async fn handler(api: &Api, name: &str, handler: &str) -> Result<Response, A
     Ok(Json(shown(service, found)).into_response())
 }
 
-/// What is changed of a service.
+/// The body of a change of a service.
 #[derive(Deserialize)]
 struct Patch {
     public: Option<bool>,
@@ -108,7 +108,7 @@ fn read_length(text: &Option<String>) -> Result<Option<Millis>, AdminError> {
     crate::restate::delay_of(text).ok_or_else(wrong).map(Some)
 }
 
-/// Describes a service for tools that make clients.
+/// Returns the OpenAPI document of a service, for client generators.
 pub async fn openapi(api: &Api, name: &str) -> Result<Response, AdminError> {
     let (_, deployment) = api.host.services.of_service(name).await?;
     let service = deployment.service(name).ok_or_else(|| missing(name))?;
@@ -125,7 +125,7 @@ fn missing(name: &str) -> AdminError {
     AdminError::new(404, format!("there is no service `{name}`"))
 }
 
-/// A service; `silent` is how long what has ended is kept where it says nothing.
+/// Describes a service. `silent` is the retention period for services without a setting.
 pub fn view(deployment: &Deployment, service: &Service, silent: Keep) -> Json_ {
     let handlers: Vec<Json_> =
         service.handlers.iter().map(|handler| shown(service, handler)).collect();
@@ -155,7 +155,7 @@ pub fn view(deployment: &Deployment, service: &Service, silent: Keep) -> Json_ {
         ("journal_retention", Some(keep(said.journal))),
     ];
     for (name, keep) in kept {
-        // Tools have no word for ever: it is left out.
+        // The format cannot express an unlimited period, so it is omitted.
         let Some(Keep::For(kept)) = keep else { continue };
         shown[name] = length(kept).into();
     }
@@ -207,7 +207,7 @@ fn described(
     metadata.into_iter().for_each(|metadata| shown["metadata"] = json!(metadata));
 }
 
-/// The parts of a retry policy that a handler sets itself.
+/// The parts of a retry policy that a handler overrides.
 fn own_policy(handler: &Handler) -> Json_ {
     let text = |ms: u64| Json_::from(length(Millis(i64::try_from(ms).unwrap_or(i64::MAX))));
     let own: [(&str, Option<Json_>); 4] = [
@@ -222,7 +222,7 @@ fn own_policy(handler: &Handler) -> Json_ {
             }),
         ),
     ];
-    // Tools expect this one in every policy.
+    // Tools expect this field in every policy.
     let mut policy = json!({ "max_attempts": handler.retry_policy_max_attempts });
     for (name, value) in own {
         value.into_iter().for_each(|value| policy[name] = value);
@@ -240,7 +240,7 @@ fn policy(policy: &RetryPolicy) -> Json_ {
     })
 }
 
-/// A length of time, as tools write it: `1d`, `1m 30s`.
+/// Formats a duration in the form that tools use: `1d`, `1m 30s`.
 fn length(length: Millis) -> String {
     let millis = u64::try_from(length.0).unwrap_or_default();
     let (days, rest) = (millis / DAY_MS, millis % DAY_MS);

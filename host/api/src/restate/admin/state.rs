@@ -1,4 +1,4 @@
-//! Writing the state of an object, while nobody has its turn.
+//! Writes the state of an object, while no invocation holds its turn.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use serde::Deserialize;
 use super::{super::error::AdminError, body};
 use crate::{Api, state::unexpected};
 
-/// What an object's state is from now on.
+/// The body of a write: the new state of an object.
 #[derive(Deserialize)]
 struct Write {
     object_key: String,

@@ -1,4 +1,4 @@
-//! Awakeables, completed from outside.
+//! Completion of awakeables from outside.
 
 use axum::{
     extract::Request,
@@ -19,7 +19,8 @@ use segno_restate::{
 use super::{super::error::IngressError, LIMIT};
 use crate::{Api, state::unexpected};
 
-/// Resolves an awakeable with the body, or rejects it with the body as the reason. The first one counts.
+/// Resolves an awakeable with the body, or rejects it with the body as the reason. Only the first
+/// completion counts.
 pub async fn complete(
     api: Api,
     request: Request,
@@ -44,7 +45,7 @@ pub async fn complete(
     let name = Text::from(signals::name(&NotificationId::Signal(index), carries));
     let key = Some(Text::from(format!("awakeable/{index}")));
     match api.execute(Command::Signal { invocation, name, payload, key }).await? {
-        // Whoever waited may have ended meanwhile.
+        // The waiting invocation may have ended meanwhile.
         Reply::Signalled { .. } | Reply::Refused(Refusal::Conflict(_)) => {
             Ok(StatusCode::ACCEPTED.into_response())
         }

@@ -1,4 +1,4 @@
-//! Calls, and calls whose result nobody waits for.
+//! Calls, and one-way calls.
 
 use axum::{
     Json,
@@ -31,14 +31,14 @@ use super::{
 };
 use crate::{Api, ApiError, state::unexpected};
 
-/// The header under which calls are one.
+/// Header with the idempotency key.
 const IDEMPOTENCY: &str = "idempotency-key";
-/// The header with the limit under which a call counts.
+/// Header with the limit that applies to a call.
 const LIMIT_KEY: &str = "x-restate-limit-key";
-/// Headers that concern the connection, and not the handler.
+/// Headers for the connection or the ingress, not for the handler.
 const OWN: [&str; 4] = ["connection", "host", "transfer-encoding", IDEMPOTENCY];
 
-/// Calls a handler, and answers with its result.
+/// Calls a handler, and responds with its result.
 pub async fn call(
     api: Api,
     request: Request,
@@ -59,7 +59,7 @@ pub async fn call(
     results::awaited(&api, &began.id, target.gives.as_ref()).await
 }
 
-/// Calls a handler, and answers with the id of the invocation.
+/// Calls a handler one-way, and responds with the invocation id.
 pub async fn send(
     api: Api,
     request: Request,
@@ -82,7 +82,7 @@ pub async fn send(
     Ok((StatusCode::ACCEPTED, [(ID_HEADER, id)], Json(body)).into_response())
 }
 
-/// An invocation that was begun, now or before.
+/// An invocation that was created by this request or an earlier one.
 struct Began {
     id: PromiseId,
     is_new: bool,
@@ -131,14 +131,14 @@ async fn begin(
         tags.insert(tags::DELAY.to_owned(), at.0.to_string());
     }
     let new = NewPromise { id: id.clone(), param, tags, timeout_at: Timestamp::NEVER };
-    // Whose turn it is with a key is decided where it is stored.
+    // For keyed handlers the store decides who holds the turn.
     let now = called.key.is_none() && at.is_none();
     let reply = create(api, new, target.deployment, now).await?;
     drop(room);
     match reply {
         Reply::Promise { changed, .. } => Ok(Began { id, is_new: changed }),
         Reply::Begun { task, .. } => Ok(Began { id, is_new: task.created }),
-        // It was run under another id.
+        // The workflow already ran under another id.
         Reply::Refused(Refusal::Conflict(Conflict::RanAlready { run, .. })) => {
             Ok(Began { id: run, is_new: false })
         }
@@ -147,7 +147,7 @@ async fn begin(
     }
 }
 
-/// Checks a body that says of itself that it is JSON. Others are passed on as they are.
+/// Checks a body declared as JSON. Other bodies are passed on unchecked.
 fn check_json(headers: &HeaderMap, bytes: &[u8]) -> Result<(), IngressError> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let essence = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
@@ -158,8 +158,8 @@ fn check_json(headers: &HeaderMap, bytes: &[u8]) -> Result<(), IngressError> {
         .map_err(|reason| IngressError::new(400, format!("the body is not JSON: {reason}")))
 }
 
-/// The key under which calls are one. A blank one is none: the original server takes it for a key, and with it calls that
-/// have nothing in common for one. Of several none is the right one.
+/// Returns the idempotency key. A blank key counts as none: Restate's server would deduplicate
+/// unrelated calls by it. Several keys are refused.
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, IngressError> {
     let mut given = headers.get_all(IDEMPOTENCY).iter();
     let Some(key) = given.next() else { return Ok(None) };
@@ -194,12 +194,12 @@ async fn create(
     }
 }
 
-/// A new id of an invocation.
+/// Generates an invocation id.
 pub fn new_id(api: &Api) -> PromiseId {
     ids::drawn([(); 3].map(|()| api.host.env.runtime.nonce()))
 }
 
-/// The headers of a request that its handler sees. A token is for this host.
+/// Returns the headers of a request that its handler sees. The token is for this host only.
 fn passed_on(headers: &HeaderMap, with_token: bool) -> Tags {
     let mut passed = Tags::new();
     for (name, value) in headers {
@@ -216,7 +216,8 @@ fn passed_on(headers: &HeaderMap, with_token: bool) -> Tags {
     passed
 }
 
-/// A value as the body of an answer. Its content type is what the handler says, else what it looks like.
+/// Builds a response with a value as its body. The content type is the handler's, otherwise
+/// detected.
 pub fn body(bytes: Bytes, id: &str, gives: Option<&(String, bool)>) -> Response {
     let kind = match gives {
         Some((_, false)) if bytes.is_empty() => None,

@@ -1,16 +1,16 @@
-//! The delay of a call: as in ISO 8601 (`PT1M30S`), or as people write it (`90s`, `1 min 30 s`).
+//! The delay of a call: in ISO 8601 (`PT1M30S`) or in informal notation (`90s`, `1 min 30 s`).
 
 use segno_core::time::Millis;
 
-/// Whether a query names a delay.
+/// Returns true if a query has a delay.
 pub fn is_named(query: &str) -> bool {
     query.split('&').any(|pair| pair.split('=').next() == Some("delay"))
 }
 
-/// The delay in the query of a request; none: there is none.
+/// Returns the delay in the query of a request; `None` if there is none.
 ///
 /// # Errors
-/// It is no length of time.
+/// The text is not a duration.
 pub fn of_query(query: &str) -> Result<Option<Millis>, String> {
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let Some((_, given)) = pairs.into_iter().find(|(name, _)| *name == "delay") else {
@@ -22,7 +22,7 @@ pub fn of_query(query: &str) -> Result<Option<Millis>, String> {
         .ok_or_else(|| format!("`{text}` is no delay: write it as PT1M30S, 90s or 60000ms"))
 }
 
-/// A length of time in either form.
+/// Parses a duration in either form.
 pub fn parse(text: &str) -> Option<Millis> {
     if let Some(iso) = text.strip_prefix(['P', 'p']) {
         return iso8601(iso);
@@ -32,7 +32,8 @@ pub fn parse(text: &str) -> Option<Millis> {
     i64::try_from(duration.as_millis()).ok().map(Millis)
 }
 
-/// What follows the `P`: days, hours, minutes and seconds. Months and years have no length.
+/// Parses the part after the `P`: days, hours, minutes and seconds. Months and years have no fixed
+/// length.
 fn iso8601(text: &str) -> Option<Millis> {
     let (days, time) = text.split_once(['T', 't']).unwrap_or((text, ""));
     if days.is_empty() && time.is_empty() {

@@ -1,4 +1,4 @@
-//! The side of callers.
+//! The ingress of Restate, for callers.
 
 mod awakeables;
 mod call;
@@ -24,10 +24,10 @@ use super::{
 };
 use crate::Api;
 
-/// The most bytes of a request.
+/// Maximum size of a request, in bytes.
 const LIMIT: usize = 32 << 20;
 
-/// The routes of callers.
+/// Builds the routes of the ingress.
 pub fn router(api: Api) -> Router {
     let origins = api.restate.origins.clone();
     let guard = SenderGuard { api: api.clone(), origins: origins.clone() };
@@ -107,15 +107,15 @@ async fn routed(api: Api, request: Request) -> Result<Response, IngressError> {
     }
 }
 
-/// How a handler is called.
+/// Form of a call.
 enum Form {
-    /// Its result is waited for.
+    /// The response contains the result.
     Call,
-    /// It is not.
+    /// One-way: the response contains the invocation id.
     Send,
 }
 
-/// Calls the handler that these segments name.
+/// Calls the handler in these path segments.
 async fn called(
     api: Api,
     request: Request,
@@ -123,7 +123,7 @@ async fn called(
     form: Form,
     target: &[&str],
 ) -> Result<Response, IngressError> {
-    // A handler that takes no body may be called by what only reads.
+    // A handler without a body may be called with GET.
     match (form, request.method()) {
         (Form::Call, &Method::GET | &Method::POST) => call::call(api, request, scope, target).await,
         (Form::Send, &Method::GET | &Method::POST) => call::send(api, request, scope, target).await,
@@ -140,7 +140,7 @@ async fn health(api: &Api) -> Result<Response, IngressError> {
     Ok(Json(json!({ "services": services })).into_response())
 }
 
-/// Describes all services that callers see.
+/// Returns the OpenAPI document of all public services.
 async fn openapi(api: &Api) -> Result<Response, IngressError> {
     let mut services = Vec::new();
     for name in api.host.services.names().await? {

@@ -1,4 +1,4 @@
-//! The results of invocations: waited for, or as they stand.
+//! Results of invocations, with or without waiting.
 
 use axum::{
     Json,
@@ -23,13 +23,13 @@ use serde_json::json;
 use super::{super::error::IngressError, LIMIT, call};
 use crate::{Api, wait};
 
-/// How long one wait for a settlement lasts; then another begins.
+/// Duration of one wait for a settlement, in milliseconds; after it another wait begins.
 const WAIT_MS: u64 = 60_000;
-/// The status of what has not ended.
+/// HTTP status for an invocation that has not ended.
 const NOT_READY: u16 = 470;
 
-/// The result of an invocation by its id, or by its idempotency key:
-/// `SERVICE, [KEY,] HANDLER, IDEMPOTENCY KEY`.
+/// Returns the result of an invocation by id or idempotency key: `SERVICE, [KEY,] HANDLER,
+/// IDEMPOTENCY KEY`.
 pub async fn of_invocation(
     api: &Api,
     named: &[&str],
@@ -49,7 +49,7 @@ pub async fn of_invocation(
     }
 }
 
-/// The result of an invocation.
+/// Returns the result of an invocation by id.
 pub async fn by_id(api: &Api, id: &str, wait: bool) -> Result<Response, IngressError> {
     if id.parse::<InvocationId>().is_err() {
         let message =
@@ -59,7 +59,7 @@ pub async fn by_id(api: &Api, id: &str, wait: bool) -> Result<Response, IngressE
     result(api, &PromiseId::from(id), wait).await
 }
 
-/// The result of the run of a workflow.
+/// Returns the result of a workflow's run.
 pub async fn of_workflow(
     api: &Api,
     workflow: &str,
@@ -85,7 +85,7 @@ async fn result(api: &Api, id: &PromiseId, wait: bool) -> Result<Response, Ingre
     }
 }
 
-/// The result of an invocation when it has ended; `gives` is what its handler says of it.
+/// Waits for the result of an invocation. `gives` is the content type that its handler declares.
 pub async fn awaited(
     api: &Api,
     id: &PromiseId,
@@ -114,13 +114,13 @@ fn unknown(id: &PromiseId) -> String {
     format!("there is no invocation `{id}`")
 }
 
-/// As tools know it: they look at the message.
+/// Tools compare this message.
 fn not_found(id: &PromiseId) -> IngressError {
     tracing::debug!(%id, "there is no such invocation");
     IngressError::of_invocation(id.as_str(), Failure::new(404, "not found")).without_id()
 }
 
-/// What the body of a request may name.
+/// The invocation in the body of a request.
 #[derive(serde::Deserialize)]
 #[serde(tag = "target", rename_all = "camelCase", rename_all_fields = "camelCase")]
 enum Named {
@@ -148,7 +148,7 @@ enum Named {
     },
 }
 
-/// The result, or the id, of the invocation that the body of a request names.
+/// Returns the result, or the id, of the invocation in the body of a request.
 pub async fn by_body(api: &Api, request: Request, how: &str) -> Result<Response, IngressError> {
     let (parts, body) = request.into_parts();
     let entry = api.let_in(&parts.extensions).await?;
@@ -180,7 +180,7 @@ pub async fn by_body(api: &Api, request: Request, how: &str) -> Result<Response,
     }
 }
 
-/// The answer with how an invocation ended.
+/// Builds the response with the outcome of an invocation.
 fn answer(promise: &Promise, gives: Option<&(String, bool)>) -> Result<Response, IngressError> {
     let id = promise.id().as_str();
     if promise.was_killed() {

@@ -1,4 +1,4 @@
-//! The handler that a path names.
+//! Resolution of a path to a handler.
 
 use axum::http::{HeaderMap, header};
 use segno_core::id::Digest;
@@ -10,28 +10,28 @@ use segno_engine::services::{
 use super::super::error::IngressError;
 use crate::Api;
 
-/// The content type of what a handler gives whose manifest does not say.
+/// Default content type of a handler's result.
 const JSON: &str = "application/json";
 
-/// A handler that is there.
+/// A resolved handler.
 pub struct Target<'a> {
-    /// The names and the key.
+    /// The service, the handler and the key.
     pub called: Called<'a>,
-    /// The deployment to which new invocations of it go.
+    /// The deployment to which new invocations are routed.
     pub deployment: Digest,
-    /// What a caller has to know of it.
+    /// Properties of the handler that affect callers.
     pub facts: HandlerFacts,
-    /// What bodies it takes; none: any, as its manifest does not say.
+    /// Accepted bodies. `None` accepts any, because the manifest has no declaration.
     pub takes: Option<Takes>,
-    /// The content type of what it gives, as far as it says so, and whether nothing has one too.
+    /// Declared content type of the result, and true if an empty result has it as well.
     pub gives: Option<(String, bool)>,
 }
 
 impl<'a> Target<'a> {
-    /// The handler of these segments, `SERVICE, HANDLER` or `OBJECT, KEY, HANDLER`, within a scope.
+    /// Resolves the path segments `SERVICE, HANDLER` or `OBJECT, KEY, HANDLER`, within a scope.
     ///
     /// # Errors
-    /// There is none.
+    /// The handler does not exist.
     pub async fn of(
         api: &Api,
         scope: Option<&'a str>,
@@ -68,11 +68,11 @@ impl<'a> Target<'a> {
     }
 }
 
-/// What bodies a handler takes.
+/// Bodies that a handler accepts.
 pub struct Takes {
-    /// The content types, as in `accept`; none: it takes no body.
+    /// Accepted content types, in the syntax of `accept`; `None` if the handler accepts no body.
     content_type: Option<String>,
-    /// Whether there has to be one.
+    /// True if a body is required.
     required: bool,
 }
 
@@ -80,7 +80,7 @@ impl Takes {
     /// Refuses a body of another content type.
     ///
     /// # Errors
-    /// The type is missing, or another.
+    /// The content type is missing, or not accepted.
     pub fn check(&self, headers: &HeaderMap, is_empty: bool) -> Result<(), IngressError> {
         let given = headers.get(header::CONTENT_TYPE).map(|given| given.to_str().unwrap_or("?"));
         let refuse = |what: String| Err(IngressError::new(400, what));
@@ -99,7 +99,7 @@ impl Takes {
     }
 }
 
-/// Whether a content type is one of those that are wanted: `application/json`, `text/*`, `*/*`.
+/// Returns true if a content type matches the accepted ones: `application/json`, `text/*`, `*/*`.
 fn is_accepted(wanted: &str, given: &str) -> bool {
     let essence = |kind: &str| kind.split(';').next().unwrap_or_default().trim().to_lowercase();
     let given = essence(given);

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::Services;
 
-/// An id of the right form that no deployment has.
+/// A well-formed id that no deployment has.
 const UNKNOWN: &str = "dp_10000000000000000000001";
 
 async fn patch(services: &Services, id: &str, how: &str) -> (StatusCode, String) {
@@ -33,7 +33,7 @@ async fn what_has_completed_is_purged_with_what_it_made() {
     assert_eq!(status, StatusCode::CONFLICT);
     assert!(message.contains(&format!("it goes with `{id}`")), "{message}");
 
-    // Its children are told that it has ended.
+    // Delivers the end to its children.
     let owed = segno_core::promise::OutboxKey::CancelChildren(id.as_str().into());
     services.world.command(segno_core::command::Command::OutboxDue { key: owed }).await;
     let (status, message) = patch(&services, &id, "purge").await;
@@ -124,7 +124,8 @@ async fn what_has_ended_begins_anew_after_the_entries_of_its_journal() {
         let (status, body) = restart(query).await;
         (status, body["message"].as_str().unwrap_or_default().to_owned())
     };
-    // The sleep at 3 and the call at 4 have no result; 5 tells of a cancellation, and is the last before the end.
+    // The sleep at 3 and the call at 4 have no result; 5 is a cancellation, the last record before
+    // the end.
     for (query, code, says) in [
         ("from=3", 409, "the entry 3 of"),
         ("from=4", 409, "(`sleep`) never completed"),
@@ -136,7 +137,7 @@ async fn what_has_ended_begins_anew_after_the_entries_of_its_journal() {
         assert_eq!(status, code, "{query}: {message}");
         assert!(message.contains(says), "{query}: {message}");
     }
-    // The run at 1 has its result at 2, which comes along.
+    // The run at 1 has its result at 2, which is copied with it.
     for from in [1, 2] {
         let (status, body) = restart(&format!("from={from}")).await;
         assert_eq!(status, 200, "{body}");
@@ -206,7 +207,7 @@ async fn what_is_paused_goes_on_with_another_deployment() {
     }
 }
 
-/// The task of an invocation, claimed.
+/// Claims the task of an invocation.
 async fn claim(services: &Services, id: &str) -> segno_core::id::Claim {
     use segno_core::{
         command::{ClaimRequest, Command},

@@ -1,5 +1,5 @@
-//! The side of operators of services: queries, and what is done to invocations and deployments. No deployment
-//! answers: invocations are claimed and ended by hand.
+//! The admin API: queries, and operations on invocations and deployments. No deployment responds;
+//! the tests claim and end invocations themselves.
 
 mod control;
 mod query;
@@ -34,8 +34,8 @@ use tower::ServiceExt as _;
 use super::World;
 use crate::restate::{admin_router, ingress_router};
 
-/// Has a service, an object and a workflow. An address or a header that says `small` has only the service, and
-/// `others` all but it.
+/// A deployment with a service, an object and a workflow. An address or a header with `small` has
+/// only the service, and one with `others` has everything else.
 struct Fixed;
 
 #[async_trait]
@@ -107,7 +107,7 @@ impl Connector for Fixed {
     }
 }
 
-/// A host on which these are registered.
+/// A host with these services registered.
 struct Services {
     world: World,
     admin: Router,
@@ -138,13 +138,13 @@ impl Services {
         ask(&self.ingress, method, path, body).await
     }
 
-    /// Removes what has this path; the message of a refusal.
+    /// Removes a resource by path. Returns the status and the message of a refusal.
     async fn remove(&self, path: &str) -> (StatusCode, String) {
         let (status, body) = self.admin("DELETE", path, None).await;
         (status, body["message"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// Begins an invocation; its id.
+    /// Begins an invocation and returns its id.
     async fn send(&self, target: &str) -> String {
         let (status, body) =
             self.ingress("POST", &format!("/{target}/send"), Some(json!("Mary"))).await;
@@ -152,14 +152,14 @@ impl Services {
         body["invocationId"].as_str().expect("an id").to_owned()
     }
 
-    /// What a query answers.
+    /// Executes a query that must succeed.
     async fn rows(&self, sql: &str) -> Value {
         let (status, body) = self.admin("POST", "/query", Some(json!({ "query": sql }))).await;
         assert_eq!(status, StatusCode::OK, "{sql}: {body}");
         body["rows"].clone()
     }
 
-    /// Why a query is refused.
+    /// Returns the reason why a query is refused.
     async fn refused(&self, sql: &str) -> String {
         let (status, body) = self.admin("POST", "/query", Some(json!({ "query": sql }))).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{sql}: {body}");
@@ -178,7 +178,7 @@ impl Services {
         self.world.command(fulfill).await;
     }
 
-    /// An attempt fails; another one follows in an hour.
+    /// Fails an attempt; the next one follows in an hour.
     async fn fail(&self, id: &str) {
         let claim = self.world.acquire(id).await;
         let error = Note {
@@ -191,7 +191,7 @@ impl Services {
         self.world.command(Command::TaskRelease { claim, reason }).await;
     }
 
-    /// Writes a journal: the input, a run with its result, a sleep, a call; the call is made.
+    /// Writes a journal: the input, a run with its result, a sleep, and a call, which is executed.
     async fn journal(&self, id: &str) -> Claim {
         let claim = self.world.acquire(id).await;
         let row = self.world.api.host.store.read().promise(&claim.id).await.expect("a store");

@@ -8,7 +8,7 @@ use tower::ServiceExt as _;
 
 use super::Services;
 
-/// One invocation in each state, by its state.
+/// Creates one invocation in each state, and returns their ids by state.
 async fn in_each_state(services: &Services) -> Vec<(&'static str, String)> {
     let world = &services.world;
     let mut all = Vec::new();
@@ -84,14 +84,15 @@ async fn an_invocation_is_found_by_its_id_with_its_columns() {
     assert_eq!(services.rows(&other).await, json!([]), "the rest of the condition counts too");
 }
 
-/// Begins an invocation with an idempotency key; its id.
+/// Begins an invocation with an idempotency key, and returns its id.
 async fn send_once(services: &Services) -> String {
     let (status, id, _) = send_under(services, &["once"], "1").await;
     assert_eq!(status, StatusCode::ACCEPTED);
     id
 }
 
-/// Sends a call under these idempotency keys: the status, the id, and the body of the answer.
+/// Sends a call with these idempotency keys. Returns the status, the id, and the body of the
+/// response.
 async fn send_under(
     services: &Services,
     keys: &[&str],
@@ -185,7 +186,7 @@ async fn every_operator_takes_what_it_should() {
     for target in ["Greeter/greet", "Cart/a/add", "Cart/b/look"] {
         services.send(target).await;
     }
-    // Not a service: not in the table.
+    // An invocation that does not belong to a service is not in the table.
     services.world.upload("shop", "wasm order ship short").await;
     services.world.start("elsewhere").await.ok();
     let all = ["Cart/a/add", "Cart/b/look", "Greeter/greet"];
@@ -268,7 +269,7 @@ async fn a_journal_is_shown_with_the_names_of_tools() {
         (&called[0]["invoked_by"], &called[0]["invoked_by_id"], &called[0]["invoked_by_target"]),
         (&json!("service"), &json!(id), &json!("Greeter/greet"))
     );
-    // Of calls and sleeps the command of Restate reads there whom they call, and until when.
+    // Restate's command reads the targets of calls and the wake-up times of sleeps there.
     let request = &entry(4)["Command"]["Call"]["request"];
     assert_eq!(request["invocation_id"], format!("{id}/2"));
     let target = json!({ "name": "Greeter", "handler": "part" });
@@ -356,7 +357,7 @@ async fn more_rows_than_are_looked_at_are_refused_unless_fewer_are_enough() {
     let ended =
         "SELECT COUNT(*) AS n FROM sys_invocation_status WHERE status IN ('completed', 'paused')";
     assert_eq!(services.rows(ended).await, json!([{ "n": 0 }]));
-    // What nothing in the first rows fits is looked for in all.
+    // Without a match in the first rows, the query has to examine all of them.
     services
         .refused("SELECT id FROM sys_invocation WHERE retry_count = 7 OR id = 'x' LIMIT 1")
         .await;

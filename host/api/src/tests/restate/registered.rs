@@ -301,7 +301,7 @@ async fn an_address_is_judged_by_what_its_name_resolves_to() {
     assert!(nobody, "it was connected to");
 }
 
-/// An error whose body never ends.
+/// An error response whose body never ends.
 #[tokio::test]
 async fn of_the_body_of_an_error_only_the_beginning_is_read() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

@@ -3,14 +3,14 @@ use serde_json::{Value, json};
 
 use super::{Services, ask_with};
 
-/// The id of an invocation that is begun by this path.
+/// Begins an invocation by this path, and returns its id.
 async fn begun(services: &Services, path: &str) -> String {
     let (status, body) = services.ingress("POST", path, Some(json!("Mary"))).await;
     assert_eq!(status, StatusCode::ACCEPTED, "{path}: {body}");
     body["invocationId"].as_str().expect("an id").to_owned()
 }
 
-/// The values of these columns, row by row, in the order of the first.
+/// Returns the values of these columns, row by row, sorted by the first.
 async fn columns<const N: usize>(
     services: &Services,
     names: [&str; N],

@@ -1,4 +1,4 @@
-//! What settles, and what follows from it.
+//! Invariants of settlements and their consequences.
 
 use std::collections::BTreeSet;
 
@@ -17,11 +17,11 @@ use crate::{
     time::Timestamp,
 };
 
-/// What settles in a step is what its command names, and what that took the place of: the chain never goes on
-/// to others.
+/// A step settles only promises that its command names, and those of generations that settle with
+/// them. The settlement chain never spreads to other promises.
 pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
     let named = footprint(step.command).composites;
-    // What the schedule made last, and its occurrences.
+    // The last promise that the schedule created, and its occurrences.
     let occurred =
         |schedule: &ScheduleId, at: &dyn Fn(&Schedule) -> Vec<Timestamp>, id: &PromiseId| {
             step.before.schedules.get(schedule).is_some_and(|schedule| {
@@ -70,7 +70,7 @@ pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
             Command::OutboxDue { key: OutboxKey::CancelChildren(parent) } => {
                 let first = tags::continues(&after.spec.tags).map(PromiseId::from);
                 let first = first.and_then(|first| step.before.promises.get(&first));
-                // Of a child that has handed over, the newest generation is meant.
+                // For a child that has handed over, its newest generation counts.
                 let of_killed = step.before.promises.get(parent).filter(|it| it.ends_callees());
                 let journal = of_killed.and_then(|_| step.before.journals.get(parent));
                 let mut callees = journal.map(|it| open_callees(&it.records)).into_iter().flatten();
@@ -84,7 +84,7 @@ pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
             Command::PromiseSettle { id: named, .. } => {
                 named.named_by().any(|(owner, name)| newest(&owner).named(name) == *id)
             }
-            // What is handed on lies under the next generation.
+            // Promises that are handed over are below the next generation.
             Command::TaskHandOver { .. } => {
                 id.as_str().contains("/g/") || is_handed_on(step.before, id)
             }
@@ -97,12 +97,12 @@ pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
             }
             _ => false,
         };
-        // In the place of another one.
+        // Settled on behalf of another generation.
         let took_place = step.after.promises.values().any(|promise| {
             tags::continues(&promise.spec.tags) == Some(id.as_str())
                 && promise.settlement() == after.settlement()
         });
-        // Of a key that has one at a time, or only the last one of several.
+        // Displaced, in a partition that admits one execution at a time or keeps only the latest.
         let gave_way = step.before.partitions.values().any(|row| row.latest.as_ref() == Some(id));
         unless(!settled_now || named.contains(id) || gave_way || took_place || allowed(), || {
             format!("settled by {}, which does not name it", step.command.name())
@@ -110,13 +110,14 @@ pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
     })
 }
 
-/// Whether a promise is the answer of an update that is handed on again: the next generation makes another.
+/// True if the promise is the answer of an update that is handed over: the next generation creates
+/// a new one.
 fn is_handed_on(before: &Snapshot, id: &PromiseId) -> bool {
     before.promises.get(id).is_some_and(|promise| tags::continues(&promise.spec.tags).is_some())
 }
 
-/// A suspended task goes on because a promise it waits for settled, because it was admitted, was
-/// moved to other code, or was asked to stop.
+/// A suspended task resumes only because an awaited promise settled, or because the task was
+/// admitted, migrated or asked to stop.
 pub(super) fn wake_has_a_cause(step: &StepView<'_>) -> Found {
     each(&step.after.tasks, |id, after| {
         let before = step.before.tasks.get(id)?;
@@ -141,9 +142,9 @@ pub(super) fn wake_has_a_cause(step: &StepView<'_>) -> Found {
     })
 }
 
-/// All that still happens to a task whose promise is past its deadline is that the promise settles:
-/// its lease does not run out, and it is not offered, taken, halted or heard of. What it waits for
-/// may wake it, and then it is not offered.
+/// The only change to a task whose promise is past its deadline is that the promise settles. Its
+/// lease does not expire, and it is not offered, acquired, halted or extended. An awaited promise
+/// may resume it, but then it is not offered.
 pub(super) fn overdue_only_settles(step: &StepView<'_>) -> Found {
     each(&step.before.tasks, |id, before| {
         let overdue = step.before.promises.get(id)?.is_overdue(step.now);
@@ -157,8 +158,8 @@ pub(super) fn overdue_only_settles(step: &StepView<'_>) -> Found {
     })
 }
 
-/// A new message that a promise settled takes the place of exactly one listener, and no listener
-/// goes without one.
+/// Each new unblock message replaces exactly one listener, and no listener disappears without a
+/// message.
 pub(super) fn unblock_discharges_a_listener(step: &StepView<'_>) -> Found {
     let owed = |rows: &Snapshot| -> BTreeSet<(PromiseId, crate::value::Text)> {
         let unblocks = rows.outbox.keys().filter_map(|key| match key {
@@ -179,8 +180,8 @@ pub(super) fn unblock_discharges_a_listener(step: &StepView<'_>) -> Found {
         .collect()
 }
 
-/// An event is owed from the step on that records the command which published it, and by no later
-/// one: so what was acknowledged stays so.
+/// An event becomes pending in the step that records the command which published it, and in no
+/// later step. So an acknowledged event is never sent again.
 pub(super) fn event_is_owed_with_its_record(step: &StepView<'_>) -> Found {
     let recorded = |rows: &Snapshot, id: &PromiseId, index: CommandIndex| {
         rows.journals.get(id).is_some_and(|journal| index.0 < journal.head.commands)

@@ -1,4 +1,4 @@
-//! Of journals, sagas and graph runs.
+//! Step invariants of journals, sagas and graph runs.
 
 use super::{StepView, rows::is_pruned};
 use crate::{
@@ -21,7 +21,7 @@ pub(super) fn records_are_never_rewritten(step: &StepView<'_>) -> Found {
     })
 }
 
-/// Facts of sagas are only ever added, and go with the invocation that they are about.
+/// Facts of sagas are append-only. They are removed with their invocation.
 pub(super) fn facts_are_never_rewritten(step: &StepView<'_>) -> Found {
     let changed = (step.before.facts.iter())
         .filter(|(key, fact)| step.after.facts.get(*key) != Some(fact))
@@ -31,7 +31,7 @@ pub(super) fn facts_are_never_rewritten(step: &StepView<'_>) -> Found {
         .collect()
 }
 
-/// A node that has ended stays so, and its attempts only rise.
+/// A node that has ended does not change, and attempt numbers never decrease.
 pub(super) fn graph_nodes_move_forward(step: &StepView<'_>) -> Found {
     let wrong = step.before.graph_nodes.iter().filter(|((run, node), before)| {
         let after = step.after.graph_nodes.get(&(run.clone(), node.clone()));
@@ -45,7 +45,7 @@ pub(super) fn graph_nodes_move_forward(step: &StepView<'_>) -> Found {
         .collect()
 }
 
-/// The history of a run is only ever added to, and goes with the run.
+/// The history of a run is append-only. It is removed with the run.
 pub(super) fn graph_history_is_never_rewritten(step: &StepView<'_>) -> Found {
     let changed = (step.before.graph_facts.iter())
         .filter(|(key, fact)| step.after.graph_facts.get(*key) != Some(fact))
@@ -53,7 +53,8 @@ pub(super) fn graph_history_is_never_rewritten(step: &StepView<'_>) -> Found {
     changed.map(|((run, node, ..), _)| (vec![run.clone()], format!("`{node}` changed"))).collect()
 }
 
-/// Whether an execution that had ended loses its whole journal, and is marked so.
+/// True if the command removes the whole journal of an ended execution, and the task is marked
+/// accordingly.
 pub(super) fn journal_goes(step: &StepView<'_>, id: &PromiseId) -> bool {
     let had_ended =
         step.before.tasks.get(id).is_some_and(|task| task.status() == TaskStatus::Fulfilled);

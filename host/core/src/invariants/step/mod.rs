@@ -1,4 +1,4 @@
-//! What is true of every step: the rows before a command and after it.
+//! Step invariants: properties of the rows before and after a command.
 
 mod chain;
 mod journals;
@@ -11,10 +11,8 @@ use super::{Found, limits};
 
 pub use view::StepView;
 
-/// A predicate over a step.
 pub type StepPredicate = (&'static str, fn(&StepView<'_>) -> Found);
 
-/// All predicates over a step.
 pub const STEP_PREDICATES: &[StepPredicate] = &[
     ("rows_are_not_lost", rows::rows_are_not_lost),
     ("nothing_is_born_in_a_killed_tree", rows::nothing_is_born_in_a_killed_tree),

@@ -1,4 +1,4 @@
-//! What is not lost and never changes.
+//! Step invariants: rows that never disappear or change.
 
 use super::StepView;
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     transition::turn_in,
 };
 
-/// Promises and tasks are deleted by pruning only, and only settled ones.
+/// Promises and tasks are deleted only by pruning, and only when settled.
 pub(super) fn rows_are_not_lost(step: &StepView<'_>) -> Found {
     let lost = step.before.promises.keys().filter(|id| !step.after.promises.contains_key(id));
     let lost = lost.chain(step.before.tasks.keys().filter(|id| !step.after.tasks.contains_key(id)));
@@ -19,8 +19,8 @@ pub(super) fn rows_are_not_lost(step: &StepView<'_>) -> Found {
     lost.map(|id| (vec![id.clone()], "its row is gone".to_owned())).collect()
 }
 
-/// Nothing of what an object held is there when its run is gone: the next run begins with nothing.
-/// Unless there is one that may still write it.
+/// The state of an object is empty once its run is removed, so the next run starts fresh, unless a
+/// pending execution may still write it.
 pub(super) fn a_run_leaves_nothing(step: &StepView<'_>) -> Found {
     let mut found = Found::new();
     for (object, before) in &step.before.lines {
@@ -46,7 +46,7 @@ pub(super) fn a_run_leaves_nothing(step: &StepView<'_>) -> Found {
     found
 }
 
-/// An execution that is attached to one that was killed makes no others.
+/// An execution attached to a killed one creates no further executions.
 pub(super) fn nothing_is_born_in_a_killed_tree(step: &StepView<'_>) -> Found {
     each(&step.after.promises, |id, promise| {
         let maker = step.after.promises.get(promise.spec.made_by.as_ref()?)?;
@@ -56,7 +56,7 @@ pub(super) fn nothing_is_born_in_a_killed_tree(step: &StepView<'_>) -> Found {
     })
 }
 
-/// A settled promise stays as it is.
+/// A settled promise never changes.
 pub(super) fn settled_record_never_changes(step: &StepView<'_>) -> Found {
     each(&step.before.promises, |id, before| {
         let same = before.is_pending()
@@ -66,7 +66,7 @@ pub(super) fn settled_record_never_changes(step: &StepView<'_>) -> Found {
     })
 }
 
-/// What a promise was made with stays as it is.
+/// The creation parameters of a promise never change.
 pub(super) fn birth_never_changes(step: &StepView<'_>) -> Found {
     each(&step.before.promises, |id, before| {
         let same = step.after.promises.get(id).is_none_or(|after| after.spec == before.spec);
@@ -74,7 +74,7 @@ pub(super) fn birth_never_changes(step: &StepView<'_>) -> Found {
     })
 }
 
-/// Whether this promise was removed, and may have been.
+/// True if the step removed this promise and was allowed to.
 pub(super) fn is_pruned(step: &StepView<'_>, id: &PromiseId) -> bool {
     let Some(promise) = step.before.promises.get(id) else { return false };
     let is_gone = !step.after.promises.contains_key(id);
@@ -87,8 +87,8 @@ pub(super) fn is_pruned(step: &StepView<'_>, id: &PromiseId) -> bool {
     is_gone && settled.is_some_and(|settlement| settlement.settled_at <= *before)
 }
 
-/// Whether all that an object holds may have gone: with its run, with the last of its executions, or
-/// because an operator says so.
+/// True if the step may have removed all content of an object: with its run, with the last of its
+/// executions, or on behalf of an operator.
 pub(super) fn was_emptied(step: &StepView<'_>, object: &ObjectId) -> bool {
     let of = |rows: &Snapshot| rows.lines.get(object).cloned();
     match step.command {

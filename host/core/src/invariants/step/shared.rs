@@ -1,4 +1,4 @@
-//! Of what several executions share: objects, resources, schedules.
+//! Step invariants of shared items: objects, resources, schedules.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::{
     transition::turn_in,
 };
 
-/// The turn of an object passes when its holder has settled, and to who was next.
+/// The turn of an object passes only when its holder has settled, and to the next in the queue.
 pub(super) fn turns_go_in_order(step: &StepView<'_>) -> Found {
     let mut found = Found::new();
     for (object, after) in &step.after.lines {
@@ -43,7 +43,8 @@ pub(super) fn turns_go_in_order(step: &StepView<'_>) -> Found {
     found
 }
 
-/// An object's state is written by the execution that has its turn, or by an operator while none has it.
+/// The state of an object is written by the execution that has its turn, or by an operator while
+/// none has it.
 pub(super) fn state_is_written_by_its_holder(step: &StepView<'_>) -> Found {
     let keys: BTreeSet<_> = step.before.state.keys().chain(step.after.state.keys()).collect();
     let changed =
@@ -69,7 +70,7 @@ pub(super) fn state_is_written_by_its_holder(step: &StepView<'_>) -> Found {
     wrong.map(|(object, name)| (named(object), format!("`{name}` changed"))).collect()
 }
 
-/// Whatever changes of a resource or its lease, its token rises.
+/// Every change of a resource or of its lease raises its token.
 pub(super) fn tokens_strictly_rise(step: &StepView<'_>) -> Found {
     let written = step.before.resources.iter().filter(|(name, before)| {
         let after = step.after.resources.get(*name);
@@ -90,7 +91,7 @@ pub(super) fn tokens_strictly_rise(step: &StepView<'_>) -> Found {
         .collect()
 }
 
-/// A schedule is there until a command deletes it.
+/// A schedule exists until a command deletes it.
 pub(super) fn schedules_go_only_when_deleted(step: &StepView<'_>) -> Found {
     let deleted = |id: &ScheduleId| matches!(step.command, Command::ScheduleDelete { id: named } if named == id);
     let lost = step
@@ -101,7 +102,7 @@ pub(super) fn schedules_go_only_when_deleted(step: &StepView<'_>) -> Found {
     lost.map(|id| (vec![PromiseId::new(id.as_str())], "its row is gone".to_owned())).collect()
 }
 
-/// A schedule keeps what it was made with, and its times and counts never go back, unless a clock
+/// A schedule keeps its creation parameters. Its times and counts never go back, unless the clock
 /// did.
 pub(super) fn schedules_move_forward(step: &StepView<'_>) -> Found {
     let found = step.before.schedules.iter().filter_map(|(id, before)| {
@@ -113,7 +114,7 @@ pub(super) fn schedules_move_forward(step: &StepView<'_>) -> Found {
         let forward = before.next_at <= after.next_at
             && before.last_at <= after.last_at
             && before.skipped <= after.skipped;
-        // A clock was set back: the occurrences that it had run ahead of come again.
+        // The clock was set back: occurrences that lie in the future again are repeated.
         let forward =
             forward || (before.is_ahead(step.now) && *after == before.clone().come_back(step.now));
         let detail = unless(forward && spec(before) == spec(after), || {

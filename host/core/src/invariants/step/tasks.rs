@@ -1,4 +1,4 @@
-//! Of tasks: their versions, states, leases and modules.
+//! Step invariants of tasks: versions, states, leases and modules.
 
 use super::{StepView, journals::journal_goes};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     transition::turn_in,
 };
 
-/// The version rises by one where a claim is taken, lost or given back, and nowhere else.
+/// The version rises by one when a claim is taken, lost or given up, and never otherwise.
 pub(super) fn version_rises_only_when_a_claim_changes_hands(step: &StepView<'_>) -> Found {
     each(&step.after.tasks, |id, after| {
         let before = step.before.tasks.get(id);
@@ -32,8 +32,8 @@ pub(super) fn version_rises_only_when_a_claim_changes_hands(step: &StepView<'_>)
     })
 }
 
-/// The version at which tasks are born never falls, and is above that of every task that goes with
-/// a step.
+/// The initial task version never decreases, and is greater than the version of every task that a
+/// step removes.
 pub(super) fn first_version_is_above_what_is_gone(step: &StepView<'_>) -> Found {
     let first = step.after.first_version;
     let gone = step.before.tasks.iter().filter(|(id, _)| !step.after.tasks.contains_key(*id));
@@ -49,7 +49,7 @@ pub(super) fn first_version_is_above_what_is_gone(step: &StepView<'_>) -> Found 
     found
 }
 
-/// Holder, nonce and length of a lease stay as they are while the claim lasts.
+/// Holder, nonce and length of a lease do not change while the claim lasts.
 pub(super) fn lease_changes_only_with_its_claim(step: &StepView<'_>) -> Found {
     each(&step.after.tasks, |id, after| {
         let (before, lease) = (step.before.tasks.get(id)?.lease()?, after.lease()?);
@@ -59,13 +59,13 @@ pub(super) fn lease_changes_only_with_its_claim(step: &StepView<'_>) -> Found {
     })
 }
 
-/// Tasks move along admitted edges only.
+/// Tasks change status only along allowed edges.
 pub(super) fn only_admitted_edges(step: &StepView<'_>) -> Found {
     use TaskStatus::{Acquired, Fulfilled, Halted, Pending, Suspended};
     each(&step.after.tasks, |id, after| {
         let before = step.before.tasks.get(id).map(Task::status)?;
         let admitted: &[TaskStatus] = match before {
-            // Back to suspended: it is another's turn, or there is no room.
+            // Back to suspended: another execution has the turn, or there is no capacity.
             Pending if needs_turn(step, id) || is_limited(step, id) => {
                 &[Pending, Acquired, Suspended, Halted, Fulfilled]
             }
@@ -79,11 +79,11 @@ pub(super) fn only_admitted_edges(step: &StepView<'_>) -> Found {
     })
 }
 
-/// Nothing happens to a task any more whose promise is settled.
+/// A task whose promise is settled never changes.
 pub(super) fn fulfilled_task_never_changes(step: &StepView<'_>) -> Found {
     each(&step.before.tasks, |id, before| {
         let after = step.after.tasks.get(id)?;
-        // But for the note that says that its journal is gone.
+        // Exception: the note that its journal was removed.
         let marked = journal_goes(step, id)
             && *before == Task { note: before.note.clone(), ..after.clone() };
         unless(before.status() != TaskStatus::Fulfilled || before == after || marked, || {
@@ -92,7 +92,7 @@ pub(super) fn fulfilled_task_never_changes(step: &StepView<'_>) -> Found {
     })
 }
 
-/// A task that is offered again by its timer gets a later one.
+/// When a timer offers a task again, the next offer is later.
 pub(super) fn retry_moves_forward(step: &StepView<'_>) -> Found {
     let Command::RetryDue { id } = step.command else { return Found::new() };
     let retry = |rows: &Snapshot| match rows.tasks.get(id)?.state {
@@ -109,8 +109,8 @@ pub(super) fn retry_moves_forward(step: &StepView<'_>) -> Found {
     }
 }
 
-/// An execution runs the module it began with, unless it is moved while no worker holds it, with a
-/// journal that is the one which the other module repeats.
+/// An execution keeps the module it began with, unless it is migrated while no worker holds it and
+/// its journal is the one that the other module replayed.
 pub(super) fn module_is_pinned(step: &StepView<'_>) -> Found {
     each(&step.before.tasks, |id, before| {
         let after = step.after.tasks.get(id).filter(|after| after.module != before.module)?;
@@ -126,14 +126,14 @@ pub(super) fn module_is_pinned(step: &StepView<'_>) -> Found {
     })
 }
 
-/// Whether this command made the task and did something under the first claim on it, which may be
-/// over already.
+/// True if this command created the task and acted under its first claim, which may have ended
+/// already.
 fn has_begun(command: &Command, made: &Task) -> bool {
     let begins = matches!(command, Command::TaskBegin { new, .. } if new.id == made.id);
     begins && (made.fulfilled_by.is_some() || made.state == TaskState::Suspended)
 }
 
-/// Whether an execution of an object is not the one that has the turn, or waits behind a limit.
+/// True if an execution of an object does not have the turn, or if it waits behind a limit.
 fn waits_to_begin(rows: &Snapshot, id: &PromiseId) -> bool {
     if rows.places.get(id).is_some_and(|place| place.state == PlaceState::Waiting) {
         return true;

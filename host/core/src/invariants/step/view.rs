@@ -2,16 +2,12 @@
 
 use crate::{command::Command, config::Config, snapshot::Snapshot, time::Timestamp};
 
-/// A step: the rows before a command, and after it.
 pub struct StepView<'a> {
-    /// The rows before.
     pub before: &'a Snapshot,
-    /// The command.
     pub command: &'a Command,
-    /// The rows after.
     pub after: &'a Snapshot,
-    /// When.
+    /// Instant of the command.
     pub now: Timestamp,
-    /// The settings it was decided with.
+    /// Settings of the decision.
     pub config: &'a Config,
 }

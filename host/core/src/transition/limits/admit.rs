@@ -1,7 +1,8 @@
-//! A round of admissions: when a limit is due, and when one of those that it counts has left.
+//! Rounds of admissions: when a limit is due, and when a counted execution has left.
 //!
-//! What a decision loads for a round is what it does with it: both follow from [`planned`], which
-//! reckons with an instant that has passed. Whoever may be admitted then may be admitted now.
+//! The rows that a decision loads for a round and the admissions it makes both follow from
+//! [`planned`], which uses a past instant. An execution that could be admitted then can be admitted
+//! now.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,25 +17,25 @@ use crate::{
     view::{NextPartitions, View},
 };
 
-/// How many are admitted at most when a limit is due, and how many partitions are looked at.
+/// Maximum number of admissions, and of evaluated partitions, when a limit is due.
 pub(crate) const ROUND: u32 = 64;
-/// The same when one leaves: mostly another takes its place.
+/// The same when an execution leaves: usually one other takes its place.
 pub(crate) const LEAVE_ROUND: u32 = 4;
-/// How many partitions are looked at again at a time, after the rule changed.
+/// Number of partitions per step of a sweep after a rule change.
 pub(crate) const SWEEP: u32 = 64;
 
-/// Why a round begins.
+/// Trigger of a round.
 pub(crate) struct Leaving {
-    /// An instant that has passed.
+    /// A past instant.
     at: Timestamp,
-    /// How many are admitted at most.
+    /// Maximum number of admissions.
     pub(crate) most: u32,
-    /// Who is counted no more: of which key, in which lane, and whether as admitted.
+    /// The execution that leaves the counts: its partition, its lane, and true if it was admitted.
     pub(crate) left: Option<(PartitionId, u8, bool)>,
 }
 
 impl Leaving {
-    /// Its time has come.
+    /// The limit is due.
     pub(crate) fn nobody(at: Timestamp) -> Self {
         Self { at, most: ROUND, left: None }
     }
@@ -47,13 +48,13 @@ impl Leaving {
     }
 }
 
-/// A round that has begun.
+/// A round in progress, with the loaded partitions.
 struct Begun {
     round: Round,
     next: NextPartitions,
 }
 
-/// Who is admitted, as far as that is clear from the partitions of the view.
+/// The admissions that follow from the partitions of the view.
 pub(crate) fn planned(view: &View, name: &LimitName, leaving: &Leaving) -> Vec<Pick> {
     let begun = begin(view, name, leaving, leaving.at);
     begun.map(|mut begun| plan(&mut begun.round, leaving.most as usize)).unwrap_or_default()
@@ -87,7 +88,7 @@ fn begin(view: &View, name: &LimitName, leaving: &Leaving, now: Timestamp) -> Op
 }
 
 impl Draft<'_> {
-    /// Counts an execution no more, and admits who is next.
+    /// Removes an execution from the counts, and admits others.
     pub(in super::super) fn left_limit(
         &mut self,
         id: &PromiseId,
@@ -99,7 +100,7 @@ impl Draft<'_> {
         self.admit(name, &leaving);
     }
 
-    /// Admits who is next.
+    /// Runs a round of admissions.
     pub(super) fn admit(&mut self, name: &LimitName, leaving: &Leaving) {
         let picks = planned(self.view, name, leaving);
         let Some(Begun { mut round, next }) = begin(self.view, name, leaving, self.now) else {
@@ -133,7 +134,7 @@ impl Draft<'_> {
         self.put_limit(name, round.limit);
     }
 
-    /// An execution that waited may begin. One that is halted may when it goes on.
+    /// Admits a waiting execution. A halted one begins when it is continued.
     fn admitted(&mut self, id: &PromiseId) {
         if let Some(place) = self.place(id).cloned() {
             self.put_place(id, Place { state: PlaceState::Admitted, ..place });

@@ -1,4 +1,4 @@
-//! An execution comes to its limit: it is admitted, waits, or does not begin at all.
+//! Arrival of an execution at its limit: it is admitted, waits, or is settled without beginning.
 
 use super::{
     super::{
@@ -21,30 +21,28 @@ use crate::{
     value::Value,
 };
 
-/// What a new execution is behind.
+/// The limit that applies to a new execution.
 pub(in super::super) struct Limited {
-    /// The key of the limit.
     pub partition: PartitionId,
-    /// The lane.
+    /// Priority, which determines the lane.
     pub priority: u8,
 }
 
-/// What becomes of an execution at its limit.
+/// Result of an arrival at a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joined {
-    /// It may begin, and is counted.
+    /// The execution may begin, and is counted.
     Admitted,
-    /// It waits.
     Waits,
-    /// It is settled: it is not to begin.
+    /// The execution was settled and does not begin.
     Settled,
 }
 
 impl Draft<'_> {
-    /// The limit that holds for a new execution.
+    /// The limit that applies to a new execution. `None` if it has none.
     ///
     /// # Errors
-    /// [`Refusal::Unprocessable`]: its input does not say what the limit takes from it.
+    /// [`Refusal::Unprocessable`]: its input lacks the value that the limit needs.
     pub(in super::super) fn limited(
         &self,
         new: &NewPromise,
@@ -66,7 +64,7 @@ impl Draft<'_> {
         Ok(Some(Limited { partition: name.partition(&key), priority }))
     }
 
-    /// The task of a new execution that is behind a limit.
+    /// Creates the task of a new execution behind a limit.
     pub(in super::super) fn make_limited(
         &mut self,
         id: &PromiseId,
@@ -81,8 +79,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Whether a pending task may begin or go on: it has its turn, and was admitted. If not, it is
-    /// parked, or settled, as it is not to begin at all; that is answered.
+    /// Checks that a pending task has its turn and was admitted. Returns `None` if it may run.
+    /// Otherwise the task is parked, or settled if it must not begin, and the reply says so.
     pub(in super::super) fn may_run(&mut self, id: &PromiseId) -> Option<Reply> {
         if let Some(behind) = self.take_turn(id) {
             return Some(Reply::Parked { behind: Some(behind) });
@@ -90,7 +88,7 @@ impl Draft<'_> {
         self.limit_of(id)?;
         let joined = match self.place(id).map(|place| place.state) {
             Some(PlaceState::Admitted | PlaceState::Left) => Joined::Admitted,
-            // It was halted there, and goes on.
+            // It was halted while waiting, and was continued.
             Some(PlaceState::Waiting) => Joined::Waits,
             None | Some(PlaceState::Expected) if self.is_asked_to_stop(id) => {
                 self.settle_unbegun(id, Verdict::Canceled, Value::default());
@@ -112,7 +110,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Admits an execution, or has it wait.
+    /// Admits an execution, or makes it wait.
     fn join_limit(&mut self, id: &PromiseId) -> Joined {
         let Some((partition_id, priority)) = self.limit_of(id) else { return Joined::Admitted };
         let name = partition_id.limit();
@@ -145,7 +143,7 @@ impl Draft<'_> {
         joined
     }
 
-    /// An execution that comes to its limit later has a place that says so.
+    /// Reserves a place for an execution that arrives at its limit later.
     pub(in super::super) fn expect_at_limit(&mut self, id: &PromiseId) {
         if let Some((partition, priority)) = self.limit_of(id) {
             let place = Place { partition, priority, seq: 0, state: PlaceState::Expected };
@@ -153,7 +151,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Another execution of the key, which has not settled and came last.
+    /// The latest execution of the key, if it is another one and is pending.
     fn other_of(
         &mut self,
         partition: &Partition,
@@ -161,13 +159,13 @@ impl Draft<'_> {
         id: &PromiseId,
     ) -> Option<PromiseId> {
         let latest = partition.latest.as_ref().filter(|latest| *latest != id)?;
-        // An id may have begun anew.
+        // The id may have been reused for another execution.
         self.limit_of(latest).filter(|(key, _)| key == partition_id)?;
         self.touch(latest);
         self.is_pending(latest).then(|| latest.clone())
     }
 
-    /// Where a key has one execution at a time, or only the last one of several begins.
+    /// Resolves the conflict with another execution of the key, for singletons and debounced keys.
     fn give_way(&mut self, rule: &Rule, other: &PromiseId, id: &PromiseId) -> Joined {
         match rule.singleton {
             Some(Singleton::Skip) => {
@@ -198,7 +196,8 @@ impl Draft<'_> {
     }
 }
 
-/// Counts one more: as admitted if there is room and nobody has it before, else as waiting.
+/// Counts an execution: as admitted if there is capacity that no other execution is entitled to,
+/// otherwise as waiting.
 fn count(
     limit: &mut Limit,
     partition: &mut Partition,
@@ -208,7 +207,7 @@ fn count(
 ) -> Joined {
     let has_room =
         limit.room(&rule.total, now) == Room::Now && partition.room(rule, now) == Room::Now;
-    // Others may have the room already, and are only to be told.
+    // Other executions may be entitled to the capacity already, and just not be notified yet.
     let is_free = limit.due_at.is_none_or(|due_at| due_at > now) && partition.waiting() == 0;
     let joined = if has_room && is_free {
         partition.admit(rule, now);
@@ -223,21 +222,21 @@ fn count(
     match (partition.standing, limit.room(&rule.total, now)) {
         (Standing::At(at), _) | (Standing::Ready { .. }, Room::At(at)) => limit.look_at(at),
         (Standing::Ready { .. }, Room::Now) => limit.look_at(now),
-        // One of those that were admitted is to settle first.
+        // An admitted execution must settle first.
         (Standing::Ready { .. }, Room::Full) | (Standing::Rest, _) => {}
     }
     joined
 }
 
-/// Executions of the key wait until no other comes for a while.
+/// Extends the debounce: executions of the key wait until no other has arrived for some time.
 fn hold_back(partition: &mut Partition, debounce: Debounce, now: Timestamp) {
     let since = *partition.debounced_since.get_or_insert(now);
     let quiet = now + debounce.period_ms;
     partition.not_before = debounce.longest_ms.map_or(quiet, |longest| quiet.min(since + longest));
 }
 
-/// The failure of an execution that does not begin because of `other`, as failures are written in
-/// values.
+/// Failure value of an execution that does not begin because of `other`, in the common format of
+/// failures.
 fn gave_way(why: &str, other: &PromiseId) -> Value {
     let failure = serde_json::json!({
         "__type": "error", "code": 409, "message": why, "details": { "other": other.as_str() }

@@ -1,8 +1,8 @@
-//! Limits: who is counted, who waits, and who is admitted.
+//! Limits: counting, waiting and admission of executions.
 //!
-//! All that is counted of a limit is in its row and in those of its keys, and who changes one of them
-//! names the limit, so stores that lock lock that first. A settlement does not: it leaves a message,
-//! which counts it no more and admits who is next.
+//! All counts of a limit are in its row and in those of its partitions. Every command that changes
+//! one of them names the limit, so stores that lock rows lock the limit first. A settlement does
+//! not: it leaves a message, which later removes the execution from the counts and admits others.
 
 mod admit;
 mod join;
@@ -26,8 +26,8 @@ pub(super) use self::{
     rule::{due, set},
 };
 
-/// The limit of a function that is called by this address, within the module `caller` where the
-/// address names none.
+/// Name of the limit of the function at this address. `caller` is the calling module, for addresses
+/// that name none.
 pub(crate) fn limit_name(address: &Address, caller: Option<&str>) -> Option<LimitName> {
     let Address::Wasm { module, function, .. } = address else { return None };
     let module = match module {
@@ -38,7 +38,8 @@ pub(crate) fn limit_name(address: &Address, caller: Option<&str>) -> Option<Limi
     Some(LimitName::of(&module, function))
 }
 
-/// A limit that has no row: what this module declares, or the one that its name stands for.
+/// A limit without a row, with the rule that this module declares, or the module that the name's
+/// alias refers to.
 pub(crate) fn declared(view: &View, name: &LimitName, module: Option<&Digest>) -> Limit {
     let parts = name.parts();
     let named = parts.and_then(|(module, _)| view.alias(module));
@@ -88,12 +89,13 @@ impl Draft<'_> {
         self.delta.places.insert(id.clone(), place);
     }
 
-    /// Whether an execution waits to be admitted.
+    /// True if an execution waits for admission.
     pub(super) fn waits_behind_limit(&self, id: &PromiseId) -> bool {
         self.place(id).is_some_and(|place| place.state == PlaceState::Waiting)
     }
 
-    /// Before an execution settles: a message is owed that counts it no more.
+    /// If the execution is counted when it settles, puts a message in the outbox that removes it
+    /// from the counts.
     pub(super) fn leave_limit(&mut self, id: &PromiseId) {
         if self.limit_of(id).is_none() {
             return;
@@ -108,16 +110,17 @@ impl Draft<'_> {
         let name = place.partition.limit();
         self.put_place(id, Place { state: PlaceState::Left, ..place });
         let Some(admitted) = admitted else { return };
-        // Due at once, also at a host whose clock is behind the store's: others wait for the place.
+        // Due immediately, even at a host whose clock is behind the store's: others wait for the
+        // capacity.
         let message = Message::LeaveLimit { admitted };
         let row = OutboxRow { next_at: Timestamp::default(), ..OutboxRow::new(message, self.now) };
         let key = OutboxKey::LeaveLimit(id.clone(), name);
-        // Nothing of the timers depends on it.
+        // Timers do not depend on it.
         self.effects.push(Effect::Outbox(key.clone()));
         self.delta.outbox.insert(key, Some(row));
     }
 
-    /// The key of the limit that an execution is behind, and its priority.
+    /// Partition and priority behind the limit of an execution. `None` if it has no limit.
     fn limit_of(&self, id: &PromiseId) -> Option<(PartitionId, u8)> {
         self.promise(id).and_then(|promise| tags::limit(&promise.spec.tags))
     }

@@ -1,4 +1,4 @@
-//! What limits say: set by operators, declared by modules.
+//! Rules of limits, set by operators or declared by modules.
 
 use super::{super::draft::Draft, admit::Leaving, declared};
 use crate::{
@@ -39,8 +39,8 @@ pub(crate) fn due(draft: &mut Draft<'_>, name: &LimitName) -> Result<Reply, Refu
 }
 
 impl Draft<'_> {
-    /// The limits that a module declares hold from its deployment on, until the alias stands for another one or
-    /// for none, for those as well who wait.
+    /// Applies the limits that a module declares from its deployment on, until the alias refers to
+    /// another module or to none. They also apply to executions that already wait.
     pub(in super::super) fn declare_limits(
         &mut self,
         alias: &Text,

@@ -39,7 +39,7 @@ fn an_invocation_that_has_ended_is_made_and_settled_in_one() {
     assert_eq!(task.promise.spec.created_at, Timestamp(1_000), "as old as its first run");
     assert!(matches!(first.as_deref(), Some([Reply::Promise { changed: true, .. }])), "{first:?}");
     assert_eq!(world.verdict("w"), Some(Verdict::Resolved));
-    // Whoever begins it again learns what became of it, and adds nothing.
+    // A repeated beginning returns the outcome and adds nothing.
     let (task, first) = begun(world.done(begin));
     assert_eq!((task.created, first), (false, None));
     assert_eq!(task.promise.settlement().map(|end| end.verdict), Some(Verdict::Resolved));
@@ -64,7 +64,7 @@ fn a_claim_that_goes_on_has_its_first_steps_and_their_children() {
     assert_eq!((task.task.status(), task.task.version), (TaskStatus::Acquired, claim.version));
     assert!(matches!(first.as_deref(), Some([Reply::Fenced { .. }])), "{first:?}");
     assert_eq!(world.status("w/0"), Some(TaskStatus::Pending));
-    // The answer was lost: it is given again, and nothing is done twice.
+    // The reply was lost: it is given again, and nothing is executed twice.
     let before = world.snapshot.clone();
     let (task, again) = begun(world.done(begin));
     assert!(task.created);
@@ -120,7 +120,7 @@ fn one_that_ran_under_a_version_of_the_past_is_held_and_nothing_of_it_is_done() 
     world.done(world::outside("old"));
     world.done(world::settle("old", Verdict::Resolved));
     world.done(Command::Prune { top: "old".into(), before: world.now, part: false, state: false });
-    // The answer to the first try is lost, so it is sent again.
+    // The reply to the first attempt was lost, so the command is sent again.
     for attempt in 0..2 {
         let (task, first) = begun(world.done(world::begin("w", &[finished()])));
         assert_eq!((task.created, first), (true, None), "{attempt}");
@@ -149,7 +149,7 @@ fn a_part_that_is_refused_takes_the_whole_with_it() {
     let claim = || Claim::first(PromiseId::from("w"), Version(0));
     let fenced = world::fence(claim(), vec![world::started()], vec![child()]);
     for (first, kind) in [
-        // What cannot continue the journal comes after something that can be done.
+        // Records that cannot continue the journal come after an action that is possible.
         (
             vec![fenced.clone(), world::fence(claim(), vec![world::asked(5, 3)], vec![])],
             "journal-mismatch",
@@ -164,7 +164,7 @@ fn a_part_that_is_refused_takes_the_whole_with_it() {
         assert_eq!(refusal.kind(), kind, "{first:?}: {refusal}");
         assert_eq!(world.snapshot, before);
     }
-    // Without it, the same begins.
+    // Without the refused part, the same beginning is possible.
     world.done(world::begin("w", &[]));
     world.done(world::fence(claim(), vec![world::started()], vec![child()]));
     assert_eq!(claim(), self::claim("w", 1));

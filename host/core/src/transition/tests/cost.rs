@@ -3,7 +3,8 @@ use crate::{
     world::{self, World},
 };
 
-/// A durable step costs the rows that its command names, whatever else the store holds.
+/// The number of rows read for a durable step depends only on its command, not on the size of the
+/// store.
 #[test]
 fn a_fence_reads_as_many_rows_in_a_large_store_as_in_a_small_one() {
     let [small, large] = [held(0), held(2_000)].map(|world| {

@@ -1,5 +1,4 @@
-//! Edges of the rules that every predicate alone would let pass: the rows would be legal, and
-//! wrong.
+//! Edge cases that no single predicate detects: the rows would be valid, but wrong.
 
 use crate::{
     command::{Command, FenceAct},

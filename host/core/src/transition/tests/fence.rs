@@ -13,7 +13,7 @@ use crate::{
     world::{self, World},
 };
 
-/// A world in which the workflow `w` is held.
+/// A world in which the workflow `w` is acquired.
 fn held() -> (World, Claim) {
     let mut world = World::new();
     world.done(world::workflow("w"));
@@ -39,7 +39,7 @@ fn records_alone_rest_on_their_claim() {
     let (mut world, claim) = held();
     let batch = world::fence(claim.clone(), vec![world::started(), world::asked(1, 0)], vec![]);
     assert_eq!(rests_on(&batch), Some(&claim));
-    // The world decides it over the claim alone too, and compares.
+    // The world also decides the command over the claim alone, and compares.
     assert!(world.decide(&batch).delta.only_appends());
     assert!(!world.decide(&batch).delta.only_appends(), "that was its repetition");
     let more = world::fence(claim, vec![world::asked(2, 1)], vec![call("w/1", "ship")]);
@@ -76,8 +76,8 @@ fn records_and_their_actions_are_stored_together_and_repeated_for_nothing() {
     assert_eq!(task.module, Some(world::MODULE), "the caller's own module");
 }
 
-/// A host that takes a workflow over cannot know whether an event that its journal names has been
-/// delivered since.
+/// A host that takes over a workflow cannot know if an event that its journal names was delivered
+/// in between.
 #[test]
 fn an_event_is_owed_once_whoever_repeats_its_command_without_the_record() {
     let (mut world, claim) = held();
@@ -96,7 +96,7 @@ fn an_event_is_owed_once_whoever_repeats_its_command_without_the_record() {
     assert!(again.delta.is_empty(), "{:?}", again.delta);
     let Reply::Fenced { outcomes, .. } = &again.reply else { panic!("{:?}", again.reply) };
     assert_eq!(outcomes[0].1, Ok(Acted::Done), "the guest is told that it was published");
-    // The next one has another index, and is owed with its record.
+    // The next event has another index, and becomes pending with its record.
     let Command::TaskFence { claim, records, logs, mut actions } =
         world::fence(next, vec![world::asked(2, 1)], vec![publish()])
     else {
@@ -231,7 +231,7 @@ fn an_end_waits_for_a_request_that_can_still_be_told() {
     world.done(end(&claim, vec![world::finished(4)]));
     assert_eq!(cancelled(&world), Some(CancelState::Delivered));
 
-    // What it was told of last is stored: it cannot be told of anything before that.
+    // Its last notification is stored: it cannot be notified of anything before it.
     let (mut world, claim) = held();
     called(&mut world, &claim);
     world.done(cancel(&claim));
@@ -343,7 +343,8 @@ fn a_tree_acts_on_no_more_than_who_started_it_may() {
     assert_eq!(world.verdict("a/mine"), Some(Verdict::Resolved));
     assert_eq!(world.verdict("b/x"), None);
     assert!(world.model.promise(&PromiseId::from("b/z")).is_none());
-    // What it waits for is within them, too, and it does not learn what exists beyond.
+    // Its awaits are also restricted to its rights, and it does not learn which promises exist
+    // beyond them.
     let suspend = |claim: &Claim, id: &str| Command::TaskSuspend {
         claim: claim.clone(),
         records: Vec::new(),
@@ -358,7 +359,7 @@ fn a_tree_acts_on_no_more_than_who_started_it_may() {
         assert!(reason.contains("rights over ids that begin with `a/`"), "{reason}");
     }
     assert_eq!(world.done(suspend(&claim, "a/w/0")), Reply::Suspended);
-    // What it makes has the same rights.
+    // Its children inherit the rights.
     let child = world.acquire("a/w/0", 2);
     let Reply::Fenced { outcomes, .. } =
         world.done(world::fence(child, vec![], vec![settle("b/x")]))
@@ -366,7 +367,7 @@ fn a_tree_acts_on_no_more_than_who_started_it_may() {
         panic!("a fence")
     };
     assert!(outcomes[0].1.is_err(), "{outcomes:?}");
-    // A tree that was started with rights over everything is as it was.
+    // A tree with rights over all ids is unaffected.
     let (mut world, claim) = held();
     world.done(Command::PromiseCreate(world::new("b/x", &[], Timestamp::NEVER)));
     world.done(world::fence(claim, vec![], vec![settle("b/x")]));
@@ -399,7 +400,7 @@ fn a_signal_under_a_claim_is_sent_once_whatever_is_repeated() {
     assert!(sent.is_some_and(|sent| !sent.is_pending()));
 }
 
-/// What an invocation did not make, it can ask to stop, as a client can; within its rights.
+/// An invocation can ask others to stop that it did not create, as a client can, within its rights.
 #[test]
 fn who_did_not_make_an_invocation_may_ask_it_to_stop() {
     let (mut world, claim) = held();

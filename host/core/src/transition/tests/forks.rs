@@ -1,4 +1,4 @@
-//! Invocations that begin with records of another one.
+//! Forks: invocations that begin with records of another one.
 
 use crate::{
     command::{Command, FenceAct},
@@ -28,7 +28,7 @@ fn told(seq: u32, name: &str) -> Record {
     Record { seq, at: Timestamp(1_000), body }
 }
 
-/// `w`: a call that ended, a signal, and a call that is open.
+/// `w`: a completed call, a signal, and an open call.
 fn prefix() -> Vec<Record> {
     vec![
         world::started(),
@@ -69,7 +69,7 @@ fn made() -> World {
     world
 }
 
-/// What makes a fork another.
+/// A change that turns a fork into a different one.
 type Change<'a> = &'a dyn Fn(&mut Fork);
 
 #[test]
@@ -88,7 +88,7 @@ fn a_fork_begins_with_the_records_and_what_their_commands_left() {
     assert_eq!(facts, [(FactKind::Registered, "f/0".to_owned())]);
     assert_eq!(world.verdict("f/s/0"), Some(Verdict::Resolved));
     assert_eq!(world.model.promise(&f).map(Promise::is_pending), Some(true));
-    // It goes on as any other: its next record and its next signal follow.
+    // It continues like any other invocation: its next record and its next signal follow.
     let held = world.acquire("f", 1);
     let open =
         FenceAct::Create { new: world::new("f/1", &[(tags::TARGET, "ship")], Timestamp::NEVER) };
@@ -149,7 +149,7 @@ fn what_cannot_go_on_is_no_fork() {
         ("journal-mismatch", &|fork| drop(fork.records.remove(0))),
         ("journal-mismatch", &|fork| drop(fork.records.remove(1))),
         ("unprocessable", &|fork| fork.module = Some(crate::id::Digest([9; 32]))),
-        // Somebody has the id of its first signal.
+        // The id of its first signal is taken.
         ("id-taken", &|_| {}),
     ];
     for (kind, change) in cases {
@@ -175,7 +175,7 @@ fn a_fork_waits_its_turn_and_behind_its_limit_with_its_records() {
     let limited = world::limited("f", "pack", "k", 0);
     world.done(world::fork(limited, "w", &[world::started()]));
     assert_eq!(world.status("f"), Some(TaskStatus::Suspended));
-    // Who is not to begin at all is not made.
+    // A fork that a limit would not let begin is not created.
     world.done(Command::PromiseCreate(world::limited("one", "only", "k", 0)));
     let second = world::fork(world::limited("two", "only", "k", 0), "w", &[world::started()]);
     assert_eq!(world.refused(second).kind(), "unprocessable");

@@ -1,4 +1,4 @@
-//! Graph runs: what is written of their nodes, their signals, and which module their plans name.
+//! Graph runs: rows of their nodes, their signals, and the modules that their plans name.
 
 use crate::{
     address::GRAPH_RUN,
@@ -13,7 +13,7 @@ use crate::{
     world::{self, MODULE, World},
 };
 
-/// A held run `g`.
+/// An acquired run `g`.
 fn held() -> (World, Claim) {
     let mut world = World::new();
     world.done(world::graph_run("g"));
@@ -112,7 +112,7 @@ fn what_is_begun_once_ends_when_its_claim_is_lost_or_given_back() {
         let told = String::from_utf8_lossy(value.data.as_slice()).into_owned();
         assert!(told.contains("nobody knows whether it acted"), "{told}");
     }
-    // Nothing was begun where there was no room.
+    // A host without capacity has begun nothing.
     let mut world = World::new();
     world.done(world::create("pay", &[(tags::TARGET, "wasm://shop/ship"), (tags::ONCE, "true")]));
     let claim = world.acquire("pay", 1);
@@ -155,7 +155,7 @@ fn a_signal_has_one_payload_and_may_come_before_anybody_waits() {
     world.done(go("1"));
     let refused = world.refused(go("2"));
     assert_eq!(refused, Refusal::from(Conflict::PromiseSettled(signal)));
-    // Who waits for it then goes on at once.
+    // A run that then waits for it continues immediately.
     world.done(world::fence(claim.clone(), vec![], vec![world::awaited_signal("g")]));
     let ready = world.done(world::suspend(claim, &["g/sig/go"]));
     assert!(format!("{ready:?}").contains("Ready"), "{ready:?}");

@@ -1,4 +1,4 @@
-//! Limits: who is admitted, who waits, and for how long.
+//! Limits: admission, waiting, and durations.
 
 use crate::{
     command::Command,
@@ -31,7 +31,7 @@ fn admitted(world: &World) -> Vec<&str> {
     admitted.map(|(id, _)| id.as_str()).collect()
 }
 
-/// Does what a host does on its own: messages to itself, and limits that are due.
+/// Executes the host's own work: internal messages, and due limits.
 fn settle_down(world: &mut World) {
     for _ in 0..1_000 {
         let now = world.now;
@@ -55,7 +55,7 @@ fn end(world: &mut World, id: &str) {
     settle_down(world);
 }
 
-/// Ends what is admitted, one after the other, and answers in which order all of it came.
+/// Settles the admitted executions one after the other, and returns their order of admission.
 fn order(world: &mut World) -> Vec<String> {
     let mut order = Vec::new();
     settle_down(world);
@@ -123,7 +123,7 @@ fn a_rate_lets_its_burst_begin_and_then_one_in_each_interval() {
     world.wait(1);
     settle_down(&mut world);
     assert_eq!(admitted(&world), ["c"]);
-    // A clock that jumps fills the bucket once.
+    // A clock that jumps fills the bucket only once.
     world.wait(100_000);
     settle_down(&mut world);
     assert_eq!(admitted(&world), ["c", "d"]);
@@ -260,7 +260,7 @@ fn of_a_singleton_another_start_does_not_begin_and_says_who_is_there() {
     let said = String::from_utf8(settled.value.expect("why").data.to_vec()).expect("JSON");
     assert!(said.contains("\"code\":409") && said.contains("`a` is under way"), "{said}");
     world.done(world::settle("a", Verdict::Resolved));
-    // The message that counts it no more is still owed.
+    // The message that removes it from the counts is still pending.
     start(&mut world, "d", "only", "x", 0);
     settle_down(&mut world);
     assert_eq!(admitted(&world), ["c", "d"]);
@@ -294,7 +294,7 @@ fn of_several_starts_in_a_row_the_last_one_begins_when_it_is_quiet() {
     world.wait(20);
     settle_down(&mut world);
     assert_eq!(state(&world, "b"), PlaceState::Waiting);
-    // 50 ms after the first at the latest, whoever comes.
+    // At the latest 50 ms after the first, regardless of further arrivals.
     start(&mut world, "c", "calm", "x", 0);
     world.wait(10);
     settle_down(&mut world);
@@ -322,7 +322,7 @@ fn a_rule_that_changes_holds_for_all_who_wait_however_many_keys_they_have() {
     settle_down(&mut world);
     end(&mut world, "a000");
     assert_eq!(state(&world, "c000"), PlaceState::Waiting, "one of two is one too many still");
-    // The module of another deployment declares nothing.
+    // The module of the new deployment declares no limits.
     let name = LimitName::of("shop", "pack");
     world.done(Command::LimitSet { name: name.clone(), rule: None });
     world.done(Command::Deploy { alias: "shop".into(), module: OTHER_MODULE });
@@ -369,8 +369,8 @@ fn one_that_begins_later_comes_to_the_limit_then() {
     world.acquire("later", 2);
 }
 
-/// If it were the other way round, who has the turn could wait for a place that is held by who waits
-/// for the turn.
+/// With the opposite order, the holder of the turn could wait for a place that is occupied by an
+/// execution that waits for the turn.
 #[test]
 fn an_execution_of_an_object_has_its_turn_before_it_comes_to_the_limit() {
     let mut world = World::new();
@@ -419,7 +419,7 @@ fn an_execution_that_is_begun_at_once_is_counted_or_waits_and_nothing_of_it_is_k
         world.done(begin)
     };
     assert!(matches!(begin("a"), Reply::Begun { first: Some(_), .. }));
-    // It is counted until the message is carried out.
+    // It counts until the message is processed.
     assert!(matches!(begin("b"), Reply::Begun { first: None, .. }));
     assert_eq!(state(&world, "b"), PlaceState::Waiting);
     settle_down(&mut world);

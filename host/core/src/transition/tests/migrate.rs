@@ -1,4 +1,4 @@
-//! A halted execution goes on with other code.
+//! Migration: a halted execution continues with another module.
 
 use crate::{
     command::Command,
@@ -73,7 +73,7 @@ fn a_suspended_task_runs_up_to_what_the_other_module_waits_for() {
     );
     let held = world.acquire("w", 2);
     world.done(world::suspend(held, &["awaited"]));
-    // Asked again, it is not woken again.
+    // A repetition does not resume it again.
     world.done(migrate("w", OTHER_MODULE, 1));
     assert_eq!(world.status("w"), Some(TaskStatus::Suspended));
 }

@@ -1,5 +1,5 @@
-//! The rules one by one, a file a family: what is refused beside what is done. Each command also
-//! runs through every check of [`crate::world`].
+//! Tests of the rules, one file per family of commands, for refusals as well as for effects. Each
+//! command also passes all checks of [`crate::world`].
 
 mod begin;
 mod cost;

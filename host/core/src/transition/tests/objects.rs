@@ -42,7 +42,7 @@ fn executions_of_an_object_take_turns_in_the_order_of_their_acceptance() {
     world.done(world::fulfill(b));
     let c = world.acquire("c", 3);
     world.done(world::fulfill(c));
-    // The line is empty: the next one begins at once.
+    // The queue is empty: the next execution begins immediately.
     world.done(world::keyed("d", "add"));
     assert_eq!(line(&world), ("d".to_owned(), "d".to_owned()));
     world.acquire("d", 4);
@@ -70,7 +70,7 @@ fn who_leaves_the_line_lets_the_others_close_up() {
     world.done(world::keyed("d", "add"));
     world.acquire("a", 1);
     world.done(Command::Kill { invocation: "b".into() });
-    // One that waits for its turn is not woken to be told that it should stop.
+    // An execution that waits for its turn is not resumed to be notified of a stop request.
     world.done(Command::Cancel { invocation: "d".into() });
     assert_eq!(world.verdict("d"), Some(Verdict::Canceled));
     assert_eq!(line(&world), ("a".to_owned(), "c".to_owned()));
@@ -95,7 +95,7 @@ fn shared_functions_and_other_keys_wait_for_nobody() {
     let target = [(tags::TARGET, "wasm://shop/Cart@bob/add")];
     world.done(world::create("bob", &target));
     world.acquire("bob", 2);
-    // A tag of a client's gives no turn.
+    // A tag set by a client gives no turn.
     world.done(world::create(
         "free",
         &[(tags::TARGET, "wasm://shop/order"), (tags::TURN, "shop/Cart@ada")],
@@ -142,7 +142,7 @@ fn one_whose_maker_begins_it_at_once_joins_the_line_whatever_its_delay_says() {
     assert_eq!(line(&world), ("c".to_owned(), "c".to_owned()));
 }
 
-/// What its maker had run of it is thrown away: nobody ever held it.
+/// The results of the early run are discarded, since the claim was never granted.
 #[test]
 fn one_that_was_run_before_it_was_stored_waits_for_its_turn_like_any_other() {
     let mut world = World::new();
@@ -194,7 +194,7 @@ fn state_is_written_by_the_holder_once_and_by_operators_when_nobody_has_the_turn
     };
     let one = vec![("total".to_owned(), Payload::Json(Text::from("1")))];
     assert_eq!(total(&world), one);
-    // The answer to the first was lost, and what it wrote was written over since.
+    // The reply to the first write was lost, and its result was overwritten in between.
     let second = world::fence(a.clone(), vec![world::wrote(2, 1)], vec![]);
     let Command::TaskFence { claim, records, logs, .. } = second else { unreachable!() };
     let write = StateWrite { clears: true, entries: Vec::new() };
@@ -257,7 +257,7 @@ fn the_line_of_an_object_goes_with_its_last_execution() {
     world.wait(10);
     world.done(Command::Prune { top: "a".into(), before: world.now, part: false, state: false });
     assert!(world.model.line(&world::cart()).is_none());
-    // The id begins anew as something else: nobody waits for it.
+    // The id is reused for another execution: no execution waits for it.
     world.done(world::create("a", &[(tags::TARGET, "wasm://shop/order")]));
     world.done(Command::PromiseCreate(world::new(
         "b",

@@ -204,7 +204,7 @@ fn a_task_that_hosts_find_by_its_row_is_offered_again_ever_more_rarely() {
     }
     assert_eq!(waits[..6], [5_000, 15_000, 60_000, 240_000, 960_000, 3_600_000]);
     assert_eq!(waits[7], 3_600_000, "an hour at most");
-    // A new wait begins anew.
+    // A new wait starts with the initial interval.
     let claim = world.acquire("queued", 1);
     world.done(world::release(claim, crate::promise::ReleaseReason::Yield));
     let due = world.model.task(&id).and_then(crate::promise::Task::due_at).expect("pending");

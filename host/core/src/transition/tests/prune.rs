@@ -22,7 +22,7 @@ fn prune(world: &mut World, top: &str) -> Pruned {
     }
 }
 
-/// Makes these in the name of the claim.
+/// Creates these promises under the claim.
 fn make(world: &mut World, claim: &Claim, children: &[(&str, &[(&str, &str)])]) {
     let create = |(id, tags): &(&str, &[(&str, &str)])| FenceAct::Create {
         new: world::new(id, tags, Timestamp::NEVER),
@@ -31,7 +31,7 @@ fn make(world: &mut World, claim: &Claim, children: &[(&str, &[(&str, &str)])]) 
     world.done(world::fence(claim.clone(), Vec::new(), acts));
 }
 
-/// `order` called `order/0`, which sent `order/0/0` off on its own; it was sent a signal, and has
+/// `order` called `order/0`, which started `order/0/0` as detached; it received a signal, and has
 /// ended.
 fn order() -> World {
     let mut world = World::new();
@@ -88,7 +88,7 @@ fn an_id_that_begins_anew_never_grants_a_claim_again() {
     world.done(world::settle("order", Verdict::Resolved));
     assert_eq!(prune(&mut world, "order"), Pruned::Gone { promises: 1 });
 
-    // Whatever the earlier life presents is refused, and its tokens are below those of the new one.
+    // All claims of the earlier life are refused, and its tokens are below those of the new one.
     world.done(world::outside("order"));
     for version in 0..=old.version.0 {
         let taken = world.refused(world::acquire("order", version, 9));
@@ -98,7 +98,7 @@ fn an_id_that_begins_anew_never_grants_a_claim_again() {
     assert_eq!(world.refused(world::fulfill(old.clone())).kind(), "stale-version");
     let token = |claim: &Claim, step| FenceToken::of(claim.version, CommandIndex(step));
     assert!(token(&new, 0) > token(&old, u32::MAX));
-    // It rises where it has to, and not with every tree.
+    // The initial version rises only when necessary, not with every tree.
     let first = world.model.first_version();
     world.done(world::settle("other", Verdict::Resolved));
     assert_eq!(prune(&mut world, "other"), Pruned::Gone { promises: 1 });

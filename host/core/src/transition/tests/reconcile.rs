@@ -1,9 +1,9 @@
-//! Damage from outside, one test a class: what follows from other facts is mended, the rest is
-//! stopped for a person.
+//! External damage, one test per class: it is repaired where other facts determine the correct
+//! state; otherwise the task is halted for an operator.
 //!
 //! A claim without a lease, a pending task that is never offered and a deadline without a timer
-//! cannot be written: these times are part of the rows. A store that finds such a row refuses to
-//! read it, by name.
+//! cannot be written: these times are part of the rows. A store that finds such a row reports it as
+//! unreadable.
 
 use crate::{
     command::{Command, FenceAct},
@@ -29,7 +29,7 @@ fn pair() -> World {
     world
 }
 
-/// Looks at `id` twice: the second time there is nothing left to find.
+/// Reconciles `id` twice: the second time must find nothing.
 fn reconcile(world: &mut World, id: &str) -> Vec<Orphan> {
     let command = Command::Reconcile { id: PromiseId::from(id) };
     let mut found = || {
@@ -45,7 +45,7 @@ fn reconcile(world: &mut World, id: &str) -> Vec<Orphan> {
     orphans
 }
 
-/// The rows without those that `keep` leaves out.
+/// A copy of the rows without this promise and this task.
 fn without(state: &View, promise: Option<&str>, task: Option<&str>) -> Model {
     let mut kept = View::new();
     kept.put_module(world::MODULE);

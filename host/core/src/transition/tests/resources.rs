@@ -76,7 +76,8 @@ fn a_claim_writes_with_each_step_and_not_after_a_later_claim() {
     let first = world.acquire("w", 1);
     world.done(world::write("r", "one", token(&first, 0)));
     world.done(world::write("r", "two", token(&first, 1)));
-    // The first write again is passed by the second; the second is absorbed.
+    // A repetition of the first write is refused after the second; a repetition of the second has
+    // no effect.
     assert_eq!(world.refused(world::write("r", "one", token(&first, 0))).kind(), "stale-token");
     world.done(world::write("r", "two", token(&first, 1)));
     world.wait(20_000);

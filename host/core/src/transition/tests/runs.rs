@@ -1,4 +1,4 @@
-//! One run a key, and what the object of that key holds.
+//! One run per key, and the content of that key's object.
 
 use crate::{
     command::{Command, FenceAction},
@@ -31,7 +31,7 @@ fn sure() -> PromiseId {
     world::ada().promise("sure")
 }
 
-/// Does something with the object's promise by the command `index` of an execution.
+/// Acts on the object's promise by the command `index` of an execution.
 fn act(
     world: &mut World,
     claim: &Claim,
@@ -92,10 +92,10 @@ fn a_key_has_one_run_whatever_became_of_it() {
         let expected = Conflict::RanAlready { object: world::ada(), run: "first".into() };
         assert_eq!(refused, Refusal::Conflict(expected), "{what}");
         assert_eq!((refused.code(), refused.kind()), (409, "ran-already"));
-        // The same id again is answered with what is there.
+        // The same id again gets the existing promise as reply.
         let again = world.done(world::signup("first", "run"));
         assert!(matches!(again, Reply::Promise { changed: false, .. }), "{what}");
-        // Its other functions, and other keys, have nothing to do with it.
+        // Its other functions, and other keys, are unaffected.
         world.done(world::signup("look", "confirm"));
         world.done(world::create("bob", &[(tags::TARGET, "wasm://shop/Signup@bob/run")]));
     }
@@ -148,7 +148,7 @@ fn what_an_object_holds_goes_with_its_run_and_the_key_runs_again() {
     world.done(world::fulfill(claim));
     let reply = world.done(prune(sure().as_str(), false));
     assert_eq!(*kept(&reply), Kept::OfObject { object: world::ada() });
-    // One who looks waits for another promise: that has to end first.
+    // A function that only reads awaits another promise, so it has to end first.
     world.done(world::signup("look", "confirm"));
     let look = world.acquire("look", 2);
     world.done(world::fence(look.clone(), vec![], vec![world::of_object("early", None)]));
@@ -182,7 +182,8 @@ fn a_promise_that_settled_late_keeps_its_run() {
     assert!(world.model.promise(&sure()).is_none());
 }
 
-/// The module changed what the function is: others come after the run, and still write.
+/// The new module does not declare the function as a run: other executions follow the run, and may
+/// still write.
 #[test]
 fn a_run_is_kept_also_where_other_code_has_others_after_it() {
     let mut world = World::new();
@@ -231,7 +232,7 @@ fn a_promise_of_an_object_is_settled_once_and_who_did_it_knows_that() {
     assert_eq!(done(&first, 0, None), (None, true));
     assert_eq!(done(&look, 0, None), (None, false));
     assert_eq!(done(&look, 1, Some(Verdict::Resolved)), (Some(Verdict::Resolved), true));
-    // The answer was lost.
+    // The reply was lost.
     assert_eq!(done(&look, 1, Some(Verdict::Resolved)), (Some(Verdict::Resolved), true));
     assert_eq!(done(&look, 2, Some(Verdict::Rejected)), (Some(Verdict::Resolved), false));
     assert_eq!(done(&first, 1, Some(Verdict::Rejected)), (Some(Verdict::Resolved), false));
@@ -310,7 +311,7 @@ fn an_object_that_is_cleared_loses_its_promises_unless_one_is_waited_for() {
     };
     assert_eq!(world.refused(clear(Vec::new())).kind(), "object-busy");
     world.done(Command::Kill { invocation: "look".into() });
-    // What is written anew keeps the object.
+    // A write with entries keeps the object.
     world.done(clear(world::entry("mail", "1").entries));
     assert!(world.model.promise(&sure()).is_some());
     world.done(clear(Vec::new()));

@@ -1,4 +1,4 @@
-//! The facts of sagas: written by the settlement they follow from, and by nothing else.
+//! Facts of sagas: written only by the settlement they follow from.
 
 use crate::{
     command::{Command, FenceAct},
@@ -12,7 +12,8 @@ use crate::{
     world::{self, World},
 };
 
-/// A held workflow `w` with the steps 0 (undone in doubt), 1 (not so) and a plain child.
+/// An acquired workflow `w` with the steps 0 (compensated if unknown) and 1 (not compensated if
+/// unknown), and a plain child.
 fn trip() -> (World, Claim) {
     let mut world = World::new();
     world.done(world::workflow("w"));
@@ -127,7 +128,7 @@ fn nothing_is_undone_that_was_not_registered_and_by_nobody_else() {
     let new = world::new(id.as_str(), &[(tags::TARGET, "poll://any@w")], Timestamp::NEVER);
     world.done(world::fence(claim, vec![], vec![FenceAct::Create { new }]));
     world.done(world::settle(id.as_str(), Verdict::Resolved));
-    // A promise of a client's is no step, whatever its tags say.
+    // A promise created by a client is never a step, regardless of its tags.
     world.done(world::create("stranger", &world::step("7")));
     world.done(world::settle("stranger", Verdict::Resolved));
     assert_eq!(facts(&world), []);

@@ -1,4 +1,4 @@
-//! Schedules: what they make, in what order, and what they leave out.
+//! Schedules: the promises they create, their order, and skipped occurrences.
 
 use crate::{
     command::Command,
@@ -34,7 +34,7 @@ fn stored(world: &World) -> &Schedule {
     world.model.schedule(&id()).expect("the schedule")
 }
 
-/// At 1 s, every minute.
+/// A schedule created at 1 s, with an occurrence every minute.
 fn scheduled(overlap: Overlap) -> World {
     let mut world = World::new();
     world.done(world::schedule("s", overlap));
@@ -316,7 +316,7 @@ fn after_a_clock_that_ran_ahead_a_schedule_comes_back_to_its_next_occurrence() {
     world.done(due());
     let right = world.now;
     world.now = Timestamp(right.0 + YEARS);
-    // Ten thousand are passed over at once, and a thousand are made up for.
+    // Ten thousand are skipped per command, and a thousand are caught up.
     for _ in 0..20 {
         world.done(due());
     }
@@ -328,7 +328,7 @@ fn after_a_clock_that_ran_ahead_a_schedule_comes_back_to_its_next_occurrence() {
     world.wait(MINUTE);
     world.done(due());
     assert_eq!(stored(&world).last_at, Some(Timestamp(2 * MINUTE)));
-    // Clocks that differ a little move nothing.
+    // Small differences between clocks have no effect.
     world.done(due());
     let next = stored(&world).next_at;
     world.now = Timestamp(world.now.0 - 30_000);
@@ -336,7 +336,7 @@ fn after_a_clock_that_ran_ahead_a_schedule_comes_back_to_its_next_occurrence() {
     assert_eq!(stored(&world).next_at, next);
 }
 
-/// What was told of occurrences that were left out or failed.
+/// The reports of skipped or failed occurrences.
 fn told(world: &World, command: &Command) -> Vec<Effect> {
     let effects = world.consider(command).effects.into_iter();
     let told = effects.filter(|effect| {
@@ -410,7 +410,7 @@ fn an_occurrence_that_ends_without_a_result_is_told() {
         verdict: Verdict::Rejected,
     };
     assert_eq!(told(&world, &world::settle("s@60000", Verdict::Rejected)), [rejected]);
-    // One that was born after its deadline.
+    // An occurrence that was born after its deadline.
     world.now = Timestamp(10 * MINUTE);
     let [Effect::OccurrenceFailed { verdict: Verdict::TimedOut, .. }, ..] =
         &told(&world, &due())[..]
@@ -437,7 +437,7 @@ fn a_trigger_makes_one_at_once_also_of_a_paused_schedule() {
     assert_eq!(promise.spec.tags[tags::SCHEDULE], "s");
     let last_id = Some("s@1234".into());
     assert_eq!(*stored(&world), Schedule { last_id, ..before });
-    // Repeated, it is the same; another one is one too many.
+    // A repetition has no effect; another trigger overlaps.
     assert!(matches!(world.done(trigger(1_234)), Reply::Promise { changed: false, .. }));
     let Refusal::Conflict(Conflict::Overlaps { last, .. }) = world.refused(trigger(1_235)) else {
         panic!("it overlaps")
@@ -451,7 +451,7 @@ fn occurrences_and_backfills_keep_to_the_clock_of_the_zone() {
     let Command::ScheduleCreate(daily) = new("30 2 * * *", |_| ()) else { panic!("a schedule") };
     let zone: Zone = "Europe/Berlin".parse().expect("a zone");
     let mut world = World::new();
-    // 2026-03-28 12:00 UTC: tomorrow the hour from 2 to 3 is left out.
+    // 2026-03-28 12:00 UTC: on the next day, the hour from 2 to 3 is skipped.
     world.now = Timestamp(1_774_699_200_000);
     world.done(Command::ScheduleCreate(NewSchedule { zone, ..daily }));
     let leap = Timestamp(1_774_746_000_000);

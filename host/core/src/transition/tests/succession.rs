@@ -31,7 +31,7 @@ fn update(to: &str, records: u32, signals: u32) -> Command {
     }
 }
 
-/// The guest was told of the signal.
+/// Record of a signal that was delivered to the guest.
 fn heard(seq: u32) -> Record {
     let mut record = world::asked(seq, 0);
     record.body = RecordBody::Signal {
@@ -41,7 +41,7 @@ fn heard(seq: u32) -> Record {
     record
 }
 
-/// A workflow with a label, which was begun and waits.
+/// Acquires a workflow and records its start.
 fn begun(world: &mut World, id: &str) -> Claim {
     let claim = world.acquire(id, 1);
     world.done(world::fence(claim.clone(), vec![world::started()], vec![]));
@@ -76,13 +76,13 @@ fn the_next_generation_takes_over_id_labels_deadline_and_unread_signals() {
     for (place, payload) in (0..).zip(["0", "1", "2"]) {
         assert_eq!(world.done(signal("w", payload, Some(payload))), Reply::signalled("w", place));
     }
-    // The workflow was told of two, and read the second one.
+    // Two signals were delivered to the workflow, and it read the second one.
     world.done(world::fence(claim.clone(), vec![heard(1), heard(2)], vec![]));
     world.done(world::listener("w"));
     let over = world::hand_over(claim, vec![world::finished(3)], &[0]);
     let to = PromiseId::from("w/g/2");
     assert_eq!(world.done(over.clone()), Reply::HandedOver { to: to.clone() });
-    // The answer was lost.
+    // The reply was lost.
     assert_eq!(world.done(over), Reply::HandedOver { to: to.clone() });
     assert_eq!((world.status("w"), world.verdict("w")), (Some(TaskStatus::Suspended), None));
     assert_eq!(payloads(&world, "w/g/2"), ["0", "2"]);
@@ -90,7 +90,7 @@ fn the_next_generation_takes_over_id_labels_deadline_and_unread_signals() {
     assert_eq!(next.tags.get("label:for").map(String::as_str), Some("ada"));
     assert_eq!((next.timeout_at, next.param.data.as_slice()), (Timestamp(90_000), &b"2"[..]));
 
-    // Whoever names the invocation means the newest generation; keys outlive generations.
+    // The id of the invocation refers to the newest generation; keys outlive generations.
     assert_eq!(world.done(signal("w", "1", Some("1"))), Reply::signalled("w", 1));
     assert_eq!(world.done(signal("w", "3", Some("3"))), Reply::signalled("w/g/2", 2));
     assert_eq!(world.done(signal("w/g/2", "3", Some("3"))), Reply::signalled("w/g/2", 2));
@@ -102,7 +102,7 @@ fn the_next_generation_takes_over_id_labels_deadline_and_unread_signals() {
     assert_eq!(second.as_ref().and_then(handed_to), Some("w/g/3"));
     assert_eq!(world.verdict("w"), None, "a generation that handed over is no end");
 
-    // The outcome of the last is that of the invocation, at once.
+    // The outcome of the last generation is immediately that of the invocation.
     let claim = begun(&mut world, "w/g/3");
     world.done(world::fulfill(claim));
     let outcome = |id: &str| {
@@ -121,7 +121,7 @@ fn updates_that_nobody_was_told_of_are_answered_by_the_next_generation() {
     let mut world = labelled();
     let mut claim = begun(&mut world, "w");
     assert_eq!(world.done(update("w", 1, 0)), Reply::signalled("w", 0));
-    // Twice handed on, and then answered.
+    // Handed over twice, and then answered.
     for generation in [2, 3] {
         world.done(world::hand_over(claim, vec![world::finished(1)], &[]));
         assert_eq!(world.verdict("w/a/0"), None, "its sender waits on");
@@ -147,7 +147,7 @@ fn updates_that_nobody_was_told_of_are_answered_by_the_next_generation() {
         "the key is known for ever"
     );
 
-    // One that was asked about an older generation is asked again.
+    // An update validated by an older generation must be validated again.
     let other = |to, signals| match update(to, 1, signals) {
         Command::Update { invocation, name, input, records, signals, .. } => {
             Command::Update { invocation, name, input, key: None, records, signals }
@@ -156,7 +156,7 @@ fn updates_that_nobody_was_told_of_are_answered_by_the_next_generation() {
     };
     assert_eq!(world.refused(other("w", 1)).kind(), "journal-grew");
     world.done(other("w/g/3", 1));
-    // What is not answered at the end is cancelled, whoever it was sent to.
+    // Unanswered updates are cancelled at the end, whichever generation they were sent to.
     world.done(world::hand_over(claim, vec![world::finished(1)], &[]));
     world.done(Command::Kill { invocation: PromiseId::from("w") });
     assert_eq!(
@@ -174,7 +174,7 @@ fn what_happens_to_the_invocation_happens_to_its_newest_generation() {
     let child = FenceAct::Create { new: world::new("w/0", &[], Timestamp(80_000)) };
     world.done(world::fence(claim.clone(), vec![world::asked(1, 0)], vec![child]));
     world.done(world::hand_over(claim, vec![world::finished(2)], &[]));
-    // What the first one left pending is cancelled, and its successor is not.
+    // Pending children of the first generation are cancelled, but not its successor.
     world.done(Command::OutboxDue { key: OutboxKey::CancelChildren("w".into()) });
     assert_eq!(world.verdict("w/0"), Some(Verdict::Canceled));
     assert_eq!(world.status("w/g/2"), Some(TaskStatus::Pending));
@@ -184,12 +184,12 @@ fn what_happens_to_the_invocation_happens_to_its_newest_generation() {
     };
     assert_eq!(cancelled(&world, "w"), crate::promise::CancelState::None);
     assert_eq!(cancelled(&world, "w/g/2"), crate::promise::CancelState::Requested);
-    // One that was not told of it has the next one told.
+    // An undelivered stop request moves to the next generation.
     let claim = begun(&mut world, "w/g/2");
     world.done(world::hand_over(claim, vec![world::finished(1)], &[]));
     assert_eq!(cancelled(&world, "w/g/3"), crate::promise::CancelState::Requested);
     assert_eq!(cancelled(&world, "w/g/2"), crate::promise::CancelState::None, "it is not missed");
-    // A person continues the first one: there is nothing that it could do.
+    // An operator continues the first generation: it has nothing to do.
     world.done(Command::TaskHalt { id: PromiseId::from("w") });
     world.done(Command::TaskContinue { id: PromiseId::from("w") });
     let claim = world.acquire("w", 7);
@@ -240,7 +240,7 @@ fn only_workflows_of_modules_that_are_no_functions_of_objects_hand_over() {
 fn a_named_promise_is_settled_before_the_workflow_makes_it() {
     let mut world = labelled();
     let name = "w/p/a/p/b";
-    // Before it has begun, and again: the first outcome stands.
+    // Before the workflow has begun, and again: the first outcome is kept.
     let settled =
         |changed, reply| matches!(reply, Reply::Promise { changed: was, .. } if was == changed);
     assert!(settled(true, world.done(world::settle(name, Verdict::Resolved))));
@@ -252,7 +252,7 @@ fn a_named_promise_is_settled_before_the_workflow_makes_it() {
         task.inbox.kept.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(kept(&world, "w"), ["a/p/b", "other"]);
-    // A stranger's would halt the workflow.
+    // A promise created by another party would halt the workflow.
     assert_eq!(world.refused(world::create("w/p/mine", &[])).kind(), "unprocessable");
     let claim = begun(&mut world, "w");
     let make = FenceAct::Create { new: world::new(name, &[], Timestamp(80_000)) };
@@ -260,7 +260,7 @@ fn a_named_promise_is_settled_before_the_workflow_makes_it() {
     assert_eq!(kept(&world, "w"), ["other"]);
     let reply = world.done(world::suspend(claim.clone(), &[name]));
     assert_eq!(reply, Reply::Ready { settled: vec![PromiseId::from(name)], cancelled: false });
-    // The next generation has what was not made, and is meant by the name.
+    // The next generation takes over the promises that were not created, and the names refer to it.
     world.done(world::hand_over(claim, vec![world::finished(2)], &[]));
     assert_eq!(kept(&world, "w/g/2"), ["other"]);
     assert_eq!(world.verdict("w/g/2/p/other"), Some(Verdict::Rejected));
@@ -315,7 +315,7 @@ fn a_signal_starts_the_invocation_that_it_is_sent_to() {
     assert_eq!(world.done(start("w", &target, None)), Reply::signalled("w", 1));
     let task = world.model.task(&PromiseId::from("w")).expect("it was made");
     assert!(matches!(task.state, TaskState::Pending { offered: true, .. }));
-    // What cannot be told starts nothing.
+    // A signal that cannot be delivered starts no invocation.
     assert_eq!(world.refused(start("p", &[], None)).kind(), "unprocessable");
     assert_eq!(world.model.promise(&PromiseId::from("p")), None);
     world.done(Command::Kill { invocation: PromiseId::from("w") });

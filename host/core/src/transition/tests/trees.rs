@@ -22,7 +22,7 @@ fn send(id: &str) -> FenceAct {
     FenceAct::Create { new: world::new(id, &tags, Timestamp::NEVER) }
 }
 
-/// The root `w`, held, in a world with these bounds.
+/// The acquired root `w`, in a world with these bounds.
 fn root(bounds: TreeBounds) -> (World, Claim) {
     let mut world = World::new();
     world.config.tree = bounds;
@@ -31,7 +31,7 @@ fn root(bounds: TreeBounds) -> (World, Claim) {
     (world, claim)
 }
 
-/// Makes something under a claim, and answers why not, if it is refused.
+/// Executes actions under a claim, and returns the reason for each refused one.
 fn make(world: &mut World, claim: &Claim, acts: Vec<FenceAct>) -> Vec<Option<TreeStop>> {
     let Reply::Fenced { outcomes, .. } = world.done(world::fence(claim.clone(), vec![], acts))
     else {
@@ -55,7 +55,7 @@ fn a_tree_is_as_deep_as_its_bound_whether_calls_are_waited_for_or_not() {
         let child = world.acquire("w/0/0", 3);
         let refused = make(&mut world, &child, vec![make_one("w/0/0/0")]);
         assert_eq!(refused, [Some(TreeStop::Depth(2))]);
-        // Timers and promises are no executions.
+        // Timers and plain promises are not executions.
         let timer = FenceAct::Create { new: world::new("w/0/0/1", &[], Timestamp::NEVER) };
         assert_eq!(make(&mut world, &child, vec![timer]), [None]);
     }
@@ -69,9 +69,9 @@ fn a_tree_has_as_many_executions_as_its_bound() {
     let many = ["w/0/0", "w/0/1", "w/0/2", "w/0/3"].map(call).to_vec();
     let full = Some(TreeStop::Executions(3));
     assert_eq!(make(&mut world, &child, many), [None, None, None, full]);
-    // What is there already is no birth.
+    // An existing promise is not a birth.
     assert_eq!(make(&mut world, &child, vec![call("w/0/0"), call("w/0/4")]), [None, full]);
-    // A root's own are its commands.
+    // A root's own executions are counted as its commands.
     let (mut world, claim) = root(TreeBounds { executions: 2, ..TreeBounds::default() });
     let full = Some(TreeStop::Executions(2));
     let many = ["w/0", "w/1", "w/2"].map(call).to_vec();
@@ -89,7 +89,7 @@ fn a_tree_grows_as_fast_as_its_bound() {
     assert_eq!(make(&mut world, &child, vec![call("w/0/0")]), [Some(TreeStop::Births(2))]);
     world.wait(500);
     assert_eq!(make(&mut world, &child, vec![call("w/0/0")]), [None]);
-    // A root that makes one after the other is no faster.
+    // A root that creates executions one by one is also bounded.
     let (mut world, claim) = root(TreeBounds { births: Some(2), ..TreeBounds::default() });
     let mut one = |n: u32| make(&mut world, &claim, vec![call(&format!("w/{n}"))]);
     let too_fast = Some(TreeStop::Births(2));
@@ -98,7 +98,7 @@ fn a_tree_grows_as_fast_as_its_bound() {
     assert_eq!(make(&mut world, &claim, vec![call("w/3")]), [None]);
 }
 
-/// The record of a call of a service, as its host writes it.
+/// The record of a service call, as its host writes it.
 fn called(seq: u32, index: u32, callee: &str) -> Record {
     let request = Request::verbatim(&[("frame", b"call"), ("promise", callee.as_bytes())]);
     let (kind, name) = (CommandKind::Call, Text::from("Order/place"));
@@ -118,7 +118,7 @@ fn a_kill_reaches_whom_a_service_called_and_waits_for() {
     let records = vec![world::started(), called(1, 0, "a"), called(2, 1, "b"), called(3, 2, "c")];
     let acts = ["a", "b", "c", "sent"].map(make).to_vec();
     world.done(world::fence(claim.clone(), records, acts));
-    // It was told the result of one, and its callees call others.
+    // It was notified of one result, and its callees call others.
     world.done(world::fence(claim.clone(), vec![world::notified(4, 2)], vec![]));
     let callee = world.acquire("a", 2);
     let records = vec![world::started(), called(1, 0, "deep")];
@@ -149,7 +149,7 @@ fn nothing_is_born_in_a_tree_whose_root_was_killed() {
         let id = format!("{}/9", claim.id);
         assert_eq!(make(&mut world, claim, vec![call(&id), send(&id)]), [killed; 2], "{id}");
     }
-    // What was sent belongs to nobody.
+    // A sent invocation has no owner.
     for claim in [&sent, &sent_later, &of_sent] {
         let id = format!("{}/9", claim.id);
         assert_eq!(make(&mut world, claim, vec![call(&id)]), [None], "{id}");
@@ -160,7 +160,7 @@ fn nothing_is_born_in_a_tree_whose_root_was_killed() {
     }
     assert_eq!(["w/0", "w/0/0"].map(|id| world.status(id)), [Some(TaskStatus::Fulfilled); 2]);
     assert_eq!(["w/1", "w/1/0"].map(|id| world.status(id)), [Some(TaskStatus::Acquired); 2]);
-    // The id can be used again, and grows again.
+    // The id can be reused, and its tree can grow again.
     for id in ["w/1/0/9", "w/0/1/9", "w/1/9", "w/1/0", "w/0/1", "w/1"] {
         world.done(Command::Kill { invocation: PromiseId::from(id) });
         world.done(Command::OutboxDue { key: OutboxKey::CancelChildren(PromiseId::from(id)) });

@@ -33,7 +33,7 @@ fn pending(id: &str, made_by: Option<&str>) -> Promise {
     Promise { spec: spec.into(), state: PromiseState::Pending }
 }
 
-/// A view in which this promise cannot be read.
+/// A view in which this promise is unreadable.
 fn damaged(id: &str) -> View {
     let mut view = View::new();
     view.put_unreadable(Subject::Promise(id.into()), Text::from("its tags are no tags"));
@@ -79,7 +79,7 @@ fn a_promise_settles_though_who_waits_for_it_cannot_be_read() {
     };
     let delta = decide(&view, &settle).delta;
     assert!(!delta.promises[&PromiseId::from("gate")].is_pending());
-    // The resume is kept for when it can be read again.
+    // The consumed callback is kept until the awaiter is readable again.
     let callback = (PromiseId::from("gate"), PromiseId::from("awaiter"));
     assert_eq!(delta.callbacks[&callback], Some(true));
 }
@@ -96,7 +96,7 @@ fn a_heartbeat_extends_the_claims_that_can_be_read() {
 
 #[test]
 fn all_children_are_asked_to_stop_though_one_cannot_be_read() {
-    // A store puts a page of children; one of them is damaged.
+    // A store loads a page of children; one of them is damaged.
     let mut view = damaged("p/0");
     let settled = pending("p", None);
     let settlement = Settlement { verdict: Verdict::Resolved, value: None, settled_at: NOW };

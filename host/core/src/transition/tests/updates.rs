@@ -57,11 +57,11 @@ fn an_update_is_accepted_only_of_who_has_seen_everything() {
     assert_eq!(world.refused(add(0, 0, None)).kind(), "journal-grew");
     assert_eq!(world.refused(add(2, 0, None)).kind(), "journal-grew");
     world.done(add(1, 0, Some("a")));
-    // The first one is not in the journal yet, and may change what is valid.
+    // The first update is not in the journal yet, and may change which updates are valid.
     let refused = world.refused(add(1, 0, Some("b")));
     assert_eq!(refused.kind(), "journal-grew");
     assert!(refused.to_string().contains("has 2 records by now, and 1 were"), "{refused}");
-    // What was accepted is, also for who has seen less.
+    // A repetition of an accepted update succeeds, even if the validator had seen less.
     assert_eq!(world.done(add(1, 0, Some("a"))), Reply::signalled("w", 0));
     assert_eq!(world.done(add(1, 1, Some("b"))), Reply::signalled("w", 1));
 }
@@ -106,7 +106,7 @@ fn a_key_of_an_update_or_a_signal_stands_for_one_request() {
     };
     assert_eq!(world.done(update(r#"{"a": 1, "b": 2}"#, "k")), Reply::signalled("w", 0));
     assert_eq!(world.done(signal("go", r#"{"a": 1, "b": 2}"#, "k")), Reply::signalled("w", 1));
-    // As JSON they are the same.
+    // They are equal as JSON.
     assert_eq!(world.done(update(r#"{"b":2,"a":1}"#, "k")), Reply::signalled("w", 0));
     assert_eq!(world.done(signal("go", r#"{"b":2,"a":1}"#, "k")), Reply::signalled("w", 1));
     for (other, differs) in [
@@ -127,7 +127,7 @@ fn a_key_of_an_update_or_a_signal_stands_for_one_request() {
 
 #[test]
 fn what_is_not_answered_is_cancelled_with_its_workflow() {
-    // One that never waited for a signal.
+    // A workflow that never waited for a signal.
     let mut world = World::new();
     world.done(world::workflow("w"));
     let claim = world.acquire("w", 1);

@@ -1,4 +1,4 @@
-//! External workers: what they may take, and what becomes of what they hold.
+//! External workers: the tasks they may acquire, and the end of their claims.
 
 use crate::{
     command::{ClaimRequest, Command, FenceAct},
@@ -100,7 +100,7 @@ fn a_task_that_is_given_back_unused_again_and_again_waits_longer_each_time() {
         claim = take(&mut world, "a", nonce);
     }
     assert!(waits[0] == 0 && waits.is_sorted() && waits[1] >= 100 && waits[3] >= 400, "{waits:?}");
-    // Having done something makes it welcome again.
+    // Progress resets its back-off.
     let child = world::new("a:0", &[], Timestamp::NEVER);
     world.done(world::fence(claim.clone(), vec![], vec![FenceAct::CreateLoose { new: child }]));
     world.done(world::release(claim, ReleaseReason::Yield));
@@ -125,7 +125,7 @@ fn a_task_whose_workers_die_is_halted_in_the_end_and_says_so() {
     };
     lose(&mut world, 1);
     lose(&mut world, 2);
-    // Having done something makes it welcome again.
+    // Progress resets its failure counts.
     let claim = take(&mut world, "a", 3);
     let child = world::new("a:0", &[], Timestamp::NEVER);
     world.done(world::fence(claim.clone(), vec![], vec![FenceAct::CreateLoose { new: child }]));
@@ -195,7 +195,7 @@ fn the_narrow_reading_has_ids_lie_under_what_their_tags_name() {
         assert_eq!(refusal.kind(), "bad-request", "{id}");
         assert!(refusal.to_string().contains(root), "{refusal}");
     }
-    // Whoever asks again is answered with what there is.
+    // A repeated request gets the existing promise as reply.
     world.done(world::create("root:0", &[(tags::ORIGIN, "elsewhere")]));
     let claim = held(&mut world, "a", 1);
     let stray = world::new("b:0", &[(tags::ORIGIN, "a")], Timestamp::NEVER);
@@ -284,7 +284,8 @@ fn a_worker_that_only_heartbeats_loses_its_claim_where_there_is_a_limit() {
             request: claim_request("w", 1),
             stall_limit: None,
         });
-        // A step after half a minute counts, the same step again does not.
+        // A new step after half a minute counts as progress; a repetition of the same step does
+        // not.
         for wait in [10_000, 10_000, 10_000, 10_000, 10_000, 10_000] {
             world.wait(wait);
             if world.now.0 == 31_000 || world.now.0 == 51_000 {

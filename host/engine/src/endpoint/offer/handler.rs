@@ -6,28 +6,27 @@ use segno_core::promise::RetryPolicy;
 use segno_guest::{Access, FunctionReport, Kind, RetryReport};
 use segno_restate::manifest::{self, HandlerType};
 
-/// How long a runtime waits for a deployment that it asked to suspend, in milliseconds, if the manifest
-/// does not say.
+/// The default time, in milliseconds, that a runtime waits for a deployment that it asked to
+/// suspend.
 const ABORT_TIMEOUT_MS: u64 = 600_000;
-/// What values are.
+/// The content type of values.
 pub(super) const JSON: &str = "application/json";
 
 /// A handler, and the function behind it.
 #[derive(Debug)]
 pub struct Handler {
-    /// The service.
     pub service: String,
-    /// Its name there.
+    /// The name of the handler within its service.
     pub name: String,
     /// The name of the function in the module.
     pub function: String,
-    /// Whether it is an activity; else it is a workflow.
+    /// True for an activity, false for a workflow.
     pub is_activity: bool,
-    /// How it uses its object; none: it is of no object.
+    /// The access mode of the handler to its object. `None` for a function of a plain service.
     pub access: Option<Access>,
-    /// Whether its object has promises: a runtime keeps those of workflows.
+    /// True if the object has promises: a runtime keeps promises for workflows only.
     pub has_promises: bool,
-    /// Whether it is told of signals.
+    /// True if the function receives signals.
     pub takes_signals: bool,
     /// The signals that wake it while it is suspended.
     pub signals: Vec<String>,
@@ -38,7 +37,8 @@ pub struct Handler {
 }
 
 impl Handler {
-    /// The handler of a function, of the service `own_service` if it is of no object.
+    /// The handler of a function. Its service is the object's, or `own_service` for a plain
+    /// function.
     pub(super) fn new(own_service: &str, function: &FunctionReport, has_promises: bool) -> Self {
         let (service, name) = match function.name.split_once('/') {
             Some((object, name)) => (object, name),
@@ -66,7 +66,7 @@ impl Handler {
         }
     }
 
-    /// The name by which the guest is started.
+    /// The function name with which the guest is started. Includes the key of the object.
     pub fn started_as(&self, key: &str) -> String {
         match self.access {
             Some(_) => format!("{}@{key}/{}", self.service, self.name),
@@ -74,10 +74,10 @@ impl Handler {
         }
     }
 
-    /// As a manifest announces it.
+    /// The entry of the handler in a manifest.
     pub(super) fn announced(&self, function: &FunctionReport) -> manifest::Handler {
         let kind = if self.is_activity { "activity" } else { "workflow" };
-        // An activity cannot suspend, and may take as long as its description says.
+        // An activity cannot suspend, and may take as long as its own time limit.
         let abort_timeout =
             self.timeout_ms.filter(|limit| self.is_activity && *limit > ABORT_TIMEOUT_MS);
         let content_type = match &function.input_schema {

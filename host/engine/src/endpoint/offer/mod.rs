@@ -1,9 +1,9 @@
-//! What a component offers: services with handlers, and the manifest that announces them.
+//! The services and handlers of a component, and the manifest that announces them.
 //!
 //! ```text
 //! order            a workflow or an activity of the module NAME: the handler `order` of the service NAME
 //! Cart/add         a function of an object: the handler `add` of the virtual object `Cart`
-//! Signup/run       a function that runs once a key: the run of the workflow `Signup`, whose other
+//! Signup/run       a function that runs once per key: the run of the workflow `Signup`. Its other
 //!                  functions are its shared handlers
 //! ```
 
@@ -25,37 +25,35 @@ use super::SPOKEN;
 /// The services of a component.
 #[derive(Debug)]
 pub struct Offer {
-    /// The name of the module, under which policies know it.
+    /// The name of the module, which policies refer to.
     pub module: String,
-    /// The service of its plain functions.
+    /// The name of the service of the plain functions.
     pub service: String,
-    /// What it announces.
     pub manifest: Manifest,
-    /// The schemas of its functions.
+    /// The input and output schemas of the functions.
     pub(super) schemas: Schemas,
     handlers: BTreeMap<(String, String), Arc<Handler>>,
 }
 
-/// Why a component makes no services.
+/// The reason why a component cannot be offered as services.
 #[derive(Debug, thiserror::Error)]
 pub enum NoOffer {
-    /// A name is none in the protocol, or the same one is there twice; or a function is none that a service
-    /// of its kind may have.
+    /// A name is invalid in the protocol or occurs twice, or a service of that kind cannot have the
+    /// function.
     #[error("the functions of the module `{module}` make no services: {reason}")]
     Names {
-        /// The module.
         module: String,
-        /// Their names, and what is wrong.
+        /// The offending names and the fault.
         reason: String,
     },
-    /// It has no functions.
+    /// The module has no functions.
     #[error("the module `{0}` has no functions")]
     Nothing(String),
 }
 
 impl Offer {
-    /// What the component of this report offers as the module `module`, whose plain functions are
-    /// the service `service`.
+    /// The offer of the component in this report, under the name `module`. Plain functions belong
+    /// to the service `service`.
     ///
     /// # Errors
     /// [`NoOffer`].
@@ -113,7 +111,6 @@ impl Offer {
         })
     }
 
-    /// A handler.
     pub fn handler(&self, service: &str, handler: &str) -> Option<&Arc<Handler>> {
         self.handlers.get(&(service.to_owned(), handler.to_owned()))
     }
@@ -123,7 +120,7 @@ impl Offer {
         self.handlers.values()
     }
 
-    /// The handlers of a service, for people.
+    /// The names of a service's handlers, for messages.
     pub fn known(&self, service: &str) -> String {
         let of = self.handlers.values().filter(|handler| handler.service == service);
         let names: BTreeSet<String> = of.map(|handler| format!("`{}`", handler.name)).collect();
@@ -134,12 +131,12 @@ impl Offer {
     }
 }
 
-/// The object that a function is of.
+/// The object of a function. `None` for a plain function.
 fn object(function: &FunctionReport) -> Option<&str> {
     function.name.split_once('/').map(|(object, _)| object)
 }
 
-/// The functions that run once a key, by their objects.
+/// The functions that run once per key, by object.
 fn runs(report: &ModuleReport) -> BTreeMap<&str, &str> {
     let once = report.functions.iter().filter(|function| function.runs_once);
     once.filter_map(|function| Some((object(function)?, &*function.name))).collect()
@@ -170,7 +167,7 @@ fn described(name: &str, ty: ServiceType, module: &str, digest: &str) -> Service
     }
 }
 
-/// The breaches without their places in the manifest, which nobody has seen.
+/// The faults of a manifest, without their positions in it, since the user never sees the manifest.
 fn named(invalid: &InvalidManifest) -> String {
     let faults: Vec<&str> = invalid.faults.iter().map(|fault| &*fault.what).collect();
     faults.join("; ")
@@ -265,7 +262,7 @@ pub(super) mod tests {
         let promises = offer.handlers().filter(|handler| handler.has_promises);
         let promises: Vec<_> = promises.map(|handler| &*handler.function).collect();
         assert_eq!(promises, ["Signup/begin", "Signup/look"]);
-        // Another exclusive function, or another run, has no place in a workflow.
+        // A workflow refuses another exclusive function and a second run.
         for runs_once in [false, true] {
             report.functions[3] = FunctionReport {
                 access: Some(Access::Exclusive),

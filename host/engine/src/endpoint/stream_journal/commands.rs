@@ -1,4 +1,4 @@
-//! What a guest asks, as commands of the protocol.
+//! Turns the guest's requests into commands of the protocol.
 
 use bytes::Bytes;
 use segno_core::{
@@ -87,7 +87,7 @@ impl Journal for StreamJournal {
 
 impl StreamJournal {
     fn command(&mut self, command: GuestCommand) -> Result<Answer, Stop> {
-        // What is recorded was checked by whoever recorded it.
+        // Recorded commands were checked when they were recorded.
         if !self.attempt.is_replaying() {
             border::command(&command)?;
         }
@@ -110,7 +110,7 @@ impl StreamJournal {
                 }
             };
         }
-        // The time is a command of its own here, so lengths are counted from the earliest one.
+        // The current time is itself a command here, so durations are checked against instant 0.
         if let Some(refused) = too_far(&command, Timestamp(0)) {
             self.known(index, values::failed(code::REFUSED, refused));
             return Ok(Answer::Command(index));
@@ -199,7 +199,7 @@ impl StreamJournal {
                 self.attempt.clear_all_state("")?;
                 Begun::Silent
             }
-            // Nobody there can be told.
+            // The sender cannot be notified in this protocol.
             GuestCommand::Unread(_) => Begun::Silent,
             GuestCommand::SendSignal(send) => Begun::Known(values::failed(
                 code::REFUSED,
@@ -257,7 +257,7 @@ impl StreamJournal {
         self.timed(index, open, Work::Http(Box::new(http)), start_at_ms, timeout_ms)
     }
 
-    /// Begins work at once or when its time comes, with its time limit beside it.
+    /// Begins work now or at its start time, and sets its time limit.
     fn timed(
         &mut self,
         index: u32,
@@ -284,7 +284,7 @@ impl StreamJournal {
         Ok(Begun::Open(open))
     }
 
-    /// Begins what a command is about.
+    /// Sends the call or the request of a command.
     pub(super) fn begin_work(&mut self, index: u32, work: Work) -> Result<(), AttemptError> {
         match work {
             Work::Call(call) => {
@@ -294,7 +294,8 @@ impl StreamJournal {
             }
             Work::Http(http) => {
                 let Http { request, options } = *http;
-                // What failed before, if anything did, was this: nothing was stored after it.
+                // A failed earlier attempt can only have failed at this request, since nothing was
+                // stored after it.
                 let failed = match self.attempt.is_replaying() {
                     true => self.attempt.start().retry_count,
                     false => 0,
@@ -335,8 +336,8 @@ impl StreamJournal {
         Ok(Begun::Open(Open::new(What::Send)))
     }
 
-    /// Makes an awakeable, which may be complete already. The id of a named one is kept, where people
-    /// find it.
+    /// Creates an awakeable, which may be complete already. The id of a named one is stored in a
+    /// run entry, where users can find it.
     fn promise(
         &mut self,
         index: u32,
@@ -383,7 +384,7 @@ impl StreamJournal {
         };
         match &open.what {
             What::Call { callee } if open.later.is_none() => {
-                // Its completion is what the callee makes of it.
+                // The callee's outcome completes the call.
                 let callee = callee.clone();
                 if !std::mem::replace(&mut open.is_cancelled, true)
                     && let Some(callee) = callee
@@ -408,13 +409,13 @@ impl StreamJournal {
         Ok(Begun::Known(values::null()))
     }
 
-    /// The command completes with what is known here.
+    /// Completes the command with an outcome that is known here.
     pub(super) fn known(&mut self, index: u32, outcome: Outcome) {
         self.open.insert(index, Open::new(What::Known));
         self.results.push_back((index, outcome));
     }
 
-    /// The time limit of a command.
+    /// Sets the time limit of a command.
     fn limit(&mut self, index: u32, at_ms: u64) -> Result<(), AttemptError> {
         let id = self.attempt.sleep(at_ms, "segno:deadline")?;
         self.expect(id, index, Part::Deadline);
@@ -425,7 +426,7 @@ impl StreamJournal {
         self.parts.insert(NotificationId::Completion(completion_id), (index, part));
     }
 
-    /// Lines of a replay were written before.
+    /// Writes a line of the guest's log. Lines of a replay were written before.
     fn log(&self, level: Level, message: &str) {
         if self.attempt.is_replaying() {
             return;
@@ -433,7 +434,7 @@ impl StreamJournal {
         log(&self.invocation, &self.handler.function, level, message);
     }
 
-    /// The answer after the invocation's end: the question has no effect.
+    /// The answer to a request after the end of the invocation: the request has no effect.
     fn ignored(&self, ask: &Ask) -> Answer {
         match ask {
             Ask::Command(GuestCommand::Promise(_)) => Answer::Promise(u32::MAX, String::new()),
@@ -447,7 +448,7 @@ impl StreamJournal {
     }
 }
 
-/// What an endpoint that is called is told beside the parameter.
+/// The headers of a call to another endpoint: retry policy and attempt limit.
 fn headers(options: &CallOptions) -> Vec<Header> {
     let retry = options.retry.as_ref();
     let retry = retry.map(|retry| Header {
@@ -459,7 +460,7 @@ fn headers(options: &CallOptions) -> Vec<Header> {
     retry.into_iter().chain(limit).collect()
 }
 
-/// The time limit of each attempt, as the options say it.
+/// The time limit of each attempt, as written in the options.
 fn said_limit(options: &CallOptions) -> Option<&str> {
     let mut labels = options.labels.iter();
     labels.find(|(name, _)| name == tags::ATTEMPT_TIMEOUT_LABEL).map(|(_, said)| &**said)
@@ -468,7 +469,7 @@ fn said_limit(options: &CallOptions) -> Option<&str> {
 /// The time limit of each attempt.
 ///
 /// # Errors
-/// The options say something else.
+/// The label in the options is not a limit.
 fn attempt_limit(options: &CallOptions) -> Result<Option<Millis>, Failure> {
     read_limit(said_limit(options))
 }

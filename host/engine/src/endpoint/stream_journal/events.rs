@@ -1,4 +1,4 @@
-//! What comes, as events for the guest.
+//! Turns notifications of the runtime into events for the guest.
 
 use segno_guest::{Completion, Event, Outcome, Signal};
 use segno_restate::{
@@ -15,12 +15,13 @@ use super::{
 use crate::{endpoint::values, values::code};
 
 impl StreamJournal {
-    /// The next event for the guest, which waits. None: it has to wait for what comes.
+    /// The next event for the waiting guest. `None` if the guest has to wait for the runtime.
     ///
-    /// What is known here goes first, so that the order is the same in every attempt: it is known at the same places.
+    /// Outcomes that are known here come first, so that the order is the same in every attempt:
+    /// they become known at the same points of the journal.
     ///
     /// # Errors
-    /// The journal says something else.
+    /// The journal does not match.
     pub(in crate::endpoint) fn next_event(&mut self) -> Result<Option<Event>, AttemptError> {
         loop {
             while let Some((command, outcome)) = self.results.pop_front() {
@@ -48,7 +49,7 @@ impl StreamJournal {
             }
             NotificationId::NamedSignal(name) if self.handler.takes_signals => {
                 let Outcome::Success(payload) = values::outcome(result) else {
-                    // A guest's signals carry values.
+                    // Signals of a guest carry values only.
                     tracing::warn!("the signal `{name}` carries a failure, and is not told");
                     return Ok(None);
                 };
@@ -59,7 +60,7 @@ impl StreamJournal {
                 self.early.insert(index, result);
                 Ok(None)
             }
-            // The result of a run of the host's own, or what nobody waits for.
+            // The result of an internal run entry, or one that the guest does not wait for.
             NotificationId::Completion(_)
             | NotificationId::Signal(_)
             | NotificationId::NamedSignal(_) => Ok(None),
@@ -88,7 +89,7 @@ impl StreamJournal {
         }
     }
 
-    /// It is known who was called.
+    /// The runtime reported the invocation id of a callee.
     fn called(
         &mut self,
         command: u32,
@@ -136,7 +137,7 @@ impl StreamJournal {
         id: &NotificationId,
         result: NotificationResult,
     ) -> Option<Event> {
-        // What was cancelled here is told so, whatever comes.
+        // A command that was cancelled here ignores its later completion.
         self.open.get(&command).filter(|open| open.what != What::Known)?;
         let Open { what, is_step, is_cancelled, is_forgotten, .. } = self.open.remove(&command)?;
         if is_forgotten {
@@ -154,7 +155,7 @@ impl StreamJournal {
         if let Outcome::Failure(failure) = &mut outcome {
             match failure.code {
                 409 if is_cancelled => failure.code = code::CANCELLED,
-                // A step that says this itself knows what it did.
+                // A step that reports this code itself knows its effect.
                 code::TIMED_OUT if is_step => failure.code = code::REFUSED,
                 _ => {}
             }
@@ -192,7 +193,7 @@ impl StreamJournal {
         Ok(Some(Event::Completed(Completion { command, outcome })))
     }
 
-    /// The time is that at which a sleep had to end.
+    /// Advances the guest's time to the instant at which a sleep had to end.
     fn woken(&mut self, id: &NotificationId) {
         if let NotificationId::Completion(id) = id
             && let Some(at_ms) = self.attempt.wake_up_at_ms(*id)

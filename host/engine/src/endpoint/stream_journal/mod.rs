@@ -1,13 +1,13 @@
-//! The journal of a workflow whose runtime keeps it: what the guest asks becomes commands, and what comes
-//! becomes events. No I/O.
+//! The journal of a workflow that is kept by its runtime. The guest's requests become commands of
+//! the protocol, and notifications become events. No I/O.
 //!
-//! A command of the guest is one of the protocol, or several: a time limit is a sleep beside its call.
-//! [`Part`] says what each result that comes is of it.
+//! One command of the guest becomes one or several of the protocol: a time limit is a sleep beside
+//! its call. [`Part`] says which part of a command a notification completes.
 //!
-//! **Time.** The protocol has none. The journal does not need it either, unless the guest asks: then the time is
-//! drawn once, and kept as the result of a run (`segno:time`) that is proposed at once and not waited
-//! for. The runtime stores it before all that follows. The time of the start is kept for every invocation; after
-//! a sleep it is the instant at which it had to end.
+//! **Time.** The protocol has no time. The journal needs it only if the guest asks. The time is
+//! then read once and stored as the result of a run (`segno:time`), which is proposed immediately
+//! and not awaited. The runtime stores it before everything that follows. The start time is stored
+//! for every invocation. After a sleep, the time is the instant at which the sleep had to end.
 
 mod commands;
 mod events;
@@ -33,9 +33,9 @@ use segno_restate::{
 use self::open::{Open, Part, What};
 use super::{Handler, Offer, values};
 
-/// The name of runs that keep the time.
+/// The name of run entries that store the time.
 const TIME: &str = "segno:time";
-/// Before the name of a promise, in the name of the run that keeps its id.
+/// The prefix of run entries that store the id of a promise. The name of the promise follows.
 const PROMISE: &str = "segno:promise/";
 
 /// Compares a guest's commands with the journal of its runtime, and sends new ones.
@@ -45,58 +45,58 @@ pub(super) struct StreamJournal {
     offer: Arc<Offer>,
     handler: Arc<Handler>,
     clock: Arc<dyn Clock>,
-    /// The invocation, as people see its id.
+    /// The printable id of the invocation.
     pub(super) invocation: String,
-    /// The last time that is known, in milliseconds since the Unix epoch.
+    /// The last known time, in milliseconds since the Unix epoch.
     at_ms: u64,
-    /// Whether that is the time of this call of the guest.
+    /// True if that is the time of the current poll of the guest.
     is_timed: bool,
-    /// The number of the guest's commands.
+    /// The number of the guest's commands so far.
     commands: u32,
     open: BTreeMap<u32, Open>,
-    /// What each result that is to come is of which command.
+    /// The command and the part that each pending notification completes.
     parts: BTreeMap<NotificationId, (u32, Part)>,
-    /// Results that are known here, in the order of their commands.
+    /// Outcomes that are known here, in the order of their commands.
     results: VecDeque<(u32, Outcome)>,
     /// The `run` whose closure is being executed: its command, completion id and name.
     running: Option<(u32, u32, String)>,
-    /// Requests to be sent.
+    /// Requests that are to be sent.
     requests: Vec<StepRequest>,
-    /// Calls that ended here before it was known whom they called.
+    /// Calls that ended here before the callee's id was known.
     abandoned: BTreeSet<u32>,
-    /// Awakeables that were completed before they were made.
+    /// Awakeables that were completed before the guest created them.
     early: BTreeMap<u32, NotificationResult>,
-    /// Whether the guest was told to stop.
+    /// True if the guest was notified of its cancellation.
     is_cancelled: bool,
     finished: Option<Outcome>,
-    /// Why the guest was stopped.
+    /// The error that stopped the guest.
     error: Option<AttemptError>,
 }
 
-/// A request that is to be sent, in a run.
+/// A request that is to be sent, as a run entry.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct StepRequest {
     pub(super) completion_id: u32,
     pub(super) command: u32,
     pub(super) request: HttpRequest,
     pub(super) retry: RetryPolicy,
-    /// How long an attempt may take.
+    /// The time limit of the attempt.
     pub(super) limit: Option<Millis>,
     /// The number of this attempt, from 1.
     pub(super) attempt: u32,
 }
 
-/// What a workflow does when it waits.
+/// The wait set of a waiting workflow.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Waits {
-    /// For one of these.
+    /// The workflow waits for one of these.
     For(Future),
-    /// For nothing: it would never go on.
+    /// The workflow waits for nothing and would never continue.
     ForNothing,
 }
 
 impl StreamJournal {
-    /// The journal of an attempt that is ready.
+    /// The journal of an attempt whose replayed entries were all received.
     pub(super) fn new(
         attempt: Attempt,
         version: ProtocolVersion,
@@ -131,7 +131,7 @@ impl StreamJournal {
     /// The time at which the invocation began.
     ///
     /// # Errors
-    /// The journal says something else.
+    /// The journal does not match.
     pub(super) fn begin(&mut self) -> Result<u64, AttemptError> {
         self.time()
     }
@@ -141,17 +141,17 @@ impl StreamJournal {
         self.finished.as_ref()
     }
 
-    /// Why the guest was stopped, if the journal is the reason.
+    /// The error that stopped the guest, if the journal is the reason.
     pub(super) fn take_error(&mut self) -> Option<AttemptError> {
         self.error.take()
     }
 
-    /// Requests to be sent that were not asked for before, and are still wanted.
+    /// Takes the requests that are to be sent.
     pub(super) fn take_requests(&mut self) -> Vec<StepRequest> {
         std::mem::take(&mut self.requests)
     }
 
-    /// Whether this request was neither cancelled nor overdue since.
+    /// True if this request is neither cancelled nor overdue.
     pub(super) fn is_wanted(&self, request: &StepRequest) -> bool {
         self.open.get(&request.command).is_some_and(|open| open.what == What::Http)
     }
@@ -168,7 +168,7 @@ impl StreamJournal {
         self.attempt.propose_run(completion_id, values::told(outcome, self.version))
     }
 
-    /// What the guest waits for, when it waits.
+    /// The wait set of the guest, when it waits.
     pub(super) fn waits(&self) -> Waits {
         let mut ids: Vec<NotificationId> = self
             .parts
@@ -180,11 +180,12 @@ impl StreamJournal {
             let named = self.handler.signals.iter().cloned();
             ids.extend(named.map(NotificationId::NamedSignal));
         }
-        // A workflow that takes signals without saying which may be told one while the stream is open.
+        // A workflow that takes signals without declaring their names may receive one while the
+        // stream is open.
         if ids.is_empty() && !self.handler.takes_signals {
             return Waits::ForNothing;
         }
-        // What nobody waits for begins all the same.
+        // Delayed work begins even if the guest does not wait for it.
         let begins = self.parts.iter().filter(|(_, (command, part))| {
             let open = self.open.get(command);
             *part == Part::Begin
@@ -207,11 +208,11 @@ impl StreamJournal {
         }
     }
 
-    /// Ends what the workflow leaves behind when it has finished: what it called and did not wait for is told to
-    /// stop. None: it is done, and the outcome can be sent.
+    /// Cancels the calls that a finished workflow left open. Returns the notifications to wait for
+    /// if the id of a callee is unknown. `None` if the outcome can be sent.
     ///
     /// # Errors
-    /// The journal says something else.
+    /// The journal does not match.
     pub(super) fn leave(&mut self) -> Result<Option<Future>, AttemptError> {
         loop {
             let unknown: Vec<NotificationId> = self
@@ -238,14 +239,14 @@ impl StreamJournal {
         Ok(None)
     }
 
-    /// The time of this call of the guest.
+    /// The time of the current poll of the guest.
     fn time(&mut self) -> Result<u64, AttemptError> {
         if self.is_timed {
             return Ok(self.at_ms);
         }
         let now = self.clock_ms();
         if self.running.is_some() {
-            // The result is kept, and a replay does not ask again.
+            // The result of the `run` is stored, so a replay does not read the time again.
             return Ok(now);
         }
         let kept = self.keep(TIME, now.to_string())?;
@@ -259,7 +260,8 @@ impl StreamJournal {
         u64::try_from(self.clock.now().0).unwrap_or(0).max(self.at_ms)
     }
 
-    /// The value that the first attempt kept under this name; `value`, if this is the first.
+    /// The value that the first attempt stored under this name. Stores `value` if this is the first
+    /// attempt.
     fn keep(&mut self, name: &str, value: String) -> Result<Bytes, AttemptError> {
         let run = self.attempt.run(name)?;
         if !run.execute
@@ -272,7 +274,7 @@ impl StreamJournal {
         Ok(value)
     }
 
-    /// Stops the guest.
+    /// Stops the guest, and keeps the error.
     fn stopped(&mut self, error: AttemptError) -> Stop {
         let stop = match &error {
             AttemptError::Divergence(_) => Stop::Divergence,

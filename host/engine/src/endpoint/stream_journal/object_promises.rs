@@ -1,5 +1,5 @@
-//! The promises of the guest's object, by name: a runtime keeps those of workflows, and of no other
-//! object.
+//! The promises of the guest's object, by name. A runtime keeps promises for workflows, and for no
+//! other object.
 
 use segno_guest::commands::{PeekObjectPromise, SettleObjectPromise, WaitObjectPromise};
 use segno_restate::deployment::AttemptError;

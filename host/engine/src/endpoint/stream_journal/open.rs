@@ -3,66 +3,65 @@
 use segno_guest::{Outcome, commands::Http};
 use segno_restate::immutable::Call;
 
-/// A command that has not completed.
+/// A pending command of the guest.
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) what: What,
-    /// Whether it is a step of a saga, of which 408 and 499 say that nobody knows whether it acted.
+    /// True for a step of a saga. For a step, the codes 408 and 499 mean that its effect is
+    /// unknown.
     pub(super) is_step: bool,
-    /// Whether the guest cancelled it.
+    /// True if the guest cancelled the command.
     pub(super) is_cancelled: bool,
-    /// Whether the guest does not wait for it any more.
+    /// True if the guest no longer waits for the command.
     pub(super) is_forgotten: bool,
-    /// What begins when its time has come.
+    /// The delayed work of the command, until its start time.
     pub(super) later: Option<Work>,
 }
 
-/// What the guest waits for.
+/// The kind of a pending command, by the result that completes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum What {
-    /// The result of a call, by this invocation, if that is known.
+    /// The result of a call. `callee` is the id of the called invocation, once known.
     Call { callee: Option<String> },
-    /// That an invocation began.
+    /// The start of a one-way invocation.
     Send,
     /// An instant.
     Sleep,
-    /// A promise.
+    /// The outcome of a promise.
     Promise,
-    /// A promise of the object.
+    /// The outcome of a promise of the object.
     ObjectPromise,
-    /// How a promise of the object stands.
+    /// The state of a promise of the object, pending or settled.
     Standing,
-    /// Whether this settled a promise of the object.
+    /// The acceptance of a settlement of a promise of the object.
     Settlement,
-    /// An answer.
+    /// The response to an HTTP request.
     Http,
-    /// The result of a computation.
+    /// The result of a `run` closure.
     Run,
-    /// A part of the state.
+    /// The value of a state key.
     State,
-    /// What is known already.
+    /// An outcome that is known already.
     Known,
 }
 
-/// What a command begins, at once or later.
+/// The work of a command, which begins immediately or later.
 #[derive(Debug)]
 pub(super) enum Work {
-    /// A call.
     Call(Box<Call>),
-    /// A request.
     Http(Box<Http>),
 }
 
-/// What a result that comes is of its command.
+/// The part of a command that a notification completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Its result.
+    /// The result of the command.
     Result,
-    /// Who was called.
+    /// The invocation id of the callee.
     Callee,
-    /// The end of its time.
+    /// The end of the time limit.
     Deadline,
-    /// The time at which it begins.
+    /// The start time of the command.
     Begin,
 }
 
@@ -72,12 +71,12 @@ impl Open {
     }
 }
 
-/// What completes at once, or is open.
+/// The state of a command after it began.
 pub(super) enum Begun {
-    /// It is open.
+    /// The command is pending.
     Open(Open),
-    /// It has this outcome.
+    /// The command completed with this outcome.
     Known(Outcome),
-    /// It completes without an event.
+    /// The command completes without an event.
     Silent,
 }

@@ -1,4 +1,4 @@
-//! What a guest asks and is told, without one.
+//! Tests of the stream journal without a guest.
 
 use segno_core::time::{Millis, Timestamp};
 use segno_guest::{
@@ -36,19 +36,19 @@ impl Clock for Still {
     }
 }
 
-/// A journal that is told things, and what it asked.
+/// A journal that is fed notifications, and a decoder of its commands.
 struct Talk {
     journal: StreamJournal,
     decoder: FrameDecoder,
 }
 
 impl Talk {
-    /// Of a workflow that calls `ship`, with what is in its journal already.
+    /// The journal of a workflow that calls `ship`, with these stored entries.
     fn new(stored: &[Message]) -> Self {
         Self::of(offer(&["order", "ship!"]), ("shop", "order"), stored)
     }
 
-    /// Of a shared function of an object, which is a workflow or not.
+    /// The journal of a shared function of an object, which is a workflow or not.
     fn of_object(is_workflow: bool) -> Self {
         let mut report = report(&["Signup/run", "Signup/look"]);
         report.functions[0].runs_once = is_workflow;
@@ -57,7 +57,7 @@ impl Talk {
         Self::of(offer, ("Signup", "look"), &[])
     }
 
-    /// Of a handler of this offer.
+    /// The journal of a handler of this offer.
     fn of(offer: Offer, (service, handler): (&str, &str), stored: &[Message]) -> Self {
         let mut attempt = Attempt::new(VERSION);
         let entries = u32::try_from(stored.len()).expect("a short journal") + 1;
@@ -87,7 +87,7 @@ impl Talk {
         }
     }
 
-    /// The messages that were written since the last time.
+    /// The messages written since the last call.
     fn written(&mut self) -> Vec<Message> {
         let bytes = self.journal.attempt.take_output();
         self.decoder.feed(&bytes);
@@ -98,7 +98,7 @@ impl Talk {
         messages
     }
 
-    /// The kinds of commands that were written since the last time.
+    /// The kinds of commands written since the last call.
     fn commands(&mut self) -> Vec<CommandKind> {
         let commands = self.written().into_iter().filter_map(|message| match message {
             Message::Command(command) => command.kind(),
@@ -112,7 +112,7 @@ impl Talk {
         self.journal.attempt.receive(&message.encode(VERSION).to_bytes()).expect("it was asked");
     }
 
-    /// The next event that completes a command: which, and with what code (0: a success).
+    /// The next event that completes a command: its index, and its code (0 for a success).
     fn completed(&mut self) -> (u32, u32) {
         match self.outcome() {
             (command, Outcome::Success(_)) => (command, 0),
@@ -120,7 +120,7 @@ impl Talk {
         }
     }
 
-    /// The next event that completes a command: which, and with what.
+    /// The next event that completes a command: its index and outcome.
     fn outcome(&mut self) -> (u32, Outcome) {
         match self.event() {
             Some(Event::Completed(Completion { command, outcome })) => (command, outcome),
@@ -167,7 +167,7 @@ fn a_call_that_is_cancelled_before_its_callee_is_known_is_cancelled_when_it_is()
     assert_eq!(signal.signal, Some(SignalKey::Index(CANCEL_SIGNAL)));
     talk.told(failed(2, 409, "stopped"));
     assert_eq!(talk.completed(), (call, code::CANCELLED), "what the guest cancelled is told so");
-    // It is closed.
+    // A completed command cannot be cancelled.
     talk.ask(Cancel { command: call });
     assert_eq!(talk.completed(), (3, code::NOT_FOUND));
 }
@@ -246,7 +246,7 @@ fn what_begins_later_begins_although_nobody_waits_for_it() {
     talk.told(slept(2));
     assert_eq!(talk.event(), None);
     assert_eq!(talk.commands(), [CommandKind::Call]);
-    // What is past begins at once.
+    // Work whose start time has passed begins immediately.
     talk.call(CallOptions { start_at_ms: Some(5), ..options() });
     assert_eq!(talk.commands(), [CommandKind::Call]);
 }
@@ -264,7 +264,7 @@ fn an_awakeable_may_be_completed_before_it_is_made() {
     assert_eq!(talk.event(), None);
     talk.told(Notification::signal(18, NotificationResult::Failure(WireFailure::new(418, "no"))));
     assert_eq!(talk.completed(), (index, 418));
-    // Those of others are completed, and what is none is not.
+    // Awakeables of other invocations can be completed. An id in another format is unknown.
     talk.ask(Settle { promise_id: id, outcome: values::null() });
     talk.ask(Settle { promise_id: "inv/p/decision".to_owned(), outcome: values::null() });
     assert_eq!(talk.commands(), [CommandKind::CompleteAwakeable]);
@@ -276,7 +276,7 @@ fn json(text: &str) -> Outcome {
     Outcome::Success(Payload::Json(text.to_owned()))
 }
 
-/// Each question about the promise `confirmed` of the object: wait, look, settle.
+/// One command of each kind on the promise `confirmed` of the object: wait, peek, settle.
 fn questions() -> [Ask; 3] {
     let name = || "confirmed".to_owned();
     [
@@ -318,7 +318,7 @@ fn promises_of_an_object_that_is_a_workflow_are_those_of_the_protocol() {
         };
         assert_eq!([&*get.key, &look.key, &complete.key], ["confirmed"; 3]);
         assert_eq!(complete.completion, Some(Told::Success("5".into()).into()));
-        // Nobody can take a promise of the object from those who wait for it.
+        // A promise of the object has other waiters, so the guest cannot cancel it.
         talk.ask(Cancel { command: 0 });
         assert_eq!(talk.completed(), (3, code::REFUSED));
         let kinds = [
@@ -370,7 +370,7 @@ fn a_workflow_ends_when_it_is_known_whom_it_leaves_behind() {
     talk.told(callee(1));
     assert_eq!(talk.journal.leave(), Ok(None));
     assert_eq!(talk.commands(), [CommandKind::SendSignal]);
-    // Nothing has an effect any more.
+    // Commands have no effect after the end.
     assert_eq!(talk.ask(Sleep { until_ms: 9 }), Answer::Command(u32::MAX));
     assert_eq!(talk.commands(), []);
 }

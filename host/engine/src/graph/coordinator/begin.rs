@@ -1,4 +1,4 @@
-//! How nodes begin.
+//! Start of nodes.
 
 use segno_core::{
     command::FenceAct, graph::NodeState, id::PromiseId, json, promise::Verdict, reply::Refusal,
@@ -23,12 +23,12 @@ use crate::{
     values,
 };
 
-/// The most bytes of the input of a node.
+/// Maximum size of the input of a node, in bytes.
 pub const MAX_INPUT: u64 = 16 << 20;
 
 impl Coordinator {
-    /// Begins nodes that were dispatched and whose inputs are in memory: makes their attempts, waits
-    /// for their signals, or leaves them out.
+    /// Begins dispatched nodes whose inputs are in memory: creates their attempts, waits for their
+    /// signals, or skips them.
     ///
     /// # Errors
     /// [`RecordRefused`]: a defect.
@@ -36,8 +36,7 @@ impl Coordinator {
         nodes.iter().try_for_each(|node| self.begin_with(*node, &OutputParts::default(), now))
     }
 
-    /// Begins a node that was dispatched, with these parts of outputs that are too large for the
-    /// memory.
+    /// Begins a dispatched node, with these parts of outputs that are too large to keep in memory.
     ///
     /// # Errors
     /// [`RecordRefused`]: a defect.
@@ -72,7 +71,7 @@ impl Coordinator {
             plan.input_of_parts(node, &self.start.input, |need, at| self.part(parts, need, at));
         let begins = self.begins.remove(&node).unwrap_or(now).max(now);
         let id = self.output_of(node);
-        // A template puts values into others.
+        // A template nests values, so the depth can exceed that of each value.
         if let Err(reason) = json::check_depth(&input) {
             let message = format!("the input of the node has {}", reason.reason);
             return self.fail_at_once(node, Failure { code: 400, message, details: None });
@@ -91,13 +90,13 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Whether a node is wanted, as far as its condition is about these parts and what is in memory.
+    /// True if the condition of a node holds, given these parts and the outputs in memory.
     pub fn wanted(&self, node: NodeIndex, parts: &OutputParts) -> bool {
         let source = |need, at: &str| self.part(parts, need, at);
         self.start.plan.wanted_by_parts(node, &self.start.input, source)
     }
 
-    /// A node fails whose input would have `size` bytes, or more.
+    /// Fails a node whose input would have `size` bytes or more.
     ///
     /// # Errors
     /// [`RecordRefused`]: a defect.
@@ -109,7 +108,7 @@ impl Coordinator {
         self.fail_at_once(node, Failure { code: 413, message, details: None })
     }
 
-    /// An attempt could not be made: its node has failed.
+    /// Fails the node of an attempt that could not be created.
     ///
     /// # Errors
     /// [`RecordRefused`]: a defect.
@@ -130,7 +129,8 @@ impl Coordinator {
         }
     }
 
-    /// The node's failure is the value of a promise like any other.
+    /// Fails a node immediately. The failure becomes the value of a promise, as for every failed
+    /// node.
     fn fail_at_once(&mut self, node: NodeIndex, failure: Failure) -> Result<(), RecordRefused> {
         let (id, attempt) = (self.output_of(node), self.progress.attempt(node));
         self.acts.push(FenceAct::Create { new: attempt::bare(id.clone()) });

@@ -1,4 +1,4 @@
-//! What settled promises say of the nodes.
+//! Facts: the effect of settled promises on nodes.
 
 use segno_core::{
     graph::Reset,
@@ -18,15 +18,15 @@ use crate::graph::{
     outcome::{self, Place, Settled, place},
 };
 
-/// A node whose attempts were cancelled so often is not begun again.
+/// Maximum number of cancelled attempts of a node before it fails.
 const MOST_CANCELLED: u32 = 10;
 
 impl Coordinator {
-    /// Takes note of a promise of the run that has settled; any other changes nothing. Answers whether
-    /// it was a fact.
+    /// Records the settlement of a promise of the run. Other promises change nothing. Returns true
+    /// if it was a fact.
     ///
     /// # Errors
-    /// [`RecordRefused`]: the fact is not one of this run.
+    /// [`RecordRefused`]: the fact does not belong to this run.
     pub fn settled(
         &mut self,
         settled: &Settled<'_>,
@@ -43,7 +43,7 @@ impl Coordinator {
         match place(&self.run, promise.id()) {
             Some(Place::Attempt(name, attempt)) => {
                 let Some(node) = self.start.plan.topology().index_of(name) else { return Ok(()) };
-                // An attempt that was made before may end before its node is dispatched once more.
+                // An attempt that was created earlier may end before its node is dispatched again.
                 let is_live =
                     self.made.contains(&node) || self.progress.status(node) == Status::Running;
                 if !is_live || self.progress.attempt(node) != attempt {
@@ -105,7 +105,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Keeps what was read of a promise that settled before.
+    /// Keeps the output or failure of a promise that settled earlier.
     pub fn learn(&mut self, promise: &Promise) {
         let topology = self.start.plan.topology();
         let nodes: Vec<NodeIndex> = match place(&self.run, promise.id()) {
@@ -116,7 +116,7 @@ impl Coordinator {
         nodes.into_iter().for_each(|node| self.learn_of(node, promise));
     }
 
-    /// When the next attempt begins after a failure; none: the plan wants no other.
+    /// The start of the next attempt after a failure. `None` if the plan does not retry the node.
     fn repeats(
         &self,
         node: NodeIndex,
@@ -126,7 +126,7 @@ impl Coordinator {
         now: Timestamp,
     ) -> Option<Timestamp> {
         let retry = self.start.plan.node(node).retry.as_deref()?;
-        // What was cancelled from outside has not failed.
+        // Cancellations from outside do not count as failures.
         let cancelled = self.cancelled.get(&node).copied().unwrap_or_default();
         match attempt::policy(retry).decide((attempt + 1).saturating_sub(cancelled), code, id) {
             RetryDecision::After(wait) => Some(after(now, wait)),

@@ -1,4 +1,4 @@
-//! What a run does next.
+//! The decisions of a graph run: the next nodes to begin, the rows to write, and the end.
 
 mod begin;
 mod facts;
@@ -32,12 +32,12 @@ use super::{
     report::{self, End},
 };
 
-/// How many bytes of outputs are kept in memory.
+/// Maximum size of the outputs kept in memory, in bytes.
 pub const KEPT_OUTPUTS: usize = 8 << 20;
-/// The most bytes of the outputs of a run.
+/// Maximum size of the outputs of a run, in bytes.
 pub const MAX_OUTPUT: u64 = 64 << 20;
 
-/// A run: what is known of it, and what is to be written.
+/// A graph run: its known state, and the pending writes.
 #[derive(Debug)]
 pub struct Coordinator {
     run: PromiseId,
@@ -45,15 +45,15 @@ pub struct Coordinator {
     module: OwnModule,
     progress: Progress,
     outputs: Outputs,
-    /// What nodes failed with themselves, as far as it is known.
+    /// The failures of nodes that failed themselves, as far as they are in memory.
     failures: BTreeMap<NodeIndex, FailureDetail>,
-    /// Nodes that failed themselves.
+    /// The nodes that failed themselves.
     failed: BTreeSet<NodeIndex>,
-    /// Attempts that were found in the store, of nodes that are to be dispatched once more.
+    /// Nodes whose attempts exist in the store, but that have to be dispatched again.
     made: BTreeSet<NodeIndex>,
-    /// When the next attempts of nodes begin, where that is not at once.
+    /// The start times of next attempts that are delayed.
     begins: BTreeMap<NodeIndex, Timestamp>,
-    /// How often attempts of nodes were cancelled from outside.
+    /// The number of attempts of each node that were cancelled from outside.
     cancelled: BTreeMap<NodeIndex, u32>,
     /// The nodes of the plan that wait for each signal.
     signals: BTreeMap<Box<str>, Vec<NodeIndex>>,
@@ -64,7 +64,7 @@ impl Coordinator {
     /// The run with these rows and this history.
     ///
     /// # Errors
-    /// [`RecoverError`]: the rows are not those of a run of this plan.
+    /// [`RecoverError`]: the rows do not belong to a run of this plan.
     pub fn recover(
         run: PromiseId,
         start: Start,
@@ -110,31 +110,31 @@ impl Coordinator {
         })
     }
 
-    /// What the run was started with.
+    /// The plan, the input and the settings of the run.
     pub fn start(&self) -> &Start {
         &self.start
     }
 
-    /// The attempts that the rows say were made.
+    /// The attempts that exist according to the rows.
     pub fn said_to_run(&self) -> Vec<PromiseId> {
         self.made.iter().map(|node| self.output_of(*node)).collect()
     }
 
-    /// Only those of them exist that were found.
+    /// Reduces the existing attempts to those that were found in the store.
     pub fn found(&mut self, attempts: &BTreeSet<PromiseId>) {
         let made = std::mem::take(&mut self.made);
         self.made =
             made.into_iter().filter(|node| attempts.contains(&self.output_of(*node))).collect();
     }
 
-    /// What the run waits for: attempts that run, and signals.
+    /// The promises that the run waits for: running attempts, and signals.
     pub fn awaits(&self) -> BTreeSet<PromiseId> {
         let attempts = self.progress.running().map(|node| self.output_of(node));
         let signals = self.progress.awaited_signals().map(|name| self.run.run_signal(name));
         attempts.chain(signals).collect()
     }
 
-    /// Whether something runs that may end soon: not only timers and promises of people.
+    /// True if work is running that may end soon: not only timers and promises that clients settle.
     pub fn is_busy(&self) -> bool {
         self.progress.running().any(|node| match self.start.plan.node(node).kind {
             Kind::Call(_) | Kind::Http(_) | Kind::Graph(_) => true,
@@ -142,16 +142,16 @@ impl Coordinator {
         })
     }
 
-    /// The promises whose outcomes may have come while no host held the claim: what the run waits
-    /// for, and attempts that were made.
+    /// The promises that may have settled while no host held the claim: the ones the run waits for,
+    /// and attempts that were created.
     pub fn unseen(&self) -> VecDeque<PromiseId> {
         let mut unseen = self.awaits();
         unseen.extend(self.said_to_run());
         unseen.into_iter().collect()
     }
 
-    /// Whether facts are taken one by one: each is written, and what it means is looked at, before the
-    /// next.
+    /// True if facts are handled one by one: each is written, and its consequences are computed,
+    /// before the next.
     pub fn is_sequential(&self) -> bool {
         match self.start.persistence {
             Persistence::Each => true,
@@ -159,7 +159,7 @@ impl Coordinator {
         }
     }
 
-    /// Takes the nodes that begin now; none: nothing more can begin.
+    /// Takes the nodes that begin now. Returns an empty list if no more nodes can begin.
     pub fn dispatch(&mut self) -> Vec<NodeIndex> {
         let limit = self.start.plan.max_parallel() as usize;
         self.progress.dispatch(match self.is_sequential() {
@@ -168,12 +168,12 @@ impl Coordinator {
         })
     }
 
-    /// Whether a node has ended.
+    /// True if a node has ended.
     pub fn has_ended(&self, node: NodeIndex) -> bool {
         self.progress.status(node).is_terminal()
     }
 
-    /// The promises whose outputs these nodes take, in conditions and inputs, and that are not in
+    /// The promises of outputs that these nodes read, in conditions and inputs, and that are not in
     /// memory.
     pub fn missing(&self, nodes: &[NodeIndex]) -> BTreeSet<PromiseId> {
         let begin = nodes.iter().filter(|node| !self.made.contains(node));
@@ -184,7 +184,7 @@ impl Coordinator {
         self.unread(sources)
     }
 
-    /// The parts of outputs that decide whether a node is wanted, and those that its input takes: by
+    /// The parts of outputs that decide if a node is wanted, and the parts that its input takes: by
     /// node, with the promise of the output and JSON pointers.
     pub fn sources(&self, node: NodeIndex) -> [Vec<(NodeIndex, PromiseId, Vec<String>)>; 2] {
         self.start.plan.sources(node).map(|sources| {
@@ -199,12 +199,12 @@ impl Coordinator {
         })
     }
 
-    /// The output in a promise that resolved.
+    /// The output in a resolved promise.
     pub fn output(&self, promise: &Promise) -> serde_json::Value {
         promise.settlement().map(outcome::output).unwrap_or_default()
     }
 
-    /// Drops outputs beyond those that are kept in memory.
+    /// Drops outputs beyond the memory limit.
     pub fn trim(&mut self) {
         self.outputs.trim();
     }
@@ -221,7 +221,7 @@ impl Coordinator {
         }
     }
 
-    /// Whether something is to be written.
+    /// True if there are pending writes.
     pub fn has_acts(&self) -> bool {
         !self.acts.is_empty()
     }
@@ -229,7 +229,7 @@ impl Coordinator {
     /// The same run with other rows and their history.
     ///
     /// # Errors
-    /// [`RecoverError`]: the rows are not those of a run of this plan.
+    /// [`RecoverError`]: the rows do not belong to a run of this plan.
     pub fn again(
         self,
         rows: &[(Text, NodeRow)],
@@ -238,18 +238,18 @@ impl Coordinator {
         Self::recover(self.run, self.start, self.module, rows, history)
     }
 
-    /// What is to be written, in order.
+    /// Takes the pending writes, in order.
     pub fn take_acts(&mut self) -> Vec<FenceAct> {
         self.outputs.trim();
         std::mem::take(&mut self.acts)
     }
 
-    /// How the run has ended, if it has.
+    /// The end of the run. `None` if the run continues.
     pub fn end(&self) -> Option<End> {
         End::of(self.progress.classify())
     }
 
-    /// What the run's promise is settled with.
+    /// The outcome with which the run's promise is settled.
     pub fn report(&self, end: End) -> Outcome {
         match end {
             End::Completed => report::completed(&self.start.plan, &self.outputs),
@@ -260,14 +260,14 @@ impl Coordinator {
         }
     }
 
-    /// What the run takes of the memory, roughly, in bytes.
+    /// The approximate memory use of the run, in bytes.
     pub fn footprint(&self) -> usize {
         let nodes = self.start.plan.topology().len();
-        // Plans were measured at 1,000 to 1,500 bytes a node.
+        // Plans were measured at 1,000 to 1,500 bytes per node.
         4_096 + nodes * 1_500 + self.outputs.bytes()
     }
 
-    /// Writes down where a node stands, and why it is begun again, if it is.
+    /// Writes the state of a node, and the reason if it begins again.
     fn note(&mut self, node: NodeIndex, reset: Option<Reset>) {
         let state = match self.progress.status(node) {
             Status::Pending => NodeState::Pending,
@@ -288,7 +288,7 @@ impl Coordinator {
         }
     }
 
-    /// The promises of outputs of completed nodes that are not in memory.
+    /// The output promises of completed nodes whose outputs are not in memory.
     fn unread(&self, nodes: impl Iterator<Item = NodeIndex>) -> BTreeSet<PromiseId> {
         let unread = nodes.filter(|node| {
             self.progress.status(*node) == Status::Completed && self.outputs.get(*node).is_none()

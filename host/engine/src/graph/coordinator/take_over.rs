@@ -1,4 +1,4 @@
-//! Taking over what another run of the same plan has done.
+//! Reuse of the results of another run of the same plan.
 
 use segno_core::{
     command::FenceAct,
@@ -12,18 +12,17 @@ use segno_graph::{NodeIndex, progress::Status};
 use super::Coordinator;
 use crate::graph::attempt;
 
-/// A node of another run that is taken over.
+/// A node of another run whose result this run reuses.
 #[derive(Debug)]
 pub struct TakenOver {
-    /// The node.
     pub node: NodeIndex,
-    /// The promise of its output; none: it was left out.
+    /// The promise of its output. `None` if the node was skipped.
     pub output: Option<PromiseId>,
 }
 
 impl Coordinator {
-    /// Takes over what another run of the same plan has completed or left out, as far as this one
-    /// knows nothing of it: nodes and the promises of their outputs, each after those that it needs.
+    /// The completed or skipped nodes of another run of the same plan that are still pending here,
+    /// with the promises of their outputs. Each node comes after those that it needs.
     pub fn to_take_over(&self, from: &PromiseId, rows: &[(Text, NodeRow)]) -> Vec<TakenOver> {
         let taken = rows.iter().filter_map(|(name, row)| {
             let node = self.start.plan.topology().index_of(name)?;
@@ -46,7 +45,7 @@ impl Coordinator {
         taken
     }
 
-    /// The acts by which a node of another run is taken over, with the promise of its output.
+    /// The acts that reuse a node of another run, with the promise of its output.
     pub fn take_over(&self, node: NodeIndex, output: Option<&Promise>) -> Vec<FenceAct> {
         let row = |state| self.row(node, state, None);
         let Some(value) = output.and_then(Promise::settlement) else {

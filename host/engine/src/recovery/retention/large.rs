@@ -1,10 +1,10 @@
-//! Trees that are too large for one command.
+//! Removal of trees that are too large for one command.
 //!
-//! First the whole tree is read, a page at a time: unless all of it is finished, nothing is
-//! removed. What an object holds goes with its run, and may be too much as well: then its promises go
-//! before the run. Finished promises stay finished, so the pages need not be of one instant. Then parts
-//! are removed, from the leaves up: the rest is at any time a tree under the same root, and a host
-//! that starts anew simply continues.
+//! First the whole tree is read, page by page. If any member is unfinished, nothing is removed. The
+//! promises of an object are removed with its run. If they are too many for one command as well,
+//! they are removed before the run. Finished promises stay finished, so the pages need not be of
+//! one instant. Then parts are removed, from the leaves up. The rest is always a tree under the
+//! same root, so a host that restarts simply continues.
 
 use segno_core::{
     command::Command,
@@ -19,11 +19,11 @@ use segno_store::{PromiseFilter, Scan, StoreError};
 use super::Pace;
 use crate::host::Host;
 
-/// Maximum number of members read, or removed, at a time.
+/// Maximum number of members read or removed in one step.
 const PAGE: u32 = 256;
 
-/// Removes the tree, if all of it is finished. Answers how many promises were removed, or what keeps
-/// the tree.
+/// Removes the tree if all of it is finished. Returns the number of removed promises, or the reason
+/// why the tree is kept.
 ///
 /// # Errors
 /// The store did not answer.
@@ -38,7 +38,7 @@ pub async fn remove(
         return Ok(Err(kept));
     }
     let (mut removed, mut pace) = (0, Pace::default());
-    // Each of these is tried; if its tree is too large, its children are removed first.
+    // A stack of subtrees to remove. If one is too large, its children are removed first.
     let mut open = vec![root.clone()];
     while !open.is_empty() {
         let batch = open.split_off(open.len().saturating_sub(pace.trees));
@@ -75,7 +75,8 @@ pub async fn remove(
     Ok(Ok(removed))
 }
 
-/// Promises of the object whose function this was: they go with it, and nothing else is left.
+/// The promises of the object whose run this is. They are removed with the run, and are all that is
+/// left of its tree.
 async fn promises_of_object(host: &Host, id: &PromiseId) -> Result<Vec<PromiseId>, StoreError> {
     let read = host.store.read();
     let object = read.promise(id).await?.and_then(|row| turn_in(&row.promise));
@@ -92,13 +93,13 @@ async fn promises_of_object(host: &Host, id: &PromiseId) -> Result<Vec<PromiseId
     Ok(found.into_iter().map(|row| row.promise.id().clone()).collect())
 }
 
-/// The first unfinished promise of the tree, if there is one.
+/// The first unfinished promise of the tree. `None` if all are finished.
 async fn unfinished(
     scan: &dyn Scan,
     root: &PromiseId,
     before: Timestamp,
 ) -> Result<Option<Kept>, StoreError> {
-    // Parents whose children are not all read, each with the last child read.
+    // Parents with unread children, each with the last child read.
     let mut open = vec![(root.clone(), 0)];
     while let Some((maker, after)) = open.pop() {
         let page = scan.examine(Some(&maker), after, PAGE).await?;

@@ -1,8 +1,8 @@
-//! Removes finished trees that are older than the rules keep them.
+//! Removes finished trees after their retention period.
 //!
-//! A slow round over all stored promises finds roots that have settled; for each root a command
-//! decides, on the current rows, whether the whole tree may be removed. A tree that is too large
-//! for one command is first read as a whole and then removed from the leaves up, see `large`.
+//! A slow scan of all stored promises finds settled roots. For each root, a command reads the
+//! current rows and decides if the whole tree may be removed. A tree that is too large for one
+//! command is first read completely and then removed from the leaves up, see `large`.
 
 mod large;
 mod of_services;
@@ -43,13 +43,13 @@ pub const ROUND_PAUSE: Millis = Millis(60_000);
 #[derive(Debug, Default)]
 pub struct Round {
     after: i64,
-    /// Whether the database file may have free pages to return.
+    /// True if the database file may have free pages to return.
     room: bool,
     pace: Pace,
 }
 
-/// How many trees are removed in one transaction: about [`TREE_LIMIT`] promises, judging by the
-/// last transactions.
+/// The number of trees removed in one transaction: about [`TREE_LIMIT`] promises, estimated from
+/// the last transactions.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
     trees: usize,
@@ -68,7 +68,7 @@ impl Pace {
     }
 }
 
-/// What one turn removed.
+/// The numbers of trees and promises that one turn removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Removed {
     trees: u64,
@@ -91,7 +91,7 @@ pub async fn turn(
     };
     let now = host.env.clock.now();
     let page = scan.finished(after, PAGE, ago(now, youngest)).await?;
-    // What an object holds goes with the object.
+    // The promises of an object are removed with the object.
     let roots = || page.items.iter().filter(|root| tags::object(&root.spec.tags).is_none());
     let asked = roots().filter(|root| retention.rule(root).is_none());
     let said = of_services::keeps(&host, retention.of_silent_services(), asked).await?;
@@ -125,8 +125,8 @@ pub async fn turn(
     Ok(NextTurn::After(if ends && !room { ROUND_PAUSE } else { PERIOD }))
 }
 
-/// Removes these trees by commands, if they may be removed, and with them the state of objects, if
-/// `state` says so.
+/// Removes these trees by commands, if they may be removed. Also removes the state of objects if
+/// `state` is true.
 async fn remove(
     host: &Host,
     roots: &[(PromiseId, Timestamp)],
@@ -178,7 +178,7 @@ async fn remove(
     Ok(removed)
 }
 
-/// Removes modules that nothing refers to. Answers how many.
+/// Removes unreferenced modules. Returns their number.
 async fn remove_modules(
     host: &Host,
     retention: &Retention,
@@ -199,7 +199,8 @@ async fn remove_modules(
     Ok(removed)
 }
 
-/// Modules that schedules name by their digest. A module named by an alias is kept by the alias.
+/// Modules that schedules refer to by digest. A module that a schedule refers to by alias is kept
+/// by the alias.
 async fn scheduled_modules(host: &Host) -> Result<BTreeSet<Digest>, StoreError> {
     let mut filter = ScheduleFilter::default();
     let mut digests = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! How long ended invocations of services are kept: as their deployments say.
+//! The retention of ended invocations of services, from their deployments.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,12 @@ use crate::{
     services::{Deployment, IDEMPOTENCY},
 };
 
-/// Nothing goes sooner, whatever is said: who waits for an end reads it then.
+/// Minimum retention period, whatever the deployment declares, so that clients that wait for the
+/// end can read it.
 pub(super) const LEAST: Millis = Millis(60_000);
 
-/// How long these are kept, of those that are invocations of services; `silent` where nothing is said.
+/// The retention of those roots that are invocations of services. `silent` applies to deployments
+/// without a setting.
 pub(super) async fn keeps<'a>(
     host: &Host,
     silent: Keep,
@@ -37,7 +39,7 @@ async fn keep(host: &Host, silent: Keep, row: &PromiseRow) -> Keep {
     let Some((digest, (service, handler))) = module.zip(called(&row.promise)) else {
         return silent;
     };
-    // One that cannot be read says nothing.
+    // A deployment that cannot be read has no setting.
     let Ok(deployment) = host.services.deployment(digest).await else { return silent };
     let Some((service, handler)) = deployment.handler(&service, &handler) else { return silent };
     let has_key = row.promise.spec.param.headers.contains_key(IDEMPOTENCY);
@@ -46,7 +48,7 @@ async fn keep(host: &Host, silent: Keep, row: &PromiseRow) -> Keep {
     keeps.max().unwrap_or(silent)
 }
 
-/// The service and the handler that a promise is an invocation of.
+/// The service and the handler of an invocation. `None` if it is not an invocation of a service.
 fn called(root: &Promise) -> Option<(String, String)> {
     match Address::parse(root.target()?) {
         Ok(Address::Service { service, handler, .. }) => {

@@ -1,11 +1,11 @@
-//! How long finished trees and unused modules are kept.
+//! The retention rules of finished trees and unused modules.
 //!
 //! ```toml
-//! default = "30d"                       # roots that no rule takes and no service says of; without it they are kept for ever
-//! modules = "7d"                        # modules that no name, execution or kept history refers to
-//! objects = "with-executions"           # the state of an object goes with the last of its executions that is kept
+//! default = "30d"                       # roots without rule or service setting; left out: for ever
+//! modules = "7d"                        # modules without an alias, execution or stored history
+//! objects = "with-executions"           # state of an object: removed with its last kept execution
 //!
-//! [[rule]]                              # the first rule that takes a root counts
+//! [[rule]]                              # the first rule that matches a root applies
 //! label = "env=test"
 //! keep = "1h"
 //!
@@ -20,8 +20,9 @@
 //! keep = "90d"
 //! ```
 //!
-//! An invocation of a service is kept as a rule says that takes it; without one as its service says; and where that
-//! says nothing, as `default` says, or for a day as the servers of its SDK do.
+//! For an invocation of a service, the first rule that matches applies, then the setting of its
+//! service, then `default`. Without any of them it is kept for one day, as by the servers of its
+//! SDK.
 
 use std::{
     io::ErrorKind,
@@ -33,36 +34,35 @@ use std::{
 use segno_core::{address::Address, promise::Promise, tags, time::Millis};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The shortest time anything is kept: a client that starts an invocation, is not answered, and
-/// starts it again under the same id within this time is answered with the outcome of the first
-/// start.
+/// Minimum retention period. A client that starts an invocation, gets no answer, and starts it
+/// again under the same id within this time receives the outcome of the first start.
 const LEAST: Millis = Millis(600_000);
-/// How long an invocation is kept of a service that says nothing, where the rules have no default.
+/// Retention of invocations whose service has no setting, if the rules have no default.
 const OF_SILENT_SERVICES: Millis = Millis(86_400_000);
 
-/// How long a tree or a module is kept.
+/// The retention of a tree or a module.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Keep {
-    /// For this time after the root has settled.
+    /// Until this time has passed since the root settled.
     For(Millis),
-    /// For ever, which is longest.
+    /// For ever, which orders as the longest.
     #[default]
     Forever,
 }
 
-/// How long the state of objects is kept.
+/// The retention of the state of objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectState {
-    /// For ever.
+    /// State is never removed.
     #[default]
     Forever,
-    /// As long as an execution of the object is kept that may write it: it goes with the last one. An
-    /// object that only operators wrote keeps its state.
+    /// State is removed with the last kept execution of the object that may write it. An object
+    /// that only operators wrote keeps its state.
     WithExecutions,
 }
 
-/// How long finished trees and unused modules are kept.
+/// The retention rules for finished trees and unused modules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retention {
@@ -74,7 +74,7 @@ pub struct Retention {
     rules: Vec<Rule>,
 }
 
-/// How long matching trees are kept. A condition that is not given matches every root.
+/// The retention of matching trees. An absent condition matches every root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -90,11 +90,11 @@ pub struct Rule {
     /// Matches roots of this function, or of this handler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// How long matching trees are kept.
+    /// The retention of matching trees.
     pub keep: Keep,
 }
 
-/// Why rules cannot be used.
+/// The reason why rules cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RetentionError {
     /// The file cannot be read.
@@ -106,7 +106,7 @@ pub enum RetentionError {
         #[source]
         source: std::io::Error,
     },
-    /// The file has a wrong format.
+    /// The file has an invalid format.
     #[error("the retention rules `{}` are not valid: {reason}", path.display())]
     Invalid {
         /// The path of the file.
@@ -117,14 +117,14 @@ pub enum RetentionError {
 }
 
 impl Retention {
-    /// Reads the rules from a file; no rules if there is no file.
+    /// Reads the rules from a file. Without a file there are no rules.
     ///
     /// # Errors
-    /// [`RetentionError`]: the file is there and cannot be used.
+    /// [`RetentionError`]: the file exists but cannot be used.
     pub fn load(path: &Path) -> Result<Self, RetentionError> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
-            // A path below a file does not exist either; another check reports that the directory
+            // A path below a file does not exist either. Another check reports that the directory
             // is a file.
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
@@ -154,22 +154,23 @@ impl Retention {
         Self { default: Some(default), ..self }
     }
 
-    /// How long this root is kept after it has settled, if a rule takes it.
+    /// The retention of this root after its settlement. `None` if no rule matches.
     pub fn rule(&self, root: &Promise) -> Option<Keep> {
         self.rules.iter().find(|rule| rule.takes(root)).map(|rule| rule.keep)
     }
 
-    /// How long roots are kept that no rule takes.
+    /// The retention of roots that no rule matches.
     pub fn others(&self) -> Keep {
         self.default.unwrap_or_default()
     }
 
-    /// How long invocations of services are kept that no rule takes, and whose service says nothing.
+    /// The retention of invocations of services that no rule matches and whose service has no
+    /// setting.
     pub fn of_silent_services(&self) -> Keep {
         self.default.unwrap_or(Keep::For(OF_SILENT_SERVICES))
     }
 
-    /// Each rule in words, in order of precedence.
+    /// The description of each rule, in order of precedence.
     pub fn lines(&self) -> Vec<(String, Keep)> {
         let rules = self.rules.iter().map(|rule| {
             let module = rule.module.as_ref().map(|module| format!("module {module}"));
@@ -189,17 +190,18 @@ impl Retention {
         rules.chain(rest).collect()
     }
 
-    /// How long modules that nothing refers to are kept after their upload.
+    /// The retention of unreferenced modules after their upload.
     pub fn modules(&self) -> Keep {
         self.modules
     }
 
-    /// How long the state of objects is kept.
+    /// The retention of the state of objects.
     pub fn objects(&self) -> ObjectState {
         self.objects
     }
 
-    /// The shortest time of any rule; none: everything is kept for ever.
+    /// The shortest retention period in the rules, the default and the modules. `None` if
+    /// everything is kept for ever.
     pub fn shortest(&self) -> Option<Millis> {
         let all = self.rules.iter().map(|rule| rule.keep).chain([self.others(), self.modules]);
         let lengths = all.filter_map(|keep| match keep {
@@ -228,7 +230,7 @@ impl Rule {
     }
 }
 
-/// What rules look for in a target.
+/// The parts of a target that rules compare.
 #[derive(Default)]
 struct Callee {
     module: Option<String>,

@@ -1,5 +1,5 @@
-//! One row of each kind is damaged, among others that are not: the host starts, what is due is
-//! carried out, batches are committed, lists answer, and each damaged row is named, once. On both
+//! One row of each kind is damaged, among undamaged ones. The host starts, due work is done,
+//! batches are committed, lists answer, and each damaged row is reported once. Runs on both
 //! databases.
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -40,7 +40,7 @@ enum Place {
     Database(Database<'static>),
 }
 
-/// The kinds of store that are installed.
+/// The kinds of store that are available on this machine.
 fn places() -> Vec<Place> {
     let directory = Place::Directory(tempfile::tempdir().expect("a directory"));
     let database = Cluster::shared().map(Cluster::database).map(Place::Database);
@@ -68,7 +68,7 @@ impl Place {
         Host { store, env, ..host }
     }
 
-    /// Executes a statement without the store's checks and without the database's.
+    /// Executes a statement without the checks of the store and of the database.
     async fn damage(&self, statement: &str) {
         match self {
             Self::Directory(dir) => {
@@ -91,7 +91,7 @@ impl Place {
     }
 }
 
-/// The statements that damage rows: `'\x…'` stands for bytes.
+/// The statements that damage rows. `'\x…'` stands for bytes.
 const DAMAGES: [&str; 10] = [
     "UPDATE promises SET param_headers = '{' WHERE id = 'bad-param'",
     "UPDATE promises SET tags = '{\"a\":1}' WHERE id = 'bad-promise'",
@@ -105,7 +105,7 @@ const DAMAGES: [&str; 10] = [
     "UPDATE journal SET records = '\\x01ffff' WHERE inv = (SELECT n FROM promises WHERE id = 'bad-journal')",
 ];
 
-/// Damage that only SQLite has, or accepts.
+/// Damage that only SQLite can have or accepts.
 const LOOSE_DAMAGES: [&str; 6] = [
     "INSERT INTO modules (digest, created_at, description, component) VALUES (x'00', 1000, '{}', x'00')",
     "UPDATE tasks SET wake_at = NULL WHERE n = (SELECT n FROM promises WHERE id = 'bad-no-lease')",
@@ -115,8 +115,8 @@ const LOOSE_DAMAGES: [&str; 6] = [
     "UPDATE signal_keys SET number = -1",
 ];
 
-/// One row of each kind to be damaged, and an undamaged one beside it. All are due at 5,000 ms or,
-/// by their leases, at 16,000 ms.
+/// Writes one row of each kind to be damaged, and an undamaged one beside it. All are due at 5,000
+/// ms, or, for leases, at 16,000 ms.
 async fn rows(host: &Host) {
     let run = async |command: Command| {
         let reply = host.store.execute(vec![command.clone()]).await.expect("a reply").remove(0);
@@ -253,7 +253,7 @@ async fn what_is_due_is_carried_out_beside_rows_that_cannot_be_read() {
         expected.sort();
         assert_eq!(quarantined(&host), expected);
 
-        // The rows are still due, and left alone: the next turn does not come at once, and tries
+        // The rows are still due but skipped: the next turn does not follow immediately, and tries
         // none of them.
         let next = timers::turn(host.clone()).await.expect("a turn");
         assert_ne!(next, NextTurn::Now);
@@ -274,9 +274,9 @@ async fn a_host_starts_on_rows_that_cannot_be_read() {
         let node = NodeName::from("n");
         let running = boot::start(host, node, WorkerSettings::default()).await.expect("it starts");
         assert_eq!(running.incarnation, 2);
-        // `bad-journal` is released: its journal has not been read yet. Of the others,
-        // `bad-no-lease` is damaged in SQLite only, and so is `bad-recent`, whose damage is
-        // detected when it is to be released.
+        // `bad-journal` is released, since its journal has not been read yet. Of the others,
+        // `bad-no-lease` and `bad-recent` are damaged in SQLite only. The damage of `bad-recent` is
+        // detected when the host tries to release it.
         let directory = matches!(place, Place::Directory(_));
         assert_eq!(running.recovered, if directory { 3 } else { 4 });
         assert_eq!(quarantined(&running.host).contains(&promise("bad-recent")), directory);
@@ -309,8 +309,8 @@ async fn a_batch_is_committed_but_for_what_cannot_be_read() {
         let reply = host.store.execute(vec![beat]).await.expect("an answer").remove(0);
         let Reply::Heartbeat(beats) = reply else { panic!("{reply:?}") };
         assert!(matches!(beats[..], [Beat::Stale, Beat::Extended { .. }]), "{beats:?}");
-        // A command that names an unreadable row is refused by that name, whatever else it
-        // concerns.
+        // A command that refers to an unreadable row is refused with the name of that row, whatever
+        // else it concerns.
         let awaits = BTreeSet::from([PromiseId::from("bad-promise"), PromiseId::from("gate")]);
         let claim = Claim { id: "good-lease".into(), version: Version(1) };
         let suspend = Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits };
@@ -320,7 +320,7 @@ async fn a_batch_is_committed_but_for_what_cannot_be_read() {
     }
 }
 
-/// A row that a table refuses fails its own submission, and no other of the same batch.
+/// A row that a table refuses fails its own submission only, and no other of the batch.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_is_committed_but_for_what_the_tables_refuse() {
     for place in places() {
@@ -349,7 +349,7 @@ async fn a_batch_is_committed_but_for_what_the_tables_refuse() {
         for (n, reply) in replies.into_iter().enumerate() {
             assert_eq!(reply.is_err(), n % 50 == 3, "{n}: {reply:?}");
         }
-        // The same for the groups that a duty submits in one transaction.
+        // The same holds for the groups that a duty submits in one transaction.
         let groups = (0..200).map(|n| {
             let kind = if n == 77 { "refused" } else { "good" };
             vec![Command::PromiseCreate(new(&format!("{kind}-again-{n}"), &[]))]
@@ -375,7 +375,7 @@ async fn lists_answer_and_show_what_cannot_be_read() {
         for id in ["good-lease", "good-awaiter", "good-retry", "bad-journal"] {
             assert!(listed.contains(id), "{id}: {listed:?}");
         }
-        // An unreadable row has its place in a page, and the next page begins behind it.
+        // An unreadable row counts towards its page, and the next page begins after it.
         let mut found = Vec::new();
         let mut filter = PromiseFilter { prefix: Some("b".into()), limit: 2, ..Default::default() };
         loop {
@@ -404,7 +404,7 @@ async fn lists_answer_and_show_what_cannot_be_read() {
     }
 }
 
-/// A page ends with its last line, and an unreadable row behind it is on the next page.
+/// A page ends with its last line, and an unreadable row after it is on the next page.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schedule_that_cannot_be_read_is_on_one_page() {
     for place in places() {
@@ -490,7 +490,7 @@ async fn each_row_that_cannot_be_read_is_named() {
         for id in expected {
             assert!(named.iter().any(|text| text.contains(&format!("`{id}`"))), "{id}: {named:#?}");
         }
-        // The round of the host finds those that no timer leads to, too.
+        // The reconcile round also finds rows that no timer refers to.
         let candidates = scan.candidates(0, 1_000).await.expect("candidates").items;
         assert!(candidates.contains(&"bad-retry".into()), "{candidates:?}");
         if let Place::Directory(_) = place {
@@ -502,7 +502,7 @@ async fn each_row_that_cannot_be_read_is_named() {
     }
 }
 
-/// A schedule that cannot be read can be deleted, and made anew.
+/// A schedule that cannot be read can be deleted and created again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schedule_that_cannot_be_read_can_be_deleted() {
     for place in places() {
@@ -514,7 +514,7 @@ async fn a_schedule_that_cannot_be_read_can_be_deleted() {
     }
 }
 
-/// A commit of a claim succeeds beside rows that cannot be read.
+/// A commit of a claim succeeds although other rows cannot be read.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_goes_on_beside_rows_that_cannot_be_read() {
     for place in places() {

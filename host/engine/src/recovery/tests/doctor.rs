@@ -43,8 +43,9 @@ const DAMAGES: [(Orphan, &str); 8] = [
     ),
 ];
 
-/// `waits` is suspended on `gate`, which has a listener; `free` is pending; `waits` has a journal,
-/// and `runs` one that grows; `left` ended and left a child, whose message is owed.
+/// `waits` is suspended on `gate`, which has a listener. `free` is pending. `waits` has a stored
+/// journal, and `runs` a growing one. `left` ended with a pending child, whose cancellation message
+/// is still in the outbox.
 async fn something_of_everything() -> Fixture {
     let fixture = Fixture::new().await;
     fixture.run(Command::PromiseCreate(new("gate", &[]))).await;
@@ -73,7 +74,7 @@ async fn something_of_everything() -> Fixture {
     fixture
 }
 
-/// A run whose node `a` is done and whose node `b` was left out.
+/// A graph run whose node `a` completed and whose node `b` was skipped.
 async fn run_of_a_graph() -> Fixture {
     let fixture = Fixture::new().await;
     let plan = r#"{"nodes": {"a": {"call": "f"}, "b": {"call": "f", "needs": ["a"]}}}"#;
@@ -112,7 +113,7 @@ async fn what_is_wrong_with_a_run_of_a_graph_is_found_page_by_page() {
         let mut fixture = run_of_a_graph().await;
         let found = async |fixture: &Fixture| {
             let (scan, now) = (fixture.host.store.scan(), fixture.clock.now());
-            // Each promise on a page of its own.
+            // One promise per page.
             let found = examine_pages(scan, 1, now, &fixture.host.config, |_| {}).await;
             found.expect("a diagnosis").findings
         };
@@ -168,15 +169,15 @@ async fn what_reconcile_does_is_what_the_policy_says() {
                 assert!(after.outbox.contains_key(&OutboxKey::CancelChildren(id.clone())));
             }
         }
-        // What was only mended leaves nothing behind; a damaged journal stays damaged, and its
-        // execution halted.
+        // A repaired damage leaves no finding. A damaged journal stays damaged, and its execution
+        // halted.
         let left = fixture.findings().await;
         let halted = class(orphan).action == Action::Halt;
         assert!(left.is_empty() || halted, "{orphan:?}: {left:?}");
     }
     let tried: Vec<Orphan> = DAMAGES.iter().map(|(orphan, _)| *orphan).collect();
     let untried: Vec<_> = ORPHANS.iter().filter(|orphan| !tried.contains(orphan)).collect();
-    // Without its promise a task has no id in this database: the database's own check reports that.
+    // A task without its promise has no id in this database. The database's own check reports it.
     assert_eq!(untried, [&Orphan::TaskWithoutPromise]);
 }
 
@@ -192,7 +193,7 @@ async fn a_child_that_was_asked_to_stop_and_still_runs_is_no_damage() {
     let actions = (0..3).map(child).collect();
     let fence = Command::TaskFence { claim: left.clone(), records: vec![], logs: vec![], actions };
     fixture.run(fence).await;
-    // One is held, one is offered, one is halted.
+    // One child is claimed, one is offered, and one is halted.
     fixture.take("left/0").await;
     fixture.run(Command::TaskHalt { id: "left/2".into() }).await;
     fixture.fulfill(left).await;
@@ -225,8 +226,7 @@ async fn a_child_that_was_not_asked_is_found_behind_those_that_were() {
     let scan = fixture.host.store.scan();
     let candidates = scan.candidates(0, 1_000).await.expect("candidates").items;
     assert_eq!(candidates, [PromiseId::from("left")]);
-    // The look and the message that it owes may come in one batch: each reads its own page of the
-    // children.
+    // The check and the owed message may be in one batch. Each reads its own page of the children.
     let key = OutboxKey::CancelChildren("left".into());
     let both = vec![Command::Reconcile { id: "left".into() }, Command::OutboxDue { key }];
     fixture.all(both).await;

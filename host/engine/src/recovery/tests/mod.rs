@@ -80,7 +80,7 @@ impl Fixture {
         Host { store, services, env, ..host }
     }
 
-    /// Executes a statement without the store's checks and without the database's.
+    /// Executes a statement without the checks of the store and of the database.
     async fn damage(&mut self, statement: &str) {
         self.host.store.close().await;
         let file = self.dir.path().join("segno.db");
@@ -130,8 +130,8 @@ impl Fixture {
             .await;
     }
 
-    /// `id` with a journal, a log line, a signal and a detached child, all of it settled but the
-    /// child, whose claim is answered.
+    /// Creates `id` with a journal, a log line, a signal and a detached child. All are settled
+    /// except the child, whose claim is returned.
     async fn tree(&self, id: &str, labels: &[(&str, &str)]) -> Claim {
         let claim = self.workflow(id, labels).await;
         let child = new(&format!("{id}/0"), &[(tags::TARGET, "ship"), (tags::DETACHED, "true")]);
@@ -162,7 +162,7 @@ impl Fixture {
         child
     }
 
-    /// Acquires a task, whatever its version.
+    /// Acquires a task at its current version.
     async fn take(&self, id: &str) -> Claim {
         let row =
             self.host.store.read().promise(&id.into()).await.expect("a store").expect("it is");
@@ -177,7 +177,7 @@ impl Fixture {
         }
     }
 
-    /// Runs turns of the retention duty for one whole round.
+    /// Runs turns of the retention duty for one complete round.
     async fn round(&self, rules: &Retention) {
         let (rules, round) = (Arc::new(rules.clone()), Arc::default());
         for _ in 0..500 {

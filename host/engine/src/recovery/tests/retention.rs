@@ -1,4 +1,4 @@
-//! What has ended is removed after its time, and nothing else.
+//! Ended trees are removed after their retention period, and nothing else is.
 
 use std::sync::{
     Arc,
@@ -63,7 +63,7 @@ async fn whole_old_trees_go_and_the_rest_stays() {
     let again = fixture.run(Command::PromiseCreate(new("old", &[]))).await;
     assert!(matches!(again, Reply::Promise { changed: true, .. }), "the id begins anew");
 
-    // The tree with the running grandchild goes once that has ended, and is old enough.
+    // The tree with the running grandchild is removed once that has ended and is old enough.
     fixture.fulfill(running).await;
     fixture.round(&retention).await;
     assert!(
@@ -93,7 +93,7 @@ async fn a_tree_too_large_for_one_command_goes_as_a_whole_or_not_at_all() {
         actions,
     };
     fixture.run(fence((0..children).map(create).collect())).await;
-    // A detached child that runs, and made something itself.
+    // A running detached child that has created a promise itself.
     let detached = new("root/d", &[(tags::TARGET, "ship"), (tags::DETACHED, "true")]);
     let act = FenceAct::Create { new: detached };
     fixture.run(fence(vec![FenceAction { index: CommandIndex(0), act }])).await;
@@ -112,7 +112,7 @@ async fn a_tree_too_large_for_one_command_goes_as_a_whole_or_not_at_all() {
 
     fixture.fulfill(deep).await;
     fixture.wait(2 * DAY);
-    // A host that dies in between: some leaves are gone, and the root still holds the id.
+    // A host stops in between: some leaves are gone, and the root still reserves the id.
     let before = fixture.clock.now();
     for n in 0..10 {
         let top = timer(n).id;
@@ -149,7 +149,7 @@ async fn what_an_object_holds_goes_with_its_run_however_much_it_is_and_never_bef
     };
     let run = || Command::PromiseCreate(new("run", &[(tags::TARGET, "wasm://web/Signup@ada/run")]));
     fixture.run(run()).await;
-    // More than one command removes; half of them are settled.
+    // More promises than one command removes. Half of them are settled.
     let count = TREE_LIMIT + 200;
     fixture.all((0..count).map(known).collect()).await;
     fixture.all((0..count / 2).map(settle).collect()).await;
@@ -166,7 +166,7 @@ async fn what_an_object_holds_goes_with_its_run_however_much_it_is_and_never_bef
     assert!(matches!(again, Reply::Promise { changed: true, .. }), "the key runs again");
 }
 
-/// Keeps a deployment and sends new invocations of its service there.
+/// Stores a deployment and routes new invocations of its service there.
 async fn register(fixture: &Fixture, service: &str) {
     let manifest = format!(
         r#"{{ "minProtocolVersion": 5, "maxProtocolVersion": 7, "services": [{service}] }}"#

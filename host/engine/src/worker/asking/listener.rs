@@ -1,16 +1,16 @@
-//! The host's side of a workflow's imports while it is asked: it may know the time and log, and
-//! nothing else.
+//! The host side of a workflow's imports while it answers a question. The workflow may read the
+//! time and log, and nothing else.
 
 use segno_core::time::Timestamp;
 use segno_guest::{Answer, Ask, Journal, Stop};
 
 use crate::worker::commands;
 
-/// Refuses commands.
+/// Refuses all commands.
 pub struct Listener {
-    /// What is asked, for messages.
+    /// A description of the question, for messages.
     pub what: String,
-    /// Logical time.
+    /// The logical time.
     pub now: Timestamp,
 }
 
@@ -18,7 +18,7 @@ impl Journal for Listener {
     fn ask(&mut self, ask: Ask) -> Result<Answer, Stop> {
         let refused = match ask {
             Ask::Now => return Ok(Answer::Now(u64::try_from(self.now.0).unwrap_or(0))),
-            // What is said here belongs to no record.
+            // Log lines of an answer belong to no record and are dropped.
             Ask::Log { .. } => return Ok(Answer::Done),
             Ask::Command(command) => {
                 let asked = commands::asked(commands::rules(&command));

@@ -1,13 +1,13 @@
-//! Asks workflows: a query, or whether an update is valid.
+//! Questions to workflows: queries, and validations of updates.
 //!
-//! **Who is asked** is never the instance that runs the workflow, but a shadow of it: an instance
-//! that replayed the journal without effects. So it does not matter whether the execution runs on
-//! this host, is suspended, halted, or has ended; a question does no harm to it, whatever it does to
-//! the shadow's memory; and what a question sees is what was committed. A shadow is kept for the
-//! next question, which then costs a call and the records that were appended meanwhile.
+//! **The instance** that answers is never the one that runs the workflow, but a *shadow*: an
+//! instance that replayed the journal without effects. Therefore the execution may be running on
+//! this host, suspended, halted or ended. A question cannot harm it, whatever it does to the
+//! shadow's memory, and it sees committed state only. A shadow is kept for the next question, which
+//! then costs one call plus the replay of the records appended since.
 //!
-//! **Where the code fails** before the end of the journal (it diverges from it, or traps, which is
-//! why the execution was halted), the shadow stands before the event at which it does.
+//! **If the code fails** before the end of the journal (it diverges, or traps, which is why the
+//! execution was halted), the shadow stops before the event at which it fails.
 
 mod listener;
 mod shadow;
@@ -23,43 +23,43 @@ use self::shadow::Shadow;
 use super::ReplayError;
 use crate::host::Host;
 
-/// What a workflow is asked.
+/// A question to a workflow.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// Whether it is asked if it takes an update; else it is a query.
+    /// True to validate an update, false for a query.
     pub validates: bool,
     /// The name of the query or update.
     pub name: String,
-    /// The input.
     pub input: Payload,
 }
 
-/// An answer.
+/// The answer to a question.
 #[derive(Debug, Clone)]
 pub struct Answered {
-    /// What the workflow answered. To a question whether it takes an update: a success if it does.
+    /// The answer of the workflow. For a validation, a success means that the workflow takes the
+    /// update.
     pub outcome: Outcome,
-    /// How many records the workflow had seen.
+    /// The number of records that the workflow had seen.
     pub records: u32,
-    /// How many records the journal had, or how many were asked for.
+    /// The number of records in the journal, or the number that was requested.
     pub of: u32,
-    /// How many signals it had seen.
+    /// The number of signals that the workflow had seen.
     pub signals: u32,
     /// The module that answered.
     pub module: Digest,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// There is nothing that could be asked.
+    /// The journal cannot be replayed.
     #[error(transparent)]
     Replay(#[from] ReplayError),
     /// The module was made for a version of the contract without queries and updates, or does not
     /// export them.
     #[error("the module {0} has no queries and no updates")]
     NoHandlers(Digest),
-    /// The code trapped while it answered, did what a query may not do, or took too long.
+    /// The code trapped while answering, did what a query may not do, or took too long.
     #[error("{0}")]
     Guest(#[from] GuestError),
 }
@@ -70,10 +70,11 @@ impl From<StoreError> for AskError {
     }
 }
 
-/// Asks the workflow `id` as it is now, or as it was when its journal had `at` records.
+/// Asks the workflow `id` in its current state, or in its state after the first `at` records of its
+/// journal.
 ///
 /// # Errors
-/// [`AskError`]; that the workflow answers with a failure is no error, but its answer.
+/// [`AskError`]. A failure that the workflow returns is not an error but its answer.
 pub async fn ask(
     host: &Host,
     id: &PromiseId,
@@ -83,7 +84,7 @@ pub async fn ask(
     if at.is_some() {
         return Shadow::new(host, id, at).await?.answer(question).await;
     }
-    // Who asks about the same workflow meanwhile finds its shadow, instead of making another.
+    // Concurrent questions to the same workflow wait for its shadow, instead of building another.
     let _turn = host.shadows.turn(id).await;
     let mut shadow = match host.shadows.take(id) {
         Some(shadow) => shadow.now(host, id).await?,

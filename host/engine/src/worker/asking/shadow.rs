@@ -1,4 +1,4 @@
-//! An instance that replayed a journal without effects, and can be asked.
+//! An instance that replayed a journal without effects, and that answers questions.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -25,19 +25,19 @@ use crate::{
 pub struct Shadow {
     instance: Box<dyn Workflow>,
     recorder: SharedRecorder,
-    /// The outline of the records that it has seen.
+    /// The outline of the records that the instance has seen.
     outline: Outline,
-    /// How many records the journal had.
+    /// The number of records in the journal.
     of: u32,
     module: Digest,
 }
 
 impl Shadow {
-    /// A shadow of `id` at the end of its journal, or after its first `at` records; before that, if
-    /// the code fails before that.
+    /// A shadow of `id` at the end of its journal, or after its first `at` records. If the code
+    /// fails earlier, the shadow stops before that event.
     ///
     /// # Errors
-    /// [`ReplayError`]; of the guest only if it fails at its start.
+    /// [`ReplayError`]. An error of the guest is returned only if it fails at its start.
     pub async fn new(host: &Host, id: &PromiseId, at: Option<u32>) -> Result<Self, ReplayError> {
         let (mut len, mut of) = (at, None);
         loop {
@@ -53,7 +53,7 @@ impl Shadow {
                 ReplayStopped::Guest(GuestError::Stopped { stop: Stop::Damaged(what), .. }) => {
                     return Err(ReplayError::Damaged(id.clone(), what));
                 }
-                // The next one ends before the event at which this one failed.
+                // The next replay ends before the event at which this one failed.
                 ReplayStopped::Guest(error)
                     if error.is_of_guest() && (1..records).contains(&matched) =>
                 {
@@ -69,7 +69,8 @@ impl Shadow {
         Self { instance, recorder, outline, of, module }
     }
 
-    /// The shadow at the end of the journal as it is now; another one if this one cannot go on.
+    /// The shadow at the current end of the journal. Builds another shadow if this one cannot
+    /// continue.
     ///
     /// # Errors
     /// As [`Shadow::new`].
@@ -99,10 +100,10 @@ impl Shadow {
         replayer.go_on(&mut *self.instance, || {}).await
     }
 
-    /// Asks it.
+    /// Asks the workflow.
     ///
     /// # Errors
-    /// [`AskError::NoHandlers`], [`AskError::Guest`]: it must not be asked again then.
+    /// [`AskError::NoHandlers`], [`AskError::Guest`]: the shadow must not be asked again then.
     pub async fn answer(&mut self, question: Question) -> Result<Answered, AskError> {
         let Question { validates, name, input } = question;
         let kind = if validates { "validator of the update" } else { "query" };
@@ -124,25 +125,26 @@ impl Shadow {
         Ok(Answered { outcome, records, of: self.of, signals, module: self.module })
     }
 
-    /// Whether it can be brought further: it has done nothing that is not recorded yet.
+    /// True if the shadow can continue later: it has done nothing beyond its records, and has seen
+    /// the whole journal.
     pub fn can_go_on(&self) -> bool {
         let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
         recorder.is_at(self.outline.head()) && self.outline.head().len == self.of
     }
 
-    /// The module that it runs.
+    /// The module of the instance.
     pub fn module(&self) -> Digest {
         self.module
     }
 
-    /// Number of bytes of memory that it keeps.
+    /// Memory of the instance, in bytes.
     pub fn footprint(&self) -> usize {
         self.instance.footprint()
     }
 }
 
-/// Replays; an error comes with the number of records that the guest had repeated when it was told
-/// the event at which it failed.
+/// Replays the journal. An error comes with the number of records that the guest had matched when
+/// it received the event at which it failed.
 async fn replayed(rehearsal: &mut Rehearsal<'_>) -> Result<(), (ReplayStopped, u32)> {
     let matched = AtomicU32::new(0);
     let recorder = rehearsal.recorder.clone();

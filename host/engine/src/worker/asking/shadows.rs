@@ -1,4 +1,4 @@
-//! The shadows that are kept for the next question.
+//! The cache of shadows for further questions.
 
 use std::{
     collections::HashMap,
@@ -11,12 +11,12 @@ use tokio::sync::OwnedMutexGuard;
 use super::shadow::Shadow;
 use crate::worker::instance_cache::{InstanceCache, WarmBudget};
 
-/// What is kept: a sixth of the places of a pool, as a rule.
+/// The cache limits: usually a sixth of the instance pool.
 const BUDGET: WarmBudget = WarmBudget { instances: 64, bytes: 64 << 20 };
 
 type Turns = HashMap<PromiseId, Weak<tokio::sync::Mutex<()>>>;
 
-/// The shadows of workflows that were asked lately.
+/// The shadows of recently asked workflows.
 pub struct Shadows {
     kept: InstanceCache<Shadow>,
     turns: Mutex<Turns>,
@@ -29,17 +29,18 @@ impl Default for Shadows {
 }
 
 impl Shadows {
-    /// Drops the shadow that was asked longest ago, of this module or of any; false: there is none.
+    /// Drops the least recently asked shadow, of this module or of any. Returns false if there is
+    /// none.
     pub fn drop_oldest(&self, module: Option<Digest>) -> bool {
         self.kept.drop_oldest(|shadow| module.is_none_or(|module| shadow.module() == module))
     }
 
-    /// Drops all.
+    /// Drops all shadows.
     pub fn clear(&self) {
         self.kept.clear();
     }
 
-    /// Waits until nobody else asks `id`.
+    /// Waits until no other question to `id` is running.
     pub(super) async fn turn(&self, id: &PromiseId) -> OwnedMutexGuard<()> {
         let turn = {
             let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! `call` and `send`: an invocation of a function, which the caller waits for or lets go.
+//! `call` and `send`: an invocation of a function, which the caller awaits or detaches.
 
 use segno_core::{
     address::{self, Keyed},
@@ -114,15 +114,15 @@ fn described<'a>(identity: &'a Identity, function: &str) -> Option<&'a FunctionD
     identity.functions.iter().find(|described| described.name == name)
 }
 
-/// Whether a name is that of a function of the caller's own module.
+/// True for the name of a function of the caller's own module.
 fn is_own(function: &str) -> bool {
     let name = Keyed::parse(function).map_or(function, |keyed| keyed.object);
     !name.contains([':', '#'])
 }
 
-/// A bare name is in the caller's own module, in the code that the caller runs; an object belongs to
-/// the name of the module, whatever code that stands for. An address of an external worker has the
-/// function's name after `#`.
+/// The address of a called function. A bare name refers to the caller's own module, in the code
+/// that the caller runs. An object belongs to the name of the module, whatever code that name has.
+/// The address of an external worker has the function's name after `#`.
 pub(super) fn target(identity: &Identity, function: &str) -> String {
     match worker_function(function) {
         Some((address, _)) => address.to_owned(),
@@ -140,7 +140,7 @@ fn worker_function(function: &str) -> Option<(&str, &str)> {
     function.split_once('#').filter(|_| !is_other)
 }
 
-/// The parameter of the call, in the form that its function expects: external workers take a list
+/// The parameter of the call, in the form that its function expects. External workers take a list
 /// of arguments.
 fn param(identity: &Identity, function: &str, input: &Payload) -> Value {
     let headers = headers(identity, function);
@@ -150,8 +150,8 @@ fn param(identity: &Identity, function: &str, input: &Payload) -> Value {
     }
 }
 
-/// The module whose policy applies is the caller's, as long as the call stays in that module;
-/// another module has its own.
+/// The headers of a call. A call within the caller's module runs under that module's policy, and a
+/// call of another module under the policy of that one.
 pub(super) fn headers(identity: &Identity, function: &str) -> Tags {
     let target = target(identity, function);
     if target.starts_with("wasm:///") || target.starts_with("segno:") {

@@ -1,4 +1,4 @@
-//! `cancel`: asks an earlier command to stop.
+//! `cancel`: requests the cancellation of an earlier command.
 
 use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind, value::Text};
 use segno_guest::{Answer, Stop, commands::Cancel};

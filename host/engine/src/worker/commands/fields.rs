@@ -1,4 +1,4 @@
-//! The fields of a command as a record keeps them, and as people read them.
+//! The fields of a command, in the form of a record and in readable form.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::invocation::{Field, FieldValue, Request};
@@ -7,32 +7,31 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::values;
 
-/// The names of fields whose values are texts, and not JSON.
+/// The names of fields whose values are texts that are not JSON.
 const TEXTS: [&str; 6] = ["message", "undoes", "saga", "compensate", "unknown", "promise"];
 
-/// Fields as they are collected. Values of fields whose names end in `_bytes` are bytes, all others
-/// are text.
+/// A list of fields. Values of fields whose names end in `_bytes` are bytes, all others are text.
 #[derive(Default)]
 pub struct Fields(Vec<(&'static str, Vec<u8>)>);
 
 impl Fields {
-    /// A field of text.
+    /// Adds a text.
     pub fn text(&mut self, name: &'static str, text: impl Into<Vec<u8>>) -> &mut Self {
         self.0.push((name, text.into()));
         self
     }
 
-    /// A number.
+    /// Adds a number.
     pub fn number(&mut self, name: &'static str, number: u64) -> &mut Self {
         self.text(name, number.to_string())
     }
 
-    /// JSON.
+    /// Adds JSON.
     pub fn json(&mut self, name: &'static str, value: &Json) -> &mut Self {
         self.text(name, value.to_string())
     }
 
-    /// A payload; bytes have a field name of their own.
+    /// Adds a payload. For bytes, the name of the field ends in `_bytes`.
     pub fn payload(&mut self, name: &'static str, payload: &Payload) -> &mut Self {
         match payload {
             Payload::Json(text) => self.text(name, text.as_bytes()),
@@ -50,7 +49,7 @@ impl Fields {
         }
     }
 
-    /// The options of a call.
+    /// Adds the options of a call.
     pub fn options(&mut self, options: &CallOptions) -> &mut Self {
         if let Some(timeout) = options.timeout_ms {
             self.number("timeout_ms", timeout);
@@ -67,7 +66,7 @@ impl Fields {
         self
     }
 
-    /// An outcome.
+    /// Adds an outcome.
     pub fn outcome(&mut self, outcome: &Outcome) -> &mut Self {
         match outcome {
             Outcome::Success(value) => self.payload("success", value),
@@ -82,7 +81,7 @@ impl Fields {
         }
     }
 
-    /// The same fields with another id in the place of this one, wherever a text has it.
+    /// The same fields with the id `from` replaced by `to` in all texts.
     pub fn renamed(self, from: &str, to: &str) -> Self {
         let renamed = |(name, value)| match String::from_utf8(value) {
             Ok(text) => (name, text.replace(from, to).into_bytes()),
@@ -91,7 +90,7 @@ impl Fields {
         Self(self.0.into_iter().map(renamed).collect())
     }
 
-    /// The fields as a record keeps them.
+    /// The fields in the form of a record.
     pub fn into_request(self) -> Request {
         let fields: Vec<(&str, &[u8])> =
             self.0.iter().map(|(name, value)| (*name, value.as_slice())).collect();
@@ -99,7 +98,7 @@ impl Fields {
     }
 }
 
-/// A stored request as JSON for readers of the journal: JSON where a field is JSON.
+/// A stored request as JSON for readers of the journal. Fields that are JSON stay JSON.
 pub fn display(request: &Request) -> Json {
     let Some(fields) = request.fields() else {
         return json!({ "unreadable_bytes": request.as_bytes().len() });

@@ -1,4 +1,4 @@
-//! `http`: a request that the host sends, as a built-in activity of its own.
+//! `http`: a request that the host sends, as a built-in activity.
 
 use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind, value::Text};
 use segno_guest::{Answer, Stop, commands::Http};

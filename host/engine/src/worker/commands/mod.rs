@@ -1,5 +1,5 @@
-//! The rules of each guest command: how a record keeps it, what is done for it in the transaction
-//! that stores the record, and what completes it. One file a command.
+//! The rules of each guest command: its form in records, its action in the transaction that stores
+//! the record, and its completion. One file per command.
 //!
 //! To add a command: a function in the WIT, a struct in `segno_guest::commands`, a `CommandKind`, a
 //! file here and its line in [`rules`].
@@ -38,70 +38,71 @@ pub use too_far::too_far;
 
 /// The rules of one command.
 pub trait Rules {
-    /// The kind of the command, as records keep it.
+    /// The kind of the command, in the form of records.
     fn kind(&self) -> CommandKind;
 
-    /// The name of the command, as records keep it; empty for commands without names.
+    /// The name of the command, in the form of records. Empty for commands without names.
     fn name(&self) -> Text;
 
-    /// The arguments of the command. A replay compares the fields as bytes, and a divergence names
-    /// the one that differs. Options that were not given make no field.
+    /// Adds the arguments of the command. A replay compares the fields as bytes, and a divergence
+    /// reports the field that differs. Options that were not given produce no field.
     fn fields(&self, fields: &mut Fields);
 
-    /// What completes the command.
+    /// The event that completes the command.
     fn completion(&self, site: &Site<'_>) -> Completion;
 
-    /// The action for the command in the transaction that stores its record, if there is one.
+    /// The action in the transaction that stores the command's record. `None` if there is none.
     ///
     /// # Errors
     /// The guest broke the contract.
     fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop>;
 
-    /// The guest's answer. `execute`: a `run` is live, and its closure is to be executed.
+    /// The answer to the guest. `execute` is true if a `run` is live, so that its closure must be
+    /// executed.
     fn answer(&self, index: u32, promise: Option<&PromiseId>, execute: bool) -> Answer;
 }
 
-/// What completes a command.
+/// The event that completes a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Completion {
     /// The settlement of this promise.
     Promise(PromiseId),
     /// The settlement of this promise, a timer that settles at this instant.
     Timer(PromiseId, Timestamp),
-    /// The commit of its record.
+    /// The commit of the command's record.
     Commit(Committed),
     /// The result of the guest's closure.
     Guest,
-    /// What the object holds at that place.
+    /// A read of the object's state.
     State(StateRead),
-    /// Nothing: the command is done with its record.
+    /// No event: the command is done when it is recorded.
     Record,
 }
 
-/// What is read of what an object holds.
+/// The part of an object's state that is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StateRead {
-    /// How this promise of it stands.
+    /// The state of this promise of the object.
     Promise(PromiseId),
     /// The value of this name.
     Value(Text),
-    /// The names that have one.
+    /// All names that have a value.
     Names,
 }
 
-/// The value of a command that its commit completes.
+/// The result of a command that its commit completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Committed {
     /// `null`.
     Nothing,
     /// The id of the invocation that was started.
     StartedId,
-    /// `true`, if this command settled the promise.
+    /// `true` if this command settled the promise.
     Settled,
 }
 
 impl Completion {
-    /// The promise that completes the command, if one does.
+    /// The promise that completes the command. `None` for other completions.
     pub fn promise(&self) -> Option<&PromiseId> {
         match self {
             Self::Promise(id) | Self::Timer(id, _) => Some(id),
@@ -110,7 +111,6 @@ impl Completion {
     }
 }
 
-/// The rules of a command.
 pub fn rules(command: &GuestCommand) -> &dyn Rules {
     match command {
         GuestCommand::Call(call) => call,
@@ -140,14 +140,14 @@ pub fn rules(command: &GuestCommand) -> &dyn Rules {
     }
 }
 
-/// A command as it is stored and compared.
+/// A command in its stored form, which replays compare.
 pub fn asked(rules: &dyn Rules) -> Asked {
     let mut fields = Fields::default();
     rules.fields(&mut fields);
     Asked { kind: rules.kind(), name: rules.name(), request: fields.into_request() }
 }
 
-/// A command of the invocation `own` as it would be asked if that had the id `other`.
+/// A command of the invocation `own`, rewritten as if the invocation had the id `other`.
 pub fn asked_under(rules: &dyn Rules, own: &PromiseId, other: &PromiseId) -> Asked {
     let mut fields = Fields::default();
     rules.fields(&mut fields);

@@ -1,4 +1,5 @@
-//! The names that commands of guests give. What could not be addressed is not made: the command fails.
+//! Checks of the names in guest commands. A command whose result could not be addressed by its name
+//! fails.
 
 use segno_core::{
     address::Keyed,
@@ -18,16 +19,17 @@ const PROMISE: &str = "the name of the promise";
 const STATE: &str = "the name of a part of the state";
 const LABEL: &str = "the name of the label";
 
-/// The failure of a command that would make something under an impossible name; none: its names are fine.
+/// The failure of a command that would create something under an invalid name. `None` if its names
+/// are valid.
 ///
-/// It is asked of commands that are new: one that an earlier version recorded stays.
+/// Only new commands are checked. A command that an earlier version recorded stays valid.
 pub fn misnamed(command: &GuestCommand) -> Option<Failure> {
     let message = checked(command).err()?;
     Some(Failure { code: code::BAD_REQUEST, message, details: None })
 }
 
-/// The same where another runtime keeps the journal and has its own rules: only an empty name of what an object holds
-/// fails, which no host ever took.
+/// The same check if another runtime keeps the journal and has its own rules. Only an empty name of
+/// a state key or object promise fails, since no host ever accepted one.
 pub fn nameless(command: &GuestCommand) -> Option<Failure> {
     let reached = match command {
         GuestCommand::GetState(GetState { name })
@@ -44,7 +46,7 @@ pub fn nameless(command: &GuestCommand) -> Option<Failure> {
     Some(Failure { code: code::BAD_REQUEST, message, details: None })
 }
 
-/// Whether nothing completes a command: a failure of it can only end the invocation.
+/// True if no event completes the command, so that a failure can only end the invocation.
 pub fn is_silent(command: &GuestCommand) -> bool {
     matches!(command, GuestCommand::SetState(_) | GuestCommand::ClearState(_))
 }
@@ -67,7 +69,7 @@ fn checked(command: &GuestCommand) -> Result<(), String> {
         | GuestCommand::SettleObjectPromise(SettleObjectPromise { name, .. }) => {
             made(PROMISE, name)
         }
-        // These make nothing, and reach what an earlier version made.
+        // These commands create nothing, and may refer to what an earlier version created.
         GuestCommand::GetState(GetState { name })
         | GuestCommand::ClearState(ClearState { name }) => reached(STATE, name),
         GuestCommand::PeekObjectPromise(PeekObjectPromise { name }) => reached(PROMISE, name),
@@ -85,7 +87,7 @@ fn checked(command: &GuestCommand) -> Result<(), String> {
 
 fn called(call: &Call) -> Result<(), String> {
     labelled(&call.options.labels)?;
-    // An address of another scheme has its own rules.
+    // An address with another scheme has its own rules.
     let path = match call.function.strip_prefix("wasm://") {
         Some(address) => address.split_once('/').map_or("", |(_, path)| path),
         None if call.function.contains("://") => return Ok(()),

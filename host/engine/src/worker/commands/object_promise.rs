@@ -1,5 +1,5 @@
-//! The promises of the execution's object, by name. They belong to no execution: who waits for one, or
-//! settles it, makes it if there is none.
+//! The promises of the execution's object, by name. They belong to no execution: a command that
+//! awaits or settles one creates it if it does not exist.
 
 use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind, value::Text};
 use segno_guest::{
@@ -85,7 +85,7 @@ impl Rules for SettleObjectPromise {
     }
 }
 
-/// The promise. The recorder refuses these commands to functions of no object.
+/// The id of the promise. The recorder refuses these commands in functions without an object.
 fn id(name: &str, site: &Site<'_>) -> PromiseId {
     site.identity.object.as_ref().map_or_else(|| site.promise(), |(object, _)| object.promise(name))
 }

@@ -1,4 +1,4 @@
-//! `publish`: an event on a topic, owed by the commit of its record.
+//! `publish`: an event on a topic, which the commit of its record puts into the outbox.
 
 use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind, value::Text};
 use segno_guest::{Answer, Stop, commands::Publish};

@@ -1,4 +1,4 @@
-//! `run`: a step that the guest computes itself, once; its result is a record.
+//! `run`: a step that the guest computes itself, once. Its result is recorded.
 
 use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind, value::Text};
 use segno_guest::{Answer, RunAnswer, Stop, commands::Run};

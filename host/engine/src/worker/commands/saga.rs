@@ -1,8 +1,8 @@
-//! The commands of sagas: steps, which are calls and requests whose promises say what undoes them;
-//! the undoing of a step; and the question whether one acted.
+//! The commands of sagas: steps, which are calls and requests whose promises declare their
+//! compensation; the compensation of a step; and the question if a step took effect.
 //!
-//! What is to be undone, and what is undone, are facts that the settlement chain writes by the tags
-//! and ids of these promises.
+//! The settlement chain records pending and finished compensations as facts, from the tags and ids
+//! of these promises.
 
 use segno_core::{
     command::FenceAct,
@@ -109,7 +109,7 @@ impl Rules for AskAboutStep {
             tags: Tags::new(),
             timeout_at: Timestamp::NEVER,
         };
-        // Only a person's word registers it, and not that there was none.
+        // Only an operator's answer registers the compensation. A missing answer does not.
         let asked = SagaStep { compensate_unknown: false, ..self.0.clone() };
         Ok(Some(FenceAct::Create { new: step(site.identity, new, &asked) }))
     }

@@ -1,4 +1,4 @@
-//! Signals to others, and those that nobody read; and the end of a generation.
+//! Signals to other invocations, unread signals, and the end of a generation.
 
 use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind, value::Text};
 use segno_guest::{
@@ -45,7 +45,7 @@ impl Rules for UnreadSignals {
         CommandKind::Unread
     }
 
-    /// The core counts by it.
+    /// The number of unread signals, which the core adds up.
     fn name(&self) -> Text {
         Text::from(self.signals.len().to_string().as_str())
     }
@@ -87,7 +87,7 @@ impl Rules for ContinueAsNew {
         Completion::Record
     }
 
-    /// Nothing in a fence: the command that ends the claim makes the next generation.
+    /// No action in a fence: the command that ends the claim creates the next generation.
     fn act(&self, _: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
         Ok(None)
     }

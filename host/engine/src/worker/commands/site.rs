@@ -8,38 +8,37 @@ use segno_core::{
 };
 use segno_guest::{FunctionDescription, Outbound};
 
-/// What the rules of commands need to know of the invocation.
+/// The facts about the invocation that the rules of commands need.
 #[derive(Clone)]
 pub struct Identity {
-    /// The invocation.
     pub id: PromiseId,
-    /// When the invocation was made. Only the first records of a fork are older.
+    /// The creation time of the invocation. Only the first records of a fork are older.
     pub made_at: Timestamp,
-    /// The alias under which the module was started: policies know the module by this name.
+    /// The alias under which the module was started. Policies refer to the module by this name.
     pub module: String,
-    /// The object whose function is executed, and whether the execution has its turn.
+    /// The object whose function is executed, and true if the execution has exclusive access to it.
     pub object: Option<(ObjectId, bool)>,
     /// The functions of the module, for the defaults of calls within the module.
     pub functions: Arc<Vec<FunctionDescription>>,
-    /// The policy that decides about calls of servers; `None`: the guest's requests go nowhere.
+    /// The policy for the servers that the guest may call. `None`: the guest's requests are not
+    /// sent.
     pub outbound: Option<Arc<dyn Outbound>>,
 }
 
 /// The position of a command.
 pub struct Site<'a> {
-    /// Its invocation.
     pub identity: &'a Identity,
-    /// Its index among the commands of its invocation.
+    /// The index among the commands of the invocation.
     pub index: u32,
-    /// The logical time at which it was issued.
+    /// The logical time at which the command was issued.
     pub at: Timestamp,
-    /// The promises of earlier commands that have a name of their own; the others are known by
-    /// their index.
+    /// The ids of promises of earlier commands that have a name. Other promises have ids derived
+    /// from the index of their command.
     pub named: &'a BTreeMap<u32, PromiseId>,
 }
 
 impl Site<'_> {
-    /// The promise that is known by the command's index.
+    /// The promise whose id is derived from the command's index.
     pub fn promise(&self) -> PromiseId {
         self.promise_of_index(self.index)
     }
@@ -54,14 +53,14 @@ impl Site<'_> {
     }
 }
 
-/// The deadline of a promise that is made at an instant.
+/// The deadline of a promise that is created at `at`.
 pub(super) fn deadline(timeout_ms: Option<u64>, at: Timestamp) -> Timestamp {
     timeout_ms.map_or(Timestamp::NEVER, |timeout| {
         (at + Millis(i64::try_from(timeout).unwrap_or(i64::MAX))).min(Timestamp::NEVER)
     })
 }
 
-/// An instant that a guest named.
+/// An instant that a guest specified, in milliseconds since the Unix epoch.
 pub(super) fn instant(ms: u64) -> Timestamp {
     Timestamp(i64::try_from(ms).unwrap_or(i64::MAX))
 }

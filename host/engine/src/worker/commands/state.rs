@@ -1,5 +1,5 @@
-//! The state of the execution's object. A read is completed by the host, which records what it
-//! found; a write is stored with its record, and nothing completes it.
+//! The state of the execution's object. The host completes a read and records the result. A write
+//! is stored with its record, and no event completes it.
 
 use segno_core::{
     command::FenceAct, id::PromiseId, invocation::CommandKind, object::StateWrite, value::Text,

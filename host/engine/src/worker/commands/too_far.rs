@@ -1,11 +1,11 @@
-//! Delays and time limits that end after the last instant at which something can be due.
+//! Checks for delays and time limits that end after the last valid due time.
 
 use segno_core::time::Timestamp;
 use segno_guest::{CallOptions, GuestCommand, commands::Sleep};
 
 use super::site::instant;
 
-/// Why a command that is issued at this instant ends too far away, if it does.
+/// The reason why a command that is issued at this instant ends too late. `None` if it does not.
 pub fn too_far(command: &GuestCommand, at: Timestamp) -> Option<String> {
     match command {
         GuestCommand::Sleep(Sleep { until_ms }) => {

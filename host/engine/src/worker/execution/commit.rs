@@ -1,4 +1,4 @@
-//! Commits what was collected, and turns the results of its actions into events.
+//! Commits the collected batch, and turns the results of its actions into events.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// How commands are committed under a claim.
+/// The way in which commands are committed under a claim.
 #[async_trait]
 pub trait ClaimWriter: Send {
     /// Commits `commands` together.
@@ -30,7 +30,7 @@ pub trait ClaimWriter: Send {
     async fn submit(&mut self, commands: Vec<Command>) -> Result<Vec<Reply>, ExecutionError>;
 }
 
-/// A claim that is stored.
+/// The writer of a stored claim.
 pub struct StoredClaim(pub Arc<WorkerContext>);
 
 #[async_trait]
@@ -121,8 +121,8 @@ impl Execution {
         self.fenced(reply)
     }
 
-    /// Takes the signals out of a batch that their receivers do not take. Their commands complete with
-    /// the reasons.
+    /// Removes the signals from a batch that their receivers do not take. Their commands complete
+    /// with the reasons.
     pub(super) async fn check_signals(
         &mut self,
         actions: &mut Vec<FenceAction>,

@@ -1,8 +1,9 @@
-//! A workflow under one claim: a warm instance, a new one or a replayed one is polled, the commands
-//! it issues are committed, and so on until the workflow ends or waits.
+//! A workflow under one claim. A warm, new or replayed instance is polled, and the commands that it
+//! issues are committed, until the workflow ends or waits.
 //!
-//! This order is the guarantee: commands of the guest are collected, committed with their records,
-//! and only then acted upon; an event is recorded at the place where the guest received it.
+//! The order is the guarantee: commands of the guest are collected, then committed with their
+//! records, and only then executed. An event is recorded at the position where the guest received
+//! it.
 
 mod commit;
 mod prepare;
@@ -35,10 +36,10 @@ use super::{
 };
 use crate::{metrics::ClaimEnd, target};
 
-/// What was read before the execution began.
+/// Rows that were read before the execution began.
 #[derive(Debug, Default)]
 pub struct Prefetched {
-    /// The stored journal; `None`: it was not read.
+    /// The stored journal. `None` if it was not read.
     pub history: Option<History>,
     /// Promises that the workflow waits for and that are known to have settled.
     pub settled: Vec<Promise>,
@@ -46,11 +47,8 @@ pub struct Prefetched {
 
 /// The inputs of an execution.
 pub struct Preparation {
-    /// The worker.
     pub worker: Arc<WorkerContext>,
-    /// The claim.
     pub active: Arc<ActiveClaim>,
-    /// The task.
     pub work: Work,
     /// The description of the workflow function.
     pub function: FunctionDescription,
@@ -69,11 +67,11 @@ pub struct Execution {
     instance: Box<dyn Workflow>,
     /// Events that may be delivered to the guest now, in this order.
     ready: VecDeque<Event>,
-    /// What was read of the state of the object: delivered before anything else.
+    /// The results of state reads, which are delivered before all other events.
     state_reads: VecDeque<Event>,
     /// Number of signals delivered so far.
     signals: u32,
-    /// Whether the next signal may have been settled before it was watched.
+    /// True if the next signal may have been settled before it was watched.
     signal_unread: bool,
     cancel_told: bool,
     watch: SettlementWatch,
@@ -81,7 +79,7 @@ pub struct Execution {
     permit: Option<RunPermit>,
 }
 
-/// Runs the workflow of this claim until it ends, waits or fails; the claim is given back in every
+/// Runs the workflow of this claim until it ends, waits or fails. The claim is released in every
 /// case.
 pub async fn run(
     worker: Arc<WorkerContext>,
@@ -112,7 +110,7 @@ impl Execution {
     /// Continues until the claim ends.
     ///
     /// # Errors
-    /// Why the execution stopped before, and the length of its stored journal.
+    /// The reason why the execution stopped earlier, and the length of its stored journal.
     pub async fn go(
         mut self,
         writer: &mut dyn ClaimWriter,
@@ -174,7 +172,7 @@ impl Execution {
         }
     }
 
-    /// Delivers one event to the guest, if it still waits for it.
+    /// Delivers one event to the guest, if the guest is still waiting for it.
     async fn deliver(
         &mut self,
         writer: &mut dyn ClaimWriter,
@@ -225,7 +223,7 @@ impl Execution {
     }
 }
 
-/// How a live execution ended without an error.
+/// The end of a live execution without an error.
 enum LiveEnd {
     Finished,
     Suspended,

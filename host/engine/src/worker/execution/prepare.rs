@@ -1,5 +1,4 @@
-//! Preparation of an instance: a warm one, a new one, or one that a replay brings to the end of its
-//! journal.
+//! Preparation of an instance: a warm one, a new one, or one that replays its journal to the end.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -32,19 +31,19 @@ use crate::{
     },
 };
 
-/// An instance that stands at the end of its journal.
+/// An instance that has reached the end of its journal.
 struct Prepared {
     instance: Box<dyn Workflow>,
     recorder: SharedRecorder,
-    /// Number of signals that the journal tells of.
+    /// Number of signals in the journal.
     signals: u32,
     /// Number of records that were replayed.
     replayed: u32,
 }
 
 impl Execution {
-    /// A warm instance, a new one, or one at the end of its journal. A replay that fails leaves its
-    /// `recorder`, which knows the first difference.
+    /// Prepares a warm instance, a new one, or one that replays its journal. After a failed replay,
+    /// `recorder` has the first difference.
     ///
     /// # Errors
     /// The guest failed, the journal cannot be read, or the claim is lost.
@@ -129,7 +128,7 @@ impl Execution {
         Ok(execution)
     }
 
-    /// An instance that goes on from a snapshot, if one is kept.
+    /// An instance restored from a snapshot. `None` if no snapshot is kept.
     async fn restore(
         preparation: &Preparation,
         module: Digest,
@@ -148,7 +147,7 @@ impl Execution {
         }))
     }
 
-    /// A new instance, which replays the whole journal.
+    /// A new instance that replays the whole journal.
     async fn replay(
         preparation: &Preparation,
         module: Digest,
@@ -180,12 +179,12 @@ impl Execution {
         let recorder = Arc::new(Mutex::new(recorder));
         *replayed = Some(recorder.clone());
         let replayer = Replayer { recorder: &recorder, source: &journal };
-        // A long replay counts as progress: the lease goes on being extended.
+        // A long replay counts as progress, so that the lease is extended.
         replayer.run(&mut *instance, start, || preparation.active.advance(1)).await?;
         Ok(Prepared { instance, recorder, signals, replayed: len })
     }
 
-    /// Goes on from the end of the journal, to which the preparation that `began` then came.
+    /// Continues from the end of the journal, after the preparation that started at `began`.
     async fn go_on(
         mut preparation: Preparation,
         module: Digest,
@@ -240,9 +239,9 @@ impl Execution {
         }
     }
 
-    /// Reads which of the open commands have completed while the workflow was not running, except
-    /// those of the promises in `settled`, and watches the others. `replayed`: the actions of the
-    /// others may never have been done, and are done again.
+    /// Completes open commands whose promises settled while the workflow was not running, and
+    /// watches the others. Promises in `settled` are not read again. If `replayed`, the actions of
+    /// the missing promises may never have been executed, and are executed again.
     async fn look_around(
         &mut self,
         writer: &mut dyn ClaimWriter,
@@ -264,8 +263,8 @@ impl Execution {
         for id in ids {
             match found.get(&id) {
                 Some(promise) if self.is_own(promise) => self.tell(promise),
-                // A promise of another owner under this id completes no command: making it is
-                // refused.
+                // A promise of another owner under this id completes no command, since its creation
+                // is refused.
                 Some(_) | None => missing.push(id),
             }
         }

@@ -1,4 +1,4 @@
-//! Reads of what the execution's object holds.
+//! Reads of the state of the execution's object.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use super::Execution;
 use crate::worker::{error::ExecutionError, recording::Found};
 
 impl Execution {
-    /// Looks up what the guest read in its last poll; the answers are delivered before any other
-    /// event.
+    /// Reads the state that the guest requested in its last poll. The answers are delivered before
+    /// all other events.
     pub(super) async fn read_state(&mut self) -> Result<(), ExecutionError> {
         let lookup = self.recorder().state_lookup();
         let Some(lookup) = lookup else { return Ok(()) };

@@ -20,7 +20,7 @@ impl Execution {
             self.ready.push_back(Event::Signal(Signal { name, payload: values::payload(&value) }));
             return;
         }
-        // A settlement may be notified twice; only the first event finds its command open.
+        // A settlement may be notified twice. Only the first event finds its command open.
         let commands = self.recorder().open().commands_of(promise.id());
         for command in commands {
             let Some(outcome) = values::first_told(promise) else { continue };
@@ -28,7 +28,7 @@ impl Execution {
         }
     }
 
-    /// Reads the next signal after it is watched: the signal may have been settled before.
+    /// Reads the next signal after watching it, since it may have been settled before.
     pub(super) async fn look_for_signal(&mut self) -> Result<(), ExecutionError> {
         while std::mem::take(&mut self.signal_unread)
             && let Some(next) = self.next_signal()
@@ -39,7 +39,7 @@ impl Execution {
         Ok(())
     }
 
-    /// Whether this invocation made the promise, or its object has it.
+    /// True if this invocation created the promise, or if it belongs to the invocation's object.
     pub(super) fn is_own(&self, promise: &Promise) -> bool {
         promise.spec.made_by.as_ref() == Some(self.promise.id())
             || self.recorder().is_of_object(promise.id())

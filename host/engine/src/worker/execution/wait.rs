@@ -1,4 +1,4 @@
-//! Waiting with nothing to deliver: stays warm for a short time, or suspends.
+//! Waiting without deliverable events: the instance stays warm for a short time, or suspends.
 
 use segno_core::{
     command::Command,
@@ -46,8 +46,8 @@ impl Execution {
             return Ok(None);
         }
         if was_dirty {
-            // The commit's promises may have settled already; nothing is missed, since they were
-            // watched before.
+            // The promises of the commit may have settled already. No settlement is missed, since
+            // they were watched before.
             self.drain_settled().await?;
             if !self.ready.is_empty() {
                 return Ok(None);
@@ -78,7 +78,7 @@ impl Execution {
         awaits: Vec<PromiseId>,
     ) -> Result<Option<LiveEnd>, ExecutionError> {
         if self.recorder().batch().sends_signals() {
-            // The guest is told of a refused signal before it is suspended.
+            // The guest receives the refusal of a signal before it suspends.
             let mut batch = self.recorder().take_batch();
             self.check_signals(&mut batch.actions).await?;
             self.recorder().restore(batch);
@@ -103,9 +103,9 @@ impl Execution {
         if actions.is_empty() {
             commands.push(Command::TaskSuspend { claim, records, logs, awaits });
         } else {
-            // If the fence is refused as a whole, the suspension is refused as well: its record
-            // cannot continue the journal. Where the batch is not divisible, a promise that the
-            // fence makes is awaited, so that the suspension is refused too.
+            // If the fence is refused as a whole, the suspension is refused as well, since its
+            // record cannot continue the journal. If the batch is not divisible, the suspension
+            // awaits a promise that the fence creates, so that it is refused too.
             if is_divisible {
                 last = records.split_off(records.len() - 1);
             }
@@ -127,7 +127,7 @@ impl Execution {
                 }
                 Ok(None)
             }
-            // A promise of this batch was refused; the guest receives the refusal first.
+            // A promise of this batch was refused. The guest receives the refusal first.
             Some(Reply::Refused(Refusal::Unprocessable(_))) if !self.ready.is_empty() => {
                 self.recorder().put_back(last);
                 Ok(None)
@@ -141,7 +141,7 @@ impl Execution {
         !self.cancel_told && self.active.cancel_requested()
     }
 
-    /// Whether an event is likely to happen within the hot wait.
+    /// True if an event is likely within the hot wait.
     fn worth_staying(&self) -> bool {
         let soon = self.worker.now() + self.worker.host.config.hot_wait;
         self.recorder().open().iter().any(|open| match (open.kind, &open.completion) {

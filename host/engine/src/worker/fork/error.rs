@@ -1,17 +1,17 @@
-//! Why there is no fork.
+//! The reasons why a fork is not created.
 
 use segno_core::{fork::Impossible, id::PromiseId, invocation::CommandKind};
 use segno_store::StoreError;
 
 use crate::worker::replay::{ReplayError, ReplayReport};
 
-/// Why nothing was forked. Nothing was changed.
+/// The reason why a fork was not created. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ForkError {
-    /// There is no journal, or not as much of it, or the module fails on it.
+    /// The journal is missing or too short, or the module fails on it.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// No fork can begin there.
+    /// No fork can begin at this record.
     #[error(transparent)]
     Impossible(#[from] Impossible),
     /// The module does not repeat the records.
@@ -20,22 +20,21 @@ pub enum ForkError {
         .report.records, at(.report), recorded(.report), asked(.report)
     )]
     Diverges {
-        /// The invocation.
+        /// The original invocation.
         id: PromiseId,
-        /// What was found.
+        /// The report, with the first difference.
         report: Box<ReplayReport>,
     },
-    /// There is no such command in the records.
+    /// The command is not in the records.
     #[error(
         "command {command} is not among the first {records} records of `{id}`, which have {}",
         count(.commands)
     )]
     NoSuchCommand {
-        /// The invocation.
         id: PromiseId,
-        /// Its index.
+        /// The index of the command.
         command: u32,
-        /// Number of commands that there are.
+        /// Number of commands in the records.
         commands: u32,
         /// Number of records.
         records: u32,
@@ -43,16 +42,16 @@ pub enum ForkError {
     /// The result of a command is given twice.
     #[error("the result of command {0} is given twice")]
     GivenTwice(u32),
-    /// Such a command never has such a result.
+    /// A command of this kind cannot have this result.
     #[error("command {command} is a {kind} (`{name}`), and such a command {why}")]
     CannotHave {
-        /// Its index.
+        /// The index of the command.
         command: u32,
-        /// What it is.
+        /// The kind of the command.
         kind: CommandKind,
-        /// What it names.
+        /// The name of the command.
         name: String,
-        /// What its results are.
+        /// A description of the results that such a command has.
         why: String,
     },
 }

@@ -1,9 +1,9 @@
-//! A fork run forward in memory: nothing is stored, and nothing is done outside.
+//! Runs a fork forward in memory. Nothing is stored, and no side effect happens.
 //!
-//! What the guest asks for is answered from the other invocation's journal where that asked for the same:
-//! by the same command, else by another one with equal function and input. What that was told comes
-//! in the order in which it came there. Timers go off at their instants; what only has to be stored is
-//! taken for stored. Where none of this answers, the run stops.
+//! Commands of the guest are answered from the journal of the original invocation: by the same
+//! command, or else by another one with equal function and input. The recorded events come in their
+//! recorded order. Timers fire at their instants, and commands that are completed by their commit
+//! complete without one. If none of this answers a command, the run stops.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -25,60 +25,60 @@ use crate::{
     },
 };
 
-/// Maximum number of timers that go off when nothing else happens any more: a workflow may wait for
+/// Maximum number of timers that fire when no other event is left, since a workflow may wait for
 /// ever.
 const TIMERS: u32 = 1_000;
 
-/// How a fork goes on, as far as the other journal tells.
+/// The result of a dry run: the continuation of a fork, as far as the original journal answers it.
 #[derive(Debug)]
 pub struct DryRun {
-    /// What was open where the fork begins, and what the guest asked for after that, in order.
+    /// The commands that were open where the fork begins, and those issued after it, in order.
     pub steps: Vec<Step>,
-    /// Where the run ended.
+    /// The end of the run.
     pub end: End,
-    /// How the other invocation ended, if it has.
+    /// The outcome of the original invocation. `None` if it is pending.
     pub recorded_end: Option<Outcome>,
-    /// Commands that the other invocation issued after that place, and the fork did not.
+    /// Commands that the original invocation issued after the beginning of the fork, and that the
+    /// fork did not issue.
     pub left_out: Vec<(CommandIndex, Asked)>,
 }
 
 /// A command of a dry run.
 #[derive(Debug)]
 pub struct Step {
-    /// Its index.
     pub index: CommandIndex,
-    /// What it asks for, under the other invocation's id.
+    /// The request, rewritten as if the original invocation had issued it.
     pub asked: Asked,
-    /// How it was answered; none: it is open at the end.
+    /// The source and the outcome of the answer. `None` if the command is open at the end.
     pub answered: Option<(Answered, Outcome)>,
-    /// Whether the other journal has the same command under the same index.
+    /// True if the original journal has the same command at the same index.
     pub is_recorded: bool,
 }
 
-/// What answered a command.
+/// The source of a command's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answered {
-    /// A command of the other journal that asked for the same.
+    /// A command of the original journal with the same request.
     Recorded(CommandIndex),
-    /// The clock: it is a timer.
+    /// The clock: the command is a timer.
     Clock,
-    /// Nothing but its being stored would have: its effect was left out.
+    /// A commit without its effect: the command would have been completed by being stored.
     LeftOut,
 }
 
-/// Where a dry run ended.
+/// The end of a dry run.
 #[derive(Debug)]
 pub enum End {
     /// The workflow ended.
     Ended(Outcome),
-    /// The other journal answers none of the open commands.
+    /// The original journal answers none of the open commands.
     Waits,
     /// The workflow failed.
     Failed(GuestError),
 }
 
 impl DryRun {
-    /// Whether the workflow ended as the other one had.
+    /// True if the workflow ended with the outcome of the original invocation.
     pub fn ends_as_recorded(&self) -> bool {
         match &self.end {
             End::Ended(outcome) => self.recorded_end.as_ref() == Some(outcome),
@@ -87,10 +87,10 @@ impl DryRun {
     }
 }
 
-/// Runs on from the end of the records.
+/// Runs forward from the end of the records.
 ///
 /// # Errors
-/// The other journal cannot be read.
+/// The original journal cannot be read.
 pub async fn forward(
     host: &Host,
     prefix: &Prefix,
@@ -128,28 +128,28 @@ pub async fn forward(
     Ok(script.into_run(end, settlement.map(values::outcome)))
 }
 
-/// What completes the open commands.
+/// The completions of the open commands.
 fn open(rehearsed: &Rehearsed) -> BTreeMap<u32, Completion> {
     let recorder = locked(&rehearsed.recorder);
     let open = recorder.open().entries();
     open.map(|(index, open)| (index, open.completion.clone())).collect()
 }
 
-/// What the other journal says, and what of it was used.
+/// The contents of the original journal, and the parts that were used.
 struct Script {
-    /// Its commands, by index.
+    /// The commands of the original, by index.
     commands: Vec<Asked>,
-    /// Their results.
+    /// The outcomes of those commands.
     outcomes: BTreeMap<u32, Outcome>,
-    /// What it was told after the place where the fork begins.
+    /// The events of the original after the beginning of the fork.
     events: VecDeque<Record>,
-    /// Commands of the fork that were matched, and which of the journal they are; those before the
-    /// fork's beginning are themselves.
+    /// The original command for each matched command of the fork. Commands before the beginning
+    /// match themselves.
     matched: BTreeMap<u32, u32>,
     used: BTreeSet<u32>,
     asked: Vec<Asked>,
     answered: BTreeMap<u32, (Answered, Outcome)>,
-    /// Commands before the beginning that had ended there.
+    /// Commands before the beginning that had completed there.
     ended: BTreeSet<u32>,
     /// Number of commands before the beginning.
     before: u32,
@@ -189,7 +189,7 @@ impl Script {
                 }
                 _ => {}
             }
-            // A result that was given for an open command is not told again.
+            // A result that was given for an open command is not delivered again.
             let is_told = |record: &Record| match &record.body {
                 RecordBody::Notified { index, .. } => script.ended.contains(&index.0),
                 _ => false,
@@ -201,7 +201,7 @@ impl Script {
         script
     }
 
-    /// Looks for what the journal says of commands that were not looked at yet.
+    /// Matches new commands of the fork with commands of the original journal.
     fn match_new(&mut self, asked: &[Asked]) {
         for (index, asked) in asked.iter().enumerate().skip(self.asked.len()) {
             let index = index as u32;
@@ -223,7 +223,7 @@ impl Script {
         }
     }
 
-    /// What the guest is told next, and when; none: nothing answers it.
+    /// The next event for the guest, and its instant. `None` if no open command can be answered.
     fn next(
         &mut self,
         open: &BTreeMap<u32, Completion>,
@@ -248,7 +248,8 @@ impl Script {
         self.by_itself(open, id)
     }
 
-    /// The open command that a record of what the other was told answers; of a signal, any number.
+    /// The open command that a recorded event completes. `u32::MAX` for events that complete no
+    /// command.
     fn answers(&self, record: &Record, open: &BTreeMap<u32, Completion>) -> Option<u32> {
         match &record.body {
             RecordBody::Notified { index, .. } => {
@@ -258,7 +259,8 @@ impl Script {
         }
     }
 
-    /// What happens where the journal says nothing: what is stored is stored, then the next timer.
+    /// The event if the journal has none: first the completion of a stored command, then the next
+    /// timer.
     fn by_itself(
         &mut self,
         open: &BTreeMap<u32, Completion>,

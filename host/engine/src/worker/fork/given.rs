@@ -1,4 +1,5 @@
-//! Results of one's choice in the place of recorded ones: only such that the command could have had.
+//! Replacement results for recorded commands. A command accepts only results that its kind can
+//! have.
 
 use segno_core::invocation::CommandKind;
 use segno_guest::{Failure, Outcome, Payload};
@@ -6,16 +7,14 @@ use serde_json::Value as Json;
 
 use crate::values::code;
 
-/// The result of a command, as it is given.
+/// A replacement result of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Given {
-    /// The index of the command.
     pub command: u32,
-    /// The result.
     pub outcome: Outcome,
 }
 
-/// Why a command of this kind never ends so.
+/// The reason why a command of this kind cannot have this outcome. `None` if it can.
 pub(super) fn misfit(kind: CommandKind, outcome: &Outcome) -> Option<String> {
     let wanted = match (kind, outcome) {
         (
@@ -94,7 +93,7 @@ fn is(outcome: &Outcome, test: impl Fn(&Json) -> bool) -> bool {
     }
 }
 
-/// The answer to a request, as the host writes it.
+/// True for a response to a request, in the form that the host writes.
 fn is_response(value: &Json) -> bool {
     let status = value["status"].as_u64();
     let headers = value["headers"].as_object();

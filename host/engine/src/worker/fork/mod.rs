@@ -1,9 +1,9 @@
-//! Forks: an invocation that begins with the first records of another one's journal, with results of
-//! one's choice, and goes on by itself from there.
+//! Forks: an invocation that begins with the first records of another invocation's journal,
+//! optionally with replaced results, and continues independently from there.
 //!
-//! The records are read ([`Prefix`]), results are put in the place of recorded ones
-//! ([`Prefix::give`]), and the module repeats the records under the new id ([`Rehearsed`]): only
-//! what it repeats becomes a fork ([`Rehearsed::into_fork`]), or is run forward in memory ([`forward`]).
+//! The records are read ([`Prefix`]), results are replaced ([`Prefix::give`]), and the module
+//! repeats the records under the new id ([`Rehearsed`]). Only records that it repeats become a fork
+//! ([`Rehearsed::into_fork`]), or are run forward in memory ([`forward`]).
 
 mod error;
 mod forward;

@@ -17,14 +17,13 @@ use crate::{
     worker::replay::{NotRead, ReplayError, first_records, why_not},
 };
 
-/// The first records of an invocation's journal, with all outcomes in them.
+/// The first records of an invocation's journal, including all outcomes.
 #[derive(Debug)]
 pub struct Prefix {
-    /// The invocation.
     pub row: PromiseRow,
     /// Number of records that were read.
     pub at: u32,
-    /// Its first records; after them, results that were given to commands that had none there.
+    /// The records that were read, followed by results given to commands that were open there.
     pub records: Vec<Record>,
     /// The commands whose results were given.
     pub set: BTreeSet<CommandIndex>,
@@ -58,7 +57,7 @@ impl Prefix {
         Ok(Self { row, at, records, set: BTreeSet::new() })
     }
 
-    /// The kind and the name of a command, if it is there.
+    /// The kind and the name of a command. `None` if the records do not have it.
     pub fn command(&self, command: u32) -> Option<(CommandKind, &str)> {
         self.records.iter().find_map(|record| match &record.body {
             RecordBody::Command { index, kind, name, .. } if index.0 == command => {
@@ -68,7 +67,7 @@ impl Prefix {
         })
     }
 
-    /// Gives a command another result than it had, or the result that it had not at that place.
+    /// Replaces the result of a command, or gives one to a command that was open at that position.
     ///
     /// # Errors
     /// [`ForkError::NoSuchCommand`], [`ForkError::CannotHave`], [`ForkError::GivenTwice`].
@@ -106,7 +105,7 @@ impl Prefix {
     }
 }
 
-/// The records, with those values in them that they left in the promises of their commands.
+/// The records, with the values that were stored in the promises of their commands only.
 pub(super) async fn with_values(
     host: &Host,
     id: &PromiseId,

@@ -1,4 +1,4 @@
-//! A module that repeats the records of a fork under the fork's own id, before there is one.
+//! A module that repeats the records of a fork under the fork's own id, before the fork is stored.
 
 use std::{
     collections::BTreeSet,
@@ -33,21 +33,21 @@ use crate::{
     },
 };
 
-/// The names of the tags by which a step of a saga is known.
+/// The tags that mark a step of a saga.
 const STEP: [&str; 4] = [tags::SAGA, tags::SEQ, tags::COMPENSATE, tags::UNKNOWN];
 
 /// The new invocation of a fork.
 #[derive(Debug)]
 pub struct Origin {
-    /// The promise that it is.
+    /// The promise of the new invocation.
     pub new: NewPromise,
-    /// The module that it runs.
+    /// The module of the new invocation.
     pub module: Digest,
 }
 
 impl Origin {
-    /// A new invocation of the function of `promise`, which is called `id`, with the input, labels, rights and
-    /// length of time of the other. It runs `module`, under the name `alias` if one is given.
+    /// A new invocation `id` of the function of `promise`, with the same input, labels, rights and
+    /// time limit. It runs `module`, under the name `alias` if one is given.
     pub fn of(
         promise: &Promise,
         id: PromiseId,
@@ -75,19 +75,19 @@ impl Origin {
     }
 }
 
-/// A guest that stands at the end of the records.
+/// A guest that has reached the end of the records.
 pub struct Rehearsed {
     /// The new invocation.
     pub origin: Origin,
-    /// The records as the new invocation has them.
+    /// The records in the form of the new invocation.
     pub records: Vec<Record>,
     pub(super) instance: Box<dyn Workflow>,
     pub(super) recorder: SharedRecorder,
 }
 
 impl Rehearsed {
-    /// Has the module of `origin` repeat the records of `prefix`. Nothing is stored, and nothing is
-    /// done outside.
+    /// Makes the module of `origin` repeat the records of `prefix`. Nothing is stored, and no side
+    /// effect happens.
     ///
     /// # Errors
     /// [`ForkError::Diverges`], [`ForkError::Replay`].
@@ -173,7 +173,7 @@ impl Rehearsed {
     }
 }
 
-/// The settled promises that the guest may come back to: those with names, and those of sagas.
+/// The settled promises that the guest may refer to later: those with names, and those of sagas.
 async fn kept(
     host: &Host,
     prefix: &Prefix,
@@ -235,7 +235,7 @@ fn steps(records: &[Record]) -> BTreeSet<CommandIndex> {
     records.iter().filter_map(declares).collect()
 }
 
-/// The records with the commands as the guest asked for them under its own id.
+/// The records, with the commands in the form in which the guest issued them under its own id.
 fn under_own_id(records: &[Record], recorder: &Recorder) -> Vec<Record> {
     let asked = recorder.ledger().map_or(&[][..], Ledger::asked);
     let own = |record: &Record| {

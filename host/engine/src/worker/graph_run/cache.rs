@@ -1,4 +1,4 @@
-//! Suspended runs with their coordinators in memory: resuming one reads no rows.
+//! A cache of the coordinators of suspended graph runs, so that resuming a run reads no rows.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use segno_core::id::{PromiseId, Version};
 
 use crate::graph::Coordinator;
 
-/// Keeps the coordinators that were suspended last, up to a number of bytes.
+/// Keeps the most recently suspended coordinators, up to a number of bytes.
 pub struct RunCache {
     budget: usize,
     kept: Mutex<Kept>,
@@ -31,13 +31,13 @@ struct KeptRun {
 }
 
 impl RunCache {
-    /// An empty cache for this number of bytes.
+    /// An empty cache with a limit in bytes.
     pub fn new(budget: usize) -> Self {
         Self { budget, kept: Mutex::default() }
     }
 
     /// Keeps a coordinator that was suspended at this version, and drops the oldest ones beyond the
-    /// budget.
+    /// limit.
     pub fn put(&self, id: PromiseId, version: Version, coordinator: Coordinator) {
         let bytes = coordinator.footprint();
         if bytes > self.budget {
@@ -57,15 +57,15 @@ impl RunCache {
         }
     }
 
-    /// Removes the coordinator of `id` and returns it if its state is current: no other holder had a
-    /// claim between its suspension and this version.
+    /// Removes the coordinator of `id`, and returns it if its state is current: no other holder had
+    /// a claim between its suspension and this version.
     pub fn take(&self, id: &PromiseId, version: Version) -> Option<Coordinator> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let run = kept.remove(id)?;
         (run.version.next() == version).then_some(run.coordinator)
     }
 
-    /// Drops everything.
+    /// Drops all coordinators.
     pub fn clear(&self) {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Kept::default();
     }

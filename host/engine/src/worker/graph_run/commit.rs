@@ -1,4 +1,4 @@
-//! What a turn writes, and how a run ends.
+//! The commits of a turn, and the end of a run.
 
 use segno_core::{
     command::{Command, FenceAct, FenceAction},
@@ -14,13 +14,13 @@ use crate::{
     worker::error::ExecutionError,
 };
 
-/// The most acts of a transaction.
+/// Number of acts after which a transaction ends at the next node row.
 const MOST_ACTS: usize = 2_048;
-/// The most bytes of new promises of a transaction that has several acts.
+/// Number of bytes of new promises after which a transaction ends at the next node row.
 const MOST_BYTES: usize = 4 << 20;
 
 impl Run {
-    /// Writes these acts. What has settled by then is noted.
+    /// Commits these acts. Promises that had settled before are read later.
     pub(super) async fn commit(&mut self, acts: Vec<FenceAct>) -> Result<(), Stopped> {
         for part in parts(acts) {
             let fence = self.fence(&part);
@@ -90,8 +90,7 @@ impl Run {
         Command::TaskFence { claim, records, logs, actions: actions.collect() }
     }
 
-    /// Takes note of promises that were there already and have settled, and of those that were
-    /// refused.
+    /// Notes promises that existed already and have settled, and promises that were refused.
     pub(super) fn fenced(
         &mut self,
         acts: &[FenceAct],
@@ -112,7 +111,7 @@ impl Run {
                 {
                     self.unseen.push_back(promise.id().clone());
                 }
-                // Its promise was refused.
+                // The promise of the node was refused.
                 (FenceAct::Node { .. }, Err(Refusal::Unprocessable(_))) => {}
                 (_, Err(refusal)) => return Err(ExecutionError::refused(refusal).into()),
                 (_, Ok(_)) => {}
@@ -122,7 +121,7 @@ impl Run {
     }
 }
 
-/// The acts in groups, each of which is a transaction: all at once as far as they fit.
+/// The acts in groups, one per transaction. Each group is as large as the limits allow.
 pub(super) fn parts(acts: Vec<FenceAct>) -> Vec<Vec<FenceAct>> {
     let mut parts: Vec<Vec<FenceAct>> = Vec::new();
     let (mut part, mut bytes) = (Vec::new(), 0);
@@ -139,7 +138,7 @@ pub(super) fn parts(acts: Vec<FenceAct>) -> Vec<Vec<FenceAct>> {
             | FenceAct::UnlessAsked
             | FenceAct::ObjectPromise { .. } => 0,
         };
-        // A node's row is in the transaction that makes its promise.
+        // A node's row is in the transaction that creates its promise.
         let may_end = matches!(act, FenceAct::Node { .. });
         part.push(act);
         if may_end && (part.len() >= MOST_ACTS || bytes >= MOST_BYTES) {

@@ -1,5 +1,5 @@
-//! The inputs of nodes: outputs are read by their sizes, so that no more of them is in memory than a
-//! node may have.
+//! The inputs of nodes. Outputs are read according to their sizes, so that memory never contains
+//! more of them than the input of one node may have.
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ use crate::{
     worker::error::{ExecutionError, HaltReport},
 };
 
-/// So few promises are read whatever their sizes.
+/// Up to this number of promises is read without looking at their sizes.
 const FEW: usize = 2;
 
 impl Run {
-    /// Begins all that can begin, or, where facts are taken one by one, until there is one: answers
-    /// whether there is.
+    /// Begins nodes until no more can begin. A sequential run stops when a node ends immediately,
+    /// and the call returns true.
     pub(super) async fn fill(&mut self) -> Result<bool, Stopped> {
         loop {
             let nodes = self.coordinator.dispatch();
@@ -54,8 +54,8 @@ impl Run {
         Ok(())
     }
 
-    /// Begins a node that takes more than is kept in memory: one output is read after the other, and
-    /// only the parts stay that the node takes.
+    /// Begins a node that reads more than is kept in memory. The outputs are read one after the
+    /// other, and only the parts that the node takes are kept.
     async fn begin_by_parts(&mut self, node: NodeIndex) -> Result<(), Stopped> {
         let mut parts = OutputParts::default();
         let [condition, input] = self.coordinator.sources(node);
@@ -68,7 +68,7 @@ impl Run {
         Ok(self.coordinator.begin_with(node, &parts, self.worker.now())?)
     }
 
-    /// Reads these parts; answers their size if it is more than an input may have.
+    /// Reads these parts. Returns their size if it exceeds the limit of an input.
     async fn take_parts(
         &mut self,
         node: NodeIndex,
@@ -105,7 +105,7 @@ impl Run {
         Ok(None)
     }
 
-    /// Whether outputs may be in memory together.
+    /// True if these outputs may be in memory together.
     async fn fits(&self, ids: &BTreeSet<PromiseId>) -> Result<bool, Stopped> {
         if ids.len() <= 1 {
             return Ok(true);
@@ -115,7 +115,7 @@ impl Run {
         Ok(sizes.iter().map(|size| size.value).sum::<u64>() <= KEPT_OUTPUTS as u64)
     }
 
-    /// The bytes of these outputs.
+    /// The total size of these outputs, in bytes.
     pub(super) async fn bytes_of(&self, ids: &BTreeSet<PromiseId>) -> Result<u64, Stopped> {
         let ids: Vec<PromiseId> = ids.iter().cloned().collect();
         Ok(self.sizes(&ids).await?.iter().map(|size| size.value).sum())
@@ -130,7 +130,7 @@ impl Run {
         Ok(sizes)
     }
 
-    /// The promises in groups that are read at once: many small ones, or one that is large.
+    /// The promises in groups that are read together: many small ones, or a single large one.
     pub(super) async fn pages(&self, ids: &[PromiseId]) -> Result<Vec<Vec<PromiseId>>, Stopped> {
         if ids.len() <= FEW {
             return Ok(if ids.is_empty() { Vec::new() } else { vec![ids.to_vec()] });
@@ -150,7 +150,7 @@ impl Run {
         Ok(pages)
     }
 
-    /// Reads outputs that were in memory once.
+    /// Reads outputs that were dropped from memory.
     pub(super) async fn learn(&mut self, missing: BTreeSet<PromiseId>) -> Result<(), Stopped> {
         let missing: Vec<PromiseId> = missing.into_iter().collect();
         for page in self.pages(&missing).await? {

@@ -1,8 +1,8 @@
-//! The run of a graph under one claim. The coordinator says what is to be written; a turn writes it
-//! in one transaction under the run's claim, and waits for what was begun.
+//! A graph run under one claim. The coordinator decides what to write. A turn commits that in one
+//! transaction under the run's claim, and waits for the attempts that it began.
 //!
-//! No log is replayed: after a crash, on any host, the coordinator is made again from the rows of the
-//! run's nodes, and begins once more what it finds begun, which changes nothing.
+//! No log is replayed. After a crash, any host can rebuild the coordinator from the rows of the
+//! run's nodes. It begins running attempts again, which has no effect.
 
 mod cache;
 mod commit;
@@ -37,7 +37,7 @@ use crate::{
     values::code,
 };
 
-/// How many promises are read at once.
+/// Maximum number of promises read in one query.
 const PAGE: usize = 1_024;
 
 /// A run under a claim.
@@ -51,16 +51,15 @@ struct Run {
     unseen: VecDeque<PromiseId>,
 }
 
-/// Why a run did not end by itself.
+/// The reason why a run did not end in the regular way.
 enum Stopped {
-    /// Its promise is settled with this.
+    /// The run's promise is settled with this outcome.
     Ended(Outcome),
-    /// The claim is given back.
+    /// The claim is released.
     Error(ExecutionError),
 }
 
-/// Runs the graph of this claim until it ends, waits or fails; the claim is given back in every
-/// case.
+/// Runs the graph of this claim until it ends, waits or fails. The claim is released in every case.
 pub async fn run(worker: Arc<WorkerContext>, active: Arc<ActiveClaim>, work: Work) -> ClaimEnd {
     let stopped = match Run::prepare(worker.clone(), active.clone(), work).await {
         Ok(run) => match run.go().await {
@@ -78,7 +77,8 @@ pub async fn run(worker: Arc<WorkerContext>, active: Arc<ActiveClaim>, work: Wor
 impl Run {
     /// Takes turns until the claim ends.
     async fn go(mut self) -> Result<ClaimEnd, Stopped> {
-        // What may have settled while this host did not hold the claim comes before anything begins.
+        // Promises that may have settled while this host did not hold the claim are read before any
+        // node begins.
         self.unseen = self.coordinator.unseen();
         self.unseen.iter().for_each(|id| self.watch.add(id));
         loop {
@@ -111,8 +111,8 @@ impl Run {
         }
     }
 
-    /// Takes note of the promises that may have settled: of all, or, where facts are taken one by one,
-    /// until there is one. Answers whether there was one.
+    /// Reads the promises that may have settled. A sequential run stops at the first fact. Returns
+    /// true if there was a fact.
     async fn observe(&mut self) -> Result<bool, Stopped> {
         if self.coordinator.is_sequential() {
             while let Some(id) = self.unseen.pop_front() {
@@ -126,7 +126,7 @@ impl Run {
         self.read(&unseen).await
     }
 
-    /// Reads promises that may have settled; answers whether there was a fact among them.
+    /// Reads promises that may have settled. Returns true if there was a fact among them.
     async fn read(&mut self, ids: &[PromiseId]) -> Result<bool, Stopped> {
         let mut has_fact = false;
         for page in self.pages(ids).await? {
@@ -150,7 +150,8 @@ impl Run {
         Ok(self.coordinator.settled(&settled, self.worker.now())?)
     }
 
-    /// Whether hosts themselves repeat what fails: activities and requests.
+    /// True if hosts themselves retry failures of this invocation, as they do for activities and
+    /// requests.
     async fn is_repeated_by_hosts(&self, row: &PromiseRow) -> Result<bool, Stopped> {
         let Some(task) = &row.task else { return Ok(false) };
         if row.promise.target() == Some(HTTP) {
@@ -169,7 +170,7 @@ fn failure(code: u32, message: impl Into<String>) -> Outcome {
     Outcome::Failure(Failure { code, message: message.into(), details: None })
 }
 
-/// Whether the promise was made by this run.
+/// True if this run created the promise.
 fn is_own(run: &PromiseId, promise: &Promise) -> bool {
     promise.spec.made_by.as_ref() == Some(run)
 }

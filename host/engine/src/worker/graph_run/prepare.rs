@@ -1,4 +1,4 @@
-//! The coordinator of a run: kept since the last claim, or made again from its rows.
+//! The coordinator of a run: cached since the last claim, or rebuilt from its rows.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -65,7 +65,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Looks for the attempts that rows speak of: one that is not there is made again.
+    /// Looks for the attempts that the rows refer to. A missing attempt is created again.
     async fn find_attempts(&mut self) -> Result<(), Stopped> {
         let said = self.coordinator.said_to_run();
         let mut found = BTreeSet::new();
@@ -78,7 +78,7 @@ impl Run {
         Ok(())
     }
 
-    /// Takes over what another run of the same plan has done, as far as that has not happened yet.
+    /// Reuses the results of another run of the same plan, unless that has been done already.
     async fn take_over(
         mut self,
         from: &PromiseId,
@@ -144,7 +144,7 @@ impl Run {
     }
 }
 
-/// The history of a run, as far as its rows show that it has to be read: some node is begun again.
+/// The history of a run. Empty without a read if no node has a second attempt.
 async fn history(
     worker: &WorkerContext,
     run: &PromiseId,
@@ -156,7 +156,8 @@ async fn history(
     }
 }
 
-/// A plan that cannot be run ends the run; one that could, and has changed since, stops it.
+/// The stop for a plan that cannot be run: it ends a new run, and halts one that has begun, since
+/// its plan has changed.
 fn refused(error: &NotARun, rows: &[(Text, NodeRow)]) -> Stopped {
     match rows {
         [] => Stopped::Ended(failure(code::REFUSED, error.to_string())),
@@ -177,8 +178,9 @@ async fn own_module(worker: &WorkerContext, work: &Work) -> Result<OwnModule, St
     Ok(OwnModule { name, functions, may_request })
 }
 
-/// Whether the author of a plan may send requests under the policy of its module, with its secrets: the
-/// code of a module may, and who has all rights, but not who has rights over some ids.
+/// True if the author of a plan may send requests under the policy of its module, with its secrets.
+/// That is the code of a module, or a client with all rights, but not one with rights over some ids
+/// only.
 async fn may_request(worker: &WorkerContext, run: &Promise) -> Result<bool, Stopped> {
     let mut run = run.clone();
     loop {

@@ -1,4 +1,4 @@
-//! Waiting for what was begun: with the claim for a short time, then without.
+//! Waiting for attempts that were begun: first with the claim for a short time, then without it.
 
 use segno_core::{
     command::{Command, FenceAct},
@@ -9,8 +9,8 @@ use super::{Run, Stopped, commit::parts};
 use crate::{metrics::ClaimEnd, worker::error::ExecutionError};
 
 impl Run {
-    /// Writes what the turn came to, and waits until something settles; the run may be suspended by
-    /// then.
+    /// Commits the acts of the turn, and waits until a promise settles. Returns the end of the
+    /// claim if the run was suspended.
     pub(super) async fn wait(&mut self) -> Result<Option<ClaimEnd>, Stopped> {
         let acts = self.coordinator.take_acts();
         if self.worker.is_draining() || !self.coordinator.is_busy() {
@@ -36,7 +36,7 @@ impl Run {
         Ok(None)
     }
 
-    /// Takes the promises that have settled by now; answers whether there is one to be read.
+    /// Takes the promises that have settled by now. Returns true if there is one to read.
     fn take_settled(&mut self) -> bool {
         while let Some(id) = self.watch.try_next() {
             self.unseen.push_back(id);
@@ -49,7 +49,7 @@ impl Run {
         let last = parts.pop();
         self.commit(parts.concat()).await?;
         if self.coordinator.has_acts() {
-            // Something was refused; its node has failed, which comes first.
+            // An act was refused, so its node has failed. That is handled first.
             self.commit(last.unwrap_or_default()).await?;
             return Ok(None);
         }
@@ -68,7 +68,7 @@ impl Run {
                 self.unseen.extend(settled);
                 Ok(None)
             }
-            // A promise that it would wait for was refused: its node has failed by now.
+            // An awaited promise was refused, so its node has failed.
             Some(Reply::Refused(Refusal::Unprocessable(_))) if self.coordinator.has_acts() => {
                 Ok(None)
             }

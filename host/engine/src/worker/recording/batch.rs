@@ -6,40 +6,40 @@ use segno_core::{
     invocation::{LogLine, Record},
 };
 
-/// What is committed together.
+/// The data of one commit.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// Records to append to the journal.
     pub records: Vec<Record>,
     /// Log lines to store with the records.
     pub logs: Vec<LogLine>,
-    /// Actions to carry out in the same transaction.
+    /// Actions to execute in the same transaction.
     pub actions: Vec<FenceAction>,
     /// Number of bytes that the guest supplied for the batch.
     pub bytes: usize,
 }
 
-/// A batch with this number of records is committed, even if more could be added.
+/// Number of records at which a batch is full and must be committed.
 const RECORDS: usize = 4096;
-/// A batch with this number of bytes is committed. One call may supply more, and several calls
-/// together little more than that.
+/// Number of bytes at which a batch is full and must be committed. One call may supply more.
+/// Several calls together exceed it by little more than one call.
 const BYTES: usize = 4 << 20;
 
 impl Batch {
-    /// Whether the batch must be committed before more is added.
+    /// True if the batch must be committed before more is added.
     pub fn is_full(&self) -> bool {
         self.records.len() >= RECORDS || self.bytes >= BYTES
     }
 
-    /// Whether the batch must be committed at once. Log lines alone wait for the next records, or
-    /// for the end of the claim, unless there are many: a commit of log lines only, sent again
+    /// True if the batch must be committed now. Log lines alone wait for the next records or for
+    /// the end of the claim, unless the batch is full. A commit with log lines only, sent again
     /// after an unknown outcome, would store them twice.
     pub fn is_pressing(&self) -> bool {
         !self.records.is_empty() || !self.actions.is_empty() || self.is_full()
     }
 
-    /// Whether the last record may come after the actions, in the same transaction: an event is
-    /// owed, and state is written, with the record of its command only.
+    /// True if the last record may come after the actions, in the same transaction. An event enters
+    /// the outbox, and state is written, only together with the record of the command.
     pub fn is_divisible(&self) -> bool {
         let with_record = |action: &FenceAction| {
             matches!(action.act, FenceAct::Publish { .. } | FenceAct::State(_))
@@ -47,8 +47,8 @@ impl Batch {
         self.records.len() > 1 && !self.actions.iter().any(with_record)
     }
 
-    /// Whether the batch is not divisible and makes a promise that is not among those awaited: a
-    /// refusal of the batch would not refuse a suspension beside it.
+    /// True if the batch is not divisible and creates a promise that is not awaited. A refusal of
+    /// the batch would then not refuse a suspension in the same transaction.
     pub fn stands_alone(&self, awaits: &[PromiseId]) -> bool {
         let unawaited = |action: &FenceAction| match &action.act {
             FenceAct::Create { new } => !awaits.contains(&new.id),
@@ -57,7 +57,7 @@ impl Batch {
         !self.is_divisible() && self.actions.iter().any(unawaited)
     }
 
-    /// Whether it has signals to other invocations.
+    /// True if the batch has signals to other invocations.
     pub fn sends_signals(&self) -> bool {
         self.actions.iter().any(|action| matches!(action.act, FenceAct::Signal { .. }))
     }

@@ -1,5 +1,5 @@
-//! The host's side of a workflow's imports: commands of the guest are compared with the journal
-//! while records are left, and collected after the last one. Nothing here does I/O.
+//! The host side of a workflow's imports. Commands of the guest are compared with the journal while
+//! records are left, and collected after the last one. No I/O.
 
 mod batch;
 mod ledger;

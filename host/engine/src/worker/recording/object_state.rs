@@ -1,9 +1,9 @@
-//! What an execution knows of the state of its object, and what it asked of it.
+//! The state of an execution's object: cached values and pending reads.
 //!
-//! A read is answered by what this execution wrote before it, else by what is stored. What is stored
-//! is looked up when the guest has returned, **before anything that it asked for in that poll is
-//! committed**: a read that came before a write never sees it. How a promise stands is looked up each
-//! time: others settle it.
+//! A read returns what this execution wrote before it, or else the stored value. Stored values are
+//! read after the guest has returned, **before the commands of that poll are committed**, so a read
+//! never sees a later write. The state of a promise is read each time, since other executions
+//! settle it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,61 +23,60 @@ use crate::{
 /// The state of the object of one execution.
 #[derive(Debug)]
 pub struct ObjectState {
-    /// The object.
     pub object: ObjectId,
-    /// Whether nobody else writes it now: what is known of it stays true.
+    /// True if no other execution can write the object now, so that cached values stay valid.
     is_held: bool,
-    /// Whether all that is not known is known to be absent.
+    /// True if all values outside the cache are known to be absent.
     is_cleared: bool,
     known: BTreeMap<Text, Option<Stored>>,
-    /// Reads that have no answer yet, in their order.
+    /// Reads without an answer, in order.
     reads: Vec<(u32, Wanted)>,
 }
 
-/// What answers a read.
+/// The source of the answer to a read.
 #[derive(Debug)]
 enum Wanted {
-    /// This, which was known when the guest asked.
+    /// This value, which was known when the guest asked.
     Known(Option<Stored>),
-    /// What is stored under this name.
+    /// The value stored under this name.
     Stored(Text),
-    /// How this promise stands.
+    /// The state of this promise.
     Promise(PromiseId),
-    /// The names that are stored, and these, which are there or not.
+    /// The stored names, unless all state was cleared. `known` adds names (true) and removes names
+    /// (false).
     Names { is_cleared: bool, known: BTreeMap<Text, bool> },
 }
 
-/// What has to be looked up for the reads.
+/// The data that pending reads need from the store.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lookup {
-    /// The object.
     pub object: ObjectId,
-    /// The values of these names.
+    /// The names of the needed values.
     pub values: Vec<Text>,
-    /// Whether the names are needed.
+    /// True if the list of names is needed.
     pub names: bool,
-    /// These promises.
+    /// The needed promises.
     pub promises: Vec<PromiseId>,
 }
 
-/// What a lookup found.
+/// The data that a look-up found.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Values, by name.
     pub values: BTreeMap<Text, Stored>,
-    /// The names that have one.
+    /// The names that have a value.
     pub names: Vec<Text>,
     /// Promises, by id.
     pub promises: BTreeMap<PromiseId, Promise>,
 }
 
 impl ObjectState {
-    /// The state of an object; `is_held`: the execution has its turn.
+    /// The state of an object. `is_held` is true if the execution has exclusive access to it.
     pub fn new(object: ObjectId, is_held: bool) -> Self {
         Self { object, is_held, is_cleared: false, known: BTreeMap::new(), reads: Vec::new() }
     }
 
-    /// The guest reads, by this command.
+    /// Adds a read by the command `index`.
     pub fn read(&mut self, index: u32, read: &StateRead) {
         let wanted = match read {
             StateRead::Names => Wanted::Names {
@@ -98,7 +97,7 @@ impl ObjectState {
         self.reads.push((index, wanted));
     }
 
-    /// The guest writes.
+    /// Applies a write of the guest.
     pub fn wrote(&mut self, write: &StateWrite) {
         if write.clears {
             self.is_cleared = true;
@@ -107,7 +106,7 @@ impl ObjectState {
         self.known.extend(write.entries.iter().cloned());
     }
 
-    /// What the reads need; none: there are none.
+    /// The data that the pending reads need. `None` without pending reads.
     pub fn lookup(&self) -> Option<Lookup> {
         if self.reads.is_empty() {
             return None;
@@ -130,7 +129,7 @@ impl ObjectState {
         })
     }
 
-    /// Answers all reads, from what their lookup found.
+    /// Answers all pending reads, from the result of their look-up.
     pub fn answer(&mut self, found: &Found) -> Vec<(u32, Outcome)> {
         let Found { values, names, promises } = found;
         let reads = std::mem::take(&mut self.reads);
@@ -167,7 +166,7 @@ impl ObjectState {
         answers.collect()
     }
 
-    /// Forgets what is stored as well: the instance waits, and what it knows takes memory.
+    /// Clears the cache. All values are stored, and a suspended instance should use little memory.
     pub fn forget(&mut self) {
         self.known.clear();
         self.is_cleared = false;
@@ -224,7 +223,7 @@ mod tests {
         let expected = [(0, "1"), (2, "2"), (3, "null")];
         assert_eq!(answers, expected.map(|(index, text)| (index, text.to_owned())));
         assert_eq!(state.lookup(), None);
-        // What was written is known, and what was read is.
+        // Values that were written or read are cached.
         state.read(4, &value("a"));
         state.read(5, &value("b"));
         assert!(state.lookup().expect("there are reads").values.is_empty());

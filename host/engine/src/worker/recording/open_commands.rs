@@ -1,4 +1,5 @@
-//! Commands that have neither completed nor been forgotten: what a waiting workflow waits for.
+//! Open commands: they have neither completed nor been forgotten. A waiting workflow waits for
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,11 +14,11 @@ use crate::worker::commands::Completion;
 pub struct Open {
     /// The kind of the command.
     pub kind: CommandKind,
-    /// What completes the command.
+    /// The event that completes the command.
     pub completion: Completion,
-    /// The action for the command; kept through a replay, since it may not have been done.
+    /// The action for the command. Kept through a replay, since it may not have been executed.
     pub act: Option<FenceAct>,
-    /// Why the action is not done: a name that cannot be addressed.
+    /// The failure of a command with an invalid name, whose action is not executed.
     pub misnamed: Option<Failure>,
 }
 
@@ -25,7 +26,7 @@ pub struct Open {
 #[derive(Debug, Default)]
 pub struct OpenCommands {
     by_index: BTreeMap<u32, Open>,
-    /// Several commands may name one promise.
+    /// Several commands may wait for the same promise.
     by_promise: HashMap<PromiseId, BTreeSet<u32>>,
     /// Number of open commands that complete with the commit of their record.
     by_commit: usize,
@@ -66,22 +67,21 @@ impl OpenCommands {
         Some(open)
     }
 
-    /// An open command.
     pub fn get(&self, index: u32) -> Option<&Open> {
         self.by_index.get(&index)
     }
 
-    /// The commands that this promise completes, in their order.
+    /// The commands that this promise completes, in order.
     pub fn commands_of(&self, promise: &PromiseId) -> Vec<u32> {
         self.by_promise.get(promise).into_iter().flatten().copied().collect()
     }
 
-    /// Whether a command completes with the commit that stores its record.
+    /// True if an open command completes with the commit that stores its record.
     pub fn has_committed(&self) -> bool {
         self.by_commit > 0
     }
 
-    /// Whether the guest waits for a part of the state of its object.
+    /// True if the guest is waiting for a read of its object's state.
     pub fn has_state_reads(&self) -> bool {
         self.by_state > 0
     }
@@ -91,7 +91,7 @@ impl OpenCommands {
         self.by_index.values().filter_map(|open| open.completion.promise())
     }
 
-    /// All open commands with their indices, in that order.
+    /// All open commands with their indices, in order of index.
     pub fn entries(&self) -> impl Iterator<Item = (u32, &Open)> {
         self.by_index.iter().map(|(index, open)| (*index, open))
     }
@@ -101,7 +101,7 @@ impl OpenCommands {
         self.by_index.values()
     }
 
-    /// The actions kept through a replay.
+    /// Takes the actions that were kept through a replay.
     pub fn take_actions(
         &mut self,
     ) -> impl Iterator<Item = (u32, Option<PromiseId>, FenceAct, Option<Failure>)> + '_ {

@@ -1,5 +1,5 @@
-//! Where a recorder stands at the end of the records that it matched, as data: another recorder goes
-//! on from there, without the records.
+//! The state of a recorder at the end of the matched records, as data. Another recorder continues
+//! from it without the records.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{Open, Recorder};
 use crate::worker::commands::{Completion, Identity};
 
-/// See the module.
+/// The serialisable state of a recorder at the end of its journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     outline: Outline,
@@ -23,7 +23,7 @@ pub struct Place {
     named: BTreeMap<u32, PromiseId>,
 }
 
-/// An open command, whose action is done.
+/// An open command whose action has been executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Waiting {
     index: u32,
@@ -32,20 +32,21 @@ struct Waiting {
 }
 
 impl Place {
-    /// The outline of the records up to there.
+    /// The outline of the records up to this place.
     pub fn outline(&self) -> &Outline {
         &self.outline
     }
 
-    /// The promises that complete the open commands; none: something completes one of them that
-    /// does not outlast a suspension.
+    /// The promises that complete the open commands. `None` if one of them is completed by an event
+    /// that does not survive a suspension.
     pub fn promises(&self) -> Option<Vec<PromiseId>> {
         self.waiting.iter().map(|waiting| waiting.completion.promise().cloned()).collect()
     }
 }
 
 impl Recorder {
-    /// Where the recorder stands, if it is exactly at the end of the journal of this outline.
+    /// The place of the recorder. `None` unless it is exactly at the end of the journal of this
+    /// outline.
     pub fn place(&self, outline: Outline) -> Option<Place> {
         let is_settled = self.is_at(outline.head())
             && self.batch.records.is_empty()
@@ -65,12 +66,13 @@ impl Recorder {
         })
     }
 
-    /// Whether the guest has not repeated the whole journal.
+    /// True if the guest did not replay the whole journal.
     pub fn is_resumed(&self) -> bool {
         self.is_resumed
     }
 
-    /// A recorder at that place, which then [goes on](Recorder::go_on). `read_only`: for a report.
+    /// A recorder at this place, which then [continues](Recorder::go_on). `read_only`: for a
+    /// report.
     pub fn resumed_at(identity: Identity, place: Place, read_only: bool) -> Self {
         let Place { outline, at, lines, waiting, named } = place;
         let mut recorder = Self::at(identity, None, at, read_only);

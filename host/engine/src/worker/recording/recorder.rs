@@ -1,5 +1,5 @@
-//! A recorder serves one execution, from the first replayed record to the last live one. While
-//! records are left, the recorder *compares*; after the last one, even in the middle of a poll, it
+//! The recorder of one execution, from the first replayed record to the last live one. While
+//! records are left, the recorder *compares*. After the last one, even in the middle of a poll, it
 //! *adds*. The execution commits the collected records.
 
 use std::{
@@ -23,7 +23,7 @@ use segno_guest::{Completion, Event, Failure, Outcome, Signal, Stop, commands::C
 use super::{Batch, Found, Ledger, Lookup, ObjectState, OpenCommands};
 use crate::{values::journals, worker::commands::Identity};
 
-/// A recorder that an execution and its guest's imports share.
+/// A recorder shared by an execution and its guest's imports.
 pub type SharedRecorder = Arc<Mutex<Recorder>>;
 
 /// Compares a guest's commands with its journal, and collects new ones.
@@ -31,37 +31,38 @@ pub struct Recorder {
     pub(super) identity: Identity,
     /// `Some` while records are left to compare with.
     pub(super) cursor: Option<ReplayCursor>,
-    /// A replay for a report: nothing is collected, and no `run` is executed.
+    /// True for a replay for a report: nothing is collected, and no `run` is executed.
     pub(super) read_only: bool,
     pub(super) batch: Batch,
     pub(super) seq: u32,
     pub(super) commands: u32,
     pub(super) at: Timestamp,
     pub(super) open: OpenCommands,
-    /// Of a function of an object.
+    /// The state of the object. `None` for functions without an object.
     pub(super) state: Option<ObjectState>,
-    /// Whether the guest wrote state, or settled a promise of its object, while a read was open: see [`Recorder::may_commit`].
+    /// True if the guest wrote state, or settled a promise of its object, while a read was open.
+    /// See [`Recorder::may_commit`].
     pub(super) is_overtaken: bool,
     /// The `run` whose closure is being executed.
     pub(super) running: Option<(u32, String)>,
-    /// Results that are not recorded yet: of `run`s, and of commands that are refused.
+    /// Results that are not recorded yet: of `run`s, and of refused commands.
     pub(super) results: VecDeque<(u32, Outcome)>,
-    /// Named promises by command index: the others are derived from the index.
+    /// Named promises by command index. The ids of other promises are derived from the index.
     pub(super) named: BTreeMap<u32, PromiseId>,
-    /// Number of lines logged so far, and of lines stored before.
+    /// Number of lines logged so far. `stored_lines` is the number of lines stored before.
     pub(super) lines: u32,
     pub(super) stored_lines: u32,
     pub(super) finished: Option<Outcome>,
-    /// Signals that the guest said it had not read, by number.
+    /// The numbers of signals that the guest reported as unread.
     pub(super) unread: Vec<u32>,
-    /// What the guest hands over to, if it ended so.
+    /// The next generation, if the guest ended with one.
     pub(super) next: Option<ContinueAsNew>,
     pub(super) divergence: Option<Box<Divergence>>,
-    /// Kept for a guest that repeats records of an invocation with another id.
+    /// Only for a guest that repeats records of an invocation with another id.
     pub(super) ledger: Option<Ledger>,
-    /// The command at which the guest is stopped, to see where it is.
+    /// The command at which the guest is stopped, to find its position in the code.
     pub(super) halt_at: Option<u32>,
-    /// Whether it began in the middle of its journal.
+    /// True if the replay began in the middle of the journal.
     pub(super) is_resumed: bool,
 }
 
@@ -71,7 +72,7 @@ impl Recorder {
         Self::at(identity, None, at, false)
     }
 
-    /// A recorder for an invocation whose journal has this outline; the records are supplied in
+    /// A recorder for an invocation whose journal has this outline. The records are supplied in
     /// pages ([`Recorder::feed`]). `read_only`: the replay is for a report.
     pub fn over(identity: Identity, outline: Outline, read_only: bool) -> Self {
         Self::at(identity, Some(ReplayCursor::over(outline)), Timestamp::default(), read_only)
@@ -110,7 +111,7 @@ impl Recorder {
         }
     }
 
-    /// Keeps a ledger of the commands: the records are those of an invocation with another id.
+    /// Keeps a ledger of the commands, for records of an invocation with another id.
     pub fn with_ledger(mut self, ledger: Ledger) -> Self {
         self.ledger = Some(ledger);
         self
@@ -126,26 +127,26 @@ impl Recorder {
         self.ledger.as_ref()
     }
 
-    /// The invocation.
+    /// The invocation, with the facts that commands need.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// The promise that is or was to complete a command.
+    /// The promise that completes, or would complete, a command.
     pub fn promise_of(&self, command: u32) -> PromiseId {
         let by_index = || self.identity.id.command(CommandIndex(command));
         self.named.get(&command).cloned().unwrap_or_else(by_index)
     }
 
-    /// Whether the guest of a replay without effects stands exactly at the end of its journal: it
-    /// has asked for nothing that is not recorded.
+    /// True if the guest of a replay without effects is exactly at the end of its journal: it has
+    /// issued no unrecorded command.
     pub fn is_at(&self, head: JournalHead) -> bool {
         let stands = (self.seq, self.commands, self.finished.is_some());
         self.cursor.is_none() && stands == (head.len, head.commands, head.finished)
     }
 
-    /// Goes on with a replay that came to the end of its journal ([`Recorder::is_at`]): records
-    /// were appended, with which the journal has this outline.
+    /// Continues a replay that had reached the end of its journal ([`Recorder::is_at`]). Records
+    /// were appended since, and the journal now has this outline.
     pub fn go_on(&mut self, outline: Outline) {
         let (place, next) = (self.seq, CommandIndex(self.commands));
         self.seq = outline.head().len;
@@ -157,24 +158,23 @@ impl Recorder {
         self.cursor.as_ref()?.lacks()
     }
 
-    /// Takes the next records of the journal. Answers how many of them were new.
+    /// Takes the next records of the journal. Returns the number of new ones.
     pub fn feed(&mut self, records: Vec<Record>) -> usize {
         self.cursor.as_mut().map_or(0, |cursor| cursor.feed(records))
     }
 
-    /// Sets that the first `lines` lines of the log are stored: a replay that logs them again adds
-    /// nothing.
+    /// Sets the number of stored log lines. A replay that logs them again adds nothing.
     pub fn with_stored_lines(mut self, lines: u32) -> Self {
         self.stored_lines = lines;
         self
     }
 
-    /// The record that began the invocation, while replaying.
+    /// The record that began the invocation. `None` unless replaying.
     pub fn started_record(&self) -> Option<Record> {
         self.cursor.as_ref().and_then(|cursor| cursor.started().cloned())
     }
 
-    /// The settings the execution began under, while replaying.
+    /// The engine settings with which the execution began. `None` unless replaying.
     pub fn engine_facts(&self) -> Option<EngineFacts> {
         match self.cursor.as_ref()?.started()?.body {
             RecordBody::Started { engine, .. } => Some(engine),
@@ -188,17 +188,17 @@ impl Recorder {
         self.push(body);
     }
 
-    /// The outcome that the guest returned.
+    /// The outcome that the guest returned. `None` if it has not ended.
     pub fn finished(&self) -> Option<&Outcome> {
         self.finished.as_ref()
     }
 
-    /// The first difference, if there was one.
+    /// The first difference from the journal. `None` if there is none.
     pub fn divergence(&self) -> Option<&Divergence> {
         self.divergence.as_deref()
     }
 
-    /// Records of a replay that were matched so far.
+    /// Number of records of the replay that matched so far.
     pub fn matched(&self) -> u32 {
         self.cursor.as_ref().map_or(self.seq, ReplayCursor::matched)
     }
@@ -208,45 +208,45 @@ impl Recorder {
         &self.open
     }
 
-    /// What has to be looked up of what the object holds.
+    /// The data of the object that pending reads need. `None` without pending reads.
     pub fn state_lookup(&self) -> Option<Lookup> {
         self.state.as_ref()?.lookup()
     }
 
-    /// The results of the reads, by command, from what their lookup found.
+    /// The results of the reads, by command, from the result of their look-up.
     pub fn state_answers(&mut self, found: &Found) -> Vec<(u32, Outcome)> {
         self.state.as_mut().map_or_else(Vec::new, |state| state.answer(found))
     }
 
-    /// Whether a promise is one of those of the object, which no execution owns.
+    /// True if a promise belongs to the object. No execution owns it.
     pub fn is_of_object(&self, id: &PromiseId) -> bool {
         self.identity.object.as_ref().is_some_and(|(object, _)| object.name_of(id).is_some())
     }
 
-    /// Forgets what is known of the state of the object: all of it is stored.
+    /// Clears the cached state of the object. All of it is stored.
     pub fn forget_state(&mut self) {
         self.state.iter_mut().for_each(ObjectState::forget);
     }
 
-    /// Whether what was collected may be committed although more is to come. Not while a read is
-    /// open that the guest's own write has overtaken: if this host died then, the next one would
-    /// answer the read with what was written after it.
+    /// True if the collected batch may be committed in the middle of a turn. False while a read is
+    /// open that a later write of the guest has overtaken: if this host died after the commit, the
+    /// next one would answer the read with the later value.
     pub fn may_commit(&mut self) -> bool {
         self.is_overtaken &= self.open.has_state_reads();
         !self.is_overtaken
     }
 
-    /// Takes what was collected, to be committed.
+    /// Takes the collected batch, to commit it.
     pub fn take_batch(&mut self) -> Batch {
         std::mem::take(&mut self.batch)
     }
 
-    /// Takes back a batch that was not committed. Nothing was recorded since it was taken.
+    /// Puts back a batch that was not committed. Nothing was recorded since it was taken.
     pub fn restore(&mut self, batch: Batch) {
         self.batch = batch;
     }
 
-    /// Takes back records of the last batch that were not stored: the next batch begins with them.
+    /// Puts back records of the last batch that were not stored. The next batch begins with them.
     pub fn put_back(&mut self, records: Vec<Record>) {
         self.batch.records.splice(0..0, records);
     }
@@ -262,8 +262,8 @@ impl Recorder {
             - u32::try_from(self.batch.records.len()).expect("a batch is shorter than its journal")
     }
 
-    /// While replaying: the next stored event, to be delivered to the guest now. `None`: from here
-    /// on the execution is live.
+    /// The next stored event of a replay, to be delivered to the guest now. `None` at the end of
+    /// the journal, where the execution becomes live.
     ///
     /// # Errors
     /// The journal expects another command before the next event.
@@ -298,15 +298,15 @@ impl Recorder {
         }))
     }
 
-    /// Records a live event at the head of the next poll's records, and answers what the guest
-    /// receives. `None`: the command is no longer open.
+    /// Records a live event before the records of the next poll, and returns the event for the
+    /// guest. `None` if the command is no longer open.
     pub fn admit(&mut self, event: Event, now: Timestamp) -> Option<Event> {
         let body = match &event {
             Event::Completed(Completion { command, outcome }) => {
                 let open = self.open.close(*command)?;
                 let index = CommandIndex(*command);
-                // A value that is not repeated in the journal is read from the promise of the
-                // command's index.
+                // A value that is not repeated in the journal is read from the promise with the id
+                // of the command's index.
                 let own = self.identity.id.command(index);
                 let is_own = open.completion.promise().is_some_and(|id| *id == own);
                 RecordBody::Notified { index, outcome: journals::stored(outcome, is_own) }
@@ -322,9 +322,9 @@ impl Recorder {
         Some(event)
     }
 
-    /// The next result of the recorder's own whose command is open, recorded as the last record of
-    /// the batch; to be delivered after the commit. A result of a closed command makes no record: a
-    /// replay would deliver it.
+    /// The next result that the recorder itself produced and whose command is open. It is recorded
+    /// as the last record of the batch, and must be delivered after the commit. A result of a
+    /// closed command is not recorded, since a replay would deliver it.
     pub fn next_result(&mut self, now: Timestamp) -> Option<Event> {
         loop {
             let (command, outcome) = self.results.pop_front()?;
@@ -340,7 +340,7 @@ impl Recorder {
         }
     }
 
-    /// After a replay: the actions of open commands, since they may not have been done.
+    /// The actions of open commands after a replay, since they may not have been executed.
     pub fn pending_actions(&mut self, missing: impl Fn(&PromiseId) -> bool) -> Vec<FenceAction> {
         let pending: Vec<(u32, FenceAct, Option<Failure>)> = self
             .open
@@ -371,20 +371,22 @@ impl Recorder {
         }
     }
 
-    /// Why a server may not be called, as for HTTP steps: a message posted there is a request of
-    /// this module.
+    /// The failure if the policy does not allow a call of this server. As for HTTP steps, a message
+    /// posted there is a request of this module.
     fn refusal(&self, act: &FenceAct) -> Option<Failure> {
         let FenceAct::Create { new } = act else { return None };
         let Ok(Address::Http(url)) = Address::parse(tags::target(&new.tags)?) else { return None };
         self.identity.outbound.as_ref()?.allows(&self.identity.module, &url).err()
     }
 
-    /// What the guest hands over to, if it ended so, and the signals that it said it had not read.
+    /// The next generation, if the guest ended with one, and the signals that it reported as
+    /// unread.
     pub fn next_generation(&self) -> Option<(&ContinueAsNew, &[u32])> {
         self.next.as_ref().map(|next| (next, self.unread.as_slice()))
     }
 
-    /// The end of the invocation: the rest to be committed, the last record, and the outcome.
+    /// Closes the journal: returns the remaining batch, the last record, and the outcome. `None` if
+    /// the guest has not ended.
     pub fn close(&mut self) -> Option<(Batch, Record, Outcome)> {
         let outcome = self.finished.clone()?;
         let batch = self.take_batch();

@@ -1,4 +1,4 @@
-//! The commands and questions of a workflow during a poll.
+//! Handles the commands and questions of a workflow during a poll.
 
 use segno_core::{
     command::FenceAct,
@@ -73,7 +73,7 @@ impl Recorder {
         let misnamed = commands::misnamed(command);
         let ends = misnamed.is_some() && commands::is_silent(command);
         let mut live = true;
-        // Whether the journal has the command's completion as well.
+        // True if the journal has the completion of the command as well.
         let mut completed = false;
         if let Some(cursor) = &mut self.cursor {
             let answered = match (cursor.answer(&asked), &self.ledger) {
@@ -84,7 +84,8 @@ impl Recorder {
                 (answered, _) => answered,
             };
             match answered {
-                // It may have ended the invocation here.
+                // A command with an invalid name may have ended the invocation here without a
+                // record.
                 Err(_) if ends => {}
                 Err(error) => return Err(self.stopped(error)),
                 Ok(invocation::Answer::Recorded { notified, .. }) => {
@@ -105,7 +106,7 @@ impl Recorder {
         if let Some(ledger) = &mut self.ledger {
             ledger.note(asked.clone(), rules);
         }
-        // Of a fork, what was open at its beginning is begun then.
+        // Commands that were open at the beginning of a fork begin at its creation.
         let at = self.at.max(self.identity.made_at);
         if live && let Some(refused) = commands::too_far(command, at) {
             return Err(Stop::Contract(refused));
@@ -122,7 +123,7 @@ impl Recorder {
         {
             self.named.insert(index, id.clone());
         }
-        // The names of what is recorded were fine for the host that recorded it.
+        // The host that recorded a name accepted it.
         let executes = acts && (misnamed.is_none() || !live);
         let answer = rules.answer(index, promise, executes);
         if let (GuestCommand::Run(run), true) = (command, executes) {
@@ -147,8 +148,8 @@ impl Recorder {
         Ok(answer)
     }
 
-    /// Takes note of a command about what the object holds. What was written before is stored; a
-    /// read that has no answer in the journal is answered after it.
+    /// Tracks a command that concerns the object's state. Writes in the journal are stored already.
+    /// A read without a recorded answer is answered after the replay.
     fn note_state(
         &mut self,
         index: u32,
@@ -220,7 +221,7 @@ impl Recorder {
         Answer::Now(u64::try_from(self.at.0).unwrap_or(0))
     }
 
-    /// The answer after the invocation's end: the question has no effect.
+    /// The answer to a request after the end of the invocation: the request has no effect.
     fn ignored(&self, ask: &Ask) -> Answer {
         match ask {
             Ask::Command(command) => commands::rules(command).answer(u32::MAX, None, false),

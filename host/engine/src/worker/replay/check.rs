@@ -1,5 +1,5 @@
-//! Whether other code repeats what executions did so far: their journals are replayed against it,
-//! several at a time, before anything runs on it.
+//! Checks if other code repeats existing executions. Their journals are replayed on it, several
+//! concurrently, before any execution runs on it.
 
 use std::{
     collections::VecDeque,
@@ -17,44 +17,41 @@ use tokio::sync::mpsc;
 use super::{ReplayError, ReplayReport, pace::Pace, replay};
 use crate::{host::Host, target};
 
-/// An execution, and what the candidate does with its journal.
+/// An execution, and the verdict about its journal on the candidate.
 #[derive(Debug)]
 pub struct Checked {
-    /// The execution.
     pub row: InvocationRow,
-    /// What was found.
     pub verdict: Verdict,
 }
 
-/// What a candidate does with the journal of an execution.
+/// The behaviour of a candidate module on the journal of an execution.
 #[derive(Debug)]
 pub enum Verdict {
-    /// The execution runs on it already.
+    /// The execution runs on the candidate already.
     There,
-    /// It repeats every record.
+    /// The candidate repeats every record.
     Same(Box<ReplayReport>),
-    /// It asks for something else at a record.
+    /// The candidate issues another command than a record has.
     Diverges(Box<ReplayReport>),
-    /// It fails, or lacks the function.
+    /// The candidate fails, or lacks the function.
     Fails {
-        /// Number of records that it repeated before.
+        /// Number of records that matched before the failure.
         matched: u32,
-        /// How it fails.
         error: GuestError,
     },
-    /// Nothing is recorded: it may begin.
+    /// The journal has no record, so the execution may begin on the candidate.
     NotStarted,
-    /// There is nothing to compare, for this reason: an activity is repeated as a whole, and a
+    /// There is nothing to compare, for this reason. An activity is repeated as a whole, and a
     /// service compares its journal itself.
     Incomparable(String),
-    /// It was removed meanwhile.
+    /// The execution was removed in the meantime.
     Gone,
-    /// Its journal cannot be read.
+    /// The journal cannot be read.
     Damaged(String),
 }
 
-/// Checks these executions against `candidate`, on half of the `processors`, and answers them in
-/// their order. Nothing is changed, and nothing is done outside.
+/// Checks these executions against `candidate`, on half of the `processors`. The results are in the
+/// order of `executions`. Nothing is changed, and no side effect happens.
 ///
 /// # Errors
 /// The store did not answer.
@@ -78,7 +75,7 @@ pub async fn check(
                     let next = left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                     let Some((place, row)) = next else { return };
                     let verdict = verdict(&host, &row, candidate).await;
-                    // Nobody listens if whoever asked has gone.
+                    // The receiver is gone if the caller was dropped.
                     if sender.send((place, row, verdict)).is_err() {
                         return;
                     }
@@ -118,7 +115,7 @@ async fn verdict(
     })
 }
 
-/// Whether an execution without records may begin on the candidate.
+/// The verdict for an execution without records.
 async fn begins(
     host: &Host,
     row: &InvocationRow,

@@ -1,5 +1,5 @@
-//! What a replay costs on one module and on another: instructions and memory, counted on an engine
-//! that does nothing else.
+//! The cost of a replay on one module and on another: instructions and memory, counted on a
+//! separate engine.
 
 use std::sync::Arc;
 
@@ -9,33 +9,34 @@ use segno_guest::{Cost, GuestError, Guests};
 use super::{Rehearsal, ReplayError, ReplayStopped};
 use crate::host::Host;
 
-/// What a replay costs on the code of an execution, and on other code.
+/// The cost of a replay on the code of an execution, and on other code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CostChange {
-    /// On the code that runs it.
+    /// The cost on the code that runs the execution.
     pub own: Cost,
-    /// On the other code.
+    /// The cost on the other code.
     pub other: Cost,
 }
 
 /// Compares the costs of executions on the modules of a host.
 pub struct CostMeter {
-    /// The host, with guests that count.
+    /// The host, with guests that count instructions.
     host: Host,
 }
 
 impl CostMeter {
-    /// A meter for the modules of `host`. Both modules are compiled once more, the first time.
+    /// A meter for the modules of `host`. Each module is compiled once more for it, at its first
+    /// use.
     ///
     /// # Errors
-    /// Nothing is counted on this host.
+    /// Counting is not available on this host.
     pub fn new(host: &Host) -> Result<Self, GuestError> {
         let guests: Arc<dyn Guests> = host.guests.counting()?;
         Ok(Self { host: Host { guests, ..host.clone() } })
     }
 
-    /// Replays the first `records` of `id`'s journal on its own module and on `candidate`; `None`:
-    /// one of the two does not come to their end.
+    /// Replays the first `records` of `id`'s journal on its own module and on `candidate`. `None`
+    /// if one of the two does not reach the end.
     ///
     /// # Errors
     /// [`ReplayError`].

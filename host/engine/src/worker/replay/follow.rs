@@ -1,8 +1,8 @@
-//! Other code beside live executions: whenever a journal grew, it is replayed on the candidate,
-//! without effects.
+//! Follows live executions with other code: whenever a journal has grown, it is replayed on the
+//! candidate, without effects.
 //!
-//! What began on the old code goes on there; the candidate is asked, after the fact, whether it would
-//! have done the same. So a difference is found at the first commit that has it.
+//! Executions continue on the old code. The candidate is checked afterwards against the recorded
+//! behaviour, so a difference is found at the first commit that has it.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use crate::host::Host;
 
 /// The states of executions in flight.
 const IN_FLIGHT: [&str; 4] = ["pending", "acquired", "suspended", "halted"];
-/// Executions in flight that are followed: the newest of each state.
+/// Maximum number of followed executions in flight: the newest of each state.
 const FOLLOWED: usize = 20_000;
-/// The newest executions, which are looked at whatever their state: some begin and end between two
-/// looks.
+/// Number of newest executions that are checked whatever their state, since some begin and end
+/// between two checks.
 const NEWEST: u32 = 200;
-/// Executions that are listed at once.
+/// Maximum number of executions in one page of a list.
 const LISTED: u32 = 1_000;
 
 /// Follows the executions of one module with the code of another.
@@ -31,7 +31,7 @@ pub struct Follower {
     compared: u64,
 }
 
-/// An execution at the last look.
+/// An execution at the last check.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     records: u32,
@@ -39,23 +39,23 @@ struct Seen {
 }
 
 impl Follower {
-    /// Follows what is called by the name `alias`, on half of the `processors`.
+    /// Follows the executions called through `alias`, on half of the `processors`.
     pub fn new(alias: String, candidate: Digest, processors: usize) -> Self {
         Self { alias, candidate, processors, seen: BTreeMap::new(), compared: 0 }
     }
 
-    /// Executions that were looked at so far.
+    /// Number of executions checked so far.
     pub fn executions(&self) -> usize {
         self.seen.len()
     }
 
-    /// Records that were compared so far, each once.
+    /// Number of records compared so far, each counted once.
     pub fn compared(&self) -> u64 {
         self.compared
     }
 
-    /// Replays the executions whose journals grew since the last look, and the new ones. Answers
-    /// what was found of them.
+    /// Replays new executions and those whose journals have grown since the last check. Returns the
+    /// verdicts.
     ///
     /// # Errors
     /// The store did not answer.
@@ -85,14 +85,14 @@ impl Follower {
         let newest = InvocationFilter { limit: NEWEST, ..self.filter() };
         let newest = host.store.read().list(&newest).await?.items;
         found.extend(newest.into_iter().map(|row| (row.promise.id().clone(), row)));
-        // What was in flight and is not any more has ended since.
+        // An execution that was in flight and is no longer listed has ended.
         let ended =
             self.seen.iter().filter(|(id, seen)| seen.in_flight && !found.contains_key(*id));
         let ended: Vec<_> = ended.map(|(id, seen)| (id.clone(), seen.records)).collect();
         for (id, records) in ended {
             let Some(row) = host.store.read().promise(&id).await? else { continue };
             let Some(task) = row.task else { continue };
-            // Its end is a record at the least.
+            // The end adds at least one record.
             let row = InvocationRow {
                 promise: row.promise,
                 task,

@@ -1,4 +1,4 @@
-//! A journal that is all in memory, with its values.
+//! A journal that is completely in memory, including its values.
 
 use std::sync::PoisonError;
 
@@ -9,7 +9,7 @@ use segno_guest::Outcome;
 use super::{JournalSource, NotRead};
 use crate::worker::recording::SharedRecorder;
 
-/// Records that hold the outcomes of all their commands.
+/// Records that include the outcomes of all their commands.
 pub struct HeldJournal<'a>(pub &'a [Record]);
 
 #[async_trait]
@@ -30,5 +30,5 @@ impl JournalSource for HeldJournal<'_> {
     }
 }
 
-/// Records that are handed over at once.
+/// Number of records supplied in one step.
 const PAGE: usize = 1_024;

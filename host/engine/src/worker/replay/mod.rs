@@ -1,5 +1,5 @@
-//! Replays: one loop brings an instance to the end of its journal, for an execution that continues
-//! from there, for a report, and for tests.
+//! Replays: one loop replays a journal on an instance to its end. Used by executions that continue
+//! from there, by reports, and by tests.
 
 mod check;
 mod cost;

@@ -1,7 +1,8 @@
-//! Where a workflow is that waits: the places in its code that issued the commands it waits for.
+//! The position of a waiting workflow: the places in its code that issued the commands it waits
+//! for.
 //!
-//! A guest that waits has an empty stack. But a replay knows which commands are open at its end, and
-//! another one that is stopped at such a command has the stack of the code that issued it.
+//! A waiting guest has an empty stack. But a replay finds the commands that are open at its end. A
+//! second replay that is stopped at such a command has the stack of the code that issued it.
 
 use std::sync::PoisonError;
 
@@ -13,24 +14,22 @@ use segno_core::{
 use super::{Rehearsal, ReplayError, ReplayStopped};
 use crate::{host::Host, worker::TrapReport};
 
-/// Maximum number of open commands whose places are looked for: each takes a replay.
+/// Maximum number of open commands whose stacks are read. Each takes one replay.
 const PLACES: usize = 8;
 
 /// An open command, and the place in the code that issued it.
 #[derive(Debug)]
 pub struct OpenPlace {
-    /// Its index.
     pub index: CommandIndex,
-    /// What it is.
     pub kind: CommandKind,
-    /// The promise that completes it, if one does.
+    /// The promise that completes the command. `None` for other completions.
     pub promise: Option<PromiseId>,
-    /// The stack of the code; empty: it is not known.
+    /// The stack of the code. Empty if it is not known.
     pub stack: TrapReport,
 }
 
-/// The commands that are open after the first `records` of the journal of `id`, or at its end, by
-/// index. With `only`, those that this promise completes.
+/// The open commands after the first `records` of the journal of `id`, or at its end, by index.
+/// With `only`, just those that this promise completes.
 ///
 /// # Errors
 /// [`ReplayError`].
@@ -41,7 +40,7 @@ pub async fn open_places(
     only: Option<&PromiseId>,
 ) -> Result<Vec<OpenPlace>, ReplayError> {
     let mut rehearsal = Rehearsal::new(host, id, None, records).await?;
-    // What stands open where the code fails or leaves its journal is open all the same.
+    // Commands that are open where the code fails or diverges count as well.
     let (commands, records) = (rehearsal.outline.head().commands, rehearsal.outline.head().len);
     match rehearsal.run(|| {}).await {
         Ok(()) | Err(ReplayStopped::Guest(_)) => {}
@@ -50,7 +49,7 @@ pub async fn open_places(
     let mut places = Vec::new();
     {
         let recorder = rehearsal.recorder.lock().unwrap_or_else(PoisonError::into_inner);
-        // Beyond the last record the code may have asked for more already.
+        // Beyond the last record, the code may already have issued further commands.
         for (index, open) in recorder.open().entries().filter(|(index, _)| *index < commands) {
             let promise = open.completion.promise().cloned();
             if only.is_none_or(|only| promise.as_ref() == Some(only)) {

@@ -1,4 +1,4 @@
-//! Leaves the processors to what is live.
+//! Pacing of background replays, which leaves the processors to live executions.
 
 use std::time::Duration;
 
@@ -6,27 +6,27 @@ use segno_core::time::Millis;
 
 use crate::host::Host;
 
-/// Paces replays in the background: while executions of this host make progress, it sleeps for as long
-/// as it computed.
+/// Paces background replays: while executions of this host make progress, it sleeps for as long as
+/// it computed.
 pub struct Pace<'a> {
     host: &'a Host,
-    /// When it last rested.
+    /// The instant of the last rest.
     since: Duration,
-    /// Records that executions of this host had written by then.
+    /// Number of records that executions of this host had written at that instant.
     written: u64,
 }
 
-/// How long it computes in one piece.
+/// The minimum computing time between two rests.
 const PIECE: Duration = Duration::from_millis(1);
 
 impl<'a> Pace<'a> {
-    /// Begins now.
+    /// Starts the pace now.
     pub fn new(host: &'a Host) -> Self {
         let written = host.metrics.worker.written();
         Self { host, since: host.env.clock.elapsed(), written }
     }
 
-    /// Between two replays.
+    /// Rests between two replays, if needed.
     pub async fn rest(&mut self) {
         let computed = self.host.env.clock.elapsed().saturating_sub(self.since);
         if computed < PIECE {

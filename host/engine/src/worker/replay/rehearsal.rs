@@ -1,5 +1,4 @@
-//! A replay without a claim, which writes nothing: a guest that stands before the start of a
-//! journal.
+//! A replay without a claim, which writes nothing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,7 +22,7 @@ use crate::{
     },
 };
 
-/// A guest, and the journal that it is to repeat.
+/// A guest before its start, and the journal that it replays.
 pub struct Rehearsal<'a> {
     /// The invocation.
     pub row: PromiseRow,
@@ -31,19 +30,18 @@ pub struct Rehearsal<'a> {
     pub module: Digest,
     /// The module that wrote the journal.
     pub recorded_by: Digest,
-    /// The outline of the records that are repeated.
+    /// The outline of the replayed records.
     pub outline: Outline,
-    /// Compares commands with records.
+    /// The recorder that compares commands with records.
     pub recorder: SharedRecorder,
-    /// The guest.
     pub instance: Box<dyn Workflow>,
     journal: StoredJournal<'a>,
     start: Option<Start>,
 }
 
 impl<'a> Rehearsal<'a> {
-    /// Prepares a replay of `id`'s journal, or of its first `records`, on the module that runs it or
-    /// another.
+    /// Prepares a replay of `id`'s journal, or of its first `records`, on the module that runs the
+    /// execution or on another one.
     ///
     /// # Errors
     /// [`ReplayError`].
@@ -58,7 +56,8 @@ impl<'a> Rehearsal<'a> {
             None => StoredJournal::whole(&*host.store, id),
         };
         let outlined = journal.outline().await;
-        // The journal first: one that has its end by then has it in its promise as well.
+        // The journal is read before the promise: if the journal has its end by then, the promise
+        // has the outcome as well.
         let row = host
             .store
             .read()
@@ -83,8 +82,8 @@ impl<'a> Rehearsal<'a> {
             return Err(no_journal());
         };
         let start = Start::recorded(&row.promise, started).expect("it is the record of a start");
-        // One that was moved is replayed on the module that continued it, which repeats what came
-        // before.
+        // An execution that was moved is replayed on the module that continued it, which repeats
+        // the earlier records.
         let own = row.task.as_ref().and_then(|task| task.module).unwrap_or(recorded_by);
         let module = module.unwrap_or(own);
 
@@ -107,12 +106,12 @@ impl<'a> Rehearsal<'a> {
         Ok(Self { row, module, recorded_by, outline, recorder, instance, journal, start })
     }
 
-    /// The settings under which the journal was begun.
+    /// The engine settings with which the journal began.
     pub fn engine_facts(&self) -> Option<EngineFacts> {
         self.recorder().engine_facts()
     }
 
-    /// What the guest's commands are made of.
+    /// The facts about the invocation that commands need.
     pub fn identity(&self) -> Identity {
         self.recorder().identity().clone()
     }
@@ -121,7 +120,7 @@ impl<'a> Rehearsal<'a> {
         self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replays. `told` is called after the start, and after each event.
+    /// Replays the journal. `told` is called after the start, and after each event.
     ///
     /// # Errors
     /// [`ReplayStopped`](super::ReplayStopped).
@@ -156,13 +155,13 @@ pub(crate) async fn find_workflow(
     Err(GuestError::NoSuchFunction { kind, function, known })
 }
 
-/// The note of an attempt that failed, and that no other has made good.
+/// The note of the last failed attempt. `None` if the invocation has ended or no attempt failed.
 pub(super) fn failed_attempt(row: &PromiseRow) -> Option<&Note> {
     let task = row.task.as_ref().filter(|task| task.attempt > 0 && row.promise.is_pending())?;
     task.note.as_ref()
 }
 
-/// Why an invocation has no journal that could be replayed.
+/// The reason why an invocation has no journal that can be replayed.
 pub(crate) fn why_not(row: &PromiseRow) -> String {
     let removed = row.task.as_ref().and_then(Task::journal_removed);
     if let Some(note) = removed {

@@ -1,5 +1,5 @@
-//! The loop of every replay: start the guest, then deliver one recorded event after the other,
-//! until the journal has no more.
+//! The loop of every replay: starts the guest, then delivers one recorded event after the other,
+//! until the end of the journal.
 
 use std::sync::PoisonError;
 
@@ -25,11 +25,11 @@ pub trait JournalSource: Send + Sync {
     /// Supplies the records that the next poll needs.
     async fn fill(&self, recorder: &SharedRecorder) -> Result<(), NotRead>;
 
-    /// The outcome that the journal left in the promise `id`.
+    /// The outcome that is stored only in the promise `id`.
     async fn outcome(&self, id: &PromiseId) -> Result<Outcome, NotRead>;
 }
 
-/// The parameters with which a function is started: the same in every replay.
+/// The parameters with which a function is started. They are the same in every replay.
 pub struct Start {
     /// The name of the function.
     pub function: String,
@@ -57,7 +57,7 @@ impl Start {
         Self { function: function.to_owned(), input, context }
     }
 
-    /// The start that a journal's first record describes; `None`: the record is of another kind.
+    /// The start in the first record of a journal. `None` if the record has another kind.
     pub fn recorded(promise: &Promise, record: &Record) -> Option<Self> {
         let RecordBody::Started { function, input, seed, .. } = &record.body else { return None };
         Some(Self::new(promise, function, journals::guest_payload(input), record.at, *seed))
@@ -78,13 +78,13 @@ impl Start {
 
 /// A replay of one journal.
 pub struct Replayer<'a> {
-    /// Compares commands with records.
+    /// The recorder that compares commands with records.
     pub recorder: &'a SharedRecorder,
     /// The source of the records.
     pub source: &'a dyn JournalSource,
 }
 
-/// Why a replay did not come to the end of its journal.
+/// The reason why a replay did not reach the end of its journal.
 #[derive(Debug)]
 pub enum ReplayStopped {
     /// The journal could not be read.
@@ -94,8 +94,8 @@ pub enum ReplayStopped {
 }
 
 impl Replayer<'_> {
-    /// Starts the guest and brings it to the end of the journal. `told` is called after the start,
-    /// and after each event.
+    /// Starts the guest and replays the journal to its end. `told` is called after the start, and
+    /// after each event.
     ///
     /// # Errors
     /// [`ReplayStopped`].
@@ -111,7 +111,7 @@ impl Replayer<'_> {
         self.go_on(instance, told).await
     }
 
-    /// Brings a guest that was started to the end of the journal. `told` is called after each
+    /// Replays the journal to its end, for a guest that was started. `told` is called after each
     /// event.
     ///
     /// # Errors

@@ -1,7 +1,6 @@
-//! Replays for reports: runs a journal against a module, without a claim and without writing
-//! anything.
+//! Replays for reports: runs a journal on a module, without a claim and without writes.
 //!
-//! A report shows that a module still does what it did, tests new code on old journals, and names
+//! A report shows if a module still repeats its journal, tests new code on old journals, and has
 //! the first difference.
 
 use std::sync::PoisonError;
@@ -20,57 +19,56 @@ use crate::{host::Host, worker::TrapReport};
 /// The result of a replay.
 #[derive(Debug)]
 pub struct ReplayReport {
-    /// The module that was run.
+    /// The module that ran.
     pub module: Digest,
     /// The module that wrote the journal.
     pub recorded_by: Digest,
     /// Number of records in the journal.
     pub records: u32,
-    /// Number of records that the guest repeated, from the first on.
+    /// Number of records that the guest repeated, counted from the first one.
     pub matched: u32,
-    /// Whether the invocation has ended, so that its end was compared as well.
+    /// True if the invocation has ended, so that its end was compared as well.
     pub finished: bool,
-    /// Whether the invocation was still open: then the records are those at the beginning of the
+    /// True if the invocation was pending. The records are then those at the beginning of the
     /// replay.
     pub running: bool,
-    /// The first difference; none: the replay was identical.
+    /// The first difference. `None` if the replay was identical.
     pub divergence: Option<Divergence>,
-    /// The guest's stack at the difference, as far as the guest has names.
+    /// The guest's stack at the difference, as far as the guest has debug names.
     pub stack: TrapReport,
-    /// Why the last attempt ended behind the last record, if it did.
+    /// The note of the last failed attempt after the last record. `None` if no attempt failed.
     pub note: Option<Note>,
 }
 
 impl ReplayReport {
-    /// Whether the replay repeated every record.
+    /// True if the replay repeated every record.
     pub fn is_identical(&self) -> bool {
         self.divergence.is_none()
     }
 }
 
-/// Why nothing could be replayed.
+/// The reason why a journal could not be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// There is no such invocation.
+    /// The invocation does not exist.
     #[error("there is no invocation `{0}`")]
     NotFound(PromiseId),
-    /// The invocation has no journal.
+    /// The invocation has no journal, for this reason.
     #[error("`{0}` has no journal to replay: {1}")]
     NoJournal(PromiseId, String),
-    /// The journal is shorter.
+    /// The journal is shorter than requested.
     #[error("the journal of `{id}` has {records} records, and not {asked}")]
     NoSuchRecord {
-        /// The invocation.
         id: PromiseId,
-        /// How many of its records were to be replayed.
+        /// Number of records that were requested.
         asked: u32,
-        /// How many it has.
+        /// Number of records in the journal.
         records: u32,
     },
     /// The stored journal is damaged.
     #[error("the journal of `{0}` is damaged: {1}")]
     Damaged(PromiseId, String),
-    /// The guest failed for another reason than a divergence.
+    /// The guest failed for a reason other than a divergence.
     #[error("the guest failed after {matched} records: {error}")]
     Guest {
         /// Number of records matched before the failure.
@@ -98,10 +96,10 @@ impl ReplayError {
     }
 }
 
-/// Replays the journal of `id` against the module that runs it, or another.
+/// Replays the journal of `id` on the module that runs it, or on another one.
 ///
 /// # Errors
-/// [`ReplayError`]; a difference is not an error but the report's content.
+/// [`ReplayError`]. A difference is not an error but the content of the report.
 pub async fn replay(
     host: &Host,
     id: &PromiseId,
@@ -110,7 +108,7 @@ pub async fn replay(
     replay_to(host, id, module, None).await
 }
 
-/// The same for the first `records` of the journal; none: all of them.
+/// Replays the first `records` of the journal. `None`: the whole journal.
 ///
 /// # Errors
 /// [`ReplayError`].

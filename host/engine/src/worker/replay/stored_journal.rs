@@ -1,4 +1,4 @@
-//! A journal in a store, read in pages, so that a long replay costs time and no memory.
+//! A journal in a store, read in pages, so that the memory of a long replay stays bounded.
 
 use std::sync::PoisonError;
 
@@ -16,7 +16,7 @@ use crate::{values, worker::recording::SharedRecorder};
 /// Maximum number of records in one page.
 const PAGE: u32 = 2_048;
 
-/// The first `most` records of a journal, or as many as there are.
+/// The first `most` records of a journal, or all if it is shorter.
 pub async fn first_records(
     store: &dyn Store,
     id: &PromiseId,
@@ -41,25 +41,24 @@ pub async fn first_records(
 pub struct StoredJournal<'a> {
     store: &'a dyn Store,
     id: &'a PromiseId,
-    /// The length of the journal, if known: under a claim, nothing else appends to the journal.
-    /// Otherwise the length that it had when it was outlined; records that are appended later are
-    /// not read.
+    /// The length of the journal, if known. Under a claim, nothing else appends to it. Otherwise
+    /// the length at the time of the outline. Records that are appended later are not read.
     len: Option<u32>,
-    /// The outcome that the last record left in the promise, if it is to be put back.
+    /// The outcome of the invocation, if it must be inserted into the last record.
     end: Option<StoredOutcome>,
 }
 
-/// Why a journal could not be read.
+/// The reason why a journal could not be read.
 #[derive(Debug)]
 pub enum NotRead {
-    /// Records are missing at its end.
+    /// Records are missing at the end.
     Short {
         /// The index of the first missing record.
         at: u32,
     },
-    /// The records are no valid journal.
+    /// The records are not a valid journal.
     Refused(AppendRefused),
-    /// The journal left a value in this promise, which has none.
+    /// The journal refers to the value of this promise, which has none.
     NoValue(PromiseId),
     /// The store did not answer.
     Store(StoreError),
@@ -76,19 +75,19 @@ impl<'a> StoredJournal<'a> {
         Self { store, id, len: None, end: None }
     }
 
-    /// Puts `end` into the last record, if that record left its outcome in the promise.
+    /// Inserts `end` into the last record, if that record refers to the promise for its outcome.
     pub fn ending(mut self, end: Option<StoredOutcome>) -> Self {
         self.end = end;
         self
     }
 
-    /// Reads the whole journal once. Answers the outline and the first page.
+    /// Reads the whole journal once. Returns its outline and its first page.
     pub async fn outline(&mut self) -> Result<(Outline, Vec<Record>), NotRead> {
         self.outline_after(Outline::default()).await
     }
 
-    /// Reads what the journal has beyond `outline` once. Answers the outline of all of it, and the
-    /// first page of what was read.
+    /// Reads the records after `outline` once. Returns the outline of the whole journal, and the
+    /// first page of the records that were read.
     pub async fn outline_after(
         &mut self,
         mut outline: Outline,

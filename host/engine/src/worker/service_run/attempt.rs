@@ -1,4 +1,4 @@
-//! One attempt: a request to the deployment, and what comes of it.
+//! One attempt: a request to the deployment, and the handling of its response.
 
 use std::collections::BTreeSet;
 
@@ -31,49 +31,49 @@ use crate::{
     worker::error::ExecutionError,
 };
 
-/// How an attempt ended that did not fail.
+/// The end of an attempt that did not fail.
 pub(super) enum AttemptEnd {
-    /// The claim is over.
+    /// The claim has ended.
     Over(ClaimEnd),
-    /// Another attempt has to be made at once.
+    /// Another attempt must follow immediately.
     Again,
 }
 
-/// What happened while an attempt waited.
+/// An event during an attempt.
 enum Happened {
-    /// The deployment sent this; none: its answer has ended.
+    /// The deployment sent these bytes. `None`: its response has ended.
     Sent(Option<Bytes>),
     /// A promise has settled.
     Settled(PromiseId),
-    /// The invocation is asked to stop.
+    /// Cancellation of the invocation was requested.
     Cancelled,
-    /// The deployment should suspend: it was quiet for long, the host is about to stop, or a pause was asked for.
+    /// The deployment should suspend: it was inactive for too long, the host is shutting down, or a
+    /// pause was requested.
     Quiet,
-    /// It did not.
+    /// The deployment did not suspend in time.
     Overdue,
 }
 
-/// An attempt that is going on.
+/// A running attempt.
 struct Live {
     machine: Machine,
     exchange: Exchange,
-    /// The outcome, when it was said.
+    /// The outcome, once the deployment has sent it.
     output: Option<wire::Outcome>,
-    /// What is to be done when what was asked for is committed.
+    /// The follow-up actions of commands, executed after their commit.
     then: Vec<(CommandIndex, Then)>,
-    /// What the deployment is told when that is committed.
+    /// Notifications that are sent to the deployment after the commit.
     tell: Vec<Notification>,
-    /// Commands to acknowledge when they are committed.
+    /// Commands that are acknowledged after their commit.
     acknowledge: Vec<u32>,
     half_closed: bool,
-    /// The number of frames with which it began.
+    /// Number of frames with which the attempt began.
     opened_with: usize,
-    /// Completes when the deployment was quiet for too long.
+    /// Completes when the deployment has been inactive for too long.
     quiet: BoxFuture<()>,
 }
 
 impl ServiceRun {
-    /// Makes one attempt.
     pub(super) async fn attempt(&mut self) -> Result<AttemptEnd, Stopped> {
         self.look_around().await?;
         if self.cancel_due() {
@@ -81,7 +81,8 @@ impl ServiceRun {
         }
         self.begin_again().await?;
         self.fence().await?;
-        // What came is not all that it waits for: another attempt would only say so.
+        // The results so far do not satisfy the wait of the deployment: another attempt would only
+        // suspend again.
         if let Some(waiting) = self.waiting.take()
             && !waiting.is_over(&self.journal)
         {
@@ -132,7 +133,7 @@ impl ServiceRun {
         }
     }
 
-    /// Sends what is known to the deployment.
+    /// Opens the request, with the journal so far.
     async fn open(&mut self) -> Result<Live, Stopped> {
         let handler = &self.handler;
         let state = match &handler.object {
@@ -165,7 +166,7 @@ impl ServiceRun {
         let key =
             handler.key.iter().filter(|key| key.is_ascii() && !key.contains(char::is_control));
         headers.extend(key.map(|key| ("x-restate-service-key".to_owned(), key.clone())));
-        // A handler that may not be quiet at all is asked to suspend at each wait.
+        // A handler without any inactivity time is asked to suspend at each wait.
         let is_whole = !handler.deployment.is_bidirectional()
             || handler.timeouts.inactivity == Millis(0)
             || self.worker.is_draining();
@@ -208,8 +209,9 @@ impl ServiceRun {
         Ok(live)
     }
 
-    /// What happens next. All that happens is recorded in its order, also after the deployment was asked to suspend and
-    /// is told of nothing any more: what comes while a run is executed precedes its outcome.
+    /// Waits for the next event. All events are recorded in order, even after the deployment was
+    /// asked to suspend and receives no more notifications: an event that arrives while a run is
+    /// executed precedes its outcome.
     async fn wait(&mut self, live: &mut Live) -> Result<Happened, Stopped> {
         let may_be_told = !live.half_closed;
         let cancel_due = self.journal.can_be_cancelled();
@@ -225,14 +227,15 @@ impl ServiceRun {
         })
     }
 
-    /// A frame went by, or the deployment was asked to suspend: it may be quiet from now on.
+    /// Restarts the inactivity timer after a frame in either direction, or after the request to
+    /// suspend.
     fn listen(&self, live: &mut Live) {
         let Timeouts { inactivity, abort } = self.handler.timeouts;
         let length = if live.half_closed { abort } else { inactivity };
         live.quiet = self.worker.host.env.runtime.sleep(length);
     }
 
-    /// Tells the deployment everything that is committed.
+    /// Sends all committed notifications to the deployment.
     async fn send_all(&self, live: &mut Live) -> Result<(), Stopped> {
         if live.send_all().await? {
             self.listen(live);
@@ -240,7 +243,7 @@ impl ServiceRun {
         Ok(())
     }
 
-    /// Takes what the deployment sent. Answers how the attempt ended, if it did.
+    /// Handles bytes from the deployment. Returns the end of the attempt, if it has ended.
     async fn received(
         &mut self,
         live: &mut Live,
@@ -293,7 +296,7 @@ impl ServiceRun {
     }
 
     async fn append(&mut self, live: &mut Live, wish: Wish, frame: Bytes) -> Result<(), Stopped> {
-        // Whom a one-way call begins is known when it is committed.
+        // The callee of a one-way call is known after its commit.
         if wish.named_call().is_some_and(|place| self.journal.callee(place).is_none()) {
             self.committed(live).await?;
         }
@@ -323,7 +326,7 @@ impl ServiceRun {
         Ok(())
     }
 
-    /// What was asked for and committed by an attempt that went no further: it is answered now.
+    /// Answers commands that an earlier attempt committed and did not answer.
     async fn begin_again(&mut self) -> Result<(), Stopped> {
         let unanswered = self.journal.open().filter(|(_, open)| {
             open.awaits.is_none()
@@ -349,7 +352,7 @@ impl ServiceRun {
         }
     }
 
-    /// Commits what was asked for; what it came to is to be told.
+    /// Commits recorded commands, and queues the resulting notifications.
     async fn committed(&mut self, live: &mut Live) -> Result<(), Stopped> {
         let then = std::mem::take(&mut live.then);
         let mut told = self.commit(then).await?;
@@ -373,9 +376,10 @@ impl ServiceRun {
         Ok(notifications)
     }
 
-    /// Leaves the wait to the store; another attempt follows at once if it is over.
+    /// Suspends the invocation in the store. Another attempt follows immediately if the wait is
+    /// over.
     async fn suspend(&mut self, waiting: Waiting) -> Result<AttemptEnd, Stopped> {
-        // What is to be paused is not left to the store: no attempt follows.
+        // An invocation that must pause is not suspended, since no attempt follows.
         if self.pause.is_asked() {
             return Ok(AttemptEnd::Again);
         }
@@ -389,15 +393,15 @@ impl ServiceRun {
                         None if open.kind == NotificationKind::Signal => {
                             awaits.insert(next_signal.clone());
                         }
-                        // A run without an outcome: only another attempt brings it.
+                        // A run without an outcome: only another attempt can provide it.
                         None => return Ok(AttemptEnd::Again),
                     },
-                    // It was recorded, and the rest is waited for.
+                    // The result is recorded, and the wait needs further results.
                     None if waiting.is_tree() => {}
-                    // It was recorded, and could not be told any more.
+                    // The result is recorded, but this attempt could not receive it any more.
                     None => return Ok(AttemptEnd::Again),
                 },
-                // One that asks to stop wakes whoever is suspended.
+                // A cancellation wakes every suspended invocation.
                 NotificationId::Signal(segno_restate::immutable::CANCEL_SIGNAL) => {}
                 NotificationId::Signal(_) | NotificationId::NamedSignal(_) => {
                     awaits.insert(next_signal.clone());
@@ -432,7 +436,8 @@ impl ServiceRun {
         self.journal.can_be_cancelled() && self.active.cancel_requested()
     }
 
-    /// How the invocation ended: who was told to stop, and did, is cancelled.
+    /// The outcome of the invocation. An invocation that was notified of its cancellation and ended
+    /// with it is cancelled.
     fn ended(&self, output: &wire::Outcome) -> Outcome {
         let mut outcome = outcome::guest(output);
         if let Outcome::Failure(failure) = &mut outcome
@@ -457,7 +462,7 @@ impl ServiceRun {
 }
 
 impl Live {
-    /// Tells the deployment everything that is committed; answers whether there was anything to tell.
+    /// Sends all committed notifications to the deployment. Returns true if there were any.
     async fn send_all(&mut self) -> Result<bool, Stopped> {
         let mut bytes = bytes::BytesMut::new();
         for index in std::mem::take(&mut self.acknowledge) {
@@ -476,7 +481,8 @@ impl Live {
             return Ok(());
         }
         if let Some(sender) = &self.exchange.sender {
-            // Whoever does not listen any more says so, or breaks off: that is seen when it is read.
+            // A deployment that stopped reading has sent the reason, or breaks the connection: the
+            // next read sees that.
             let _ = sender.send(bytes).await;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Commits what was recorded, and turns what came of it into further records.
+//! Commits recorded commands, and turns their results into further records.
 
 use segno_core::{
     address::Address,
@@ -23,14 +23,14 @@ use crate::{
     worker::error::ExecutionError,
 };
 
-/// What was said when a promise was settled by another before.
+/// The error message for a promise that another party has settled before.
 const COMPLETED: &str = "promise was already completed";
-/// What was said when a workflow was run before.
+/// The error message for a workflow that another caller has run before.
 const INVOKED: &str = "the workflow method was already invoked";
 
 impl ServiceRun {
-    /// Commits what was recorded, and answers what `then` asks for; what that recorded is committed too. The
-    /// notifications are those that the deployment is told, in order.
+    /// Commits recorded commands, then executes their follow-up actions `then`, and commits the
+    /// resulting records as well. Returns the notifications for the deployment, in order.
     pub(super) async fn commit(
         &mut self,
         then: Vec<(CommandIndex, Then)>,
@@ -46,8 +46,9 @@ impl ServiceRun {
                 continue;
             }
             let outcome = outcomes.iter().filter(|(of, _)| *of == index).map(|(_, done)| done);
-            // Nobody waits for its result, and its id cannot say that there is nobody: the attempt fails, and the next one
-            // begins it again.
+            // A one-way call has no result that could carry the refusal, and the id of the callee
+            // would refer to nothing. Therefore the attempt fails, and the next one issues the call
+            // again.
             if let (Then::Sent(id), Some(Err(refusal))) = (&then, outcome.clone().next())
                 && run_before(refusal).is_none()
             {
@@ -65,7 +66,7 @@ impl ServiceRun {
         }
     }
 
-    /// What a command is told at once, if it is told anything.
+    /// The immediate result of a command. `None` if it has none.
     async fn result(
         &mut self,
         index: CommandIndex,
@@ -118,15 +119,16 @@ impl ServiceRun {
         })
     }
 
-    /// Whether the callee is the one that this command called: of the run of a workflow there is one, and with an
-    /// idempotency key anybody's will do.
+    /// True if this command may use the callee: it created it, or the callee is not the run of a
+    /// workflow key. Each key has one run, whereas a call with an idempotency key accepts an
+    /// existing invocation.
     fn is_callee(&self, callee: &Promise, index: CommandIndex) -> bool {
         let by = callee.spec.param.headers.get(crate::services::BY);
         let called = by.is_some_and(|by| *by == self.id.command(index).to_string());
         called || !callee.target().is_some_and(|target| is_run(callee.id(), target))
     }
 
-    /// Commits what was recorded.
+    /// Commits the collected batch.
     pub(super) async fn fence(
         &mut self,
     ) -> Result<Vec<(CommandIndex, Result<Acted, Refusal>)>, Stopped> {
@@ -141,7 +143,7 @@ impl ServiceRun {
         }
     }
 
-    /// The command that commits what was recorded.
+    /// The command that commits the collected batch.
     pub(super) fn take_fence(&mut self) -> Command {
         let batch = self.journal.take_batch();
         let made = batch.actions.iter().filter_map(|action| match &action.act {
@@ -180,14 +182,14 @@ impl ServiceRun {
         }
     }
 
-    /// Records what the settlement of a promise completes, and that a run was begun by another. Answers what the
-    /// deployment is told.
+    /// Records the results of commands that the settlement of a promise completes, and conflicts of
+    /// calls whose run another caller began. Returns the notifications for the deployment.
     pub(super) fn settled(&mut self, promise: &Promise) -> Vec<Notification> {
         let told = values::told(promise);
         let open =
             self.journal.open().filter(|(_, open)| open.awaits.as_ref() == Some(promise.id()));
         let results = open.filter_map(|(index, open)| {
-            // What the attempt that called would have said, had it gone further.
+            // The result that the attempt with the call would have recorded if it had continued.
             if open.wish.is_call() && !self.is_callee(promise, index) {
                 return Some((index, failed(409, INVOKED)));
             }
@@ -206,7 +208,7 @@ impl ServiceRun {
         told.filter_map(|(index, result)| self.journal.complete(index, result, now)).collect()
     }
 
-    /// Records the signals that came. Answers what the deployment is told.
+    /// Records the signals that have arrived. Returns the notifications for the deployment.
     pub(super) async fn read_signals(&mut self) -> Result<Vec<Notification>, Stopped> {
         let mut notifications = Vec::new();
         while std::mem::take(&mut self.signal_unread) {
@@ -241,13 +243,13 @@ fn failed(code: u32, message: impl Into<String>) -> NotificationResult {
     })
 }
 
-/// Whether an invocation is the run of a key, by its id.
+/// True if the id is that of the run of a workflow key.
 fn is_run(id: &PromiseId, target: &str) -> bool {
     let Ok(address) = Address::parse(target) else { return false };
     Called::of(&address).is_some_and(|called| called.key.is_some() && called.run() == *id)
 }
 
-/// The run of a key that was begun under another id.
+/// The run of a workflow key that was begun under another id.
 fn run_before(refusal: &Refusal) -> Option<&PromiseId> {
     match refusal {
         Refusal::Conflict(Conflict::RanAlready { run, .. }) => Some(run),
@@ -255,7 +257,7 @@ fn run_before(refusal: &Refusal) -> Option<&PromiseId> {
     }
 }
 
-/// Why an attempt fails whose one-way call was refused.
+/// The failure of an attempt whose one-way call was refused.
 fn not_sent(id: &PromiseId, refusal: &Refusal) -> AttemptFailure {
     let code = match refusal {
         Refusal::Unprocessable(_) => code::NOT_FOUND,

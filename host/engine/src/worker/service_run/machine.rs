@@ -1,4 +1,4 @@
-//! The machine of an attempt, of either family of the protocol.
+//! The protocol state machine of an attempt, for both families of the protocol.
 
 use bytes::Bytes;
 use segno_restate::{
@@ -12,46 +12,44 @@ use segno_restate::{
 
 use super::wish::{Wish, entry_result};
 
-/// The machine.
+/// The state machine of an attempt.
 pub enum Machine {
-    /// Of V5 and later.
+    /// For V5 and later.
     Immutable(immutable::Attempt),
-    /// Of V1 to V3.
+    /// For V1 to V3.
     Mutable(mutable::Attempt),
 }
 
-/// What a deployment sent.
+/// An action of the deployment.
 pub enum Step {
-    /// It asks for something.
+    /// The deployment issued a command.
     Asked {
-        /// What.
+        /// The command.
         wish: Box<Wish>,
-        /// Its frame.
+        /// The frame of the command.
         frame: Bytes,
-        /// The index to acknowledge when it is stored.
+        /// The index to acknowledge when the command is stored.
         acknowledge: Option<u32>,
     },
-    /// How the invocation ended.
+    /// The outcome of the invocation.
     Output(Option<Outcome>),
     /// The outcome of a run.
     Ran {
         /// The completion id of the run.
         completion: u32,
-        /// The outcome.
         outcome: Outcome,
     },
-    /// State is read; nothing of that is kept.
+    /// The deployment reads state without a record of it.
     ReadState {
         /// The number of the read.
         read: u32,
-        /// The key.
         key: Bytes,
     },
-    /// The attempt is over: another begins when one of these comes.
+    /// The attempt suspended. Another one begins when the wait is over.
     Suspended {
-        /// What is waited for.
+        /// The notifications that the deployment waits for.
         awaiting: Future,
-        /// Whether another begins at once.
+        /// True if another attempt begins immediately.
         ready: bool,
     },
     /// The attempt failed.
@@ -61,7 +59,7 @@ pub enum Step {
 }
 
 impl Machine {
-    /// Begins an attempt; answers the first bytes.
+    /// Begins an attempt. Returns the first bytes to send.
     pub fn open<'a>(
         version: ProtocolVersion,
         start: Start,
@@ -79,7 +77,7 @@ impl Machine {
         })
     }
 
-    /// Takes what the deployment sent.
+    /// Decodes bytes from the deployment.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<Vec<Step>, Violation> {
         Ok(match self {
             Self::Immutable(attempt) => {
@@ -89,7 +87,7 @@ impl Machine {
         })
     }
 
-    /// Tells something that is stored; answers the bytes to send.
+    /// Encodes a stored notification. Returns the bytes to send.
     pub fn tell(&mut self, told: &Notification) -> Result<Bytes, Violation> {
         match self {
             Self::Immutable(attempt) => attempt.notify(told),
@@ -102,7 +100,7 @@ impl Machine {
         }
     }
 
-    /// Tells that something is stored; answers the bytes to send.
+    /// Encodes the acknowledgement that a command is stored. Returns the bytes to send.
     pub fn acknowledge(&mut self, index: u32) -> Result<Bytes, Violation> {
         match self {
             Self::Immutable(attempt) => attempt.acknowledge(index),
@@ -110,7 +108,7 @@ impl Machine {
         }
     }
 
-    /// Answers a read of state; answers the bytes to send.
+    /// Encodes the answer to a read of state. Returns the bytes to send.
     pub fn answer(&mut self, read: u32, value: Option<Bytes>) -> Result<Bytes, Violation> {
         match self {
             Self::Immutable(attempt) => attempt.answer_state(read, value),
@@ -118,7 +116,7 @@ impl Machine {
         }
     }
 
-    /// Nothing more is sent.
+    /// Closes the sending side.
     pub fn half_close(&mut self) {
         match self {
             Self::Immutable(attempt) => attempt.half_close(),
@@ -126,7 +124,7 @@ impl Machine {
         }
     }
 
-    /// The answer of the deployment has ended.
+    /// Handles the end of the deployment's response.
     pub fn end_of_input(&mut self) -> Result<(), Violation> {
         match self {
             Self::Immutable(attempt) => attempt.end_of_input(),
@@ -149,7 +147,7 @@ fn of_command(action: immutable::Action) -> Option<Step> {
         Action::ProposeRun { completion_id, outcome, .. } => {
             Step::Ran { completion: completion_id, outcome }
         }
-        // It changes often, and nothing is kept of it.
+        // This action is frequent, and nothing of it is stored.
         Action::AwaitingOn(_) => return None,
         Action::ReadState { ephemeral_completion_id, key } => {
             Step::ReadState { read: ephemeral_completion_id, key }

@@ -1,8 +1,9 @@
-//! An invocation of a service under one claim: its deployment is sent the journal, asks for more, is told what
-//! happens, and ends, waits or fails.
+//! An invocation of a service under one claim. Its deployment receives the journal, issues further
+//! commands, receives notifications, and ends, waits or fails.
 //!
-//! This order is the guarantee: what a deployment asks for is committed with its records before it is acted upon, and
-//! what it is told is committed before it is sent. So whatever breaks, another attempt goes on from what is stored.
+//! The order is the guarantee: commands of a deployment are committed with their records before
+//! they are executed, and notifications are committed before they are sent. So whatever breaks,
+//! another attempt continues from the stored state.
 
 mod attempt;
 mod commit;
@@ -59,17 +60,17 @@ struct ServiceRun {
     journal: Journal,
     watch: SettlementWatch,
     pause: Arc<PauseRequest>,
-    /// Failed attempts since the journal grew, before this claim.
+    /// Number of consecutive failed attempts before this claim, since the journal last grew.
     failed: u32,
-    /// Whether the next signal may have been sent before it was watched.
+    /// True if the next signal may have been sent before it was watched.
     signal_unread: bool,
-    /// The length of the journal when the last attempt ended whose wait was over at once.
+    /// The length of the journal at the end of the last attempt whose wait was over immediately.
     last_len: Option<u32>,
-    /// What the deployment waits for, since it was asked last.
+    /// The wait of the deployment at the end of its last attempt.
     waiting: Option<Waiting>,
 }
 
-/// Whom the invocation calls, and how.
+/// The called handler, and the settings of the call.
 struct Handler {
     deployment: Arc<Deployment>,
     service: String,
@@ -83,37 +84,38 @@ struct Handler {
     timeouts: Timeouts,
 }
 
-/// Why an invocation goes no further under this claim.
+/// The reason why an invocation does not continue under this claim.
 enum Stopped {
-    /// Its promise is settled with this.
+    /// The promise is settled with this outcome.
     Ended(Outcome),
-    /// The attempt failed, and may be repeated.
+    /// The attempt failed, and may be retried.
     Failed(AttemptFailure),
-    /// The claim is given back.
+    /// The claim is released.
     Error(ExecutionError),
 }
 
-/// Why an attempt failed.
+/// The failure of an attempt.
 struct AttemptFailure {
     code: u32,
     message: String,
-    /// The code under which tools document it.
+    /// The code under which the failure is documented.
     error: &'static str,
-    /// The command that it is about.
+    /// The command that failed.
     command: Option<FailedCommand>,
-    /// When the deployment wants to be asked again.
+    /// The delay before the next attempt that the deployment requested.
     retry_after: Option<Millis>,
     behavior: ErrorBehavior,
 }
 
-/// Runs the invocation of this claim until it ends, waits or fails; the claim is given back in every case.
+/// Runs the invocation of this claim until it ends, waits or fails. The claim is released in every
+/// case.
 pub async fn run(worker: Arc<WorkerContext>, active: Arc<ActiveClaim>, work: Work) -> ClaimEnd {
     let prepared = ServiceRun::prepare(worker.clone(), active.clone(), work).await;
     finish(&worker, &active, prepared).await
 }
 
-/// The same for an invocation that is not stored yet: `claim` stores it together with the first record of its
-/// journal, before its deployment is called.
+/// The same for an invocation that is not stored yet. `claim` stores it together with the first
+/// record of its journal, before its deployment is called.
 pub async fn start(
     worker: Arc<WorkerContext>,
     active: Arc<ActiveClaim>,
@@ -128,7 +130,8 @@ pub async fn start(
     }
 }
 
-/// Makes attempts until the claim ends, and gives it back. A pause that was asked for meanwhile is not lost with it.
+/// Makes attempts until the claim ends, and releases it. A pause that was requested in the meantime
+/// is not lost.
 async fn finish(
     worker: &WorkerContext,
     active: &ActiveClaim,
@@ -138,7 +141,7 @@ async fn finish(
     let end = given_back(worker, active, prepared).await;
     if pause.is_some_and(|pause| pause.close()) {
         let halt = Command::TaskHalt { id: active.claim.id.clone() };
-        // It is refused if the invocation has ended: then there is nothing to pause.
+        // The command is refused if the invocation has ended. Then there is nothing to pause.
         if worker.submit(vec![halt]).await.is_err() {
             tracing::warn!(id = %active.claim.id, "the pause that was asked for could not be stored: ask again");
         }
@@ -146,7 +149,7 @@ async fn finish(
     end
 }
 
-/// Makes attempts until the claim ends, and gives it back.
+/// Makes attempts until the claim ends, and releases it.
 async fn given_back(
     worker: &WorkerContext,
     active: &ActiveClaim,
@@ -185,7 +188,7 @@ impl ServiceRun {
         }
     }
 
-    /// Gives the claim back until a person continues the invocation.
+    /// Releases the claim until an operator resumes the invocation.
     async fn halt(&mut self) -> Result<ClaimEnd, Stopped> {
         self.pause.close();
         let halt = Command::TaskHalt { id: self.id.clone() };
@@ -195,10 +198,13 @@ impl ServiceRun {
         }
     }
 
-    /// An attempt whose wait is over at once has to get on: the one after it may only find what came meanwhile.
+    /// Checks that an attempt whose wait was over immediately made progress. One such attempt
+    /// without a record is allowed, since the next one may find results that arrived in the
+    /// meantime.
     ///
     /// # Errors
-    /// Nothing was recorded since the attempt before. Who is asked to stop, and does not, ends as cancelled.
+    /// Nothing was recorded since the previous such attempt. A cancelled invocation that does not
+    /// end by itself then ends as cancelled.
     fn got_on(&mut self) -> Result<(), Stopped> {
         let len = self.journal.recorded();
         if self.last_len.replace(len) != Some(len) {
@@ -212,7 +218,7 @@ impl ServiceRun {
         Err(AttemptFailure::new(571, message).into())
     }
 
-    /// What follows from a failed attempt.
+    /// The consequence of a failed attempt.
     fn failed(&self, failure: AttemptFailure) -> Stopped {
         if self.pause.close() {
             return HaltReport::new("paused", failure.sentence()).into();
@@ -249,12 +255,12 @@ impl AttemptFailure {
         Self { code, message: message.into(), error, command: None, retry_after, behavior }
     }
 
-    /// The failure of a deployment that was quiet for too long.
+    /// The failure of a deployment that was inactive for too long.
     fn late(message: impl Into<String>) -> Self {
         Self { error: "RT0001", ..Self::new(code::FAILED, message) }
     }
 
-    /// The message with the name of the command that it is about.
+    /// The message, with the name of the failed command.
     fn sentence(&self) -> String {
         let name = self.command.as_ref().and_then(|command| command.name.as_ref());
         match name.filter(|name| !name.is_empty()) {

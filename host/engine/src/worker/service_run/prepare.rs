@@ -1,4 +1,4 @@
-//! The invocation as it is stored, when a claim on it begins.
+//! The stored state of an invocation at the beginning of a claim.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -89,7 +89,8 @@ impl ServiceRun {
         })
     }
 
-    /// Records what settled while no attempt was made, and watches the rest.
+    /// Records results that arrived while no attempt was running, and watches the other awaited
+    /// promises.
     pub(super) async fn look_around(&mut self) -> Result<(), Stopped> {
         let awaited: Vec<_> =
             self.journal.open().filter_map(|(_, open)| open.awaits.clone()).collect();
@@ -103,7 +104,7 @@ impl ServiceRun {
     }
 }
 
-/// Whom the invocation calls.
+/// The handler that the invocation calls.
 async fn handler(
     worker: &WorkerContext,
     promise: &Promise,
@@ -142,7 +143,7 @@ async fn handler(
     })
 }
 
-/// The input and the headers with which the invocation was called.
+/// The input and the headers of the call.
 pub(super) fn called(promise: &Promise) -> Called {
     let param = &promise.spec.param;
     let headers = param
@@ -171,7 +172,7 @@ async fn records(
     }
 }
 
-/// The results that the journal left in the promises of their commands.
+/// The results that are stored only in the promises of their commands.
 pub(super) async fn own_values(
     store: &dyn Store,
     id: &PromiseId,

@@ -1,4 +1,4 @@
-//! What commands of services come to: a record, and what is done in its transaction.
+//! Turns commands of services into records and the actions of their transactions.
 
 use segno_core::{
     address,
@@ -35,21 +35,20 @@ use crate::{
 
 /// The invocation whose commands are recorded.
 pub struct Site<'a> {
-    /// Its id.
     pub id: &'a PromiseId,
-    /// The object or the workflow whose handler it is.
+    /// The object or the workflow of the handler. `None` for a plain service.
     pub object: Option<&'a ObjectId>,
-    /// What is registered.
+    /// The registered services.
     pub services: &'a Services,
 }
 
-/// Why a command cannot be recorded: the attempt fails, and another may do better.
+/// The reason why a command cannot be recorded. The attempt fails, and another one may succeed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotRecorded {
     /// No deployment has the handler.
     #[error("{0}")]
     Unknown(String),
-    /// It is not what a handler may ask for.
+    /// A handler may not issue this command.
     #[error("{0}")]
     Invalid(String),
 }
@@ -60,32 +59,32 @@ impl From<NotAnAwakeable> for NotRecorded {
     }
 }
 
-/// What a command needs beside its record before it can be answered.
+/// The follow-up action that a command needs after its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Then {
-    /// Nothing: its promise settles, or nothing completes it.
+    /// No action: its promise settles, or no event completes it.
     Nothing,
-    /// The state under this name is read.
+    /// Read the state under this name.
     ReadState(Text),
-    /// The names of all state are read.
+    /// Read the names of all state.
     ReadNames,
-    /// The promise is read, and told as it is.
+    /// Read the promise, and report its current state.
     Peek(PromiseId),
-    /// The promise has to exist, and may have settled before.
+    /// Check that the promise exists, and if it has settled already.
     Awaits(PromiseId),
-    /// It was the first to settle the promise, or not.
+    /// Report if this command was the first to settle the promise.
     Settled(PromiseId),
-    /// The callee was begun by this command, or by another before.
+    /// Check if this command created the callee, or if it existed before.
     Called(PromiseId),
-    /// The callee was begun; that is its result.
+    /// Report the id of the created callee as the result.
     Sent(PromiseId),
-    /// It has answered itself.
+    /// No read: the command has answered itself.
     Answered(NotificationResult),
 }
 
 impl Site<'_> {
-    /// The record of what is asked for, what is done with it, and what comes then. `callee` is whom the call at a place
-    /// began.
+    /// The record of a command with its actions, and its follow-up action. `callee` returns the
+    /// invocation that the call at a position began.
     ///
     /// # Errors
     /// [`NotRecorded`].
@@ -279,7 +278,7 @@ impl Site<'_> {
         }
     }
 
-    /// The invocation and the command, as one text.
+    /// The invocation and the index of the command, as one text.
     pub fn by(&self, index: CommandIndex) -> String {
         self.id.command(index).to_string()
     }
@@ -308,7 +307,7 @@ impl Site<'_> {
         };
         let mut tags = Tags::from([
             (tags::TARGET.to_owned(), target.clone()),
-            // A callee goes on when its caller has ended.
+            // A callee continues after its caller has ended.
             (tags::DETACHED.to_owned(), "true".to_owned()),
         ]);
         if let Some(at) = callee.begins_at {
@@ -397,7 +396,7 @@ impl Site<'_> {
     }
 }
 
-/// The scope that a command names: an empty one is none.
+/// Checks the scope of a command. An empty scope counts as none.
 fn scope(given: Option<&str>) -> Result<Option<&str>, NotRecorded> {
     ids::scope(given).map_err(NotRecorded::Invalid)
 }
@@ -408,7 +407,7 @@ fn attached(id: PromiseId) -> (Recorded, Then) {
     (Recorded { kind: CommandKind::Attach, name, awaits, acts: Vec::new() }, Then::Awaits(id))
 }
 
-/// Whom a command calls.
+/// The callee of a command, and the parameters of the call.
 struct Callee<'a> {
     service: &'a str,
     handler: &'a str,
@@ -446,7 +445,7 @@ fn settlement(completion: Option<&Completion>) -> (segno_core::promise::Verdict,
     values::verdict(&outcome)
 }
 
-/// Workflows and workers take JSON: nothing is `null` there.
+/// Workflows and workers take JSON, so an empty input becomes `null`.
 fn json(input: Payload) -> Payload {
     match input {
         Payload::Bytes(bytes) if bytes.is_empty() => Payload::Json("null".to_owned()),

@@ -1,5 +1,5 @@
-//! An invocation of a service that begins with the first records of another one's journal: what those tell is not
-//! done again.
+//! Restart of an invocation of a service from a prefix of another one's journal. The recorded
+//! commands are not executed again.
 
 use segno_core::{
     fork::{FORK_RECORDS, Fork},
@@ -16,52 +16,50 @@ use super::{
 };
 use crate::worker::replay::first_records;
 
-/// The first records of a journal, and the results of their commands.
+/// The first records of a journal, with the results of their commands.
 #[derive(Debug)]
 pub struct Prefix {
-    /// The invocation.
+    /// The original invocation.
     of: PromiseId,
-    /// The records, numbered anew.
+    /// The records, renumbered.
     records: Vec<Record>,
-    /// The version of the protocol in which they are.
+    /// The version of the protocol of the records.
     pub version: ProtocolVersion,
 }
 
-/// Why no invocation begins with those records. Nothing was changed.
+/// The reason why no invocation can begin with those records. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRestarted {
-    /// The journal is gone, or was never begun.
+    /// The journal was removed, or has no records.
     #[error(
         "`{0}` has no journal any more: it can begin anew from its input only, so leave `from` out"
     )]
     NoJournal(PromiseId),
-    /// It has not as many records, or that one is its end.
+    /// The journal is too short, or the record is its end.
     #[error("the journal of `{id}` has the entries 0 to {last} before its end, and not {from}")]
     NoSuchEntry {
-        /// The invocation.
         id: PromiseId,
-        /// What was asked for.
+        /// The requested entry.
         from: u32,
-        /// The last one that may be asked for.
+        /// The last entry that may be requested.
         last: u32,
     },
-    /// A command among them never had a result.
+    /// A command among the records never completed.
     #[error(
         "the entry {entry} of `{id}` (`{name}`) never completed, and what waits for it would wait for ever: \
          begin anew from an entry before it"
     )]
     Open {
-        /// The invocation.
         id: PromiseId,
-        /// The place of the command.
+        /// The position of the command.
         entry: u32,
-        /// What it is.
+        /// The name of the command.
         name: String,
     },
-    /// One transaction does not hold the records.
+    /// The records do not fit into one transaction.
     #[error("at most {FORK_RECORDS} records are repeated, and these are {0}")]
     TooMany(usize),
-    /// It is no journal of a service.
+    /// The records are not a journal of a service.
     #[error("the journal of `{0}` is damaged: {1}")]
     Damaged(PromiseId, Unreadable),
     /// The store did not answer.
@@ -70,8 +68,8 @@ pub enum NotRestarted {
 }
 
 impl Prefix {
-    /// Reads the entries 0 to `from` of the journal of an invocation of a service, and the results that their commands
-    /// had later.
+    /// Reads the entries 0 to `from` of the journal of an invocation of a service, and the later
+    /// results of their commands.
     ///
     /// # Errors
     /// [`NotRestarted`].
@@ -112,14 +110,14 @@ impl Prefix {
         Ok(Self { of: id.clone(), records, version: journal.version() })
     }
 
-    /// The invocation that begins with them, on this deployment.
+    /// The invocation that begins with these records, on this deployment.
     pub fn into_fork(self, new: NewPromise, deployment: Digest) -> Fork {
         let Self { of, records, .. } = self;
         Fork { new, module: Some(deployment), of, set: Vec::new(), records, kept: Vec::new() }
     }
 }
 
-/// The records up to `from`, and after them those that complete their commands.
+/// The records up to `from`, followed by those that complete their commands.
 fn prefix(all: &[Record], from: u32) -> impl Iterator<Item = &Record> {
     let (first, later) = all.split_at((from as usize).saturating_add(1).min(all.len()));
     let commands =

@@ -1,4 +1,4 @@
-//! The state of an object, for handlers that are sent it along, and for those that ask.
+//! The state of an object, both for handlers that receive all of it at their start, and for reads.
 
 use bytes::Bytes;
 use segno_core::{id::ObjectId, value::Text};
@@ -7,15 +7,16 @@ use segno_store::{Store, StoreError};
 
 use crate::services::state_names;
 
-/// The most bytes of state that are sent along: more is read when it is asked for.
+/// Maximum size in bytes of state that is sent at the start of an attempt. Larger state is read on
+/// demand.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// All state of an object; none: there is too much of it.
+/// All state of an object. `None` if it exceeds the limit.
 pub async fn all(
     store: &dyn Store,
     object: &ObjectId,
 ) -> Result<Option<Vec<StateEntry>>, StoreError> {
-    // One read: a shared handler is sent what was there at one instant, whoever writes meanwhile.
+    // One read, so that a shared handler receives a consistent state despite concurrent writes.
     let whole = store.read().object_whole(object, MOST_BYTES).await?;
     let entry = |(name, value): (Text, segno_core::value::Payload)| StateEntry {
         key: state_names::key(&name),
@@ -24,7 +25,7 @@ pub async fn all(
     Ok(whole.map(|values| values.into_iter().map(entry).collect()))
 }
 
-/// The value of a name, as a read of it is told.
+/// The value of a name, in the form of a read's result.
 pub async fn value(
     store: &dyn Store,
     object: &ObjectId,
@@ -37,7 +38,7 @@ pub async fn value(
     })
 }
 
-/// The names, as a read of them is told.
+/// The names, in the form of a read's result.
 pub async fn names(store: &dyn Store, object: &ObjectId) -> Result<NotificationResult, StoreError> {
     let sizes = store.read().object_names(object).await?;
     let keys = sizes.iter().map(|size| state_names::key(&size.name));

@@ -1,5 +1,6 @@
-//! What a deployment waits for since its last attempt, kept on this host while the invocation is suspended: where only
-//! some of it came, no attempt is made. It is a hint: a host that does not have it asks the deployment.
+//! The wait sets of deployments at the end of their last attempts, kept on this host while the
+//! invocations are suspended. If only some of the awaited results arrived, no attempt is made. A
+//! wait set is a hint: a host without it makes an attempt.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,34 +12,34 @@ use segno_restate::immutable::{CANCEL_SIGNAL, Future, NotificationId};
 
 use super::journal::Journal;
 
-/// The number of invocations whose waits are kept.
+/// Maximum number of kept wait sets.
 const WAITS_MAX: usize = 10_000;
 
-/// A wait.
+/// The wait set of a deployment.
 #[derive(Debug, Clone)]
 pub struct Waiting {
     awaiting: Future,
-    /// The number of frames with which the attempt began.
+    /// Number of frames with which the attempt began.
     opened_with: usize,
 }
 
 impl Waiting {
-    /// A wait of an attempt that began with this many frames.
+    /// A wait set of an attempt that began with this number of frames.
     pub fn new(awaiting: Future, opened_with: usize) -> Self {
         Self { awaiting, opened_with }
     }
 
-    /// Everything that it waits for.
+    /// All notifications in the wait set.
     pub fn leaves(&self) -> BTreeSet<NotificationId> {
         self.awaiting.leaves()
     }
 
-    /// Whether the first that comes may not be enough.
+    /// True if the first result may not satisfy the wait.
     pub fn is_tree(&self) -> bool {
         !self.awaiting.is_race()
     }
 
-    /// Whether enough came for the deployment to go on: in doubt it did.
+    /// True if the results so far satisfy the wait. Also true in doubt.
     pub fn is_over(&self, journal: &Journal) -> bool {
         let came = journal.came(self.opened_with);
         came.contains_key(&NotificationId::Signal(CANCEL_SIGNAL))
@@ -46,12 +47,13 @@ impl Waiting {
     }
 }
 
-/// The waits of invocations that are suspended.
+/// The wait sets of suspended invocations.
 #[derive(Debug, Default)]
 pub struct KeptWaits(Mutex<BTreeMap<PromiseId, (u32, Waiting)>>);
 
 impl KeptWaits {
-    /// Keeps the wait of an invocation whose journal has this many records, if it is more than a race.
+    /// Keeps the wait set of an invocation whose journal has this number of records. A wait for the
+    /// first of several results is not kept.
     pub fn keep(&self, id: &PromiseId, waiting: Waiting, recorded: u32) {
         if !waiting.is_tree() {
             return;
@@ -63,7 +65,7 @@ impl KeptWaits {
         waits.insert(id.clone(), (recorded, waiting));
     }
 
-    /// The wait of an invocation that goes on, unless its journal grew elsewhere.
+    /// Takes the wait set of a resumed invocation. `None` if its journal grew on another host.
     pub fn take(&self, id: &PromiseId, recorded: u32) -> Option<Waiting> {
         let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (len, waiting) = waits.remove(id)?;

@@ -1,5 +1,6 @@
-//! What a deployment asks for, in either family of the protocol: a command of V5 and later, or what an entry of V1 to V3
-//! means. An entry has no completion ids: its place in the journal is its id.
+//! The requests of a deployment, in either family of the protocol: a command of V5 and later, or
+//! the meaning of an entry of V1 to V3. An entry has no completion ids: its position in the journal
+//! is its id.
 
 use bytes::Bytes;
 use prost::Message as _;
@@ -13,29 +14,31 @@ use segno_restate::{
     wire::{self, Outcome, StateKeys, Value, Void},
 };
 
-/// What is asked for.
+/// A request of a deployment.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wish {
     /// A command.
     Command(Command),
     /// A command that has answered itself.
     Answered(Command, NotificationResult),
-    /// Something was done, with this outcome.
+    /// A finished run with its outcome.
     Ran(String, Outcome),
-    /// Wait until another completes it; it has this place.
+    /// An awakeable at this position. Another party completes it.
     Awakeable(u32, String),
-    /// Ask an invocation to stop.
+    /// The cancellation of an invocation.
     Cancel(CancelTarget),
-    /// Tell whom the call at a place began; the wish itself has the other place.
+    /// A request for the invocation id of the call at the first position. The second position is
+    /// that of the request itself.
     CallId(u32, u32),
-    /// Attach to, or look at, the invocation that the call at this place began.
+    /// A request that attaches to, or looks at, the invocation that the call at this position
+    /// began.
     OfCall(Box<Wish>, u32),
-    /// Something of an SDK's own, which is kept.
+    /// An SDK-specific entry, which is stored without interpretation.
     Custom(u16),
 }
 
 impl Wish {
-    /// What a stored frame asks for; none: it is no frame of a command. `index` is its place.
+    /// The request in a stored frame. `None` if the frame has no command. `index` is its position.
     pub fn of(frame: &Bytes, version: ProtocolVersion, index: u32) -> Option<Self> {
         let frame = Frame::from_bytes(frame)?;
         match version.family() {
@@ -50,7 +53,7 @@ impl Wish {
         }
     }
 
-    /// What an entry asks for; `index` is its place in the journal.
+    /// The request of an entry. `index` is its position in the journal.
     pub fn of_entry(entry: Entry, index: u32) -> Self {
         let id = index;
         let command: Command = match entry {
@@ -155,7 +158,7 @@ impl Wish {
         Self::Command(command)
     }
 
-    /// What it wants to be told.
+    /// The notifications that the request expects.
     pub fn wanted(&self) -> Vec<Wanted> {
         match self {
             Self::Command(command) => command.wanted(),
@@ -168,7 +171,7 @@ impl Wish {
         }
     }
 
-    /// The place of the call that it names.
+    /// The position of the call that the request refers to.
     pub fn named_call(&self) -> Option<u32> {
         match self {
             Self::Cancel(CancelTarget::CallEntryIndex(place))
@@ -178,12 +181,12 @@ impl Wish {
         }
     }
 
-    /// Whether it calls, and is told no more than whom it began.
+    /// True for a call whose only notification is the id of the callee.
     pub fn is_one_way(&self) -> bool {
         matches!(self, Self::Command(Command::OneWayCall(_)))
     }
 
-    /// Whether it calls, and is told the result.
+    /// True for a call with a result.
     pub fn is_call(&self) -> bool {
         matches!(self, Self::Command(Command::Call(_)))
     }
@@ -253,7 +256,7 @@ fn outcome_of(result: EntryResult) -> Option<Outcome> {
     }
 }
 
-/// A result as an entry has it.
+/// A result in the form of an entry.
 pub fn entry_result(result: &NotificationResult) -> EntryResult {
     match result {
         NotificationResult::Void => EntryResult::EMPTY,
@@ -266,7 +269,7 @@ pub fn entry_result(result: &NotificationResult) -> EntryResult {
     }
 }
 
-/// What an invocation that is asked to stop is told by whatever it waits for.
+/// The result with which an open wait delivers a cancellation.
 pub fn cancelled() -> NotificationResult {
     NotificationResult::Failure(wire::Failure::new(409, "cancelled"))
 }

@@ -1,4 +1,4 @@
-//! A snapshot as it is kept.
+//! The stored form of a snapshot.
 
 use segno_core::invocation::Record;
 use segno_guest::MemoryChange;
@@ -6,36 +6,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::worker::recording::Place;
 
-/// The program that wrote a snapshot: others make their own.
+/// The program version that wrote a snapshot. Other versions do not use it.
 const WRITER: &str = concat!("segno ", env!("CARGO_PKG_VERSION"), ", format 3");
 
-/// See the module.
+/// A snapshot in its stored form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     writer: String,
-    /// The last record that the instance repeated: with it and the first one, the journal is known
-    /// to be the same.
+    /// The last record that the instance repeated. Together with the first one, it identifies the
+    /// journal.
     pub last: Record,
-    /// Where its recorder stood.
+    /// The place of its recorder.
     pub place: Place,
-    /// What its instance kept that a new one does not.
+    /// The memory of its instance, as the difference from a new one.
     pub change: MemoryChange,
 }
 
 impl Kept {
-    /// A snapshot of this program.
+    /// A snapshot of this program version.
     pub fn new(last: Record, place: Place, change: MemoryChange) -> Self {
         Self { writer: WRITER.to_owned(), last, place, change }
     }
 
-    /// As bytes.
+    /// The encoded snapshot.
     pub fn encode(&self) -> Vec<u8> {
         postcard::to_stdvec(self).expect("a snapshot holds nothing postcard refuses")
     }
 
-    /// What was encoded, if this program did it.
+    /// Decodes a snapshot. `None` if another program version wrote it.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        // The writer first: what follows may be of another shape.
+        // The writer is read first, since the rest may have another format.
         let (writer, _) = postcard::take_from_bytes::<String>(bytes).ok()?;
         (writer == WRITER).then(|| postcard::from_bytes(bytes).ok()).flatten()
     }

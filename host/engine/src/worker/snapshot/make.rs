@@ -1,12 +1,12 @@
-//! Makes a snapshot, and proves it before it is kept.
+//! Makes a snapshot, and verifies it before it is kept.
 //!
 //! ```text
 //! the journal, 0 .. N records          replayed by one instance:      memory A
 //! the journal, 0 .. M, half of them    replayed by another:           memory of a snapshot
 //! the journal, M .. N                  replayed by a third from it:   memory B
 //! ```
-//! If A and B are equal to the last byte, an instance of this module goes on from a snapshot as if it
-//! had been there from the beginning, and what was read of A is kept.
+//! If A and B are equal to the last byte, an instance of this module continues from a snapshot as
+//! from its own start. Then the snapshot of A is kept.
 
 use segno_core::{id::PromiseId, invocation::Record};
 use segno_guest::{GuestError, Memory, MemoryChange, SnapshotKey, Workflow};
@@ -26,17 +26,18 @@ use crate::{
     },
 };
 
-/// Records that are read at once to find an event.
+/// Maximum number of records read in one query in search of an event.
 const PAGE: u32 = 512;
 
-/// Why none was made.
+/// The reason why no snapshot was made.
 #[derive(Debug)]
 pub enum NotMade {
-    /// The module keeps something where it cannot be read.
+    /// The module keeps state where it cannot be read.
     Inaccessible(GuestError),
-    /// An instance went on from a snapshot in another way than the journal: what differed.
+    /// An instance that continued from a snapshot differed from the replay. Contains the
+    /// difference.
     Unequal(String),
-    /// It stands where it cannot be made, or something went wrong.
+    /// A snapshot is impossible at this point, or a read or replay failed.
     NotNow(String),
 }
 
@@ -82,7 +83,7 @@ pub async fn make(host: &Host, key: &SnapshotKey, len: u32) -> Result<Kept, NotM
     Ok(Kept::new(last, whole.place, whole.change))
 }
 
-/// Where an instance stood, and what it kept beside a new one.
+/// The position of an instance, and its memory as the difference from a new one.
 struct Stood {
     place: Place,
     change: MemoryChange,
@@ -127,7 +128,8 @@ async fn saved(instance: &mut dyn Workflow) -> Result<Memory, NotMade> {
     instance.save().await.map_err(inaccessible)
 }
 
-/// Why an instance cannot be had or read: a crowd passes, anything else stays as it is.
+/// The reason why an instance cannot be created or read. A full pool is temporary, anything else is
+/// permanent.
 fn inaccessible(error: GuestError) -> NotMade {
     match error {
         GuestError::Crowded { .. } => NotMade::NotNow(error.to_string()),
@@ -135,7 +137,7 @@ fn inaccessible(error: GuestError) -> NotMade {
     }
 }
 
-/// The first place from `from` on at which the guest waited: an event comes next.
+/// The first position from `from` on at which the guest waited, so that an event comes next.
 async fn event_after(
     store: &dyn Store,
     id: &PromiseId,
@@ -154,7 +156,7 @@ async fn event_after(
     Err(NotMade::NotNow("no event came in the second half of its journal".into()))
 }
 
-/// The record at this place.
+/// The record at this position.
 pub(super) async fn record(
     store: &dyn Store,
     id: &PromiseId,

@@ -1,10 +1,10 @@
-//! Snapshots: a workflow with a long journal goes on from what its instance kept at a record, and only
-//! the records after that are replayed.
+//! Snapshots: a workflow with a long journal continues from the saved memory of an instance at some
+//! record, and only the later records are replayed.
 //!
-//! A snapshot is made of a workflow that waits, in the background, from its journal and never from the
-//! instance that runs it. It is compared before it is kept ([`make`]), compared with the journal
-//! before it is used ([`restore`]), and thrown away at the first doubt: the journal has everything that
-//! it has.
+//! A snapshot is made in the background for a suspended workflow, from its journal and never from
+//! the instance that runs it. It is verified before it is kept ([`make`]), compared with the
+//! journal before it is used ([`restore`]), and discarded at the first doubt, since the journal has
+//! all its information.
 
 mod kept;
 mod make;
@@ -27,30 +27,29 @@ pub use self::{restore::restored, resumed::Resumed};
 use super::context::WorkerContext;
 use crate::metrics::SnapshotEvent;
 
-/// Executions of which it is remembered when their last snapshot was made.
+/// Maximum number of executions whose last snapshot is remembered.
 const REMEMBERED: usize = 10_000;
 
-/// What a worker knows of its snapshots.
+/// The state of a worker's snapshot making.
 #[derive(Default)]
 pub struct Snapshots {
-    /// By execution: the length of the journal when the last one was made, or tried to be.
+    /// By execution, the length of the journal at the last snapshot, made or attempted.
     last: Mutex<HashMap<PromiseId, u32>>,
-    /// Modules of which none can be made.
+    /// Modules whose snapshots cannot be made.
     refused: Mutex<BTreeSet<Digest>>,
-    /// Whether one is being made.
+    /// True while a snapshot is being made.
     busy: AtomicBool,
 }
 
-/// A workflow that was suspended.
+/// A suspended workflow.
 #[derive(Clone, Copy)]
 pub struct Suspended<'a> {
-    /// The execution.
     pub id: &'a PromiseId,
-    /// The module that runs it.
+    /// The module of the execution.
     pub module: Digest,
-    /// The length of its journal.
+    /// The length of the journal.
     pub len: u32,
-    /// Bytes of memory that its instance has.
+    /// Memory of the instance, in bytes.
     pub footprint: usize,
 }
 
@@ -72,7 +71,7 @@ impl Snapshots {
     }
 
     fn is_due(&self, files: &SnapshotFiles, of: Suspended<'_>) -> bool {
-        // Most journals are short: nothing is looked up for them.
+        // Most journals are short and need no look-up.
         files.policy.is_due(of.len, 0)
             && files.policy.is_due(of.len, self.last().get(of.id).copied().unwrap_or_default())
             && of.footprint <= files.policy.instance_bytes()
@@ -80,7 +79,7 @@ impl Snapshots {
     }
 }
 
-/// Makes a snapshot of this workflow, if one is due and none is being made.
+/// Makes a snapshot of this workflow, if one is due and no other is being made.
 pub fn consider(worker: &Arc<WorkerContext>, suspended: Suspended<'_>) {
     let Some(files) = worker.host.guests.snapshots() else { return };
     let snapshots = &worker.snapshots;
@@ -100,7 +99,7 @@ pub fn consider(worker: &Arc<WorkerContext>, suspended: Suspended<'_>) {
     worker.host.env.runtime.spawn("snapshot", Box::pin(work));
 }
 
-/// While it lives, a snapshot is being made.
+/// Marks that a snapshot is being made, until dropped.
 struct Making(Arc<WorkerContext>);
 
 impl Drop for Making {
@@ -147,14 +146,15 @@ async fn keep(worker: &WorkerContext, files: Arc<SnapshotFiles>, key: SnapshotKe
     worker.host.metrics.worker.snapshot(event);
 }
 
-/// The guest failed after it had gone on from a snapshot: the next attempt repeats the whole journal.
+/// Discards the snapshot of an execution whose guest failed after it had continued from it. The
+/// next attempt replays the whole journal.
 pub fn suspect(worker: &WorkerContext, id: &PromiseId, module: Digest) {
     tracing::debug!(target: "segno::snapshots", %id, "thrown away: the guest failed");
     worker.host.metrics.worker.snapshot(SnapshotEvent::Discarded);
     forget(worker, id, module);
 }
 
-/// The execution has ended: its snapshot is removed.
+/// Removes the snapshot of an execution that has ended.
 pub fn forget(worker: &WorkerContext, id: &PromiseId, module: Digest) {
     let known = worker.snapshots.last().remove(id).is_some();
     if let Some(files) = worker.host.guests.snapshots()

@@ -1,4 +1,4 @@
-//! Goes on from a snapshot, if there is one of this execution.
+//! Restores an execution from its snapshot.
 
 use segno_guest::SnapshotKey;
 use segno_store::StoreError;
@@ -17,8 +17,8 @@ use crate::{
     },
 };
 
-/// Goes on from the snapshot of this execution, whose journal has `len` records; `None`: there is
-/// none that fits. `told` is called after each event that is replayed.
+/// Restores the execution from its snapshot. Its journal has `len` records. `None` if no snapshot
+/// fits. `told` is called after each replayed event.
 ///
 /// # Errors
 /// The store did not answer.
@@ -50,7 +50,7 @@ pub async fn restored(
             Err(ReplayStopped::Unread(not_read)) => format!("{not_read:?}"),
             Err(ReplayStopped::Guest(error)) if error.is_of_guest() => error.to_string(),
             Err(ReplayStopped::Guest(error)) => {
-                // The host's own trouble says nothing of the snapshot.
+                // A failure of the host says nothing about the snapshot.
                 tracing::debug!(target: "segno::snapshots", id = %key.id, %error, "not used");
                 return Ok(None);
             }
@@ -62,7 +62,7 @@ pub async fn restored(
     Ok(None)
 }
 
-/// Whether a snapshot is of the beginning of this journal.
+/// True if the snapshot belongs to the beginning of this journal.
 async fn fits(
     worker: &WorkerContext,
     key: &SnapshotKey,

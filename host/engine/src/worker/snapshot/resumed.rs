@@ -1,4 +1,4 @@
-//! An instance that goes on from a snapshot.
+//! Continues an instance from a snapshot.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,27 +17,23 @@ use crate::{
     },
 };
 
-/// How it is resumed.
+/// The parameters of a restore.
 pub struct Resumption<'a> {
-    /// The host.
     pub host: &'a Host,
-    /// The module, which is that of the snapshot.
+    /// The module of the snapshot.
     pub module: Digest,
-    /// The invocation.
     pub identity: Identity,
-    /// Lines of its log that are stored; `None`: it is a replay for a report.
+    /// Number of stored lines of the log. `None` for a replay for a report.
     pub lines: Option<u32>,
-    /// Where it stood.
+    /// The place of the recorder in the snapshot.
     pub place: Place,
-    /// What it kept.
+    /// The saved memory.
     pub change: &'a MemoryChange,
 }
 
 /// An instance at the end of its journal.
 pub struct Resumed {
-    /// The instance.
     pub instance: Box<dyn Workflow>,
-    /// Its recorder.
     pub recorder: SharedRecorder,
     /// The outline of the whole journal.
     pub outline: Outline,
@@ -46,7 +42,7 @@ pub struct Resumed {
 }
 
 impl Resumption<'_> {
-    /// Resumes it, and replays the rest of `journal`. `told` is called after each event.
+    /// Restores the instance, and replays the rest of `journal`. `told` is called after each event.
     ///
     /// # Errors
     /// [`ReplayStopped`].
@@ -79,8 +75,7 @@ impl Resumption<'_> {
 }
 
 impl Resumed {
-    /// Where it stands, and what it keeps beside a new instance; `None`: it asked for something that
-    /// is not recorded.
+    /// The place of the recorder. `None` if the guest has issued an unrecorded command.
     pub fn place(&self) -> Option<Place> {
         let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
         recorder.place(self.outline.clone())

@@ -1,9 +1,10 @@
-//! The speculative start: an invocation runs at once, and is stored with its first commit. That
-//! saves one commit for each start.
+//! The speculative start: an invocation runs immediately, and is stored with its first commit. That
+//! saves one commit per start.
 //!
-//! Nothing that a guest does leaves the host before it is committed, so that only the duration
-//! differs; a service is called when its invocation is stored. [`WorkerSettings::speculative_starts`](super::WorkerSettings) turns it off: then each
-//! invocation is stored, with its claim, before its guest runs.
+//! Nothing that a guest does leaves the host before it is committed, so only the duration differs.
+//! A service is called after its invocation is stored.
+//! [`WorkerSettings::speculative_starts`](super::WorkerSettings) turns this off: each invocation is
+//! then stored, with its claim, before its guest runs.
 
 mod pending;
 
@@ -31,10 +32,10 @@ use crate::{
     target,
 };
 
-/// How long the first poll may take before the invocation is stored by itself, so that its client
-/// does not wait.
+/// Maximum duration of the first poll before the invocation is stored separately, so that its
+/// client does not wait.
 const POLL_TIMEOUT: Millis = Millis(1);
-/// How long an invocation may wait for a permit to run before it is stored by itself.
+/// Maximum time that an invocation waits for a permit to run before it is stored separately.
 const PERMIT_TIMEOUT: Millis = Millis(200);
 
 /// Starts invocations that are not stored yet.
@@ -60,8 +61,7 @@ async fn begin(worker: Arc<WorkerContext>, start: StartRequest) {
         && stored.created
         && stored.task.status() == TaskStatus::Acquired
     {
-        // The invocation is stored with another module or version, and claimed by this host all the
-        // same.
+        // The invocation is stored with another module or version, and this host has claimed it.
         let work = Work { acquired: stored, prefetched: Prefetched::default() };
         run::claim(worker, work, &mut slot).await;
     }
@@ -95,7 +95,7 @@ async fn run(
         }
         Err(error) => (error, 0),
     };
-    // A claim can be given back once it is stored.
+    // A claim must be stored before it can be released.
     if claim.store().await.is_err() || claim.is_stored_otherwise() {
         return ClaimEnd::Lost;
     }
@@ -103,8 +103,8 @@ async fn run(
     give_back_after(worker, &active.claim, Vec::new(), error, &journal).await
 }
 
-/// An execution of the workflow that has its permit to run; `None`: the function is no workflow, or
-/// its invocation is to be stored first.
+/// Prepares an execution of the workflow, with its permit to run. `None` if the function is not a
+/// workflow, or if the invocation must be stored first.
 async fn prepare(
     worker: &Arc<WorkerContext>,
     active: &Arc<ActiveClaim>,
@@ -133,8 +133,8 @@ async fn prepare(
     or_store(worker, claim, POLL_TIMEOUT, preparing).await?.map(Some)
 }
 
-/// The result of `work`. If `work` takes longer than `patience`, it continues while the invocation
-/// is stored; an error means that the invocation cannot be stored.
+/// The result of `work`. If `work` takes longer than `patience`, the invocation is stored in the
+/// meantime. An error means that the invocation cannot be stored.
 async fn or_store<T>(
     worker: &WorkerContext,
     claim: &mut SpeculativeClaim,
@@ -161,7 +161,7 @@ async fn workflow(
     let name = target::function_of(&expected.promise);
     let found = functions.iter().find(|function| function.name == name);
     let found = found.filter(|function| function.kind == FunctionKind::Workflow);
-    // An input that does not fit is refused under the claim.
+    // An invocation whose input does not fit is refused under its claim.
     let misfit = |function: &&FunctionDescription| {
         run::misfit(worker, &expected.promise, module, function, expected.head).is_some()
     };

@@ -21,13 +21,13 @@ use crate::{
     },
 };
 
-/// An invocation of which nothing is stored.
+/// An invocation that is not stored yet.
 pub struct PendingStart {
     new: NewPromise,
     request: ClaimRequest,
-    /// The module that is run.
+    /// The module that runs.
     module: Digest,
-    /// The start of the invocation.
+    /// The instant at which the invocation begins.
     at: Timestamp,
     /// The version at which new tasks begin, as far as this host knows.
     first_version: Version,
@@ -43,7 +43,7 @@ impl PendingStart {
         (slot, Self { new, request, module, at, first_version, answer })
     }
 
-    /// The task as the store will answer it, if it is stored as expected.
+    /// The task as the store will return it, if it is stored as expected.
     pub fn expected_task(&self) -> TaskReply {
         let Self { new, request, module, at, first_version, .. } = self;
         let lease = Lease::begin(request.holder.clone(), request.nonce, request.ttl, *at);
@@ -73,7 +73,7 @@ impl PendingStart {
     }
 }
 
-/// The claim of an invocation that is stored with the first commands under the claim.
+/// The claim of an invocation that is stored together with the first commands under the claim.
 pub struct SpeculativeClaim {
     worker: Arc<WorkerContext>,
     active: Arc<ActiveClaim>,
@@ -81,11 +81,10 @@ pub struct SpeculativeClaim {
 }
 
 enum StartState {
-    /// Nothing is stored.
     Pending(Box<PendingStart>),
     /// The invocation and the claim are stored as expected.
     Stored,
-    /// The invocation is stored with another module, version or claim than what runs here.
+    /// The invocation is stored with a module, version or claim other than that of this execution.
     Otherwise(Box<TaskReply>),
 }
 
@@ -99,10 +98,10 @@ impl SpeculativeClaim {
         Self { worker, active, state: StartState::Pending(Box::new(pending)) }
     }
 
-    /// Stores the invocation by itself, if nothing of it is stored.
+    /// Stores the invocation separately, if it is not stored yet.
     ///
     /// # Errors
-    /// The invocation is stored otherwise, or not at all: this execution must write nothing.
+    /// The invocation is stored differently, or not at all: this execution must write nothing.
     pub async fn store(&mut self) -> Result<(), ExecutionError> {
         match self.state {
             StartState::Pending(_) => self.submit(Vec::new()).await.map(drop),
@@ -110,7 +109,7 @@ impl SpeculativeClaim {
         }
     }
 
-    /// Whether another task is stored than the one that runs here.
+    /// True if the stored task is not the one that runs here.
     pub fn is_stored_otherwise(&self) -> bool {
         matches!(self.state, StartState::Otherwise(_))
     }
@@ -130,8 +129,8 @@ impl SpeculativeClaim {
     ) -> Result<Vec<Reply>, ExecutionError> {
         let worker = self.worker.clone();
         let mut reply = worker.host.attempt(pending.command(commands.clone())).await;
-        // Commands that are refused under the claim are sent again once there is a claim: their
-        // refusal then takes the usual way.
+        // Commands that are refused under the claim are sent again once the claim is stored. Their
+        // refusal is then handled in the usual way.
         let mut rest = Vec::new();
         if let (Ok(Reply::Refused(_)), false) = (&reply, commands.is_empty()) {
             reply = worker.host.attempt(pending.command(Vec::new())).await;
@@ -154,7 +153,7 @@ impl SpeculativeClaim {
             }
             _ => None,
         };
-        // A client that hung up is not answered.
+        // A client that disconnected receives no reply.
         let _ = pending.answer.send(reply);
         match replies {
             Some(_) if !rest.is_empty() => worker.submit(rest).await,

@@ -1,4 +1,4 @@
-//! A handler of random steps.
+//! A handler that performs random steps.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{
     wire::Outcome,
 };
 
-/// One thing that a handler does.
+/// One step of a handler.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Sleep,
@@ -23,9 +23,9 @@ pub(super) enum Step {
     Set(u8),
     Clear(u8),
     ClearAll,
-    /// Writes down what it was told so far, in its order.
+    /// Journals the events received so far, in order, as the completion of an awakeable.
     Note,
-    /// Waits for this many of the things that it waits for, or for all.
+    /// Waits for this many of the outstanding events, or for all if there are fewer.
     Await(usize),
 }
 
@@ -51,9 +51,9 @@ pub(super) struct Guest<'a> {
     pub(super) steps: &'a [Step],
     pub(super) position: usize,
     pub(super) waits_for: BTreeMap<NotificationId, String>,
-    /// How many more it has to be told before it goes on.
+    /// Number of events that the handler still waits for.
     pub(super) missing: usize,
-    /// What it was told, in the order.
+    /// The events received, in order.
     pub(super) events: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Guest<'a> {
         Self { steps, position: 0, waits_for: BTreeMap::new(), missing: 0, events: Vec::new() }
     }
 
-    /// Goes on until it waits, or is done.
+    /// Performs steps until the handler waits or is done.
     pub(super) fn poll(&mut self, attempt: &mut Attempt) -> Result<(), AttemptError> {
         while self.missing == 0 && self.position < self.steps.len() {
             let label = format!("{}", self.position);

@@ -1,4 +1,4 @@
-//! The runtime of one invocation: what it stores, and what it tells some time.
+//! The runtime of one invocation: the stored journal, and the notifications still to come.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +15,17 @@ use crate::{
     wire::{Outcome, Start, StateEntry, StateKeys, Value, Void},
 };
 
-/// The invocation in the runtime: what is to be told some time, and the state.
+/// The invocation in the runtime: its outstanding notifications, and its state.
 pub(super) struct World {
     pub(super) server: Server,
     pub(super) pending: Vec<Notification>,
     pub(super) state: BTreeMap<Bytes, Bytes>,
-    /// Whether the state is sent along.
+    /// True if the runtime sends the state with the start.
     pub(super) eager: bool,
-    /// The outcomes that were stored, by run.
+    /// The stored outcomes of runs, by completion id.
     pub(super) runs: BTreeMap<u32, Outcome>,
     pub(super) ended: bool,
-    /// The wait that the attempt ended with, and the length of the journal then.
+    /// The wait that ended the attempt, and if it was ready for another attempt.
     pub(super) suspended: Option<(Future, bool)>,
 }
 
@@ -53,7 +53,7 @@ impl World {
             }
             Command::ClearState(clear) => drop(self.state.remove(&clear.key)),
             Command::ClearAllState(_) => self.state.clear(),
-            // What the deployment answered itself is what the runtime has.
+            // An eager read must match the runtime's state.
             Command::GetEagerState(get) => {
                 let content = self.state.get(&get.key).cloned();
                 let expected = match content {
@@ -99,7 +99,7 @@ impl World {
         }
     }
 
-    /// Stores one of what is to be told. Returns it with what is to be sent.
+    /// Stores one outstanding notification. Returns it with the bytes to send.
     pub(super) fn store(&mut self, which: usize) -> (Notification, Bytes) {
         let notification = self.pending.remove(which % self.pending.len());
         if let (NotificationKind::Run, NotificationId::Completion(id)) =

@@ -1,4 +1,4 @@
-//! Conversations as they were seen between released SDKs and servers, frame by frame and field by
+//! Conversations recorded between released SDKs and servers, compared frame by frame and field by
 //! field.
 
 use super::*;
@@ -200,7 +200,7 @@ fn a_sleep_outlasts_an_attempt() {
     server.store(slept.clone());
     let mut attempt = server.again();
     assert_eq!(attempt.start().known_entries, 4);
-    // Another instant, as it is later now.
+    // Another instant than in the first attempt.
     assert_eq!(attempt.sleep(2_000, ""), Ok(1));
     assert!(attempt.next_notification().unwrap().is_some());
     assert_eq!(attempt.next_notification(), Ok(Some(slept)));

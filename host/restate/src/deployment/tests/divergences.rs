@@ -1,8 +1,8 @@
-//! What is said of handlers that changed.
+//! Error messages about handlers that changed.
 
 use super::*;
 
-/// Runs `first` and stores what it asked, then `second` in another attempt.
+/// Runs `first` and stores its commands, then runs `second` in another attempt.
 fn diverge(
     first: impl FnOnce(&mut Attempt),
     second: impl FnOnce(&mut Attempt) -> AttemptError,
@@ -87,7 +87,7 @@ fn a_divergence_names_both_sides_field_by_field() {
         );
         let expected = format!("is another one: {field} was `one` and is now `two`");
         assert!(said.ends_with(&expected), "{said}");
-        // And the same is the same.
+        // Equal commands do not diverge.
         let (mut server, mut attempt) = Server::begin(V7, start(), "");
         asks(&mut attempt, "one").unwrap();
         server.exchange(&mut attempt);
@@ -174,7 +174,8 @@ fn state_is_read_as_it_was_read_before() {
     attempt.set_state("a", "3", "").unwrap();
     attempt.clear_state("b", "").unwrap();
     server.exchange(&mut attempt);
-    // The next attempt gets the state as the first left it, and reads what the first read.
+    // The next attempt starts with the state that the first left, but its reads return the recorded
+    // answers.
     server.start = object(&[("a", "3")]);
     let mut attempt = server.again();
     assert_eq!(attempt.state("a", ""), Ok(StateRead::Known(Some("1".into()))));
@@ -184,7 +185,7 @@ fn state_is_read_as_it_was_read_before() {
     assert_eq!(attempt.state("a", ""), Ok(StateRead::Known(Some("3".into()))));
     assert_eq!(attempt.state("b", ""), Ok(StateRead::Known(None)));
     server.exchange(&mut attempt);
-    // A read that was lazy stays so when the whole state comes along.
+    // A recorded lazy read stays lazy even if the start carries the whole state.
     let (mut server, mut attempt) = Server::begin(V6, start(), "");
     assert_eq!(attempt.state("a", ""), Ok(StateRead::Asked(1)));
     server.exchange(&mut attempt);

@@ -1,4 +1,4 @@
-//! What is refused: features of later versions, and requests that break the protocol.
+//! Refusals: features of later versions, and requests that violate the protocol.
 
 use super::*;
 
@@ -140,7 +140,7 @@ fn an_output_in_the_journal_is_ended_only() {
     let (mut server, mut attempt) = Server::begin(V6, start(), "");
     attempt.finish(success("v")).unwrap();
     let bytes = attempt.take_output();
-    // The end is lost.
+    // The end frame is lost.
     server.receive(&bytes[..bytes.len() - 8]);
     let Command::Output(Output { result: Some(_), .. }) = &server.commands()[1] else {
         panic!("an output")

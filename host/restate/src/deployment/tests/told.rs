@@ -1,4 +1,4 @@
-//! What a handler and its driver are told, in which order, and in which words of a version.
+//! Notifications to a handler and its driver: their order, and their encoding in each version.
 
 use super::*;
 
@@ -127,7 +127,7 @@ fn an_awakeable_is_a_signal_from_17_on() {
     let id: crate::id::AwakeableId = second.id.parse().unwrap();
     assert!(second.id.starts_with("sign_1"));
     assert_eq!((id.index, &id.invocation[..]), (18, &[7; 24][..]));
-    // Completed out of their order, and before anything was asked.
+    // Completed in reverse order, and before any command is issued.
     for signal in [18, 17] {
         server.tell(&mut attempt, Notification::signal(signal, value("v")));
     }

@@ -1,4 +1,4 @@
-//! Commands about promises of the workflow, and about awakeables.
+//! Commands on promises of the workflow and on awakeables.
 
 use prost::{Message, Oneof};
 
@@ -7,27 +7,25 @@ use crate::wire::{Failure, Value};
 /// Waits for a promise of the workflow.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct GetPromise {
-    /// The promise.
+    /// Key of the promise.
     #[prost(string, tag = "1")]
     pub key: String,
     /// The completion id of the result.
     #[prost(uint32, tag = "11")]
     pub result_completion_id: u32,
-    /// The command's name.
     #[prost(string, tag = "12")]
     pub name: String,
 }
 
-/// Looks at a promise of the workflow.
+/// Reads a promise of the workflow without waiting.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct PeekPromise {
-    /// The promise.
+    /// Key of the promise.
     #[prost(string, tag = "1")]
     pub key: String,
     /// The completion id of the result.
     #[prost(uint32, tag = "11")]
     pub result_completion_id: u32,
-    /// The command's name.
     #[prost(string, tag = "12")]
     pub name: String,
 }
@@ -35,16 +33,15 @@ pub struct PeekPromise {
 /// Completes a promise of the workflow.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct CompletePromise {
-    /// The promise.
+    /// Key of the promise.
     #[prost(string, tag = "1")]
     pub key: String,
-    /// What it is completed with.
+    /// The value or failure of the promise.
     #[prost(oneof = "Completion", tags = "2, 3")]
     pub completion: Option<Completion>,
-    /// The completion id of the result: whether this was the first.
+    /// The completion id of the result, which says if this command completed the promise first.
     #[prost(uint32, tag = "11")]
     pub result_completion_id: u32,
-    /// The command's name.
     #[prost(string, tag = "12")]
     pub name: String,
 }
@@ -52,24 +49,21 @@ pub struct CompletePromise {
 /// Completes an awakeable, of this or another invocation.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct CompleteAwakeable {
-    /// The awakeable's id, in either form.
+    /// The awakeable's id, in either form (`prom_1…` or `sign_1…`).
     #[prost(string, tag = "1")]
     pub awakeable_id: String,
-    /// What it is completed with.
+    /// The value or failure of the awakeable.
     #[prost(oneof = "Completion", tags = "2, 3")]
     pub result: Option<Completion>,
-    /// The command's name.
     #[prost(string, tag = "12")]
     pub name: String,
 }
 
-/// What a promise or an awakeable is completed with.
+/// The value or failure that completes a promise or an awakeable.
 #[derive(Clone, PartialEq, Eq, Hash, Oneof)]
 pub enum Completion {
-    /// Bytes.
     #[prost(message, tag = "2")]
     Value(Value),
-    /// A failure.
     #[prost(message, tag = "3")]
     Failure(Failure),
 }

@@ -1,47 +1,45 @@
-//! Commands that tell an invocation something.
+//! Commands that send signals.
 
 use prost::{Message, Oneof};
 
 use crate::wire::{Failure, Value, Void};
 
-/// Sends a signal to an invocation: to cancel it, to complete its awakeable, or by a name.
+/// Sends a signal to an invocation: a cancellation, the completion of an awakeable, or a named
+/// signal.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct SendSignal {
-    /// The invocation.
+    /// Id of the receiving invocation.
     #[prost(string, tag = "1")]
     pub target_invocation_id: String,
-    /// Which signal.
+    /// Index or name of the signal.
     #[prost(oneof = "SignalKey", tags = "2, 3")]
     pub signal: Option<SignalKey>,
-    /// What it carries.
+    /// Payload of the signal.
     #[prost(oneof = "SignalResult", tags = "4, 5, 6")]
     pub result: Option<SignalResult>,
-    /// The command's name.
     #[prost(string, tag = "12")]
     pub name: String,
 }
 
-/// Which signal of an invocation.
+/// Identifies a signal of an invocation.
 #[derive(Clone, PartialEq, Eq, Hash, Oneof)]
 pub enum SignalKey {
-    /// By its index: 1 cancels, 17 and above are awakeables.
+    /// By index: 1 is the cancellation, 17 and above are awakeables.
     #[prost(uint32, tag = "2")]
     Index(u32),
-    /// By its name.
+    /// By name.
     #[prost(string, tag = "3")]
     Name(String),
 }
 
-/// What a signal carries.
+/// Payload of a signal.
 #[derive(Clone, PartialEq, Eq, Hash, Oneof)]
 pub enum SignalResult {
-    /// Nothing.
+    /// No payload.
     #[prost(message, tag = "4")]
     Void(Void),
-    /// Bytes.
     #[prost(message, tag = "5")]
     Value(Value),
-    /// A failure.
     #[prost(message, tag = "6")]
     Failure(Failure),
 }

@@ -1,5 +1,5 @@
-//! The family's numbers and fields against tables written from the protocol's description; `round_trips` of all its
-//! messages.
+//! Tests of the family's numbers and fields against tables written from the protocol's description;
+//! `round_trips` tests all its messages.
 
 mod round_trips;
 
@@ -14,8 +14,8 @@ use crate::{
 
 const VERSIONS: [ProtocolVersion; 4] = [V5, V6, V7, V8];
 
-/// `(command, its own fields besides the name, what it asks for, with which results)`: a copy of
-/// the description, in other words than the code's.
+/// `(command, its fields except the name, requested notifications with allowed results)`: copied
+/// from the protocol's description, independent of the code.
 type Row = (u16, &'static str, &'static [u32], &'static [(u32, u16, &'static str)]);
 
 const COMMANDS: [Row; 20] = [
@@ -46,7 +46,7 @@ const COMMANDS: [Row; 20] = [
     (0x0414, "CompleteAwakeable", &[1, 2], &[]),
 ];
 
-/// A command of each kind with all its fields; its completion ids are the numbers of their fields.
+/// A command of each kind with all its fields. Its completion ids equal their field numbers.
 fn whole(kind: CommandKind) -> Command {
     let text = |text: &str| text.to_owned();
     let name = text("n");
@@ -151,7 +151,7 @@ fn whole(kind: CommandKind) -> Command {
     }
 }
 
-/// The numbers of the fields that a message has, in the order of the numbers.
+/// The field numbers in a message, in ascending order.
 fn fields(mut payload: &[u8]) -> Vec<u32> {
     let mut tags = Vec::new();
     while !payload.is_empty() {
@@ -257,7 +257,7 @@ fn control_frames_have_the_numbers_fields_and_versions_of_the_description() {
         }
     }
     let inner = suspension.payload(V7);
-    // Field 4 with its length, then the tree.
+    // Skips field 4 and its length; the tree follows.
     assert_eq!(fields(&inner[2..]), [1, 2, 3, 4, 5]);
     let list = suspension.payload(V6);
     assert_eq!(fields(&list), [1, 2, 3]);
@@ -369,7 +369,7 @@ fn a_command_without_what_gives_it_meaning_is_refused() {
             }
         }
     }
-    // A signal of which only the key is there.
+    // A signal that has only a key.
     let refused = Message::decode(&Frame::new(0x0410, &[16u8, 1][..]), V6).unwrap_err();
     assert!(refused.what.contains("result"), "{refused}");
     for number in [0x0005, 0x0300] {
@@ -416,7 +416,7 @@ fn flags_are_allowed_where_they_mean_something() {
 
 #[test]
 fn a_list_of_waits_is_a_set() {
-    // Completions 2, 1 and 2 again, unpacked; signals 17 and 1, packed.
+    // Completions 2, 1 and 2, unpacked; signals 17 and 1, packed.
     let frame = Frame::new(0x0001, &[8, 2, 8, 1, 8, 2, 18, 2, 17, 1][..]);
     let Ok(Message::Suspension(suspension)) = Message::decode(&frame, V6) else {
         panic!("a suspension");
@@ -456,7 +456,7 @@ fn unknown_types_are_named() {
 
 #[test]
 fn unknown_fields_are_ignored() {
-    // Field 99, a number.
+    // Field 99, an integer.
     let odd = [0x98, 0x06, 0x05];
     for kind in CommandKind::ALL {
         let command = Message::Command(whole(*kind));
@@ -501,7 +501,7 @@ fn fields_of_later_versions_are_neither_written_nor_read() {
         idempotency_key: Some("i".into()),
         ..Start::default()
     }));
-    // The kinds whose message changes when it is written in this version.
+    // The kinds whose messages lose fields when encoded in this version.
     let changed = |version| -> Vec<u16> {
         let latest = |message: &&Message| message.encode(version) != message.encode(V8);
         messages.iter().filter(latest).map(Message::number).collect()

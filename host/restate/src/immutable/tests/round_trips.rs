@@ -1,4 +1,4 @@
-//! Messages are read as they are written.
+//! Round trips: decoding an encoded message returns the same message.
 
 use bytes::Bytes;
 use proptest::{collection::vec, option, prelude::*};
@@ -199,7 +199,7 @@ proptest! {
         prop_assert_eq!(Message::decode(&frame, V8), Ok(message));
     }
 
-    /// Of an earlier version: what is written and read once stays as it is.
+    /// In earlier versions, a message that was encoded and decoded once stays the same.
     #[test]
     fn messages_keep_what_their_version_has(message in message(), version in 0..3usize) {
         let version = VERSIONS[version];

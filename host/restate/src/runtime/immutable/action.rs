@@ -1,4 +1,4 @@
-//! What a deployment's frames ask of the runtime.
+//! Actions that a deployment's frames request from the runtime.
 
 use bytes::Bytes;
 
@@ -7,53 +7,52 @@ use crate::{
     wire::Outcome,
 };
 
-/// What the runtime has to do.
+/// An action for the runtime.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Store this at the end of the journal, and begin what it asks for.
+    /// Store the command at the end of the journal, and execute it.
     Append {
-        /// Its index among the commands; the input has 0.
+        /// Index of the command; the input has 0.
         index: u32,
-        /// The command.
         command: Command,
-        /// Its frame, as the journal keeps it.
+        /// The frame of the command, as stored in the journal.
         record: Bytes,
-        /// Whether to [`acknowledge`](super::Attempt::acknowledge) it when it is stored.
+        /// True if the runtime must [`acknowledge`](super::Attempt::acknowledge) the command once
+        /// stored.
         requires_ack: bool,
     },
-    /// Store this as the result of a run, then [`notify`](super::Attempt::notify) it.
+    /// Store the outcome as the result of a run, then [`notify`](super::Attempt::notify) it.
     ProposeRun {
         /// The completion id of the run.
         completion_id: u32,
-        /// The outcome.
         outcome: Outcome,
-        /// Whether only that it is stored will be told, and not what. `notify` sees to it.
+        /// True if the runtime sends only an acknowledgement, without the outcome. `notify` handles
+        /// this.
         requires_ack: bool,
     },
-    /// Show what is waited for now. It changes often, and nothing is to be stored for it.
+    /// Display the current wait. It changes often and is not stored.
     AwaitingOn(AwaitingOn),
-    /// Read state and [`answer`](super::Attempt::answer_state).
+    /// Read a state key and [`answer`](super::Attempt::answer_state).
     ReadState {
-        /// The number of the read in this attempt.
+        /// Number of the read in this attempt.
         ephemeral_completion_id: u32,
-        /// The key.
         key: Bytes,
     },
-    /// The attempt is over. Begin another when the wait is satisfied.
+    /// The attempt has ended. Begin another one when the wait is satisfied.
     Suspend(Suspended),
-    /// The attempt is over. Try again, as the policy and the message say.
+    /// The attempt has ended. Retry as the policy and the message say.
     Failed(ErrorMessage),
-    /// The invocation is over, with the output that the journal has.
+    /// The invocation has ended, with the output in the journal.
     Ended,
 }
 
-/// A wait that is left to the runtime.
+/// A wait that the runtime has to observe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suspended {
-    /// What is waited for. Ask [`Future::is_satisfied`] with what is stored after the attempt, and
-    /// not told in it.
+    /// The wait. Evaluate [`Future::is_satisfied`] with the notifications stored after the attempt
+    /// and not sent in it.
     pub awaiting: Future,
-    /// Whether to begin another attempt at once: what is waited for came when it could no longer be
-    /// told, or only another attempt can bring it, since it is a run without an outcome.
+    /// True to begin another attempt immediately: an awaited notification arrived too late to be
+    /// sent, or the awaited run has no outcome and only another attempt can execute it.
     pub ready: bool,
 }

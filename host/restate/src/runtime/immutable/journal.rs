@@ -1,4 +1,4 @@
-//! The journal of an attempt: how many commands it has, what they asked for, and how far that has come.
+//! The journal of an attempt: number of commands, and progress of their notifications.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,50 +11,50 @@ use crate::{
     violation::Violation,
 };
 
-/// The journal.
+/// Bookkeeping of the journal.
 #[derive(Debug, Default)]
 pub(super) struct Journal {
-    /// The number of commands.
+    /// Number of commands.
     pub(super) commands: u32,
-    /// Whether there is an output.
+    /// True if there is an output.
     pub(super) output: bool,
-    /// The highest completion id so far.
+    /// Highest completion id so far.
     last_completion_id: u32,
     asked: BTreeMap<u32, Asked>,
 }
 
-/// What a completion id stands for.
+/// The requester and progress of a completion id.
 #[derive(Debug)]
 struct Asked {
     kind: NotificationKind,
-    /// The command that asked.
+    /// Index of the requesting command.
     index: u32,
     progress: Progress,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// Nothing came.
+    /// No notification has arrived.
     Open,
-    /// The outcome of a run was proposed.
+    /// The deployment proposed the outcome of a run.
     Proposed { requires_ack: bool },
-    /// It is told.
+    /// The notification was sent.
     Told,
-    /// It came when it could no longer be told.
+    /// The notification arrived too late to be sent.
     Untold,
 }
 
-/// What can end a wait.
+/// The ways in which a wait can end.
 #[derive(Debug, Default)]
 pub(super) struct Hope {
-    /// Something that was not told yet.
+    /// True if a notification has not been sent yet.
     pub(super) possible: bool,
-    /// A run without an outcome, which only another attempt can bring.
+    /// True if a run has no outcome; only another attempt can execute it.
     pub(super) run: bool,
 }
 
 impl Journal {
-    /// Takes a command into the journal and returns its index.
+    /// Adds a command to the journal and returns its index.
     pub(super) fn record(&mut self, command: &Command) -> Result<u32, Violation> {
         let index = self.commands;
         let violation = |what| Violation::of(frame_type(command.number()), what).at(index);
@@ -88,7 +88,7 @@ impl Journal {
         Ok(index)
     }
 
-    /// Takes a notification into the journal. Returns how far what it answers had come.
+    /// Adds a notification to the journal. Returns the previous progress of its completion id.
     pub(super) fn settle(
         &mut self,
         notification: &Notification,
@@ -114,7 +114,7 @@ impl Journal {
         Ok(before)
     }
 
-    /// Takes a proposal of a run's outcome.
+    /// Adds a proposed outcome of a run.
     pub(super) fn propose(
         &mut self,
         proposal: ProposeRunCompletion,
@@ -138,10 +138,10 @@ impl Journal {
         Ok(Action::ProposeRun { completion_id, outcome: outcome.into(), requires_ack })
     }
 
-    /// What can end a wait for these.
+    /// Determines how a wait for these notifications can end.
     ///
     /// # Errors
-    /// What is wrong with the wait.
+    /// The fault of the wait, as a clause.
     pub(super) fn hope(&self, leaves: &BTreeSet<NotificationId>) -> Result<Hope, String> {
         if leaves.is_empty() {
             return Err("waits for nothing".to_owned());

@@ -1,4 +1,4 @@
-//! Breaches of the protocol, each provoked; and what is said of waits.
+//! Violations of the protocol, each provoked; and evaluation of waits.
 
 use super::*;
 use crate::{
@@ -96,7 +96,7 @@ fn a_command_is_stored_without_its_wish_to_be_acknowledged() {
     assert!(attempt.acknowledge(1).is_err(), "once");
     ask(&mut attempt, run(5)).unwrap();
     assert!(attempt.acknowledge(2).is_err(), "only what asked");
-    // A journal that was stored with the flag is sent without.
+    // A journal record with the flag is sent without it.
     let (_, sent) =
         Attempt::open(V6, Start::default(), [&input()[..], &asking.to_bytes()[..]]).unwrap();
     assert!(sent.ends_with(&frame.to_bytes()));
@@ -104,7 +104,7 @@ fn a_command_is_stored_without_its_wish_to_be_acknowledged() {
 
 #[test]
 fn a_run_is_answered_as_its_proposal_asks() {
-    // By version and flag: the type of the answer.
+    // Version, flags, and expected type of the answer.
     for (version, flags, expected) in [
         (V5, Flags::NONE, 0x8011),
         (V6, Flags::NONE, 0x8011),
@@ -236,7 +236,7 @@ fn the_frames_of_a_deployment_are_checked() {
         assert_eq!(violation.frame.map(|frame| frame.number), Some(number), "{violation}");
         assert_eq!(violation.index, index, "{violation}");
         assert!(attempt.is_over(), "{violation}");
-        // And it stays over.
+        // The attempt stays over.
         let after = send(&mut attempt, &Message::Error(ErrorMessage::default()));
         assert!(after.unwrap_err().what.contains("comes after"));
     }
@@ -295,7 +295,7 @@ fn a_notification_is_told_once_to_what_asked_for_it() {
     assert_eq!(sent, told(slept(1)));
     let violation = refused(&mut attempt, slept(1));
     assert!(violation.what.contains("came before"), "{violation}");
-    // Signals come when they like, and as often.
+    // Signals may arrive at any time and repeatedly.
     for _ in 0..2 {
         assert_eq!(attempt.notify(&Notification::cancel()).unwrap(), told(Notification::cancel()));
     }
@@ -319,11 +319,11 @@ fn a_journal_is_checked_when_it_is_opened() {
         let violation = Attempt::open(V6, Start::default(), records).unwrap_err();
         assert!(violation.what.contains(expected), "{violation} is not {expected}");
     }
-    // A signal may precede all commands but the input, which is always the first record.
+    // A signal may precede all commands except the input, which is always the first record.
     open(V6, &[told(Notification::cancel()), stored(sleep(1))]);
 }
 
-/// What a suspension on `awaiting` says, after `prepare`.
+/// Returns `ready` of a suspension on `awaiting`, after `prepare`.
 fn suspended(
     journal: &[Bytes],
     awaiting: Future,
@@ -345,7 +345,7 @@ fn a_wait_is_over_when_what_it_waits_for_is_there_already() {
     let sleeping = [stored(sleep(1)), stored(sleep(2))];
     let half_close = |attempt: &mut Attempt| attempt.half_close();
     assert_eq!(suspended(&sleeping, first_of(&[1]), half_close), Ok(false));
-    // Came after the end of the request's body.
+    // The notification arrived after the end of the request's body.
     let late = |attempt: &mut Attempt| {
         attempt.half_close();
         assert!(attempt.notify(&slept(1)).unwrap().is_empty());
@@ -354,10 +354,11 @@ fn a_wait_is_over_when_what_it_waits_for_is_there_already() {
     assert_eq!(suspended(&sleeping, first_of(&[2]), late), Ok(false));
     let both = Future::all_of([1, 2].map(NotificationId::Completion));
     assert_eq!(suspended(&sleeping, both.clone(), late), Ok(false));
-    // Told while the deployment was suspending of its own accord.
+    // The notification was sent while the deployment was already suspending.
     let crossing = |attempt: &mut Attempt| drop(attempt.notify(&slept(1)).unwrap());
     assert_eq!(suspended(&sleeping, first_of(&[1]), crossing), Ok(true));
-    // Told before the end, so it was seen: of no use to wait for alone.
+    // The notification was sent before the end of the body, so the deployment saw it: waiting for
+    // it alone is a violation.
     let seen = |attempt: &mut Attempt| {
         attempt.notify(&slept(1)).unwrap();
         attempt.half_close();
@@ -374,7 +375,7 @@ fn a_wait_for_a_run_without_an_outcome_needs_another_attempt_at_once() {
     let running = [stored(run(1)), stored(sleep(2))];
     assert_eq!(suspended(&running, first_of(&[1, 2]), |_| {}), Ok(true));
     assert_eq!(suspended(&running, first_of(&[2]), |_| {}), Ok(false));
-    // Its outcome is on its way into the journal.
+    // The outcome is being stored in the journal.
     let proposed = |attempt: &mut Attempt| {
         attempt.half_close();
         send(attempt, &proposal(1)).unwrap();
@@ -417,7 +418,7 @@ fn reads_that_are_not_journaled_are_answered_once() {
         EphemeralState { ephemeral_completion_id: 3, result: Some(EphemeralResult::Value(value)) };
     assert_eq!(sent, Message::EphemeralState(expected).encode(V8).to_bytes());
     assert!(attempt.answer_state(3, None).is_err());
-    // Nothing can be said when the request's body has ended.
+    // After the end of the request's body nothing can be sent.
     let read = immutable::GetStateEphemeral { ephemeral_completion_id: 5, key: "k".into() };
     send(&mut attempt, &Message::GetStateEphemeral(read)).unwrap();
     attempt.half_close();

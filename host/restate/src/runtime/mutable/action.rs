@@ -1,4 +1,4 @@
-//! What a deployment's frames ask of the runtime.
+//! Actions that a deployment's frames request from the runtime.
 
 use std::collections::BTreeSet;
 
@@ -6,35 +6,35 @@ use bytes::Bytes;
 
 use crate::mutable::{Entry, ErrorMessage};
 
-/// What the runtime has to do.
+/// An action for the runtime.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Store this at the end of the journal, and begin what it asks for. A fallible entry that
-    /// cannot be done is not stored: end the attempt, and try again later.
+    /// Store the entry at the end of the journal, and execute it. Do not store a fallible entry
+    /// that cannot be executed: end the attempt, and retry later.
     Append {
-        /// Its index in the journal; the input has 0.
+        /// Index of the entry in the journal; the input has 0.
         index: u32,
-        /// The entry.
         entry: Entry,
-        /// Its frame, as the journal keeps it.
+        /// The frame of the entry, as stored in the journal.
         record: Bytes,
-        /// Whether to [`acknowledge`](super::Attempt::acknowledge) it when it is stored.
+        /// True if the runtime must [`acknowledge`](super::Attempt::acknowledge) the entry once
+        /// stored.
         requires_ack: bool,
     },
-    /// The attempt is over. Begin another when one of the entries has its result.
+    /// The attempt has ended. Begin another one when one of the entries has its result.
     Suspend(Suspended),
-    /// The attempt is over. Try again, as the policy and the message say.
+    /// The attempt has ended. Retry as the policy and the message say.
     Failed(ErrorMessage),
-    /// The invocation is over, with the output that the journal has.
+    /// The invocation has ended, with the output in the journal.
     Ended,
 }
 
-/// A wait that is left to the runtime.
+/// A wait that the runtime has to observe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspended {
-    /// The entries of which one has to be completed.
+    /// The awaited entries; one of them has to be completed.
     pub indexes: BTreeSet<u32>,
-    /// Whether to begin another attempt at once: a result came when it could no longer be told, or
-    /// the deployment waits to hear that an entry is stored, which it will see in the journal.
+    /// True to begin another attempt immediately: a result arrived too late to be sent, or the
+    /// deployment waits for an acknowledgement, which it will see in the journal.
     pub ready: bool,
 }

@@ -1,5 +1,5 @@
-//! A conversation as it was seen, frame by frame; breaches of the protocol, each provoked; and what
-//! is said of waits.
+//! A recorded conversation, frame by frame; violations of the protocol, each provoked; and
+//! evaluation of waits.
 
 use super::*;
 use crate::{
@@ -67,7 +67,7 @@ fn a_run_a_sleep_and_a_return() {
     // Start with one entry; then the input with its value.
     let expected: &[u8] = b"\0\0\0\0\0\0\0\x05\x12\x01i\x18\x01\x04\0\0\0\0\0\0\x03\x72\x01v";
     assert_eq!(sent[..], *expected);
-    // 0c05, with the flag that asks for an answer, a name and a value.
+    // Type 0c05, with the `REQUIRES_ACK` flag, a name and a value.
     let record = b"\x0c\x05\0\0\0\0\0\x06\x62\x01r\x72\x01v";
     let actions = attempt.receive(b"\x0c\x05\x80\0\0\0\0\x06\x62\x01r\x72\x01v").unwrap();
     let record = Bytes::from_static(record);
@@ -100,7 +100,7 @@ fn an_attempt_opens_with_the_journal_and_the_results_in_it() {
         expected.extend_from_slice(record);
     }
     assert_eq!(sent[..], expected);
-    // What has its result is not told again, and what has none is.
+    // Entries with a result are not completed again; entries without one are.
     assert!(attempt.complete(1, &EntryResult::EMPTY).is_err());
     assert!(attempt.acknowledge(2).is_err(), "the journal says so");
     assert!(!attempt.complete(3, &EntryResult::EMPTY).unwrap().is_empty());
@@ -162,7 +162,7 @@ fn the_frames_of_a_deployment_are_checked() {
         assert!(attempt.is_over(), "{violation}");
         assert!(send(&mut attempt, &error()).unwrap_err().what.contains("comes after"));
     }
-    // Both kinds of calls can be named.
+    // References to both kinds of calls are valid.
     let mut attempt = open(V3, &[Call::default().into(), OneWayCall::default().into()]);
     for message in [cancel(1), cancel(2), begun(1), begun(2)] {
         send(&mut attempt, &message).unwrap();
@@ -245,7 +245,7 @@ fn a_journal_is_checked_when_it_is_opened() {
     }
 }
 
-/// What a suspension on `indexes` says of a journal with two sleeps, after `prepare`.
+/// Returns `ready` of a suspension on `indexes` after `prepare`. The journal has two sleeps.
 fn suspended(indexes: &[u32], prepare: impl FnOnce(&mut Attempt)) -> Result<bool, Violation> {
     let mut attempt = open(V2, &[sleep(), sleep()]);
     prepare(&mut attempt);
@@ -301,8 +301,8 @@ fn a_wait_for_a_run_is_over_when_the_run_is_stored() {
     assert!(suspended(&[3], seen).is_err());
 }
 
-/// What the core of an SDK that speaks V3 wrote when it was asked for everything that it has:
-/// restate-sdk-shared-core 0.2.0.
+/// Recorded output of the core of an SDK that speaks V3 (restate-sdk-shared-core 0.2.0), with every
+/// kind of entry that it has.
 const RECORDED: &str = "\
     08000000000000030a016108040000000000000c00000000000002080c0c0100000000000f0a01531201681a01782a01\
     6b3201690c0300000000000008080000000000030a017008090000000000030a0170080a0000000000060a0170120176\
@@ -355,7 +355,7 @@ fn an_sdk_is_understood_in_everything_it_asks() {
     assert_eq!(asked, expected);
     assert_eq!(actions.last(), Some(&Action::Ended));
     assert_eq!(attempt.end_of_input(), Ok(()));
-    // In V2 the first that is new breaks the protocol.
+    // In V2 the first entry of a later version is a violation.
     let violation = open(V2, &[]).receive(&bytes).unwrap_err();
     assert!(violation.to_string().starts_with("GetCallInvocationId (0x0c07) at index 14"));
 }

@@ -1,4 +1,4 @@
-//! Taking locks, in the one order, and giving way where that would be broken.
+//! Takes row locks in one global order, and gives up where that order would be violated.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,15 @@ use crate::{
     sql::{self, Cache, promise_columns},
 };
 
-/// Locks promises. Numbers never change, so every transaction waits in the same order.
+/// Locks promises in number order. Numbers never change, so every transaction waits in the same
+/// order.
 pub(super) const LOCK_PROMISES: &str =
     "SELECT n, id FROM promises WHERE id = ANY($1::text[]) ORDER BY n FOR NO KEY UPDATE";
 
-/// The same for promises that no other transaction holds.
+/// Locks those promises that no other transaction has locked.
 pub(super) const TRY_PROMISES: &str = "SELECT n, id FROM promises WHERE id = ANY($1::text[]) ORDER BY n FOR NO KEY UPDATE SKIP LOCKED";
 
-/// The tasks of promises, and those that await one of them.
+/// The tasks of promises, and the tasks that await them.
 macro_rules! tasks_of {
     () => {
         "WHERE t.n = ANY (ARRAY (SELECT unnest($1::bigint[])
@@ -26,9 +27,9 @@ macro_rules! tasks_of {
     };
 }
 
-/// Locks tasks and reads them as they are then. With them come their promises, as they were when
-/// the statement began: as they are, for those that are locked already, and a guess for those of
-/// who awaits.
+/// Locks tasks and reads their state after locking, together with their promises as of the
+/// statement's start: current for promises that are already locked, a guess for the promises of
+/// awaiters.
 macro_rules! lock_tasks {
     () => {
         concat!(
@@ -47,12 +48,12 @@ pub(super) const LOCK_TASKS: &str = lock_tasks!();
 
 pub(super) const TRY_TASKS: &str = concat!(lock_tasks!(), "SKIP LOCKED");
 
-/// How many of them there are.
+/// Counts the tasks that should be locked.
 pub(super) const COUNT_TASKS: &str = concat!("SELECT count(*) FROM tasks t ", tasks_of!());
 
 impl LockedRows {
-    /// Locks and reads rows by their names. One that is there and not found, because another
-    /// transaction holds it, is seen when it is looked for again ([`LockedRows::load_parts`]).
+    /// Locks and reads rows by name. An existing row that another transaction has locked is missed
+    /// here, and found by the second look ([`LockedRows::load_parts`]).
     pub(super) async fn lock_named(
         &mut self,
         connection: &mut PgConnection,
@@ -79,7 +80,7 @@ impl LockedRows {
         Ok(())
     }
 
-    /// The promises whose rows are asked for, or guard what is asked for.
+    /// The promises to lock: those whose rows are wanted, and those whose lock guards wanted rows.
     pub(super) fn to_lock(&self, wanted: &Footprint) -> Vec<PromiseId> {
         let mut ids: BTreeSet<&PromiseId> = wanted.composites.iter().chain(&wanted.rows).collect();
         ids.extend(wanted.outbox.iter().map(OutboxKey::promise));
@@ -88,8 +89,8 @@ impl LockedRows {
         ids.into_iter().filter(|id| !self.promises.contains_key(*id)).cloned().collect()
     }
 
-    /// Locks promises. Answers the numbers of those that were found; whether the others really do
-    /// not exist is asked when nothing is waited for any more ([`LockedRows::load_parts`]).
+    /// Locks promises and returns the numbers of those found. [`LockedRows::load_parts`] verifies
+    /// that the others do not exist, once no more locks are waited for.
     pub(super) async fn lock_promises(
         &mut self,
         connection: &mut PgConnection,
@@ -116,7 +117,7 @@ impl LockedRows {
         Ok(numbers)
     }
 
-    /// Locks the tasks of promises that are locked, and of those who await them.
+    /// Locks the tasks of locked promises and the tasks of their awaiters.
     pub(super) async fn lock_tasks(
         &mut self,
         connection: &mut PgConnection,

@@ -1,46 +1,44 @@
-//! Locks the rows that a decision reads, and loads them: a few statements, whatever number of
+//! Locks and loads the rows that a decision reads, with a few statements for any number of
 //! promises.
 //!
-//! A batch locks in one order: schedules by id, resources by name, lines by object, limits by name and then
-//! their keys, counts of trees by root, promises by their
-//! numbers, then tasks by theirs. The awaiters of a promise are certain once the promise is locked, because a
-//! callback on it is only added under that lock; and no callback of a task is changed without the
-//! task's lock.
+//! A batch takes locks in one order: schedules by id, resources by name, object queues by object,
+//! limits by name and then their keys, tree counts by root, promises by number, then tasks by
+//! number. The awaiters of a promise are fixed once the promise is locked, because a callback on it
+//! is only added under that lock; and a task's callbacks only change under the task's lock.
 //!
-//! **What a decision sees is one committed state of the tables**: that of the last
-//! [`parts::PARTS`]. Every statement has a snapshot of its own, taken when it begins, and one that
-//! waits for a lock goes on with the snapshot it had: it finds the newest version of a row that it
-//! knows, and no row that was inserted meanwhile. So a statement that locks says what the rows are
-//! that it found, and nothing about the others. The statement that comes after all locks has a
-//! snapshot at least as new as the end of every transaction that was waited for; a row that is
-//! locked is in it as it was when it was locked; and whatever is not locked is read by it, also if
-//! an earlier load had read it:
+//! **A decision sees one committed state of the tables**: the snapshot of the last
+//! [`parts::PARTS`]. Every statement has its own snapshot, taken when it begins. A statement that
+//! waits for a lock keeps its snapshot: it finds the newest version of each row it knows, and no
+//! row inserted in the meantime. A locking statement is therefore authoritative for the rows it
+//! found, and for no others. The statement after all locks has a snapshot at least as new as the
+//! end of every transaction that was waited for. In it, locked rows are as they were when they were
+//! locked, and it reads everything that is not locked, even if an earlier load has read it:
 //!
-//! | what | why it is as in that snapshot |
+//! | rows | reason why they match that snapshot |
 //! |---|---|
-//! | promises and tasks of composites and rows | locked; read by a statement that began when the promises were locked, the task's row as it is once its lock is had |
-//! | tasks of awaiters, and their promises | the task is locked; its promise is read when it is, and settles only with it |
-//! | that there is no such promise | what was looked for in vain is looked for again; if it is there now, the batch begins again with it |
-//! | callbacks on a promise | added under the promise's lock, changed under that of the awaiter's task: both are held |
-//! | callbacks by a task, its listeners, signal keys, the offer of it, the head and the end of its journal | written under the lock of the promise or the task, and read after it |
+//! | promises and tasks of composites and rows | locked; read by a statement that began when the promises were locked, the task's row as of its lock |
+//! | tasks of awaiters, and their promises | the task is locked; its promise is read after that, and settles only together with the task |
+//! | absence of a promise | promises that were not found are looked up again; if one exists now, the batch starts over with it |
+//! | callbacks on a promise | added under the promise's lock, changed under the lock of the awaiter's task: both are held |
+//! | a task's callbacks, listeners, signal keys, its offer, the head and the end of its journal | written under the lock of the promise or the task, and read after locking |
 //! | messages | written under the lock of the promise they are about |
-//! | schedules, resources, leases, lines of objects, counts of trees | read by the statement that locks them; those that were looked for in vain are looked for again |
-//! | whose turn is next behind a limit, and who came first | changed under the lock of the limit, and read when it is had; who waits is locked when it is admitted |
-//! | places behind limits | written under the lock of their task, and read after it |
-//! | pending children | made under the parent's lock; read again when all of the page is locked |
-//! | trees | made under the locks of the members; read again when all of them are locked |
-//! | promises of an object | found by their ids, and read again when all of them are locked; one that is made later is of who comes later |
-//! | what a host or worker holds | found, locked as rows, and looked for again |
-//! | aliases, modules, lives of hosts | not locked: read by that statement, all that were asked for by any load of the batch |
-//! | facts of sagas | not locked, read by a statement right after it. A fact is written with the settlement of the one promise it is about, so a newer one is that of a promise that the decision does not settle; who writes the same one second is refused by its key |
-//! | the time | read by that statement |
+//! | schedules, resources, leases, object queues, tree counts | read by the statement that locks them; those that were not found are looked up again |
+//! | the next executions to admit at a limit, and their order | changed under the lock of the limit, and read after locking it; a queued execution is locked when it is admitted |
+//! | queue positions at limits | written under the lock of their task, and read after locking |
+//! | pending children | created under the parent's lock; read again when the whole page is locked |
+//! | trees | created under the locks of the members; read again when all of them are locked |
+//! | promises of an object | found by their ids, and read again when all of them are locked; one created later belongs to a later holder |
+//! | tasks that a host or worker holds | found, locked as rows, and looked up again |
+//! | aliases, modules, incarnations of hosts | not locked: that statement reads all that any load of the batch requested |
+//! | facts of sagas | not locked, read by a statement right after it. A fact is written with the settlement of the one promise it is about, so a newer fact concerns a promise that the decision does not settle; the second writer of the same fact is refused by its key |
+//! | the current time | read by that statement |
 //!
-//! A module that is removed after that is refused by the foreign key of who would have named it,
-//! and the batch begins again.
+//! If a module is removed after that, the foreign key of a row that names it fails, and the batch
+//! starts over.
 //!
-//! What turns out to be needed later is locked only without waiting. Where a lock would have to be
-//! waited for, the batch gives up and begins again with these rows among the first. So no batch
-//! waits for a lower row than one that it holds, and no two batches wait for each other.
+//! Rows found to be needed later are locked only if that needs no waiting. Otherwise the batch
+//! rolls back and starts over with these rows among the first. So no batch waits for a row lower in
+//! the order than one it holds, and no two batches wait for each other.
 
 mod lock;
 mod parts;
@@ -68,7 +66,7 @@ use crate::sql::{
     promise_tables,
 };
 
-/// Promises and their tasks, by numbers: those that have no task, and those of who awaits.
+/// Promises with their tasks, by number: those without a task, and those of awaiters.
 const PROMISES: &str = concat!(
     "SELECT ",
     promise_columns!(),
@@ -77,23 +75,22 @@ const PROMISES: &str = concat!(
     "WHERE p.n = ANY($1::bigint[])",
 );
 
-/// The tasks that a host or worker holds.
+/// The tasks claimed by hosts or workers.
 const HELD_BY: &str = "
     SELECT p.n, p.id FROM tasks held JOIN promises p ON p.n = held.n
      WHERE held.node = ANY($1::text[]) AND held.state = 2";
 
-/// Why rows were not loaded.
+/// Reason why rows were not loaded.
 #[derive(Debug)]
 pub(super) enum NotLoaded {
-    /// A statement failed.
     Failed(Failed),
-    /// Another transaction holds one of these, or made one of them meanwhile: they have to be among
-    /// the first that are locked.
+    /// Another transaction has locked one of these rows, or inserted one of them in the meantime.
+    /// The next attempt must lock them first.
     LockFirst(Box<Footprint>),
 }
 
 impl NotLoaded {
-    /// These composites have to be among the first that are locked.
+    /// Asks for these composites to be locked first.
     fn lock_first(composites: BTreeSet<PromiseId>) -> Self {
         Self::LockFirst(Box::new(Footprint { composites, ..Footprint::default() }))
     }
@@ -105,49 +102,49 @@ impl From<Failed> for NotLoaded {
     }
 }
 
-/// The rows that one transaction has locked.
+/// The rows locked by one transaction.
 #[derive(Debug, Default)]
 pub(super) struct LockedRows {
-    /// Promises that are locked, by id; none: there is no such promise.
+    /// Numbers of locked promises, by id; `None` if the promise does not exist.
     promises: HashMap<PromiseId, Option<i64>>,
-    /// The rows that are in the cache.
+    /// Numbers of the promises whose rows are in the cache.
     loaded: BTreeSet<i64>,
-    /// What was read without a lock.
+    /// Rows read without a lock.
     asked: Footprint,
-    /// Of which invocations rows were read in each of [`OWNED`].
+    /// For each table in [`OWNED`], the invocations whose rows were read.
     asked_owners: [BTreeSet<PromiseId>; OWNED.len()],
-    /// The names that were looked for in each of [`NAMED`].
+    /// For each table in [`NAMED`], the names looked up.
     asked_names: [BTreeSet<String>; NAMED.len()],
-    /// Those of them that exist and are locked.
+    /// For each table in [`NAMED`], the names that exist and are locked.
     pub(super) named: [BTreeSet<String>; NAMED.len()],
-    /// Who wrote the rows of tasks that are locked, by their numbers.
+    /// For each locked task, by number, the transaction that wrote its row.
     pub(super) writers: HashMap<i64, TransactionId>,
-    /// What the database says the time is, after the first load.
+    /// The database's time, known after the first load.
     pub(super) now: Option<Timestamp>,
-    /// Statements sent.
+    /// Number of statements sent.
     pub(super) statements: usize,
 }
 
 impl LockedRows {
-    /// Takes note that these do not exist any more.
+    /// Records that these promises no longer exist.
     pub(super) fn forget(&mut self, gone: &BTreeSet<PromiseId>) {
         for id in gone {
             self.promises.insert(id.clone(), None);
         }
     }
 
-    /// Takes note that this transaction made this promise.
+    /// Records that this transaction created a promise.
     pub(super) fn made(&mut self, id: &PromiseId, number: i64) {
         self.promises.insert(id.clone(), Some(number));
     }
 
-    /// Takes note of the rows with names that this transaction wrote: they are its own.
+    /// Records the named rows that this transaction wrote: it holds their locks.
     pub(super) fn wrote(&mut self, names: WrittenNames) {
         self.named.iter_mut().zip(names).for_each(|(locked, names)| locked.extend(names));
     }
 
-    /// Locks and loads `wanted`, which the cache does not hold. The first load of a transaction
-    /// waits for other transactions.
+    /// Locks and loads `wanted`, which the cache does not hold. Only the first load of a
+    /// transaction waits for locks of other transactions.
     pub(super) async fn load(
         &mut self,
         connection: &mut PgConnection,
@@ -200,8 +197,8 @@ impl LockedRows {
         Ok(())
     }
 
-    /// Takes what the statement that locked tasks read of them. Answers the numbers of promises
-    /// that are to be read yet.
+    /// Stores the rows that the task-locking statement read. Returns the numbers of the promises
+    /// that still have to be read.
     fn put_tasks(
         &mut self,
         cache: &mut Cache,
@@ -214,8 +211,7 @@ impl LockedRows {
             let number: i64 = row.try_get(0).map_err(Failed::of(name))?;
             let writer = row.int(AFTER_PROMISE).map_err(Failed::of(name))?.map(TransactionId::of);
             self.writers.extend(writer.map(|writer| (number, writer)));
-            // Whose promise is locked can be taken as it came; of the others only the task is
-            // certain.
+            // For a locked promise the row is current; for others, only the task is.
             if fresh.remove(&number) {
                 sql::put_promise(cache, row, Level::Rows).map_err(Failed::of(name))?;
                 self.loaded.insert(number);
@@ -243,8 +239,8 @@ impl LockedRows {
         Ok(())
     }
 
-    /// The rows of these invocations in the tables of [`OWNED_STATEMENTS`], and of all that were
-    /// asked for before: they are not locked.
+    /// Loads the rows of these invocations, and of all invocations requested earlier, from the
+    /// tables in [`OWNED_STATEMENTS`]. They are not locked.
     async fn load_owned(
         &mut self,
         connection: &mut PgConnection,
@@ -267,8 +263,8 @@ impl LockedRows {
         Ok(())
     }
 
-    /// The tasks that these hosts or workers hold. Which they are is not locked, so that is looked
-    /// at again when they are.
+    /// Locks the tasks that these hosts or workers hold. The set itself cannot be locked, so it is
+    /// read again after locking.
     async fn load_held(
         &mut self,
         connection: &mut PgConnection,
@@ -318,7 +314,7 @@ impl LockedRows {
     }
 }
 
-/// Every statement that looks for something, for the tests of their plans.
+/// Every statement with a search condition, for the tests of query plans.
 #[cfg(test)]
 pub(super) const STATEMENTS: [&str; 15] = [
     HELD_BY,
@@ -338,7 +334,7 @@ pub(super) const STATEMENTS: [&str; 15] = [
     sql::round::LANE,
 ];
 
-/// The one that is put together, for the tests of its plan.
+/// The generated statement, for the test of its query plan.
 #[cfg(test)]
 pub(super) fn names_again() -> [String; 1] {
     [parts::PARTS_AND_NAMES.clone()]

@@ -1,4 +1,4 @@
-//! What belongs to promises that are locked, and what no promise has: callbacks, messages,
+//! Loads the rows that belong to locked promises, and rows without a promise: callbacks, messages,
 //! journals, modules, hosts.
 
 use std::sync::LazyLock;
@@ -17,20 +17,20 @@ use crate::{
     sql::{self, Cache, Failure, Fields as _, Level, NAMED, module_facts_column},
 };
 
-/// Everything else, whatever it is: the first column says what a row is.
+/// Loads all remaining rows in one statement; the first column is the kind of the row.
 ///
 /// ```text
-/// what                id        first      text     second    third     fourth    bytes    head
-/// 0 the time                    now                the version at which tasks are born
+/// kind                id        first      text     second    third     fourth    bytes    head
+/// 0 the time                    now                the first version of new tasks
 /// 1 callback          awaited   its n      awaiter  its n     consumed
 /// 2 listener          awaited              address
 /// 3 message           source    kind       part     next_at   created   attempts  message
 /// 4 end of a journal  its inv                                                              end_seq … finished
 /// 5 module                               facts                                    digest
 /// 6 alias             name               facts                                    digest
-/// 7 host              node      lives
+/// 7 host              node      incarnation
 /// 8 signal's key      its inv   number     key
-/// 9 promise that was not found before: its id
+/// 9 promise that was not found before: id
 /// ```
 macro_rules! parts {
     () => {
@@ -89,46 +89,46 @@ macro_rules! parts {
 
 pub(super) const PARTS: &str = parts!();
 
-/// What says of a row that a name is there now: this, and the place of its table in [`NAMED`].
+/// The kind of a row that reports an existing name; the index of its table in [`NAMED`] is added.
 const NAME: i64 = 10;
-/// The columns of a row after its id.
+/// Number of columns after the id.
 const COLUMNS: usize = 11;
-/// The first parameter that holds names.
+/// Index of the first parameter with names.
 const NAMES: usize = 11;
 
-/// The same where rows with names were not found before: whether they are there now.
+/// [`PARTS`] plus a second lookup of named rows that were not found before.
 pub(super) static PARTS_AND_NAMES: LazyLock<String> = LazyLock::new(|| {
     let again = NAMED_STATEMENTS.iter().enumerate();
     let again = again.map(|(place, of)| of.again(NAME + place as i64, NAMES + place, COLUMNS));
     format!("{PARTS}{}", again.collect::<String>())
 });
 
-/// The rows of a journal that hold records from a place on.
+/// The journal rows that hold records from a given position on.
 pub(super) const TAIL: &str = "
     SELECT records FROM journal
      WHERE inv = $1 AND end_seq > $2
        AND first_seq >= (SELECT max(first_seq) FROM journal WHERE inv = $1 AND first_seq <= $2)
      ORDER BY first_seq";
 
-/// What was looked for in vain, as it is stored.
+/// The names and ids that were looked up and not found, as they are stored.
 #[derive(Default)]
 struct Absent {
     promises: Vec<String>,
-    /// By the places of their tables in [`NAMED`].
+    /// Names by the index of their table in [`NAMED`].
     named: [Vec<String>; NAMED.len()],
 }
 
 impl Absent {
-    /// Whether there are names in it, beside ids of promises.
+    /// True if it contains names, besides promise ids.
     fn is_named(&self) -> bool {
         self.named.iter().any(|names| !names.is_empty())
     }
 }
 
 impl LockedRows {
-    /// The last statement of every load, and the first that is sent when nothing is waited for any
-    /// more: its snapshot is the one that the decision is made on. What is not locked is read by
-    /// it, also what earlier loads had read. `again`: so is what was looked for in vain.
+    /// Runs the last statement of a load, which is the first one after all lock waits: its snapshot
+    /// is the one that the decision is based on. It reads everything that is not locked, even if
+    /// earlier loads have read it, and with `again` also everything that was not found.
     pub(super) async fn load_parts(
         &mut self,
         connection: &mut PgConnection,
@@ -156,7 +156,7 @@ impl LockedRows {
         unlocked.modules.extend(wanted.modules.iter().copied());
         unlocked.aliases.extend(wanted.aliases.iter().cloned());
         unlocked.hosts.extend(wanted.hosts.iter().cloned());
-        // One that was removed since is not found again.
+        // A module removed in the meantime must not remain in the view.
         unlocked.modules.iter().for_each(|module| cache.view.remove_module(module));
         let modules: Vec<_> = unlocked.modules.iter().map(|digest| digest.0.to_vec()).collect();
         let aliases: Vec<_> = unlocked.aliases.iter().map(|name| escape(name.as_str())).collect();
@@ -192,7 +192,7 @@ impl LockedRows {
                 _ => self.put_part(cache, row).map_err(Failed::of(name))?,
             }
         }
-        // A message may be about a promise of which nothing else is asked.
+        // A message may concern a promise of which nothing else is wanted.
         for key in &wanted.outbox {
             let number = self.promises.get(key.promise()).copied().flatten();
             cache.know(key.promise(), number, Level::Number);
@@ -203,7 +203,7 @@ impl LockedRows {
         }
     }
 
-    /// What was looked for in vain, and was not made by this transaction since.
+    /// The names and ids that were not found, and that this transaction has not created since.
     fn absent(&self) -> Absent {
         let promises = self.promises.iter().filter(|(_, number)| number.is_none());
         let named = self.asked_names.iter().zip(&self.named);

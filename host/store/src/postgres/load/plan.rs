@@ -1,30 +1,31 @@
-//! What a load does, in order. The store sends the statements; the simulation goes through the same
-//! list over rows of its own, with a snapshot for each entry, and compares what a decision saw with
-//! what there was.
+//! The steps of a load, in order. The store sends their statements. The simulation runs the same
+//! list over its own rows, with a snapshot per step, and compares the decision's view with the rows
+//! that existed.
 
-/// An entry: one statement, or a few alike, with a snapshot of its own.
+/// A step: one statement, or a few similar ones, each with its own snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
-    /// Schedules, resources and leases on them are locked by their names, and read.
+    /// Locks and reads rows by name: schedules, resources and their leases.
     LockNamed,
-    /// Promises are locked.
+    /// Locks promises.
     LockPromises,
-    /// The tasks of these promises, and of those that await them, are locked and read.
+    /// Locks and reads the tasks of these promises, and those of their awaiters.
     LockTasks,
-    /// Promises of which only the tasks are locked, and those without a task, are read.
+    /// Reads promises of which only the tasks are locked, and promises without a task.
     Promises,
-    /// Everything else is read.
+    /// Reads everything else.
     Rest {
-        /// Whether what was looked for in vain is looked for again: it may have come while a lock
-        /// was waited for.
+        /// True to look again for rows that were not found: they may have been inserted while the
+        /// batch waited for a lock.
         again: bool,
     },
-    /// What belongs to invocations and is only ever added, the facts of sagas, is read.
+    /// Reads append-only rows of invocations: the facts of sagas.
     Owned,
 }
 
-/// A load. Nothing is waited for after [`Read::LockTasks`]; so [`Read::Rest`] sees all that those
-/// did who were waited for, and its snapshot is the one that a decision is made on.
+/// The steps of a load. Nothing waits for a lock after [`Read::LockTasks`]; so [`Read::Rest`] sees
+/// the effects of all transactions that were waited for, and its snapshot is the one that the
+/// decision is based on.
 pub const PLAN: [Read; 6] = [
     Read::LockNamed,
     Read::LockPromises,

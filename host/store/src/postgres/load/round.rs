@@ -1,4 +1,5 @@
-//! The rows of a round of admissions: they are found by their order, and then locked like any other.
+//! Loads the rows of an admission round: they are found by queue order, and then locked like any
+//! other.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use crate::{
     sql::{self, Cache, round},
 };
 
-/// What is asked for of limits.
+/// The wanted admission rows: rounds, sweeps and lanes.
 pub(super) struct Admissions {
     rounds: BTreeMap<LimitName, u32>,
     sweeps: BTreeMap<LimitName, SweepPage>,
@@ -32,7 +33,7 @@ impl Admissions {
 }
 
 impl LockedRows {
-    /// Loads them, once the limits are locked.
+    /// Loads the wanted rows; requires that the limits are locked.
     pub(super) async fn load_round(
         &mut self,
         connection: &mut PgConnection,

@@ -1,5 +1,5 @@
-//! Children, trees and the promises of objects: more promises than a command names, which are found first and then locked
-//! like any other.
+//! Loads children, trees and the promises of objects: sets of promises that a command does not
+//! name, which are found first and then locked like any other.
 
 use std::collections::BTreeSet;
 
@@ -16,14 +16,14 @@ use crate::{
     sql::{self, Cache, Failure, Fields as _, Level},
 };
 
-/// A page of the pending children of an invocation; of those that were not asked to stop, if that
-/// is asked for.
+/// A page of the pending children of an invocation; optionally only those without a cancellation
+/// request.
 pub(super) const CHILDREN: &str = "
     SELECT id FROM promises LEFT JOIN tasks USING (n)
      WHERE made_by = $1 AND promises.state = 0 AND attached = 1 AND id > $2
        AND ($4 = 0 OR coalesce(tasks.cancel, 0) = 0) ORDER BY id LIMIT $3";
 
-/// A promise and everything made by its members, up to a limit.
+/// A promise and all its descendants, up to a limit.
 const TREE: &str = "
     WITH RECURSIVE tree (n) AS (
         SELECT n FROM promises WHERE id = $1
@@ -31,7 +31,7 @@ const TREE: &str = "
         SELECT made.n FROM tree JOIN promises made ON made.made_by = tree.n)
     SELECT promises.id FROM (SELECT n FROM tree LIMIT $2) AS members JOIN promises USING (n)";
 
-/// The promises whose ids lie between two, and that no invocation made, up to a limit.
+/// The promises with ids between two bounds that no invocation made, up to a limit.
 pub(super) const PROMISES_BETWEEN: &str = "
     SELECT id FROM promises WHERE id > $1 AND id < $2 AND made_by IS NULL ORDER BY id LIMIT $3";
 
@@ -41,8 +41,9 @@ const OWED: &str = "
       FROM outbox JOIN promises ON promises.n = outbox.source WHERE outbox.source = ANY($1::bigint[])";
 
 impl LockedRows {
-    /// A page of children as whole composites. Who settles meanwhile would leave the page short, as
-    /// if it were the last: so it is read again once all of it is held.
+    /// Loads a page of children as whole composites. A child that settles in the meantime would
+    /// make the page short, as if it were the last, so the page is read again once all of it is
+    /// locked.
     pub(super) async fn load_children(
         &mut self,
         connection: &mut PgConnection,
@@ -66,8 +67,8 @@ impl LockedRows {
         }
     }
 
-    /// A tree as whole composites, with all messages about its members. Like a page of children, it
-    /// is read again once all of it is held.
+    /// Loads a tree as whole composites, with all messages about its members. Like a page of
+    /// children, it is read again once all of it is locked.
     pub(super) async fn load_tree(
         &mut self,
         connection: &mut PgConnection,
@@ -77,7 +78,7 @@ impl LockedRows {
     ) -> Result<(), NotLoaded> {
         let tree = self.tree(connection, top, limit).await?;
         if !tree.whole {
-            // Nothing of it will go, so only its top is of interest.
+            // The tree is too large to be removed, so only its root is needed.
             let wanted =
                 Footprint { composites: BTreeSet::from([top.clone()]), ..Footprint::default() };
             let missing = cache.missing(wanted);
@@ -99,8 +100,8 @@ impl LockedRows {
         Ok(())
     }
 
-    /// The promises of an object as whole composites, with all messages about them, one more than go at
-    /// a time at most. They are read again once all of them are held.
+    /// Loads the promises of an object as whole composites, with all messages about them: at most
+    /// one more than a command removes at a time. They are read again once all of them are locked.
     pub(super) async fn load_promises_of(
         &mut self,
         connection: &mut PgConnection,
@@ -161,7 +162,7 @@ impl LockedRows {
     ) -> Result<Tree, Failed> {
         let name = "load a tree";
         self.statements += 1;
-        // One more than asked for, to know whether there is more.
+        // One more than the limit, to detect a larger tree.
         let query = sqlx::query(TREE).bind(escape(top.as_str())).bind(i64::from(limit) + 1);
         let found = connection.fetch_all(query).await.map_err(Failed::of(name))?;
         let whole = found.len() <= limit as usize;

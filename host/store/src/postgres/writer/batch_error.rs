@@ -1,8 +1,8 @@
-//! Why a batch has no replies, and the error of each of its submissions.
+//! The errors of a failed batch and of its submissions.
 
 use crate::{StoreError, postgres::failure::Failed};
 
-/// Why a batch has no replies.
+/// Reason why a batch has no replies.
 pub(super) enum BatchError {
     Conflict,
     Unknown(String),
@@ -11,7 +11,7 @@ pub(super) enum BatchError {
 }
 
 impl BatchError {
-    /// The error of each submission. Only the first one gets the refusal of the database: a refused
+    /// An error for each submission. Only the first receives a refusal of the database: a refused
     /// batch has one submission.
     pub(super) fn shares(self) -> impl Iterator<Item = Self> {
         let mut own = Some(self);

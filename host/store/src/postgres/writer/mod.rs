@@ -1,13 +1,13 @@
-//! What writes: one task that gathers what is asked into batches, and a connection for each batch
-//! that runs.
+//! The writer: one task that gathers requests into batches, and a connection for each running
+//! batch.
 //!
-//! When something waits, a batch begins, as long as few run; a further one begins when it is worth
-//! a connection. So what comes meanwhile gathers, and commits carry more.
+//! While few batches run, a waiting request starts a batch; further batches start only when they
+//! are worth a connection. Requests that arrive meanwhile are gathered, so that commits carry more.
 //!
-//! Commands that rest on remembered claims alone make batches of their own, of one statement each;
-//! all others read first. Batches of one host that name the same promises run one after the other:
-//! at the database they would only hold up a connection each. A caller that goes away does not take
-//! its commit with it.
+//! Commands that depend on remembered claims alone form separate batches of one statement each; all
+//! others read first. Batches of one host that name the same promises run one after the other: in
+//! the database they would only block a connection each. A caller that goes away does not cancel
+//! its commit.
 
 mod batch_error;
 mod serve;
@@ -31,39 +31,38 @@ use super::{
 };
 use crate::{Hints, StoreError, writing::Writing};
 
-/// A batch takes no further submission once it has this many commands.
+/// Maximum commands of a batch: once reached, it takes no further submission.
 const BATCH: usize = 256;
-/// The number of batches that run however few submissions there are. A further batch begins when it
-/// can be a full one, or when its submissions have waited for `LATE`: the running ones may wait for
+/// Number of batches that run regardless of the load. A further batch starts when it can be a full
+/// one, or when its submissions have waited for `LATE`: the running batches may be waiting for
 /// locks.
 const AT_ONCE: usize = 2;
 const LATE: Millis = Millis(5);
-/// Submissions that may wait; further callers wait to submit.
+/// Maximum number of queued submissions; further callers wait to submit.
 pub(super) const QUEUE: usize = 1024;
-/// The number of waiting submissions that a batch examines.
+/// Maximum number of waiting submissions examined for a batch.
 const LOOK: usize = 2048;
-/// What the writer is asked.
+/// A request to the writer.
 pub(super) enum WriterRequest {
-    /// To decide and commit these, in order.
+    /// Decide and commit these commands, in order.
     Execute { commands: Vec<Command>, answer: Answer },
-    /// To end, after what was asked before.
+    /// End after all earlier requests.
     Close { answer: oneshot::Sender<()> },
 }
 
-/// What was written since the store was opened.
+/// Totals of the writes since the store was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Commits.
     pub commits: u64,
-    /// Commands in them.
+    /// Commands in these commits.
     pub commands: u64,
-    /// Statements they took, `BEGIN` and `COMMIT` included.
+    /// Statements executed, `BEGIN` and `COMMIT` included.
     pub statements: u64,
     /// Batches that had to be decided again.
     pub repeats: u64,
 }
 
-/// What all batches share.
+/// State shared by all batches.
 pub(super) struct Shared {
     pub(super) options: PgConnectOptions,
     pub(super) primary: Arc<Primary>,
@@ -78,21 +77,21 @@ pub(super) struct Shared {
     pub(super) written: watch::Sender<Written>,
 }
 
-/// The task that gathers.
+/// The task that gathers requests into batches.
 pub(super) struct Writer {
     shared: Arc<Shared>,
     queue: mpsc::Receiver<WriterRequest>,
     pending: VecDeque<Submission>,
-    /// Connections that no batch uses.
+    /// Connections not used by a batch.
     idle: Vec<ConnectionSlot>,
     slots: usize,
-    /// The promises that running batches name.
+    /// Hashes of the promises that running batches name.
     busy: HashSet<u64>,
     finished: (mpsc::UnboundedSender<Finished>, mpsc::UnboundedReceiver<Finished>),
     hasher: RandomState,
 }
 
-/// A place for one connection; none while it is closed.
+/// A slot for a connection; `None` while it is closed.
 type ConnectionSlot = Option<HeldConnection>;
 
 struct Finished {
@@ -119,10 +118,10 @@ impl Writer {
         }
     }
 
-    /// Runs until it is told to close, or until every sender is gone.
+    /// Runs until a close request, or until every sender is dropped.
     pub(super) async fn run(mut self) {
         let mut closing = None;
-        // Runs while something could begin that is not worth it.
+        // Pending while a batch could start but is not yet worth a connection.
         let mut patience = None;
         let mut late = false;
         let mut epoch = self.shared.primary.epoch();
@@ -159,7 +158,7 @@ impl Writer {
                 () = self.shared.primary.left(epoch) => {
                     epoch = self.shared.primary.epoch();
                     self.idle.iter_mut().for_each(|slot| drop(slot.take()));
-                    // The numbers of transactions that are remembered are the former server's.
+                    // Remembered transaction numbers belong to the former server.
                     self.shared.claims.forget_all();
                 }
                 () = async { patience.as_mut().expect("it runs").await }, if patience.is_some() => {
@@ -173,7 +172,7 @@ impl Writer {
             late.refuse();
         }
         for slot in self.idle.into_iter().flatten() {
-            // The database notices by itself where this does not reach it.
+            // If this does not reach the database, it detects the closed connection itself.
             let _ = self.shared.env.within(Millis(1_000), slot.connection.close()).await;
         }
         if let Some(Some(answer)) = closing {
@@ -181,12 +180,14 @@ impl Writer {
         }
     }
 
-    /// Takes note of a request. Answers who waits for the end, if that was asked for.
+    /// Queues a request. For a close request, returns the channel to answer when the writer has
+    /// ended.
     fn take(&mut self, request: WriterRequest) -> Option<Option<oneshot::Sender<()>>> {
         match request {
             WriterRequest::Close { answer } => return Some(Some(answer)),
             WriterRequest::Execute { commands, answer } => {
-                // A host that was held up keeps the claims that it still serves.
+                // Heartbeats go first, so that a host that was delayed keeps the claims it still
+                // serves.
                 let beats = |command: &Command| matches!(command, Command::TaskHeartbeat { .. });
                 let first = commands.iter().all(beats);
                 let submission = Submission::new(commands, answer, &self.hasher);
@@ -199,7 +200,7 @@ impl Writer {
         None
     }
 
-    /// Begins batches as long as there are connections for them.
+    /// Starts batches while connections are idle.
     fn begin(&mut self, late: bool) {
         while let Some(slot) = self.idle.pop() {
             let running = self.slots - self.idle.len() - 1;
@@ -216,16 +217,16 @@ impl Writer {
             let waiting = self.pending.len() + self.queue.len();
             let work = async move {
                 let slot = shared.serve(slot, batch, waiting).await;
-                // The receiver is gone when the writer has ended.
+                // The receiver is gone if the writer has ended.
                 let _ = finished.send(Finished { slot, names });
             };
             self.shared.env.runtime.spawn("store batch", Box::pin(work));
         }
     }
 
-    /// The waiting submissions that conflict with no running batch, in order: a submission passes
-    /// none that names a promise it names. Those that only append to remembered journals are not
-    /// mixed with others.
+    /// Takes the waiting submissions that conflict with no running batch, in order: a submission
+    /// never overtakes one that names the same promise. Submissions that only append to remembered
+    /// journals are not mixed with others.
     fn gather(&mut self) -> Vec<Submission> {
         let mut batch: Vec<Submission> = Vec::new();
         let (mut size, mut all_short) = (0, false);

@@ -1,5 +1,5 @@
-//! Serving a batch: the batch runs until its outcome is known, over a connection that is opened if
-//! there is none, and each submission is answered.
+//! Serves a batch: runs it until its outcome is known, on a connection opened if necessary, and
+//! answers each submission.
 
 use segno_core::{command::Command, footprint::Footprint, time::Millis};
 use segno_env::Clock as _;
@@ -16,16 +16,16 @@ use crate::{
     },
 };
 
-/// How long one transaction may take before its connection is given up.
+/// Time limit of a transaction, after which its connection is dropped.
 const TRANSACTION_TIMEOUT: Millis = Millis(30_000);
-/// How long a submission waits for a database that is away before it is told so.
+/// Time after which a submission fails while the database is unavailable.
 const AWAY_TIMEOUT: Millis = Millis(5_000);
-/// Lost races in a row after which a submission is told so.
+/// Consecutive lost races after which a submission fails.
 const RACES: u32 = 20;
 
 impl Shared {
-    /// Commits a batch: by appending where that is all there is to do, and what is left then as any
-    /// other.
+    /// Commits a batch: first by appending under remembered claims; the remaining submissions by
+    /// reading transactions.
     pub(super) async fn serve(
         &self,
         mut slot: ConnectionSlot,
@@ -40,7 +40,8 @@ impl Shared {
         if left.is_empty() { slot } else { self.execute(slot, left, waiting).await }
     }
 
-    /// Appends what rests on remembered claims alone. Answers what has to be decided otherwise.
+    /// Appends for the submissions that depend on remembered claims alone. Returns the submissions
+    /// that must be decided otherwise.
     async fn append(
         &self,
         slot: &mut ConnectionSlot,
@@ -68,7 +69,7 @@ impl Shared {
         };
         let appended = match self.env.within(TRANSACTION_TIMEOUT, appending).await {
             Some(Ok(appended)) => appended,
-            // The append may have happened: the next decision sees whether.
+            // The append may have happened; the next decision finds out.
             failed => {
                 match failed.map(|failed| failed.map_err(|failed| failed.cause())) {
                     None => *slot = None,
@@ -101,7 +102,8 @@ impl Shared {
         left
     }
 
-    /// Commits a batch, or its halves where one of its submissions spoils it for the others.
+    /// Commits a batch. If one of its submissions makes the batch fail, commits its halves
+    /// separately.
     async fn execute(
         &self,
         mut slot: ConnectionSlot,
@@ -120,8 +122,8 @@ impl Shared {
                 measured(batch.iter().map(|each| each.commands.len()).sum());
                 self.answer(batch, committed);
             }
-            // One of them is refused by the tables: the others must not suffer for it. They are
-            // halved until it is alone.
+            // The tables refuse one of the submissions, which must not fail the others: halve the
+            // batch until it is alone.
             Err(BatchError::Refused(_)) if batch.len() > 1 => {
                 let others = batch.split_off(batch.len() / 2);
                 slot = Box::pin(self.execute(slot, batch, waiting)).await;
@@ -146,7 +148,7 @@ impl Shared {
             written.statements += committed.statements as u64;
         });
         for (submission, replies) in batch.into_iter().zip(committed.replies) {
-            // The caller may be gone; the commit stands.
+            // The caller may be gone; the commit is valid regardless.
             let _ = submission.answer.send(Ok(replies));
         }
         self.hints.committed(&committed.effects);
@@ -154,8 +156,8 @@ impl Shared {
         self.notifications.add(&committed.effects);
     }
 
-    /// Decides and commits, again after a race with another transaction or while the database is
-    /// away. Commands absorb their own repetition, so an earlier attempt may have happened.
+    /// Decides and commits, with retries after lost races and while the database is unavailable.
+    /// Commands are idempotent, so an earlier attempt may have been committed.
     async fn commit(
         &self,
         slot: &mut ConnectionSlot,
@@ -229,7 +231,7 @@ impl Shared {
         let changes = Changes::watched_by(&*self.hints);
         let batch = Batch::new(connection, &self.config, &self.time, &self.claims, changes);
         let done = self.env.within(TRANSACTION_TIMEOUT, batch.run(commands, also)).await;
-        // The transaction may be anywhere, its commit included.
+        // The state of the transaction is unknown, its commit included.
         let late = || Failed {
             statement: "a transaction",
             source: sqlx::Error::Protocol("the database did not answer in time".to_owned()).into(),
@@ -242,7 +244,7 @@ impl Shared {
         held.map_err(Failed::of("connect"))
     }
 
-    /// Gives a connection up, and all others with it if its server takes no writes.
+    /// Drops a connection, and all connections of its epoch if its server is read-only.
     fn give_up(&self, slot: &mut ConnectionSlot, cause: Cause) {
         if let Some(held) = slot.take()
             && cause == Cause::ReadOnly
@@ -251,8 +253,8 @@ impl Shared {
         }
     }
 
-    /// Something between half of `wait` and all of it, so that those who were in each other's way
-    /// part.
+    /// A random delay between half of `wait` and all of it, so that competing transactions
+    /// separate.
     fn jitter(&self, wait: Millis) -> Millis {
         let drawn = self.env.runtime.nonce() % 1_000;
         Millis(wait.0 / 2 + (wait.0 * drawn.cast_signed()) / 2_000)

@@ -1,4 +1,4 @@
-//! What one caller asks, to be committed as a whole.
+//! A submission: the commands of one caller, committed as a whole.
 
 use std::{
     collections::BTreeSet,
@@ -10,19 +10,20 @@ use tokio::sync::oneshot;
 
 use crate::{StoreError, postgres::batch::FootprintedCommand};
 
-/// Who waits for it.
+/// Channel for the replies.
 pub(super) type Answer = oneshot::Sender<Result<Vec<Reply>, StoreError>>;
 
-/// Commands that are decided together or not at all, and who waits for it.
+/// Commands that are decided together or not at all, and the channel for their replies.
 pub(super) struct Submission {
     pub(super) commands: Vec<FootprintedCommand>,
     pub(super) answer: Answer,
-    /// The claim that the one command in it rests on alone, if it does.
+    /// The claim that its single command depends on alone. `None` if there are several commands, or
+    /// if it reads more.
     pub(super) claim: Option<Claim>,
-    /// The promises that they name, hashed: two that look alike by accident only run one after the
-    /// other.
+    /// Hashes of the promises that the commands name. After a collision, two submissions merely run
+    /// one after the other.
     pub(super) names: Vec<u64>,
-    /// Whether nothing else may share its transaction: it reads rows that it does not lock.
+    /// True if it must not share a transaction, because it reads rows that it does not lock.
     pub(super) alone: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The tree of calls.
+//! Reads of the call tree.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use crate::{
     sql::{self, AFTER_PROMISE, Failure, Fields, promise_columns, promise_tables},
 };
 
-/// The children of some promises. Each list ends at its own limit, so that what is read depends on
-/// what is answered. PostgreSQL compares texts as the tags have them, letter by letter.
+/// The children of given promises. Every list has its own limit, so that the rows read depend on
+/// the rows returned. PostgreSQL compares texts in their JSON form, character by character.
 macro_rules! children {
     ($order:literal) => {
         Select::differing(
@@ -68,7 +68,7 @@ const CHILDREN: Select = children!("");
 
 const LATEST: Select = children!("DESC");
 
-/// A promise that names itself as its parent is no child of its own.
+/// Counts children. A promise that names itself as its parent is not its own child.
 const COUNTS: Select = Select::differing(
     "
     SELECT wanted.key, me.n,
@@ -102,7 +102,7 @@ const AWAITS: Select = Select::differing(
      ORDER BY other.n",
 );
 
-/// Children of each of these, the first or the latest, at most `each` by either list.
+/// The first or latest children of each parent, at most `each` from either list.
 pub(super) async fn children<S: Session>(
     session: &mut S,
     parents: &[Parent],
@@ -131,7 +131,7 @@ pub(super) async fn children<S: Session>(
     found.iter().map(child).collect()
 }
 
-/// The neighbours of each of these.
+/// The neighbours of each promise.
 pub(super) async fn neighbours<S: Session>(
     session: &mut S,
     ids: &[PromiseId],
@@ -157,13 +157,13 @@ pub(super) async fn neighbours<S: Session>(
     Ok((0..ids.len()).map(|place| found.remove(&place)).collect())
 }
 
-/// The place of a promise among those that were asked for.
+/// Index of a promise in the request.
 fn place(row: &impl Fields, column: usize) -> Result<usize, Failure> {
     let place = row.int(column)?.and_then(|place| usize::try_from(place).ok());
     place.ok_or(Failure::NoRow)
 }
 
-/// Ids as tags have them.
+/// Ids in the JSON form that tags have.
 fn named<'a>(ids: impl IntoIterator<Item = &'a PromiseId>) -> Vec<String> {
     ids.into_iter().map(|id| serde_json::Value::from(id.as_str()).to_string()).collect()
 }
@@ -172,6 +172,6 @@ fn texts(texts: &[String]) -> Parameter<'_> {
     Parameter::Texts(texts.iter().map(String::as_str).collect())
 }
 
-/// For the tests of plans: first the children.
+/// The statements, for tests of query plans; the children come first.
 #[cfg(test)]
 pub(crate) static STATEMENTS: &[Select] = &[CHILDREN, COUNTS, AWAITS, LATEST];

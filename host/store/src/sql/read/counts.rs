@@ -1,4 +1,4 @@
-//! The numbers that metrics show. Each count walks an index of just what it counts.
+//! The counts for metrics. Each is computed from an index of exactly the counted rows.
 
 use segno_core::promise::MessageKind;
 
@@ -17,7 +17,6 @@ const TASKS: Select = Select::common(
 
 const OUTBOX: Select = Select::common("SELECT count(*) FROM outbox WHERE kind = $1");
 
-/// The counts.
 pub(super) async fn counts(session: &mut impl Session) -> Result<Counts, Failure> {
     let tasks = session.one(&TASKS, &[]).await?;
     let mut counts = Counts {
@@ -40,6 +39,6 @@ fn count(row: &impl Fields, column: usize) -> Result<u64, Failure> {
     Ok(row.int(column)?.unwrap_or_default().cast_unsigned())
 }
 
-/// For the tests of plans.
+/// The statements, for tests of query plans.
 #[cfg(test)]
 pub(crate) static STATEMENTS: &[Select] = &[TASKS, OUTBOX];

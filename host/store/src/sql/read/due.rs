@@ -1,8 +1,9 @@
-//! What is due: deadlines, timers, schedules and messages; and the tasks that wait for a worker.
+//! Reads due work: deadlines, timers, schedules and messages; and the tasks that are ready for a
+//! worker.
 //!
-//! A statement here finds (id, instant, …), the earliest first, and at the end the instant of the
-//! next one without an id: rows that are not due are not read. 253402300799999 is
-//! [`Timestamp::NEVER`], as the indexes have it.
+//! A statement here returns (id, instant, …), earliest first, followed by the instant of the next
+//! row without an id: rows that are not due are not read. 253402300799999 is [`Timestamp::NEVER`],
+//! as in the indexes.
 
 use segno_core::{
     command::Command,
@@ -18,15 +19,15 @@ use crate::{
     sql::{self, Failure, Fields as _},
 };
 
-/// Whether leases that ran out are ended.
+/// Controls if expired leases are due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leases {
     End,
     Rest,
 }
 
-/// Deadlines, and of the tasks that await each promise the first, if it is suspended and hosts run
-/// it.
+/// Due deadlines. For each promise, also the oldest task that awaits it, if it is suspended and
+/// runs on hosts.
 const DEADLINES: Select = Select::common(
     "
     SELECT * FROM (
@@ -42,7 +43,7 @@ const DEADLINES: Select = Select::common(
      WHERE state = 0 AND timeout_at < 253402300799999 AND timeout_at > $1",
 );
 
-/// Leases and retries.
+/// Due leases and retries.
 const TIMERS: Select = Select::common(
     "
     SELECT * FROM (
@@ -102,7 +103,7 @@ pub(super) async fn due<S: Session>(
 ) -> Result<Due, Failure> {
     let mut wakes = Vec::new();
     let deadlines = first_due(session, &DEADLINES, parameters(now, limit), limit, |row, id| {
-        // The task that it wakes is only a hint.
+        // The woken task is only a hint.
         wakes.extend(sql::wake(row, 2, &id).ok().flatten());
         Ok(Command::PromiseDue { id })
     });
@@ -132,7 +133,7 @@ pub(super) async fn due<S: Session>(
     Ok(due.and(limits.await?))
 }
 
-/// Messages of a kind that are due, at most `limit`.
+/// Due messages of a kind, at most `limit`.
 pub(super) async fn outbox(
     session: &mut impl Session,
     kind: MessageKind,
@@ -147,7 +148,7 @@ pub(super) async fn outbox(
     due.await
 }
 
-/// Tasks that wait for a worker, after the one with the number `after`, at most `limit`.
+/// Tasks ready for a worker, after the one with the number `after`, at most `limit`.
 pub(super) async fn ready(
     session: &mut impl Session,
     now: Timestamp,
@@ -159,7 +160,7 @@ pub(super) async fn ready(
     sql::readable(found.iter().map(sql::ready))
 }
 
-/// One more than `limit` is asked for, to know whether there are more.
+/// The parameters of a due query: one row more than `limit`, to detect that there are more.
 fn parameters(now: Timestamp, limit: u32) -> [Parameter<'static>; 2] {
     [now.0.into(), (i64::from(limit) + 1).into()]
 }
@@ -180,7 +181,7 @@ async fn first_due<S: Session, const PARAMETERS: usize>(
             break;
         }
         let found = sql::id(row, 0).and_then(|id| command(row, id));
-        // A row that does not even say what it is must not keep the others back.
+        // A row that does not even identify itself must not block the others.
         match found {
             Ok(command) => due.commands.push(command),
             Err(error) => drop(sql::unreadable(error)?),
@@ -189,6 +190,6 @@ async fn first_due<S: Session, const PARAMETERS: usize>(
     Ok(due)
 }
 
-/// For the tests of plans.
+/// The statements, for tests of query plans.
 #[cfg(test)]
 pub(super) static STATEMENTS: &[Select] = &[DEADLINES, TIMERS, SCHEDULES, LIMITS, OUTBOX, READY];

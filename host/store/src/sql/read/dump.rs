@@ -1,4 +1,4 @@
-//! Everything that is stored, as the model has it.
+//! Dumps all stored rows as a view.
 
 use segno_core::view::View;
 use sqlx::{AssertSqlSafe, SqlSafeStr as _};
@@ -9,12 +9,12 @@ use crate::sql::{
     dump::{self, About},
 };
 
-/// SQLite has the records of active claims in a table of their own.
+/// SQLite stores the records of active claims in a separate table; the view `journals` merges them.
 const JOURNALS: &str = "
     SELECT promises.id, end_seq, commands, notified, at, finished, records
       FROM journals JOIN promises ON promises.n = inv ORDER BY inv, first_seq";
 
-/// Everything, read by several statements: in a transaction that sees one instant.
+/// Reads everything with several statements; must run in a snapshot transaction.
 pub(super) async fn whole<S: Session>(session: &mut S) -> Result<View, Failure> {
     let mut view = View::new();
     for (about, text) in dump::statements() {

@@ -1,4 +1,4 @@
-//! Events that were not acknowledged, in the order in which they were published.
+//! Reads unacknowledged events, in publication order.
 
 use super::{Select, Session};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     sql::{self, Failure},
 };
 
-/// The index of each database has the place of an event with the cast that is written here.
+/// The index of each database contains an event's position with exactly these casts.
 const EVENTS: Select = Select::differing(
     "
     SELECT promises.id, promises.n, kind, part, next_at, outbox.created_at, attempts, message
@@ -20,7 +20,7 @@ const EVENTS: Select = Select::differing(
      ORDER BY outbox.created_at, source, part::bigint LIMIT $4",
 );
 
-/// Events after a place, at most `limit`.
+/// Events after a position, at most `limit`.
 pub(super) async fn events(
     session: &mut impl Session,
     after: Option<EventPlace>,
@@ -33,6 +33,6 @@ pub(super) async fn events(
     sql::readable(found.iter().map(sql::event))
 }
 
-/// For the tests of plans.
+/// The statements, for tests of query plans.
 #[cfg(test)]
 pub(super) static STATEMENTS: &[Select] = &[EVENTS];

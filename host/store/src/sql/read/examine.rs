@@ -1,4 +1,4 @@
-//! A page of promises with everything that belongs to them.
+//! Reads a page of promises with everything that belongs to them.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,8 @@ const BY_ID: Select = Select::differing(
     ),
 );
 
-/// One pending attached promise of each of these that was not asked to stop, if there is one.
+/// For each promise, its oldest pending attached child without a cancellation request, if there is
+/// one.
 const FIRST_CHILDREN: Select = Select::differing(
     concat!(
         "SELECT ",
@@ -92,11 +93,11 @@ const SIGNAL_KEYS: Select = Select::differing("
     SELECT promises.id, signal_keys.key, number FROM signal_keys JOIN promises ON promises.n = inv
      WHERE inv = ANY($1::bigint[])");
 
-/// The rows of a table that belong to these invocations.
+/// Selects the rows of an owned table that belong to these invocations.
 fn of_invocations(kind: Kind, owned: &Owned) -> String {
     let (name, first) = (owned.table.name, owned.table.first());
     match kind {
-        // The list comes first, so that it is walked and not the table.
+        // The list comes first, so that SQLite iterates over it instead of the table.
         Kind::Sqlite => format!(
             "SELECT promises.id, {} FROM json_each($1) wanted JOIN {name} ON {name}.{first} = wanted.value \
              JOIN promises ON promises.n = {name}.{first}",
@@ -124,11 +125,11 @@ const OUTBOX: Select = Select::differing("
 const MODULES: Select =
     Select::common(concat!("SELECT digest, ", module_facts_column!(), " FROM modules"));
 
-/// There are few, and all of them belong to the first page.
+/// Schedules are few; all of them belong to the first page.
 const SCHEDULES: Select =
     Select::common(concat!("SELECT ", schedule_columns!(), " FROM schedules"));
 
-/// Callbacks on these and callbacks by these: two walks for SQLite, of which each finds its index.
+/// Callbacks on these promises and by them: two parts for SQLite, so that each uses its index.
 const CALLBACKS: Select = Select::differing(
     "
     SELECT awaited.id, awaiter.id, consumed FROM json_each($1) wanted
@@ -144,7 +145,7 @@ const CALLBACKS: Select = Select::differing(
      WHERE callbacks.awaited = ANY($1::bigint[]) OR callbacks.awaiter = ANY($1::bigint[])",
 );
 
-/// Reads the `limit` promises after `after`, of those that `maker` made if one is given.
+/// Reads the `limit` promises after `after`; with a `maker`, only those it made.
 pub(crate) async fn read<S: Session>(
     session: &mut S,
     maker: Option<&PromiseId>,
@@ -217,7 +218,7 @@ fn texts(ids: &BTreeSet<String>) -> Parameter<'_> {
     Parameter::Texts(ids.iter().map(String::as_str).collect())
 }
 
-/// For the tests of plans.
+/// The statements, for tests of query plans.
 #[cfg(test)]
 pub(super) static STATEMENTS: &[Select] =
     &[PAGE_OF, BY_ID, FIRST_CHILDREN, JOURNALS, SIGNAL_KEYS, CALLBACKS, LISTENERS, OUTBOX];

@@ -1,4 +1,4 @@
-//! Export: every row of every table, into an archive.
+//! Exports every row of every table into an archive.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,7 @@ use crate::{
     sql::{self, Failure, Fields as _},
 };
 
-/// Tables that others refer to come before those; all other tables come after them, by name.
+/// The tables that others reference, in order; the other tables follow by name.
 const FIRST_TABLES: [&str; 4] = ["modules", "aliases", "promises", "tasks"];
 
 const FORMAT: Select = Select::common("SELECT max(version) FROM _sqlx_migrations");
@@ -32,7 +32,7 @@ const COLUMNS: Select = Select::differing(
      WHERE attrelid = to_regclass(quote_ident($1)) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
 );
 
-/// Hands every row to `sink`, as the transaction sees it.
+/// Passes every row that the transaction sees to `sink`.
 pub(crate) async fn export<S: Session>(
     session: &mut S,
     sink: &mut dyn ArchiveSink,
@@ -88,8 +88,8 @@ async fn head<S: Session>(session: &mut S) -> Result<Head, Failure> {
     Ok(Head { written_by: env!("CARGO_PKG_VERSION").to_owned(), format, tables })
 }
 
-/// The tables that have the rows of a table of an archive. SQLite has the records of active claims
-/// apart, and exports them with the journals that they belong to.
+/// The database tables behind a table of an archive. SQLite keeps the records of active claims in a
+/// separate table, and exports them with their journals.
 fn sources(kind: Kind, table: &str) -> Vec<&str> {
     match (kind, table) {
         (Kind::Sqlite, "journal") => vec![table, "journal_ahead"],
@@ -97,7 +97,7 @@ fn sources(kind: Kind, table: &str) -> Vec<&str> {
     }
 }
 
-/// The error of a statement that the database refused.
+/// An error for a statement that the database refused.
 pub(crate) fn refused<F: Into<Failure>>(what: &'static str) -> impl Fn(F) -> ArchiveError + Copy {
     move |source| ArchiveError::refused(what, source)
 }

@@ -1,4 +1,4 @@
-//! The facts of sagas, by their invocation.
+//! Reads the facts of sagas, by invocation.
 
 use segno_core::{
     id::PromiseId,
@@ -22,11 +22,11 @@ pub(super) async fn facts(
     let rows = session.all(&FACTS, &[id.into()]).await?;
     let read = |row| fact(row, 0).map(|(_, key, fact)| (key, fact));
     let mut facts: Vec<_> = rows.iter().map(read).collect::<Result<_, _>>()?;
-    // Here, and not by the rules of each database for texts.
+    // Sorted here, because the text order of the databases differs.
     facts.sort_by(|one, other| one.0.cmp(&other.0));
     Ok(facts)
 }
 
-/// For the tests of plans.
+/// The statements, for tests of query plans.
 #[cfg(test)]
 pub(super) static STATEMENTS: &[Select] = &[FACTS];

@@ -1,4 +1,4 @@
-//! Promises by their tags and states, in the order of their ids.
+//! Finds promises by tags and states, in id order.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ use crate::{
 const FOUND: &str =
     concat!("SELECT ", promise_columns!(), "FROM promises p ", promise_tables!(), "WHERE 1 = 1");
 
-/// The tag `branch` as it is in the tags, letter by letter as the index of each database has it.
+/// The condition on the tag `branch`, written exactly as in the index of each database.
 const BRANCH_OF_SQLITE: &str = " AND p.made_by IS NULL AND json_extract(p.tags, '$.branch') = ";
 const BRANCH_OF_POSTGRES: &str = r#" AND p.made_by IS NULL AND position('"branch":"' in p.tags) > 0
     AND md5(substring(p.tags from '"branch":("([^"\\]|\\.)*")')) = md5("#;
@@ -36,7 +36,7 @@ pub(super) async fn page<S: Session>(
     let (mut bytes, mut is_full) = (0, false);
     let found = statement(S::KIND, filter, bound.as_ref());
     let found = session.each_of(found, |row| {
-        // A row that cannot be read has its place in the page all the same.
+        // A row that cannot be read still takes up an item of the page.
         if bytes >= PAGE_BYTES || page.items.len() + page.unreadable.len() == limit {
             is_full = true;
             return Ok(ControlFlow::Break(()));
@@ -58,7 +58,7 @@ pub(super) async fn page<S: Session>(
     Ok(page)
 }
 
-/// The id of the last row that a page examines; none: the page holds every row that is examined.
+/// Selects the id of the last row that a page examines. `None` if every examined row matches.
 pub(crate) fn bound(kind: Kind, filter: &PromiseFilter) -> Option<Built> {
     if promise_filter::finds_all(filter) {
         return None;
@@ -69,7 +69,7 @@ pub(crate) fn bound(kind: Kind, filter: &PromiseFilter) -> Option<Built> {
     Some(query)
 }
 
-/// Finds what `filter` asks for: one more than its limit, to know whether there are more.
+/// The query for `filter`, with one row more than its limit to detect that there are more.
 pub(crate) fn statement(kind: Kind, filter: &PromiseFilter, bound: Option<&PromiseId>) -> Built {
     let mut query = Built::new(FOUND);
     walked(&mut query, kind, filter, bound);
@@ -85,7 +85,7 @@ pub(crate) fn statement(kind: Kind, filter: &PromiseFilter, bound: Option<&Promi
     for (name, value) in &filter.tags {
         match kind {
             Kind::Sqlite => {
-                // Tags that cannot be read may have the pair, and are shown.
+                // Unreadable tags may contain the pair, so their rows are included.
                 query.push(" AND CASE WHEN json_valid(p.tags) THEN");
                 query.push(" EXISTS (SELECT 1 FROM json_each(p.tags) WHERE key = ");
                 query.bind(name.clone()).push(" AND value = ").bind(value.clone());
@@ -104,15 +104,15 @@ pub(crate) fn statement(kind: Kind, filter: &PromiseFilter, bound: Option<&Promi
     query
 }
 
-/// Tags are written in one way only, so PostgreSQL looks for a pair as text: its own JSON does not
-/// bear every character.
+/// Adds a condition on a tag. Tags are serialised canonically, so PostgreSQL searches for the pair
+/// as text: its JSON types do not support every character.
 pub(super) fn has_pair(query: &mut Built, pair: &str) {
     query.push(" AND (position(").bind(format!("{{{pair}")).push(" in p.tags) > 0");
     query.push(" OR position(").bind(format!(",{pair}")).push(" in p.tags) > 0)");
 }
 
-/// The conditions that an index answers, in the order of the ids, up to `bound` if there is one.
-/// There is one lower end and one upper end, because an index is walked between two ends only.
+/// Adds the conditions that an index answers, in id order, up to `bound` if given. There is at most
+/// one lower and one upper bound, because an index scan takes only one of each.
 fn walked(query: &mut Built, kind: Kind, filter: &PromiseFilter, bound: Option<&PromiseId>) {
     match (&filter.branch, kind) {
         (None, _) => {}

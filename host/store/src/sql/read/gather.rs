@@ -1,4 +1,4 @@
-//! Gathering over a connection whose transaction sees one instant.
+//! Gathers executions over a connection with a snapshot transaction.
 
 use segno_core::{id::PromiseId, invocation::Record};
 
@@ -10,10 +10,9 @@ use crate::{
 
 const NAME: &str = "gather executions";
 
-/// The connection.
 struct Gathering<'a, D: Dialect>(&'a mut D::Connection);
 
-/// As [`crate::Scan::gather`], as the transaction sees it.
+/// Implements [`crate::Scan::gather`] within the snapshot of the transaction.
 pub(crate) async fn gather<D: Dialect>(
     connection: &mut D::Connection,
     selection: &Selection,
@@ -28,7 +27,8 @@ impl<D: Dialect> Instant for Gathering<'_, D> {
         promises::promises(&mut *self.0, ids).await.map_err(failed::<D, _>(NAME))
     }
 
-    /// Records of active claims may be anywhere at that instant, whatever is known of them now.
+    /// Always reads unmerged records too: those of active claims may be anywhere in that snapshot,
+    /// whatever is known of them now.
     async fn records(
         &mut self,
         id: &PromiseId,

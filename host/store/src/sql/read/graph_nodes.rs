@@ -1,4 +1,4 @@
-//! The nodes of a graph run, and its history.
+//! Reads the nodes and the history of a graph run.
 
 use segno_core::{
     graph::{NodeEvent, NodeRow},
@@ -25,7 +25,7 @@ const FACTS: Select = Select::common(
      WHERE promises.id = $1",
 );
 
-/// The history of a run, by node, attempt and state.
+/// The history of a run, ordered by node, attempt and state.
 pub(super) async fn graph_history(
     session: &mut impl Session,
     run: &PromiseId,
@@ -38,7 +38,7 @@ pub(super) async fn graph_history(
     Ok(events)
 }
 
-/// All rows of a run, by node.
+/// All nodes of a run, ordered by node.
 pub(super) async fn graph_nodes(
     session: &mut impl Session,
     run: &PromiseId,
@@ -50,6 +50,6 @@ pub(super) async fn graph_nodes(
     Ok(nodes)
 }
 
-/// For the tests of plans.
+/// The statements, for tests of query plans.
 #[cfg(test)]
 pub(super) static STATEMENTS: &[Select] = &[NODES, FACTS];

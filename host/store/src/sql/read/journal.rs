@@ -1,4 +1,4 @@
-//! Journals and logs.
+//! Reads journals and logs.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,8 @@ macro_rules! journal {
 
 const JOURNAL: Select = Select::common(journal!());
 
-/// The same of a journal of which the table `journal` may lack records: SQLite has them elsewhere.
+/// The same for a journal with records outside the table `journal`: SQLite keeps the records of
+/// active claims in `journal_ahead`.
 const JOURNAL_UNMERGED: Select = Select::differing(
     "
     SELECT records, first_seq FROM journal
@@ -35,7 +36,7 @@ const JOURNAL_UNMERGED: Select = Select::differing(
     journal!(),
 );
 
-/// The last column numbers the last line of a row, from 1.
+/// The last column is the number of the last line of a row, from 1.
 const LOGS: Select = Select::common(
     "
     SELECT lines, count, last FROM
@@ -63,8 +64,8 @@ macro_rules! histories_of_postgres {
     };
 }
 
-/// Rows of journals, then the counts of lines. Written so that there is one way only to find them:
-/// by the indexes.
+/// Selects journal rows, then line counts. Written so that only one plan is possible: by the
+/// indexes.
 const HISTORIES: Select = Select::differing(
     "
     SELECT promises.id, records, NULL
@@ -77,8 +78,7 @@ const HISTORIES: Select = Select::differing(
     histories_of_postgres!(),
 );
 
-/// The same of journals of which the table `journal` may lack records: all such records are
-/// examined once.
+/// The same for journals with records outside the table `journal`: scans all such records once.
 const HISTORIES_UNMERGED: Select = Select::differing(
     "
     SELECT promises.id, records, NULL
@@ -113,7 +113,7 @@ pub(super) async fn records(
     Ok(records)
 }
 
-/// Logged lines from `from` on, at most `limit`.
+/// Log lines from `from` on, at most `limit`.
 pub(super) async fn logs(
     session: &mut impl Session,
     id: &PromiseId,
@@ -129,13 +129,13 @@ pub(super) async fn logs(
     Ok(lines)
 }
 
-/// The number of logged lines.
+/// The number of log lines.
 pub(super) async fn log_count(session: &mut impl Session, id: &PromiseId) -> Result<u32, Failure> {
     let count = session.one(&LOG_COUNT, &[id.into()]).await?.int(0)?;
     Ok(u32::try_from(count.unwrap_or_default()).unwrap_or(u32::MAX))
 }
 
-/// Whole journals, and the numbers of logged lines.
+/// Whole journals, with the numbers of log lines.
 pub(super) async fn histories(
     session: &mut impl Session,
     of: &[(PromiseId, u32)],
@@ -157,7 +157,7 @@ pub(super) async fn histories(
     Ok(of.iter().map(|(id, _)| by_id.get(id).cloned().unwrap_or_default()).collect())
 }
 
-/// For the tests of plans.
+/// The statements, for tests of query plans.
 #[cfg(test)]
 pub(super) static STATEMENTS: &[Select] =
     &[JOURNAL, JOURNAL_UNMERGED, LOGS, LOG_COUNT, HISTORIES, HISTORIES_UNMERGED];

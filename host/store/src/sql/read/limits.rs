@@ -1,4 +1,4 @@
-//! Limits and their keys.
+//! Reads limits and their keys.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ macro_rules! partition_columns {
     };
 }
 
-/// These limits.
+/// Limits by name.
 pub(super) const LIMITS: Select = Select::differing(
     concat!(
         "SELECT ",
@@ -35,7 +35,7 @@ pub(super) const LIMITS: Select = Select::differing(
     concat!("SELECT ", limit_columns!(), " FROM limits WHERE name = ANY($1::text[])"),
 );
 
-/// These keys of limits.
+/// Keys of limits by id.
 pub(super) const PARTITIONS: Select = Select::differing(
     concat!(
         "SELECT ",
@@ -45,14 +45,14 @@ pub(super) const PARTITIONS: Select = Select::differing(
     concat!("SELECT ", partition_columns!(), " FROM partitions WHERE partition = ANY($1::text[])"),
 );
 
-/// Limits by name, after this one and before that.
+/// A page of limits, in name order, after a given name.
 const PAGE: Select = Select::common(concat!(
     "SELECT ",
     limit_columns!(),
     " FROM limits WHERE name > $1 ORDER BY name LIMIT $2"
 ));
 
-/// The keys of a limit, by name, after this one and before that.
+/// Keys of a limit, in order, between two exclusive bounds.
 const KEYS: Select = Select::common(concat!(
     "SELECT ",
     partition_columns!(),
@@ -65,14 +65,14 @@ const PLACE: Select = Select::common(
       FROM promises JOIN places ON places.inv = promises.n WHERE promises.id = $1",
 );
 
-/// How many wait in a lane before the one with this number.
+/// Counts the waiting executions of a lane ahead of a sequence number.
 const BEFORE: Select = Select::common(
     "
     SELECT count(*) FROM (
     SELECT 1 FROM places WHERE partition = $1 AND priority = $2 AND state = 1 AND seq < $3 LIMIT $4) AS counted",
 );
 
-/// Who was admitted by the keys from this to that: those that are halted first.
+/// Executions admitted under a range of keys, halted ones first.
 const ADMITTED: Select = Select::common(
     "
     SELECT promises.id, places.partition, places.priority, places.seq, places.state
@@ -81,8 +81,8 @@ const ADMITTED: Select = Select::common(
      ORDER BY CASE tasks.state WHEN 4 THEN 0 ELSE 1 END, places.seq LIMIT $3",
 );
 
-/// What each key counts, and how many there are of it: those who were admitted or wait, and those
-/// that have left while it is owed that they are counted no more.
+/// The counters of each key, and the actual number of its executions: those that were admitted or
+/// wait, and those that have left while the outbox still owes the decrement.
 const COUNTED: Select = Select::common(
     "
     SELECT partitions.partition, running, lanes, coalesce(there.number, 0)
@@ -93,7 +93,6 @@ const COUNTED: Select = Select::common(
             GROUP BY places.partition) AS there ON there.partition = partitions.partition",
 );
 
-/// A limit.
 pub(super) async fn one(
     session: &mut impl Session,
     name: &LimitName,
@@ -128,7 +127,6 @@ pub(super) async fn keys(
     Ok(Page::of_partitions(rows, limit))
 }
 
-/// A key of a limit.
 pub(super) async fn key(
     session: &mut impl Session,
     id: &PartitionId,
@@ -137,7 +135,8 @@ pub(super) async fn key(
     found.first().map(|row| table::partition(row).map(|(_, partition)| partition)).transpose()
 }
 
-/// Where an execution stands, and how many of its lane are before it, up to a limit.
+/// The queue position of an execution, and the number of executions of its lane ahead of it,
+/// counted up to `most`.
 pub(super) async fn place(
     session: &mut impl Session,
     id: &PromiseId,
@@ -155,7 +154,7 @@ pub(super) async fn place(
     Ok(Some((place, before)))
 }
 
-/// Who was admitted.
+/// Admitted executions.
 pub(super) async fn admitted(
     session: &mut impl Session,
     filter: &AdmittedFilter,
@@ -166,7 +165,7 @@ pub(super) async fn admitted(
     found.iter().map(|row| table::place(row, 0)).collect()
 }
 
-/// Keys that count others than there are.
+/// Keys whose counters differ from the actual numbers.
 pub(super) async fn miscounted(session: &mut impl Session) -> Result<Vec<String>, Failure> {
     let mut found = Vec::new();
     for row in &session.all(&COUNTED, &[]).await? {
@@ -185,7 +184,7 @@ pub(super) async fn miscounted(session: &mut impl Session) -> Result<Vec<String>
     Ok(found)
 }
 
-/// For the tests of plans.
+/// The statements, for tests of query plans.
 #[cfg(test)]
 pub(super) static STATEMENTS: &[Select] =
     &[LIMITS, PARTITIONS, PAGE, KEYS, PLACE, BEFORE, ADMITTED];

@@ -1,8 +1,8 @@
-//! The list of invocations, newest first.
+//! Lists invocations, newest first.
 //!
-//! The cost of a page depends on the page and not on the store. Where an index finds few enough
-//! invocations, they are sorted; every other filter is tried on a bounded number of rows, and the
-//! page says where the next one begins.
+//! The cost of a page depends on the page, not on the store. If an index finds few enough
+//! invocations, they are sorted. Any other filter is tested on a bounded number of rows per page,
+//! and the page returns the cursor of the next one.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ use crate::{
     sql::{self, AFTER_PROMISE, Failure, Fields as _, promise_columns, promise_tables},
 };
 
-/// The columns of the invocations whose numbers were found. Long parameters and values are left
-/// out: no list shows them.
+/// The columns of listed invocations. Long parameters and values are omitted, since no listing
+/// shows them.
 const INVOCATIONS: Select = Select::differing(
     concat!(
         "SELECT ",
@@ -42,14 +42,14 @@ const INVOCATIONS: Select = Select::differing(
     ),
 );
 
-/// SQLite takes the tables in this order.
+/// For SQLite, `CROSS JOIN` fixes the join order.
 const OF_THOSE: Select = Select::differing(
     concat!(") found CROSS JOIN promises p ON p.n = found.n ", promise_tables!()),
     concat!(") found JOIN promises p ON p.n = found.n ", promise_tables!()),
 );
 
-/// The lengths of journals of active claims, with the records that the table `journal` lacks.
-/// PostgreSQL has no such records.
+/// Journal lengths of active claims, including records outside the table `journal`. PostgreSQL has
+/// no such records.
 const LENGTHS: &str = "
     SELECT (SELECT id FROM promises WHERE n = inv), max(end_seq) FROM journal_recent
      WHERE inv IN (SELECT n FROM json_each($1) wanted CROSS JOIN promises ON promises.id = wanted.value)
@@ -97,7 +97,7 @@ pub(super) async fn page<S: Session>(
     Ok(page)
 }
 
-/// The number of invocations that `filter` takes, by state, among the newest.
+/// Counts the newest invocations that match `filter`, by state.
 pub(super) async fn counts<S: Session>(
     session: &mut S,
     filter: &InvocationFilter,
@@ -118,7 +118,7 @@ pub(super) async fn counts<S: Session>(
             0 => TaskStatus::from_number(small(row.int(1)?)).map(ListedState::Open),
             verdict => Verdict::from_number(small(Some(verdict))).map(ListedState::Settled),
         };
-        // A row that cannot be read is in no state.
+        // An unreadable row has no state.
         let Some(listed) = listed else { continue };
         let count = row.int(2)?.unwrap_or_default().cast_unsigned();
         *counts.states.entry(listed.name()).or_default() += count;
@@ -130,7 +130,7 @@ fn small(number: Option<i64>) -> u8 {
     number.and_then(|number| u8::try_from(number).ok()).unwrap_or(u8::MAX)
 }
 
-/// Counts what `filter` takes down to the number `bound`.
+/// Counts the matches of `filter` down to the number `bound`.
 pub(crate) fn counting(
     kind: Kind,
     base: Base,
@@ -149,7 +149,7 @@ pub(crate) fn counting(
     query
 }
 
-/// Adds the records that the table `journal` lacks to the lengths of journals.
+/// Corrects journal lengths by the records outside the table `journal`.
 async fn add_unmerged(
     session: &mut impl Session,
     items: &mut [InvocationRow],
@@ -172,8 +172,8 @@ fn length(column: Option<i64>) -> u32 {
     u32::try_from(column.unwrap_or_default()).unwrap_or(u32::MAX)
 }
 
-/// Where the numbers of a page are looked for. An index that finds rows in no order is used only if
-/// it finds few, except for the tasks of one holder.
+/// Chooses the base for a page. An index that finds rows unordered is used only if it finds few,
+/// except for the tasks of one holder.
 async fn base<S: Session>(
     session: &mut S,
     filter: &InvocationFilter,
@@ -199,7 +199,7 @@ async fn base<S: Session>(
     Ok(Base::Tasks)
 }
 
-/// The number of rows that an index finds, counted as far as it matters; none: the index does not
+/// Counts the rows that an index finds, up to the bound that matters. `None` if the index does not
 /// answer this filter.
 pub(crate) fn count(
     kind: Kind,
@@ -225,8 +225,8 @@ pub(crate) fn count(
     Some(query)
 }
 
-/// The number of the last row that a page examines; none: the page lists every row that is
-/// examined, or the index holds few.
+/// Selects the number of the last row that a page examines. `None` if every examined row matches,
+/// or if the index finds few rows.
 pub(crate) fn bound(
     base: Base,
     filter: &InvocationFilter,
@@ -239,13 +239,14 @@ pub(crate) fn bound(
     }
 }
 
-/// The number of the row of the base at this place, from the newest; none: the index holds few.
+/// Selects the number of the base's row at position `place`, counted from the newest. `None` if the
+/// index finds few rows.
 fn nth(base: Base, filter: &InvocationFilter, place: u32) -> Option<Built> {
     let mut query = match base {
         Base::Held | Base::Acquired | Base::Prefix => return None,
         Base::Halted => Built::new("SELECT n FROM tasks WHERE state = 4"),
         Base::Tasks => Built::new("SELECT n FROM tasks WHERE 1 = 1"),
-        // Some of its children are no invocations.
+        // Some of the children are not invocations.
         Base::Children => Built::new("SELECT n FROM promises WHERE 1 = 1"),
     };
     if let Some(parent) = &filter.parent {
@@ -259,7 +260,7 @@ fn nth(base: Base, filter: &InvocationFilter, place: u32) -> Option<Built> {
     Some(query)
 }
 
-/// Lists what `filter` takes, in no order: one more than `limit`, to know whether there are more.
+/// The query for `filter`, unordered, with one row more than `limit` to detect that there are more.
 pub(crate) fn statement(
     kind: Kind,
     base: Base,
@@ -283,8 +284,8 @@ pub(crate) fn statement(
     query
 }
 
-/// The tables that are walked, and the column that orders them. For SQLite, the table that is
-/// walked comes first and its index is named, so that no statistics change that.
+/// The tables to scan, and the column that orders them. For SQLite, the scanned table comes first
+/// and its index is named, so that statistics cannot change the plan.
 fn tables(kind: Kind, base: Base) -> (&'static str, &'static str) {
     match (kind, base) {
         (Kind::Postgres, Base::Children) => ("tasks t JOIN promises p ON p.n = t.n", "p.n"),
@@ -332,7 +333,7 @@ fn conditions(
     match state {
         None => {}
         Some(ListedState::Open(status)) => {
-            // The number is written out, as the partial indexes have it.
+            // The number is a literal, to match the partial indexes.
             query.push(format!(" AND p.state = 0 AND t.state = {}", status.number()));
         }
         Some(ListedState::Settled(verdict)) => {
@@ -347,7 +348,7 @@ fn conditions(
     if let Some(prefix) = &filter.prefix {
         match (base, kind) {
             (Base::Prefix, _) => prefixed(query, kind, prefix),
-            // Not the bare column: an index would find the rows in another order.
+            // Not the bare column: an index on it would return the rows in another order.
             (_, Kind::Sqlite) => begins(query, kind, "p.id", prefix),
             (_, Kind::Postgres) => begins(query, kind, "p.id || ''", prefix),
         }
@@ -377,7 +378,7 @@ fn conditions(
     }
 }
 
-/// Texts that begin so, compared without an index.
+/// Adds a prefix condition that uses no index.
 fn begins(query: &mut Built, kind: Kind, expression: &str, beginning: &str) {
     match kind {
         Kind::Sqlite => {
@@ -392,7 +393,7 @@ fn begins(query: &mut Built, kind: Kind, expression: &str, beginning: &str) {
     }
 }
 
-/// Ids that begin so, as the index of ids finds them.
+/// Adds a prefix condition on ids that uses the index of ids.
 fn prefixed(query: &mut Built, kind: Kind, prefix: &str) {
     query.push(" AND p.id >= ").bind(prefix.to_owned());
     if let Some(end) = end_of_prefix(kind, prefix) {
@@ -400,7 +401,7 @@ fn prefixed(query: &mut Built, kind: Kind, prefix: &str) {
     }
 }
 
-/// The first text behind all that begin so, as the database stores it.
+/// The smallest text after all texts with this prefix, as the database stores it.
 pub(super) fn end_of_prefix(kind: Kind, prefix: &str) -> Option<Parameter<'static>> {
     let end = match kind {
         Kind::Sqlite => order::end_of_prefix(prefix),

@@ -1,9 +1,9 @@
-//! Reads, the same for both databases: each file has the statements of one noun, and what their
-//! rows mean.
+//! Reads for both databases: each file contains the statements about one kind of entity, and the
+//! decoding of their rows.
 //!
-//! [`session`] is what a database has to offer. The reads are functions over a [`Session`];
-//! [`Reader`] runs them on connections of its own, each of which sees everything that was committed
-//! when a statement began.
+//! [`session`] defines the interface to a database. The reads are functions over a [`Session`].
+//! [`Reader`] runs them on its own connections; each statement sees everything committed before it
+//! began.
 
 mod session;
 
@@ -41,14 +41,14 @@ pub(crate) use self::{
 };
 use crate::{StoreError, sql::Failure};
 
-/// The error of a read with this name.
+/// An error of the read named `statement`.
 pub(crate) fn failed<D: Dialect, F: Into<Failure>>(
     statement: &'static str,
 ) -> impl Fn(F) -> StoreError + Copy {
     move |source| D::failed(statement, source.into())
 }
 
-/// Every statement that looks for something, for the tests of their plans.
+/// All statements with a search condition, for tests of query plans.
 #[cfg(test)]
 pub(crate) fn statements(kind: Kind) -> Vec<&'static str> {
     let all = [
@@ -69,8 +69,8 @@ pub(crate) fn statements(kind: Kind) -> Vec<&'static str> {
     all.into_iter().flatten().map(|select| select.text(kind)).collect()
 }
 
-/// Those that PostgreSQL is to answer by indexes, whatever the statistics say: the page of a scan
-/// may read a small table through.
+/// The statements that PostgreSQL must answer by indexes, whatever the statistics. Excludes the
+/// page of a scan, which may read a small table sequentially.
 #[cfg(test)]
 pub(crate) fn walked_by_index(kind: Kind) -> Vec<&'static str> {
     let all = [

@@ -1,4 +1,4 @@
-//! Modules and their components.
+//! Reads modules and their components.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -27,8 +27,8 @@ const MODULES: Select = Select::differing(
       FROM modules ORDER BY digest",
 );
 
-/// SQLite is told the index: another one holds the finished tasks as well, and every one of them
-/// would be examined.
+/// For SQLite, the index is named: otherwise it may choose one that includes finished tasks, and
+/// would examine each of them.
 const IN_USE: Select = Select::differing(
     "
     SELECT digest, (SELECT count(*) FROM (
@@ -60,7 +60,7 @@ pub(super) async fn component(
     found.map(|row| Ok(Arc::from(row.blob(0)?.unwrap_or_default()))).transpose()
 }
 
-/// The module for which an alias stands.
+/// The module that an alias refers to.
 pub(super) async fn named(
     session: &mut impl Session,
     alias: &str,
@@ -69,13 +69,13 @@ pub(super) async fn named(
     found.map(|row| sql::digest_at(&row, 0)).transpose()
 }
 
-/// Every module with its aliases.
+/// All modules with their aliases.
 pub(super) async fn modules(session: &mut impl Session) -> Result<Vec<ModuleRow>, Failure> {
     let found = session.all(&MODULES, &[]).await?;
     sql::readable(found.iter().map(sql::module))
 }
 
-/// Unfinished executions of each module that has any, counted up to [`COUNTED`].
+/// Number of unfinished executions of each module that has any, counted up to [`COUNTED`].
 pub(super) async fn in_use(session: &mut impl Session) -> Result<BTreeMap<Digest, u64>, Failure> {
     let found = session.all(&IN_USE, &[COUNTED.into()]).await?;
     let mut in_use = found.iter().map(sql::counted).collect::<Result<BTreeMap<_, _>, _>>()?;
@@ -83,7 +83,7 @@ pub(super) async fn in_use(session: &mut impl Session) -> Result<BTreeMap<Digest
     Ok(in_use)
 }
 
-/// Unfinished executions of a module, in the order in which they were made.
+/// Unfinished executions of a module, oldest first.
 pub(super) async fn unfinished(
     session: &mut impl Session,
     digest: Digest,
@@ -94,6 +94,6 @@ pub(super) async fn unfinished(
     found.iter().map(|row| sql::id(row, 0)).collect()
 }
 
-/// For the tests of plans.
+/// The statements, for tests of query plans.
 #[cfg(test)]
 pub(super) static STATEMENTS: &[Select] = &[COMPONENT, NAMED, UNFINISHED];

@@ -1,4 +1,4 @@
-//! The state of objects, their lines, and which there are.
+//! Reads the state of objects, their queues, and lists of objects.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,8 @@ const STATE: Select = Select::differing(
     SELECT object, name, kind, value FROM object_state WHERE object = $1 AND name = ANY($2::text[])",
 );
 
-/// One row without a name if there is too much: all that is read is of one instant.
+/// Returns a single row without a name if the state is too large. One statement, so that everything
+/// is read from one snapshot.
 const WHOLE: Select = Select::differing(
     "
     WITH of_object AS (SELECT object, name, kind, value FROM object_state WHERE object = $1),
@@ -40,7 +41,7 @@ const SIZES: Select = Select::differing(
     "SELECT name, octet_length(value)::bigint FROM object_state WHERE object = $1 ORDER BY name",
 );
 
-/// The lines of these objects.
+/// The queues of these objects.
 pub(super) const LINES: Select = Select::differing(
     "SELECT object, holder, tail, run FROM json_each($1) wanted JOIN lines ON lines.object = wanted.value",
     "SELECT object, holder, tail, run FROM lines WHERE object = ANY($1::text[])",
@@ -55,7 +56,7 @@ const SUMS: Select = Select::differing(
      WHERE object = ANY($1::text[]) GROUP BY object",
 );
 
-/// These parts of an object's state, as far as it has them.
+/// The requested entries of an object's state; missing entries are omitted.
 pub(super) async fn state(
     session: &mut impl Session,
     object: &ObjectId,
@@ -66,7 +67,7 @@ pub(super) async fn state(
     found.iter().map(|row| table::state(row).map(|((_, name), value)| (name, value))).collect()
 }
 
-/// All state of an object, unless it is more than that.
+/// All state of an object; `None` if it exceeds `bytes_max` bytes.
 pub(super) async fn whole(
     session: &mut impl Session,
     object: &ObjectId,
@@ -83,7 +84,7 @@ pub(super) async fn whole(
     found.iter().map(entry).collect::<Result<_, _>>().map(Some)
 }
 
-/// The names in an object's state, and how many bytes each value has.
+/// The names in an object's state, with the bytes of each value.
 pub(super) async fn sizes(
     session: &mut impl Session,
     object: &ObjectId,
@@ -124,7 +125,7 @@ pub(super) async fn page<S: Session>(
     Ok(Page::of_objects(objects.iter().map(row).collect(), limit))
 }
 
-/// The ids of a page of objects: those with a line, and those with state.
+/// Selects the ids for a page of objects: those with a queue, and those with state.
 fn ids(kind: Kind, filter: &ObjectFilter, limit: usize) -> Built {
     let mut query = Built::new("SELECT object FROM (SELECT object FROM lines WHERE ");
     bounds(&mut query, kind, filter);
@@ -149,6 +150,6 @@ fn bounds(query: &mut Built, kind: Kind, filter: &ObjectFilter) {
     }
 }
 
-/// For the tests of plans.
+/// The statements, for tests of query plans.
 #[cfg(test)]
 pub(super) static STATEMENTS: &[Select] = &[STATE, SIZES, LINES, SUMS];

@@ -1,4 +1,4 @@
-//! Promises by their ids, and who waits for whom.
+//! Reads promises by id, and their wait edges.
 
 use std::collections::BTreeMap;
 
@@ -84,13 +84,13 @@ pub(super) async fn waits(session: &mut impl Session, id: &PromiseId) -> Result<
     Ok(waits)
 }
 
-/// A promise with its task.
+/// Decodes a promise with its task.
 pub(super) fn promise_row(row: &impl Fields) -> Result<PromiseRow, Failure> {
     let (_, promise) = sql::promise(row)?;
     let task = sql::task(row, promise.id())?;
     Ok(PromiseRow { promise, task })
 }
 
-/// For the tests of plans.
+/// The statements, for tests of query plans.
 #[cfg(test)]
 pub(super) static STATEMENTS: &[Select] = &[PROMISES, SIZES, WAITS];

@@ -1,4 +1,4 @@
-//! Reads on connections of their own: each one sees everything that was committed when it began.
+//! Runs reads on separate connections. Each read sees everything committed before it began.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -34,7 +34,7 @@ use crate::{
     call_tree::{in_order, latest_in_order},
 };
 
-/// The connections that read.
+/// A pool of read connections.
 #[derive(Debug)]
 pub(crate) struct Reader<D: Dialect> {
     pub(crate) pool: D::Pool,
@@ -42,17 +42,17 @@ pub(crate) struct Reader<D: Dialect> {
 }
 
 impl<D: Dialect> Reader<D> {
-    /// A connection, for a read with this name.
+    /// Takes a connection; errors name the read.
     async fn connection(&self, name: &'static str) -> Result<PoolConnection<D>, StoreError> {
         D::acquire(&self.pool).await.map_err(failed::<D, _>(name))
     }
 
-    /// A transaction that sees one instant, for a read with this name.
+    /// Begins a snapshot transaction; errors name the read.
     async fn snapshot(&self, name: &'static str) -> Result<Transaction<'static, D>, StoreError> {
         D::snapshot(&self.pool).await.map_err(failed::<D, _>(name))
     }
 
-    /// As [`WorkQueue::due`]; leases may rest.
+    /// Implements [`WorkQueue::due`], with control over expired leases.
     pub(crate) async fn due_with(
         &self,
         now: Timestamp,
@@ -64,35 +64,35 @@ impl<D: Dialect> Reader<D> {
         due::due(&mut *connection, now, limit, leases).await.map_err(failed::<D, _>(name))
     }
 
-    /// As [`crate::Modules::component`].
+    /// Implements [`crate::Modules::component`].
     pub(crate) async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
         let name = "read a component";
         let mut connection = self.connection(name).await?;
         modules::component(&mut *connection, digest).await.map_err(failed::<D, _>(name))
     }
 
-    /// As [`crate::Modules::named`].
+    /// Implements [`crate::Modules::named`].
     pub(crate) async fn module_named(&self, alias: &str) -> Result<Option<Digest>, StoreError> {
         let name = "read the module of an alias";
         let mut connection = self.connection(name).await?;
         modules::named(&mut *connection, alias).await.map_err(failed::<D, _>(name))
     }
 
-    /// As [`crate::Modules::list`].
+    /// Implements [`crate::Modules::list`].
     pub(crate) async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
         let name = "read modules";
         let mut connection = self.connection(name).await?;
         modules::modules(&mut *connection).await.map_err(failed::<D, _>(name))
     }
 
-    /// As [`crate::Modules::in_use`].
+    /// Implements [`crate::Modules::in_use`].
     pub(crate) async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
         let name = "count what runs modules";
         let mut connection = self.connection(name).await?;
         modules::in_use(&mut *connection).await.map_err(failed::<D, _>(name))
     }
 
-    /// As [`crate::Modules::unfinished`].
+    /// Implements [`crate::Modules::unfinished`].
     pub(crate) async fn unfinished(
         &self,
         digest: Digest,
@@ -294,10 +294,10 @@ impl<D: Dialect> Read for Reader<D> {
 
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
         let name = "list invocations";
-        // A name of a state that does not exist is refused before anything is read.
+        // Reject an unknown state name before any read.
         let state = list::state(filter)?;
         match D::Connection::KIND {
-            // The lengths of journals are read by a statement of their own.
+            // A separate statement reads journal lengths, so both need one snapshot.
             Kind::Sqlite => {
                 let mut transaction = self.snapshot(name).await?;
                 let page = list::page(&mut *transaction, filter, state).await;

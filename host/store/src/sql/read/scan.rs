@@ -1,4 +1,4 @@
-//! Reading the whole store, a page at a time.
+//! Scans the whole store, page by page.
 
 use segno_core::{id::PromiseId, promise::Promise, time::Timestamp};
 use sqlx::SqlSafeStr as _;
@@ -9,8 +9,8 @@ use crate::{
     sql::{self, Failure, Fields, promise_columns, promise_tables},
 };
 
-/// Each line of the list is what one class of damage looks like in the tables. The last two columns
-/// of every row say where the page ends.
+/// Each condition detects one class of damage. The last two columns of every row give the end of
+/// the page.
 const CANDIDATES: Select = Select::differing(
     "
     WITH page AS (SELECT n, id, state, target FROM promises WHERE n > $1 ORDER BY n LIMIT $2)
@@ -100,7 +100,8 @@ const PAGE_END: Select = Select::common(
     SELECT max(n), count(*) FROM (SELECT n FROM promises WHERE n > $1 ORDER BY n LIMIT $2) AS page",
 );
 
-/// Beside what is counted of limits: PostgreSQL checks its pages when it reads them, and never lets a reference dangle.
+/// Integrity checks for SQLite, besides the limits' counters. PostgreSQL checks its pages when it
+/// reads them, and never lets a reference dangle.
 const INTEGRITY: &str = "PRAGMA integrity_check(20)";
 const STRAYS: &str =
     "SELECT \"table\", rowid, parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 3";
@@ -137,7 +138,7 @@ pub(crate) async fn finished(
     Ok(Found { items: sql::readable(items)?, looked_at, next })
 }
 
-/// Damage to the database itself, in the words of the database.
+/// Damage to the database itself, as reported by the database.
 pub(crate) async fn integrity<S: Session>(session: &mut S) -> Result<Vec<String>, Failure> {
     let mut found = super::limits::miscounted(session).await?;
     if S::KIND == Kind::Postgres {
@@ -157,13 +158,14 @@ pub(crate) async fn integrity<S: Session>(session: &mut S) -> Result<Vec<String>
     Ok(found)
 }
 
-/// Where a page ends: its last number and its length, from column `first` on.
+/// The end of a page, from column `first` on: the last number, if the page is full, and the number
+/// of rows.
 fn end(row: &impl Fields, first: usize, limit: u32) -> Result<(Option<i64>, u32), Failure> {
     let looked_at = row.int(first + 1)?.unwrap_or_default();
     let looked_at = u32::try_from(looked_at).unwrap_or(u32::MAX);
     Ok((row.int(first)?.filter(|_| looked_at == limit), looked_at))
 }
 
-/// For the tests of plans.
+/// The statements, for tests of query plans.
 #[cfg(test)]
 pub(super) static STATEMENTS: &[Select] = &[CANDIDATES, FINISHED, PAGE_END];

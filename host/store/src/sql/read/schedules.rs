@@ -1,4 +1,4 @@
-//! Schedules, by id.
+//! Reads schedules, in id order.
 
 use segno_core::{id::ScheduleId, promise::Schedule};
 
@@ -13,24 +13,23 @@ use crate::{
 const SCHEDULE: Select =
     Select::common(concat!("SELECT ", schedule_columns!(), " FROM schedules WHERE id = $1"));
 
-/// Schedules after one, by id.
+/// Schedules after an id, in id order.
 const PAGE: Select = Select::common(concat!(
     "SELECT ",
     schedule_columns!(),
     " FROM schedules WHERE id > $1 ORDER BY id LIMIT $2"
 ));
 
-/// The same, from one on.
+/// Schedules from an id on (inclusive), in id order.
 const PAGE_FROM: Select = Select::common(concat!(
     "SELECT ",
     schedule_columns!(),
     " FROM schedules WHERE id >= $1 ORDER BY id LIMIT $2"
 ));
 
-/// The number of rows that one statement reads.
+/// Rows per statement.
 const LOOK: u32 = 256;
 
-/// A schedule.
 pub(super) async fn schedule(
     session: &mut impl Session,
     id: &ScheduleId,
@@ -70,6 +69,6 @@ pub(super) async fn page(
     Ok(SchedulePage { next: page.next.or(after), ..page }.beside(unreadable))
 }
 
-/// For the tests of plans.
+/// The statements, for tests of query plans.
 #[cfg(test)]
 pub(super) static STATEMENTS: &[Select] = &[SCHEDULE, PAGE, PAGE_FROM];

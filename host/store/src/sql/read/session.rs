@@ -1,9 +1,8 @@
-//! A connection that is read from, whichever database it leads to.
+//! A connection used for reads, to either database.
 //!
 //! Both databases take parameters as `$1`, `$2`, …. A list is one parameter: JSON for SQLite, an
 //! array for PostgreSQL. A statement that both databases understand is written once
-//! ([`Select::common`]); where the databases differ, the two texts stand side by side
-//! ([`Select::differing`]).
+//! ([`Select::common`]); otherwise there is one text per database ([`Select::differing`]).
 
 use std::ops::ControlFlow;
 
@@ -15,21 +14,21 @@ use crate::{
     sql::{Failure, Fields},
 };
 
-/// Which database is read.
+/// The kind of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Sqlite,
     Postgres,
 }
 
-/// A statement that reads, as each database has it.
+/// A read statement, with a text for each database.
 #[derive(Debug)]
 pub(crate) struct Select {
     sqlite: &'static str,
     postgres: &'static str,
 }
 
-/// A statement that is put together for one filter.
+/// A statement built for one filter.
 #[derive(Debug)]
 pub(crate) struct Built {
     pub(crate) text: String,
@@ -42,7 +41,7 @@ pub(crate) enum Parameter<'a> {
     Int(i64),
     Text(&'a str),
     Owned(String),
-    /// A text as the database stores it.
+    /// A text already in the form in which the database stores it.
     Stored(String),
     Blob(&'a [u8]),
     Texts(Vec<&'a str>),
@@ -53,19 +52,19 @@ pub(crate) enum Parameter<'a> {
 
 /// A connection to a database.
 pub(crate) trait Session: Send {
-    /// The rows that the database answers with.
+    /// A row of a result.
     type Row: Fields + Send + Sync;
-    /// The database.
+    /// The kind of the database.
     const KIND: Kind;
 
-    /// Every row that a statement finds.
+    /// Runs a statement and returns all rows.
     fn rows(
         &mut self,
         text: SqlStr,
         parameters: &[Parameter<'_>],
     ) -> impl Future<Output = Result<Vec<Self::Row>, Failure>> + Send;
 
-    /// Hands the rows that a statement finds to `take`, one at a time, until `take` breaks off.
+    /// Runs a statement and passes its rows to `take`, one at a time, until `take` breaks.
     fn each(
         &mut self,
         text: SqlStr,
@@ -73,13 +72,13 @@ pub(crate) trait Session: Send {
         take: impl FnMut(Self::Row) -> Result<ControlFlow<()>, Failure> + Send,
     ) -> impl Future<Output = Result<(), Failure>> + Send;
 
-    /// Lifts the limits of time from the transaction that has begun.
+    /// Disables the time limits of the current transaction.
     fn without_time_limit(&mut self) -> impl Future<Output = Result<(), Failure>> + Send;
 
-    /// One column of a row, for an archive.
+    /// Reads a column as an archive cell.
     fn cell(row: &Self::Row, column: usize) -> Result<archive::Cell, Failure>;
 
-    /// The rows of a statement.
+    /// All rows of a statement.
     fn all(
         &mut self,
         select: &'static Select,
@@ -97,7 +96,7 @@ pub(crate) trait Session: Send {
         async move { Ok(self.all(select, parameters).await?.into_iter().next()) }
     }
 
-    /// The one row of a statement that always finds one.
+    /// The row of a statement that always returns one.
     fn one(
         &mut self,
         select: &'static Select,
@@ -106,7 +105,7 @@ pub(crate) trait Session: Send {
         async move { self.first(select, parameters).await?.ok_or(Failure::NoRow) }
     }
 
-    /// The rows of a statement that was put together.
+    /// All rows of a built statement.
     fn all_of(
         &mut self,
         built: Built,
@@ -114,7 +113,7 @@ pub(crate) trait Session: Send {
         async move { self.rows(AssertSqlSafe(built.text).into_sql_str(), &built.parameters).await }
     }
 
-    /// As [`Session::each`], for a statement that was put together.
+    /// Like [`Session::each`], for a built statement.
     fn each_of(
         &mut self,
         built: Built,
@@ -124,32 +123,32 @@ pub(crate) trait Session: Send {
     }
 }
 
-/// A database whose reads are written here.
+/// A database that the common reads support.
 pub(crate) trait Dialect: sqlx::Database<Connection: Session> {
-    /// The connections that read.
+    /// The pool of read connections.
     type Pool: Send + Sync + 'static;
 
-    /// A connection for a read.
+    /// Takes a connection.
     fn acquire(
         pool: &Self::Pool,
     ) -> impl Future<Output = Result<PoolConnection<Self>, Failure>> + Send;
 
-    /// Begins a transaction that sees one instant. Whoever stops waiting for it leaves no connection
-    /// behind that sees an older instant than the reads to come.
+    /// Begins a snapshot transaction. Dropping the future must not return a connection to the pool
+    /// that sees an older snapshot than later reads expect.
     fn snapshot(
         pool: &Self::Pool,
     ) -> impl Future<Output = Result<Transaction<'static, Self>, Failure>> + Send;
 
-    /// Says which journals may have records that the table `journal` lacks.
+    /// Tracks the journals with records outside the table `journal`.
     type Unmerged: Unmerged;
 
-    /// The error of a read that failed.
+    /// Converts the failure of a read.
     fn failed(statement: &'static str, source: Failure) -> StoreError;
 }
 
-/// The journals of which the table `journal` may lack records.
+/// Tracks the journals with records outside the table `journal`.
 pub(crate) trait Unmerged: Send + Sync + 'static {
-    /// Whether any of these may lack some.
+    /// True if any of these journals may have such records.
     fn may_have<'a>(&self, ids: impl IntoIterator<Item = &'a PromiseId>) -> bool;
 }
 
@@ -159,7 +158,7 @@ impl Select {
         Self { sqlite: text, postgres: text }
     }
 
-    /// A statement that the databases spell differently.
+    /// A statement whose text differs between the databases.
     pub(crate) const fn differing(sqlite: &'static str, postgres: &'static str) -> Self {
         Self { sqlite, postgres }
     }
@@ -174,18 +173,18 @@ impl Select {
 }
 
 impl Built {
-    /// A statement that begins so.
+    /// A statement that starts with `text`.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), parameters: Vec::new() }
     }
 
-    /// Adds to the text.
+    /// Appends to the text.
     pub(crate) fn push(&mut self, text: impl AsRef<str>) -> &mut Self {
         self.text.push_str(text.as_ref());
         self
     }
 
-    /// Adds a parameter.
+    /// Appends a parameter and its placeholder.
     pub(crate) fn bind(&mut self, parameter: impl Into<Parameter<'static>>) -> &mut Self {
         self.parameters.push(parameter.into());
         let place = self.parameters.len();

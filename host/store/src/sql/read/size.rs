@@ -1,4 +1,4 @@
-//! The disk usage of a store.
+//! Reads the disk usage of a store.
 
 use std::ops::ControlFlow;
 
@@ -11,13 +11,13 @@ use crate::{
     sql::{self, Failure, Fields},
 };
 
-/// Pages of SQLite, and those of them that are free.
+/// Bytes of SQLite's pages, and of its free pages.
 const PAGES: &str = "
     SELECT page_count * page_size, freelist_count * page_size
       FROM pragma_page_count, pragma_page_size, pragma_freelist_count";
 
-/// Every table with its indexes. SQLite reads every page of the database; PostgreSQL adds the rows
-/// as the last vacuum counted them.
+/// The size of every table with its indexes. SQLite reads every page of the database. PostgreSQL
+/// returns the row counts of the last vacuum.
 const PARTS: Select = Select::differing("
     SELECT tbl_name, sum(pgsize) FROM dbstat JOIN sqlite_schema USING (name)
      WHERE tbl_name <> '_sqlx_migrations'
@@ -27,8 +27,7 @@ const PARTS: Select = Select::differing("
      WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname NOT LIKE '\\_sqlx%'
      ORDER BY 2 DESC");
 
-/// Bytes of each promise, in the order of their creation, which is that of makers before what they
-/// made.
+/// Bytes of each promise in creation order, so that makers come before the promises they made.
 const CONTENT: Select = Select::differing("
     WITH content (n, bytes) AS (
         SELECT n, length(param) + ifnull(length(value), 0) FROM promises
@@ -46,7 +45,7 @@ const CONTENT: Select = Select::differing("
     SELECT n, made_by, state, sum(bytes)::bigint FROM content JOIN promises USING (n)
      GROUP BY n, made_by, state ORDER BY n");
 
-/// By address; the addresses are few, the invocations are many.
+/// Grouped by address: there are few addresses and many invocations.
 const FUNCTIONS: Select = Select::differing("
     WITH content (n, bytes) AS (
         SELECT n, length(param) + ifnull(length(value), 0) FROM promises WHERE target IS NOT NULL
@@ -77,7 +76,7 @@ const MODULES: Select = Select::differing("
 
 const NAME: Select = Select::common("SELECT id FROM promises WHERE n = $1");
 
-/// The disk usage; of trees, modules and functions the `top` largest.
+/// The disk usage, with the `top` largest trees, modules and functions.
 pub(crate) async fn report<S: Session>(session: &mut S, top: u32) -> Result<SizeReport, Failure> {
     session.without_time_limit().await?;
     let mut report = SizeReport { trees: trees(session, top).await?, ..SizeReport::default() };
@@ -111,7 +110,7 @@ async fn parts<S: Session>(session: &mut S) -> Result<Vec<PartSize>, Failure> {
         let name = sql::text(row, 0)?.to_string();
         let rows = match S::KIND {
             Kind::Sqlite => {
-                // The name comes from the schema.
+                // The name comes from the database's schema.
                 let count = AssertSqlSafe(format!("SELECT count(*) FROM \"{name}\""));
                 let counted = session.rows(count.into_sql_str(), &[]).await?;
                 counted.first().map_or(Ok(0), |row| number(row, 0))?

@@ -1,4 +1,4 @@
-//! One column of a row: what it says, or that it does not say what it should.
+//! Decodes single columns, and reports unexpected values.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use segno_core::{
 
 use crate::sql::{Cell, Failure, Fields};
 
-/// A row that cannot be what we wrote.
+/// A row that this program cannot have written.
 #[derive(Debug)]
 pub(in crate::sql) struct Damaged(String);
 
@@ -33,12 +33,11 @@ pub(crate) fn id(row: &impl Fields, column: usize) -> Result<PromiseId, Failure>
     Ok(PromiseId::new(needed(row.text(column)?, &"promises", "id")?))
 }
 
-/// The text in column `column`.
 pub(crate) fn text(row: &impl Fields, column: usize) -> Result<Text, Failure> {
     Ok(Text::from(&*needed(row.text(column)?, &"a table", "text")?))
 }
 
-/// The number in column `column`, called `name`.
+/// The number in `column`; `name` is for the error.
 pub(crate) fn number(
     row: &impl Fields,
     column: usize,
@@ -48,7 +47,8 @@ pub(crate) fn number(
     needed(row.int(column)?, owner, name)
 }
 
-/// The number in column `column`, called `name`, where a smaller type holds all that are written.
+/// The number in `column`, converted to a narrower type that fits every valid value; `name` is for
+/// the error.
 pub(crate) fn small<T: TryFrom<i64>>(
     row: &impl Fields,
     column: usize,
@@ -58,12 +58,12 @@ pub(crate) fn small<T: TryFrom<i64>>(
     needed(T::try_from(number(row, column, owner, name)?).ok(), owner, name)
 }
 
-/// A row that does not say what `column` should.
+/// An error for a row with an invalid `column`.
 pub(in crate::sql) fn damaged(owner: &dyn fmt::Display, column: &str) -> Damaged {
     Damaged(format!("the row of `{owner}` is damaged: its {column} is not what it should be"))
 }
 
-/// A value: its headers in this column, and its data.
+/// A value: its headers in column `headers`, and its data.
 pub(in crate::sql) fn value(
     row: &impl Fields,
     headers: usize,
@@ -77,27 +77,27 @@ pub(in crate::sql) fn value(
     Ok(Value { headers, data: Bytes::from(data) })
 }
 
-/// The headers of a value; NULL for none.
+/// The headers of a value; `NULL` if it has none.
 pub(in crate::sql) fn headers(value: &Value) -> Cell {
     if value.headers.is_empty() { Cell::Null } else { json(&value.headers).into() }
 }
 
-/// Tags as they are stored.
+/// Tags in their stored form.
 pub(in crate::sql) fn json(tags: &Tags) -> String {
     serde_json::to_string(tags).expect("a map of texts is JSON")
 }
 
-/// Tags as they were stored.
+/// Parses stored tags.
 pub(in crate::sql) fn tags(json: &str, id: &dyn fmt::Display) -> Result<Tags, Damaged> {
     serde_json::from_str(json).map_err(|_| damaged(id, "tags"))
 }
 
-/// An instant that may be missing.
+/// An optional instant.
 pub(in crate::sql) fn at(row: &impl Fields, column: usize) -> Result<Option<Timestamp>, Failure> {
     Ok(row.int(column)?.map(Timestamp))
 }
 
-/// What has to be there, called `name`.
+/// Unwraps a required column; `name` is for the error.
 pub(in crate::sql) fn needed<T>(
     value: Option<T>,
     owner: &dyn fmt::Display,

@@ -1,6 +1,6 @@
-//! What is stored stays readable. Each format of a blob has a file with every shape that it can
-//! have, as it was written when the format was new; a change of what is written, or of what can be
-//! read, is seen here. A new format gets a new number and a new file, and the old files stay.
+//! Golden tests: stored data stays readable. Every blob format has a file with all possible shapes,
+//! as written when the format was new; these tests detect any change in the encoding or decoding. A
+//! new format gets a new number and a new file; the old files stay.
 
 use std::{env, fs, path::Path};
 
@@ -18,8 +18,8 @@ use super::{
     task::{decode_details, encode_details},
 };
 
-/// The blobs of a file, one after the other: `length: u32, little endian; bytes`. With
-/// `SEGNO_GOLDEN=write`, a file that is not there is written.
+/// The blobs of a golden file, each as `length: u32, little endian; bytes`. With
+/// `SEGNO_GOLDEN=write`, a missing file is created.
 fn golden(name: &str, written: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sql/golden");
     let file = folder.join(name);
@@ -99,7 +99,7 @@ fn messages_read_and_write_as_released() {
     assert_eq!(read, messages.iter().cloned().map(Some).collect::<Vec<_>>());
 }
 
-/// What came to be said later, in the same format.
+/// Messages added later, in the same format.
 #[test]
 fn messages_about_limits_read_and_write_as_released() {
     let messages = [true, false].map(|admitted| Message::LeaveLimit { admitted });
@@ -109,7 +109,7 @@ fn messages_about_limits_read_and_write_as_released() {
     assert_eq!(read, messages.map(Some));
 }
 
-/// As the first version wrote them.
+/// Messages as the first version wrote them.
 #[test]
 fn messages_without_a_format_are_read() {
     let messages = messages();
@@ -146,7 +146,7 @@ fn details_of_tasks_read_and_write_as_released() {
     }
 }
 
-/// As they were before signals were counted that a workflow was told.
+/// Details from before heard signals were counted.
 #[test]
 fn details_of_the_first_format_are_read() {
     for (task, blob) in tasks().into_iter().zip(&golden("details-1.bin", &[])) {

@@ -1,4 +1,4 @@
-//! A journal as the tables hold it: its end, its records, the lines that were logged beside it.
+//! Encodes and decodes journal data: the head, the records, and the log lines.
 
 use segno_core::{
     id::PromiseId,
@@ -18,12 +18,12 @@ use crate::{
 /// ```
 const LOG_FORMAT: u8 = 1;
 
-/// Log lines as they are stored.
+/// Encodes log lines.
 pub(in crate::sql) fn encode_lines(lines: &[&LogLine]) -> Vec<u8> {
     postcard::to_extend(lines, vec![LOG_FORMAT]).expect("a log line holds nothing postcard refuses")
 }
 
-/// Log lines as they were stored.
+/// Decodes log lines.
 pub(in crate::sql) fn decode_lines(bytes: &[u8]) -> Option<Vec<LogLine>> {
     match bytes {
         [LOG_FORMAT, lines @ ..] => postcard::from_bytes(lines).ok(),
@@ -31,7 +31,7 @@ pub(in crate::sql) fn decode_lines(bytes: &[u8]) -> Option<Vec<LogLine>> {
     }
 }
 
-/// The end of a journal: `end_seq, commands, notified, at, finished` from column `first` on.
+/// The head of a journal: `end_seq, commands, notified, at, finished` from column `first` on.
 pub(crate) fn head(
     row: &impl Fields,
     first: usize,
@@ -55,15 +55,14 @@ pub(crate) fn records(
     decoded(needed(row.blob(column)?, invocation, "records")?, invocation)
 }
 
-/// Records as they are stored.
+/// Decodes stored records.
 pub(crate) fn decoded(records: &[u8], invocation: &PromiseId) -> Result<Vec<Record>, Failure> {
     decode_records(records).map_err(|error| {
         Failure::Unreadable(format!("the journal of `{invocation}` cannot be read: {error}"))
     })
 }
 
-/// Lines that a guest logged: `lines, count`, and the number of the last of them from 1, from
-/// column `first` on.
+/// Log lines: `lines, count`, and the number of the last line (from 1), from column `first` on.
 pub(crate) fn log_lines(
     row: &impl Fields,
     first: usize,

@@ -1,5 +1,5 @@
-//! Rows as the core knows them, and as the tables of every database hold them: a file a table, and
-//! what their columns have in common.
+//! Converts rows between the core's types and the tables, the same for every database: one file per
+//! table, and the common column functions.
 
 mod column;
 mod promise;

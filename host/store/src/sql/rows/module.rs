@@ -1,4 +1,4 @@
-//! A module as the tables hold it.
+//! Encodes and decodes modules.
 
 use std::fmt;
 
@@ -23,8 +23,8 @@ pub(crate) fn module(row: &impl Fields) -> Result<ModuleRow, Failure> {
     })
 }
 
-/// What decisions know of a module, as one text: the functions of its objects that only read, its
-/// limits, and the functions that run once a key.
+/// An SQL expression for a module's facts as one JSON text: the shared (read-only) functions of its
+/// objects, its limits, and the functions that run once per key.
 macro_rules! module_facts_column {
     () => {
         "'{\"shared\":' || shared || ',\"limits\":' || limits || ',\"runs\":' || runs || '}'"
@@ -32,7 +32,7 @@ macro_rules! module_facts_column {
 }
 pub(crate) use module_facts_column;
 
-/// What decisions know of a module: its digest, and [`module_facts_column`], in these columns.
+/// A module's digest and facts ([`module_facts_column`]), in these columns.
 pub(crate) fn module_facts(
     row: &impl Fields,
     digest: usize,
@@ -43,20 +43,20 @@ pub(crate) fn module_facts(
     Ok((digest, needed(facts, &digest, "shared, limits, runs")?))
 }
 
-/// The same on its way into a row: `shared`, `limits`, `runs`.
+/// The columns of a module's facts: `shared`, `limits`, `runs`.
 pub(crate) fn module_facts_cells(facts: &ModuleFacts) -> [String; 3] {
     let [shared, runs] = [&facts.shared, &facts.runs]
         .map(|names| serde_json::to_string(names).expect("a list of texts is JSON"));
     [shared, serde_json::to_string(&facts.limits).expect("rules are JSON"), runs]
 }
 
-/// A module's digest, and a count.
+/// A module's digest and a count.
 pub(crate) fn counted(row: &impl Fields) -> Result<(Digest, u64), Failure> {
     let digest = digest_at(row, 0)?;
     Ok((digest, number(row, 1, &digest, "count")?.cast_unsigned()))
 }
 
-/// A digest as it is stored.
+/// Decodes a stored digest.
 pub(super) fn digest(bytes: &[u8], owner: &dyn fmt::Display) -> Result<Digest, Failure> {
     bytes.try_into().map(Digest).map_err(|_| damaged(owner, "digest").into())
 }

@@ -1,4 +1,4 @@
-//! A message as the tables hold it.
+//! Encodes and decodes outbox messages.
 
 use segno_core::{
     id::{CommandIndex, PromiseId},
@@ -19,17 +19,17 @@ use crate::{
 /// message = format: u8 (129), then the message in postcard
 /// ```
 ///
-/// The first version wrote none: the first byte of its messages is their kind, 0 to 3, and so no
-/// format has a number below 128.
+/// The first version wrote no format byte; its messages begin with their kind, 0 to 3. Format
+/// numbers therefore start at 128.
 pub(in crate::sql) const MESSAGE_FORMAT: u8 = 129;
 
-/// A message as it is stored.
+/// Encodes a message.
 pub(in crate::sql) fn encode_message(message: &Message) -> Vec<u8> {
     postcard::to_extend(message, vec![MESSAGE_FORMAT])
         .expect("a message holds nothing postcard refuses")
 }
 
-/// A message as it was stored, by this version or one before.
+/// Decodes a message written by this or an earlier version.
 pub(in crate::sql) fn decode_message(bytes: &[u8]) -> Option<Message> {
     match bytes {
         [MESSAGE_FORMAT, message @ ..] => postcard::from_bytes(message).ok(),
@@ -38,7 +38,7 @@ pub(in crate::sql) fn decode_message(bytes: &[u8]) -> Option<Message> {
     }
 }
 
-/// The row of a message about promise `source`.
+/// The outbox row of a message about promise number `source`.
 pub(crate) fn outbox_cells(source: i64, key: &OutboxKey, row: &OutboxRow) -> [Cell; 7] {
     let [source, kind, part] = outbox_key_cells(source, key);
     [
@@ -52,7 +52,7 @@ pub(crate) fn outbox_cells(source: i64, key: &OutboxKey, row: &OutboxRow) -> [Ce
     ]
 }
 
-/// The key of a message about promise `source`.
+/// The outbox key of a message about promise number `source`.
 pub(crate) fn outbox_key_cells(source: i64, key: &OutboxKey) -> [Cell; 3] {
     let (kind, part) = order::outbox_order(key);
     [source.into(), kind.into(), part.into()]
@@ -83,7 +83,7 @@ pub(crate) fn event(row: &impl Fields) -> Result<EventRow, Failure> {
     EventRow::of(&key, &message, number).ok_or_else(|| damaged(&source, "message").into())
 }
 
-/// The key of a message about `source`, `kind, part` from column `first` on: the other way of
+/// The key of a message about `source`, from `kind, part` in column `first` on: the inverse of
 /// [`order::outbox_order`].
 pub(crate) fn outbox_key(
     row: &impl Fields,

@@ -1,4 +1,4 @@
-//! A promise as the tables hold it; what comes with it of its task is read in [`super::task`].
+//! Encodes and decodes promises; [`super::task`] reads the task columns of the same row.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use segno_core::{
 use super::column::{at, damaged, headers, id, json, needed, small, tags, value};
 use crate::sql::{Cell, Failure, Fields};
 
-/// Columns of a promise `p` with its task `t`, in the order in which [`promise`] and [`task`] read
-/// them. They take `promise_tables`. Two expressions, if they are given, stand for the parameter
-/// and the value.
+/// The columns of a promise `p` with its task `t`, in the order in which [`promise`] and [`task`]
+/// read them. Requires `promise_tables`. The optional arguments are expressions that replace the
+/// parameter and the value.
 macro_rules! promise_columns {
     () => {
         promise_columns!("p.param", "p.value")
@@ -31,7 +31,7 @@ macro_rules! promise_columns {
 }
 pub(crate) use promise_columns;
 
-/// What `promise_columns` are read from, after `p`.
+/// The joins that `promise_columns` requires, after `promises p`.
 macro_rules! promise_tables {
     () => {
         "LEFT JOIN promises m ON m.n = p.made_by LEFT JOIN tasks t ON t.n = p.n LEFT JOIN modules d ON d.n = t.module "
@@ -39,10 +39,9 @@ macro_rules! promise_tables {
 }
 pub(crate) use promise_tables;
 
-/// Columns after those of `promise_columns` begin here.
+/// Index of the first column after `promise_columns`.
 pub(crate) const AFTER_PROMISE: usize = 29;
 
-/// The row of a new promise.
 pub(crate) fn new_promise(n: i64, made_by: Option<i64>, promise: &Promise) -> [Cell; 14] {
     let spec = &promise.spec;
     let [state, settled_at, value_headers, value] = settlement(promise);
@@ -64,7 +63,7 @@ pub(crate) fn new_promise(n: i64, made_by: Option<i64>, promise: &Promise) -> [C
     ]
 }
 
-/// What settling changes: state, instant, headers, value.
+/// The columns that settling changes: state, instant, headers, value.
 pub(crate) fn settlement(promise: &Promise) -> [Cell; 4] {
     match promise.settlement() {
         None => [0_i64.into(), Cell::Null, Cell::Null, Cell::Null],
@@ -77,7 +76,7 @@ pub(crate) fn settlement(promise: &Promise) -> [Cell; 4] {
     }
 }
 
-/// The number and the promise of a row of `promise_columns`.
+/// Decodes the promise of a row of `promise_columns`, with its number.
 pub(crate) fn promise(row: &impl Fields) -> Result<(i64, Promise), Failure> {
     let id = id(row, 1)?;
     let number = small(row, 2, &id, "state")?;

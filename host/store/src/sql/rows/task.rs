@@ -1,4 +1,4 @@
-//! A task as the tables hold it, and what is read of those that are wanted next.
+//! Encodes and decodes tasks, and the rows of tasks to claim next.
 
 use segno_core::{
     address,
@@ -20,10 +20,10 @@ use crate::{
     sql::{Cell, Failure, Fields},
 };
 
-/// The columns that no statement looks at.
+/// Task fields that no statement searches by, stored as one blob.
 ///
 /// ```text
-/// details = format: u8 (1 or 2), then this in postcard; of format 2 with `Later` after it
+/// details = format: u8 (1 or 2), then this struct in postcard; in format 2, then `Later`
 /// ```
 #[derive(Debug, Serialize, Deserialize)]
 struct Details {
@@ -35,7 +35,7 @@ struct Details {
     children: bool,
 }
 
-/// What came later; a task that was stored before has not counted the signals that it heard.
+/// Fields added in format 2. Format 1 did not count heard signals.
 #[derive(Debug, Serialize, Deserialize)]
 struct Later {
     inbox: Inbox,
@@ -44,7 +44,7 @@ struct Later {
 const FIRST_FORMAT: u8 = 1;
 const DETAILS_FORMAT: u8 = 2;
 
-/// The row of a task whose promise has this target.
+/// The row of a task whose promise has the target `target`.
 pub(crate) fn task_cells(n: i64, module: Cell, target: Option<&str>, task: &Task) -> [Cell; 19] {
     let pending = match &task.state {
         TaskState::Pending { since, offered, .. } => Some((since.0, *offered)),
@@ -78,7 +78,7 @@ pub(crate) fn task_cells(n: i64, module: Cell, target: Option<&str>, task: &Task
     ]
 }
 
-/// The task of a row of `promise_columns`, if the promise has one.
+/// Decodes the task in a row of `promise_columns`; `None` if the promise has none.
 pub(crate) fn task(row: &impl Fields, id: &PromiseId) -> Result<Option<Task>, Failure> {
     if row.int(12)?.is_none() {
         return Ok(None);
@@ -138,7 +138,8 @@ pub(crate) fn task(row: &impl Fields, id: &PromiseId) -> Result<Option<Task>, Fa
     }))
 }
 
-/// A task that waits for a worker: `n, id, version, target, made_by, tags, param_headers`.
+/// Decodes a task that is ready for a worker: `n, id, version, target, made_by, tags,
+/// param_headers`.
 pub(crate) fn ready(row: &impl Fields) -> Result<Ready, Failure> {
     let id = id(row, 1)?;
     let target = needed(row.text(3)?, &id, "target")?.into_owned();
@@ -153,8 +154,8 @@ pub(crate) fn ready(row: &impl Fields) -> Result<Ready, Failure> {
     })
 }
 
-/// The task that the deadline of `awaited` wakes, if there is one: its id and version, from column
-/// `first` on.
+/// Decodes the task that the deadline of `awaited` wakes, if there is one: its id and version, from
+/// column `first` on.
 pub(crate) fn wake(
     row: &impl Fields,
     first: usize,
@@ -166,7 +167,7 @@ pub(crate) fn wake(
     Ok(Some(Wake { awaited: awaited.clone(), task: Claim { id, version } }))
 }
 
-/// What no statement looks at of a task, as it is stored.
+/// Encodes the details of a task.
 pub(in crate::sql) fn encode_details(task: &Task) -> Vec<u8> {
     let details = Details {
         losses: task.losses,
@@ -181,7 +182,7 @@ pub(in crate::sql) fn encode_details(task: &Task) -> Vec<u8> {
         .expect("the details hold nothing postcard refuses")
 }
 
-/// Takes what was stored so into a task. Whether it could be read.
+/// Decodes stored details into `task`. Returns false if they are unreadable.
 #[cfg(test)]
 pub(in crate::sql) fn decode_details(task: &mut Task, bytes: &[u8]) -> bool {
     let Some((read, later)) = details(bytes) else { return false };

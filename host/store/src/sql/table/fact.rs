@@ -1,4 +1,5 @@
-//! The facts of sagas. They are only ever added: who comes second with one is refused by its key.
+//! The facts of sagas. Rows are only inserted; a second insertion of the same fact is refused by
+//! the key.
 
 use segno_core::{
     id::PromiseId,
@@ -39,7 +40,7 @@ pub(super) const ROWS: Owned = Owned {
     },
 };
 
-/// The row of a fact of the invocation with this number.
+/// The row of a fact; `invocation` is the number of its invocation.
 fn cells(invocation: i64, key: &FactKey, fact: &Fact) -> CellRow {
     vec![
         invocation.into(),
@@ -53,7 +54,7 @@ fn cells(invocation: i64, key: &FactKey, fact: &Fact) -> CellRow {
     ]
 }
 
-/// The fact of a row of these columns from `first` on, with the invocation's id instead of its
+/// Decodes a fact from these columns, starting at `first`, with the invocation's id in place of its
 /// number.
 pub(crate) fn fact(row: &impl Fields, first: usize) -> Result<(PromiseId, FactKey, Fact), Failure> {
     let invocation = id(row, first)?;

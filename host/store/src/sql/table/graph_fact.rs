@@ -1,4 +1,4 @@
-//! The history of graph runs: rows that are only ever added. One that is there stays.
+//! The history of graph runs. Rows are only inserted; an existing row is kept.
 
 use segno_core::graph::{NodeEvent, NodeFact, NodeRow, NodeState, Reset};
 use segno_core::id::{PromiseId, Version};
@@ -50,7 +50,8 @@ pub(super) const ROWS: Owned = Owned {
     },
 };
 
-/// The fact of a row of these columns from `first` on, with the run's id instead of its number.
+/// Decodes a fact from these columns, starting at `first`, with the run's id in place of its
+/// number.
 pub(crate) fn graph_fact(
     row: &impl Fields,
     first: usize,

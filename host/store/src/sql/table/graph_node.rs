@@ -1,4 +1,4 @@
-//! The nodes of graph runs: a row that says more of a node replaces the one that says less.
+//! The nodes of graph runs. A row with more progress on a node replaces one with less.
 
 use std::collections::BTreeSet;
 
@@ -42,18 +42,20 @@ pub(super) const ROWS: Owned = Owned {
     },
 };
 
-/// No decision reads them: the claim of the run says who may write them.
+/// The wanted rows: none, since no decision reads them. The claim of the run controls who may write
+/// them.
 pub(super) fn never(_: &Footprint) -> &BTreeSet<PromiseId> {
     static NONE: BTreeSet<PromiseId> = BTreeSet::new();
     &NONE
 }
 
-/// The row of a node of the run with this number.
+/// The row of a node; `run` is the number of its run.
 fn cells(run: i64, node: &Text, row: NodeRow) -> CellRow {
     vec![run.into(), node.as_str().into(), i64::from(row.state.number()).into(), row.attempt.into()]
 }
 
-/// The node of a row of these columns from `first` on, with the run's id instead of its number.
+/// Decodes a node from these columns, starting at `first`, with the run's id in place of its
+/// number.
 pub(crate) fn graph_node(
     row: &impl Fields,
     first: usize,

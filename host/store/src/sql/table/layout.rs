@@ -1,58 +1,54 @@
 //! What a table looks like: its columns, its key, and rows that come again.
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColumnKind {
-    /// A number.
     Int,
-    /// A text.
     Text,
-    /// Bytes.
     Blob,
 }
 
-/// What happens to a row whose key is there already.
+/// Handling of an inserted row whose key exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Again {
-    /// It is refused: such rows are only ever added.
+    /// Refused by the key: such rows are only inserted, once.
     Refused,
-    /// The one that is there stays: such rows are only ever added, and may come again.
+    /// The existing row stays: such rows are only inserted, possibly repeatedly.
     Stays,
-    /// It replaces the one that is there.
+    /// The new row replaces the existing one.
     Replaces,
-    /// It replaces the one that is there if this column of it is larger.
+    /// The new row replaces the existing one if this column is larger.
     ReplacesSmaller(&'static str),
-    /// It replaces the one that is there if these columns of it, compared in this order, are larger.
+    /// The new row replaces the existing one if these columns, compared in order, are larger.
     ReplacesEarlier([&'static str; 2]),
 }
 
-/// A table.
+/// Description of a table.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// Its name.
     pub(crate) name: &'static str,
-    /// Its columns, those of the key first, with commas between.
+    /// The columns, separated by commas, starting with the key columns.
     pub(crate) columns: &'static str,
-    /// What they hold.
+    /// The types of the columns.
     pub(crate) kinds: &'static [ColumnKind],
-    /// How many of them are the key.
+    /// Number of key columns.
     pub(crate) key: usize,
-    /// What happens to a row whose key is there already.
+    /// Handling of an inserted row whose key exists already.
     pub(crate) again: Again,
 }
 
 impl Table {
-    /// The names of its columns.
+    /// The column names.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.columns.split(',').map(str::trim)
     }
 
-    /// The name of its first column.
+    /// The name of the first column.
     pub(crate) fn first(&self) -> &'static str {
         self.names().next().unwrap_or_default()
     }
 
-    /// Its columns from `first` on, each as a column of this table, for statements with others.
+    /// The columns from `first` on, qualified with the table's name, for joins.
     pub(crate) fn of_table(&self, first: usize) -> String {
         let names = self.names().skip(first).map(|column| format!("{}.{column}", self.name));
         names.collect::<Vec<_>>().join(", ")
@@ -63,12 +59,12 @@ impl Table {
         format!("INSERT INTO {} ({})", self.name, self.columns)
     }
 
-    /// The names of the columns of its key.
+    /// The names of the key columns.
     pub(crate) fn key_names(&self) -> Vec<&'static str> {
         self.names().take(self.key).collect()
     }
 
-    /// What follows the rows of an insertion.
+    /// The `ON CONFLICT` clause of an insertion; empty if conflicts are refused.
     pub(crate) fn on_conflict(&self) -> String {
         let key = self.key_names().join(", ");
         let sets =

@@ -1,4 +1,4 @@
-//! Leases on resources. They have the names of the resources.
+//! Leases on resources, keyed by resource name.
 
 use segno_core::{
     id::ResourceName,
@@ -36,7 +36,6 @@ pub(super) const ROWS: Named = Named {
     deleted: named::none,
 };
 
-/// Its row.
 fn cells(lease: &ResourceLease) -> CellRow {
     vec![
         lease.name.as_str().into(),
@@ -46,7 +45,6 @@ fn cells(lease: &ResourceLease) -> CellRow {
     ]
 }
 
-/// The lease of a row.
 fn lease(row: &impl Fields) -> Result<ResourceLease, Failure> {
     let name = ResourceName::new(needed(row.text(0)?, &"resource_leases", "name")?);
     Ok(ResourceLease {

@@ -1,4 +1,4 @@
-//! Limits, by their names.
+//! Limits, keyed by name.
 
 use segno_core::{
     limit::{Bucket, Limit, LimitName, Rule, Sweep},
@@ -41,7 +41,6 @@ pub(super) const ROWS: Named = Named {
     },
 };
 
-/// Its row.
 fn cells(name: &LimitName, limit: &Limit) -> CellRow {
     let json = |rule: &Option<Rule>| -> Cell {
         let text = rule.as_ref().map(|rule| serde_json::to_string(rule).expect("a rule is JSON"));
@@ -62,7 +61,6 @@ fn cells(name: &LimitName, limit: &Limit) -> CellRow {
     ]
 }
 
-/// The limit of a row.
 pub(crate) fn limit(row: &impl Fields) -> Result<(LimitName, Limit), Failure> {
     let name = LimitName::from(&*needed(row.text(0)?, &"limits", "name")?);
     let rule = |column: usize, what| -> Result<Option<Rule>, Failure> {

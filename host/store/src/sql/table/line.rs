@@ -1,4 +1,4 @@
-//! The lines of objects. They have the names of the objects.
+//! The queues of objects ("lines"), keyed by object.
 
 use segno_core::{
     id::{ObjectId, PromiseId},
@@ -38,13 +38,11 @@ pub(super) const ROWS: Named = Named {
     },
 };
 
-/// Its row.
 fn cells(object: &ObjectId, line: &Line) -> CellRow {
     let [holder, run] = [&line.holder, &line.run].map(|id| id.as_ref().map(PromiseId::as_str));
     vec![object.as_str().into(), holder.into(), line.tail.as_str().into(), run.into()]
 }
 
-/// The line of a row.
 pub(crate) fn line(row: &impl Fields) -> Result<(ObjectId, Line), Failure> {
     let object = needed(row.text(0)?, &"lines", "object")?;
     let holder = row.text(1)?.map(|_| id(row, 1)).transpose()?;

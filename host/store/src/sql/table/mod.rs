@@ -1,8 +1,8 @@
-//! Tables that are no part of a promise's composite: each is described once, and the statements of
-//! both databases, dumps, wiping, and how a delta is written follow from it.
+//! Descriptions of the tables outside of promise composites. The statements for both databases,
+//! dumps, wiping, and the writing of deltas are derived from them.
 //!
-//! A new kind of row is a file here, a line in [`NAMED`] or [`OWNED`], and a migration for each
-//! database.
+//! A new kind of row needs a file here, an entry in [`NAMED`] or [`OWNED`], and a migration for
+//! each database.
 
 mod fact;
 mod graph_fact;
@@ -35,11 +35,11 @@ pub(crate) use self::{
     state::{STATE, StateRows, state},
 };
 
-/// The tables of what composites have beside their promises, which these rows refer to.
+/// The tables of composites, except for promises, which these rows reference.
 pub(crate) const PARTS: [&str; 7] =
     ["callbacks", "listeners", "outbox", "journal", "logs", "signal_keys", "tasks"];
 
-/// All tables whose rows are found by names of their own, in the order in which their rows are locked.
+/// All named tables, in the order in which their rows are locked.
 pub(crate) static NAMED: [Named; 7] = [
     schedule::ROWS,
     resource::ROWS,
@@ -50,10 +50,10 @@ pub(crate) static NAMED: [Named; 7] = [
     tree_count::ROWS,
 ];
 
-/// All tables whose rows belong to an invocation.
+/// All owned tables.
 pub(crate) static OWNED: [Owned; 4] = [fact::ROWS, graph_fact::ROWS, graph_node::ROWS, place::ROWS];
 
-/// The tables of composites, and those that are described.
+/// The tables of composites, and the tables described here.
 pub(crate) fn all() -> impl Iterator<Item = &'static str> {
     let named = NAMED.iter().map(|named| named.table.name);
     let owned = OWNED.iter().map(|owned| owned.table.name);

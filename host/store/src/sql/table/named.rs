@@ -1,33 +1,32 @@
-//! Tables whose rows are found by names of their own: the first column is the name, and the key.
+//! Tables whose rows are found by name: the first column is the name and the key.
 
 use segno_core::{delta::Delta, footprint::Footprint, unreadable::Subject, view::View};
 
 use super::Table;
 use crate::sql::{CellRow, Failure, Fields};
 
-/// Such a table.
+/// Description of a named table.
 pub(crate) struct Named {
-    /// The table.
     pub(crate) table: Table,
-    /// The name of the statements that load its rows.
+    /// Name of the statements that load rows.
     pub(crate) load: &'static str,
-    /// The name of the statements that write its rows.
+    /// Name of the statements that write rows.
     pub(crate) put: &'static str,
-    /// The names that are asked for.
+    /// The names that a footprint wants.
     pub(crate) wanted: fn(&Footprint) -> Vec<&str>,
-    /// Asks for one more.
+    /// Adds a name to a footprint.
     pub(crate) want: fn(&str, &mut Footprint),
-    /// What a row with this name is about.
+    /// The subject to mark if the row with this name is unreadable.
     pub(crate) subject: fn(&str) -> Subject,
-    /// Puts a row of all columns.
+    /// Adds a row with all columns to the view.
     pub(crate) read: fn(&dyn Fields, &mut View) -> Result<(), Failure>,
-    /// The rows that are written.
+    /// The rows to write for a delta.
     pub(crate) written: fn(&Delta) -> Vec<CellRow>,
-    /// The names of the rows that are deleted.
+    /// The names of the rows to delete for a delta.
     pub(crate) deleted: fn(&Delta) -> Vec<CellRow>,
 }
 
-/// For tables whose rows stay.
+/// For tables whose rows are never deleted.
 pub(super) fn none(_: &Delta) -> Vec<CellRow> {
     Vec::new()
 }

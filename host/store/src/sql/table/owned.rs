@@ -1,4 +1,4 @@
-//! Tables whose rows belong to an invocation, are loaded with all others of it, and go with it: the
+//! Tables whose rows belong to an invocation: they are loaded together and removed with it. The
 //! first column is the invocation's number.
 
 use std::collections::BTreeSet;
@@ -8,29 +8,29 @@ use segno_core::{delta::Delta, footprint::Footprint, id::PromiseId, view::View};
 use super::Table;
 use crate::sql::{CellRow, Failure, Fields};
 
-/// The number of an invocation.
+/// Resolves the number of an invocation.
 pub(crate) type NumberOf<'a> = dyn Fn(&PromiseId) -> i64 + 'a;
 
-/// Such a table.
+/// Description of an owned table.
 pub(crate) struct Owned {
-    /// The table.
     pub(crate) table: Table,
-    /// The name of the statements that load its rows.
+    /// Name of the statements that load rows.
     pub(crate) load: &'static str,
-    /// The name of the statements that write its rows.
+    /// Name of the statements that write rows.
     pub(crate) put: &'static str,
-    /// The name of the statements that remove its rows.
+    /// Name of the statements that remove rows.
     pub(crate) remove: &'static str,
-    /// The invocations whose rows are asked for.
+    /// The invocations whose rows a footprint wants.
     pub(crate) wanted: fn(&Footprint) -> &BTreeSet<PromiseId>,
-    /// Puts a row: from this column on the invocation's id in place of its number, and the rest.
+    /// Adds a row to the view. The row starts at the given column, with the invocation's id in
+    /// place of its number.
     pub(crate) read: fn(&dyn Fields, usize, &mut View) -> Result<(), Failure>,
-    /// The rows that are written; the function knows the numbers of invocations.
+    /// The rows to write for a delta.
     pub(crate) written: fn(&Delta, &NumberOf) -> Vec<CellRow>,
 }
 
 impl Owned {
-    /// The rows of invocations, each as [`Owned::read`] reads it from its first column on.
+    /// Selects rows in the form that [`Owned::read`] expects, starting at column 0.
     pub(crate) fn select(&self) -> String {
         let Table { name, .. } = self.table;
         let (first, rest) = (self.table.first(), self.table.of_table(1));

@@ -1,4 +1,4 @@
-//! The keys of limits, by their ids.
+//! The keys of limits, by id.
 
 use segno_core::{
     limit::{Bucket, Partition, PartitionId, Standing},
@@ -41,7 +41,6 @@ pub(super) const ROWS: Named = Named {
     },
 };
 
-/// Its row.
 fn cells(id: &PartitionId, partition: &Partition) -> CellRow {
     let (class, turn, look_at) = match partition.standing {
         Standing::Rest => (Cell::Null, Cell::Null, Cell::Null),
@@ -64,7 +63,6 @@ fn cells(id: &PartitionId, partition: &Partition) -> CellRow {
     ]
 }
 
-/// The partition of a row.
 pub(crate) fn partition(row: &impl Fields) -> Result<(PartitionId, Partition), Failure> {
     let key = PartitionId::from(&*needed(row.text(0)?, &"partitions", "partition")?);
     let standing = match (row.int(2)?, at(row, 4)?) {
@@ -94,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// Stores have them like this from their first version on.
+    /// Stores contain this form since the first version.
     #[test]
     fn lanes_are_stored_as_they_are_written_here() {
         let lanes = [(0, Lane { waiting: 3, turn: 7_000_000 }), (9, Lane { waiting: 1, turn: 0 })];

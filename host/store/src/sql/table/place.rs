@@ -1,4 +1,4 @@
-//! Where executions stand behind their limits.
+//! The queue positions of executions at their limits.
 
 use segno_core::{
     id::PromiseId,
@@ -38,7 +38,7 @@ pub(super) const ROWS: Owned = Owned {
     },
 };
 
-/// Its row, of the invocation with this number.
+/// The row of a queue position; `invocation` is the number of its invocation.
 fn cells(invocation: i64, place: &Place) -> CellRow {
     vec![
         invocation.into(),
@@ -49,8 +49,8 @@ fn cells(invocation: i64, place: &Place) -> CellRow {
     ]
 }
 
-/// The place of a row of these columns from `first` on, with the invocation's id instead of its
-/// number.
+/// Decodes a queue position from these columns, starting at `first`, with the invocation's id in
+/// place of its number.
 pub(crate) fn place(row: &impl Fields, first: usize) -> Result<(PromiseId, Place), Failure> {
     let invocation = id(row, first)?;
     let partition = needed(row.text(first + 1)?, &invocation, "partition")?;

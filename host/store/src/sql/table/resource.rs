@@ -1,4 +1,4 @@
-//! Resources that are written under fencing tokens.
+//! Resources, which are written under fencing tokens.
 
 use segno_core::{
     id::ResourceName,
@@ -36,7 +36,6 @@ pub(super) const ROWS: Named = Named {
     deleted: named::none,
 };
 
-/// Its row.
 fn cells(resource: &Resource) -> CellRow {
     vec![
         resource.name.as_str().into(),
@@ -46,7 +45,6 @@ fn cells(resource: &Resource) -> CellRow {
     ]
 }
 
-/// The resource of a row.
 fn resource(row: &impl Fields) -> Result<Resource, Failure> {
     let name = ResourceName::new(needed(row.text(0)?, &"resources", "name")?);
     let data = needed(row.blob(3)?, &name, "value")?;

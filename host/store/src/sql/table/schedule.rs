@@ -1,4 +1,4 @@
-//! Schedules.
+//! Schedules of recurring executions, keyed by id.
 
 use segno_core::{
     id::{PromiseId, ScheduleId},
@@ -18,7 +18,8 @@ use crate::sql::{
     rows::{at, headers, json, needed, number, small, tags, value},
 };
 
-/// Columns of a schedule, in the order in which [`schedule`] reads them and [`cells`] writes them.
+/// The columns of a schedule, in the order in which [`schedule`] reads them and [`cells`] writes
+/// them.
 macro_rules! schedule_columns {
     () => {
         "id, cron, promise_id, param_headers, param, tags, timeout, overlap, paused, created_at, next_at, \
@@ -53,7 +54,6 @@ pub(super) const ROWS: Named = Named {
     },
 };
 
-/// The row of a schedule.
 fn cells(schedule: &Schedule) -> CellRow {
     let template = &schedule.template;
     let skips = Some(&schedule.skips).filter(|skips| !skips.is_empty());
@@ -69,7 +69,7 @@ fn cells(schedule: &Schedule) -> CellRow {
         i64::from(schedule.overlap.number()).into(),
         schedule.paused.into(),
         schedule.created_at.0.into(),
-        // Readers of what is due look at the instant with jitter.
+        // The stored instant includes the jitter, for the readers of due schedules.
         schedule.fires_at(schedule.next_at).0.into(),
         schedule.last_at.map(|at| at.0).into(),
         schedule.last_id.as_ref().map(PromiseId::as_str).into(),
@@ -81,7 +81,7 @@ fn cells(schedule: &Schedule) -> CellRow {
     ]
 }
 
-/// The schedule of a row of `schedule_columns`.
+/// Decodes a schedule from a row of `schedule_columns`.
 pub(crate) fn schedule(row: &impl Fields) -> Result<Schedule, Failure> {
     let id = ScheduleId::new(needed(row.text(0)?, &"schedules", "id")?);
     let text = |column, name| Ok::<_, Failure>(Text::from(&*needed(row.text(column)?, &id, name)?));

@@ -1,4 +1,4 @@
-//! The state of objects. No decision reads it: the line of an object says who may write it.
+//! The state of objects. No decision reads it; the queue of an object determines who may write it.
 
 use segno_core::{
     delta::Delta,
@@ -17,7 +17,6 @@ use crate::sql::{
     rows::{needed, number},
 };
 
-/// Where it is.
 pub(crate) const STATE: Table = Table {
     name: "object_state",
     columns: "object, name, kind, value",
@@ -26,19 +25,19 @@ pub(crate) const STATE: Table = Table {
     again: Again::Replaces,
 };
 
-/// What is done to it, in this order.
+/// The changes to the state of objects, in the order of execution.
 #[derive(Debug, Default)]
 pub(crate) struct StateRows {
-    /// The objects of which all goes.
+    /// Objects whose whole state is deleted.
     pub(crate) cleared: Vec<CellRow>,
-    /// The keys of rows that go.
+    /// The keys of rows to delete.
     pub(crate) deleted: Vec<CellRow>,
-    /// Rows that are written.
+    /// Rows to write.
     pub(crate) put: Vec<CellRow>,
 }
 
 impl StateRows {
-    /// What `delta` does.
+    /// The changes that `delta` makes.
     pub(crate) fn of(delta: &Delta) -> Self {
         let cleared = delta.cleared.iter().map(|object| vec![object.as_str().into()]);
         let mut rows = Self { cleared: cleared.collect(), ..Self::default() };
@@ -60,7 +59,7 @@ fn payload_cells(value: &Payload) -> [Cell; 2] {
     }
 }
 
-/// A part of the state of an object.
+/// Decodes one entry of an object's state.
 pub(crate) fn state(row: &impl Fields) -> Result<(StateKey, Payload), Failure> {
     let object = ObjectId::from(&*needed(row.text(0)?, &"object_state", "object")?);
     let name = Text::from(&*needed(row.text(1)?, &object, "name")?);

@@ -1,4 +1,4 @@
-//! What is counted of trees of executions. The rows have the names of their roots.
+//! Counters of execution trees, keyed by the id of the root.
 
 use segno_core::{id::PromiseId, limit::Bucket, tree::TreeCount, unreadable::Subject};
 
@@ -38,7 +38,6 @@ pub(super) const ROWS: Named = Named {
     },
 };
 
-/// Its row.
 fn cells(root: &PromiseId, count: TreeCount) -> CellRow {
     vec![
         root.as_str().into(),
@@ -48,7 +47,6 @@ fn cells(root: &PromiseId, count: TreeCount) -> CellRow {
     ]
 }
 
-/// The count of a row.
 pub(crate) fn tree_count(row: &impl Fields) -> Result<(PromiseId, TreeCount), Failure> {
     let root = id(row, 0)?;
     let count = TreeCount {

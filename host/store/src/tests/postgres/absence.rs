@@ -1,4 +1,4 @@
-//! A database that is away for a while: nothing is lost, and nothing happens twice.
+//! A database outage: nothing is lost, and nothing happens twice.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ async fn opened(cluster: &Cluster) -> Arc<PostgresStore> {
     open(&url, &HandClock::new(), &Config::default()).await.expect("it opens")
 }
 
-/// Ends the server while commits are under way, and starts it again.
+/// Stops the server during commits, and starts it again.
 async fn interrupt(cluster: &Cluster, crash: bool) {
     tokio::task::block_in_place(|| {
         std::thread::sleep(Duration::from_millis(30));
@@ -39,7 +39,7 @@ async fn commits_under_way_when_the_database_ends_are_made_exactly_once() {
         let wants = join_all(ids.iter().map(|id| {
             let store = store.clone();
             async move {
-                // As a client does: it repeats what it does not know the outcome of.
+                // Like a client, repeat after an unknown outcome.
                 loop {
                     match store.execute(vec![create(id, &[])]).await {
                         Ok(replies) => return replies,

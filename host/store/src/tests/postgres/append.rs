@@ -1,5 +1,5 @@
-//! Records that are appended on what a host remembers: whatever others did meanwhile, they belong
-//! where they come.
+//! Appends under remembered claims: whatever other hosts did in the meantime, the records end up
+//! where they belong.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{Store as _, postgres::PostgresStore};
 
-/// Two hosts, and the workflow `w` that the first of them holds.
+/// Two hosts, and the workflow `w`, which the first host has claimed.
 async fn held(
     database: &Database<'_>,
     clock: &Arc<HandClock>,
@@ -38,7 +38,7 @@ async fn held(
     (one, two, claim)
 }
 
-/// The statements that a command takes.
+/// The reply to a command, and the number of statements it takes.
 async fn statements(host: &PostgresStore, command: Command) -> (Reply, u64) {
     let before = host.written().statements;
     let reply = run(host, command).await;
@@ -66,7 +66,7 @@ async fn records_under_a_claim_take_one_statement() {
     let (reply, statements) = statements(&one, told.clone()).await;
     assert_eq!((length(&reply), statements), (5, 1));
     assert_eq!(one.read().log_count(&claim.id).await.expect("a count"), 2);
-    // A repetition has to be compared with what is stored.
+    // A repetition must be compared with the stored records.
     assert_eq!(length(&run(&*one, told).await), 5);
     assert_eq!(one.read().journal(&claim.id, 0, 100).await.expect("a journal").len(), 5);
     assert_eq!(one.read().log_count(&claim.id).await.expect("a count"), 2);
@@ -120,7 +120,7 @@ async fn a_task_that_was_locked_or_vacuumed_is_as_it_was() {
     assert_eq!(statements(&one, fence(&claim, 1)).await.1, 1);
 }
 
-/// External workers may speak to any host under one claim.
+/// External workers may use one claim with several hosts.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_that_grew_elsewhere_under_the_same_claim_goes_on_from_there() {
     let Some(database) = database() else { return };
@@ -130,7 +130,7 @@ async fn a_journal_that_grew_elsewhere_under_the_same_claim_goes_on_from_there()
         let host = if seq % 3 == 2 { &two } else { &one };
         assert_eq!(length(&run(&**host, fence(&claim, seq)).await), seq + 1);
     }
-    // What the other host wrote is not written again, and not passed over.
+    // Records written by the other host are neither repeated nor skipped.
     assert_eq!(length(&run(&*one, fence(&claim, 5)).await), 6);
     let refused = run(&*one, fence(&claim, 7)).await;
     assert!(matches!(refused, Reply::Refused(Refusal::JournalMismatch { .. })), "{refused:?}");
@@ -158,7 +158,7 @@ async fn a_deadline_that_came_is_carried_out_before_records_are_taken() {
     assert!(!row.promise.is_pending(), "a timeout always wins");
 }
 
-/// What docs/growing.md says about one database.
+/// Verifies the partitioning of one database that docs/growing.md describes.
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_that_were_divided_by_the_invocation_are_used_like_any() {
     let Some(database) = database() else { return };

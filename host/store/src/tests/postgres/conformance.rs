@@ -57,7 +57,7 @@ async fn a_database_that_is_wiped_is_as_new() {
     wipe(&*model, &*store, &clock).await;
 }
 
-/// Numbers that were given and not used are lost when a store is opened again; nothing else is.
+/// Reopening a store loses only numbers that were assigned and not used.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_is_opened_again_goes_on_as_if_nothing_had_happened() {
     let Some(database) = database() else { return };

@@ -1,10 +1,10 @@
-//! Pairs of commands of two hosts, of which the second comes while the first holds its locks and
-//! has not committed.
+//! Pairs of commands on two hosts: the second arrives while the first holds its locks and has not
+//! committed.
 //!
-//! Whatever two commands do to each other, there is an order in which the rules alone come to the
-//! same answers and the same rows. So the tables' visibility rules (a snapshot for each statement,
-//! rows that appear while a lock is waited for) are met by every kind of command, and nobody has to
-//! think of the pair. `SEGNO_PAIRS` sets the number of pairs (240), `SEGNO_SEED` where they begin.
+//! For any two commands, there must be an order in which the rules alone give the same answers and
+//! the same rows. This way, every kind of command meets the visibility rules of the tables (a
+//! snapshot per statement, rows inserted during a lock wait), without hand-written pairs.
+//! `SEGNO_PAIRS` sets the number of pairs (240), `SEGNO_SEED` the first seed.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -36,7 +36,7 @@ use super::{
 };
 use crate::{Store as _, postgres::PostgresStore};
 
-/// Pairs that one database sees: after these, what there is has become much.
+/// Pairs per database; after these, a new one starts, since the rows accumulate.
 const ROUND: u64 = 40;
 
 fn number(name: &str) -> Option<u64> {
@@ -70,14 +70,14 @@ struct Crossing {
     database: Database<'static>,
     clock: Arc<HandClock>,
     config: Config,
-    /// What the rules say that there is.
+    /// The expected rows.
     rules: Model,
     one: Arc<PostgresStore>,
     two: Arc<PostgresStore>,
 }
 
 impl Crossing {
-    /// Answers how many of the second commands had to wait.
+    /// Runs the pairs of a seed. Returns the number of second commands that had to wait.
     async fn walk(&mut self, seed: u64) -> u64 {
         let mut dice = Dice::new(seed + 77_000);
         let mut waiters = Waiters::new(&self.database).await;
@@ -95,7 +95,7 @@ impl Crossing {
             let seen = Snapshot::of(&self.rules);
             let (first, second) = pair_of(&mut dice, &seen, self.clock.now());
             let context = format!("pair {pair} of seed {seed}: {first:?} holds, then {second:?}");
-            // The first host waits for this one with all its locks.
+            // The first host's batch waits at this promise, with all its locks held.
             let last = create(&format!("gate/{pair}"), &[]);
             let gate = Gate::id(&self.database, &format!("gate/{pair}")).await;
             let holding = submit(&self.two, vec![first.clone(), last.clone()]);
@@ -147,7 +147,7 @@ impl Crossing {
         decision.reply
     }
 
-    /// Runs a command of the script that nothing crosses.
+    /// Runs one command of the script without a concurrent one.
     async fn alone(&mut self, dice: &mut Dice) {
         let command = script::command(dice, &Snapshot::of(&self.rules), self.clock.now());
         let mut rules = self.rules.clone();
@@ -167,7 +167,7 @@ fn submit(host: &Arc<PostgresStore>, commands: Vec<Command>) -> JoinHandle<Vec<R
     tokio::spawn(async move { host.execute(commands).await.expect("replies") })
 }
 
-/// Two commands, mostly about the same that is there.
+/// Two commands, usually about the same existing promises.
 fn pair_of(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> (Command, Command) {
     let names = |command: &Command| -> BTreeSet<PromiseId> {
         let named = footprint(command).composites.into_iter();
@@ -186,7 +186,7 @@ fn pair_of(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> (Command, Comman
     let first = until(&|command| !names(command).is_empty());
     let about = names(&first);
     let second = until(&|command| !names(command).is_disjoint(&about));
-    // A worker names none of its tasks.
+    // Worker commands do not name the tasks they affect.
     match dice.roll(12) {
         0 => (first, Command::WorkerHeartbeat { holder: holder(dice, seen) }),
         1 => (first, Command::WorkerGone { holder: holder(dice, seen), unheard_since: now }),
@@ -194,7 +194,7 @@ fn pair_of(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> (Command, Comman
     }
 }
 
-/// Somebody who holds something, if anybody does.
+/// A holder of some claim, if there is one.
 fn holder(dice: &mut Dice, seen: &Snapshot) -> Holder {
     let held = seen.tasks.values().filter_map(|task| task.lease());
     let holders: Vec<Holder> = held.map(|lease| lease.holder.clone()).collect();
@@ -205,7 +205,7 @@ fn holder(dice: &mut Dice, seen: &Snapshot) -> Holder {
 }
 
 impl Waiters {
-    /// Until `count` transactions wait, or `task` has ended without.
+    /// Waits until `count` transactions wait for locks, or until `task` has ended.
     async fn reach<T>(&mut self, count: usize, task: &JoinHandle<T>) {
         for _ in 0..10_000 {
             if task.is_finished() || self.count().await >= count {

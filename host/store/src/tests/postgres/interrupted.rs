@@ -1,4 +1,4 @@
-//! Reads that nobody waits for any more: a client hung up, a host was stopped.
+//! Dropped reads: a client disconnected, or a host was stopped.
 
 use futures::future::join_all;
 use segno_core::{config::Config, id::PromiseId};
@@ -10,14 +10,14 @@ use super::{
 };
 use crate::Store as _;
 
-/// Lets other tasks run so many times, which takes some microseconds each.
+/// Yields `many` times to other tasks; each takes some microseconds.
 async fn turns(many: u32) {
     for _ in 0..many {
         tokio::task::yield_now().await;
     }
 }
 
-/// How many reads are given up.
+/// Number of reads to drop.
 const ROUNDS: u32 = 300;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -27,7 +27,7 @@ async fn a_read_that_is_given_up_leaves_no_connection_in_the_past() {
     let store =
         open(&database.url(), &HandClock::new(), &Config::default()).await.expect("it opens");
     for round in 0..ROUNDS {
-        // At every point of its way, the transaction's beginning included.
+        // Drop the read at every stage, including the begin of the transaction.
         tokio::select! {
             biased;
             _ = store.read().dump() => {}
@@ -36,7 +36,7 @@ async fn a_read_that_is_given_up_leaves_no_connection_in_the_past() {
         let id = format!("p{round}");
         store.execute(vec![create(&id, &[])]).await.expect("it is made");
         let id = PromiseId::from(id.as_str());
-        // On every connection there is.
+        // Check every pooled connection.
         let reads = join_all((0..8).map(|_| store.read().promise(&id))).await;
         for read in reads {
             let found = read.expect("the database answers");

@@ -1,5 +1,5 @@
-//! What every store must do, over PostgreSQL, and what that store does on its own. Each test has a
-//! database of its own.
+//! Tests of the PostgreSQL store: common behaviour, and its own features. Each test uses a separate
+//! database.
 
 mod absence;
 mod append;
@@ -21,7 +21,7 @@ use throwaway_postgres::{Cluster, Database};
 use super::{HandClock, NoHints, env};
 use crate::postgres::{OpenError, PostgresConfig, PostgresStore};
 
-/// A new database, or none where PostgreSQL is not installed.
+/// A new database. `None` if PostgreSQL is not installed.
 pub(super) fn database() -> Option<Database<'static>> {
     Cluster::shared().map(Cluster::database)
 }

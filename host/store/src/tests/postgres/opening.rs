@@ -1,4 +1,4 @@
-//! Why a database cannot be used, said so that somebody can act.
+//! Errors when a database cannot be used, with messages that an operator can act on.
 
 use segno_core::{
     config::Config,
@@ -18,7 +18,7 @@ use crate::{
     postgres::{PostgresConfig, PostgresStore, Skew, check_version},
 };
 
-/// What is said when `url` is opened.
+/// The error message for opening `url`.
 async fn refusal(url: &str) -> String {
     let opened = open(url, &HandClock::new(), &Config::default()).await;
     let refused = opened.err().unwrap_or_else(|| panic!("{url} opens"));
@@ -80,7 +80,7 @@ async fn a_host_whose_clock_is_wrong_goes_by_the_databases() {
     says(&said(3_600, 0).expect("a word"), &["3600.0 s ahead of", "set it right"]);
 
     let Some(database) = database() else { return };
-    // It believes that it is 1970.
+    // The host's clock says 1970.
     let clock = HandClock::new();
     let mut config = PostgresConfig::new(&database.url()).expect("an address");
     config.spread = false;
@@ -144,7 +144,7 @@ async fn a_role_needs_no_more_than_its_rows() {
     let url = cluster.url_as(&role, &name);
     says(&refusal(&url).await, &["the role may not", "let it create them", "grant it"]);
 
-    // Somebody else made the tables.
+    // Another role created the tables.
     store(&database, &HandClock::new(), &Config::default()).await.close().await;
     says(&refusal(&url).await, &["the role may not use the tables"]);
     database.sql(&format!(

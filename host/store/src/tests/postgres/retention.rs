@@ -1,4 +1,4 @@
-//! Trees and modules that go, over PostgreSQL.
+//! Removal of trees and modules in PostgreSQL.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{NewModule, Store, postgres::PostgresStore};
 
-/// `root` with two hundred children, one of them detached; all of it has ended.
+/// Creates `root` with two hundred children, one of them detached, all settled.
 async fn tree(store: &PostgresStore, root: &str) {
     let claim_request = || {
         let holder = Holder { node: NodeName::from("n"), incarnation: 1 };
@@ -88,7 +88,7 @@ async fn hosts_that_remove_the_same_trees_remove_each_of_them_once() {
     assert!(rows.promises.is_empty() && rows.tasks.is_empty() && rows.journals.is_empty());
     let again = hosts[1].execute(vec![create("t0", &[])]).await.expect("a reply");
     assert!(matches!(again[0], Reply::Promise { changed: true, .. }));
-    // What goes through one host raises the version at which another one makes tasks.
+    // A removal on one host raises the version at which another host creates tasks.
     let target = [(tags::TARGET, "wasm://shop/order")];
     hosts[1].execute(vec![create("t1", &target)]).await.expect("a reply");
     let rows = hosts[0].read().dump().await.expect("a dump");

@@ -1,5 +1,5 @@
-//! Several hosts on one database: whatever they do at the same time, the outcome is one that some
-//! order of the same commands has, and nobody waits for anybody for ever.
+//! Several hosts on one database: the outcome of concurrent commands equals that of some serial
+//! order, and no host waits forever.
 
 use std::{
     collections::BTreeSet,
@@ -35,7 +35,7 @@ use crate::{Store as _, StoreError, postgres::PostgresStore};
 const HOSTS: usize = 3;
 
 async fn hosts(database: &Database<'_>, clock: &Arc<HandClock>) -> Vec<Arc<PostgresStore>> {
-    // One after the other: the first makes the tables.
+    // One after the other: the first host creates the tables.
     let mut hosts = Vec::new();
     for _ in 0..HOSTS {
         hosts.push(store(database, clock, &Config::default()).await);
@@ -57,7 +57,7 @@ async fn an_id_that_all_want_is_made_once() {
     let clock = HandClock::new();
     let hosts = hosts(&database, &clock).await;
     for round in 0..20 {
-        // In one order here and in the other there.
+        // Half of the hosts use the reverse order.
         let ids: Vec<String> = (0..20).map(|n| format!("r{round}/{n}")).collect();
         let wants = hosts.iter().enumerate().map(|(number, host)| {
             let mut commands: Vec<_> =
@@ -102,8 +102,8 @@ async fn a_task_that_all_want_is_held_by_one() {
     assert_eq!(database.deadlocks(), [""; 0]);
 }
 
-/// Awaiters and what they await, settled from all sides at once: locks are wanted in every order
-/// there is.
+/// Awaiters and the promises they await, settled from all hosts concurrently: locks are requested
+/// in every order.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_left_waiting_by_settlements_from_all_sides() {
     let Some(database) = database() else { return };
@@ -126,7 +126,7 @@ async fn nobody_is_left_waiting_by_settlements_from_all_sides() {
     };
     let work = hosts.iter().enumerate().flat_map(|(number, host)| {
         (0..count).map(move |n| {
-            // Each host goes round in a direction and with a stride of its own.
+            // Each host uses another direction and stride.
             let n = (n * [1, 39, 11][number]) % count;
             host.execute(vec![settle(n), callback((n + 3) % count, 1), settle((n + 20) % count)])
         })

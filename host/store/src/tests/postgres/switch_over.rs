@@ -1,5 +1,5 @@
-//! Another server becomes the primary while sessions with the former one are open: every connection
-//! of every host follows.
+//! Failover: another server becomes the primary while sessions with the former one are open, and
+//! every connection of every host follows.
 
 use std::{
     collections::BTreeSet,
@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{Hints, Store, StoreError, WorkQueue as _, postgres::PostgresStore};
 
-/// The promises whose settlement a host was told of by another one.
+/// The promises whose settlement another host notified.
 #[derive(Default)]
 struct Heard(Mutex<BTreeSet<PromiseId>>);
 
@@ -44,7 +44,7 @@ impl Hints for Heard {
     }
 }
 
-/// A primary with its standby, and two hosts that know one address.
+/// A primary with its standby, and two hosts that use one address.
 struct World {
     primary: Cluster,
     standby: Cluster,
@@ -68,7 +68,7 @@ impl World {
         };
         let hosts = [open(Arc::new(Heard::default())).await, open(heard.clone()).await];
         let world = Self { primary, standby, route, database, clock, heard, hosts };
-        // Every pool has sessions that are used again and again.
+        // Every pool has sessions that are reused.
         for host in &world.hosts {
             host.execute(vec![create("before", &[])]).await.expect("it commits");
             let reads: Vec<_> = (0..8).map(|_| world.reads(host, "before")).collect();
@@ -79,7 +79,7 @@ impl World {
         Some(world)
     }
 
-    /// Leads the address to the standby, which becomes the primary.
+    /// Points the address to the standby, and promotes it.
     fn switch_over(&self, read_only: bool) {
         tokio::task::block_in_place(|| {
             self.primary.wait_for(&self.standby);
@@ -93,7 +93,7 @@ impl World {
         });
     }
 
-    /// Whether every kind of read of a host finds a promise.
+    /// True if every kind of read of a host finds the promise.
     async fn reads(&self, host: &PostgresStore, id: &str) -> bool {
         let clients = host.for_clients().expect("clients have their own");
         let mut found = Vec::new();
@@ -106,7 +106,7 @@ impl World {
         found[0]
     }
 
-    /// Commits at a host, as a client does that repeats what was not done.
+    /// Commits at a host like a client that retries after failures.
     async fn commit(&self, host: &PostgresStore, command: &Command) -> Reply {
         for _ in 0..100 {
             match host.execute(vec![command.clone()]).await {
@@ -120,7 +120,7 @@ impl World {
         panic!("nothing is committed");
     }
 
-    /// Makes a promise at the first host and settles it, of which it tells the second one.
+    /// Creates a promise at the first host and settles it, which notifies the second one.
     async fn settle(&self, id: &str) {
         self.commit(&self.hosts[0], &create(id, &[])).await;
         let settle = Command::PromiseSettle {
@@ -131,7 +131,7 @@ impl World {
         self.commit(&self.hosts[0], &settle).await;
     }
 
-    /// Settles promises until the second host is told of one.
+    /// Settles promises until the second host is notified of one.
     async fn is_heard(&self, name: &str) {
         for round in 0..100 {
             let id = format!("{name}{round}");
@@ -162,7 +162,7 @@ impl World {
             if left.is_empty() {
                 return;
             }
-            // Connections that nobody uses are left when they are used.
+            // Idle connections are dropped on their next use.
             for host in &self.hosts {
                 let clients = host.for_clients().expect("clients have their own");
                 for store in [&**host as &dyn Store, &*clients] {
@@ -180,7 +180,7 @@ impl World {
 async fn every_connection_leaves_a_primary_that_became_read_only() {
     let Some(world) = World::start().await else { return };
     let [a, b] = &world.hosts;
-    // Held by a host that is never heard of again.
+    // Claimed by a host that never reports again.
     run(&**a, Command::HostStart { node: "gone".into() }).await;
     run(&**a, create("held", &[("target", "poll://w")])).await;
     acquire(&**a, "held", "gone").await;
@@ -193,7 +193,7 @@ async fn every_connection_leaves_a_primary_that_became_read_only() {
         host.check_writes().await.expect("it is ready");
     }
     world.is_heard("later").await;
-    // Another host takes over what it held.
+    // Another host takes over its claim.
     let mut due = Vec::new();
     for _ in 0..10 {
         world.clock.wait(Millis(60_000));
@@ -220,7 +220,7 @@ async fn a_former_primary_that_was_told_nothing_is_found_out_and_left() {
     let count = "SELECT count(*) FROM promises WHERE id = 'after'";
     assert_eq!(world.standby.sql(&world.database, count), "1");
     world.is_heard("later").await;
-    // An address that leads back to it is of no use.
+    // An address that leads back to the former primary is refused.
     world.route.lead_to(&world.primary);
     tokio::task::block_in_place(|| {
         let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity

@@ -11,9 +11,9 @@ use super::{
 };
 use crate::Store as _;
 
-/// A column: its type, whether it may be missing, and its place in the primary key, from 1.
+/// A column: its type, whether it is nullable, and its position in the primary key, from 1.
 type Column = (String, bool, i64);
-/// Columns by table and name.
+/// Columns, by table and column name.
 type Tables = BTreeMap<String, BTreeMap<String, Column>>;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -27,18 +27,19 @@ async fn the_tables_of_both_databases_are_the_same() {
     let mut ours = of_postgres(&database.url()).await;
     let mut theirs = of_sqlite(&dir.path().join("segno.db")).await;
     assert!(ours.len() >= 12, "{:?}", ours.keys());
-    // What grows with every step is keyed by a count where rows lie in the order of their keys, and
-    // by the invocation where tables may be divided by it.
+    // In SQLite, the tables that grow with every step have a counter as their key, because rows are
+    // stored in key order. In PostgreSQL, the key includes the invocation, so that the tables can
+    // be partitioned by it.
     for (table, divisible) in [("journal", ["inv", "first_seq"]), ("logs", ["inv", "n"])] {
         assert_eq!(unkeyed(&mut ours, table), divisible);
         assert_eq!(unkeyed(&mut theirs, table), ["n"]);
     }
-    // One index more is what a step is spared there.
+    // SQLite has one more table, which saves each step an index.
     assert!(theirs.remove("journal_recent").is_some());
     assert_eq!(ours, theirs);
 }
 
-/// Takes the key off a table. Answers its columns.
+/// Removes the primary key of a table. Returns its columns.
 fn unkeyed(tables: &mut Tables, table: &str) -> Vec<String> {
     let mut key = BTreeMap::new();
     for (column, (_, _, place)) in tables.get_mut(table).expect("a table") {
@@ -88,7 +89,7 @@ async fn of_sqlite(file: &std::path::Path) -> Tables {
 }
 
 fn put(tables: &mut Tables, table: String, column: String, described: Column) {
-    // Each keeps its own account of migrations.
+    // Migrations are recorded per database.
     if table != "_sqlx_migrations" && !table.starts_with("sqlite_") {
         tables.entry(table).or_default().insert(column, described);
     }

@@ -1,9 +1,7 @@
-//! What a decision sees of a transaction that it waited for: all of it, or nothing, whatever kind
-//! of row it is.
+//! A decision that waited for another transaction sees all of it or nothing, for every kind of row.
 //!
-//! A connection of the test holds a row that the first host's batch needs late, so that this batch
-//! is kept open where the test wants it; then the second host's batch begins, and waits for the
-//! first.
+//! A connection of the test locks a row that the first host's batch needs late, which keeps this
+//! batch open at a chosen point. Then the second host's batch begins, and waits for the first.
 
 use std::{future::Future, sync::Arc};
 
@@ -30,7 +28,7 @@ use super::{
 };
 use crate::{NewModule, Store as _, postgres::PostgresStore};
 
-/// A transaction of the test's own, which holds rows.
+/// A transaction of the test that holds row locks.
 pub(super) struct Gate {
     connection: PgConnection,
 }
@@ -43,13 +41,15 @@ impl Gate {
         Self { connection }
     }
 
-    /// Holds the task of `id`: whoever locks its promise first waits with that lock.
+    /// Locks the task of `id`: a transaction that locks its promise first then waits with that
+    /// lock.
     async fn task(database: &Database<'_>, id: &str) -> Self {
         let task = "SELECT FROM tasks JOIN promises USING (n)";
         Self::shut(database, &format!("{task} WHERE id = '{id}' FOR UPDATE OF tasks")).await
     }
 
-    /// Holds the id of a promise that is never made: whoever wants to make it waits with all locks.
+    /// Holds the id of a promise that is never created: a transaction that inserts it waits with
+    /// all its locks.
     pub(super) async fn id(database: &Database<'_>, id: &str) -> Self {
         let columns = "n, id, state, created_at, timeout_at, attached, tags, param";
         let values = format!("nextval('promises_n'), '{id}', 0, 0, 9, 0, '{{}}', ''");
@@ -61,7 +61,7 @@ impl Gate {
     }
 }
 
-/// Looks at the transactions of a database that wait for locks.
+/// Counts the transactions of a database that wait for locks.
 pub(super) struct Waiters {
     connection: PgConnection,
 }
@@ -81,7 +81,7 @@ impl Waiters {
     }
 }
 
-/// Until so many transactions of the database wait for locks.
+/// Waits until `count` transactions of the database wait for locks.
 async fn waiting(database: &Database<'_>, count: usize) {
     let mut waiters = Waiters::new(database).await;
     for _ in 0..3_000 {
@@ -93,7 +93,7 @@ async fn waiting(database: &Database<'_>, count: usize) {
     panic!("{count} transactions never waited");
 }
 
-/// What `second` answers that waits for `first`, which goes on when `second` waits.
+/// The result of `second`, which waits for `first`. `first` continues once `second` waits.
 async fn one_after_the_other<T>(
     database: &Database<'_>,
     gate: Gate,
@@ -121,7 +121,7 @@ async fn hosts(
     (clock, one, two)
 }
 
-/// The workflow `w`, begun and held at the first host.
+/// Creates and begins the workflow `w`, claimed by the first host.
 async fn workflow(one: &PostgresStore) -> Claim {
     run(one, create("w", &[("target", "wasm://shop/order")])).await;
     let claim = acquire(one, "w", "one").await;
@@ -168,8 +168,8 @@ async fn a_signal_that_comes_while_its_receiver_suspends_elsewhere_is_there() {
     is_sound(&one).await;
 }
 
-/// The same id again, in the transaction that removes it: another row, which the one who waited for
-/// the old never sees.
+/// The same id is created again in the transaction that removes it: a new row, which the
+/// transaction waiting for the old row never sees.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_promise_that_was_removed_and_made_again_meanwhile_is_there() {
     let Some(database) = database() else { return };
@@ -236,7 +236,7 @@ async fn a_schedule_and_a_resource_that_came_with_what_was_waited_for_are_there(
     assert!(matches!(&asked[2], Reply::Resource { lease: Some(_), .. }), "{asked:?}");
 }
 
-/// A heartbeat of a whole worker names none of its tasks.
+/// A worker's heartbeat does not name its tasks.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_others_do_to_a_task_is_not_undone_by_a_heartbeat_of_its_worker() {
     let Some(database) = database() else { return };
@@ -276,7 +276,8 @@ async fn a_task_that_was_settled_meanwhile_is_not_given_back_by_a_heartbeat() {
     is_sound(&one).await;
 }
 
-/// Records on what a host remembers: the statement waits, and compares with the row as it is then.
+/// An append under a remembered claim: the statement waits for the lock, and then compares with the
+/// current row.
 #[tokio::test(flavor = "multi_thread")]
 async fn records_that_wait_for_a_change_of_their_task_are_decided_on_it() {
     let Some(database) = database() else { return };
@@ -296,7 +297,7 @@ async fn records_that_wait_for_a_change_of_their_task_are_decided_on_it() {
     is_sound(&one).await;
 }
 
-/// A module that nothing refers to yet is removed between a decision to use it and the commit.
+/// A module without references is removed between a decision to use it and the commit.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_module_that_is_removed_meanwhile_is_not_left_out_of_what_names_it() {
     let Some(database) = database() else { return };
@@ -305,7 +306,7 @@ async fn a_module_that_is_removed_meanwhile_is_not_left_out_of_what_names_it() {
     let bytes = Arc::from(&b"another"[..]);
     one.modules().put(NewModule::plain(digest, bytes, Timestamp(1_000))).await.expect("it is kept");
     let target = format!("wasm://sha256:{digest}/order");
-    // The removal is under way when the decision reads, and ends when the task is written.
+    // The removal is in progress when the decision reads, and ends when the task is written.
     let mut gate = Gate::shut(&database, "DELETE FROM modules WHERE component = 'another'").await;
     let made = run(&*one, create("m", &[("target", &target)]));
     let removed = async {
@@ -328,17 +329,17 @@ async fn nothing_is_read_twice_where_nobody_is_in_the_way() {
         run(&*one, command).await;
         one.written().statements - before
     };
-    // BEGIN, lock promises, lock tasks, the rest, write, COMMIT; what is new has no task to lock,
-    // and needs a number.
+    // BEGIN, lock promises, lock tasks, the rest, write, COMMIT. A new promise has no task to lock,
+    // but needs a number.
     assert_eq!(statements(create("p", &[("target", "poll://w")])).await, 6);
     assert_eq!(statements(Command::Cancel { invocation: "p".into() }).await, 6);
     assert_eq!(statements(suspend(&claim, &["p"])).await, 6);
-    // Which promise a signal is, says the task: that one is looked for by two statements more, and
-    // numbered.
+    // The task determines the promise of a signal, which takes two more statements to look up, and
+    // one for its number.
     assert_eq!(statements(signal("w")).await, 9);
 }
 
-/// Whom it is behind is known by name before it is locked.
+/// The predecessor in a queue is known by name before it is locked.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_leaves_a_line_waits_for_the_row_of_whom_it_was_behind() {
     let Some(database) = database() else { return };

@@ -1,5 +1,5 @@
-//! One host beside the model: every operation is sent to both, and their answers and contents are
-//! compared.
+//! One host compared with the model: every operation is sent to both, and their answers and
+//! contents are compared.
 
 use segno_core::{invariants, time::Timestamp};
 use serde_json::{Value as Json, json};
@@ -14,7 +14,7 @@ use crate::resonate::tests::{
     world::{Place, World},
 };
 
-/// The time at which every script begins, in milliseconds.
+/// When every script begins, in milliseconds since the Unix epoch.
 const BEGINNING: i64 = 1_795_000_000_000;
 /// Number of operations after which all contents are compared.
 const EVERY: usize = 10;
@@ -25,10 +25,11 @@ const STEPS: usize = 150;
 pub(super) struct Course {
     world: World,
     model: Model,
-    /// Number of operations after which all contents are compared; at the end they always are.
+    /// Number of operations after which all contents are compared. They are always compared at the
+    /// end.
     every: usize,
     asked: usize,
-    /// What a test has the host answer instead.
+    /// Modifies the host's answers, to simulate a faulty host.
     tampered: fn(&str, &mut Json),
 }
 
@@ -40,12 +41,12 @@ impl Course {
         Self { world, model, every: EVERY, asked: 0, tampered: |_, _| {} }
     }
 
-    /// The same, with all contents compared after every operation.
+    /// Compares all contents after every operation.
     pub(super) fn closely(self) -> Self {
         Self { every: 1, ..self }
     }
 
-    /// The same, with answers that are changed on their way.
+    /// Modifies the host's answers.
     pub(super) fn tampered(self, tampered: fn(&str, &mut Json)) -> Self {
         Self { tampered, ..self }
     }
@@ -114,7 +115,7 @@ impl Course {
         Ok(())
     }
 
-    /// Sends an operation to both; the data of the answer.
+    /// Sends an operation to both. Returns the data of the answer.
     async fn ask(&mut self, asked: &Asked, met: &mut Met) -> Result<Json, String> {
         let expected = self.model.answer(asked.kind, &asked.data, Timestamp(asked.at));
         let answer = self.asked(asked).await;
@@ -165,8 +166,8 @@ impl Course {
     }
 }
 
-/// Whether the answer is the expected one, as far as the protocol defines it: for a refusal its
-/// status, and the words that its sentence must contain.
+/// Checks that the answer is the expected one, as far as the protocol defines it. For a refusal it
+/// checks the status, and the words that the sentence must contain.
 fn check(asked: &Asked, answer: &Json, expected: &Answered) -> Result<(), &'static str> {
     let status = match expected {
         Ok(yes) => yes.status,

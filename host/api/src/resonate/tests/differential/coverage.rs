@@ -1,13 +1,14 @@
-//! Coverage of scripts: the ways in which every operation must have succeeded and been refused.
+//! Coverage of scripts: the outcomes that every operation must have reached, successes and
+//! refusals.
 
 use std::collections::BTreeSet;
 
 use super::model::Answered;
 
-/// A way in which an operation was answered: its kind, its status, and the name of the way.
+/// An outcome of an operation: its kind, its status, and the name of the outcome.
 pub(super) type Way = (&'static str, u16, &'static str);
 
-/// The ways that scripts have reached.
+/// The outcomes that scripts have reached.
 #[derive(Default)]
 pub(super) struct Met(BTreeSet<Way>);
 
@@ -19,24 +20,24 @@ impl Met {
         });
     }
 
-    /// The documented ways that were not reached.
+    /// Returns the documented outcomes that were not reached.
     pub(super) fn missing(&self, strict: bool) -> BTreeSet<Way> {
         documented(strict).difference(&self.0).copied().collect()
     }
 
-    /// The reached ways that are not documented.
+    /// Returns the reached outcomes that are not documented.
     pub(super) fn strange(&self, strict: bool) -> BTreeSet<Way> {
         self.0.difference(&documented(strict)).copied().collect()
     }
 }
 
-/// The configuration in which a way is possible.
+/// The configuration in which an outcome is possible.
 #[derive(Clone, Copy, PartialEq)]
 enum Where {
     Everywhere,
     /// Only under strict Resonate rules.
     Strict,
-    /// Only without them.
+    /// Only without strict Resonate rules.
     Wide,
 }
 
@@ -52,7 +53,7 @@ fn documented(strict: bool) -> BTreeSet<Way> {
 
 use Where::{Everywhere, Strict, Wide};
 
-/// Every operation, every status, and the ways that lead to it.
+/// Every operation, every status, and the names of the outcomes with it.
 const WAYS: &[(&str, u16, &[&str], Where)] = &[
     ("promise.create", 200, &["made", "existed", "born-resolved", "born-timed-out"], Everywhere),
     (

@@ -1,4 +1,4 @@
-//! One fault in an otherwise sensible request.
+//! Injects one fault into an otherwise valid request.
 
 use serde_json::{Value as Json, json};
 
@@ -21,7 +21,7 @@ const ADDRESSES: [&str; 14] = [
     "segno:",
 ];
 
-/// Damages the data of an operation: in a way of its own, or any field in any way.
+/// Damages the data of an operation: specifically for its kind, or any field in any way.
 pub(super) fn spoil(dice: &mut Dice, kind: &str, data: &mut Json, at: i64) {
     if dice.once_in(3) {
         return any(dice, data);
@@ -96,7 +96,7 @@ pub(super) fn spoil(dice: &mut Dice, kind: &str, data: &mut Json, at: i64) {
     }
 }
 
-/// A fault in a promise to be created.
+/// Injects a fault into a promise to be created.
 fn creation(dice: &mut Dice, data: &mut Json, at_path: &str, at: i64) {
     let mut put = |path: &str, value: Json| set(data, &format!("{at_path}{path}"), value);
     let long = "x".repeat(2_049);
@@ -117,7 +117,7 @@ fn creation(dice: &mut Dice, data: &mut Json, at_path: &str, at: i64) {
     }
 }
 
-/// A fault in a settlement.
+/// Injects a fault into a settlement.
 fn settling(dice: &mut Dice, data: &mut Json, at_path: &str) {
     let mut put = |path: &str, value: Json| set(data, &format!("{at_path}{path}"), value);
     match dice.roll(4) {
@@ -128,7 +128,7 @@ fn settling(dice: &mut Dice, data: &mut Json, at_path: &str) {
     }
 }
 
-/// Any field, in any way: replaced by a value of another type, or removed.
+/// Replaces any field with a value of another type, or removes it.
 fn any(dice: &mut Dice, data: &mut Json) {
     let mut paths = Vec::new();
     collect(data, String::new(), &mut paths);
@@ -180,7 +180,7 @@ fn collect(data: &Json, path: String, paths: &mut Vec<String>) {
     }
 }
 
-/// Sets a value at a path; missing parents are created.
+/// Sets a value at a path, and creates missing parents.
 fn set(data: &mut Json, path: &str, value: Json) {
     let mut place = data;
     for name in path.split('/').skip(1) {

@@ -1,12 +1,12 @@
 //! Random operations, sent to a host through its front end and to a model of the protocol over the
-//! pure core: equal answers, shape included, and equal contents after each of them, until every
-//! operation has succeeded and been refused in every documented way.
+//! pure core. Answers, including their shape, and contents must be equal after each operation,
+//! until every operation has reached every documented outcome.
 //!
 //! - `script`, `faults`: the operations;
 //! - `model`: the expected answers;
 //! - `course`: one script on one host;
-//! - `coverage`: the documented ways, and which of them were reached;
-//! - `shorten`: the shortest script that still fails.
+//! - `coverage`: the documented outcomes, and those that were reached;
+//! - `shorten`: reduction to the shortest script that still fails.
 //!
 //! `SEGNO_SCRIPTS=500` runs that number of scripts; `SEGNO_SCRIPT=17` repeats one.
 
@@ -38,12 +38,12 @@ fn config(strict: bool) -> Config {
     }
 }
 
-/// The number of scripts that are run.
+/// Number of scripts to run.
 #[derive(Clone, Copy, PartialEq)]
 enum Scripts {
-    /// This number.
+    /// A fixed number.
     Some(u64),
-    /// Until every way was reached.
+    /// Until every outcome was reached.
     Enough,
 }
 
@@ -82,7 +82,7 @@ async fn explore(place: fn() -> Option<Place>, strict: bool, scripts: Scripts) {
     }
 }
 
-/// Panics with the difference, and with the shortest script that shows it.
+/// Panics with the difference, and with the shortest script that reproduces it.
 async fn fail(
     place: fn() -> Option<Place>,
     strict: bool,
@@ -157,7 +157,7 @@ async fn operations_for_debugging_are_refused_where_nobody_debugs() {
     }
 }
 
-/// The comparison itself can fail, and then the script is shortened.
+/// Checks that the comparison can fail, and that the script is then shortened.
 #[tokio::test]
 async fn an_answer_that_is_changed_on_its_way_is_noticed() {
     let course = async || {

@@ -1,5 +1,5 @@
-//! Random operations that reach deep states: mostly what makes sense in the present state, and
-//! sometimes anything.
+//! Random operations that reach deep states: mostly operations that are valid in the current state,
+//! and sometimes any operation.
 
 use rand_chacha::{
     ChaCha8Rng,
@@ -13,7 +13,7 @@ use super::{
     model::{Model, shown},
 };
 
-/// An operation, and its time.
+/// An operation with its time.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) at: i64,
@@ -73,7 +73,7 @@ pub(super) const KINDS: [(&str, usize); 27] = [
     ("promise.forget", 1),
 ];
 
-/// Ids of both dialects, a module's, one that is hard to encode, and ones under which nothing is made.
+/// Ids of both dialects, ids of a module, an id that is hard to encode, and ids that never exist.
 const IDS: [&str; 17] = [
     "a",
     "b",
@@ -116,7 +116,7 @@ const TARGETS: [&str; 14] = [
 ];
 const NEVER: i64 = 253_402_300_799_999;
 
-/// The next operation. `favourites` are chosen more often.
+/// Generates the next operation. `favourites` are chosen more often.
 pub(super) fn next(dice: &mut Dice, model: &Model, favourites: &[&'static str], at: i64) -> Asked {
     let mut place = dice.roll(KINDS.iter().map(|(_, weight)| weight).sum());
     let drawn = KINDS.iter().find(|(_, weight)| {
@@ -186,7 +186,7 @@ fn sensible(dice: &mut Dice, model: &Model, kind: &str, at: i64) -> Json {
     }
 }
 
-/// Mostly the id of an existing promise.
+/// Usually the id of an existing promise.
 fn some_id(dice: &mut Dice, model: &Model) -> String {
     let ids: Vec<&str> = model.state.promises().map(|promise| promise.id().as_str()).collect();
     match ids.is_empty() || dice.once_in(4) {
@@ -204,7 +204,7 @@ fn another_than(dice: &mut Dice, model: &Model, id: &str) -> String {
     }
 }
 
-/// Mostly a task in the state `wanted`, with its version.
+/// Usually a task in the state `wanted`, with its version.
 fn some_task(dice: &mut Dice, model: &Model, wanted: Option<TaskStatus>) -> (String, u64) {
     let fits = |task: &&Task| wanted.is_none_or(|wanted| task.status() == wanted);
     let fitting: Vec<&Task> = model.state.tasks().filter(fits).collect();
@@ -353,7 +353,7 @@ fn suspension(dice: &mut Dice, model: &Model) -> Json {
 fn fulfillment(dice: &mut Dice, model: &Model) -> Json {
     let claims = model.state.tasks().filter_map(|task| Some((task, task.fulfilled_by?)));
     let done: Vec<(&Task, _)> = claims.collect();
-    // A client that lost the answer sends the same again.
+    // A client that lost the answer sends the same request again.
     if !done.is_empty() && dice.once_in(4) {
         let (task, version) = dice.of(&done);
         let promise = shown(model.state.promise(&task.id).expect("a task has a promise"));

@@ -1,8 +1,8 @@
-//! The shortest script that still fails.
+//! Reduction to the shortest script that still fails.
 
 use super::script::Asked;
 
-/// Removes operations, large pieces first, as long as the rest still fails; runs at most `attempts`
+/// Removes operations, large pieces first, as long as the rest still fails. Runs at most `attempts`
 /// scripts.
 pub(super) async fn shortened(
     script: Vec<Asked>,
@@ -23,7 +23,7 @@ pub(super) async fn shortened(
                 false => from = to,
             }
         }
-        // An operation that was needed before may be dispensable now.
+        // An operation that was necessary before may be superfluous now.
         if shortest.len() == before || piece > 1 {
             piece /= 2;
         }

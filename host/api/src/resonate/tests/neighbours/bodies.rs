@@ -1,4 +1,4 @@
-//! Bad bodies.
+//! Invalid bodies.
 
 use segno_core::time::Millis;
 use serde_json::json;
@@ -28,7 +28,7 @@ async fn the_refusal_of_a_body_that_is_too_large_names_the_request() {
     let host = Host::new().await;
     let beginning =
         r#"{"kind":"promise.settle","head":{"corrId":"c-7","version":"2026-04-01"},"data":{"id":""#;
-    // Whether or not the length is announced.
+    // With and without a declared length.
     let announced =
         format!("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {TOO_MUCH}\r\n\r\n");
     let mut large = host.say(format!("{announced}{beginning}")).await;
@@ -93,7 +93,7 @@ async fn who_sends_slowly_holds_up_nobody_and_not_for_ever() {
     let (status, refusal) = host.patiently(500, answer(&mut silent)).await;
     let sentence = refusal["data"].as_str().expect("a sentence");
     assert!(status == 400 && sentence.contains("10 s"), "{refusal}");
-    // Single bytes now and then are no silence, but the total time is limited as well.
+    // Occasional single bytes are not silence, but the total time is limited as well.
     let (mut reading, mut writing) = steady.split();
     let dripping = async {
         while writing.write_all(b" ").await.is_ok() {
@@ -163,7 +163,7 @@ async fn beyond_its_memory_a_host_says_when_to_come_again() {
     let large = " ".repeat(60_000);
     let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90000\r\n\r\n";
     let mut first = host.say(format!("{head}{large}")).await;
-    // As soon as the first body's bytes are read, no memory is left for the second.
+    // Once the first body's bytes are read, no memory is left for the second.
     let (head, body) = loop {
         let mut second = host.say(request(&large, "")).await;
         let (status, head, body) = full_answer(&mut second).await;

@@ -1,4 +1,4 @@
-//! More commands than a host carries out concurrently.
+//! More commands than a host executes concurrently.
 
 use axum::http::Extensions;
 use serde_json::json;
@@ -7,7 +7,7 @@ use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 use super::{Host, full_answer, request};
 use crate::{AdmissionLimits, resonate::Settings};
 
-/// Creates a promise by the native API.
+/// Request that creates a promise by the native API.
 fn native(id: &str) -> String {
     let body = json!({ "id": id }).to_string();
     format!(
@@ -16,7 +16,7 @@ fn native(id: &str) -> String {
     )
 }
 
-/// Creates a promise by the Resonate protocol.
+/// Request that creates a promise by the Resonate protocol.
 fn enveloped(id: &str) -> String {
     let data = json!({ "id": id, "timeoutAt": 1_999_000_000_000_u64, "param": {}, "tags": {} });
     let head = json!({ "corrId": id, "version": "2026-04-01" });

@@ -1,9 +1,9 @@
-//! Bad input and bad clients, over real sockets: a client that sends too much, too slowly or
-//! nonsense, reads too slowly, vanishes, or takes messages and does not answer, is refused or left
-//! alone, costs little, and harms no other client.
+//! Bad input and bad clients over real sockets. A client that sends too much, too slowly or
+//! nonsense, reads too slowly, vanishes, or accepts messages without answering, is refused or
+//! ignored, uses few resources, and harms no other client.
 //!
-//! Time stands still in these tests and moves only when a test says so ([`Stopped`]); sockets work
-//! meanwhile. So nothing here depends on the speed of the machine.
+//! Time is paused in these tests and moves only when a test moves it ([`Stopped`]); sockets keep
+//! working. So the tests do not depend on the speed of the machine.
 
 mod bodies;
 mod commands;
@@ -34,17 +34,17 @@ use crate::{
     tests::World as Native,
 };
 
-/// Paused time that moves only when a test says so: otherwise it would move whenever the runtime is
-/// idle, which includes times when bytes are on their way from one socket to another.
+/// Paused time that moves only when a test moves it. Otherwise it would move whenever the runtime
+/// is idle, even while bytes are in transit between sockets.
 struct Stopped {
-    /// Dropped at the end, so that the thread ends.
+    /// Dropped at the end, which ends the thread.
     _until: mpsc::Sender<()>,
 }
 
 impl Stopped {
     fn new() -> Self {
         let (until, dropped) = mpsc::channel::<()>();
-        // While a blocking task runs, paused time stands still.
+        // Paused time does not advance while a blocking task runs.
         let holding = tokio::task::spawn_blocking(move || dropped.recv().is_ok());
         drop(holding);
         Self { _until: until }
@@ -55,7 +55,7 @@ impl Stopped {
     }
 }
 
-/// The time of a test.
+/// The clock of a test.
 struct TestClock(tokio::time::Instant);
 
 impl TestClock {
@@ -108,14 +108,14 @@ impl Host {
         TcpStream::connect(self.address).await.expect("a connection")
     }
 
-    /// A connection on which `text` was sent.
+    /// Opens a connection and sends `text` on it.
     async fn say(&self, text: impl AsRef<[u8]>) -> TcpStream {
         let mut stream = self.connect().await;
         stream.write_all(text.as_ref()).await.expect("sent");
         stream
     }
 
-    /// Checks that a well-behaved client is answered at once, whatever else goes on.
+    /// Checks that a well-behaved client is answered immediately, regardless of other clients.
     async fn is_well(&self) {
         let body = json!({ "kind": "promise.get", "head": { "corrId": "well", "version": "2026-04-01" }, "data": { "id": "none" } });
         let mut stream = self.say(request(&body.to_string(), "Connection: close\r\n")).await;
@@ -135,7 +135,7 @@ impl Host {
         panic!("this never came to be: {what}");
     }
 
-    /// The result of a future, while time moves forward in steps.
+    /// Awaits a future while time moves forward in steps.
     async fn patiently<T>(&self, step: u64, something: impl Future<Output = T>) -> T {
         let mut something = pin!(something);
         loop {
@@ -147,7 +147,7 @@ impl Host {
         }
     }
 
-    /// Lets sockets work for a moment of real time; the test's time stands still.
+    /// Lets sockets work for 2 ms of real time; the test's time stays paused.
     async fn breathe(&self) {
         tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_millis(2)))
             .await
@@ -162,19 +162,19 @@ impl Drop for Host {
     }
 }
 
-/// An HTTP request with an operation.
+/// Builds an HTTP request with an operation.
 fn request(body: &str, headers: &str) -> String {
     let length = body.len();
     format!("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n{headers}\r\n{body}")
 }
 
-/// The status and the envelope of an answer.
+/// Reads an answer: its status and envelope.
 async fn answer(stream: &mut (impl AsyncRead + Unpin)) -> (u16, Json) {
     let (status, _, body) = full_answer(stream).await;
     (status, serde_json::from_str(&body).unwrap_or_else(|_| panic!("{body:?} is no JSON")))
 }
 
-/// Status, head and body of an answer of known length.
+/// Reads an answer of known length: status, head and body.
 async fn full_answer(stream: &mut (impl AsyncRead + Unpin)) -> (u16, String, String) {
     let mut bytes = Vec::new();
     loop {

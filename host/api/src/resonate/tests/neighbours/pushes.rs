@@ -1,4 +1,4 @@
-//! Workers to which messages are posted.
+//! Workers that receive messages by HTTP posts.
 
 use std::{
     collections::BTreeSet,
@@ -24,13 +24,13 @@ use tokio::net::TcpListener;
 
 use super::{super::world::create, Host};
 
-/// A server of workers, good and bad.
+/// A server of workers, reliable and faulty ones.
 struct Workers {
     address: String,
-    /// Accepted messages, by the id they concern.
+    /// Ids of accepted messages.
     taken: Arc<Mutex<BTreeSet<String>>>,
     hanging: Arc<AtomicUsize>,
-    /// Whether the failing server works again.
+    /// True once the failing server works again.
     well: Arc<AtomicBool>,
 }
 
@@ -127,7 +127,7 @@ async fn a_worker_that_hangs_fails_or_talks_without_end_holds_up_no_other() {
         assert!(delivery.pushes(named) > 0, "{named:?} is counted");
     }
     host.until(500, "what hangs is given up", || workers.hanging.load(Ordering::SeqCst) > 16).await;
-    // The failing server gets its tasks when it works again.
+    // The failing server receives its tasks once it works again.
     workers.well.store(true, Ordering::SeqCst);
     host.until(500, "it gets all of them", || workers.taken() == 30).await;
 }

@@ -1,4 +1,4 @@
-//! Workers with streams.
+//! Workers that receive messages by streams.
 
 use std::io::Read as _;
 
@@ -16,7 +16,7 @@ fn listen(group: &str, worker: &str) -> String {
     format!("GET /poll/{group}/{worker} HTTP/1.1\r\nHost: localhost\r\n\r\n")
 }
 
-/// An open stream, after its greeting.
+/// Opens a stream and reads its greeting.
 async fn stream(host: &Host, group: &str, worker: &str) -> TcpStream {
     let mut stream = host.say(listen(group, worker)).await;
     let mut seen = String::new();
@@ -33,7 +33,7 @@ async fn stream(host: &Host, group: &str, worker: &str) -> TcpStream {
 async fn a_slow_reader_costs_little_and_others_of_its_group_get_what_it_does_not_take() {
     let settings = Settings { buffer: 8, ..Settings::new("http://here") };
     let host = Host::with(settings, AdmissionLimits::default()).await;
-    // A reader that takes very little, and then nothing.
+    // A reader that reads very little, and then nothing.
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(4_096).expect("a small buffer");
     let slow = socket.connect(host.address).await.expect("a connection");
@@ -42,7 +42,7 @@ async fn a_slow_reader_costs_little_and_others_of_its_group_get_what_it_does_not
     let mut quick = stream(&host, "g", "quick").await.into_std().expect("a socket");
     quick.set_nonblocking(false).expect("a socket that waits");
     let (told, heard) = std::sync::mpsc::channel::<usize>();
-    // A reader on its own thread, as fast as bytes arrive.
+    // A reader on a separate thread, as fast as bytes arrive.
     let reading = tokio::task::spawn_blocking(move || {
         let (mut piece, mut read) = (vec![0; 1 << 20], 0);
         while let Ok(length @ 1..) = quick.read(&mut piece) {
@@ -91,7 +91,7 @@ async fn a_slow_reader_costs_little_and_others_of_its_group_get_what_it_does_not
     reading.await.expect("it ends with the host");
 }
 
-/// Raises the limit of open files to `wanted`, if the machine allows it.
+/// Raises the limit of open files to `wanted`. Returns false if the machine does not allow it.
 fn files(wanted: u64) -> bool {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|now| now < wanted) {
@@ -142,7 +142,7 @@ async fn streams_that_are_torn_down_without_a_word_are_noticed_and_their_tasks_g
     }
     host.time.advance(10).await;
     for stream in torn {
-        // A reset instead of FIN: the next sender learns that the client is gone.
+        // A reset instead of FIN: the next send fails and shows that the client is gone.
         stream.set_zero_linger().expect("a socket");
     }
     host.until(1, "they are noticed", || world.front.streams.count() == 0).await;

@@ -3,7 +3,7 @@
 use rusqlite::types::Value;
 use serde_json::{Map, Value as Json};
 
-/// Rows of values, under the names of their columns.
+/// Rows of values, with named columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The columns.
@@ -15,14 +15,14 @@ pub struct Answer {
 /// A column of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Whether its numbers are yes and no.
+    /// True if its integers are booleans.
     pub is_bool: bool,
 }
 
 impl Answer {
-    /// The rows as objects. What is nothing is left out, and bytes are hexadecimal digits.
+    /// Returns the rows as JSON objects. Omits nulls, and writes bytes as hexadecimal digits.
     pub fn json(&self) -> Vec<Json> {
         self.rows.iter().map(|row| self.object(row)).collect()
     }
@@ -44,7 +44,7 @@ impl Answer {
     }
 }
 
-/// Bytes as text.
+/// Writes bytes as hexadecimal digits.
 pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

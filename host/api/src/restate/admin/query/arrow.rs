@@ -1,12 +1,13 @@
-//! An answer as a stream of Apache Arrow, which Restate's command asks for where it makes a table of any query.
+//! An answer as an Apache Arrow stream, which Restate's command requests when it prints any query
+//! as a table.
 //!
 //! ```text
-//! message   ff ff ff ff, length of the header (4 bytes), header (a flatbuffer), padding to 8 bytes, body
+//! message   ff ff ff ff, header length (4 bytes), header (a flatbuffer), padding to 8 bytes, body
 //! stream    message with the schema, message with all rows, ff ff ff ff 00 00 00 00
 //! ```
 //!
-//! The body has the buffers of each column, each padded to 8 bytes: which rows have a value, a bit each; where texts
-//! begin and end, 4 bytes each; the values. Numbers are little-endian.
+//! The body consists of the buffers of each column, each padded to 8 bytes: the validity bitmap,
+//! one bit for each row; the offsets of texts, 4 bytes each; the values. Numbers are little-endian.
 
 use polars_arrow_format::ipc::{
     Binary, Bool, Buffer, Endianness, Field, FieldNode, FloatingPoint, Int, Message, MessageHeader,
@@ -16,10 +17,10 @@ use rusqlite::types::Value;
 
 use super::answer::{Answer, Column, hexadecimal};
 
-/// What the stream says that it is.
+/// Content type of the stream.
 pub const CONTENT_TYPE: &str = "application/vnd.apache.arrow.stream";
 
-/// What all values of a column are.
+/// Type of all values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bool,
@@ -30,7 +31,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The kind that has room for every value. In SQLite each value is of its own kind.
+    /// Returns the type that can represent every value. In SQLite each value has its own type.
     fn of<'a>(column: &Column, values: impl Iterator<Item = &'a Value>) -> Self {
         let kinds = values.filter_map(|value| match value {
             Value::Null => None,
@@ -61,7 +62,7 @@ impl Kind {
     }
 }
 
-/// The stream of an answer.
+/// Encodes an answer as a stream.
 pub fn stream(answer: &Answer) -> Vec<u8> {
     let values = |column: usize| answer.rows.iter().map(move |row| &row[column]);
     let kinds: Vec<Kind> = answer
@@ -118,7 +119,7 @@ fn message(stream: &mut Vec<u8>, header: MessageHeader, body: &[u8]) {
     stream.extend(body);
 }
 
-/// The buffers of columns.
+/// Buffers of the columns.
 #[derive(Default)]
 struct Body {
     nodes: Vec<FieldNode>,
@@ -145,7 +146,7 @@ impl Body {
                 self.buffer(&numbers);
             }
             Kind::Text | Kind::Bytes => {
-                // An answer is bounded to far less than an offset can say.
+                // Answers are bounded to far less than the maximum offset.
                 let (mut offsets, mut texts) = (vec![0; 4], Vec::new());
                 for value in values {
                     match value {
@@ -171,7 +172,7 @@ impl Body {
     }
 }
 
-/// A bit for each, the first one the lowest of the first byte.
+/// Packs bits, the first one into the lowest bit of the first byte.
 fn bits(all: impl Iterator<Item = bool>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (place, is_set) in all.enumerate() {

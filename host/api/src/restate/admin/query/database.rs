@@ -1,6 +1,6 @@
-//! A database of one query, in memory. Its tables have no rows of their own: each is a [`TableView`].
+//! An in-memory database for one query. Its tables store no rows: each is a [`TableView`].
 //!
-//! A query may do nothing there but read those tables, for a bounded number of steps, and make a bounded answer.
+//! A query can only read those tables, in a bounded number of steps, with a bounded answer.
 
 use std::sync::Arc;
 
@@ -24,28 +24,29 @@ use super::{
 };
 use crate::restate::error::AdminError;
 
-/// The most rows of an answer.
+/// Maximum number of rows in an answer.
 const ROWS: usize = 100_000;
-/// The most bytes of an answer, and of one value.
+/// Maximum size of an answer, and of one value, in bytes.
 const BYTES: usize = 64 << 20;
-/// The most steps of a query, each an instruction of SQLite's machine: some seconds. Fewer in tests, which wait for them.
+/// Maximum number of steps of a query, each one instruction of SQLite's virtual machine; they take
+/// some seconds. Fewer in tests, which have to wait for them.
 const STEPS: u32 = if cfg!(test) { 5_000_000 } else { 100_000_000 };
-/// The words of SQLite where a table is named without the conditions that it needs.
+/// SQLite's error message if a table lacks the conditions that it requires.
 const NO_PLAN: &str = "no query solution";
-/// So many steps lie between two looks at them.
+/// Number of steps between two checks.
 const LOOK: u32 = 10_000;
 
-/// The tables of a query.
+/// The tables of a query, in a database.
 pub struct Database {
     connection: Connection,
     tables: Arc<Tables>,
 }
 
 impl Database {
-    /// With tables whose rows are read when a query asks for them.
+    /// Creates a database with tables whose rows are read when a query needs them.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Out of memory.
     pub fn new(tables: Tables) -> Result<Self, AdminError> {
         let connection = Connection::open_in_memory().map_err(failed)?;
         let database = Self { connection, tables: Arc::new(tables) };
@@ -80,10 +81,10 @@ impl Database {
         connection.progress_handler(LOOK.cast_signed(), Some(spent))
     }
 
-    /// The answer to the query.
+    /// Executes the query.
     ///
     /// # Errors
-    /// SQLite does not take it, or it is larger than an answer may be, or takes more steps than a query may.
+    /// SQLite refuses the query, the answer is too large, or the query takes too many steps.
     pub fn answer(self, statement: &Statement) -> Result<Answer, AdminError> {
         let mut prepared = self
             .connection
@@ -122,7 +123,7 @@ impl Database {
         Ok(answer)
     }
 
-    /// What the database says of a query, in the words of who asked it.
+    /// Converts a database error to a message in terms of the original query.
     fn refused(&self, statement: &Statement, error: Error) -> AdminError {
         if let Some(failure) = self.tables.failure() {
             return failure;
@@ -163,7 +164,7 @@ impl Database {
     }
 }
 
-/// What a query may do.
+/// Authorizes the actions of a query.
 fn asking(context: AuthContext<'_>) -> Authorization {
     match context.action {
         AuthAction::Select

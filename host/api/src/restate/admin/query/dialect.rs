@@ -1,8 +1,8 @@
-//! Words of tools that SQLite has others for.
+//! Translation of queries to SQLite's dialect.
 //!
-//! Tools write for another database, in the manner of PostgreSQL. What is rewritten here means the same afterwards;
-//! what SQLite reads as something else, and what cannot be said there, is refused. Texts are taken out and bound,
-//! so that nothing in them is read as SQL.
+//! Tools write for another database, in PostgreSQL's dialect. The translation preserves the
+//! meaning; constructs that SQLite interprets differently or cannot express are refused. String
+//! literals are extracted and bound as parameters, so that nothing in them is parsed as SQL.
 
 use std::ops::ControlFlow;
 
@@ -20,23 +20,23 @@ use super::{
     value::{instant, written},
 };
 
-/// The most values of a `NOT IN` that is written in another way.
+/// Maximum number of values of a `NOT IN` that is rewritten.
 const NOT_IN: usize = 16;
 
-/// Columns that have a value in every row of every table that has them.
+/// Columns that are not null in any row of any table that has them.
 const NEVER_NOTHING: [&str; 2] = ["created_at", "id"];
 
 /// Rewrites a query.
 pub struct Dialect {
     now: Timestamp,
-    /// The texts that were taken out: the first is `?1`.
+    /// The extracted string literals; the first one is `?1`.
     pub texts: Vec<String>,
-    /// Of each query around: whether it is of one table, and its columns keep their names.
+    /// For each enclosing query: true if it reads one table, and its columns keep their names.
     orders_plainly: Vec<bool>,
 }
 
 impl Dialect {
-    /// Of a query that is asked now.
+    /// Rewrites a query executed at `now`.
     pub fn new(now: Timestamp) -> Self {
         Self { now, texts: Vec::new(), orders_plainly: Vec::new() }
     }
@@ -139,7 +139,7 @@ impl Dialect {
             Expr::In { expr: of, target: InTarget::List(list), .. } if is_time(of) => {
                 list.iter_mut().try_for_each(at_instant)?;
             }
-            // The planner tells tables of `<>`, and of no `NOT IN`.
+            // SQLite's planner passes `<>` to virtual tables, but not `NOT IN`.
             Expr::In { expr: of, target: InTarget::List(list), negated: true, .. }
                 if column_name(of).is_some() && (1..=NOT_IN).contains(&list.len()) =>
             {
@@ -167,12 +167,13 @@ impl Dialect {
         Ok(())
     }
 
-    /// What stands in place of a function, if it is none of SQLite; its name may change as well.
+    /// Returns the replacement of a function that SQLite lacks, if any; may also rename the
+    /// function.
     fn function(&self, function: &mut Function) -> Result<Option<Expr>, Refused> {
         let name = function.name.to_string().to_ascii_lowercase();
         let renamed = match name.as_str() {
             "now" | "current_timestamp" => return Ok(Some(text(written(self.now)))),
-            // In SQLite these look at the rows of a window only.
+            // In SQLite these functions are window functions only.
             "first_value" if function.over.is_none() => functions::FIRST,
             "last_value" if function.over.is_none() => functions::LAST,
             "char_length" | "character_length" => "length",
@@ -230,15 +231,15 @@ impl VisitorMut for Dialect {
     }
 
     fn pre_visit_ident(&mut self, name: &mut Ident) -> ControlFlow<Refused> {
-        // Other words mean something of their own in SQLite (`index`), and what stands in double quotes there may be a
-        // text.
+        // Other identifiers may be keywords in SQLite (`index`), and double-quoted ones may be
+        // taken for strings.
         name.quote_style = Some('`');
         ControlFlow::Continue(())
     }
 
     fn pre_visit_order_by_expr(&mut self, by: &mut OrderByExpr) -> ControlFlow<Refused> {
         if self.orders_plainly.last() == Some(&true) && never_nothing(&by.expr) {
-            // The table has this order by itself, if it is asked for in this way.
+            // The table itself produces this order if it is requested in this form.
             return ControlFlow::Continue(());
         }
         let descends = match by.options.sort {
@@ -248,13 +249,13 @@ impl VisitorMut for Dialect {
                 return ControlFlow::Break(Refused::Unsupported("USING in ORDER BY".to_owned()));
             }
         };
-        // What has no value is the greatest there, and the least in SQLite.
+        // Nulls sort last there, but first in SQLite.
         by.options.nulls_first.get_or_insert(descends);
         ControlFlow::Continue(())
     }
 }
 
-/// A query reads one table, and its columns keep their names.
+/// Returns true if a query reads one table, and its columns keep their names.
 fn is_plain(body: &SetExpr) -> bool {
     let SetExpr::Select(select) = body else { return false };
     let is_of_one_table = match select.from.as_slice() {
@@ -271,7 +272,7 @@ fn is_plain(body: &SetExpr) -> bool {
         })
 }
 
-/// An expression is a column that has a value in every row.
+/// Returns true if an expression is a column that is never null.
 fn never_nothing(expr: &Expr) -> bool {
     column_name(expr).is_some_and(|name| NEVER_NOTHING.contains(&name))
 }
@@ -284,7 +285,7 @@ fn column_name(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// Writes a text that is compared with an instant as one.
+/// Normalizes a string literal that is compared with an instant.
 fn at_instant(expr: &mut Expr) -> Result<(), Refused> {
     match expr {
         Expr::Nested(inner) => at_instant(inner),
@@ -298,7 +299,7 @@ fn at_instant(expr: &mut Expr) -> Result<(), Refused> {
     }
 }
 
-/// The function that makes a value of this type.
+/// Returns the function that converts a value to this type.
 fn cast(data_type: &str, may_fail: bool) -> Result<&'static str, Refused> {
     let bare: String = data_type
         .chars()
@@ -325,7 +326,7 @@ fn cast(data_type: &str, may_fail: bool) -> Result<&'static str, Refused> {
     }
 }
 
-/// A length of time in milliseconds.
+/// Parses a duration, in milliseconds.
 fn length_ms(text: &str, unit: Option<&str>) -> Option<i64> {
     let text = text.trim().to_ascii_lowercase();
     let (sign, text) = match text.strip_prefix('-') {

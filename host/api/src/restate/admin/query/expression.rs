@@ -1,4 +1,4 @@
-//! Expressions of queries: what they are, and new ones.
+//! Expressions of queries: classification and construction.
 
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
@@ -7,7 +7,7 @@ use sqlparser::ast::{
 
 use super::{functions, tables::Table};
 
-/// Whether an expression is yes or no.
+/// Returns true if an expression is boolean.
 pub fn is_bool(expr: &Expr) -> bool {
     match expr {
         Expr::Nested(inner) => is_bool(inner),
@@ -56,7 +56,7 @@ pub fn is_bool(expr: &Expr) -> bool {
     }
 }
 
-/// Whether an expression is an instant, as far as that can be seen.
+/// Returns true if an expression is recognizably an instant.
 pub fn is_time(expr: &Expr) -> bool {
     match expr {
         Expr::Identifier(name) => Table::has_time(&name.value),
@@ -87,12 +87,12 @@ pub fn is_time(expr: &Expr) -> bool {
     }
 }
 
-/// A text.
+/// Builds a string literal.
 pub fn text(text: impl Into<String>) -> Expr {
     Expr::Value(Literal::SingleQuotedString(text.into()).into())
 }
 
-/// A number.
+/// Builds an integer literal.
 pub fn number(number: i64) -> Expr {
     let bare = Expr::Value(Literal::Number(number.unsigned_abs().to_string(), false).into());
     match number < 0 {
@@ -101,12 +101,12 @@ pub fn number(number: i64) -> Expr {
     }
 }
 
-/// An expression, in whose place nothing is left.
+/// Takes an expression, and leaves `NULL` in its place.
 pub fn take(expr: &mut Expr) -> Expr {
     std::mem::replace(expr, Expr::Value(Literal::Null.into()))
 }
 
-/// The two arguments of a function.
+/// Returns the arguments of a function that has exactly two.
 pub fn two(function: &Function) -> Option<(Expr, Expr)> {
     let FunctionArguments::List(list) = &function.args else { return None };
     match list.args.as_slice() {
@@ -118,7 +118,7 @@ pub fn two(function: &Function) -> Option<(Expr, Expr)> {
     }
 }
 
-/// A function of these arguments.
+/// Builds a function call.
 pub fn call(name: &str, arguments: impl IntoIterator<Item = Expr>) -> Expr {
     let arguments = arguments.into_iter().map(FunctionArgExpr::Expr).map(FunctionArg::Unnamed);
     Expr::Function(Function {

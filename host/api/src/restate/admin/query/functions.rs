@@ -1,6 +1,6 @@
-//! Functions of queries that SQLite has not, or has with another meaning.
+//! SQL functions that SQLite lacks or defines differently.
 //!
-//! An instant is text of one length, a length of time a number of milliseconds.
+//! An instant is text of fixed length; a duration is a number of milliseconds.
 
 use rusqlite::{
     Connection, Error, Result,
@@ -11,28 +11,28 @@ use segno_core::time::Timestamp;
 
 use super::value::{self, instant};
 
-/// The sum of numbers; an instant and a length of time after it.
+/// Sum of numbers, or an instant plus a duration.
 pub const PLUS: &str = "plus_of";
-/// The difference of numbers; an instant a length of time before another; the time between two.
+/// Difference of numbers, an instant minus a duration, or the duration between two instants.
 pub const MINUS: &str = "minus_of";
-/// The first value of a group.
+/// First value of a group.
 pub const FIRST: &str = "first_of";
-/// The last value of a group.
+/// Last value of a group.
 pub const LAST: &str = "last_of";
 /// A value as text.
 pub const TEXT: &str = "text_of";
-/// A value as a whole number.
+/// A value as an integer.
 pub const INTEGER: &str = "integer_of";
 /// A value as a number.
 pub const REAL: &str = "real_of";
 /// A text, or seconds since 1970, as an instant.
 pub const INSTANT: &str = "instant_of";
-/// The seconds of an instant since 1970.
+/// An instant as seconds since 1970.
 pub const EPOCH: &str = "epoch_of";
-/// Whether a text begins with another.
+/// True if a text begins with another.
 pub const STARTS_WITH: &str = "starts_with";
 
-/// Adds them to a database.
+/// Adds the functions to a database.
 pub fn add(to: &Connection) -> Result<()> {
     let pure = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     to.create_scalar_function(PLUS, 2, pure, |context| sum(context, 1))?;
@@ -77,7 +77,7 @@ pub fn add(to: &Connection) -> Result<()> {
     to.create_aggregate_function(LAST, 1, FunctionFlags::SQLITE_UTF8, OneOf { first: false })
 }
 
-/// What is added and taken away.
+/// Operand of a sum or a difference.
 enum Number {
     None,
     Whole(i64),
@@ -155,7 +155,7 @@ fn real(context: &Context<'_>) -> Result<Option<f64>> {
     }
 }
 
-/// The beginning of the second, minute, hour, day, month or year.
+/// Truncates an instant to the second, minute, hour, day, month or year.
 fn truncated(unit: &str, at: Timestamp) -> Result<Value> {
     let (kept, rest) = match unit.to_ascii_lowercase().as_str() {
         "second" => (19, ".000Z"),
@@ -181,7 +181,7 @@ fn wrong(what: &str) -> Error {
     Error::UserFunctionError(what.into())
 }
 
-/// The first value that comes, or the last.
+/// Aggregate of the first or the last value of a group.
 struct OneOf {
     first: bool,
 }

@@ -1,18 +1,19 @@
-//! `POST /query`: questions in SQL about invocations, their journals, state and what is registered.
+//! `POST /query`: SQL queries about invocations, journals, state and registered services.
 //!
-//! Tools ask in this way what no other route lists. SQLite plans and answers a question, over tables whose rows are
-//! read from the store while it asks for them: what its plan says of an id, a target, a status or a key, in a condition
-//! or through a join, narrows what is read, and no more rows are read than it takes. Beyond that a bounded number is.
+//! Tools use it for data that no other route lists. SQLite plans and executes a query over virtual
+//! tables, whose rows are read from the store on demand. The planner passes conditions on an id, a
+//! target, a status or a key, from a filter or a join, to the table, which narrows the read. A
+//! query reads only as many rows as it consumes, up to a limit.
 //!
-//! - [`statement`]: the text of a question, as the database is asked it;
-//! - [`names`]: the tables that it names;
-//! - [`dialect`] and [`expression`]: words of tools that SQLite has others for;
+//! - [`statement`]: translation of a query for the database;
+//! - [`names`]: the tables in a query;
+//! - [`dialect`] and [`expression`]: translation to SQLite's dialect;
 //! - [`database`] and [`functions`]: the database;
-//! - [`view`]: its tables, and what its plans say of them: [`wanted`];
-//! - [`scan`] and [`rows`]: rows on their way from a reader to a query;
+//! - [`view`]: its virtual tables, and the rows that a plan needs: [`wanted`];
+//! - [`scan`] and [`rows`]: transfer of rows from a reader to a query;
 //! - [`tables`]: the readers;
 //! - [`row`] and [`value`]: rows and their values;
-//! - [`answer`] and [`arrow`]: what is answered.
+//! - [`answer`] and [`arrow`]: the answer.
 
 mod answer;
 mod arrow;
@@ -50,17 +51,17 @@ use self::{database::Database, statement::Statement, tables::Live, view::Tables}
 use super::{super::error::AdminError, body};
 use crate::{Api, admission};
 
-/// How long a query waits for others that are answered; each takes a few seconds at most.
+/// Maximum wait for other running queries; each takes a few seconds at most.
 const PATIENCE: Millis = Millis(2_000);
 const FULL: &str = "as many queries as are answered at a time are going on";
 
-/// What is asked.
+/// The body of a request.
 #[derive(Deserialize)]
 struct Asked {
     query: String,
 }
 
-/// Answers a query: as JSON where that is asked for, and as an Arrow stream otherwise.
+/// Answers a query: as JSON if the client requests it, otherwise as an Arrow stream.
 pub async fn query(api: Api, request: Request) -> Result<Response, AdminError> {
     let as_json = wants_json(request.headers());
     let asked: Asked = body(&api, request).await?;
@@ -70,7 +71,7 @@ pub async fn query(api: Api, request: Request) -> Result<Response, AdminError> {
     let place = admission::place(&api.queries, PATIENCE, &api.host.env, FULL).await?;
     let tables = Tables::new(Arc::new(Live(api)), Handle::current());
     let answering = tokio::task::spawn_blocking(move || {
-        // It goes on when nobody waits for the answer any more.
+        // The query continues if the client has disconnected.
         let _place = place;
         Database::new(tables)?.answer(&statement)
     });

@@ -1,4 +1,4 @@
-//! The tables that a query names.
+//! The tables in a query.
 
 use std::{collections::BTreeSet, ops::ControlFlow};
 
@@ -8,14 +8,14 @@ use sqlparser::ast::{
 
 use super::{statement::Refused, tables::Table};
 
-/// The tables that a query names, each as often as it does. Tables within others get the names that their columns go
-/// by outside.
+/// Returns the tables in a query, with repetitions. Adds aliases to tables of subqueries, under
+/// which outer queries refer to their columns.
 ///
 /// # Errors
-/// It names a table that is not there, or something else in place of one.
+/// The query names an unknown table, or has an unsupported table expression.
 pub fn check(query: &mut Query) -> Result<Vec<Table>, Refused> {
     let mut given = Given::default();
-    // It collects, and never breaks off.
+    // The visitor only collects, and never breaks.
     let _ = query.visit(&mut given);
     let mut names = Names { given: given.0, tables: Vec::new() };
     match query.visit(&mut names) {
@@ -24,7 +24,7 @@ pub fn check(query: &mut Query) -> Result<Vec<Table>, Refused> {
     }
 }
 
-/// Collects the names that a query gives to tables of its own (`WITH`).
+/// Collects the names of the query's common table expressions (`WITH`).
 #[derive(Default)]
 struct Given(BTreeSet<String>);
 
@@ -88,7 +88,7 @@ fn named(name: Ident) -> TableAlias {
     TableAlias { explicit: true, name, columns: Vec::new(), at: None }
 }
 
-/// The name of the only table of a query; `None` if it has several.
+/// Returns the name of a query's only table; `None` if it has several.
 fn name_within(query: &Query) -> Option<Ident> {
     let SetExpr::Select(select) = &*query.body else { return None };
     let [from] = select.from.as_slice() else { return None };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::value::Value;
 
-/// A row of a table: what is not in it is nothing.
+/// A row of a table. Absent columns are null.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Row(BTreeMap<&'static str, Value>);
 
@@ -14,12 +14,12 @@ impl Row {
         self.0.get(column).unwrap_or(&Value::Null)
     }
 
-    /// Writes the value of a column.
+    /// Sets the value of a column.
     pub fn set(&mut self, column: &'static str, value: Value) {
         self.0.insert(column, value);
     }
 
-    /// Bytes that it takes.
+    /// Approximate size in bytes.
     pub fn weight(&self) -> usize {
         self.0.values().map(Value::weight).sum()
     }

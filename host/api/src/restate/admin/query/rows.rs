@@ -1,4 +1,4 @@
-//! The way of rows from a reader to a query, and how many a query may look at.
+//! Transfer of rows from a reader to a query, and limits on the rows that a query examines.
 
 use std::sync::{
     Arc,
@@ -11,14 +11,14 @@ use tokio::sync::mpsc;
 use super::{row::Row, tables::Table, wanted::WantedRows};
 use crate::restate::error::AdminError;
 
-/// The most rows that are looked at for one query. Fewer in tests, which would have to make them.
+/// Maximum number of rows examined for one query. Lower in tests, which would have to create them.
 pub const LOOKED_AT: usize = if cfg!(test) { 2_000 } else { 100_000 };
-/// The most bytes of values that are read for one query.
+/// Maximum total size of the values read for one query, in bytes.
 const BYTES: usize = 64 << 20;
 
-/// Reads tables.
+/// Reads the rows of tables.
 pub trait TableReader: Send + Sync + 'static {
-    /// Reads the rows that are wanted of a table, in the order of the table, and maybe others.
+    /// Reads the rows of a table that match `wanted`, in the table's order, and possibly others.
     fn read(
         &self,
         table: Table,
@@ -27,14 +27,15 @@ pub trait TableReader: Send + Sync + 'static {
     ) -> BoxFuture<'static, Result<(), AdminError>>;
 }
 
-/// Counts the rows and bytes of one query.
+/// Number of rows and bytes used by one query.
 #[derive(Debug, Default)]
 pub struct Spent {
     rows: AtomicUsize,
     bytes: AtomicUsize,
 }
 
-/// Takes the rows of a table from its reader. Whoever offers a row waits until the query has room for it.
+/// Accepts the rows of a table from its reader. A reader waits until the query has room for its
+/// row.
 pub struct Rows {
     table: Table,
     spent: Arc<Spent>,
@@ -42,27 +43,27 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// A channel that holds `room` rows: its two ends.
+    /// Creates a channel with room for `room` rows, and returns both ends.
     pub fn new(table: Table, spent: Arc<Spent>, room: usize) -> (Self, mpsc::Receiver<Row>) {
         let (to, from) = mpsc::channel(room);
         (Self { table, spent, to }, from)
     }
 
-    /// Offers a row.
+    /// Sends a row to the query.
     ///
     /// # Errors
-    /// The values are larger than one query reads.
+    /// The values exceed the limit in bytes.
     pub async fn offer(&self, row: Row) -> Result<(), AdminError> {
         self.weighs(row.weight())?;
-        // A query that has its answer drops the receiver together with this reader.
+        // A query that has its answer drops the receiver and this reader.
         self.to.send(row).await.ok();
         Ok(())
     }
 
-    /// Counts rows that were looked at.
+    /// Counts examined rows.
     ///
     /// # Errors
-    /// There are more than are looked at for one query.
+    /// The rows exceed the limit for one query.
     pub fn looked_at(&self, rows: usize) -> Result<(), AdminError> {
         if self.spent.rows.fetch_add(rows, Ordering::Relaxed) + rows <= LOOKED_AT {
             return Ok(());
@@ -75,10 +76,10 @@ impl Rows {
         Err(AdminError::new(400, message))
     }
 
-    /// Counts bytes of values that were read.
+    /// Counts bytes of values read.
     ///
     /// # Errors
-    /// There are more than are read for one query.
+    /// The bytes exceed the limit for one query.
     pub fn weighs(&self, bytes: usize) -> Result<(), AdminError> {
         if self.spent.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= BYTES {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The rows of a table as far as a query has read them.
+//! The rows of a table that a query has read so far.
 
 use std::{collections::HashMap, future::poll_fn, sync::Arc, task::Poll};
 
@@ -8,19 +8,19 @@ use tokio::{runtime::Handle, sync::mpsc};
 use super::{row::Row, value::Value};
 use crate::restate::error::AdminError;
 
-/// Rows that were read, and a reader that goes on where they end. A table that is read again, by a join, is not asked
-/// of the store again.
+/// The rows read so far, and a reader that continues after them. When a join reads the table again,
+/// the store is not read again.
 pub struct TableScan {
     rows: Vec<Arc<Row>>,
-    /// The places of rows by the text of a column.
+    /// Positions of rows, by column and text.
     indexes: HashMap<&'static str, HashMap<String, Arc<Vec<usize>>>>,
     offered: mpsc::Receiver<Row>,
-    /// Offers the rows that come; none: all were offered.
+    /// The reader that sends further rows; `None` when it has ended.
     reader: Option<BoxFuture<'static, Result<(), AdminError>>>,
 }
 
 impl TableScan {
-    /// From the first row on that the reader offers.
+    /// Starts before the first row of the reader.
     pub fn new(
         reader: BoxFuture<'static, Result<(), AdminError>>,
         offered: mpsc::Receiver<Row>,
@@ -28,10 +28,10 @@ impl TableScan {
         Self { rows: Vec::new(), indexes: HashMap::new(), offered, reader: Some(reader) }
     }
 
-    /// The row at a place; none: the table ends before it.
+    /// Returns the row at a position; `None` after the end of the table.
     ///
     /// # Errors
-    /// The reader fails.
+    /// The reader failed.
     pub fn row(&mut self, place: usize, runtime: &Handle) -> Result<Option<Arc<Row>>, AdminError> {
         while self.rows.len() <= place {
             if !self.read_on(runtime)? {
@@ -41,10 +41,10 @@ impl TableScan {
         Ok(Some(Arc::clone(&self.rows[place])))
     }
 
-    /// The places of the rows in which a column is this text. The whole table is read for it.
+    /// Returns the positions of the rows in which a column has this text. Reads the whole table.
     ///
     /// # Errors
-    /// The reader fails.
+    /// The reader failed.
     pub fn places(
         &mut self,
         column: &'static str,
@@ -64,7 +64,7 @@ impl TableScan {
         Ok(index.get(text).cloned().unwrap_or_default())
     }
 
-    /// Takes one more row; answers whether there was one.
+    /// Reads one more row. Returns false at the end.
     fn read_on(&mut self, runtime: &Handle) -> Result<bool, AdminError> {
         loop {
             if let Ok(row) = self.offered.try_recv() {
@@ -72,7 +72,7 @@ impl TableScan {
                 return Ok(true);
             }
             let Some(reader) = &mut self.reader else { return Ok(false) };
-            // It offers rows until there is no more room for them.
+            // The reader runs until the channel is full.
             let offered = &self.offered;
             let ended = runtime.block_on(poll_fn(|context| match reader.as_mut().poll(context) {
                 Poll::Pending if offered.is_empty() => Poll::Pending,

@@ -1,4 +1,4 @@
-//! The text of a query, as the database is asked it.
+//! Translation of a query for the database.
 
 use std::{collections::BTreeSet, ops::ControlFlow};
 
@@ -15,61 +15,62 @@ use sqlparser::{
 
 use super::{dialect::Dialect, expression::is_bool, names, tables::Table};
 
-/// The most words and signs of a query, lists of values left out: what is nested is read by functions that call
-/// themselves.
+/// Maximum number of tokens in a query, excluding lists of values: nested expressions are handled
+/// recursively.
 const TOKENS: usize = 1_500;
-/// The stack on which they do.
+/// Stack size in bytes for that recursion.
 const STACK: usize = 64 << 20;
 
-/// Why a query is not asked.
+/// The reason why a query is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It is no SQL.
+    /// The text is not valid SQL.
     #[error("the query cannot be read: {0}")]
     Syntax(String),
-    /// It is longer than queries are read.
+    /// The query is too long.
     #[error("the query has more than {TOKENS} words and signs")]
     TooLong,
-    /// It says something that is not answered here.
+    /// The query contains an unsupported construct.
     #[error("{0} is not answered here: docs/restate.md says what is")]
     Unsupported(String),
-    /// It does something else than asking.
+    /// The statement is not a query.
     #[error("{0} is not answered here: a query is one SELECT, which may begin with WITH")]
     NoQuestion(String),
-    /// There is no such table.
+    /// The table does not exist.
     #[error("there is no table `{0}`; there are {known}", known = Table::names())]
     Table(String),
-    /// An instant cannot be read.
+    /// A text is not an instant.
     #[error("{0} is no instant, like '2026-01-31T12:00:00Z'")]
     Instant(String),
-    /// A length of time cannot be read.
+    /// A text is not a duration.
     #[error("{0} is no length of time, like INTERVAL '5 minutes'")]
     Length(String),
 }
 
 impl Refused {
-    /// A statement is none that asks for something.
+    /// Refuses a statement that is not a query.
     pub fn not_a_question(statement: &Parsed) -> Self {
         let text = statement.to_string();
         Self::NoQuestion(text.split_whitespace().next().unwrap_or("this").to_owned())
     }
 }
 
-/// A query, as the database is asked it.
+/// A query, translated for the database.
 #[derive(Debug)]
 pub struct Statement {
-    /// What is asked.
+    /// The translated SQL.
     pub sql: String,
-    /// The texts in it: the first is `?1`.
+    /// The extracted string literals; the first one is `?1`.
     pub texts: Vec<String>,
-    /// The tables that it names.
+    /// The tables in the query.
     pub tables: Vec<Table>,
-    /// Names of results that are yes or no.
+    /// Names of boolean result columns.
     pub bools: BTreeSet<String>,
 }
 
 impl Statement {
-    /// Reads a query that is asked now, in a thread with a stack that is large enough for the longest one.
+    /// Translates a query executed at `now`, in a thread with a stack large enough for the longest
+    /// query.
     ///
     /// # Errors
     /// [`Refused`].
@@ -101,7 +102,7 @@ fn rewrite(part: &mut impl sqlparser::ast::VisitMut, dialect: &mut Dialect) -> R
     }
 }
 
-/// The one statement of a text, if it asks for something.
+/// Parses the only statement of a text, which must be a query.
 fn query(sql: &str) -> Result<Box<Query>, Refused> {
     let tokens = Tokenizer::new(&GenericDialect {}, sql)
         .tokenize()
@@ -125,7 +126,7 @@ fn query(sql: &str) -> Result<Box<Query>, Refused> {
     }
 }
 
-/// Collects the names under which yes or no is answered.
+/// Collects the names of boolean result columns.
 #[derive(Default)]
 struct Namer {
     bools: BTreeSet<String>,
@@ -150,7 +151,7 @@ impl VisitorMut for Namer {
     }
 }
 
-/// Gives what is answered the names that tools expect, whatever is rewritten afterwards.
+/// Gives result columns the names that tools expect, independent of later rewrites.
 fn name_outputs(body: &mut SetExpr) {
     match body {
         SetExpr::Select(select) => {
@@ -167,7 +168,7 @@ fn name_outputs(body: &mut SetExpr) {
     }
 }
 
-/// What is answered of an expression without a name.
+/// Returns the name of a result column for an expression without an alias.
 fn output_name(expr: &Expr) -> String {
     let bare = |name: &Ident| match name.quote_style {
         Some(_) => name.value.clone(),

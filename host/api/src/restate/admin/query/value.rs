@@ -1,7 +1,7 @@
-//! Values in rows, and how they stand in the database.
+//! Values in rows, and their representation in the database.
 //!
-//! An instant is text there, always of one length, `2026-01-31T12:00:00.000Z`: so it is ordered and compared as it
-//! is, and answered as it is.
+//! An instant is text of fixed length, `2026-01-31T12:00:00.000Z`, so that it is ordered, compared
+//! and returned as text.
 
 use rusqlite::{
     ToSql,
@@ -12,28 +12,28 @@ use segno_core::time::Timestamp;
 /// The first instant of the year 1.
 const FIRST: Timestamp = Timestamp(-62_135_596_800_000);
 
-/// An instant as text of the one length; those beyond have that of the nearest that fits.
+/// Formats an instant with fixed length. Instants out of range become the nearest in range.
 pub fn written(at: Timestamp) -> String {
     at.clamp(FIRST, Timestamp::NEVER).in_utc_millis()
 }
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Text.
     Text,
-    /// A whole number.
+    /// Integer.
     Number,
-    /// Yes or no.
+    /// Boolean.
     Bool,
     /// An instant.
     Time,
-    /// Bytes, in hexadecimal digits.
+    /// Bytes, written as hexadecimal digits.
     Bytes,
 }
 
 impl Kind {
-    /// Under what name the database knows it.
+    /// Name of the type in the database.
     pub fn declared(self) -> &'static str {
         match self {
             Self::Text | Self::Time => "TEXT",
@@ -43,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// Under what name tools know it.
+    /// Name of the type in `information_schema`.
     pub fn named(self) -> &'static str {
         match self {
             Self::Text => "Utf8",
@@ -55,17 +55,17 @@ impl Kind {
     }
 }
 
-/// What the database calls yes and no: it has them as 1 and 0.
+/// Declared type of boolean columns; the database stores them as 1 and 0.
 pub const BOOLEAN: &str = "BOOLEAN";
 
 /// A value of a row.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Value {
-    /// None.
+    /// Null.
     Null,
-    /// Yes or no.
+    /// A boolean.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Number(i64),
     /// An instant.
     Time(Timestamp),
@@ -76,22 +76,22 @@ pub enum Value {
 }
 
 impl Value {
-    /// Text, or none.
+    /// Creates a text; null for `None`.
     pub fn text(text: Option<impl Into<String>>) -> Self {
         text.map_or(Self::Null, |text| Self::Text(text.into()))
     }
 
-    /// A count.
+    /// Creates a count; too large counts become `i64::MAX`.
     pub fn count(count: impl TryInto<i64>) -> Self {
         Self::Number(count.try_into().unwrap_or(i64::MAX))
     }
 
-    /// An instant, or none.
+    /// Creates an instant; null for `None`.
     pub fn time(at: Option<Timestamp>) -> Self {
         at.map_or(Self::Null, Self::Time)
     }
 
-    /// Bytes that it takes.
+    /// Approximate size in bytes.
     pub fn weight(&self) -> usize {
         match self {
             Self::Null => 1,
@@ -116,7 +116,7 @@ impl ToSql for Value {
     }
 }
 
-/// The instant that a text says, in UTC: a date, with a time or without one.
+/// Parses a text as an instant in UTC: a date, with or without a time.
 pub fn instant(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     let text = text.strip_suffix("+00:00").or_else(|| text.strip_suffix("+00")).unwrap_or(text);

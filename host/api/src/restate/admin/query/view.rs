@@ -1,4 +1,4 @@
-//! Tables as SQLite sees them: it plans a query, says which rows it can use, and takes them one by one.
+//! Virtual tables: SQLite plans a query, passes usable conditions, and takes the rows one by one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,28 +30,29 @@ use super::{
 };
 use crate::restate::error::AdminError;
 
-/// So many rows may be offered before they are taken: as many as a page of a store has.
+/// Number of rows buffered between reader and query: the size of a page of the store.
 const ROOM: usize = 500;
-/// The rows of a table of which nothing is said, for the planner.
+/// Estimated number of rows of a table without conditions, for the planner.
 const MANY: f64 = 100_000.0;
-/// The part of them that one condition leaves.
+/// Estimated fraction of rows that satisfy one condition.
 const PART: f64 = 0.01;
 
-/// Rows that several cursors walk through.
+/// A scan shared by several cursors.
 type SharedScan = Arc<Mutex<TableScan>>;
 
-/// What was read for one query.
+/// The tables of one query, with everything read so far.
 pub struct Tables {
     reader: Arc<dyn TableReader>,
     runtime: Handle,
     spent: Arc<Spent>,
     scans: Mutex<BTreeMap<(Table, WantedRows), SharedScan>>,
-    /// Why a reader failed.
+    /// The error of a failed reader.
     failure: Mutex<Option<AdminError>>,
 }
 
 impl Tables {
-    /// With nothing read yet. Readers run on the threads that ask, with the clocks and sockets of this runtime.
+    /// Starts with nothing read. Readers run on the querying thread, with the timers and sockets of
+    /// this runtime.
     pub fn new(reader: Arc<dyn TableReader>, runtime: Handle) -> Self {
         Self {
             reader,
@@ -62,7 +63,7 @@ impl Tables {
         }
     }
 
-    /// Why a reader failed, if one did.
+    /// Takes the error of a failed reader, if any.
     pub fn failure(&self) -> Option<AdminError> {
         lock(&self.failure).take()
     }
@@ -77,14 +78,14 @@ impl Tables {
         Arc::clone(scan)
     }
 
-    /// SQLite is told that something failed, and whoever asked is told what.
+    /// Keeps the error for the client, and returns a generic one for SQLite.
     fn failed(&self, error: AdminError) -> Error {
         lock(&self.failure).get_or_insert(error);
         Error::ModuleError("a table cannot be read".to_owned())
     }
 }
 
-/// A table of a query.
+/// A virtual table of a query.
 #[repr(C)]
 pub struct TableView {
     base: sqlite3_vtab,
@@ -92,7 +93,7 @@ pub struct TableView {
     tables: Arc<Tables>,
 }
 
-// SAFETY: it begins with what SQLite keeps of a table, and has the layout of C.
+// SAFETY: the struct begins with SQLite's part of a virtual table, and has the C layout.
 unsafe impl VTab<'_> for TableView {
     type Aux = Arc<Tables>;
     type Cursor = Cursor;
@@ -102,7 +103,7 @@ unsafe impl VTab<'_> for TableView {
         tables: Option<&Arc<Tables>>,
         named: &[&[u8]],
     ) -> Result<(String, Self)> {
-        // The module, the database and the table.
+        // Arguments: the module, the database and the table.
         let [_, database, name, ..] = named else { return Err(no_table()) };
         let name = String::from_utf8_lossy(name);
         let table = match *database {
@@ -154,7 +155,7 @@ unsafe impl VTab<'_> for TableView {
             })
         };
         if self.table.read_by().is_some_and(|column| !is_said(column)) {
-            // There is another plan, or the query is refused.
+            // SQLite chooses another plan, or refuses the query.
             return Err(Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CONSTRAINT), None));
         }
         let rows = if is_said("id") {
@@ -189,7 +190,8 @@ impl CreateVTab<'_> for TableView {
 }
 
 impl TableView {
-    /// Whether rows come in the order that a query asks for: the newest first, and those of one time by their ids.
+    /// Returns true if the rows already have the order that a query requests: newest first, then by
+    /// id.
     fn is_ordered(&self, info: &IndexInfo) -> bool {
         let Some(newest) = self.table.newest_first() else { return false };
         let columns = self.table.columns();
@@ -202,12 +204,12 @@ impl TableView {
     }
 }
 
-/// What the planner says of a table: it goes through SQLite as text.
+/// The plan for a table. It is passed through SQLite as text.
 #[derive(Serialize, Deserialize)]
 struct Plan {
-    /// A bit for each column that is read.
+    /// One bit for each column; set if the column is read.
     columns: u64,
-    /// The column and the kind of each condition, in the order of their values.
+    /// Column and kind of each condition, in the order of their values.
     conditions: Vec<(usize, Condition)>,
 }
 
@@ -218,28 +220,28 @@ enum Condition {
     IsNot,
 }
 
-/// A walk through the rows of a table.
+/// A cursor over the rows of a table.
 #[repr(C)]
 pub struct Cursor {
     base: sqlite3_vtab_cursor,
     table: Table,
     tables: Arc<Tables>,
     at: Option<At>,
-    /// How often rows were searched: more than once if this is an inner table of a join.
+    /// Number of searches: more than one if this is an inner table of a join.
     searches: usize,
 }
 
-/// A row on the way.
+/// Position of a cursor.
 struct At {
     scan: SharedScan,
-    /// The places of the rows; none: all.
+    /// Positions of the matching rows; `None` for all rows.
     places: Option<Arc<Vec<usize>>>,
-    /// How many rows came before.
+    /// Number of preceding rows.
     passed: usize,
     row: Arc<Row>,
 }
 
-// SAFETY: it begins with what SQLite keeps of a cursor, and has the layout of C.
+// SAFETY: the struct begins with SQLite's part of a cursor, and has the C layout.
 unsafe impl VTabCursor for Cursor {
     fn filter(&mut self, _: c_int, plan: Option<&str>, values: &Filters<'_>) -> Result<()> {
         self.at = None;
@@ -276,8 +278,8 @@ unsafe impl VTabCursor for Cursor {
         context.set_result(value)
     }
 
-    /// The same for the same row, in whichever order rows are read: of one that is found by two conditions, SQLite
-    /// takes one.
+    /// The same row must have the same id, independent of the order of reading: SQLite deduplicates
+    /// rows that match two conditions.
     fn rowid(&self) -> Result<i64> {
         let mut hasher = DefaultHasher::new();
         self.at.as_ref().map(|at| &at.row).hash(&mut hasher);
@@ -285,12 +287,12 @@ unsafe impl VTabCursor for Cursor {
     }
 }
 
-/// A column that is this text in all rows that are wanted.
+/// A column, and the text that it has in all wanted rows.
 type Matched = Option<(&'static str, String)>;
 
 impl Cursor {
-    /// What the conditions of a plan want with these values; none: no row can be right. Of the conditions that readers
-    /// know nothing about, one is answered as well.
+    /// Returns the rows that the conditions of a plan select with these values. `None` if no row
+    /// can match. Also returns one of the conditions that readers do not know.
     fn wanted(&self, plan: &Plan, values: &Filters<'_>) -> Result<Option<(WantedRows, Matched)>> {
         let columns = self.table.columns();
         let is_read = |place: usize| place >= 63 || plan.columns & (1 << place) != 0;
@@ -305,7 +307,7 @@ impl Cursor {
             match (condition, value) {
                 (Condition::IsIn, _) => {
                     let texts = values.in_values(place)?.map(|value| Ok(text(value)));
-                    // A number is compared as text, which is left to SQLite.
+                    // SQLite compares numbers as text itself.
                     let texts: Vec<_> = texts.collect()?;
                     if let Some(texts) = texts.into_iter().collect::<Option<BTreeSet<_>>>() {
                         wanted.only(name, texts);

@@ -1,4 +1,4 @@
-//! What a query wants of a table.
+//! The rows and columns of a table that a query needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,25 +9,25 @@ use segno_core::{
 
 use super::tables::service_scheme;
 
-/// The rows of a table that a query can use, and the columns that it reads. The database checks every row again, so more
-/// rows than these do no harm.
+/// The rows of a table that a query can use, and the columns that it reads. The database checks all
+/// conditions again, so additional rows are harmless.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WantedRows {
-    /// The names of the columns that are read.
+    /// Names of the columns to read.
     columns: BTreeSet<&'static str>,
-    /// The texts that a column has one of.
+    /// Permitted texts, by column.
     only: BTreeMap<&'static str, BTreeSet<String>>,
-    /// The texts of which a column has none.
+    /// Excluded texts, by column.
     never: BTreeMap<&'static str, BTreeSet<String>>,
 }
 
 impl WantedRows {
-    /// All rows, of which these columns are read.
+    /// Selects all rows, with these columns.
     pub fn of(columns: impl Iterator<Item = &'static str>) -> Self {
         Self { columns: columns.collect(), ..Self::default() }
     }
 
-    /// Only rows are wanted in which the column is one of these texts.
+    /// Restricts a column to these texts.
     pub fn only(&mut self, column: &'static str, texts: BTreeSet<String>) {
         let both = match self.only.get(column) {
             Some(known) => known & &texts,
@@ -36,34 +36,35 @@ impl WantedRows {
         self.only.insert(column, both);
     }
 
-    /// No row is wanted in which the column is this text.
+    /// Excludes a text of a column.
     pub fn never(&mut self, column: &'static str, text: String) {
         self.never.entry(column).or_default().insert(text);
     }
 
-    /// Whether the value of a column is read.
+    /// Returns true if the query reads a column.
     pub fn needs(&self, column: &str) -> bool {
         self.columns.contains(column)
     }
 
-    /// The texts that a column may have; `None` if any.
+    /// Returns the permitted texts of a column; `None` if any.
     pub fn texts(&self, column: &str) -> Option<&BTreeSet<String>> {
         self.only.get(column)
     }
 
-    /// Whether a column may have this text.
+    /// Returns true if a column may have this text.
     pub fn may_be(&self, column: &str, text: &str) -> bool {
         self.texts(column).is_none_or(|texts| texts.contains(text))
             && self.never.get(column).is_none_or(|texts| !texts.contains(text))
     }
 
-    /// The one text that a column may have; `None` if several, or any.
+    /// Returns the single permitted text of a column; `None` if there are several, or any is
+    /// permitted.
     pub fn text(&self, column: &str) -> Option<&str> {
         let texts = self.texts(column)?;
         texts.first().filter(|_| texts.len() == 1).map(String::as_str)
     }
 
-    /// The objects that are wanted by their service, their scope and their key.
+    /// Returns the objects selected by service, scope and key.
     pub fn objects(&self) -> WantedObjects {
         let Some(service) = self.text("service_name") else {
             return WantedObjects::Beginning(service_scheme());
@@ -81,19 +82,20 @@ impl WantedRows {
     }
 }
 
-/// The objects that a query wants.
+/// The objects that a query selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedObjects {
-    /// This one.
+    /// A single object.
     One(ObjectId),
-    /// This one, which is in no scope, and those in scopes, whose names begin so.
+    /// The object without a scope, and objects in scopes whose names have this prefix.
     InEveryScope(ObjectId, String),
-    /// Those whose names begin so.
+    /// All objects whose names have this prefix.
     Beginning(String),
 }
 
 impl WantedObjects {
-    /// Beginnings of the names of them and of what belongs to them; `of_one` is that of what belongs to one.
+    /// Returns prefixes that select the objects, or rows that belong to them. `of_one` returns the
+    /// prefix for a single object.
     pub fn prefixes(self, of_one: impl Fn(&ObjectId) -> String) -> Vec<String> {
         match self {
             Self::One(object) => vec![of_one(&object)],

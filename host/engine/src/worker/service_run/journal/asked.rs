@@ -1,4 +1,5 @@
-//! A command as its request keeps it: its frame, byte for byte, and the promise whose settlement is its result.
+//! A command in the form of its stored request: its frame, byte for byte, and the promise whose
+//! settlement is its result.
 
 use bytes::Bytes;
 use segno_core::{
@@ -10,25 +11,25 @@ use segno_restate::version::ProtocolVersion;
 use super::super::wish::Wish;
 use crate::services::frames::FRAME;
 
-/// A command as its request keeps it.
+/// A command in the form of its stored request.
 pub struct Asked {
-    /// The frame, as it came.
+    /// The frame as it was received.
     pub frame: Bytes,
-    /// What it says.
+    /// The decoded frame.
     pub wish: Wish,
     /// The promise whose settlement is its result.
     pub awaits: Option<PromiseId>,
 }
 
 impl Asked {
-    /// The request that keeps it.
+    /// The request to store.
     pub fn request(&self) -> Request {
         let promise = self.awaits.as_ref().map(|id| (PROMISE_FIELD, id.as_str().as_bytes()));
         let fields: Vec<_> = [(FRAME, &self.frame[..])].into_iter().chain(promise).collect();
         Request::verbatim(&fields)
     }
 
-    /// The command in a request; none: there is none.
+    /// The command in a stored request. `None` if the request has no command frame.
     pub fn of(request: &Request, version: ProtocolVersion, place: u32) -> Option<Self> {
         let fields = request.fields()?;
         let field = |name: &str| {
@@ -45,7 +46,8 @@ impl Asked {
     }
 }
 
-/// The place of a command in the journal of its deployment: the input is before the first one.
+/// The position of a command in the journal of its deployment, where the input precedes the first
+/// command.
 pub fn place(index: CommandIndex) -> u32 {
     index.0.saturating_add(1)
 }

@@ -1,12 +1,13 @@
-//! The journal of an invocation of a service: the records that are stored, as the frames that its deployment is
-//! sent, and those that are still to be committed.
+//! The journal of an invocation of a service: the stored records, in the form of the frames that
+//! its deployment receives, and the records that are not committed yet.
 //!
-//! A command is kept with its frame, byte for byte, because its deployment compares; what it was told is kept as
-//! any result is. That a call was begun is no record of its own: its id follows from the command.
+//! A command is stored with its frame, byte for byte, because its deployment compares frames. Its
+//! result is stored like every result. The start of a call has no record of its own, since the id
+//! of the callee follows from the command.
 //!
-//! - [`asked`]: a command, as its request keeps it;
-//! - [`results`]: what a deployment is told of its commands;
-//! - [`signals`]: what it is told beside them.
+//! - [`asked`]: a command in the form of its stored request;
+//! - [`results`]: the results of commands that a deployment receives;
+//! - [`signals`]: signals and cancellation.
 
 mod asked;
 mod results;
@@ -42,56 +43,53 @@ pub struct Journal {
     len: u32,
     commands: u32,
     at: Timestamp,
-    /// All that is recorded, as frames.
+    /// All records, as frames.
     frames: Vec<Bytes>,
     open: BTreeMap<CommandIndex, Open>,
-    /// Whom the calls began, by their places.
+    /// The callees of calls, by the position of the call.
     callees: BTreeMap<u32, PromiseId>,
     signals: u32,
-    /// The signals with an index that came: each counts once.
+    /// The received signals with an index. Only the first one with each index counts.
     told: BTreeMap<u32, NotificationResult>,
     cancel_told: bool,
-    /// Whether anything was recorded under this claim.
+    /// True if a record was added under this claim.
     has_grown: bool,
     batch: Batch,
 }
 
-/// A command that was not told its result.
+/// A command without a result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Open {
-    /// What its notification is.
+    /// The kind of its notification.
     pub kind: NotificationKind,
-    /// Its completion id.
+    /// The completion id of the command.
     pub completion: u32,
-    /// The promise whose settlement is its result; none: it is told by the deployment (a run), by a signal, or at
-    /// once.
+    /// The promise whose settlement is the result. `None` if the result comes from the deployment
+    /// (a run), from a signal, or immediately.
     pub awaits: Option<PromiseId>,
-    /// What it asked for.
+    /// The request of the deployment.
     pub wish: Wish,
 }
 
-/// What is still to be committed.
+/// The data of the next commit.
 #[derive(Default)]
 pub struct Batch {
-    /// Records.
     pub records: Vec<Record>,
-    /// What is done with them.
+    /// The actions to execute with the records.
     pub actions: Vec<FenceAction>,
 }
 
-/// A command as it is recorded.
+/// A command in the form of its record.
 pub struct Recorded {
-    /// Its kind.
     pub kind: CommandKind,
-    /// What it names.
     pub name: Text,
-    /// The promise whose settlement is its result.
+    /// The promise whose settlement is the result.
     pub awaits: Option<PromiseId>,
-    /// What is done.
+    /// The actions of the command.
     pub acts: Vec<FenceAct>,
 }
 
-/// Records that are no journal of a service.
+/// The records are not a journal of a service.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("record {seq} {what}")]
 pub struct Unreadable {
@@ -103,14 +101,13 @@ pub struct Unreadable {
 pub struct Called {
     /// The handler's address without its scheme.
     pub function: Text,
-    /// The input.
     pub input: segno_guest::Payload,
     /// The headers of the request.
     pub headers: Vec<(String, String)>,
 }
 
 impl Journal {
-    /// A journal that has no records yet; its first one is `started`.
+    /// A new journal, which begins with the record `started`.
     pub fn begin(id: PromiseId, version: ProtocolVersion, called: &Called, first: Started) -> Self {
         let mut journal = Self { seed: first.seed, ..Self::empty(id, version) };
         let body = RecordBody::Started {
@@ -219,23 +216,23 @@ impl Journal {
         self.frames.push(frame.to_bytes());
     }
 
-    /// The version of the protocol in which its frames are.
+    /// The version of the protocol of the frames.
     pub fn version(&self) -> ProtocolVersion {
         self.version
     }
 
-    /// The seed of its random numbers.
+    /// The seed of the invocation's random numbers.
     pub fn random_seed(&self) -> u64 {
         let first = self.seed.0.first_chunk().expect("a seed is longer than a number");
         u64::from_le_bytes(*first)
     }
 
-    /// All that is recorded, as frames.
+    /// All records, as frames.
     pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
         self.frames.iter().map(|frame| &frame[..])
     }
 
-    /// When the last record was made.
+    /// The instant of the last record.
     pub fn last_at(&self) -> Timestamp {
         self.at
     }
@@ -245,17 +242,17 @@ impl Journal {
         CommandIndex(self.commands)
     }
 
-    /// How many signals it was told of.
+    /// Number of signals that were delivered.
     pub fn signals(&self) -> u32 {
         self.signals
     }
 
-    /// Whether it was told to stop.
+    /// True if the deployment was notified of the cancellation.
     pub fn cancel_told(&self) -> bool {
         self.cancel_told
     }
 
-    /// The commands that were not told their result.
+    /// The commands without a result.
     pub fn open(&self) -> impl Iterator<Item = (CommandIndex, &Open)> {
         self.open.iter().map(|(index, open)| (*index, open))
     }
@@ -265,27 +262,27 @@ impl Journal {
         self.open().find(|(_, open)| open.completion == completion)
     }
 
-    /// The number of its records.
+    /// Number of records.
     pub fn recorded(&self) -> u32 {
         self.len
     }
 
-    /// Whether anything was recorded under this claim.
+    /// True if a record was added under this claim.
     pub fn has_grown(&self) -> bool {
         self.has_grown
     }
 
-    /// Whether there is anything to commit.
+    /// True if there is something to commit.
     pub fn is_dirty(&self) -> bool {
         !self.batch.records.is_empty() || !self.batch.actions.is_empty()
     }
 
-    /// What is to be committed.
+    /// Takes the batch to commit.
     pub fn take_batch(&mut self) -> Batch {
         std::mem::take(&mut self.batch)
     }
 
-    /// Records a command that the deployment asked for. Answers what it is told at once.
+    /// Records a command of the deployment. Returns its immediate notifications.
     pub fn command(
         &mut self,
         wish: Wish,
@@ -303,12 +300,12 @@ impl Journal {
         (index, self.asked(index, asked))
     }
 
-    /// Does once more what a command that is recorded asked for.
+    /// Adds the actions of a recorded command once more.
     pub fn act_again(&mut self, index: CommandIndex, acts: Vec<FenceAct>) {
         self.batch.actions.extend(acts.into_iter().map(|act| FenceAction { index, act }));
     }
 
-    /// The last record.
+    /// Adds the last record.
     pub fn finish(&mut self, outcome: &segno_guest::Outcome, now: Timestamp) {
         let outcome = journals::stored(outcome, true);
         self.record(RecordBody::Finished { outcome }, now);
@@ -321,19 +318,19 @@ impl Journal {
         self.len += 1;
     }
 
-    /// Whom the call at this place began.
+    /// The callee of the call at this position.
     pub fn callee(&self, place: u32) -> Option<&PromiseId> {
         self.callees.get(&place)
     }
 }
 
-/// What is known when an invocation begins.
+/// The parameters of a new invocation.
 pub struct Started {
-    /// The digest of its deployment.
+    /// The digest of the deployment.
     pub deployment: segno_core::id::Digest,
-    /// What its randomness is drawn from.
+    /// The seed of the random numbers.
     pub seed: Seed,
-    /// When.
+    /// The instant at which the invocation began.
     pub at: Timestamp,
 }
 

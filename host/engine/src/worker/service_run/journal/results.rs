@@ -1,4 +1,4 @@
-//! What a deployment is told: the results of its commands, as records and in its frames.
+//! The results of commands, both as records and as frames for the deployment.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use super::{
 use crate::{services::outcome, values::journals};
 
 impl Journal {
-    /// Records the result of a command that is open. Answers what the deployment is told.
+    /// Records the result of an open command. Returns the notification for the deployment.
     pub fn complete(
         &mut self,
         index: CommandIndex,
@@ -45,7 +45,7 @@ impl Journal {
         self.tell(&notification).then_some(notification)
     }
 
-    /// Keeps whom a one-way call began, which later commands may name by its place.
+    /// Keeps the callee of a one-way call, since later commands may refer to it by its position.
     pub(super) fn note_callee(
         &mut self,
         index: CommandIndex,
@@ -57,13 +57,13 @@ impl Journal {
         }
     }
 
-    /// Records the answer that a deployment gave itself.
+    /// Records a result that the deployment itself provided.
     pub fn answered(&mut self, index: CommandIndex, result: &NotificationResult, now: Timestamp) {
         let outcome = Outcome::Inline(outcome::stored(result));
         self.record(RecordBody::Notified { index, outcome }, now);
     }
 
-    /// Takes what a command asks for: answers what it is told at once, and keeps the rest open.
+    /// Adds a command: returns its immediate notifications, and keeps it open for the others.
     pub(super) fn asked(&mut self, index: CommandIndex, asked: Asked) -> Vec<Notification> {
         let Asked { frame, wish, awaits } = asked;
         self.frames.push(frame);
@@ -93,7 +93,8 @@ impl Journal {
         told
     }
 
-    /// What came, and how: results of commands whenever they came, signals after this many frames.
+    /// The received notifications, with success or failure. Results of commands count whenever they
+    /// arrived, signals only after this number of frames.
     pub fn came(&self, signals_after: usize) -> BTreeMap<NotificationId, Settled> {
         let frames = self.frames.iter().enumerate();
         let notifications = frames.filter_map(|(place, bytes)| {
@@ -113,7 +114,7 @@ impl Journal {
         .collect()
     }
 
-    /// Puts what the deployment is told into its frames; answers whether there is anything to tell.
+    /// Adds a notification to the frames. Returns false if the deployment cannot receive it.
     pub(super) fn tell(&mut self, notification: &Notification) -> bool {
         if self.version.family() == Family::Immutable {
             let message = Message::Notification(notification.clone());
@@ -124,7 +125,7 @@ impl Journal {
         else {
             return false;
         };
-        // Whom a call began is asked for in an entry of its own.
+        // The id of a callee has an entry of its own in V1 to V3.
         let Some(known) = self.frames.get_mut(place as usize).filter(|_| place > 0) else {
             return false;
         };

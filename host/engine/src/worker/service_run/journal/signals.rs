@@ -1,4 +1,4 @@
-//! Signals, and being told to stop.
+//! Signals and cancellation.
 
 use bytes::Bytes;
 use segno_core::{
@@ -23,14 +23,15 @@ use crate::{
 };
 
 impl Journal {
-    /// Records a signal. Answers what the deployment is told: of what is completed once, the first one.
+    /// Records a signal. Returns the notification for the deployment. `None` if an earlier signal
+    /// has completed the same awakeable.
     pub fn signal(&mut self, name: Text, payload: Payload, now: Timestamp) -> Option<Notification> {
         let notification = self.tell_signal(&name, &payload);
         self.record(RecordBody::Signal { name, payload }, now);
         notification
     }
 
-    /// Tells the deployment of a signal that is recorded.
+    /// Delivers a recorded signal to the deployment.
     pub(super) fn tell_signal(&mut self, name: &str, payload: &Payload) -> Option<Notification> {
         self.signals += 1;
         let notification = signal(name, payload);
@@ -45,7 +46,8 @@ impl Journal {
                 self.tell(&notification);
                 Some(notification)
             }
-            // An entry that is completed; one that is not there yet is, when it comes.
+            // Completes the entry of the awakeable. An entry that does not exist yet completes when
+            // it is recorded.
             (Family::Mutable, NotificationId::Signal(place)) => {
                 let (index, _) = self.awakeable(*place)?;
                 self.open.remove(&index);
@@ -56,19 +58,19 @@ impl Journal {
         }
     }
 
-    /// The awakeable with this place that is open.
+    /// The open awakeable at this position.
     fn awakeable(&self, place: u32) -> Option<(CommandIndex, &Open)> {
         self.open_as(place).filter(|(_, open)| open.kind == NotificationKind::Signal)
     }
 
-    /// Whether it can be told to stop now: in V1 to V3 only whatever it waits for can tell it.
+    /// True if the cancellation can be delivered now. In V1 to V3 only an open wait can deliver it.
     pub fn can_be_cancelled(&self) -> bool {
         !self.cancel_told
             && (self.version.family() == Family::Immutable
                 || self.open().any(|(_, open)| is_cancellable(open.kind)))
     }
 
-    /// Records that it is told to stop. Answers what the deployment is told.
+    /// Records the cancellation. Returns the notifications for the deployment.
     pub fn cancel(&mut self, now: Timestamp) -> Vec<Notification> {
         self.cancel_told = true;
         self.record(RecordBody::Cancelled, now);
@@ -113,7 +115,7 @@ fn signal(name: &str, payload: &Payload) -> Notification {
     }
 }
 
-/// Whether the runtime tells such a wait that the invocation is to stop.
+/// True if the runtime can deliver a cancellation as the result of such a wait.
 fn is_cancellable(kind: NotificationKind) -> bool {
     matches!(
         kind,

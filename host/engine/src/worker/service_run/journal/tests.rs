@@ -35,7 +35,7 @@ fn ask(journal: &mut Journal, wish: Wish, frame: Bytes, kind: CommandKind) -> Co
     journal.command(wish, frame, recorded, Timestamp(1_700_000_000_001)).0
 }
 
-/// One of V6, with what every kind of record comes to.
+/// A journal of V6 with every kind of record.
 fn commands() -> Journal {
     let mut journal = begun(ProtocolVersion::V6);
     let (value, name) = (Some(Value { content: Bytes::from_static(b"[1]") }), String::new());
@@ -74,7 +74,7 @@ fn commands() -> Journal {
     journal
 }
 
-/// One of V2, whose entries get their results.
+/// A journal of V2, whose entries have their results.
 fn entries() -> Journal {
     let mut journal = begun(ProtocolVersion::V2);
     let name = || "n".to_owned();
@@ -100,7 +100,8 @@ fn entries() -> Journal {
     journal
 }
 
-/// What is stored today is read by every later version, and its deployment is sent the same frames.
+/// Every later version must read the stored records, and must send the same frames to the
+/// deployment.
 #[test]
 fn stored_journals_are_read_for_ever() {
     for (name, mut journal) in [("commands", commands()), ("entries", entries())] {
@@ -135,7 +136,7 @@ fn what_is_completed_once_is_told_once() {
     let named = journal.signal(Text::from("go"), Payload::Json(Text::from("9")), Timestamp(0));
     assert!(named.is_some() && journal.frames.len() == before + 1);
     assert_eq!(journal.signals(), 4);
-    // In V1 to V3 an awakeable may be completed before its entry is here.
+    // In V1 to V3, an awakeable may be completed before its entry exists.
     let mut early = begun(ProtocolVersion::V3);
     assert_eq!(early.signal("#1".into(), Payload::Json("5".into()), Timestamp(0)), None);
     let entry: Entry = mutable::Awakeable { name: String::new(), result: None }.into();

@@ -1,4 +1,4 @@
-//! Parsing requests, field by field: a second parser beside the front end's own.
+//! Parsing of requests, field by field, independent of the front end's parser.
 
 use segno_core::{
     id::{PromiseId, Version},
@@ -17,7 +17,7 @@ impl<'a> Fields<'a> {
         json.as_object().map(Self).ok_or_else(|| No::shape(field))
     }
 
-    /// A field; `null` counts as absent if the field is optional.
+    /// Returns a field. `null` counts as absent, as for optional fields.
     fn get(self, field: &str) -> Option<&'a Json> {
         self.0.get(field).filter(|value| !value.is_null())
     }
@@ -52,12 +52,12 @@ impl<'a> Fields<'a> {
         list.ok_or_else(|| No::shape(field))
     }
 
-    /// An optional list, which must not be `null`.
+    /// Returns an optional list, which must not be `null`.
     pub(super) fn may_list(self, field: &str) -> Result<&'a [Json], No> {
         if self.is_there(field) { self.list(field) } else { Ok(&[]) }
     }
 
-    /// The page that a search asks for: its size, and the id before it.
+    /// Returns the page that a search requests: its size, and the id before it.
     pub(super) fn page(self, default: usize) -> Result<(usize, Option<&'a str>), No> {
         let limit = match self.get("limit") {
             None => default as u64,
@@ -83,7 +83,7 @@ impl<'a> Fields<'a> {
         tags.iter().map(tag).collect()
     }
 
-    /// A value, as it must come back.
+    /// Returns a value in the form in which it must be returned to clients.
     pub(super) fn value(self, field: &str) -> Result<Value, No> {
         let mut kept = json!({});
         if let Some(value) = self.get(field) {
@@ -106,7 +106,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// An id as clients may choose them.
+/// Validates an id chosen by a client.
 pub(super) fn id(field: &str, text: &str) -> Result<PromiseId, No> {
     let fine = (1..=2_048).contains(&text.len()) && !text.contains('\0');
     fine.then(|| text.into()).ok_or_else(|| No::bad("id", format!("`{field}` ")))

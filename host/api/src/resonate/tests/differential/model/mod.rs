@@ -1,5 +1,5 @@
 //! A second implementation of the protocol: a small mapping of its operations onto the pure core,
-//! which shares no line with the front end. The model works on plain JSON and keeps values as they
+//! which shares no code with the front end. The model works on plain JSON and keeps values as they
 //! were sent.
 
 mod fields;
@@ -42,7 +42,7 @@ pub(super) type Answered = Result<Yes, No>;
 pub(super) struct Yes {
     pub(super) status: u16,
     pub(super) data: Json,
-    /// The name of the way in which the operation succeeded.
+    /// Name of the outcome.
     pub(super) how: &'static str,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Yes {
 #[derive(Debug)]
 pub(super) struct No {
     pub(super) status: u16,
-    /// The name of the way in which the operation was refused.
+    /// Name of the outcome.
     pub(super) why: &'static str,
     /// A text that the sentence must contain.
     pub(super) says: String,
@@ -61,12 +61,12 @@ impl Model {
         Self { state: empty(), config, claims: 0 }
     }
 
-    /// Whether strict Resonate rules hold.
+    /// Returns true if strict Resonate rules apply.
     pub(super) fn is_strict(&self) -> bool {
         self.config.resonate_strict
     }
 
-    /// Answers an operation at an instant.
+    /// Answers an operation executed at `now`.
     pub(super) fn answer(&mut self, kind: &str, data: &Json, now: Timestamp) -> Answered {
         let data = Fields::of("data", data)?;
         match kind {
@@ -99,7 +99,7 @@ impl Model {
         }
     }
 
-    /// All rows, for the invariants.
+    /// Returns all rows, to check the invariants.
     pub(super) fn rows(&self) -> Snapshot {
         Snapshot::of(&self.state)
     }
@@ -113,7 +113,7 @@ impl Model {
         }
     }
 
-    /// A claim with its own nonce for every attempt.
+    /// Builds a claim request with a new nonce for every attempt.
     fn claim_request(&mut self, data: Fields<'_>) -> Result<ClaimRequest, No> {
         let (pid, ttl) = (data.text("pid")?, data.number("ttl")?);
         if !(1..=86_400_000).contains(&ttl) {
@@ -135,7 +135,7 @@ impl No {
         Self { status: 400, why, says: says.into() }
     }
 
-    /// A refusal of a missing or mistyped field, which the sentence names.
+    /// Builds the refusal of a missing or mistyped field, which the sentence names.
     fn shape(field: &str) -> Self {
         Self::bad("shape", field)
     }
@@ -155,7 +155,7 @@ impl From<Refusal> for No {
     }
 }
 
-/// The texts by which the core's sentences are classified.
+/// Texts by which the core's sentences are classified.
 const WORDS: [(&str, &str); 19] = [
     ("cannot wait for itself", "itself"),
     ("must not be a timer", "timer"),
@@ -178,7 +178,7 @@ const WORDS: [(&str, &str); 19] = [
     ("a name has a visible character and no control characters", "name"),
 ];
 
-/// A promise on the wire.
+/// Returns a promise in its wire form.
 pub(super) fn shown(promise: &Promise) -> Json {
     wire::promise(promise)
 }
@@ -195,7 +195,7 @@ fn empty() -> Rows {
     rows.into()
 }
 
-/// The commands of the engine's own duties at an instant, in the order of the protocol.
+/// Returns the commands that the engine itself executes at `now`, in the order of the protocol.
 fn due(state: &View, now: Timestamp) -> Vec<Command> {
     let comes = |at| wire::comes(at, now);
     let deadlines = state.promises().filter(|p| p.is_pending() && comes(p.spec.timeout_at));

@@ -1,4 +1,4 @@
-//! Searches, and the debug operations that change something.
+//! Searches, and debug operations that modify the state.
 
 use segno_core::{
     command::Command, id::PromiseId, promise::Promise, reply::Reply, time::Timestamp,
@@ -11,7 +11,7 @@ const PROMISES: [&str; 5] =
     ["pending", "resolved", "rejected", "rejected_canceled", "rejected_timedout"];
 const TASKS: [&str; 5] = ["pending", "acquired", "suspended", "halted", "fulfilled"];
 
-/// Results are selected by their stored state, and shown in their current state.
+/// Selects promises by their stored state, and returns them in their current state.
 pub(super) fn promises(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
     let (state, tags) = (data.may_text("state")?, data.tags("tags")?);
     let (limit, after) = data.page(100)?;
@@ -64,7 +64,7 @@ pub(super) fn tick(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answe
     }
 }
 
-/// Carries out the deadlines that have passed among these promises.
+/// Executes the deadlines that have passed among these promises.
 pub(super) fn carry_out_deadlines(model: &mut Model, ids: &[PromiseId], now: Timestamp) {
     for id in ids {
         if model.state.promise(id).is_some_and(|promise| promise.is_overdue(now)) {
@@ -74,7 +74,7 @@ pub(super) fn carry_out_deadlines(model: &mut Model, ids: &[PromiseId], now: Tim
     }
 }
 
-/// A page of ids, and the cursor of the next one.
+/// Returns a page of ids, and the cursor of the next one.
 fn page(
     model: &Model,
     limit: usize,

@@ -27,7 +27,7 @@ pub(super) fn create(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Ans
     Ok(shown(made(&promise, changed), &promise))
 }
 
-/// The name of the way in which a promise was created.
+/// Name of the outcome of a creation.
 pub(super) fn made(promise: &Promise, changed: bool) -> &'static str {
     match (changed, promise.is_pending()) {
         (false, _) => "existed",
@@ -45,7 +45,7 @@ pub(super) fn settle(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Ans
     Ok(shown(settled(&promise, changed), &promise))
 }
 
-/// The name of the way in which a promise was settled.
+/// Name of the outcome of a settlement.
 pub(super) fn settled(promise: &Promise, changed: bool) -> &'static str {
     match (changed, wire::state(promise)) {
         (false, _) => "was-settled",
@@ -72,7 +72,7 @@ pub(super) fn register_listener(model: &mut Model, data: Fields<'_>, now: Timest
     Ok(shown(if promise.is_pending() { "registered" } else { "was-settled" }, &promise))
 }
 
-/// Parses the data of `promise.create`, alone or in another operation.
+/// Parses the data of `promise.create`, alone or within another operation.
 pub(super) fn new(data: Fields<'_>) -> Result<NewPromise, No> {
     let (name, timeout_at) = (data.text("id")?, data.number("timeoutAt")?);
     let (tags, param) = (data.tags("tags")?, data.value("param")?);
@@ -98,7 +98,7 @@ pub(super) fn new(data: Fields<'_>) -> Result<NewPromise, No> {
     Ok(NewPromise { id, param, tags, timeout_at: Timestamp(timeout_at) })
 }
 
-/// Parses the data of `promise.settle` without the id, alone or in another operation.
+/// Parses the data of `promise.settle` without the id, alone or within another operation.
 pub(super) fn verdict(data: Fields<'_>) -> Result<(Verdict, Value), No> {
     let (state, value) = (data.text("state")?, data.value("value")?);
     let verdict = match state {
@@ -121,7 +121,7 @@ pub(super) fn shown(how: &'static str, promise: &Promise) -> Yes {
     Yes::new(how, json!({ "promise": wire::promise(promise) }))
 }
 
-/// Whether tasks can be sent to this address.
+/// Returns true if tasks can be sent to this address.
 pub(super) fn is_target(address: &str) -> bool {
     let is_name = |name: &str| !name.is_empty() && !name.contains(['/', ':', ' ', '?', '#']);
     let is_digest =
@@ -134,7 +134,7 @@ pub(super) fn is_target(address: &str) -> bool {
     address.strip_prefix("segno:").is_some_and(is_name) || is_outside(address)
 }
 
-/// Whether settlements can be sent to this address.
+/// Returns true if settlements can be sent to this address.
 fn is_outside(address: &str) -> bool {
     let http = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"));
     if let Some(place) = http {

@@ -44,7 +44,7 @@ pub(super) fn create(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Ans
         (false, TaskStatus::Acquired) => "taken",
         (false, _) => "was-fulfilled",
     };
-    // A new task has no children, and a worker may be sent fewer steps than there are.
+    // A new task has no children, and a worker may receive fewer steps than exist.
     let preload = if task.created { Vec::new() } else { preload(model, &task, now) };
     Ok(shown(model, how, &task, preload))
 }
@@ -204,7 +204,7 @@ fn wanted(kind: &str, wanted: &'static str) -> Result<(), No> {
     }
 }
 
-/// The steps of the branch of a task that was just acquired, in their current state.
+/// Returns the steps of the branch of a task that was just acquired, in their current state.
 fn preload(model: &mut Model, task: &TaskReply, now: Timestamp) -> Vec<Json> {
     let Some(branch) = task.promise.spec.tags.get("branch") else { return Vec::new() };
     if task.task.status() != TaskStatus::Acquired {

@@ -1,4 +1,4 @@
-//! Records on the wire, built from rows of the core.
+//! Records in their wire form, built from rows of the core.
 
 use segno_core::{
     id::PromiseId,
@@ -123,7 +123,7 @@ fn message(state: &View, key: &OutboxKey, message: &Message) -> Option<Json> {
     })
 }
 
-/// A stored value must equal what was sent.
+/// A stored value must equal the value that was sent.
 fn value(value: &Value) -> Json {
     match value.data.as_slice() {
         [] => json!({}),
@@ -136,8 +136,8 @@ fn tags_of(tags: &Tags) -> Json {
     Json::Object(tags.collect::<Map<_, _>>())
 }
 
-/// The protocol's reserved tags have a prefix, the engine's have none; a name that is taken on the
-/// other side is exchanged.
+/// Maps the name of a tag between wire and engine: reserved tags have a prefix on the wire only,
+/// and a client's name that collides on the other side is swapped.
 pub(super) fn exchanged(name: &str) -> String {
     let bare = name.strip_prefix("resonate:").unwrap_or(name);
     match tags::RESERVED.contains(&bare) {
@@ -147,7 +147,7 @@ pub(super) fn exchanged(name: &str) -> String {
     }
 }
 
-/// Whether an instant is ever reached.
+/// Returns true if `at` has been reached by `now`.
 pub(super) fn comes(at: Timestamp, now: Timestamp) -> bool {
     at <= now && at < Timestamp::NEVER
 }

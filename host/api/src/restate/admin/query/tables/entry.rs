@@ -1,20 +1,20 @@
-//! Entries of journals as Restate's server writes them in `entry_json`. Payloads are lists of bytes. The number by which
-//! a command and its completion know each other is the index of the command.
+//! Journal entries in the form in which Restate's server writes them in `entry_json`. Payloads are
+//! lists of bytes. The completion id of a command is the index of the command.
 
 use segno_restate::wire::Outcome;
 use serde_json::{Value as Json, json};
 
-/// The command that hands over the input.
+/// The command with the input.
 pub fn of_input(payload: &[u8]) -> Json {
     json!({ "Command": { "Input": { "headers": [], "payload": payload, "name": "" } } })
 }
 
-/// The command that ends an invocation.
+/// The command with the output.
 pub fn of_output(outcome: Option<&Outcome>) -> Json {
     json!({ "Command": { "Output": { "result": result(outcome), "name": "" } } })
 }
 
-/// A command. `frame` is the command as it is shown elsewhere, `callee` whom it calls.
+/// A command. `frame` is its frame as shown elsewhere, `callee` the id of the called invocation.
 pub fn of_command(kind: &str, index: u32, name: &str, frame: &Json, callee: Option<&str>) -> Json {
     let called = || callee.and_then(|callee| request(frame, callee));
     let mut command = match kind {
@@ -42,7 +42,7 @@ pub fn of_command(kind: &str, index: u32, name: &str, frame: &Json, callee: Opti
     json!({ "Command": { kind: command } })
 }
 
-/// What a command was told.
+/// The completion of a command.
 pub fn of_completion(kind: &str, index: u32, outcome: Option<&Outcome>) -> Json {
     let mut completion = json!({ "completion_id": index });
     if kind != "Sleep" {
@@ -51,7 +51,7 @@ pub fn of_completion(kind: &str, index: u32, outcome: Option<&Outcome>) -> Json 
     json!({ "Notification": { "Completion": { kind: completion } } })
 }
 
-/// A signal: those of awakeables and of cancellations have a number.
+/// A signal. Awakeables and cancellations have numeric names.
 pub fn of_signal(name: &str, outcome: Option<&Outcome>) -> Json {
     let id = match name.parse::<u32>() {
         Ok(number) => json!({ "Index": number }),
@@ -70,7 +70,7 @@ fn result(outcome: Option<&Outcome>) -> Json {
     }
 }
 
-/// A value of a frame as a list of bytes: a key is text, and any other value is JSON.
+/// A value of a frame as a list of bytes: the bytes of a text, or the JSON of any other value.
 fn bytes(value: Option<&Json>) -> Json {
     match value {
         None => json!([]),

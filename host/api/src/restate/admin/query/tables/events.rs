@@ -1,5 +1,5 @@
-//! `sys_journal_events`: what happened to an invocation beside its journal. A host keeps the last failure of an attempt
-//! and that an invocation is paused, so there are two events of an invocation at most.
+//! `sys_journal_events`: events of an invocation outside its journal. A host keeps the last failure
+//! of an attempt, and a pause, so an invocation has at most two events.
 
 use segno_core::{id::PromiseId, promise::TaskState};
 use serde_json::{Value as Json, json};
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{Api, restate::error::AdminError};
 
-/// The columns.
+/// Columns of the table.
 pub const COLUMNS: [Column; 6] = [
     Column::new("id", Text),
     Column::new("after_journal_entry_index", Number),
@@ -28,7 +28,7 @@ pub const COLUMNS: [Column; 6] = [
     Column::new("partition_key", Number),
 ];
 
-/// Reads the events of the invocations that are named.
+/// Reads the events of the requested invocations.
 pub async fn read(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
     let Some(ids) = wanted.texts("id") else { return Ok(()) };
     rows.looked_at(ids.len())?;
@@ -61,7 +61,8 @@ pub async fn read(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), Adm
     Ok(())
 }
 
-/// The event of a failed attempt. The engine writes the code behind the message; other failures have none.
+/// The event of a failed attempt. The engine appends the code to the message; other failures have
+/// none.
 fn transient(message: &str) -> Json {
     let coded = message.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (code "));
     let coded = coded.and_then(|(said, code)| Some((said, code.parse::<u32>().ok()?)));

@@ -38,7 +38,8 @@ use super::{
 };
 use crate::{Api, restart::RESTART_OF, restate::error::AdminError, view};
 
-/// The columns of `sys_invocation`. Of those that are never set no host knows anything; tools name them.
+/// Columns of `sys_invocation`. Some are never set, because hosts lack the data, but tools select
+/// them.
 pub const COLUMNS: [Column; 51] = [
     Column::new("id", Text),
     Column::new("target", Text),
@@ -93,7 +94,7 @@ pub const COLUMNS: [Column; 51] = [
     Column::new("output_journal_index", Number),
 ];
 
-/// The columns of `sys_inbox`.
+/// Columns of `sys_inbox`.
 pub const INBOX: [Column; 8] = [
     Column::new("service_name", Text),
     Column::new("scope", Text),
@@ -105,17 +106,17 @@ pub const INBOX: [Column; 8] = [
     Column::new("partition_key", Number),
 ];
 
-/// An invocation as it is stored.
+/// An invocation in the store.
 pub struct StoredInvocation {
-    /// Its promise.
+    /// Promise of the invocation.
     pub promise: Promise,
-    /// Its task.
+    /// The task of the invocation.
     pub task: Task,
-    /// The number of records of its journal.
+    /// Number of records in its journal.
     pub journal_len: u32,
 }
 
-/// Reads invocations, the newest first.
+/// Reads invocations, newest first.
 pub async fn read(
     api: &Api,
     table: Table,
@@ -143,7 +144,7 @@ pub async fn read(
     };
     let mut listings: Vec<Pages> =
         states(table, wanted).into_iter().map(|state| Pages::of(of_state(state))).collect();
-    // One that goes from one state to another meanwhile may be in the listings of both.
+    // An invocation that changes its state meanwhile may be in the listings of both states.
     let mut seen = BTreeSet::new();
     loop {
         let mut newest = None;
@@ -230,7 +231,7 @@ pub async fn read_inbox(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(
     Ok(())
 }
 
-/// A listing, the newest first, page by page.
+/// A listing, newest first, read in pages.
 struct Pages {
     filter: InvocationFilter,
     page: VecDeque<StoredInvocation>,
@@ -243,13 +244,13 @@ impl Pages {
         Self { filter, page: VecDeque::new(), is_over: false }
     }
 
-    /// When the first one of those that were not taken was made; none: all were taken.
+    /// Returns the creation time of the next invocation; `None` at the end.
     async fn first(&mut self, api: &Api, rows: &Rows) -> Result<Option<Timestamp>, AdminError> {
         while self.page.is_empty() && !self.is_over {
             let store = api.look().await?;
             let page = store.read().list(&self.filter).await?;
             drop(store);
-            // Of a page that is not full, and not the last one, others were looked at in the store.
+            // The store examined further rows for a page that is short but not the last one.
             let is_short = page.next.is_some() && page.items.len() < PAGE as usize;
             rows.looked_at(if is_short { PAGE as usize } else { page.items.len() })?;
             self.is_over = page.next.is_none();
@@ -264,10 +265,10 @@ impl Pages {
     }
 }
 
-/// The invocation with this id.
+/// Reads the invocation with this id; `None` if there is none.
 ///
 /// # Errors
-/// The store did not answer.
+/// The store failed.
 pub async fn one(api: &Api, id: PromiseId) -> Result<Option<StoredInvocation>, AdminError> {
     Ok(match api.execute(Command::TaskGet { id }).await? {
         Reply::Task(found) => {
@@ -278,25 +279,25 @@ pub async fn one(api: &Api, id: PromiseId) -> Result<Option<StoredInvocation>, A
     })
 }
 
-/// The target, or the end of the targets, of invocations that are asked for.
+/// Returns the target, or the suffix of targets, that the query selects.
 fn function(wanted: &WantedRows) -> Option<String> {
     if let Some(target) = wanted.text("target") {
         return Some(ending(target).to_owned());
     }
     let handler = wanted.text("target_handler_name")?;
-    // Whichever its service and its scope are: the end of its target has the key and the handler.
+    // For any service and scope: the suffix of the target has the key and the handler.
     Some(match wanted.text("target_service_key") {
         Some(key) => format!("{key}/{handler}"),
         None => handler.to_owned(),
     })
 }
 
-/// The end of the addresses of a target: the service before it may have a scope.
+/// Returns the suffix of a target after the service, which in the store may have a scope.
 fn ending(target: &str) -> &str {
     target.split_once('/').map_or(target, |(_, ending)| ending)
 }
 
-/// The states in the store of invocations that are asked for; none: all.
+/// Returns the store's states that the query selects; `None` for invocations in any state.
 fn states(table: Table, wanted: &WantedRows) -> Vec<Option<String>> {
     let is_wanted = |name: &str| {
         let known = if table == Table::InvocationStatus { stands(name) } else { name };
@@ -320,7 +321,7 @@ fn states(table: Table, wanted: &WantedRows) -> Vec<Option<String>> {
     states.into_iter().map(|state| Some(state.to_owned())).collect()
 }
 
-/// Where an invocation stands, in the words of `sys_invocation_status`.
+/// Returns the name of a status in `sys_invocation_status`.
 fn stands(status: &str) -> &str {
     match status {
         "pending" => "inboxed",
@@ -329,13 +330,13 @@ fn stands(status: &str) -> &str {
     }
 }
 
-/// What an invocation calls, without the scheme and the scope.
+/// Returns the target of an invocation without the scheme and the scope.
 fn path(promise: &Promise) -> Option<String> {
     let address = called(promise)?;
     Some(Called { scope: None, ..Called::of(&address)? }.path())
 }
 
-/// Where an invocation stands, as tools call it.
+/// Returns the status of an invocation in `sys_invocation`.
 fn status(stored: &StoredInvocation, now: Timestamp) -> &'static str {
     let StoredInvocation { promise, task, journal_len } = stored;
     if !promise.is_pending() {
@@ -346,7 +347,7 @@ fn status(stored: &StoredInvocation, now: Timestamp) -> &'static str {
         TaskState::Suspended => "suspended",
         TaskState::Acquired { .. } => "running",
         TaskState::Halted { .. } => "paused",
-        // One that is offered is offered again at that time, if nobody takes it.
+        // An offered task has a `retry_at` too: when it is offered again if no worker claims it.
         TaskState::Pending { retry_at, offered: false, .. } if *retry_at > now => {
             match task.attempt {
                 0 => "scheduled",
@@ -357,7 +358,7 @@ fn status(stored: &StoredInvocation, now: Timestamp) -> &'static str {
     }
 }
 
-/// The row of an invocation; none: it is none of a service.
+/// Builds the row of an invocation; `None` if it does not belong to a service.
 async fn row(
     api: &Api,
     stored: &StoredInvocation,
@@ -405,7 +406,8 @@ async fn row(
             }
         }
     }
-    // Who calls with an idempotency key makes what belongs to nobody, and says so in a header.
+    // A call with an idempotency key creates an invocation without a parent; a header names the
+    // caller.
     let by = spec.param.headers.get(BY).and_then(|by| Some(by.rsplit_once('/')?.0.to_owned()));
     let caller = view::caller(promise).or(by);
     let restarted = view::labels(&spec.tags).remove(RESTART_OF);
@@ -422,7 +424,7 @@ async fn row(
         let failure = view::failure(promise);
         row.set("completion_result", text(if failure.is_some() { "failure" } else { "success" }));
         if let Some(failure) = failure {
-            // As services are told it: there is no 499 among them.
+            // The code that services see: they do not use 499.
             let code = if failure.code == 499 { 409 } else { failure.code };
             row.set("completion_failure", Value::Text(format!("[{code}] {}", failure.message)));
             row.set("completion_failure_code", Value::count(code));
@@ -436,21 +438,21 @@ async fn row(
     Ok(Some(row))
 }
 
-/// Says for how long the result and the journal are kept after the end.
+/// Sets the retention periods of the result and the journal.
 fn set_retention(row: &mut Row, service: &Service, handler: &Handler, has_key: bool, silent: Keep) {
     let keep = |said: Option<Millis>| match said.map_or(silent, Keep::For) {
         Keep::For(length) => Some(format!("PT{}S", length.0 / 1_000)),
-        // There is no word for ever.
+        // The format cannot express an unlimited period.
         Keep::Forever => None,
     };
-    // What it is kept for as a caller's, and then for the sake of its journal.
+    // The first period applies to the result for callers, the last one to the journal.
     let keeps = Deployment::keeps(service, handler, has_key);
     let (result, journal) = (keeps.first().copied(), keeps.last().copied());
     row.set("completion_retention", Value::text(result.and_then(keep)));
     row.set("journal_retention", Value::text(journal.and_then(keep)));
 }
 
-/// Says why the last attempt failed, or why no other is made.
+/// Sets the reason why the last attempt failed, or why no further attempt follows.
 fn set_last_failure(row: &mut Row, note: Option<&Note>) {
     let Some(note) = note else { return };
     let Some(failed) = FailedAttempt::of_note(note) else {
@@ -470,7 +472,7 @@ fn set_last_failure(row: &mut Row, note: Option<&Note>) {
     }
 }
 
-/// When it last came to stand where it stands, as far as that is known.
+/// Returns when the invocation last changed its status, as far as known.
 pub fn modified_at(promise: &Promise, task: &Task) -> Timestamp {
     let created_at = promise.spec.created_at;
     match (promise.settlement(), &task.state) {

@@ -1,7 +1,7 @@
-//! `sys_journal`: what an invocation asked for, and what it was told.
+//! `sys_journal`: the commands of an invocation and their completions.
 //!
-//! The rows are the records of the store, under the names that tools know: the beginning is the command of the
-//! input, the end that of the output.
+//! The rows are the records in the store, under names that tools know: the first record is the
+//! input command, the last one the output command.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,10 +33,10 @@ use super::{
 };
 use crate::{Api, journal, restate::error::AdminError};
 
-/// The number of the signal that asks an invocation to stop.
+/// Index of the cancellation signal.
 const CANCEL: &str = "1";
 
-/// The columns.
+/// Columns of the table.
 pub const COLUMNS: [Column; 15] = [
     Column::new("id", Text),
     Column::new("index", Number),
@@ -55,7 +55,7 @@ pub const COLUMNS: [Column; 15] = [
     Column::new("partition_key", Number),
 ];
 
-/// Reads the journals of the invocations that are named.
+/// Reads the journals of the requested invocations.
 pub async fn read(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
     let Some(ids) = wanted.texts("id") else { return Ok(()) };
     rows.looked_at(ids.len())?;
@@ -110,8 +110,8 @@ async fn of(api: &Api, id: &PromiseId, rows: &Rows) -> Result<(), AdminError> {
     Ok(())
 }
 
-/// Writes what a record says. `commands` are the kinds of the commands before it, `told` those that were told their
-/// results.
+/// Fills a row from a record. `commands` has the kinds of the preceding commands, `told` the
+/// indexes of completed ones.
 fn fill(
     row: &mut Row,
     record: &Record,
@@ -170,7 +170,7 @@ fn fill(
     row.set("entry_json", Value::Text(entry.to_string()));
 }
 
-/// A result as a service is told it.
+/// Returns a recorded result in the form that services receive.
 fn told_of(outcome: &Recorded, own: Option<&PromiseRow>) -> Option<Outcome> {
     let told = match outcome {
         Recorded::Own => values::told(&own?.promise)?,
@@ -179,7 +179,7 @@ fn told_of(outcome: &Recorded, own: Option<&PromiseRow>) -> Option<Outcome> {
     Some(outcome::of_guest(&told))
 }
 
-/// Bytes that a record carries.
+/// Size in bytes of a record's values.
 fn weight(record: &Record) -> usize {
     match &record.body {
         RecordBody::Started { input, .. } => input.as_bytes().len(),
@@ -189,7 +189,7 @@ fn weight(record: &Record) -> usize {
     }
 }
 
-/// Ids stand in requests as they are, and are read there as JSON.
+/// Returns an invocation id in a request. Ids are stored there verbatim, and parsed as JSON.
 fn invoked(id: &Json) -> Option<String> {
     match id {
         Json::String(id) => Some(id.clone()),
@@ -198,7 +198,7 @@ fn invoked(id: &Json) -> Option<String> {
     }
 }
 
-/// Whom a frame calls.
+/// Returns the target of a call frame.
 fn target(frame: &Json) -> Option<String> {
     let of = |name: &str| frame.get(name)?.as_str();
     let (service, handler) = (of("service")?, of("handler")?);

@@ -1,4 +1,4 @@
-//! The tables: their columns, and where their rows come from.
+//! The tables: columns, and sources of their rows.
 
 mod entry;
 mod events;
@@ -25,7 +25,7 @@ use segno_core::{
     promise::Promise,
 };
 
-/// How many rows of a store make a page.
+/// Number of rows in a page of the store.
 const PAGE: u32 = 500;
 
 /// A table.
@@ -33,13 +33,13 @@ const PAGE: u32 = 500;
 pub enum Table {
     /// Invocations of services.
     Invocation,
-    /// The same with other names of where they stand.
+    /// Invocations of services, with other status names.
     InvocationStatus,
-    /// The journal of an invocation.
+    /// Journals of invocations.
     Journal,
-    /// What happened to an invocation beside its journal.
+    /// Events of invocations outside their journals.
     JournalEvents,
-    /// The state of objects.
+    /// State of objects.
     State,
     /// Services.
     Service,
@@ -49,24 +49,24 @@ pub enum Table {
     Promise,
     /// Invocations that wait for their turn.
     Inbox,
-    /// Whose turn it is.
+    /// Holders of the turns of keys.
     KeyedServiceStatus,
-    /// Rules of concurrency.
+    /// Concurrency rules.
     Rules,
     /// Virtual queues.
     Queues,
-    /// The tables.
+    /// List of tables.
     Tables,
-    /// Their columns.
+    /// List of columns.
     Columns,
 }
 
-/// A column.
+/// A column of a table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
-    /// What it holds.
+    /// Type of the column.
     pub kind: Kind,
 }
 
@@ -95,7 +95,7 @@ impl Table {
         Self::Columns,
     ];
 
-    /// Its name.
+    /// Name of the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Invocation => "sys_invocation",
@@ -120,12 +120,12 @@ impl Table {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    /// The table with this name.
+    /// Returns the table with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|table| table.name() == name)
     }
 
-    /// Its columns.
+    /// Columns of the table.
     pub fn columns(self) -> &'static [Column] {
         match self {
             Self::Invocation | Self::InvocationStatus => &invocations::COLUMNS,
@@ -144,7 +144,7 @@ impl Table {
         }
     }
 
-    /// The columns of which its reader wants to know what a query says.
+    /// Returns the columns whose conditions narrow the read.
     pub fn narrows(self) -> &'static [&'static str] {
         match self {
             Self::Invocation | Self::InvocationStatus => &[
@@ -168,7 +168,7 @@ impl Table {
         }
     }
 
-    /// The column of which its reader has to know the values.
+    /// Returns the column whose values the reader requires.
     pub fn read_by(self) -> Option<&'static str> {
         match self {
             Self::Journal | Self::JournalEvents => Some("id"),
@@ -176,8 +176,8 @@ impl Table {
         }
     }
 
-    /// The column whose greatest value comes first in the order of its rows, as far as instants of several hosts
-    /// have one: invocations are listed in the order of their creation, the newest first.
+    /// Returns the column by which the table is sorted in descending order, as far as clocks of
+    /// several hosts allow: invocations are listed by creation, newest first.
     pub fn newest_first(self) -> Option<&'static str> {
         match self {
             Self::Invocation | Self::InvocationStatus => Some("created_at"),
@@ -196,7 +196,7 @@ impl Table {
         }
     }
 
-    /// Whether a column of this name is an instant, in whichever table.
+    /// Returns true if a column of this name is an instant, in any table.
     pub fn has_time(column: &str) -> bool {
         let columns = Self::ALL.into_iter().flat_map(Self::columns);
         columns
@@ -205,7 +205,7 @@ impl Table {
     }
 }
 
-/// Reads what the store has now.
+/// Reads the current data of the store.
 pub struct Live(pub Api);
 
 impl TableReader for Live {
@@ -239,12 +239,13 @@ async fn read(api: &Api, table: Table, wanted: &WantedRows, rows: &Rows) -> Resu
     }
 }
 
-/// What the names of all objects of services begin with.
+/// Common prefix of the names of all services' objects.
 pub fn service_scheme() -> String {
     segno_core::address::service_alias("")
 }
 
-/// The service, the scope and the key of an object, as columns; none: it is no object of a service.
+/// Returns the service, the scope and the key of an object as columns; `None` if it is not an
+/// object of a service.
 fn of_object(object: &ObjectId) -> Option<Row> {
     let (service, scope, key) = service_of_object(object)?;
     Some(Row::from([
@@ -254,13 +255,13 @@ fn of_object(object: &ObjectId) -> Option<Row> {
     ]))
 }
 
-/// The address that an invocation calls; none: it calls no service.
+/// Returns the address that an invocation calls; `None` if it does not call a service.
 fn called(promise: &Promise) -> Option<Address> {
     let target = promise.target().filter(|target| target.starts_with(SERVICE_SCHEME))?;
     Address::parse(target).ok()
 }
 
-/// Bytes as text, where they are.
+/// Returns bytes as text, or null if they are not UTF-8.
 fn utf8(bytes: &[u8]) -> Value {
     Value::text(std::str::from_utf8(bytes).ok())
 }

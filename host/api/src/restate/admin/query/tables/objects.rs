@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{Api, objects::held, restate::error::AdminError};
 
-/// The columns of `state`.
+/// Columns of `state`.
 pub const STATE: [Column; 9] = [
     Column::new("service_name", Text),
     Column::new("scope", Text),
@@ -29,7 +29,7 @@ pub const STATE: [Column; 9] = [
     Column::new("partition_key", Number),
 ];
 
-/// The columns of `sys_keyed_service_status`.
+/// Columns of `sys_keyed_service_status`.
 pub const TURNS: [Column; 5] = [
     Column::new("service_name", Text),
     Column::new("scope", Text),
@@ -83,7 +83,7 @@ async fn entries(
     Ok(())
 }
 
-/// Reads whose turn it is.
+/// Reads the holders of turns.
 pub async fn read_turns(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
     let mut pages = Pages::of(wanted);
     while let Some(page) = pages.next(api, rows).await? {
@@ -102,10 +102,10 @@ pub async fn read_turns(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(
     Ok(())
 }
 
-/// The pages of the objects of services that are asked for.
+/// Pages of the requested objects of services.
 struct Pages {
     filter: ObjectFilter,
-    /// The beginnings of names that come after this one.
+    /// Prefixes of names to read after the current one.
     prefixes: Vec<String>,
     is_over: bool,
 }
@@ -117,7 +117,7 @@ impl Pages {
         Self { filter, prefixes, is_over: false }
     }
 
-    /// The next page, if there is one.
+    /// Reads the next page; `None` at the end.
     async fn next(&mut self, api: &Api, rows: &Rows) -> Result<Option<Vec<ObjectRow>>, AdminError> {
         if self.is_over {
             return Ok(None);

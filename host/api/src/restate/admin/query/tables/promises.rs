@@ -1,4 +1,4 @@
-//! `sys_promise`: the promises of workflows, by their names.
+//! `sys_promise`: the promises of workflows, by name.
 
 use segno_core::{id::ObjectId, promise::Promise, tags};
 use segno_engine::{services::outcome, values};
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{Api, restate::error::AdminError};
 
-/// The columns.
+/// Columns of the table.
 pub const COLUMNS: [Column; 9] = [
     Column::new("service_name", Text),
     Column::new("scope", Text),
@@ -56,7 +56,7 @@ pub async fn read(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), Adm
     }
 }
 
-/// The row of a promise; none: it is none of a workflow.
+/// Builds the row of a promise; `None` if it does not belong to a workflow.
 fn row(promise: &Promise) -> Option<Row> {
     let object = ObjectId::from(tags::object(&promise.spec.tags)?);
     let mut row = of_object(&object)?;

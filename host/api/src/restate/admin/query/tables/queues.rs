@@ -1,11 +1,11 @@
-//! Rules of concurrency and virtual queues, of which a host has none: tools list them.
+//! Concurrency rules and virtual queues. The tables are empty, but tools query them.
 
 use super::{
     super::value::Kind::{Bool, Number, Text, Time},
     Column,
 };
 
-/// The columns of `sys_rules`.
+/// Columns of `sys_rules`.
 pub const RULES: [Column; 6] = [
     Column::new("pattern", Text),
     Column::new("concurrency", Number),
@@ -15,7 +15,7 @@ pub const RULES: [Column; 6] = [
     Column::new("last_modified", Time),
 ];
 
-/// The columns of `sys_vqueue_meta`.
+/// Columns of `sys_vqueue_meta`.
 pub const QUEUES: [Column; 27] = [
     Column::new("partition_key", Number),
     Column::new("id", Text),

@@ -1,4 +1,4 @@
-//! `sys_service` and `sys_deployment`: what is registered.
+//! `sys_service` and `sys_deployment`: registered services and deployments.
 
 use segno_core::time::Timestamp;
 use segno_restate::manifest::ServiceType;
@@ -19,7 +19,7 @@ use crate::{
     restate::{admin::deployments, error::AdminError},
 };
 
-/// The columns of `sys_service`.
+/// Columns of `sys_service`.
 pub const SERVICES: [Column; 5] = [
     Column::new("name", Text),
     Column::new("revision", Number),
@@ -28,7 +28,7 @@ pub const SERVICES: [Column; 5] = [
     Column::new("deployment_id", Text),
 ];
 
-/// The columns of `sys_deployment`.
+/// Columns of `sys_deployment`.
 pub const DEPLOYMENTS: [Column; 6] = [
     Column::new("id", Text),
     Column::new("ty", Text),

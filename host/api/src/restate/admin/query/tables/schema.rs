@@ -13,7 +13,7 @@ use super::{
 };
 use crate::restate::error::AdminError;
 
-/// The columns of `information_schema.tables`.
+/// Columns of `information_schema.tables`.
 pub const TABLES: [Column; 4] = [
     Column::new("table_catalog", Text),
     Column::new("table_schema", Text),
@@ -21,7 +21,7 @@ pub const TABLES: [Column; 4] = [
     Column::new("table_type", Text),
 ];
 
-/// The columns of `information_schema.columns`.
+/// Columns of `information_schema.columns`.
 pub const COLUMNS: [Column; 7] = [
     Column::new("table_catalog", Text),
     Column::new("table_schema", Text),
@@ -32,7 +32,7 @@ pub const COLUMNS: [Column; 7] = [
     Column::new("data_type", Text),
 ];
 
-/// Reads the tables.
+/// Reads the list of tables.
 pub async fn read_tables(rows: &Rows) -> Result<(), AdminError> {
     for table in Table::ALL {
         let mut row = of(table);
@@ -42,7 +42,7 @@ pub async fn read_tables(rows: &Rows) -> Result<(), AdminError> {
     Ok(())
 }
 
-/// Reads their columns.
+/// Reads the list of columns.
 pub async fn read_columns(rows: &Rows) -> Result<(), AdminError> {
     for table in Table::ALL {
         for (place, column) in table.columns().iter().enumerate() {

@@ -1,11 +1,11 @@
-//! Streams are read again here as far as this crate writes them. The released command, which reads them with Arrow's
-//! own code, is a part of the suite (`tests/tests/restate`).
+//! These tests decode streams as far as this crate encodes them. The released command, which
+//! decodes them with Arrow's own code, is part of the suite (`tests/tests/restate`).
 
 use polars_arrow_format::ipc::{MessageHeaderRef, MessageRef, TypeRef, planus::ReadAsRoot as _};
 
 use super::{super::arrow::stream, asked};
 
-/// The messages of a stream: each its header and its body.
+/// Splits a stream into messages, each with its header and its body.
 fn messages(stream: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let (mut rest, mut messages) = (stream, Vec::new());
     loop {

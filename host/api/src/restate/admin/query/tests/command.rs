@@ -1,4 +1,4 @@
-//! The queries are of the forms that release 1.7.12 of the command sends.
+//! The queries have the forms that release 1.7.12 of the command sends.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ fn invocations_are_counted_within_the_newest() {
         )
         WHERE status != 'completed'";
     assert_eq!(answered(counted), json!([{ "count(1)": 4 }]));
-    // The name of the table within goes by outside.
+    // The alias of the inner table is valid in the outer query.
     let orphans = "SELECT COUNT(1) FROM (SELECT * FROM sys_invocation inv LIMIT 50000)
         WHERE (inv.pinned_deployment_id IS NOT NULL AND inv.pinned_deployment_id NOT IN (select id from sys_deployment)) AND status != 'completed'";
     assert_eq!(answered(orphans), json!([{ "count(1)": 1 }]));
@@ -111,7 +111,7 @@ fn columns_are_asked_for_before_they_are_used() {
             WHERE
                 table_name = 'sys_journal'
                 AND column_name IN ('version', 'entry_json', 'appended_at', 'nothing')";
-    // The rows of this table are those of the store, of which there are none here.
+    // The test's reader has no rows for this table.
     assert_eq!(answered(columns), json!([{ "count(*)": 0 }]));
     let journal = "SELECT sj.index, sj.entry_type FROM sys_journal sj WHERE sj.id = 'inv_1' ORDER BY index DESC LIMIT 100";
     assert_eq!(answered(journal), json!([]));

@@ -1,9 +1,9 @@
-//! Queries over rows that are made by hand.
+//! Queries over hand-made rows.
 //!
-//! - `command`: what the released command of Restate asks;
-//! - `words`: what is understood and what is refused;
-//! - `narrow`: which rows are read;
-//! - `bounds`: what ends a query;
+//! - `command`: queries of Restate's released command;
+//! - `words`: supported and refused constructs;
+//! - `narrow`: the rows that a query reads;
+//! - `bounds`: limits that end a query;
 //! - `arrow`: streams.
 
 mod arrow;
@@ -38,7 +38,7 @@ use crate::restate::error::AdminError;
 /// 2026-01-31T12:00:00Z.
 const NOW: Timestamp = Timestamp(1_769_860_800_000);
 
-/// A row of a table: instants are text.
+/// Builds a row of a table. Instants are text.
 fn row(table: Table, values: &Json) -> (Table, Row) {
     let mut row = Row::default();
     for (name, value) in values.as_object().expect("columns") {
@@ -56,7 +56,7 @@ fn row(table: Table, values: &Json) -> (Table, Row) {
     (table, row)
 }
 
-/// Invocations: two of `Plain`, of which one has ended; three of the object `Cell`.
+/// Invocations: two of `Plain`, one of which has ended; three of the object `Cell`.
 fn rows() -> Vec<(Table, Row)> {
     let invocation = |id: &str, target: &str, status: &str, minute: u32, more: Json| {
         let parts: Vec<_> = target.split('/').collect();
@@ -100,7 +100,7 @@ fn rows() -> Vec<(Table, Row)> {
     ]
 }
 
-/// Rows that are made by hand, and what was wanted of them.
+/// Hand-made rows, and the conditions with which they were read.
 #[derive(Default)]
 struct ByHand {
     rows: Vec<(Table, Row)>,
@@ -134,7 +134,7 @@ impl TableReader for Arc<ByHand> {
     }
 }
 
-/// Asks for rows.
+/// Executes a query on these rows.
 fn asked_of(by_hand: &Arc<ByHand>, sql: &str) -> Result<Answer, String> {
     let statement = Statement::read(sql, NOW).map_err(|refused| refused.to_string())?;
     let runtime = Builder::new_current_thread().build().expect("a runtime");
@@ -147,13 +147,13 @@ fn asked(sql: &str) -> Result<Answer, String> {
     asked_of(&Arc::new(ByHand { rows: rows(), ..ByHand::default() }), sql)
 }
 
-/// The rows of an answer.
+/// Returns the rows of an answer.
 #[track_caller]
 fn answered(sql: &str) -> Json {
     asked(sql).unwrap_or_else(|error| panic!("{sql}: {error}")).json().into()
 }
 
-/// Why a query is refused.
+/// Returns the reason for a refusal.
 #[track_caller]
 fn refused(sql: &str) -> String {
     match asked(sql) {
@@ -162,7 +162,7 @@ fn refused(sql: &str) -> String {
     }
 }
 
-/// The values of one column.
+/// Returns the values of one column.
 #[track_caller]
 fn column(sql: &str, name: &str) -> Vec<Json> {
     let rows = answered(sql);

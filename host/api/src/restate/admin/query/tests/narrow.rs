@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{ByHand, Json, Table, WantedRows, asked_of, row, rows};
 
-/// What a query wanted of each table that it read.
+/// Returns the conditions with which a query read each table.
 fn wanted(sql: &str) -> Vec<(Table, WantedRows)> {
     let by_hand = Arc::new(ByHand { rows: rows(), ..ByHand::default() });
     asked_of(&by_hand, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -68,7 +68,7 @@ fn a_join_narrows_the_inner_table() {
     assert!(refused.contains("say WHERE id = "), "{refused}");
 }
 
-/// So many invocations, the newest first, each called by another.
+/// `count` invocations, newest first, each with another caller.
 fn many(count: usize) -> Arc<ByHand> {
     let rows = (0..count).map(|number| {
         row(

@@ -2,7 +2,7 @@ use serde_json::{Value as Json, json};
 
 use super::{answered, column, refused};
 
-/// A value that needs no table.
+/// Returns the value of an expression without a table.
 #[track_caller]
 fn value(expression: &str) -> Json {
     answered(&format!("SELECT {expression} AS x"))[0]["x"].clone()

@@ -1,12 +1,12 @@
-//! Services that are written with released Restate SDKs, unmodified, on a real host that plays the
-//! runtime: what is answered is what the server answers that the SDKs are made for, and it is the
-//! same when the services and the host are killed. The SDKs are those of `tests::restate::SDKS`.
+//! Services on released Restate SDKs, unmodified, with a real host as the runtime. The answers must
+//! equal those of the server that the SDKs are made for, and must stay the same when the services
+//! and the host are killed. `tests::restate::SDKS` lists the SDKs.
 //!
-//! They run with `SEGNO_CLIENTS=1`; `SEGNO_CLIENTS=required` fails where they cannot be installed.
-//! `SEGNO_SCENES="errors retries"` plays some scenes only.
+//! The suite runs with `SEGNO_CLIENTS=1`. `SEGNO_CLIENTS=required` fails if the SDKs cannot be
+//! installed. `SEGNO_SCENES="errors retries"` plays some scenes only.
 //!
 //! - `host`: the host with its services;
-//! - `original`: where the expected answers come from.
+//! - `original`: the source of the expected answers.
 
 mod host;
 mod original;
@@ -22,7 +22,7 @@ use throwaway_postgres::Cluster;
 
 use self::host::Fixture;
 
-/// Each of these with every SDK.
+/// Runs each of these tests with every SDK.
 macro_rules! with_each_sdk {
     ($($module:ident: $sdk:literal),* $(,)?) => {
         $(mod $module {
@@ -52,7 +52,7 @@ with_each_sdk!(
     rust_0_13_0: "rust-0.13.0",
 );
 
-/// V1 to V3, which no server of today takes: what is expected is what is answered to later SDKs.
+/// V1 to V3, which no current server supports. The answers to later SDKs are expected.
 mod earlier_versions {
     #[tokio::test(flavor = "multi_thread")]
     async fn v1() {
@@ -76,7 +76,7 @@ mod earlier_versions {
     }
 }
 
-/// No scene has a fault.
+/// Checks that no scene has a fault.
 #[track_caller]
 fn assert_played(fixture: &Fixture, played: Vec<Played>) {
     let faults = faults(fixture.service.sdk(), played);
@@ -103,7 +103,7 @@ async fn played_disturbed(name: &str, arguments: &[&str]) {
     let (runtime, url) = (fixture.runtime.clone(), fixture.service.url().to_owned());
     let played = fixture.disturbing(play_long_scenes(&runtime, sdk(name), &url)).await;
     assert_played(&fixture, played);
-    // A body may be executed again when its result was not stored, but never not at all.
+    // A body may run again if its result was not stored, but it must run at least once.
     let ledger = fixture.service.ledger();
     for step in 0..20 {
         let line = format!("long-steps-1 {step}");
@@ -111,7 +111,8 @@ async fn played_disturbed(name: &str, arguments: &[&str]) {
     }
 }
 
-/// Tenants are kept apart: the original server refuses scopes of objects, so there is no transcript of it.
+/// Checks that tenants are isolated. The original server refuses scopes of objects, so there is no
+/// transcript.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_scopes_share_no_object() {
     let Some(fixture) = Fixture::new(sdk("npm-1.17.2"), &[]).await else { return };
@@ -159,7 +160,7 @@ async fn services_that_take_their_time_are_answered_as_by_the_original_server() 
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
 }
 
-/// The scenes of the cases of the originals' suites, on a host that signs what it asks.
+/// Plays the scenes for the original's suites, on a host that signs its requests.
 async fn suites_played(suspending: bool) {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let Some(services) = Endpoints::suites(folder.path(), suspending) else { return };

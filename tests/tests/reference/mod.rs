@@ -1,8 +1,8 @@
-//! The reference is what the code says: the pages under `docs/reference` are made of the commands, of
-//! the OpenAPI document and of the contract, and compared with what is in the repository. That of the
-//! SDK is made by the tests of `segno-docs`. Beside them the tutorial is run.
+//! The reference equals the code: the pages under `docs/reference` are generated from the commands,
+//! the OpenAPI document and the contract, and compared with those in the repository. The tests of
+//! `segno-docs` generate the page of the SDK. This suite also runs the tutorial.
 //!
-//! `SEGNO_GOLDEN=write cargo test -p tests --test reference` writes them.
+//! `SEGNO_GOLDEN=write cargo test -p tests reference::` writes the pages.
 
 mod cli;
 mod http;
@@ -27,7 +27,7 @@ fn is_in_the_repository(name: &str, made: &str) {
     assert!(
         kept == made,
         "docs/reference/{name} is not what the code says, from here on: {other:?}; \
-         `SEGNO_GOLDEN=write cargo test -p tests --test reference` writes it"
+         `SEGNO_GOLDEN=write cargo test -p tests reference::` writes it"
     );
 }
 

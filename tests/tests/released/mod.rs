@@ -1,17 +1,17 @@
-//! Stores of released versions: each is opened, read, replayed and continued by the present
+//! Stores of released versions. Each is opened, read, replayed and continued by the present
 //! version.
 //!
-//! `tests/released/VERSION` holds what a host of that version left behind when it was killed: the
-//! files of its SQLite database, an export of it, a dump of its PostgreSQL database, and how many
-//! rows each table had. A version that changes what is stored adds a folder, and changes none that
-//! is there:
+//! `tests/released/VERSION` holds the data that a host of that version left behind when it was
+//! killed: the files of its SQLite database, an export of it, a dump of its PostgreSQL database,
+//! and the row count of each table. A version that changes the stored data adds a folder, and never
+//! changes an existing one:
 //!
 //! ```console
-//! $ cargo test --workspace --test released -- --ignored
+//! $ cargo test --workspace --test suites released:: -- --ignored
 //! ```
 //!
-//! - `workload`: what is put in;
-//! - `continuation`: how it has to go on;
+//! - `workload`: the content of a store;
+//! - `continuation`: its expected continuation;
 //! - `folder`: the files.
 
 mod continuation;
@@ -32,8 +32,7 @@ use self::folder::{Folder, segno};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// A host that finds nothing due for a while, so that what is gone on with is what the test goes on
-/// with.
+/// Starts a host. Nothing becomes due for a while, so only the test continues executions.
 async fn host(options: ServerOptions) -> Server {
     Server::start(options, Env::system()).await.unwrap_or_else(|error| panic!("{error}"))
 }
@@ -58,7 +57,7 @@ async fn the_exports_of_every_version_are_gone_on_with() {
         let options = test_host::options(SEGNO, place.path());
         let (data, export) = (options.data.display().to_string(), released.export());
         segno(&["import", "--store", &data, &export.display().to_string()]);
-        // Tables that came later are empty.
+        // Tables that were added later are empty.
         let has_rows = |rows: folder::Rows| -> folder::Rows {
             rows.into_iter().filter(|(_, rows)| *rows > 0).collect()
         };

@@ -1,5 +1,5 @@
-//! Executions as files: a bundle made on one store replays alike anywhere, without a host, and new
-//! code is checked against it. The bundles of every released version are in `tests/bundles`.
+//! Executions as files. A bundle made from any store replays identically anywhere, without a host,
+//! and new code is checked against it. `tests/bundles` has the bundles of every released version.
 
 mod golden;
 mod shown;
@@ -25,12 +25,12 @@ use tests::{guests, host_group::HostGroup, test_host::TestHost};
 use throwaway_postgres::Cluster;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
-/// The guest of the benchmarks: half a megabyte.
+/// Guest of the benchmarks, about 500 KB.
 const BENCH: &[u8] = include_bytes!("../../../host/bench/guest/bench.wasm");
-/// Longer than what a journal repeats of a value.
+/// Length beyond which a journal no longer repeats a value.
 const LONG: usize = 10_000;
 
-/// What `segno` says with these arguments, without a host: there is none where it would look.
+/// Output and exit code of `segno` with these arguments. No host is reachable at its address.
 fn segno(arguments: &[&str]) -> (String, String, Option<i32>) {
     let mut command = Command::new(SEGNO);
     command.args(arguments).env("SEGNO_SERVER", "http://127.0.0.1:1").env_remove("SEGNO_TOKEN");
@@ -43,7 +43,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("the path is text")
 }
 
-/// A bundle that is made of what a host has.
+/// Makes a bundle from the data of a host.
 fn bundled(client: &Client, folder: &Path, name: &str, arguments: &[&str]) -> PathBuf {
     let file = folder.join(format!("{name}.segno-bundle"));
     let _ = fs::remove_file(&file);
@@ -55,7 +55,7 @@ fn bundled(client: &Client, folder: &Path, name: &str, arguments: &[&str]) -> Pa
     file
 }
 
-/// One execution of every kind, ended and in flight.
+/// Runs one execution of every kind, ended and in flight.
 async fn run(client: &Client, payments: &str, env: &Env) {
     for (name, component) in [
         ("bench", BENCH.to_vec()),
@@ -86,7 +86,7 @@ async fn run(client: &Client, payments: &str, env: &Env) {
             .await
             .unwrap_or_else(|error| panic!("{target}: {error}", target = start.target));
     }
-    // A run over two modules.
+    // A graph run over two modules.
     let graph = StartGraph {
         id: Some("graph".to_owned()),
         plan: json!({ "nodes": {
@@ -104,7 +104,7 @@ async fn run(client: &Client, payments: &str, env: &Env) {
     let failure =
         |message: &str| FailureView { code: 409, message: message.to_owned(), details: None };
     client.reject("ask/p/answer", failure("no")).await.expect("it is waited for");
-    // Of this one, the journal has only that it is there; and so of the end.
+    // The journal of this one records only that the outcome exists. The same holds for its end.
     client.reject("failing/0", failure(&"no! ".repeat(LONG / 4))).await.expect("it is waited for");
     for id in ["fan", "steps", "tally", "ask", "failing", "saga", "graph"] {
         client.wait(id, std::time::Duration::from_secs(60)).await.expect("it ends");
@@ -122,10 +122,10 @@ async fn until(client: &Client, env: &Env, id: &str, state: InvocationState) {
     panic!("`{id}` is never {state:?}");
 }
 
-/// Executions with a journal.
+/// Executions that have a journal.
 const REPLAYED: [&str; 8] = ["fan", "steps", "tally", "ask", "failing", "notes", "remote", "saga"];
 
-/// What a host says of each replay, and what it says of the bundle of that.
+/// Compares a host's report of each replay with the report on the bundle.
 async fn replays_alike(client: &Client, folder: &Path) {
     let server = client.server();
     for id in REPLAYED {
@@ -142,7 +142,8 @@ async fn replays_alike(client: &Client, folder: &Path) {
         let (said, ..) = segno(&["replay", text(&file), "--quiet"]);
         assert_eq!(said.contains("so far"), so_far, "{said}");
     }
-    // A tree: each of its members by its id, and what has no journal is there and not replayed.
+    // A tree: each member replays by its id. Members without a journal are included and not
+    // replayed.
     let tree = bundled(client, folder, "tree", &["graph", "--tree"]);
     let parts = parts(&tree);
     let with_journals: Vec<&String> =
@@ -168,7 +169,7 @@ struct Part {
     id: String,
     role: Role,
     records: usize,
-    /// Outcomes that are elsewhere.
+    /// Number of outcomes that are stored in promises.
     own: usize,
 }
 
@@ -209,7 +210,8 @@ async fn a_bundle_of_a_data_directory_replays_alike_anywhere() {
     without_its_code_it_is_given(&host);
     hidden_values_are_hidden(&host);
     a_candidate_is_checked_without_a_host(&host);
-    // Made again of the same, it differs by its instant only: all else is read as of one instant.
+    // A second bundle of the same execution differs only in its instant, because everything is read
+    // as of one instant.
     let [one, two] =
         ["one", "two"].map(|name| bundled(host.client(), host.folder(), name, &["fan"]));
     assert_eq!(format!("{:?}", parts(&one)), format!("{:?}", parts(&two)));
@@ -224,7 +226,7 @@ async fn a_bundle_of_a_postgresql_database_replays_alike_anywhere() {
     replays_alike(group.client(0), group.folder.path()).await;
 }
 
-/// A bundle without a tree has the promises that its journal refers to, and no other.
+/// A bundle without a tree has exactly the promises that its journal refers to.
 fn values_beside_the_journal_come_along(host: &TestHost) {
     let file = bundled(host.client(), host.folder(), "long", &["failing"]);
     let parts = parts(&file);
@@ -278,7 +280,7 @@ fn hidden_values_are_hidden(host: &TestHost) {
     assert!(head.contains("values are hidden"), "{head}");
     let count = |file: &Path| parts(file).iter().map(|part| part.records).sum::<usize>();
     assert_eq!(count(&hidden), count(&open));
-    // Every message of its replay says so.
+    // Every message of the replay says so.
     let plain = bundled(host.client(), host.folder(), "plain", &["ask", "--redact"]);
     let (out, err, exit) = segno(&["replay", text(&plain)]);
     assert_eq!(exit, Some(0), "{out}{err}");
@@ -292,7 +294,7 @@ fn a_candidate_is_checked_without_a_host(host: &TestHost) {
     assert_eq!(parts(&flows).len(), 1, "`notes` has not ended, and nothing else");
     let candidate = host.folder().join("candidate.wasm");
     let same = guests::component("flows");
-    // A custom section: its number, its length, the length of its name, and its name.
+    // A custom section: id, length, length of the name, and name.
     let same = [&same[..], &[0, 5, 4], b"anew"].concat();
     let check = |name: &str, component: &[u8], bundle: &Path| {
         fs::write(&candidate, component).expect("there is room");
@@ -306,7 +308,7 @@ fn a_candidate_is_checked_without_a_host(host: &TestHost) {
     };
     let (said, report, exit) = check("flows", &same, &folder);
     assert_eq!((exit, &report["in_flight"]), (Some(0), &json!({ "same": 1 })), "{said}");
-    // What the host says of the same candidate.
+    // The host's report on the same candidate.
     let server = host.client().server();
     fs::write(&candidate, &same).expect("there is room");
     let there = [
@@ -323,7 +325,7 @@ fn a_candidate_is_checked_without_a_host(host: &TestHost) {
     ];
     let there: Value = serde_json::from_str(&segno(&there).0).expect("it is JSON");
     assert_eq!(report["executions"], there["executions"]);
-    // Code that has no such function.
+    // Code that lacks the function.
     let (said, report, exit) = check("flows", BENCH, &folder);
     assert_eq!((exit, &report["in_flight"]), (Some(7), &json!({ "fails": 1 })), "{said}");
     let ended = bundled(host.client(), host.folder(), "ended", &["ask"]);
@@ -363,7 +365,7 @@ async fn damaged_bundles_are_refused_and_nothing_is_left_of_half_ones() {
     assert_eq!(exit, Some(1), "{err}");
     assert!(err.contains("cannot read nowhere.segno-bundle"), "{err}");
 
-    // No file is written over, and none is left of what did not become one.
+    // No file is overwritten, and no partial file is left behind.
     let server = host.client().server();
     let (_, err, exit) = segno(&["bundle", "fan", "-o", text(&file), "--server", &server]);
     assert_eq!(exit, Some(2), "{err}");

@@ -1,5 +1,6 @@
-//! Workflows that go on from a snapshot of their instance: as they would without, in Rust and in
-//! JavaScript; and from nothing that is damaged, of another journal, or not proved.
+//! Workflows that continue from a snapshot of their instance, with the same results as without, in
+//! Rust and in JavaScript. A snapshot that is damaged, unverified or of another journal is not
+//! used.
 
 mod differential;
 mod engine;
@@ -23,7 +24,7 @@ use self::{
 
 const JAVASCRIPT: &[u8] = include_bytes!("../../bundles/0.1.0/javascript.segno-bundle");
 
-/// Runs until `done` says so of what this life counted.
+/// Runs until `done` accepts the counts of this incarnation.
 async fn counts(world: &mut World, what: &str, done: impl Fn(Counted) -> bool) -> Counted {
     let mut looks = 0;
     let seen = async |world: &World| {
@@ -40,7 +41,7 @@ async fn waits_for(world: &mut World, promise: &str) {
     world.until(promise, async |world| world.promise(promise).await.is_some()).await;
 }
 
-/// The end of `it`, its journal without its instants, and what it logged.
+/// Outcome of `it`, its journal without instants, and its log.
 async fn ended(world: &mut World) -> (Verdict, Json, Vec<String>, Vec<String>) {
     let (verdict, value) = world.outcome("it").await;
     let report = worker::replay(&world.host(), &"it".into(), None).await.expect("it is replayed");
@@ -50,7 +51,8 @@ async fn ended(world: &mut World) -> (Verdict, Json, Vec<String>, Vec<String>) {
 
 const TURNS: u32 = 5;
 
-/// Runs `turns`, killing the host while it waits for each promise, and tells what each life counted.
+/// Runs `turns`, killing the host while it waits for each promise. Returns the counts of each
+/// incarnation.
 async fn turns(engine: &Engine) -> (Vec<Counted>, (Verdict, Json, Vec<String>, Vec<String>)) {
     let mut world = engine.world().await;
     world.start("it", "wasm://m/turns", &json!({ "steps": 300, "turns": TURNS })).await;
@@ -73,7 +75,7 @@ async fn turns(engine: &Engine) -> (Vec<Counted>, (Verdict, Json, Vec<String>, V
 async fn only_what_came_after_a_snapshot_is_replayed() {
     let engine = Engine::bench(600);
     let (lives, end) = turns(&engine).await;
-    // `started`, 300 steps, and the promise: 602 records; each turn then adds two.
+    // `started`, 300 steps, and the promise: 602 records. Each turn then adds two.
     let made = Counted { made: 1, ..Counted::default() };
     let restored = |tail| Counted { restored: 1, replayed: tail, ..Counted::default() };
     let expected = [made, restored(0), restored(2), restored(4), restored(6), restored(8)];
@@ -96,7 +98,7 @@ async fn waiting(engine: &Engine) -> World {
     world
 }
 
-/// Lets it go on, which it does by replaying everything.
+/// Lets the execution continue, and checks that it replays everything.
 async fn goes_on_without(engine: &Engine, world: &mut World, discarded: u64) {
     let [file] = &engine.files()[..] else { panic!("there is one snapshot") };
     let before = fs::read(file).expect("it is there");
@@ -117,7 +119,7 @@ async fn a_damaged_snapshot_is_passed_over() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(file, bytes).expect("it can be damaged");
-    // It is as if there were none.
+    // Same result as without a snapshot.
     goes_on_without(&engine, &mut world, 0).await;
 }
 
@@ -127,7 +129,7 @@ async fn a_snapshot_of_another_journal_is_passed_over() {
     drop(waiting(&engine).await);
     let [file] = &engine.files()[..] else { panic!("there is one snapshot") };
     let old = fs::read(file).expect("it is there");
-    // Another execution of the same name, whose steps are as many, and which began later.
+    // Another execution with the same id, with as many steps, which began later.
     let mut world = engine.world().await;
     world.pass(Millis(1)).await;
     world.start("it", "wasm://m/turns", &json!({ "steps": 300, "turns": 1 })).await;
@@ -138,7 +140,7 @@ async fn a_snapshot_of_another_journal_is_passed_over() {
     goes_on_without(&engine, &mut world, 1).await;
 }
 
-/// A component that is composed of several, which QuickJS and a part of its system are.
+/// A component composed of several, namely QuickJS and a part of its system interface.
 fn javascript() -> Arc<[u8]> {
     let mut bundle = BundleReader::begin(JAVASCRIPT).expect("it is a bundle");
     loop {
@@ -158,7 +160,7 @@ async fn javascript_goes_on_where_it_was() {
         let engine = Engine::new(javascript(), records);
         let mut world = engine.world().await;
         world.start("it", "wasm://m/offer", &offer).await;
-        // Its prices are known by then, and it pauses.
+        // By then its prices are known, and it pauses.
         world.pass(Millis(30_000)).await;
         let made = Counted::of(&world);
         world.boot().await;
@@ -179,7 +181,7 @@ async fn javascript_goes_on_where_it_was() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn handles_of_resources_are_as_they_would_have_been() {
-    // What it keeps makes the numbers of later ones larger.
+    // The handles that it keeps increase the numbers of later ones.
     for (keeps, number) in [(false, 2), (true, 6)] {
         let mut ends = Vec::new();
         for records in [1, 0] {
@@ -221,7 +223,7 @@ async fn what_does_not_go_on_as_the_journal_says_is_not_kept() {
         };
         counts(&mut world, "it is refused", |counted| counted == expected).await;
         assert_eq!(engine.files(), [] as [PathBuf; 0]);
-        // Of this module none is tried again.
+        // No further snapshot of this module is tried.
         world.start("other", "wasm://m/turns", &json!({ "steps": 300, "turns": 1 })).await;
         waits_for(&mut world, "other/p/turn-0").await;
         world.pass(Millis(5_000)).await;

@@ -1,10 +1,10 @@
-//! Defects put into the code on purpose: each must be noticed, and by the predicate or test that is
-//! there for it.
+//! Deliberate defects in the code. Each must be detected, by the predicate or test that is meant
+//! for it.
 //!
-//! All defects of a crate are built into one copy of it, and each is switched on by its number.
-//! Those of the core run in every `cargo test`; those of the other crates in the long form: `cargo
-//! test -p tests --test mutation -- --ignored --nocapture` (`SEGNO_MUTATION=words` for those whose
-//! description has these words).
+//! All defects of a crate are built into one copy of it, and each is enabled by its number. Those
+//! of the core run in every `cargo test`. Those of the other crates run in the long form: `cargo
+//! test -p tests --test suites mutation:: -- --ignored --nocapture` (`SEGNO_MUTATION=words` selects
+//! those whose description contains these words).
 
 mod bench;
 mod outside;
@@ -106,7 +106,7 @@ fn sources_of(part: &Part) -> PathBuf {
 }
 
 impl Mutation {
-    /// The one place that has the defect.
+    /// The unique place of the defect in `text`.
     fn place(&self, text: &str) -> Range<usize> {
         let times = text.matches(self.says).count();
         assert_eq!(
@@ -150,7 +150,7 @@ fn every_predicate_is_the_killer_of_a_defect() {
     assert_eq!(idle, Vec::<&&str>::new(), "no defect of the table is there for these");
 }
 
-/// All sources in a directory, one after the other.
+/// All sources in a directory, concatenated.
 fn sources(directory: &Path) -> String {
     let mut all = String::new();
     for entry in fs::read_dir(directory).expect("a directory of sources") {

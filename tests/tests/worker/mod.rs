@@ -22,6 +22,7 @@ mod queries;
 mod runs;
 mod services;
 mod signals;
+mod stuck;
 mod time;
 mod updates;
 
@@ -38,16 +39,16 @@ use tests::world::{
     script::{Script, options},
 };
 
-/// A second of virtual time.
+/// One second of virtual time.
 const SECOND: Millis = Millis(1_000);
 
-/// The plan of a world in which every suspended workflow is replayed.
+/// Plan of a world in which every suspended workflow is replayed.
 fn cold() -> Plan {
     let warm = WarmBudget { instances: 0, bytes: 0 };
     Plan { worker: WorkerSettings { warm, ..WorkerSettings::default() }, ..Plan::default() }
 }
 
-/// A world in which `it` runs the workflow `flow` of the script, and its outcome.
+/// A world in which `it` runs the workflow `flow` of the script to its end, with the outcome.
 async fn ended(script: &Arc<Script>, plan: Plan) -> (World, Verdict, Json) {
     let mut world = World::with(plan, script).await;
     world.start("it", "wasm://m/flow", &json!(null)).await;
