@@ -281,7 +281,7 @@ impl Context {
         self.sleeping(When::After(duration))
     }
 
-    /// Waits until an instant.
+    /// Sleeps until an instant, in milliseconds since the Unix epoch.
     pub fn sleep_until(&self, instant: Timestamp) -> Step<()> {
         self.sleeping(When::At(instant))
     }

@@ -26,7 +26,7 @@ impl When {
     }
 }
 
-/// One command.
+/// A command.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Request {
     Call { function: String, input: Payload, options: wit::CallOptions, step: Option<Box<StepOf>> },

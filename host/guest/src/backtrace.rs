@@ -47,7 +47,7 @@ pub struct Frame {
     /// The path of the file within its workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The line, from 1.
+    /// Line, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     /// The column, from 1.

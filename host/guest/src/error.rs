@@ -60,7 +60,7 @@ pub enum GuestError {
     NoSuchFunction {
         /// Either "workflow" or "activity".
         kind: &'static str,
-        /// The name that was asked for.
+        /// The requested name.
         function: String,
         /// The functions of the module, listed for people.
         known: String,
@@ -78,7 +78,7 @@ pub enum GuestError {
     /// rejected and retried later; nothing is wrong with it.
     #[error("{limit} calls compute for long already (`limits.computing`)")]
     Crowded {
-        /// The maximum number of such calls.
+        /// The maximum number of calls that compute for long.
         limit: u32,
     },
     /// The host lacks resources, or could not prepare the module; nothing is wrong with the

@@ -11,7 +11,6 @@ use super::{
 /// Maximum length of a name, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// A query or an update of a workflow.
 #[derive(Debug, Clone, PartialEq, ComponentType, Lift)]
 #[component(record)]
 pub struct HandlerDescription {

@@ -72,7 +72,6 @@ pub enum Invalid {
         if names.len() == 1 { "its" } else { "their" },
     )]
     Unlisted {
-        /// The names of the functions.
         names: Vec<String>,
     },
     /// A schema is not a JSON schema.

@@ -168,7 +168,6 @@ pub trait Outbound: Send + Sync {
 /// Loads and runs modules, identified by digest.
 #[async_trait]
 pub trait Guests: Send + Sync {
-    /// The functions that the module describes.
     async fn describe(&self, module: Digest) -> Result<Arc<Vec<FunctionDescription>>, GuestError>;
 
     /// Creates a fresh instance, linked without I/O. For an execution that began earlier, `facts`

@@ -1,4 +1,4 @@
-//! Schedules.
+//! Schedules of recurring executions, keyed by id.
 
 use super::View;
 use crate::{

@@ -36,7 +36,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds.
     pub const ALL: [Self; 14] = [
         Self::Effects,
         Self::Fan,
