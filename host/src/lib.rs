@@ -4,7 +4,7 @@
 
 pub mod cli;
 
-pub use segno_api::{self as api, resonate};
+pub use segno_api as api;
 pub use segno_bench as bench;
 pub use segno_build as build;
 pub use segno_client as client;
@@ -15,4 +15,5 @@ pub use segno_engine::{
 };
 pub use segno_env as runtime;
 pub use segno_guest as guest;
+pub use segno_resonate as resonate;
 pub use segno_store as store;

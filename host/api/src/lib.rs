@@ -76,12 +76,11 @@ pub use inspector::{ComponentInspector, Rejected};
 pub use local::LocalApi;
 pub use openapi::document;
 pub use origins::AllowedOrigins;
-pub use reads::Reads;
+pub use reads::{Read, Reads};
 pub use routes::router;
 pub use server::{serve, serve_beside, serve_metrics};
 pub use state::{Api, CONNECTIONS, CONNECTIONS_OF_A_PEER};
 
-pub mod resonate;
 pub mod restate;
 
 #[doc(hidden)]

@@ -28,7 +28,7 @@ pub struct Reads {
 
 /// The store with a read permit. A handler holds it no longer than its reads take, and never while
 /// it waits for something else.
-pub(crate) struct Read {
+pub struct Read {
     store: Arc<dyn Store>,
     _place: OwnedSemaphorePermit,
 }

@@ -119,18 +119,18 @@ impl Api {
     }
 
     /// The store for reads of a client, with a read permit.
-    pub(crate) async fn look(&self) -> Result<Read, ApiError> {
+    pub async fn look(&self) -> Result<Read, ApiError> {
         self.reads.place(&self.host).await
     }
 
     /// A permit for one command, held until dropped.
-    pub(crate) async fn room(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+    pub async fn room(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         self.admission.command(&self.host.env).await
     }
 
     /// Admits a request whose body is still to be read, unless its connection has waited for the
     /// permit already.
-    pub(crate) async fn let_in(&self, came: &Extensions) -> Result<OwnedSemaphorePermit, ApiError> {
+    pub async fn let_in(&self, came: &Extensions) -> Result<OwnedSemaphorePermit, ApiError> {
         match came.get().and_then(AdmissionTicket::take) {
             Some(place) => place,
             None => self.admission.request(&self.host.env).await,
@@ -140,7 +140,7 @@ impl Api {
     /// Reads a body of at most `limit` bytes; `setting` names the setting behind the limit. The
     /// body holds the permit of an admitted request; the body of a refused one is read so that the
     /// refusal can name the request.
-    pub(crate) async fn read(
+    pub async fn read(
         &self,
         headers: &HeaderMap,
         body: Body,

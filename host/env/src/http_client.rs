@@ -78,7 +78,7 @@ mod tests {
     /// Each file of the host that makes connections, and who names the server. A new line has to be
     /// judged: an address that a client names belongs to [`super::http_client_within`].
     const JUDGED: &[(&str, &str)] = &[
-        ("api/src/resonate/push.rs", "a client: within reach"),
+        ("resonate/src/push.rs", "a client: within reach"),
         ("engine/src/services/http.rs", "a client: within reach"),
         ("env/src/reach.rs", "the check itself"),
         ("env/src/http_client.rs", "the clients themselves"),

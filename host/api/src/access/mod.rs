@@ -135,7 +135,7 @@ impl Access {
 
     /// Refuses a request whose `Host` or `Origin` is not this host's; `allowed`: the origin is an
     /// allowed exception.
-    pub(crate) fn check_sender(&self, request: &Request, allowed: bool) -> Result<(), ApiError> {
+    pub fn check_sender(&self, request: &Request, allowed: bool) -> Result<(), ApiError> {
         let headers = request.headers();
         let unreadable = |()| ApiError::ForeignHost("(none, or several)".to_owned());
         let authority = request.uri().authority().map(Authority::as_str);
@@ -184,7 +184,7 @@ impl Access {
     ///
     /// # Errors
     /// As [`Access::rights`].
-    pub(crate) fn rights_of(
+    pub fn rights_of(
         &self,
         headers: &HeaderMap,
         beside: Option<&str>,

@@ -1,8 +1,6 @@
 //! The API over the store in memory: every route, every refusal. No worker runs: promises are
 //! settled by hand.
 
-pub(crate) mod signed;
-
 mod access;
 mod bodies;
 mod console;
@@ -32,4 +30,4 @@ mod tree;
 mod unreadable;
 mod waiting;
 
-pub(crate) use crate::testing::World;
+pub(crate) use crate::testing::{World, signed};

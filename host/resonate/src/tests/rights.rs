@@ -6,18 +6,16 @@ use axum::{
 };
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use futures::StreamExt as _;
+use segno_api::testing::{
+    World as Native,
+    signed::{self, HOST, LATER, admin, of, token},
+};
 use segno_core::{tags, time::Millis};
 use segno_engine::{delivery::Reach, recovery::Recovery};
 use serde_json::{Value as Json, json};
 
 use super::world::{World, create};
-use crate::{
-    resonate::Settings,
-    tests::{
-        World as Native,
-        signed::{self, HOST, LATER, admin, of, token},
-    },
-};
+use crate::Settings;
 
 /// A host that accepts signed tokens.
 fn signed(settings: Settings) -> World {

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
+use segno_api::AllowedOrigins;
 use segno_core::time::Millis;
 use segno_env::DebugClock;
-
-use crate::AllowedOrigins;
 
 /// The settings.
 #[derive(Clone)]

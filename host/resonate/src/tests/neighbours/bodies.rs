@@ -1,11 +1,12 @@
 //! Bad bodies.
 
+use segno_api::AdmissionLimits;
 use segno_core::time::Millis;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{Host, answer, full_answer, request};
-use crate::{AdmissionLimits, resonate::Settings};
+use crate::Settings;
 
 /// One byte more than the maximum.
 const TOO_MUCH: usize = 8 * 1024 * 1024 + 1;

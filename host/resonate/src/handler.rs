@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use segno_api::{Access, Api};
 use segno_core::{
     command::Command,
     id::{PromiseId, fits},
@@ -22,7 +23,6 @@ use super::{
     streams::Streams,
     tasks,
 };
-use crate::{Access, Api};
 
 /// The front end. Cheap to clone.
 #[derive(Clone)]

@@ -9,12 +9,12 @@ use crate::{Access, Jwt};
 const SECRET: &str = "as long as a secret has to be, and hard to guess";
 
 /// The year 2100, when the tokens here expire, in seconds.
-pub(crate) const LATER: i64 = 4_102_444_800;
+pub const LATER: i64 = 4_102_444_800;
 /// The token of the host itself.
-pub(crate) const HOST: &str = "host";
+pub const HOST: &str = "host";
 
 /// A token with these claims.
-pub(crate) fn token(claims: &Value) -> String {
+pub fn token(claims: &Value) -> String {
     let part = |json: &Value| BASE64_URL_SAFE_NO_PAD.encode(json.to_string());
     let message = format!("{}.{}", part(&json!({ "alg": "HS256" })), part(claims));
     let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes());
@@ -23,17 +23,17 @@ pub(crate) fn token(claims: &Value) -> String {
 }
 
 /// A token for ids with this prefix.
-pub(crate) fn of(prefix: &str) -> String {
+pub fn of(prefix: &str) -> String {
     token(&json!({ "exp": LATER, "prefix": prefix }))
 }
 
 /// A token for every id.
-pub(crate) fn admin() -> String {
+pub fn admin() -> String {
     token(&json!({ "exp": LATER, "role": "admin" }))
 }
 
 /// Access to a host on loopback that accepts signed tokens, and its own.
-pub(crate) fn access() -> Access {
+pub fn access() -> Access {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), format!("{SECRET}\n")).expect("it is writable");
     let mut jwt = Jwt::new(None, None);

@@ -9,7 +9,7 @@ use super::{
     model::{Answered, Model, Yes},
     script::{self, Asked, Dice, KINDS},
 };
-use crate::resonate::tests::{
+use crate::tests::{
     has_null,
     world::{Place, World},
 };

@@ -10,6 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
+use segno_api::{EndsWithClient, Rights};
 use segno_core::{command::Command, id::Holder, time::Millis};
 
 use super::{
@@ -18,7 +19,6 @@ use super::{
     streams::{Messages, Streams},
     tasks,
 };
-use crate::{EndsWithClient, Rights};
 
 /// The silence after which a comment is sent, so that dead connections are noticed.
 const READ_IDLE_TIMEOUT: Millis = Millis::seconds(15);

@@ -1,9 +1,8 @@
 //! Refusals of operations: a status of the protocol, and a sentence.
 
+use segno_api::ApiError;
 use segno_core::reply::Refusal;
 use segno_store::StoreError;
-
-use crate::ApiError;
 
 /// A refusal in an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

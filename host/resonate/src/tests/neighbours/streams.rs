@@ -3,6 +3,7 @@
 use std::io::Read as _;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
+use segno_api::AdmissionLimits;
 use serde_json::json;
 use tokio::{
     io::AsyncReadExt as _,
@@ -10,7 +11,7 @@ use tokio::{
 };
 
 use super::{Host, full_answer};
-use crate::{AdmissionLimits, resonate::Settings};
+use crate::Settings;
 
 fn listen(group: &str, worker: &str) -> String {
     format!("GET /poll/{group}/{worker} HTTP/1.1\r\nHost: localhost\r\n\r\n")

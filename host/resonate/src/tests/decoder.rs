@@ -10,8 +10,8 @@ use super::{
     world::{Place, World},
 };
 
-const TYPESCRIPT: &str = include_str!("../../../../../tests/traces/sdk-ts-0.11.5.ndjson");
-const PYTHON: &str = include_str!("../../../../../tests/traces/sdk-py-0.8.1.ndjson");
+const TYPESCRIPT: &str = include_str!("../../../../tests/traces/sdk-ts-0.11.5.ndjson");
+const PYTHON: &str = include_str!("../../../../tests/traces/sdk-py-0.8.1.ndjson");
 
 /// A host on one thread, with debugging allowed, so that every operation is reached.
 fn host() -> (Runtime, World) {

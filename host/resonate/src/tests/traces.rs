@@ -14,8 +14,8 @@ use serde_json::{Value as Json, json};
 
 use super::world::World;
 
-const TYPESCRIPT: &str = include_str!("../../../../../tests/traces/sdk-ts-0.11.5.ndjson");
-const PYTHON: &str = include_str!("../../../../../tests/traces/sdk-py-0.8.1.ndjson");
+const TYPESCRIPT: &str = include_str!("../../../../tests/traces/sdk-ts-0.11.5.ndjson");
+const PYTHON: &str = include_str!("../../../../tests/traces/sdk-py-0.8.1.ndjson");
 
 /// Numbers of messages by kind, id and version.
 type Messages = BTreeMap<(String, String, u64), usize>;

@@ -8,6 +8,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use segno_api::Rights;
 use segno_core::{id::PromiseId, tags, value::Tags};
 use serde::{
     Deserialize, Deserializer as _,
@@ -20,7 +21,6 @@ use super::{
     json::{self, Object},
     protocol_error::ProtocolError,
 };
-use crate::Rights;
 
 /// The supported version of the protocol.
 pub const VERSION: &str = "2026-04-01";

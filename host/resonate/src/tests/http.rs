@@ -5,6 +5,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, Request, StatusCode, header},
 };
 use futures::StreamExt as _;
+use segno_api::{Access, AllowedOrigins};
 use segno_core::{
     command::Command,
     effect::Effect,
@@ -19,10 +20,7 @@ use segno_store::Hints;
 use serde_json::{Value as Json, json};
 
 use super::world::{World, create};
-use crate::{
-    Access, AllowedOrigins,
-    resonate::{Settings, deliver::UNBLOCK_ATTEMPTS},
-};
+use crate::{Settings, deliver::UNBLOCK_ATTEMPTS};
 
 /// The next message of a stream; comments are skipped.
 async fn message(stream: &mut axum::body::BodyDataStream) -> Json {

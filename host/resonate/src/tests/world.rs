@@ -7,6 +7,7 @@ use axum::{
     body::{Body, BodyDataStream},
     http::{HeaderMap, Request, StatusCode, header},
 };
+use segno_api::{Access, Api, testing::World as Native};
 use segno_core::{
     command::Command,
     config::{Config, VersionRule},
@@ -25,11 +26,7 @@ use tempfile::TempDir;
 use throwaway_postgres::Database;
 use tower::ServiceExt as _;
 
-use crate::{
-    Access, Api,
-    resonate::{Resonate, Settings, envelope::VERSION},
-    tests::World as Native,
-};
+use crate::{Resonate, Settings, envelope::VERSION};
 
 /// A host.
 pub(super) struct World {

@@ -17,6 +17,7 @@ use std::{
     time::Duration,
 };
 
+use segno_api::{AdmissionLimits, serve, testing::World as Native};
 use segno_core::{config::Config, time::Timestamp};
 use segno_engine::recovery::Recovery;
 use segno_env::{Clock, Env, SystemRuntime};
@@ -27,12 +28,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use crate::{
-    AdmissionLimits,
-    resonate::{Settings, tests::world::World},
-    serve,
-    tests::World as Native,
-};
+use crate::{Settings, tests::world::World};
 
 /// Paused time that moves only when a test says so: otherwise it would move whenever the runtime is
 /// idle, which includes times when bytes are on their way from one socket to another.

@@ -14,10 +14,9 @@ use std::{
 };
 
 use bytes::Bytes;
+use segno_api::Rights;
 use segno_core::{id::PromiseId, promise::OutboxKey};
 use tokio::sync::mpsc;
-
-use crate::Rights;
 
 /// Maximum number of messages remembered while no stream is open for them; others are left to the
 /// store's timers.

@@ -1,11 +1,12 @@
 //! More commands than a host carries out concurrently.
 
 use axum::http::Extensions;
+use segno_api::AdmissionLimits;
 use serde_json::json;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
 use super::{Host, full_answer, request};
-use crate::{AdmissionLimits, resonate::Settings};
+use crate::Settings;
 
 /// Creates a promise by the native API.
 fn native(id: &str) -> String {

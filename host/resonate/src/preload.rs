@@ -1,12 +1,12 @@
 //! The recorded steps of a tree that a worker receives with a task, so that it does not ask for
 //! each of them again. The list is bounded; the worker asks for a step that is left out.
 
+use segno_api::Rights;
 use segno_core::id::PromiseId;
 use segno_store::PromiseFilter;
 use serde_json::Value as Json;
 
 use super::{handler::Resonate, protocol_error::ProtocolError, search::current, wire};
-use crate::Rights;
 
 /// Maximum number of promises sent with a task.
 const COUNT: u32 = 512;
