@@ -9,8 +9,9 @@ pub use segno_bench as bench;
 pub use segno_build as build;
 pub use segno_client as client;
 pub use segno_demo as demo;
+pub use segno_endpoint as endpoint;
 pub use segno_engine::{
-    boot, bundles, commit_latency, delivery, endpoint, events, host, lease_ttl, metrics, notifier,
+    boot, bundles, commit_latency, delivery, events, host, lease_ttl, metrics, notifier,
     quarantine, recovery, services, slots, target, traces, values, worker,
 };
 pub use segno_env as runtime;

@@ -1,13 +1,12 @@
 //! The engine, which makes the core's decisions durable: workers take tasks and run guests against
 //! their journals, recovery does what is due, deliveries carry messages to other systems.
 
-mod attempt_limit;
+pub mod attempt_limit;
 pub mod boot;
 pub mod bundles;
 pub mod changes;
 pub mod commit_latency;
 pub mod delivery;
-pub mod endpoint;
 pub mod events;
 mod fair_queue;
 pub mod graph;

@@ -50,7 +50,7 @@ use segno_guest::Guests;
 use tokio_util::sync::CancellationToken;
 
 pub use asking::{Answered, AskError, Question, Shadows, ask};
-pub(crate) use http_step::request_once;
+pub use http_step::request_once;
 pub use instance_cache::WarmBudget;
 pub use replay::{ReplayError, ReplayReport, replay, replay_to};
 pub use trap_report::{TrapLine, TrapReport};

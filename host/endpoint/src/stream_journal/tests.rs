@@ -1,6 +1,7 @@
 //! What a guest asks and is told, without one.
 
 use segno_core::time::{Millis, Timestamp};
+use segno_engine::values::code;
 use segno_guest::{
     Access, Answer, Ask, CallOptions, Completion, Event, Failure, HttpRequest, Journal as _,
     Payload, PromiseOptions, RunAnswer, SagaStep,
@@ -9,7 +10,6 @@ use segno_guest::{
         StepCommand, WaitObjectPromise,
     },
 };
-
 use segno_restate::{
     frame::FrameDecoder,
     immutable::{Command, CommandKind, Input, Message, Notification, NotificationKind, SignalKey},
@@ -18,11 +18,8 @@ use segno_restate::{
 
 use super::*;
 use crate::{
-    endpoint::{
-        offer::tests::{offer, report},
-        values,
-    },
-    values::code,
+    offer::tests::{offer, report},
+    values,
 };
 
 const NOW: i64 = 1_700_000_000_000;

@@ -5,6 +5,11 @@ use segno_core::{
     tags,
     time::{Millis, Timestamp},
 };
+use segno_engine::{
+    attempt_limit::read as read_limit,
+    values::{code, policy},
+    worker::commands::{is_silent, nameless, too_far},
+};
 use segno_guest::{
     Answer, Ask, CallOptions, Failure, GuestCommand, Journal, Level, Outcome, RunAnswer, Stop,
     border,
@@ -25,14 +30,9 @@ use super::{
     open::{Begun, Open, Part, What, Work},
 };
 use crate::{
-    attempt_limit::read as read_limit,
-    endpoint::{
-        activity::{ATTEMPT_TIMEOUT_HEADER, RETRY_HEADER},
-        callee::Callee,
-        log, values,
-    },
-    values::{code, policy},
-    worker::commands::{is_silent, nameless, too_far},
+    activity::{ATTEMPT_TIMEOUT_HEADER, RETRY_HEADER},
+    callee::Callee,
+    log, values,
 };
 
 impl Journal for StreamJournal {

@@ -23,13 +23,13 @@ use axum::{
     serve::ListenerExt as _,
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use segno_api::Access;
 use segno_core::time::Millis;
-use segno_engine::endpoint::{Attempt, Endpoint, SPOKEN};
 use segno_restate::{ProtocolVersion, manifest::ManifestVersion};
 use tokio::net::TcpListener;
 
 pub use self::identity::{Identity, InvalidKey};
-use crate::Access;
+use crate::{Attempt, Endpoint, SPOKEN};
 
 /// The header by which a deployment names what it runs on.
 const SERVER: HeaderName = HeaderName::from_static("x-restate-server");

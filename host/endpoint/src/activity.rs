@@ -14,6 +14,10 @@ use segno_core::{
     promise::{RetryDecision, RetryPolicy},
     time::Millis,
 };
+use segno_engine::{
+    attempt_limit,
+    values::{self, code},
+};
 use segno_guest::{
     ActivityContext, ActivityHost, Failure, GuestError, HttpRequest, HttpResponse, Level, Outbound,
     Outcome, Payload,
@@ -24,10 +28,6 @@ use segno_restate::{
 };
 
 use super::{Endpoint, Handler};
-use crate::{
-    attempt_limit,
-    values::{self, code},
-};
 
 /// The header with the retry policy of a call, from another endpoint.
 pub(super) const RETRY_HEADER: &str = "segno-retry";
@@ -158,7 +158,7 @@ mod tests {
     use segno_guest::{FunctionDescription, Guests, NoGuests, Workflow};
 
     use super::*;
-    use crate::endpoint::offer::tests::offer;
+    use crate::offer::tests::offer;
 
     /// Its activities never end.
     struct Hangs;

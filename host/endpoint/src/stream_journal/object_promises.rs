@@ -1,6 +1,7 @@
 //! The promises of the guest's object, by name: a runtime keeps those of workflows, and of no other
 //! object.
 
+use segno_engine::values::code;
 use segno_guest::commands::{PeekObjectPromise, SettleObjectPromise, WaitObjectPromise};
 use segno_restate::deployment::AttemptError;
 
@@ -8,7 +9,7 @@ use super::{
     StreamJournal,
     open::{Begun, Open, Part, What},
 };
-use crate::{endpoint::values, values::code};
+use crate::values;
 
 impl StreamJournal {
     pub(super) fn wait_object_promise(

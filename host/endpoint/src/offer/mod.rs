@@ -184,7 +184,7 @@ pub(super) mod tests {
     use super::{handler::JSON, *};
 
     /// A report of functions with these names; those that end in `!` are activities.
-    pub(in crate::endpoint) fn report(names: &[&str]) -> ModuleReport {
+    pub(crate) fn report(names: &[&str]) -> ModuleReport {
         let function = |name: &&str| FunctionReport {
             name: name.trim_end_matches('!').to_owned(),
             kind: if name.ends_with('!') { Kind::Activity } else { Kind::Workflow },
@@ -210,7 +210,7 @@ pub(super) mod tests {
         }
     }
 
-    pub(in crate::endpoint) fn offer(names: &[&str]) -> Offer {
+    pub(crate) fn offer(names: &[&str]) -> Offer {
         Offer::new("shop", "shop", &report(names)).expect("an offer")
     }
 

@@ -10,11 +10,13 @@
 //! - [`stream_journal`]: what a workflow asks, as commands of the protocol, and what it is told;
 //! - [`values`]: payloads, outcomes and the protocol's forms of them;
 //! - [`attempt`]: bytes in, bytes out, and the instance between them;
-//! - [`activity`]: an attempt that performs an activity.
+//! - [`activity`]: an attempt that performs an activity;
+//! - [`http`]: all of that over HTTP.
 
 mod activity;
 mod attempt;
 mod callee;
+mod http;
 mod offer;
 mod stream_journal;
 mod values;
@@ -29,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::{
     attempt::{Attempt, Input},
+    http::{Callers, Identity, InvalidKey, endpoint_router, serve_endpoint},
     offer::{Handler, NoOffer, Offer},
 };
 

@@ -17,6 +17,7 @@ use futures::{
     StreamExt as _,
     stream::{BoxStream, FuturesUnordered},
 };
+use segno_engine::{attempt_limit, values::code, worker::request_once};
 use segno_guest::{Context, Failure, GuestError, Outcome, Stop, Workflow};
 use segno_restate::{
     ProtocolVersion,
@@ -33,7 +34,6 @@ use super::{
     stream_journal::{StepRequest, StreamJournal, Waits},
     values,
 };
-use crate::{attempt_limit, values::code, worker::request_once};
 
 /// The body of a request, in pieces; an error: it broke off.
 pub type Input = BoxStream<'static, Result<Bytes, ()>>;

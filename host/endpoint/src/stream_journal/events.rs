@@ -1,5 +1,6 @@
 //! What comes, as events for the guest.
 
+use segno_engine::values::code;
 use segno_guest::{Completion, Event, Outcome, Signal};
 use segno_restate::{
     deployment::AttemptError,
@@ -12,7 +13,7 @@ use super::{
     StreamJournal,
     open::{Open, Part, What},
 };
-use crate::{endpoint::values, values::code};
+use crate::values;
 
 impl StreamJournal {
     /// The next event for the guest, which waits. None: it has to wait for what comes.
@@ -21,7 +22,7 @@ impl StreamJournal {
     ///
     /// # Errors
     /// The journal says something else.
-    pub(in crate::endpoint) fn next_event(&mut self) -> Result<Option<Event>, AttemptError> {
+    pub(crate) fn next_event(&mut self) -> Result<Option<Event>, AttemptError> {
         loop {
             while let Some((command, outcome)) = self.results.pop_front() {
                 if self.open.remove(&command).is_some_and(|open| !open.is_forgotten) {

@@ -8,10 +8,10 @@
 //! ```
 
 use segno_core::address::{Address, ModuleRef};
+use segno_engine::values::code;
 use segno_guest::Failure;
 
 use super::Offer;
-use crate::values::code;
 
 /// A handler that is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +95,7 @@ fn failure(code: u32, message: String) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::offer::tests::offer;
+    use crate::offer::tests::offer;
 
     #[test]
     fn names_of_functions_are_those_of_handlers() {

@@ -8,13 +8,13 @@ use axum::{
     http::{Method, Request, StatusCode, header},
 };
 use segno_core::id::Digest;
-use segno_engine::endpoint::{Endpoint, Offer};
 use segno_env::Env;
 use segno_guest::{FunctionReport, Kind, ModuleReport, NoGuests};
 use segno_restate::manifest::{Manifest, ManifestVersion};
 use tower::ServiceExt as _;
 
 use super::*;
+use crate::Offer;
 
 const KEY: &str = "publickeyv1_w7YHemBctH5Ck2nQRQ47iBBqhNHy4FV7t2Usbye2A6f";
 const MANIFEST: &str = "application/vnd.restate.endpointmanifest.v2+json";

@@ -4,6 +4,10 @@
 //! are none: other SDKs send nothing for nothing.
 
 use bytes::Bytes;
+use segno_engine::{
+    services::outcome,
+    values::{self, code},
+};
 use segno_guest::{Failure, Outcome, Payload};
 use segno_restate::{
     ProtocolVersion,
@@ -11,11 +15,6 @@ use segno_restate::{
     wire::{self, Outcome as Told},
 };
 use serde_json::Value as Json;
-
-use crate::{
-    services::outcome,
-    values::{self, code},
-};
 
 /// What runtimes say of an invocation that was made to end.
 const ENDED: [&str; 3] = ["Cancelled", "cancelled", "killed"];
