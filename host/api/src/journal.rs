@@ -3,13 +3,11 @@
 use axum::{Json, extract::State};
 use segno_core::{
     id::PromiseId,
-    invocation::{
-        FieldValue, LogLevel as Stored, Outcome, Record, RecordBody, Request, StepResult,
-    },
+    invocation::{LogLevel as Stored, Outcome, Record, RecordBody, Request, StepResult},
     value::Payload,
 };
 use segno_engine::{
-    services::frames::{FRAME, shown_frame},
+    protocols::Protocols,
     worker::{TrapReport, commands::shown_field},
 };
 use segno_store::{PromiseRow, Store};
@@ -54,7 +52,7 @@ pub async fn journal(
         .iter()
         .map(|record| {
             let own = owner(&id, record).and_then(|_| values.next().flatten());
-            show(record, own.as_ref())
+            show(&api.host.protocols, record, own.as_ref())
         })
         .collect();
     let next = (shown.len() == limit as usize).then(|| from.saturating_add(limit));
@@ -139,7 +137,11 @@ pub(crate) fn owner(id: &PromiseId, record: &Record) -> Option<PromiseId> {
 }
 
 /// A record in the API's form; `own` is the promise that [`owner`] named.
-pub(crate) fn show(record: &Record, own: Option<&PromiseRow>) -> JournalRecord {
+pub(crate) fn show(
+    protocols: &Protocols,
+    record: &Record,
+    own: Option<&PromiseRow>,
+) -> JournalRecord {
     let mut shown = JournalRecord {
         seq: record.seq,
         at_ms: record.at.0,
@@ -163,7 +165,7 @@ pub(crate) fn show(record: &Record, own: Option<&PromiseRow>) -> JournalRecord {
             shown.index = Some(index.0);
             shown.command = Some(kind.name().to_owned());
             shown.name = (!name.is_empty()).then(|| name.to_string());
-            shown.request = Some(fields(request));
+            shown.request = Some(fields(protocols, request));
         }
         RecordBody::Notified { index, outcome } => {
             shown.kind = RecordKind::Notified;
@@ -188,17 +190,14 @@ fn payload(payload: &Payload) -> Value {
     json_of(payload.as_bytes())
 }
 
-fn fields(request: &Request) -> Value {
+fn fields(protocols: &Protocols, request: &Request) -> Value {
     let Some(fields) = request.fields() else {
         return json_of(request.as_bytes());
     };
     let fields: Map<String, Value> = fields
         .into_iter()
         .map(|field| {
-            let value = match &field.value {
-                FieldValue::Inline(bytes) if *field.name == *FRAME => shown_frame(bytes),
-                _ => shown_field(&field),
-            };
+            let value = protocols.shown(&field).unwrap_or_else(|| shown_field(&field));
             (field.name.to_string(), value)
         })
         .collect();

@@ -145,7 +145,9 @@ impl Api {
     /// Takes an alias away from the module that it stands for.
     pub(crate) async fn take_alias(&self, alias: &str, module: Digest) -> Result<(), ApiError> {
         let reply = self.execute(Command::Undeploy { alias: Text::from(alias), module }).await?;
-        self.host.services.forget();
+        for protocol in self.host.protocols.all() {
+            protocol.alias_taken();
+        }
         match reply {
             Reply::Done => {}
             Reply::Refused(Refusal::NotFound(_)) => {

@@ -220,7 +220,9 @@ pub async fn start_keeping(
     // A task that cannot be released is quarantined and left to its lease: the host starts all the
     // same.
     recovery::each(&host, releases).await?;
-    host.services.keep_silent(retention.of_silent_services());
+    for protocol in host.protocols.all() {
+        protocol.keep_silent(retention.of_silent_services());
+    }
     let recovery = Recovery::start_keeping(&host, retention);
     let worker = Worker::start(host.clone(), Holder { node, incarnation }, settings);
     let superseded = worker.superseded();

@@ -9,8 +9,8 @@ use segno_store::Store;
 
 use crate::{
     commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, notifier::CommitNotifier,
-    quarantine::Quarantine, services::Services, signal_check::Descriptions, slots::ExecutionSlots,
-    traces::Traces, worker::Shadows,
+    protocols::Protocols, quarantine::Quarantine, services::Services, signal_check::Descriptions,
+    slots::ExecutionSlots, traces::Traces, worker::Shadows,
 };
 
 /// Cheap to clone: all clones share the same parts.
@@ -38,6 +38,8 @@ pub struct Host {
     pub commit_latency: Arc<CommitLatency>,
     /// The channels that deliver messages.
     pub channels: Arc<Channels>,
+    /// The protocols that it speaks beside its own.
+    pub protocols: Arc<Protocols>,
     /// The services that run outside.
     pub services: Arc<Services>,
     /// Rows that this host leaves alone for a while, because handling them failed.
@@ -61,8 +63,12 @@ impl Host {
         outbound: Arc<dyn Outbound>,
         notifier: Arc<CommitNotifier>,
     ) -> Self {
+        let services = Arc::new(Services::new(store.clone(), env.clone()));
+        let protocols = Arc::new(Protocols::default());
+        protocols.add(services.clone());
         Self {
-            services: Arc::new(Services::new(store.clone(), env.clone())),
+            protocols,
+            services,
             env,
             config: Arc::new(config),
             store,

@@ -14,6 +14,7 @@ pub mod host;
 pub mod lease_ttl;
 pub mod metrics;
 pub mod notifier;
+pub mod protocols;
 pub mod quarantine;
 pub mod recovery;
 pub mod resend;

@@ -12,8 +12,10 @@ pub mod frames;
 mod http;
 pub mod identity;
 pub mod ids;
+mod keep_rule;
 pub mod outcome;
 mod pauses;
+mod protocol;
 mod retention;
 pub mod signals;
 pub mod state_names;
@@ -31,7 +33,10 @@ use segno_core::{
 use segno_env::Env;
 use segno_store::{Store, StoreError};
 
-use crate::recovery::retention::{Keep, Retention};
+use crate::{
+    recovery::retention::{Keep, Retention},
+    worker::service_run::KeptWaits,
+};
 
 pub use self::{
     attempts::{RetryPolicy, Timeouts},
@@ -68,6 +73,8 @@ pub struct Services {
     found: Mutex<BTreeMap<String, (Timestamp, Digest)>>,
     silent: OnceLock<Keep>,
     pauses: Arc<PauseRequests>,
+    /// What suspended invocations wait for.
+    waits: KeptWaits,
 }
 
 /// The deployments, by the services that stand for them.
@@ -112,6 +119,7 @@ impl Services {
             found: Mutex::default(),
             silent: OnceLock::new(),
             pauses: Arc::default(),
+            waits: KeptWaits::default(),
         }
     }
 
@@ -138,6 +146,11 @@ impl Services {
     /// The invocations that run on this host, and the requests to pause them.
     pub fn pauses(&self) -> &Arc<PauseRequests> {
         &self.pauses
+    }
+
+    /// What suspended invocations wait for.
+    pub(crate) fn waits(&self) -> &KeptWaits {
+        &self.waits
     }
 
     /// A deployment.

@@ -18,7 +18,6 @@ use super::{
     log_span,
     put_off::PutOff,
     run_limiter::RunLimiter,
-    service_run::KeptWaits,
     snapshot::Snapshots,
     task_versions::TaskVersions,
     warm::WarmCache,
@@ -42,8 +41,6 @@ pub struct WorkerContext {
     pub claims: Claims,
     /// Suspended instances.
     pub warm: WarmCache,
-    /// What suspended invocations of services wait for.
-    pub waits: KeptWaits,
     /// Coordinators of suspended graph runs.
     pub runs: RunCache,
     /// Cancelled when the host is about to stop: no execution begins, and none waits.

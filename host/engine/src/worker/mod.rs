@@ -8,6 +8,7 @@
 mod acquire;
 mod activity;
 mod asking;
+pub(crate) mod claimed;
 mod context;
 mod dispatcher;
 mod execution;
@@ -57,8 +58,8 @@ pub use trap_report::{TrapLine, TrapReport};
 
 use self::{
     claims::Claims, context::WorkerContext, graph_run::RunCache, heartbeat::RenewAtOnce,
-    put_off::PutOff, run_limiter::RunLimiter, service_run::KeptWaits, start::SpeculativeStart,
-    task_versions::TaskVersions, warm::WarmCache,
+    put_off::PutOff, run_limiter::RunLimiter, start::SpeculativeStart, task_versions::TaskVersions,
+    warm::WarmCache,
 };
 use crate::{
     host::Host,
@@ -135,7 +136,6 @@ impl Worker {
             holder,
             claims: Claims::default(),
             warm: WarmCache::new(settings.warm),
-            waits: KeptWaits::default(),
             runs: RunCache::new(settings.warm.bytes / 4),
             draining: CancellationToken::new(),
             lease_ttl: Arc::new(AdaptiveLeaseTtl::new(LeasePolicy::of(host.config.ttl))),

@@ -26,9 +26,9 @@ use super::{
 };
 use crate::{
     metrics::ClaimEnd,
+    protocols::ExecutionError,
     services::{AttemptRequest, Exchange, Timeouts, outcome, state_names},
     values::code,
-    worker::error::ExecutionError,
 };
 
 /// How an attempt ended that did not fail.
@@ -137,7 +137,7 @@ impl ServiceRun {
         let handler = &self.handler;
         let state = match &handler.object {
             Some(object) if handler.sends_state => {
-                state::all(&*self.worker.host.store, object).await?
+                state::all(&*self.worker.host().store, object).await?
             }
             _ => None,
         };
@@ -177,10 +177,10 @@ impl ServiceRun {
             is_whole,
         };
         let endpoint = handler.deployment.endpoint();
-        let connector = self.worker.host.services.connector();
+        let connector = self.services.connector();
         let abort = self.active.abort.clone();
         let limit = handler.timeouts.until_answered();
-        let quiet = self.worker.host.env.runtime.sleep(limit);
+        let quiet = self.worker.host().env.runtime.sleep(limit);
         let exchange = tokio::select! {
             biased;
             () = abort.cancelled() => return Err(ExecutionError::Lost.into()),
@@ -219,7 +219,7 @@ impl ServiceRun {
             sent = live.exchange.receiver.next() => Happened::Sent(sent?),
             () = self.active.cancel_request(), if cancel_due => Happened::Cancelled,
             id = self.watch.next() => Happened::Settled(id),
-            () = self.worker.draining.cancelled(), if may_be_told => Happened::Quiet,
+            () = self.worker.drained(), if may_be_told => Happened::Quiet,
             () = self.pause.asked(), if may_be_told => Happened::Quiet,
             () = &mut live.quiet => if may_be_told { Happened::Quiet } else { Happened::Overdue },
         })
@@ -229,7 +229,7 @@ impl ServiceRun {
     fn listen(&self, live: &mut Live) {
         let Timeouts { inactivity, abort } = self.handler.timeouts;
         let length = if live.half_closed { abort } else { inactivity };
-        live.quiet = self.worker.host.env.runtime.sleep(length);
+        live.quiet = self.worker.host().env.runtime.sleep(length);
     }
 
     /// Tells the deployment everything that is committed.
@@ -342,11 +342,7 @@ impl ServiceRun {
     }
 
     fn site(&self) -> Site<'_> {
-        Site {
-            id: &self.id,
-            object: self.handler.object.as_ref(),
-            services: &self.worker.host.services,
-        }
+        Site { id: &self.id, object: self.handler.object.as_ref(), services: &self.services }
     }
 
     /// Commits what was asked for; what it came to is to be told.
@@ -412,7 +408,7 @@ impl ServiceRun {
         let suspend = Command::TaskSuspend { claim, records, logs, awaits };
         match self.worker.submit(vec![suspend]).await?.pop() {
             Some(Reply::Suspended) => {
-                self.worker.waits.keep(&self.id, waiting, self.journal.recorded());
+                self.services.waits().keep(&self.id, waiting, self.journal.recorded());
                 Ok(AttemptEnd::Over(ClaimEnd::Suspended))
             }
             Some(Reply::Ready { cancelled, .. }) => {
@@ -448,7 +444,7 @@ impl ServiceRun {
         let (Some(object), Some(name)) = (&self.handler.object, state_names::name(key)) else {
             return Ok(None);
         };
-        let value = state::value(&*self.worker.host.store, object, &name).await?;
+        let value = state::value(&*self.worker.host().store, object, &name).await?;
         Ok(match value {
             segno_restate::immutable::NotificationResult::Value(value) => Some(value),
             _ => None,

@@ -18,9 +18,9 @@ use segno_restate::{
 use super::{AttemptFailure, ServiceRun, Stopped, record::Then};
 use crate::{
     metrics::ClaimEnd,
+    protocols::ExecutionError,
     services::{ids::Called, outcome},
     values::{self, code, journals},
-    worker::error::ExecutionError,
 };
 
 /// What was said when a promise was settled by another before.
@@ -72,7 +72,7 @@ impl ServiceRun {
         then: Then,
         outcomes: Vec<Result<Acted, Refusal>>,
     ) -> Result<Option<NotificationResult>, Stopped> {
-        let store = self.worker.host.store.clone();
+        let store = self.worker.host().store.clone();
         Ok(match (then, &self.handler.object) {
             (Then::ReadState(name), Some(object)) => {
                 Some(super::state::value(&*store, object, &name).await?)

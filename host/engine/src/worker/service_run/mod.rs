@@ -32,27 +32,23 @@ pub use self::{
     restart::{NotRestarted, Prefix},
     waiting::KeptWaits,
 };
-use super::{
-    activity,
-    claims::ActiveClaim,
-    context::WorkerContext,
-    error::{ExecutionError, HaltReport, note},
-    execution::ClaimWriter,
-    release::give_back,
-    run::Work,
-    settlement_watch::SettlementWatch,
-};
 use crate::{
     metrics::ClaimEnd,
+    protocols::{
+        ActiveClaim, ClaimWorker, ClaimWriter, Claimed, ExecutionError, HaltReport,
+        SettlementWatch, cancelled, note,
+    },
     services::{
-        ConnectError, Deployment, FailedAttempt, FailedCommand, PauseRequest, RetryPolicy, Timeouts,
+        ConnectError, Deployment, FailedAttempt, FailedCommand, PauseRequest, RetryPolicy,
+        Services, Timeouts,
     },
     values::code,
 };
 
 /// An invocation under a claim.
 struct ServiceRun {
-    worker: Arc<WorkerContext>,
+    services: Arc<Services>,
+    worker: ClaimWorker,
     active: Arc<ActiveClaim>,
     id: PromiseId,
     handler: Handler,
@@ -107,20 +103,21 @@ struct AttemptFailure {
 }
 
 /// Runs the invocation of this claim until it ends, waits or fails; the claim is given back in every case.
-pub async fn run(worker: Arc<WorkerContext>, active: Arc<ActiveClaim>, work: Work) -> ClaimEnd {
-    let prepared = ServiceRun::prepare(worker.clone(), active.clone(), work).await;
+pub async fn run(services: Arc<Services>, claimed: Claimed) -> ClaimEnd {
+    let (worker, active) = (claimed.worker.clone(), claimed.active.clone());
+    let prepared = ServiceRun::prepare(services, claimed).await;
     finish(&worker, &active, prepared).await
 }
 
 /// The same for an invocation that is not stored yet: `claim` stores it together with the first record of its
 /// journal, before its deployment is called.
 pub async fn start(
-    worker: Arc<WorkerContext>,
-    active: Arc<ActiveClaim>,
-    work: Work,
+    services: Arc<Services>,
+    claimed: Claimed,
     claim: &mut dyn ClaimWriter,
 ) -> ClaimEnd {
-    let mut prepared = ServiceRun::prepare(worker.clone(), active.clone(), work).await;
+    let (worker, active) = (claimed.worker.clone(), claimed.active.clone());
+    let mut prepared = ServiceRun::prepare(services, claimed).await;
     let first = prepared.as_mut().map_or_else(|_| Vec::new(), |run| vec![run.take_fence()]);
     match claim.submit(first).await {
         Ok(_) => finish(&worker, &active, prepared).await,
@@ -130,7 +127,7 @@ pub async fn start(
 
 /// Makes attempts until the claim ends, and gives it back. A pause that was asked for meanwhile is not lost with it.
 async fn finish(
-    worker: &WorkerContext,
+    worker: &ClaimWorker,
     active: &ActiveClaim,
     prepared: Result<ServiceRun, Stopped>,
 ) -> ClaimEnd {
@@ -148,7 +145,7 @@ async fn finish(
 
 /// Makes attempts until the claim ends, and gives it back.
 async fn given_back(
-    worker: &WorkerContext,
+    worker: &ClaimWorker,
     active: &ActiveClaim,
     prepared: Result<ServiceRun, Stopped>,
 ) -> ClaimEnd {
@@ -161,9 +158,9 @@ async fn given_back(
         Err(stopped) => stopped,
     };
     match stopped {
-        Stopped::Ended(outcome) => activity::reject(worker, active, &outcome).await,
-        Stopped::Error(error) => give_back(worker, &active.claim, error).await,
-        Stopped::Failed(failure) => give_back(worker, &active.claim, failure.again(None)).await,
+        Stopped::Ended(outcome) => worker.reject(active, &outcome).await,
+        Stopped::Error(error) => worker.give_back(active, error).await,
+        Stopped::Failed(failure) => worker.give_back(active, failure.again(None)).await,
     }
 }
 
@@ -205,7 +202,7 @@ impl ServiceRun {
             return Ok(());
         }
         if self.journal.cancel_told() {
-            return Err(Stopped::Ended(activity::cancelled()));
+            return Err(Stopped::Ended(cancelled()));
         }
         let message = "the deployment suspended twice and asked for nothing between: it waits for what it was told, or for a \
                        run that it alone can do";

@@ -17,34 +17,27 @@ use super::{
     journal::{Called, Journal, Started},
 };
 use crate::{
-    services::{Deployment, HEADER, IDEMPOTENCY, UnknownHandler, outcome},
+    protocols::{ClaimWorker, Claimed, ExecutionError, HaltReport, SettlementWatch},
+    services::{Deployment, HEADER, IDEMPOTENCY, Services, UnknownHandler, outcome},
     values::{self, code},
-    worker::{
-        claims::ActiveClaim,
-        context::WorkerContext,
-        error::{ExecutionError, HaltReport},
-        replay::first_records,
-        run::Work,
-        settlement_watch::SettlementWatch,
-    },
+    worker::replay::first_records,
 };
 
 impl ServiceRun {
     /// An invocation that is ready for an attempt.
     pub(super) async fn prepare(
-        worker: Arc<WorkerContext>,
-        active: Arc<ActiveClaim>,
-        work: Work,
+        services: Arc<Services>,
+        Claimed { acquired, history, active, worker }: Claimed,
     ) -> Result<Self, Stopped> {
-        let promise = work.acquired.promise.clone();
-        let task = &work.acquired.task;
+        let promise = acquired.promise.clone();
+        let task = &acquired.task;
         let id = task.id.clone();
         let digest = task
             .module
             .ok_or_else(|| HaltReport::new("damaged", "the task names no deployment"))?;
-        let handler = handler(&worker, &promise, digest).await?;
+        let handler = handler(&services, &promise, digest).await?;
         let called = called(&promise);
-        let head = work.acquired.head;
+        let head = acquired.head;
         let journal = match head.len {
             0 => {
                 let version = handler.deployment.version();
@@ -58,11 +51,11 @@ impl ServiceRun {
                 Journal::begin(id.clone(), version, &called, first)
             }
             len => {
-                let records = match work.prefetched.history {
+                let records = match history {
                     Some(history) => history.records,
                     None => records(&worker, &promise, len).await?,
                 };
-                let own = own_values(&*worker.host.store, &id, &records).await?;
+                let own = own_values(&*worker.host().store, &id, &records).await?;
                 Journal::read(id.clone(), &called, &records, &own)
                     .map_err(|unreadable| HaltReport::new("damaged", unreadable.to_string()))?
             }
@@ -70,11 +63,12 @@ impl ServiceRun {
         if task.cancel == CancelState::Requested {
             active.request_cancel();
         }
-        let watch = SettlementWatch::new(worker.host.notifier.clone());
-        let pause = Arc::new(worker.host.services.pauses().begin(&id));
+        let watch = SettlementWatch::new(worker.host().notifier.clone());
+        let pause = Arc::new(services.pauses().begin(&id));
         let failed = task.attempt;
-        let waiting = worker.waits.take(&id, journal.recorded());
+        let waiting = services.waits().take(&id, journal.recorded());
         Ok(Self {
+            services,
             worker,
             active,
             id,
@@ -105,7 +99,7 @@ impl ServiceRun {
 
 /// Whom the invocation calls.
 async fn handler(
-    worker: &WorkerContext,
+    services: &Services,
     promise: &Promise,
     digest: Digest,
 ) -> Result<Handler, Stopped> {
@@ -116,7 +110,7 @@ async fn handler(
     };
     let object = address.object();
     let Address::Service { service, scope, key, handler: name } = address else { unreachable!() };
-    let deployment = match worker.host.services.deployment(digest).await {
+    let deployment = match services.deployment(digest).await {
         Ok(deployment) => deployment,
         Err(UnknownHandler::Store(error)) => return Err(error.into()),
         Err(unreadable) => return Err(HaltReport::new("damaged", unreadable.to_string()).into()),
@@ -158,11 +152,11 @@ pub(super) fn called(promise: &Promise) -> Called {
 }
 
 async fn records(
-    worker: &WorkerContext,
+    worker: &ClaimWorker,
     promise: &Promise,
     len: u32,
 ) -> Result<Vec<Record>, ExecutionError> {
-    let records = first_records(&*worker.host.store, promise.id(), len).await?;
+    let records = first_records(&*worker.host().store, promise.id(), len).await?;
     match records.len() {
         found if found < len as usize => {
             Err(HaltReport::new("damaged", format!("the journal ends at record {found}")).into())

@@ -7,12 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use segno_core::{
     id::PromiseId,
-    invocation::{Outcome as Recorded, Record, RecordBody},
+    invocation::{Field, FieldValue, Outcome as Recorded, Record, RecordBody, Request},
     time::Timestamp,
 };
 use segno_engine::{
-    services::{frames::FRAME, outcome},
+    services::{
+        frames::{FRAME, shown_frame},
+        outcome,
+    },
     values::{self, journals},
+    worker::commands::shown_field,
 };
 use segno_guest::Outcome as GuestOutcome;
 use segno_restate::wire::Outcome;
@@ -124,8 +128,8 @@ fn fill(
         RecordBody::Started { input, .. } => {
             ("Command: Input".to_owned(), entry::of_input(input.as_bytes()))
         }
-        RecordBody::Command { index, name, .. } => {
-            let request = journal::show(record, own).request.unwrap_or_default();
+        RecordBody::Command { index, name, request, .. } => {
+            let request = shown(request);
             let frame = request.get(FRAME).cloned().unwrap_or_default();
             let kind = frame.get("type").and_then(Json::as_str).unwrap_or("Custom").to_owned();
             if kind == "Run" && !name.is_empty() {
@@ -187,6 +191,16 @@ fn weight(record: &Record) -> usize {
         RecordBody::Signal { payload, .. } => payload.as_bytes().len(),
         RecordBody::Notified { .. } | RecordBody::Cancelled | RecordBody::Finished { .. } => 0,
     }
+}
+
+/// What a command asked for, by its fields.
+fn shown(request: &Request) -> Json {
+    let shown = |field: &Field| match &field.value {
+        FieldValue::Inline(bytes) if *field.name == *FRAME => shown_frame(bytes),
+        _ => shown_field(field),
+    };
+    let fields = request.fields().unwrap_or_default().into_iter();
+    Json::Object(fields.map(|field| (field.name.to_string(), shown(&field))).collect())
 }
 
 /// Ids stand in requests as they are, and are read there as JSON.

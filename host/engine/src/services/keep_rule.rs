@@ -2,43 +2,51 @@
 
 use std::collections::BTreeMap;
 
+use async_trait::async_trait;
 use segno_core::{address::Address, id::PromiseId, promise::Promise, time::Millis};
 use segno_store::{PromiseRow, StoreError};
 
-use super::Keep;
-use crate::{
-    host::Host,
-    services::{Deployment, IDEMPOTENCY},
-};
+use super::{Deployment, IDEMPOTENCY, Services};
+use crate::recovery::retention::{Keep, KeepRule};
 
 /// Nothing goes sooner, whatever is said: who waits for an end reads it then.
-pub(super) const LEAST: Millis = Millis(60_000);
+const LEAST: Millis = Millis(60_000);
 
-/// How long these are kept, of those that are invocations of services; `silent` where nothing is said.
-pub(super) async fn keeps<'a>(
-    host: &Host,
-    silent: Keep,
-    roots: impl Iterator<Item = &'a Promise>,
-) -> Result<BTreeMap<PromiseId, Keep>, StoreError> {
-    let of_services = roots.filter(|root| called(root).is_some());
-    let ids: Vec<PromiseId> = of_services.map(|root| root.id().clone()).collect();
-    let mut keeps = BTreeMap::new();
-    if ids.is_empty() {
-        return Ok(keeps);
+#[async_trait]
+impl KeepRule for Services {
+    fn keep_silent(&self, keep: Keep) {
+        Services::keep_silent(self, keep);
     }
-    for row in host.store.read().promises(&ids).await?.into_iter().flatten() {
-        keeps.insert(row.promise.id().clone(), keep(host, silent, &row).await);
+
+    async fn least(&self) -> Result<Option<Millis>, StoreError> {
+        Ok(self.any().await?.then_some(LEAST))
     }
-    Ok(keeps)
+
+    async fn keeps(
+        &self,
+        silent: Keep,
+        roots: &[&Promise],
+    ) -> Result<BTreeMap<PromiseId, Keep>, StoreError> {
+        let of_services = roots.iter().filter(|root| called(root).is_some());
+        let ids: Vec<PromiseId> = of_services.map(|root| root.id().clone()).collect();
+        let mut keeps = BTreeMap::new();
+        if ids.is_empty() {
+            return Ok(keeps);
+        }
+        for row in self.store.read().promises(&ids).await?.into_iter().flatten() {
+            keeps.insert(row.promise.id().clone(), keep(self, silent, &row).await);
+        }
+        Ok(keeps)
+    }
 }
 
-async fn keep(host: &Host, silent: Keep, row: &PromiseRow) -> Keep {
+async fn keep(services: &Services, silent: Keep, row: &PromiseRow) -> Keep {
     let module = row.task.as_ref().and_then(|task| task.module);
     let Some((digest, (service, handler))) = module.zip(called(&row.promise)) else {
         return silent;
     };
     // One that cannot be read says nothing.
-    let Ok(deployment) = host.services.deployment(digest).await else { return silent };
+    let Ok(deployment) = services.deployment(digest).await else { return silent };
     let Some((service, handler)) = deployment.handler(&service, &handler) else { return silent };
     let has_key = row.promise.spec.param.headers.contains_key(IDEMPOTENCY);
     let keeps = Deployment::keeps(service, handler, has_key).into_iter();
