@@ -103,7 +103,7 @@ impl Admission {
 }
 
 /// A permit, waited for up to `patience`.
-pub(super) async fn place(
+pub async fn place(
     places: &Arc<Semaphore>,
     patience: Millis,
     env: &Env,

@@ -128,7 +128,7 @@ fn level(stored: u8) -> LogLevel {
 }
 
 /// The promise whose value a record refers to instead of repeating it.
-pub(crate) fn owner(id: &PromiseId, record: &Record) -> Option<PromiseId> {
+pub fn owner(id: &PromiseId, record: &Record) -> Option<PromiseId> {
     match &record.body {
         RecordBody::Notified { index, outcome: Outcome::Own } => Some(id.command(*index)),
         RecordBody::Finished { outcome: Outcome::Own } => Some(id.clone()),
@@ -137,11 +137,7 @@ pub(crate) fn owner(id: &PromiseId, record: &Record) -> Option<PromiseId> {
 }
 
 /// A record in the API's form; `own` is the promise that [`owner`] named.
-pub(crate) fn show(
-    protocols: &Protocols,
-    record: &Record,
-    own: Option<&PromiseRow>,
-) -> JournalRecord {
+fn show(protocols: &Protocols, record: &Record, own: Option<&PromiseRow>) -> JournalRecord {
     let mut shown = JournalRecord {
         seq: record.seq,
         at_ms: record.at.0,

@@ -79,7 +79,23 @@ pub use routes::router;
 pub use server::{serve, serve_beside, serve_metrics};
 pub use state::{Api, CONNECTIONS, CONNECTIONS_OF_A_PEER};
 
-pub mod restate;
+/// What the front ends of other protocols share with the native one.
+pub mod shared {
+    pub use super::{
+        admission::place, catalog::Entry, journal::owner, objects::held, remove::advice,
+        restart::RESTART_OF, state::unexpected,
+    };
+
+    /// What is shown of promises and tasks.
+    pub mod view {
+        pub use crate::view::{caller, failure, labels, retry_at};
+    }
+
+    /// Waiting for the end of an invocation.
+    pub mod wait {
+        pub use crate::wait::settled;
+    }
+}
 
 #[doc(hidden)]
 pub mod testing;

@@ -163,7 +163,7 @@ pub(super) fn named(
 }
 
 /// Which of these invocations have not settled, and the object whose turn each has or waits for.
-pub(crate) async fn held(
+pub async fn held(
     store: &dyn Store,
     ids: &[PromiseId],
 ) -> Result<BTreeMap<PromiseId, ObjectId>, ApiError> {

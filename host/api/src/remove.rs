@@ -161,7 +161,7 @@ pub async fn remove_journal(
 }
 
 /// What can be done where something stays.
-pub(crate) fn advice(kept: &Kept) -> String {
+pub fn advice(kept: &Kept) -> String {
     match kept {
         Kept::Unreadable { .. } => "`segno doctor` names what is damaged".to_owned(),
         Kept::Absent => "there is nothing to do".to_owned(),

@@ -20,7 +20,7 @@ use super::{
 };
 
 /// The label of a new invocation that says which one it was started in place of.
-pub(crate) const RESTART_OF: &str = "restart-of";
+pub const RESTART_OF: &str = "restart-of";
 /// Maximum number of restarts that are numbered for the client.
 const NUMBERED: u32 = 1_000;
 

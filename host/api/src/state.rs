@@ -17,7 +17,7 @@ use segno_core::{
 };
 use segno_engine::{delivery::Reach, host::Host};
 use segno_store::PromiseRow;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -31,16 +31,12 @@ use super::{
     error::ApiError,
     inspector::ComponentInspector,
     reads::{Read, Reads},
-    restate::RestateSettings,
 };
 
 /// Default maximum number of open connections.
 pub const CONNECTIONS: usize = 4_096;
 /// Default maximum number of open connections from one address other than this machine's.
 pub const CONNECTIONS_OF_A_PEER: usize = 3_072;
-
-/// This many queries of tools are answered at a time.
-const QUERIES: usize = 4;
 
 /// Everything behind the routes. Cheap to clone.
 #[derive(Clone)]
@@ -65,12 +61,8 @@ pub struct Api {
     pub admission: Admission,
     /// Permits for reads of clients.
     pub reads: Reads,
-    /// Permits for queries of tools: each has its tables in memory.
-    pub(crate) queries: Arc<Semaphore>,
     /// Routes beside the API's own, with their own guards.
     pub beside: Router,
-    /// The front end for services written for Restate.
-    pub restate: RestateSettings,
     pub(super) catalog: Arc<Catalog>,
     pub(super) sessions: Arc<Sessions>,
     /// Who counts for the metrics does so alone: there is nothing to be gained from counting twice
@@ -97,9 +89,7 @@ impl Api {
             connections_of_a_peer: CONNECTIONS_OF_A_PEER,
             admission: Admission::new(AdmissionLimits::default()),
             reads: Reads::new(AdmissionLimits::default()),
-            queries: Arc::new(Semaphore::new(QUERIES)),
             beside: Router::new(),
-            restate: RestateSettings::default(),
             catalog: Arc::default(),
             sessions: Arc::default(),
             counts: Arc::default(),
@@ -153,7 +143,7 @@ impl Api {
 
     /// Sends one command, with a permit. A refusal is a reply here; only the store's failures are
     /// errors.
-    pub(super) async fn execute(&self, command: Command) -> Result<Reply, ApiError> {
+    pub async fn execute(&self, command: Command) -> Result<Reply, ApiError> {
         let _room = self.room().await?;
         Ok(self.host.attempt(command).await?)
     }
@@ -185,7 +175,7 @@ impl Api {
     }
 
     /// Reads an invocation: a promise that a function produces.
-    pub(super) async fn invocation(&self, id: &PromiseId) -> Result<PromiseRow, ApiError> {
+    pub async fn invocation(&self, id: &PromiseId) -> Result<PromiseRow, ApiError> {
         self.host
             .store
             .read()
@@ -260,6 +250,6 @@ impl From<KeyReused> for ApiError {
 }
 
 /// The error for a reply that the command cannot have.
-pub(super) fn unexpected(reply: &Reply) -> ApiError {
+pub fn unexpected(reply: &Reply) -> ApiError {
     ApiError::Internal(format!("the engine gave an answer of the wrong kind: {reply:?}"))
 }

@@ -4,16 +4,14 @@
 //! are none: other SDKs send nothing for nothing.
 
 use bytes::Bytes;
-use segno_engine::{
-    services::outcome,
-    values::{self, code},
-};
+use segno_engine::values::{self, code};
 use segno_guest::{Failure, Outcome, Payload};
 use segno_restate::{
     ProtocolVersion,
     immutable::NotificationResult,
     wire::{self, Outcome as Told},
 };
+use segno_services::outcome;
 use serde_json::Value as Json;
 
 /// What runtimes say of an invocation that was made to end.

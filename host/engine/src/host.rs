@@ -9,7 +9,7 @@ use segno_store::Store;
 
 use crate::{
     commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, notifier::CommitNotifier,
-    protocols::Protocols, quarantine::Quarantine, services::Services, signal_check::Descriptions,
+    protocols::Protocols, quarantine::Quarantine, signal_check::Descriptions,
     slots::ExecutionSlots, traces::Traces, worker::Shadows,
 };
 
@@ -40,8 +40,6 @@ pub struct Host {
     pub channels: Arc<Channels>,
     /// The protocols that it speaks beside its own.
     pub protocols: Arc<Protocols>,
-    /// The services that run outside.
-    pub services: Arc<Services>,
     /// Rows that this host leaves alone for a while, because handling them failed.
     pub quarantine: Arc<Quarantine>,
     /// The receiver of spans; see [`Host::traces`].
@@ -63,12 +61,7 @@ impl Host {
         outbound: Arc<dyn Outbound>,
         notifier: Arc<CommitNotifier>,
     ) -> Self {
-        let services = Arc::new(Services::new(store.clone(), env.clone()));
-        let protocols = Arc::new(Protocols::default());
-        protocols.add(services.clone());
         Self {
-            protocols,
-            services,
             env,
             config: Arc::new(config),
             store,
@@ -79,6 +72,7 @@ impl Host {
             metrics: notifier.metrics.clone(),
             commit_latency: notifier.commit_latency.clone(),
             channels: notifier.channels.clone(),
+            protocols: Arc::default(),
             quarantine: Arc::default(),
             traces: notifier.traces.clone(),
             shadows: Arc::default(),

@@ -18,7 +18,6 @@ pub mod protocols;
 pub mod quarantine;
 pub mod recovery;
 pub mod resend;
-pub mod services;
 pub mod signal_check;
 pub mod slots;
 pub mod stuck;

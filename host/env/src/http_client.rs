@@ -79,7 +79,7 @@ mod tests {
     /// judged: an address that a client names belongs to [`super::http_client_within`].
     const JUDGED: &[(&str, &str)] = &[
         ("resonate/src/push.rs", "a client: within reach"),
-        ("engine/src/services/http.rs", "a client: within reach"),
+        ("services/src/deployments/http.rs", "a client: within reach"),
         ("env/src/reach.rs", "the check itself"),
         ("env/src/http_client.rs", "the clients themselves"),
         ("client/src/http.rs", "the user of a command"),

@@ -88,7 +88,7 @@ const OUTSIDE: &[Part] = &[
         mutations: outside::SIMULATED_MESSAGES,
     },
     Part {
-        folder: "host/engine",
+        folder: "host/services",
         package: "tests",
         program: "simulation",
         mutations: outside::SIMULATED_SERVICES,

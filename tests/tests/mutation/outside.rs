@@ -377,7 +377,7 @@ pub const SIMULATED_SAGAS: &[Mutation] = &[Mutation {
 pub const SIMULATED_SERVICES: &[Mutation] = &[
     Mutation {
         what: "what a run came to is told before it is stored",
-        file: "worker/service_run/attempt.rs",
+        file: "run/attempt.rs",
         says: "        self.committed(live).await?;\n        self.send_all(live).await?;\n        Ok(None)",
         would_say: "        self.send_all(live).await?;\n        self.committed(live).await?;\n        Ok(None)",
         tests: "services_survive_every_fault",
@@ -385,7 +385,7 @@ pub const SIMULATED_SERVICES: &[Mutation] = &[
     },
     Mutation {
         what: "all calls of an invocation begin the same one",
-        file: "services/ids.rs",
+        file: "deployments/ids.rs",
         says: "    derived(\"callee\", &[invocation.as_str(), &index.0.to_string()])",
         would_say: "    derived(\"callee\", &[invocation.as_str(), &(index.0 / 100).to_string()])",
         tests: "services_survive_every_fault",

@@ -16,7 +16,6 @@ mod overload;
 mod promises;
 mod replaying;
 mod resources;
-mod restate;
 mod routes;
 mod runs;
 mod sagas;

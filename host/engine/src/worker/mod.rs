@@ -15,7 +15,6 @@ mod execution;
 mod graph_run;
 mod release;
 mod run;
-pub mod service_run;
 mod start;
 
 // The guest's journal.
