@@ -102,8 +102,8 @@ impl Admission {
     }
 }
 
-/// Waits up to `patience` for a permit.
-pub(super) async fn place(
+/// A permit, waited for up to `patience`.
+pub async fn place(
     places: &Arc<Semaphore>,
     patience: Millis,
     env: &Env,

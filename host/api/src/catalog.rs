@@ -118,8 +118,8 @@ impl Resolved {
 }
 
 impl Api {
-    /// Reads the list of stored modules from the store, and caches it.
-    pub(super) async fn modules(&self) -> Result<Arc<Modules>, ApiError> {
+    /// The list of stored modules, from the cache or the store.
+    pub async fn modules(&self) -> Result<Arc<Modules>, ApiError> {
         let now = self.host.env.clock.now();
         let modules = Arc::new(Modules::of(self.host.store.modules().list().await?));
         let mut known = self.catalog.modules.lock().unwrap_or_else(PoisonError::into_inner);

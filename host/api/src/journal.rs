@@ -3,13 +3,11 @@
 use axum::{Json, extract::State};
 use segno_core::{
     id::PromiseId,
-    invocation::{
-        FieldValue, LogLevel as Stored, Outcome, Record, RecordBody, Request, StepResult,
-    },
+    invocation::{LogLevel as Stored, Outcome, Record, RecordBody, Request, StepResult},
     value::Payload,
 };
 use segno_engine::{
-    services::frames::{FRAME, shown_frame},
+    protocols::Protocols,
     worker::{TrapReport, commands::shown_field},
 };
 use segno_store::{PromiseRow, Store};
@@ -54,7 +52,7 @@ pub async fn journal(
         .iter()
         .map(|record| {
             let own = owner(&id, record).and_then(|_| values.next().flatten());
-            show(record, own.as_ref())
+            show(&api.host.protocols, record, own.as_ref())
         })
         .collect();
     let next = (shown.len() == limit as usize).then(|| from.saturating_add(limit));
@@ -130,8 +128,8 @@ fn level(stored: u8) -> LogLevel {
     }
 }
 
-/// Returns the promise whose value a record refers to instead of repeating it.
-pub(crate) fn owner(id: &PromiseId, record: &Record) -> Option<PromiseId> {
+/// The promise whose value a record refers to instead of repeating it.
+pub fn owner(id: &PromiseId, record: &Record) -> Option<PromiseId> {
     match &record.body {
         RecordBody::Notified { index, outcome: Outcome::Own } => Some(id.command(*index)),
         RecordBody::Finished { outcome: Outcome::Own } => Some(id.clone()),
@@ -139,8 +137,8 @@ pub(crate) fn owner(id: &PromiseId, record: &Record) -> Option<PromiseId> {
     }
 }
 
-/// Converts a record for the answer; `own` is the row of the promise that [`owner`] returned.
-pub(crate) fn show(record: &Record, own: Option<&PromiseRow>) -> JournalRecord {
+/// A record in the API's form; `own` is the promise that [`owner`] named.
+fn show(protocols: &Protocols, record: &Record, own: Option<&PromiseRow>) -> JournalRecord {
     let mut shown = JournalRecord {
         seq: record.seq,
         at_ms: record.at.0,
@@ -164,7 +162,7 @@ pub(crate) fn show(record: &Record, own: Option<&PromiseRow>) -> JournalRecord {
             shown.index = Some(index.0);
             shown.command = Some(kind.name().to_owned());
             shown.name = (!name.is_empty()).then(|| name.to_string());
-            shown.request = Some(fields(request));
+            shown.request = Some(fields(protocols, request));
         }
         RecordBody::Notified { index, outcome } => {
             shown.kind = RecordKind::Notified;
@@ -189,17 +187,14 @@ fn payload(payload: &Payload) -> Value {
     json_of(payload.as_bytes())
 }
 
-fn fields(request: &Request) -> Value {
+fn fields(protocols: &Protocols, request: &Request) -> Value {
     let Some(fields) = request.fields() else {
         return json_of(request.as_bytes());
     };
     let fields: Map<String, Value> = fields
         .into_iter()
         .map(|field| {
-            let value = match &field.value {
-                FieldValue::Inline(bytes) if *field.name == *FRAME => shown_frame(bytes),
-                _ => shown_field(&field),
-            };
+            let value = protocols.shown(&field).unwrap_or_else(|| shown_field(&field));
             (field.name.to_string(), value)
         })
         .collect();

@@ -11,7 +11,6 @@ mod behind;
 mod body;
 mod connection;
 mod connections;
-mod endpoint;
 mod error;
 mod openapi;
 mod routes;
@@ -70,19 +69,33 @@ mod why;
 pub use access::{Access, AccessError, Jwt, KeyError, Rights};
 pub use admission::{Admission, AdmissionLimits};
 pub use connection::EndsWithClient;
-pub use endpoint::{Callers, Identity, InvalidKey, endpoint_router, serve_endpoint};
 pub use error::ApiError;
 pub use inspector::{ComponentInspector, Rejected};
 pub use local::LocalApi;
 pub use openapi::document;
 pub use origins::AllowedOrigins;
-pub use reads::Reads;
+pub use reads::{Read, Reads};
 pub use routes::router;
 pub use server::{serve, serve_beside, serve_metrics};
 pub use state::{Api, CONNECTIONS, CONNECTIONS_OF_A_PEER};
 
-pub mod resonate;
-pub mod restate;
+/// What the front ends of other protocols share with the native one.
+pub mod shared {
+    pub use super::{
+        admission::place, catalog::Entry, journal::owner, objects::held, remove::advice,
+        restart::RESTART_OF, state::unexpected,
+    };
+
+    /// What is shown of promises and tasks.
+    pub mod view {
+        pub use crate::view::{caller, failure, labels, retry_at};
+    }
+
+    /// Waiting for the end of an invocation.
+    pub mod wait {
+        pub use crate::wait::settled;
+    }
+}
 
 #[doc(hidden)]
 pub mod testing;

@@ -142,10 +142,12 @@ pub async fn undeploy(
 }
 
 impl Api {
-    /// Removes an alias from the module to which it points.
-    pub(crate) async fn take_alias(&self, alias: &str, module: Digest) -> Result<(), ApiError> {
+    /// Takes an alias away from the module that it stands for.
+    pub async fn take_alias(&self, alias: &str, module: Digest) -> Result<(), ApiError> {
         let reply = self.execute(Command::Undeploy { alias: Text::from(alias), module }).await?;
-        self.host.services.forget();
+        for protocol in self.host.protocols.all() {
+            protocol.alias_taken();
+        }
         match reply {
             Reply::Done => {}
             Reply::Refused(Refusal::NotFound(_)) => {

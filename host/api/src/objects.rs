@@ -163,9 +163,8 @@ pub(super) fn named(
     Ok(ObjectId::new(format!("{module}/{object}@{key}")))
 }
 
-/// Returns the invocations that have not settled, each with the object whose turn it holds or
-/// awaits.
-pub(crate) async fn held(
+/// Which of these invocations have not settled, and the object whose turn each has or waits for.
+pub async fn held(
     store: &dyn Store,
     ids: &[PromiseId],
 ) -> Result<BTreeMap<PromiseId, ObjectId>, ApiError> {

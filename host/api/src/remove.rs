@@ -161,8 +161,8 @@ pub async fn remove_journal(
     outcome(&api.invocation(&id).await?).map(Json)
 }
 
-/// Returns advice for an invocation that cannot be removed.
-pub(crate) fn advice(kept: &Kept) -> String {
+/// What can be done where something stays.
+pub fn advice(kept: &Kept) -> String {
     match kept {
         Kept::Unreadable { .. } => "`segno doctor` names what is damaged".to_owned(),
         Kept::Absent => "there is nothing to do".to_owned(),

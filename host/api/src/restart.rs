@@ -19,9 +19,9 @@ use super::{
     start,
 };
 
-/// Label of a new invocation with the id of the invocation that it replaces.
-pub(crate) const RESTART_OF: &str = "restart-of";
-/// Maximum number of restarts with host-generated ids.
+/// The label of a new invocation that says which one it was started in place of.
+pub const RESTART_OF: &str = "restart-of";
+/// Maximum number of restarts that are numbered for the client.
 const NUMBERED: u32 = 1_000;
 
 /// Starts a new invocation with the function, input, labels and time limit of this one, regardless

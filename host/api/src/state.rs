@@ -17,7 +17,7 @@ use segno_core::{
 };
 use segno_engine::{delivery::Reach, host::Host};
 use segno_store::PromiseRow;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -31,7 +31,6 @@ use super::{
     error::ApiError,
     inspector::ComponentInspector,
     reads::{Read, Reads},
-    restate::RestateSettings,
 };
 
 /// Default maximum number of open connections.
@@ -39,10 +38,7 @@ pub const CONNECTIONS: usize = 4_096;
 /// Default maximum number of open connections from one address other than this machine's.
 pub const CONNECTIONS_OF_A_PEER: usize = 3_072;
 
-/// Maximum number of concurrent SQL queries of tools.
-const QUERIES: usize = 4;
-
-/// Shared state of the route handlers. Cheap to clone.
+/// Everything behind the routes. Cheap to clone.
 #[derive(Clone)]
 pub struct Api {
     /// The host behind the API.
@@ -65,12 +61,8 @@ pub struct Api {
     pub admission: Admission,
     /// Permits for reads of clients.
     pub reads: Reads,
-    /// Permits for SQL queries of tools: each has tables in memory.
-    pub(crate) queries: Arc<Semaphore>,
-    /// Additional routes, with separate guards.
+    /// Routes beside the API's own, with their own guards.
     pub beside: Router,
-    /// The front end for services written for Restate.
-    pub restate: RestateSettings,
     pub(super) catalog: Arc<Catalog>,
     pub(super) sessions: Arc<Sessions>,
     /// Serializes the counts for metrics: concurrent counts would be redundant.
@@ -96,9 +88,7 @@ impl Api {
             connections_of_a_peer: CONNECTIONS_OF_A_PEER,
             admission: Admission::new(AdmissionLimits::default()),
             reads: Reads::new(AdmissionLimits::default()),
-            queries: Arc::new(Semaphore::new(QUERIES)),
             beside: Router::new(),
-            restate: RestateSettings::default(),
             catalog: Arc::default(),
             sessions: Arc::default(),
             counts: Arc::default(),
@@ -118,29 +108,29 @@ impl Api {
         asks.then(|| self.sessions.find(headers, now)).flatten()
     }
 
-    /// Returns the store for client reads, with a read permit.
-    pub(crate) async fn look(&self) -> Result<Read, ApiError> {
+    /// The store for reads of a client, with a read permit.
+    pub async fn look(&self) -> Result<Read, ApiError> {
         self.reads.place(&self.host).await
     }
 
-    /// Waits for a permit for one command, held until dropped.
-    pub(crate) async fn room(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+    /// A permit for one command, held until dropped.
+    pub async fn room(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         self.admission.command(&self.host.env).await
     }
 
-    /// Admits a request whose body is still to be read, unless its connection already waited for
-    /// the permit.
-    pub(crate) async fn let_in(&self, came: &Extensions) -> Result<OwnedSemaphorePermit, ApiError> {
+    /// Admits a request whose body is still to be read, unless its connection has waited for the
+    /// permit already.
+    pub async fn let_in(&self, came: &Extensions) -> Result<OwnedSemaphorePermit, ApiError> {
         match came.get().and_then(AdmissionTicket::take) {
             Some(place) => place,
             None => self.admission.request(&self.host.env).await,
         }
     }
 
-    /// Reads a body of at most `limit` bytes; `setting` names the setting of the limit. The body
-    /// holds the permit of an admitted request. The body of a refused request is also read, so that
-    /// the refusal can identify the request.
-    pub(crate) async fn read(
+    /// Reads a body of at most `limit` bytes; `setting` names the setting behind the limit. The
+    /// body holds the permit of an admitted request; the body of a refused one is read so that the
+    /// refusal can name the request.
+    pub async fn read(
         &self,
         headers: &HeaderMap,
         body: Body,
@@ -151,9 +141,9 @@ impl Api {
         body::read(self, headers, body, entry, limit, setting).await
     }
 
-    /// Sends one command, with a permit. A refusal is returned as a reply; only failures of the
-    /// store are errors.
-    pub(super) async fn execute(&self, command: Command) -> Result<Reply, ApiError> {
+    /// Sends one command, with a permit. A refusal is a reply here; only the store's failures are
+    /// errors.
+    pub async fn execute(&self, command: Command) -> Result<Reply, ApiError> {
         let _room = self.room().await?;
         Ok(self.host.attempt(command).await?)
     }
@@ -186,7 +176,7 @@ impl Api {
     }
 
     /// Reads an invocation: a promise that a function produces.
-    pub(super) async fn invocation(&self, id: &PromiseId) -> Result<PromiseRow, ApiError> {
+    pub async fn invocation(&self, id: &PromiseId) -> Result<PromiseRow, ApiError> {
         self.host
             .store
             .read()
@@ -260,7 +250,7 @@ impl From<KeyReused> for ApiError {
     }
 }
 
-/// Builds the error for a reply that the command cannot have.
-pub(super) fn unexpected(reply: &Reply) -> ApiError {
+/// The error for a reply that the command cannot have.
+pub fn unexpected(reply: &Reply) -> ApiError {
     ApiError::Internal(format!("the engine gave an answer of the wrong kind: {reply:?}"))
 }

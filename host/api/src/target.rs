@@ -7,8 +7,6 @@ use segno_core::{
     id::{Digest, ObjectId, PromiseId},
 };
 
-use segno_engine::services::ids::Called;
-
 use super::{Api, ApiError, catalog::Resolved};
 
 /// A parsed target of a request.
@@ -91,9 +89,9 @@ impl<'a> Target<'a> {
     /// See [`Target::resolve`].
     pub(super) async fn run(&self, api: &Api) -> Result<Option<PromiseId>, ApiError> {
         let run = match (self.service.map(Address::parse), Keyed::parse(self.path)) {
-            (Some(Ok(address)), _) => match Called::of(&address) {
-                Some(called) if called.key.is_some() => called.run(),
-                _ => return Ok(None),
+            (Some(Ok(address)), _) => match api.host.protocols.run_of(&address) {
+                Some(run) => run,
+                None => return Ok(None),
             },
             (None, Some(Keyed { object, key, function })) => {
                 ObjectId::new(format!("{}/{object}@{key}", self.module)).run(function)

@@ -1,6 +1,8 @@
 //! Test support for this crate and the command line: a host without workers, its API, and functions
 //! that send requests.
 
+pub mod signed;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;

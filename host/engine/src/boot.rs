@@ -1,8 +1,8 @@
 //! Start and shutdown of a host.
 //!
-//! The order matters. First the store opens. Then the host begins a new incarnation of this node,
-//! which makes every claim of earlier incarnations stale, and releases the tasks of those claims.
-//! Then timers and outgoing messages start. The dispatcher starts last.
+//! The order matters: the store first; then a new incarnation of this node, which makes every claim
+//! of its earlier incarnations stale; then the tasks of those claims are released; then timers and
+//! messages start; the dispatcher is last. Protocols join the host between [`prepare`] and [`Prepared::start`].
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -14,7 +14,7 @@ use segno_core::{
     reply::Reply,
     time::Millis,
 };
-use segno_env::{DebugClock, Env, Reach};
+use segno_env::{DebugClock, Env};
 use segno_guest::{
     Compiler, ComponentSource, Gate, GuestError, HttpClient, HttpLimits, Limits, PolicySource,
     Wasm, WasmConfig,
@@ -30,7 +30,6 @@ use crate::{
     host::Host,
     notifier::CommitNotifier,
     recovery::{self, Recovery, retention::Retention},
-    services::{HttpConnector, identity::RequestIdentity},
     worker::{Worker, WorkerSettings},
 };
 
@@ -56,10 +55,6 @@ pub struct BootConfig {
     pub debug: Option<Arc<DebugClock>>,
     /// The retention periods of finished trees.
     pub retention: Retention,
-    /// The key that signs requests to deployments of services. `None`: requests are not signed.
-    pub identity: Option<RequestIdentity>,
-    /// The addresses of deployments that the host may call.
-    pub reach: Reach,
 }
 
 /// The kind of store and its settings.
@@ -91,6 +86,16 @@ pub enum BootError {
     Store(#[from] StoreError),
 }
 
+/// A host that takes no work yet.
+pub struct Prepared {
+    /// The parts of the host.
+    pub host: Host,
+    node: NodeName,
+    worker: WorkerSettings,
+    retention: Retention,
+    shared: Option<Arc<PostgresStore>>,
+}
+
 /// A host that has started.
 pub struct Running {
     pub host: Host,
@@ -105,11 +110,11 @@ pub struct Running {
     recovery: Recovery,
 }
 
-/// Opens the store and starts a host on it. Also returns the wasm engine, for uploads.
+/// Opens the store and sets up a host on it. The wasm engine is returned as well, for uploads.
 ///
 /// # Errors
 /// [`BootError`].
-pub async fn boot(config: BootConfig, env: Env) -> Result<(Running, Arc<Wasm>), BootError> {
+pub async fn prepare(config: BootConfig, env: Env) -> Result<(Prepared, Arc<Wasm>), BootError> {
     let notifier = Arc::new(CommitNotifier::default());
     let deciding = match &config.debug {
         Some(clock) => Env { clock: clock.clone(), ..env },
@@ -145,14 +150,24 @@ pub async fn boot(config: BootConfig, env: Env) -> Result<(Running, Arc<Wasm>), 
     })?);
     let outbound = Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?));
     let host = Host::new(env, config.engine, store, wasm.clone(), outbound, notifier);
-    let connector = HttpConnector::new(config.reach, config.identity, host.env.clone())?;
-    host.services.connect(Arc::new(connector));
-    let running = start_keeping(host, config.node.clone(), config.worker, config.retention).await?;
-    if let Some(database) = shared {
-        let (life, superseded) = (running.incarnation, running.superseded.clone());
-        database.watch_incarnation(config.node, life, superseded);
+    let BootConfig { node, worker, retention, .. } = config;
+    Ok((Prepared { host, node, worker, retention, shared }, wasm))
+}
+
+impl Prepared {
+    /// Starts the host.
+    ///
+    /// # Errors
+    /// The store did not answer.
+    pub async fn start(self) -> Result<Running, StoreError> {
+        let Self { host, node, worker, retention, shared } = self;
+        let running = start_keeping(host, node.clone(), worker, retention).await?;
+        if let Some(database) = shared {
+            let (life, superseded) = (running.incarnation, running.superseded.clone());
+            database.watch_incarnation(node, life, superseded);
+        }
+        Ok(running)
     }
-    Ok((running, wasm))
 }
 
 /// An open store, and the same store as a PostgreSQL store if other hosts use it too.
@@ -220,7 +235,9 @@ pub async fn start_keeping(
     // A task that cannot be released is quarantined, and its lease runs out. The host starts in any
     // case.
     recovery::each(&host, releases).await?;
-    host.services.keep_silent(retention.of_silent_services());
+    for protocol in host.protocols.all() {
+        protocol.keep_silent(retention.of_silent_services());
+    }
     let recovery = Recovery::start_keeping(&host, retention);
     let worker = Worker::start(host.clone(), Holder { node, incarnation }, settings);
     let superseded = worker.superseded();

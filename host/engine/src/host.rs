@@ -9,8 +9,8 @@ use segno_store::Store;
 
 use crate::{
     commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, notifier::CommitNotifier,
-    quarantine::Quarantine, services::Services, signal_check::Descriptions, slots::ExecutionSlots,
-    traces::Traces, worker::Shadows,
+    protocols::Protocols, quarantine::Quarantine, signal_check::Descriptions,
+    slots::ExecutionSlots, traces::Traces, worker::Shadows,
 };
 
 /// The shared parts of a host. Cheap to clone.
@@ -37,9 +37,9 @@ pub struct Host {
     pub commit_latency: Arc<CommitLatency>,
     /// The channels that deliver messages.
     pub channels: Arc<Channels>,
-    /// The services in external deployments.
-    pub services: Arc<Services>,
-    /// Rows that this host skips for a while because handling them failed.
+    /// The protocols that it speaks beside its own.
+    pub protocols: Arc<Protocols>,
+    /// Rows that this host leaves alone for a while, because handling them failed.
     pub quarantine: Arc<Quarantine>,
     /// The receiver of spans; see [`Host::traces`].
     pub traces: Arc<OnceLock<Traces>>,
@@ -61,7 +61,6 @@ impl Host {
         notifier: Arc<CommitNotifier>,
     ) -> Self {
         Self {
-            services: Arc::new(Services::new(store.clone(), env.clone())),
             env,
             config: Arc::new(config),
             store,
@@ -72,6 +71,7 @@ impl Host {
             metrics: notifier.metrics.clone(),
             commit_latency: notifier.commit_latency.clone(),
             channels: notifier.channels.clone(),
+            protocols: Arc::default(),
             quarantine: Arc::default(),
             traces: notifier.traces.clone(),
             shadows: Arc::default(),

@@ -3,13 +3,12 @@
 
 #![forbid(unsafe_code)]
 
-mod attempt_limit;
+pub mod attempt_limit;
 pub mod boot;
 pub mod bundles;
 pub mod changes;
 pub mod commit_latency;
 pub mod delivery;
-pub mod endpoint;
 pub mod events;
 mod fair_queue;
 pub mod graph;
@@ -17,10 +16,10 @@ pub mod host;
 pub mod lease_ttl;
 pub mod metrics;
 pub mod notifier;
+pub mod protocols;
 pub mod quarantine;
 pub mod recovery;
 pub mod resend;
-pub mod services;
 pub mod signal_check;
 pub mod slots;
 pub mod stuck;

@@ -79,8 +79,8 @@ mod tests {
     /// All files of the host that open connections, with the party that chooses the server. Review
     /// every new entry: an address chosen by an API client requires [`super::http_client_within`].
     const JUDGED: &[(&str, &str)] = &[
-        ("api/src/resonate/push.rs", "a client: within reach"),
-        ("engine/src/services/http.rs", "a client: within reach"),
+        ("resonate/src/push.rs", "a client: within reach"),
+        ("services/src/deployments/http.rs", "a client: within reach"),
         ("env/src/reach.rs", "the check itself"),
         ("env/src/http_client.rs", "the clients themselves"),
         ("client/src/http.rs", "the user of a command"),

@@ -24,10 +24,10 @@ use super::{
     serve::{limits, taken},
 };
 use crate::{
-    api::{Access, Callers, Identity, serve_endpoint},
+    api::Access,
     build::Project,
     client::Client,
-    endpoint::{Endpoint as Served, Offer},
+    endpoint::{Callers, Endpoint as Served, Identity, Offer, serve_endpoint},
     guest::{Gate, HttpClient, HttpLimits, Limits, PolicySource, Wasm, WasmConfig},
     runtime::Env,
 };

@@ -10,12 +10,11 @@ use tokio::net::TcpListener;
 
 use super::{CliError, serve::taken};
 use crate::{
-    api::{
-        Access, Api,
-        restate::{admin_router, ingress_router},
-        serve_beside,
+    api::{Access, serve_beside},
+    services::{
+        front::{Api, admin_router, ingress_router},
+        identity::RequestIdentity,
     },
-    services::identity::RequestIdentity,
 };
 
 /// Default address at which clients of services connect.
@@ -91,8 +90,8 @@ impl RestateListeners {
     /// Serves both listeners until the host stops.
     pub(super) fn start(self, api: &Api) {
         let runtime = api.host.env.runtime.clone();
-        let ingress = serve_beside(self.ingress, api.clone(), ingress_router(api.clone()));
-        let admin = serve_beside(self.admin, api.clone(), admin_router(api.clone()));
+        let ingress = serve_beside(self.ingress, api.native.clone(), ingress_router(api.clone()));
+        let admin = serve_beside(self.admin, api.native.clone(), admin_router(api.clone()));
         runtime.spawn("ingress", Box::pin(ingress));
         runtime.spawn("admin", Box::pin(admin));
     }

@@ -1,6 +1,6 @@
 //! `segno serve`.
 
-use std::{io::ErrorKind, net::SocketAddr, path::PathBuf};
+use std::{io::ErrorKind, net::SocketAddr, path::PathBuf, sync::Arc};
 
 use clap::Args;
 use segno_core::{config::Config, id::NodeName, time::Millis};
@@ -24,14 +24,15 @@ use super::{
     store_address::StoreAddress,
 };
 use crate::{
-    api::{
-        Access, Api, CONNECTIONS, CONNECTIONS_OF_A_PEER, restate::RestateSettings, serve,
-        serve_metrics,
-    },
-    boot::{BootConfig, Running, StoreConfig, boot},
+    api::{Access, Api, CONNECTIONS, CONNECTIONS_OF_A_PEER, serve, serve_metrics},
+    boot::{BootConfig, BootError, Running, StoreConfig, prepare},
     guest::{Limits, PolicySource},
     recovery::retention::{Keep, Retention},
     runtime::Env,
+    services::{
+        HttpConnector, Services,
+        front::{self, RestateSettings},
+    },
     store::{
         postgres::PostgresConfig,
         sqlite::{SqliteConfig, user_of},
@@ -144,6 +145,17 @@ pub struct Serve {
     traces: TraceOptions,
 }
 
+/// A host that has started, as it is announced.
+struct Started<'a> {
+    running: &'a Running,
+    address: SocketAddr,
+    place: &'a str,
+    node: &'a str,
+    restate: Option<&'a RestateListeners>,
+    /// The public key of requests to deployments.
+    identity: Option<&'a str>,
+}
+
 impl Serve {
     pub(super) async fn run(
         self,
@@ -206,23 +218,21 @@ impl Serve {
             policy,
             debug: debug.clone(),
             retention,
-            identity,
-            reach,
             worker: self.worker(&store),
             store,
         };
         let place = place(&config.store);
-        let (running, wasm) =
-            boot(config, Env::system()).await.map_err(|error| other("not-started", &error))?;
+        let not_started = |error: BootError| other("not-started", &error);
+        let (prepared, wasm) = prepare(config, Env::system()).await.map_err(not_started)?;
+        let services = Services::join(&prepared.host);
+        let connector = HttpConnector::new(reach, identity, prepared.host.env.clone());
+        services.connect(Arc::new(connector.map_err(BootError::from).map_err(not_started)?));
+        let running = prepared.start().await.map_err(BootError::from).map_err(not_started)?;
         let mut api = Api::new(running.host.clone(), wasm, access, component_limit);
         api.reach = reach;
         api.connections = self.connections + self.resonate.streams();
         api.connections_of_a_peer = self.peer_connections + self.resonate.streams();
         open_files::allow(api.connections);
-        api.restate = RestateSettings {
-            ingress: restate.as_ref().map(|at| format!("http://{}/", at.ingress_at).into()),
-            origins: self.resonate.origins(),
-        };
         api.beside = self.resonate.start(&api, address, debug)?.router();
         push(&running.host, routes).await?;
         self.traces.trace(&running.host, &node)?;
@@ -230,9 +240,23 @@ impl Serve {
             let runtime = running.host.env.runtime.clone();
             runtime.spawn("metrics", Box::pin(serve_metrics(listener, api.clone())));
         }
-        self.banner(&running, address, &place, &node, restate.as_ref(), console)?;
+        let connector = services.connector();
+        let started = Started {
+            running: &running,
+            address,
+            place: &place,
+            node: &node,
+            restate: restate.as_ref(),
+            identity: connector.identity(),
+        };
+        self.banner(&started, console)?;
         if let Some(listeners) = restate {
-            listeners.start(&api);
+            let mut front = front::Api::new(api.clone(), services);
+            front.settings = RestateSettings {
+                ingress: Some(format!("http://{}/", listeners.ingress_at).into()),
+                origins: self.resonate.origins(),
+            };
+            listeners.start(&front);
         }
         let superseded = running.superseded.clone();
         let stop = async {
@@ -327,17 +351,8 @@ impl Serve {
         })
     }
 
-    fn banner(
-        &self,
-        running: &Running,
-        address: SocketAddr,
-        place: &str,
-        node: &str,
-        restate: Option<&RestateListeners>,
-        console: &mut Console,
-    ) -> Result<(), CliError> {
-        let connector = running.host.services.connector();
-        let identity = connector.identity();
+    fn banner(&self, started: &Started<'_>, console: &mut Console) -> Result<(), CliError> {
+        let Started { running, address, place, node, restate, identity } = *started;
         if console.json() {
             let restate = restate.map(|at| {
                 serde_json::json!({

@@ -14,7 +14,7 @@ use segno::{
     notifier::CommitNotifier,
     recovery::retention::Retention,
     runtime::{Clock, Env, Runtime},
-    services::Connector,
+    services::{Connector, Services},
     worker::WorkerSettings,
 };
 use segno_core::{
@@ -259,8 +259,9 @@ impl Node {
             self.parts.outbound.clone(),
             notifier,
         );
+        let services = Services::join(&host);
         let connector = self.parts.connector.iter();
-        connector.for_each(|connector| host.services.connect(connector.clone()));
+        connector.for_each(|connector| services.connect(connector.clone()));
         let endpoint = self.parts.fronts.map(|Grace(grace)| Endpoint::of(&host, grace));
         // Takes all messages that are not for a front end.
         host.channels.add(Arc::new(Unconfirmed));

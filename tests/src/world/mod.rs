@@ -16,7 +16,7 @@ use segno::{
     host::Host,
     notifier::CommitNotifier,
     runtime::{Clock, Env},
-    services::Connector,
+    services::{Connector, Services},
     store::{Hints, MemoryStore, NewModule, Store, StoreError},
     values,
     worker::WorkerSettings,
@@ -114,6 +114,7 @@ pub struct World {
 struct Life {
     runtime: Arc<SimRuntime>,
     running: Running,
+    services: Arc<Services>,
 }
 
 impl World {
@@ -191,7 +192,7 @@ impl World {
             let notifier = Arc::new(CommitNotifier::default());
             *self.switch.0.lock().unwrap_or_else(PoisonError::into_inner) =
                 Some(notifier.clone()).filter(|_| !self.deaf);
-            let host = self.parts(runtime.clone(), notifier);
+            let (host, services) = self.parts(runtime.clone(), notifier);
             let starting = boot::start(host, NodeName::from("world"), self.worker);
             let faults = self.faults.clone();
             let running = tokio::select! {
@@ -201,7 +202,7 @@ impl World {
             };
             match running {
                 Some(Ok(running)) => {
-                    self.life = Some(Life { runtime, running });
+                    self.life = Some(Life { runtime, running, services });
                     return;
                 }
                 // The host died during its start, or the outcome of the start is unknown. The next
@@ -211,7 +212,11 @@ impl World {
         }
     }
 
-    fn parts(&self, runtime: Arc<SimRuntime>, notifier: Arc<CommitNotifier>) -> Host {
+    fn parts(
+        &self,
+        runtime: Arc<SimRuntime>,
+        notifier: Arc<CommitNotifier>,
+    ) -> (Host, Arc<Services>) {
         let host = Host::new(
             Env { clock: self.clock.clone(), runtime },
             self.config.clone(),
@@ -220,8 +225,9 @@ impl World {
             self.outbound.clone(),
             notifier,
         );
-        self.connector.iter().for_each(|connector| host.services.connect(connector.clone()));
-        host
+        let services = Services::join(&host);
+        self.connector.iter().for_each(|connector| services.connect(connector.clone()));
+        (host, services)
     }
 
     /// Registers a deployment of services with this manifest.
@@ -238,13 +244,13 @@ impl World {
 
     /// Parts of a host over this world's store, for uses without a worker.
     pub fn host(&self) -> Host {
-        self.parts(Arc::new(SimRuntime::life(0)), Arc::new(CommitNotifier::default()))
+        self.parts(Arc::new(SimRuntime::life(0)), Arc::new(CommitNotifier::default())).0
     }
 
     /// Requests the pause of an invocation. Returns true if it is running on the host.
     pub fn pause(&self, id: &PromiseId) -> bool {
         let life = self.life.as_ref();
-        life.is_some_and(|life| life.running.host.services.pauses().ask(id))
+        life.is_some_and(|life| life.services.pauses().ask(id))
     }
 
     /// Crashes the host.
@@ -260,7 +266,7 @@ impl World {
     /// # Panics
     /// If no host is up.
     pub async fn shutdown(&mut self, limit: Millis) -> usize {
-        let Life { runtime, running } = self.life.take().expect("a host is up");
+        let Life { runtime, running, .. } = self.life.take().expect("a host is up");
         let left = running.shutdown(limit).await;
         runtime.crash();
         left

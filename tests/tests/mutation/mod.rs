@@ -45,8 +45,8 @@ const OUTSIDE: &[Part] = &[
         mutations: outside::STORES,
     },
     Part {
-        folder: "host/api",
-        package: "segno-api",
+        folder: "host/resonate",
+        package: "segno-resonate",
         program: "--lib",
         mutations: outside::RESONATE,
     },
@@ -82,13 +82,13 @@ const OUTSIDE: &[Part] = &[
         mutations: outside::SIMULATED_SAGAS,
     },
     Part {
-        folder: "host/api",
+        folder: "host/resonate",
         package: "tests",
         program: "simulation",
         mutations: outside::SIMULATED_MESSAGES,
     },
     Part {
-        folder: "host/engine",
+        folder: "host/services",
         package: "tests",
         program: "simulation",
         mutations: outside::SIMULATED_SERVICES,

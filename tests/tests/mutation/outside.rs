@@ -121,23 +121,23 @@ pub const STORES: &[Mutation] = &[
 pub const RESONATE: &[Mutation] = &[
     Mutation {
         what: "a reserved name of a client's tag is taken for the engine's",
-        file: "resonate/values.rs",
+        file: "values.rs",
         says: "None if tags::RESERVED.contains(&name) => format!(\"{PREFIX}{name}\"),",
         would_say: "None if false => format!(\"{PREFIX}{name}\"),",
-        tests: "resonate::values",
+        tests: "values",
         killer: "reserved_tags_change_their_names_and_no_other_tag_is_mistaken_for_one",
     },
     Mutation {
         what: "text that is no base64 comes back as base64",
-        file: "resonate/values.rs",
+        file: "values.rs",
         says: "                form.push('t');\n",
         would_say: "",
-        tests: "resonate::values",
+        tests: "values",
         killer: "what_was_sent_comes_back_letter_by_letter",
     },
     Mutation {
         what: "a cancelled promise looks rejected",
-        file: "resonate/wire.rs",
+        file: "wire.rs",
         says: "Verdict::Canceled => \"rejected_canceled\",",
         would_say: "Verdict::Canceled => \"rejected\",",
         tests: DIFFERENTIAL,
@@ -145,7 +145,7 @@ pub const RESONATE: &[Mutation] = &[
     },
     Mutation {
         what: "a settled promise does not say when",
-        file: "resonate/wire.rs",
+        file: "wire.rs",
         says: "record[\"settledAt\"] = json!(settlement.settled_at.0);",
         would_say: "let _ = settlement;",
         tests: DIFFERENTIAL,
@@ -153,7 +153,7 @@ pub const RESONATE: &[Mutation] = &[
     },
     Mutation {
         what: "a task that has ended counts its wakes",
-        file: "resonate/wire.rs",
+        file: "wire.rs",
         says: "let resumes = if matches!(task.state, TaskState::Fulfilled) { 0 } else { resumes };",
         would_say: "let resumes = resumes + u32::from(matches!(task.state, TaskState::Fulfilled));",
         tests: DIFFERENTIAL,
@@ -161,7 +161,7 @@ pub const RESONATE: &[Mutation] = &[
     },
     Mutation {
         what: "a wait that is over already looks like one",
-        file: "resonate/tasks.rs",
+        file: "tasks.rs",
         says: "Reply::Ready { .. } => Ok(Answer { status: 300, data: json!({ \"preload\": [] }) }),",
         would_say: "Reply::Ready { .. } => Ok(Answer { status: 200, data: json!({ \"preload\": [] }) }),",
         tests: DIFFERENTIAL,
@@ -169,7 +169,7 @@ pub const RESONATE: &[Mutation] = &[
     },
     Mutation {
         what: "a task is fulfilled by what is about another promise",
-        file: "resonate/tasks.rs",
+        file: "tasks.rs",
         says: "if settle.id != claim.id.as_str() {",
         would_say: "if settle.id != claim.id.as_str() && false {",
         tests: DIFFERENTIAL,
@@ -177,7 +177,7 @@ pub const RESONATE: &[Mutation] = &[
     },
     Mutation {
         what: "a promise is awaited twice",
-        file: "resonate/tasks.rs",
+        file: "tasks.rs",
         says: "(!awaits.insert(awaited.clone())).then_some(awaited)",
         would_say: "(!awaits.insert(awaited.clone()) && false).then_some(awaited)",
         tests: DIFFERENTIAL,
@@ -185,7 +185,7 @@ pub const RESONATE: &[Mutation] = &[
     },
     Mutation {
         what: "what a worker makes under a claim ends with it",
-        file: "resonate/fence.rs",
+        file: "fence.rs",
         says: "Ok(FenceAct::CreateLoose { new })",
         would_say: "Ok(FenceAct::Create { new })",
         tests: DIFFERENTIAL,
@@ -193,7 +193,7 @@ pub const RESONATE: &[Mutation] = &[
     },
     Mutation {
         what: "a schedule shows when it was made for when it runs",
-        file: "resonate/schedules.rs",
+        file: "schedules.rs",
         says: "\"nextRunAt\": schedule.next_at.0,",
         would_say: "\"nextRunAt\": schedule.created_at.0,",
         tests: DIFFERENTIAL,
@@ -201,7 +201,7 @@ pub const RESONATE: &[Mutation] = &[
     },
     Mutation {
         what: "a delay needs no target",
-        file: "resonate/promises.rs",
+        file: "promises.rs",
         says: "if target.is_none() {",
         would_say: "if false {",
         tests: DIFFERENTIAL,
@@ -209,26 +209,26 @@ pub const RESONATE: &[Mutation] = &[
     },
     Mutation {
         what: "a listener that takes nothing is told for ever",
-        file: "resonate/deliver.rs",
+        file: "deliver.rs",
         says: "if attempt > UNBLOCK_ATTEMPTS {",
         would_say: "if false {",
-        tests: "resonate::tests::http",
+        tests: "tests::http",
         killer: "a_listener_that_takes_nothing_is_given_up_after_an_hour_of_attempts",
     },
     Mutation {
         what: "an address is taken that leads nowhere",
-        file: "resonate/address.rs",
+        file: "address.rs",
         says: "(sane && Url::parse(address).is_ok())",
         would_say: "(sane || Url::parse(address).is_ok())",
-        tests: "resonate::address",
+        tests: "address",
         killer: "addresses_of_workers_are_read",
     },
     Mutation {
         what: "a worker is told of steps beyond its rights",
-        file: "resonate/preload.rs",
+        file: "preload.rs",
         says: "prefix: rights.prefix().map(str::to_owned),",
         would_say: "prefix: rights.prefix().map(str::to_owned).filter(|_| false),",
-        tests: "resonate::tests::rights",
+        tests: "tests::rights",
         killer: "tags_and_names_of_workers_give_no_rights",
     },
 ];
@@ -357,7 +357,7 @@ pub const SIMULATED_RULES: &[Mutation] = &[
 /// Defects in the reported outcome of a message.
 pub const SIMULATED_MESSAGES: &[Mutation] = &[Mutation {
     what: "a listener without a stream counts as told",
-    file: "resonate/deliver.rs",
+    file: "deliver.rs",
     says: "                        self.streams.wait(&group, worker.as_deref().filter(|_| alone), key);\n                        Delivered::Elsewhere",
     would_say: "                        drop(key);\n                        Delivered::Done",
     tests: "any_seed",
@@ -378,7 +378,7 @@ pub const SIMULATED_SAGAS: &[Mutation] = &[Mutation {
 pub const SIMULATED_SERVICES: &[Mutation] = &[
     Mutation {
         what: "what a run came to is told before it is stored",
-        file: "worker/service_run/attempt.rs",
+        file: "run/attempt.rs",
         says: "        self.committed(live).await?;\n        self.send_all(live).await?;\n        Ok(None)",
         would_say: "        self.send_all(live).await?;\n        self.committed(live).await?;\n        Ok(None)",
         tests: "services_survive_every_fault",
@@ -386,7 +386,7 @@ pub const SIMULATED_SERVICES: &[Mutation] = &[
     },
     Mutation {
         what: "all calls of an invocation begin the same one",
-        file: "services/ids.rs",
+        file: "deployments/ids.rs",
         says: "    derived(\"callee\", &[invocation.as_str(), &index.0.to_string()])",
         would_say: "    derived(\"callee\", &[invocation.as_str(), &(index.0 / 100).to_string()])",
         tests: "services_survive_every_fault",

@@ -134,9 +134,9 @@ impl Access {
         if authority.eq_ignore_ascii_case(host) { Ok(()) } else { Err(foreign()) }
     }
 
-    /// Refuses a request whose `Host` or `Origin` is not this host's. `allowed` accepts a foreign
-    /// origin.
-    pub(crate) fn check_sender(&self, request: &Request, allowed: bool) -> Result<(), ApiError> {
+    /// Refuses a request whose `Host` or `Origin` is not this host's; `allowed`: the origin is an
+    /// allowed exception.
+    pub fn check_sender(&self, request: &Request, allowed: bool) -> Result<(), ApiError> {
         let headers = request.headers();
         let unreadable = |()| ApiError::ForeignHost("(none, or several)".to_owned());
         let authority = request.uri().authority().map(Authority::as_str);
@@ -184,8 +184,8 @@ impl Access {
     /// which takes precedence.
     ///
     /// # Errors
-    /// See [`Access::rights`].
-    pub(crate) fn rights_of(
+    /// As [`Access::rights`].
+    pub fn rights_of(
         &self,
         headers: &HeaderMap,
         beside: Option<&str>,

@@ -1,8 +1,6 @@
 //! The API over the in-memory store: every route, every refusal. No worker runs, so the tests
 //! settle promises themselves.
 
-pub(crate) mod signed;
-
 mod access;
 mod bodies;
 mod console;
@@ -18,7 +16,6 @@ mod overload;
 mod promises;
 mod replaying;
 mod resources;
-mod restate;
 mod routes;
 mod runs;
 mod sagas;
@@ -32,4 +29,4 @@ mod tree;
 mod unreadable;
 mod waiting;
 
-pub(crate) use crate::testing::World;
+pub(crate) use crate::testing::{World, signed};

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use reqwest::{Client, Response};
-use segno_api::resonate::envelope::VERSION;
+use segno_resonate::envelope::VERSION;
 use serde_json::{Value as Json, json};
 
 /// A connection to a host. Cheap to clone; clones share it.

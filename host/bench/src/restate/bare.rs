@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, bail};
-use segno_engine::services::{AttemptRequest, Connector as _, Endpoint, HttpConnector};
 use segno_env::{Env, Reach};
 use segno_restate::{
     ProtocolVersion, Start,
@@ -12,6 +11,7 @@ use segno_restate::{
     runtime::immutable::{Action, Attempt},
     wire::Value,
 };
+use segno_services::{AttemptRequest, Connector as _, Endpoint, HttpConnector};
 
 use super::deployment::HANDLER;
 

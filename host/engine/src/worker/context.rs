@@ -18,7 +18,6 @@ use super::{
     log_span,
     put_off::PutOff,
     run_limiter::RunLimiter,
-    service_run::KeptWaits,
     snapshot::Snapshots,
     task_versions::TaskVersions,
     warm::WarmCache,
@@ -41,9 +40,7 @@ pub struct WorkerContext {
     pub claims: Claims,
     /// The cache of suspended instances.
     pub warm: WarmCache,
-    /// The wait sets of suspended invocations of services.
-    pub waits: KeptWaits,
-    /// The cache of coordinators of suspended graph runs.
+    /// Coordinators of suspended graph runs.
     pub runs: RunCache,
     /// Cancelled when the host shuts down. No execution begins after that, and none waits.
     pub draining: CancellationToken,

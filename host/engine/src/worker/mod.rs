@@ -9,13 +9,13 @@
 mod acquire;
 mod activity;
 mod asking;
+pub(crate) mod claimed;
 mod context;
 mod dispatcher;
 mod execution;
 mod graph_run;
 mod release;
 mod run;
-pub mod service_run;
 mod start;
 
 // The guest's journal.
@@ -51,15 +51,15 @@ use segno_guest::Guests;
 use tokio_util::sync::CancellationToken;
 
 pub use asking::{Answered, AskError, Question, Shadows, ask};
-pub(crate) use http_step::request_once;
+pub use http_step::request_once;
 pub use instance_cache::WarmBudget;
 pub use replay::{ReplayError, ReplayReport, replay, replay_to};
 pub use trap_report::{TrapLine, TrapReport};
 
 use self::{
     claims::Claims, context::WorkerContext, graph_run::RunCache, heartbeat::RenewAtOnce,
-    put_off::PutOff, run_limiter::RunLimiter, service_run::KeptWaits, start::SpeculativeStart,
-    task_versions::TaskVersions, warm::WarmCache,
+    put_off::PutOff, run_limiter::RunLimiter, start::SpeculativeStart, task_versions::TaskVersions,
+    warm::WarmCache,
 };
 use crate::{
     host::Host,
@@ -137,7 +137,6 @@ impl Worker {
             holder,
             claims: Claims::default(),
             warm: WarmCache::new(settings.warm),
-            waits: KeptWaits::default(),
             runs: RunCache::new(settings.warm.bytes / 4),
             draining: CancellationToken::new(),
             lease_ttl: Arc::new(AdaptiveLeaseTtl::new(LeasePolicy::of(host.config.ttl))),

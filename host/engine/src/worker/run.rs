@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use segno_core::{
-    address::{GRAPH_RUN, SERVICE_SCHEME},
+    address::GRAPH_RUN,
     id::{Claim, Digest},
     invocation::JournalHead,
     promise::Promise,
@@ -14,13 +14,13 @@ use tracing::Instrument as _;
 
 use super::{
     activity::{self, Kind},
+    claimed::Claimed,
     claims::ActiveClaim,
     context::WorkerContext,
     error::{ExecutionError, HaltReport},
     execution::{self, Prefetched},
     graph_run, log_span,
     release::give_back,
-    service_run,
 };
 use crate::{
     metrics::ClaimEnd,
@@ -89,9 +89,9 @@ pub async fn under_claim(
             false => no_room().await,
         };
     }
-    if named.starts_with(SERVICE_SCHEME) {
+    if let Some(protocol) = worker.host.protocols.of(named) {
         return match slot.turn_into(SlotKind::Request, &module, 1) {
-            true => service_run::run(worker, active, work).await,
+            true => protocol.run(Claimed::new(&worker, &active, work)).await,
             false => no_room().await,
         };
     }

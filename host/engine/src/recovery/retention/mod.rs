@@ -5,14 +5,14 @@
 //! command is first read completely and then removed from the leaves up, see `large`.
 
 mod large;
-mod of_services;
 mod rules;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
 };
 
+use async_trait::async_trait;
 use segno_core::{
     address::{Address, ModuleRef},
     command::Command,
@@ -38,6 +38,29 @@ pub const PAGE: u32 = 1_000;
 pub const PERIOD: Millis = Millis(500);
 /// The delay between two rounds.
 pub const ROUND_PAUSE: Millis = Millis(60_000);
+
+/// How long trees are kept of which no rule of the operator says it, by who ran them.
+#[async_trait]
+pub trait KeepRule: Send + Sync {
+    /// Sets how long what has ended is kept where nothing is said.
+    fn keep_silent(&self, keep: Keep);
+
+    /// The shortest time for which anything is kept; `None`: there is nothing that could be kept.
+    ///
+    /// # Errors
+    /// The store did not answer.
+    async fn least(&self) -> Result<Option<Millis>, StoreError>;
+
+    /// How long these are kept, of those that it has a say in; `silent` where nothing is said.
+    ///
+    /// # Errors
+    /// The store did not answer.
+    async fn keeps(
+        &self,
+        silent: Keep,
+        roots: &[&Promise],
+    ) -> Result<BTreeMap<PromiseId, Keep>, StoreError>;
+}
 
 /// The position of the round.
 #[derive(Debug, Default)]
@@ -82,8 +105,11 @@ pub async fn turn(
     round: Arc<Mutex<Round>>,
 ) -> Result<NextTurn, StoreError> {
     let scan = host.store.scan();
-    let of_services = host.services.any().await?.then_some(of_services::LEAST);
-    let youngest = [retention.shortest(), of_services].into_iter().flatten().min();
+    let protocols = host.protocols.all();
+    let mut youngest = retention.shortest();
+    for protocol in &protocols {
+        youngest = [youngest, protocol.least().await?].into_iter().flatten().min();
+    }
     let Some(youngest) = youngest else { return Ok(NextTurn::After(ROUND_PAUSE)) };
     let (after, mut pace) = {
         let round = round.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,8 +119,11 @@ pub async fn turn(
     let page = scan.finished(after, PAGE, ago(now, youngest)).await?;
     // The promises of an object are removed with the object.
     let roots = || page.items.iter().filter(|root| tags::object(&root.spec.tags).is_none());
-    let asked = roots().filter(|root| retention.rule(root).is_none());
-    let said = of_services::keeps(&host, retention.of_silent_services(), asked).await?;
+    let asked: Vec<&Promise> = roots().filter(|root| retention.rule(root).is_none()).collect();
+    let mut said = BTreeMap::new();
+    for protocol in &protocols {
+        said.append(&mut protocol.keeps(retention.of_silent_services(), &asked).await?);
+    }
     let keep = |root: &Promise| {
         let said = || said.get(root.id()).copied();
         retention.rule(root).or_else(said).unwrap_or(retention.others())

@@ -35,7 +35,7 @@ use super::{
     driver::NextTurn,
     retention::{ROUND_PAUSE, Retention, turn},
 };
-use crate::{host::Host, services::Services, testing};
+use crate::{host::Host, testing};
 
 const MODULE: Digest = Digest([7; 32]);
 const DAY: i64 = 86_400_000;
@@ -76,8 +76,7 @@ impl Fixture {
         let store =
             SqliteStore::open(sqlite, Config::default(), env.clone(), host.notifier.clone());
         let store = store.await.expect("it opens");
-        let services = Arc::new(Services::new(store.clone(), env.clone()));
-        Host { store, services, env, ..host }
+        Host { store, env, ..host }
     }
 
     /// Executes a statement without the checks of the store and of the database.

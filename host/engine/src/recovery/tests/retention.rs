@@ -20,12 +20,9 @@ use segno_env::{Clock as _, SystemClock};
 use segno_store::NewModule;
 
 use super::{DAY, Fixture, MODULE, new};
-use crate::{
-    recovery::{
-        driver::NextTurn,
-        retention::{self, Retention},
-    },
-    services::{Deployment, Endpoint, IDEMPOTENCY},
+use crate::recovery::{
+    driver::NextTurn,
+    retention::{self, Retention},
 };
 
 fn rules(text: &str) -> Retention {
@@ -164,71 +161,6 @@ async fn what_an_object_holds_goes_with_its_run_however_much_it_is_and_never_bef
     assert_eq!((rows.promises.len(), rows.lines.len()), (0, 0));
     let again = fixture.run(run()).await;
     assert!(matches!(again, Reply::Promise { changed: true, .. }), "the key runs again");
-}
-
-/// Stores a deployment and routes new invocations of its service there.
-async fn register(fixture: &Fixture, service: &str) {
-    let manifest = format!(
-        r#"{{ "minProtocolVersion": 5, "maxProtocolVersion": 7, "services": [{service}] }}"#
-    );
-    let endpoint = Endpoint { uri: "http://x".to_owned(), headers: [].into(), http11: false };
-    let manifest = serde_json::from_str(&manifest).expect("a manifest");
-    let deployment = Deployment::new(&endpoint, None, manifest);
-    let kept: Arc<[u8]> = deployment.to_bytes().into();
-    let module = Digest::of(&kept);
-    let new = NewModule::plain(module, kept, fixture.clock.now());
-    fixture.host.store.modules().put(new).await.expect("it is kept");
-    fixture.run(Command::Deploy { alias: "restate:Greeter".into(), module }).await;
-    fixture.host.services.forget();
-}
-
-#[tokio::test]
-async fn an_invocation_is_kept_as_its_service_said_when_it_was_accepted() {
-    let fixture = Fixture::new().await;
-    let hours = |n: i64| n * 3_600_000;
-    let end = async |id: &str| {
-        fixture.run(Command::Kill { invocation: id.into() }).await;
-        fixture.run(Command::OutboxDue { key: OutboxKey::CancelChildren(id.into()) }).await;
-    };
-    let accepted = async |id: &str, key: Option<&str>| {
-        let mut greet = new(id, &[(tags::TARGET, "restate://Greeter/greet")]);
-        let key = key.map(|key| (IDEMPOTENCY.to_owned(), key.to_owned()));
-        greet.param.headers.extend(key);
-        fixture.run(Command::PromiseCreate(greet)).await;
-        end(id).await;
-    };
-    let service = |retention: &str| {
-        format!(
-            r#"{{ "name": "Greeter", "ty": "SERVICE"{retention}, "handlers": [{{ "name": "greet" }}] }}"#
-        )
-    };
-    register(&fixture, &service("")).await;
-    accepted("silent", None).await;
-    let said = format!(r#", "journalRetention": 0, "idempotencyRetention": {}"#, hours(3));
-    register(&fixture, &service(&said)).await;
-    accepted("soon", None).await;
-    accepted("keyed", Some("k")).await;
-    fixture.run(Command::PromiseCreate(new("plain", &[]))).await;
-    end("plain").await;
-    let left = async |text: &str| {
-        fixture.round(&rules(text)).await;
-        let rows = fixture.dump().await;
-        rows.promises.keys().map(ToString::to_string).collect::<Vec<_>>()
-    };
-    assert_eq!(left("").await, ["keyed", "plain", "silent", "soon"], "for who waits for its end");
-    fixture.wait(hours(2));
-    assert_eq!(left("").await, ["keyed", "plain", "silent"]);
-    fixture.wait(hours(2));
-    let rule = "[[rule]]\nservice = \"Greeter\"\nkeep = \"30d\"\n";
-    assert_eq!(left(rule).await, ["keyed", "plain", "silent"], "a rule goes before a service");
-    assert_eq!(
-        left("default = \"30d\"").await,
-        ["plain", "silent"],
-        "a service before the default"
-    );
-    fixture.wait(hours(24));
-    assert_eq!(left("default = \"30d\"").await, ["plain", "silent"], "the default before a day");
-    assert_eq!(left("").await, ["plain"]);
 }
 
 #[tokio::test]

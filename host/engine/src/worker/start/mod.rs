@@ -16,6 +16,7 @@ use tracing::Instrument as _;
 
 use self::pending::{PendingStart, SpeculativeClaim};
 use super::{
+    claimed::Claimed,
     claims::ActiveClaim,
     context::WorkerContext,
     error::ExecutionError,
@@ -24,7 +25,6 @@ use super::{
     recording::SharedRecorder,
     release::{JournalEnd, give_back_after},
     run::{self, Work},
-    service_run,
 };
 use crate::{
     metrics::ClaimEnd,
@@ -75,9 +75,10 @@ async fn run(
     claim: &mut SpeculativeClaim,
     slot: &mut Slot,
 ) -> ClaimEnd {
-    if worker.speculative_starts && target::is_service(&expected.promise) {
+    let protocol = worker.host.protocols.of(expected.promise.target().unwrap_or_default());
+    if let Some(protocol) = protocol.filter(|_| worker.speculative_starts) {
         let work = Work { acquired: expected, prefetched: Prefetched::default() };
-        return service_run::start(worker.clone(), active.clone(), work, claim).await;
+        return protocol.start(Claimed::new(worker, active, work), claim).await;
     }
     let mut recorder = None;
     let prepared = prepare(worker, active, &expected, claim, &mut recorder).await;

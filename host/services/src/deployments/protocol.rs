@@ -1,0 +1,53 @@
+//! Services as a protocol of the host: what runs their invocations, and what is asked about them.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use segno_core::{
+    address::{Address, SERVICE_SCHEME},
+    id::PromiseId,
+    invocation::{Field, FieldValue},
+};
+use segno_engine::{
+    metrics::ClaimEnd,
+    protocols::{ClaimWriter, Claimed, Protocol},
+};
+use serde_json::Value as Json;
+
+use super::{
+    Services,
+    frames::{FRAME, shown_frame},
+    ids::Called,
+};
+use crate::run;
+
+#[async_trait]
+impl Protocol for Services {
+    fn takes(&self, target: &str) -> bool {
+        target.starts_with(SERVICE_SCHEME)
+    }
+
+    async fn run(self: Arc<Self>, claimed: Claimed) -> ClaimEnd {
+        run::run(self, claimed).await
+    }
+
+    async fn start(self: Arc<Self>, claimed: Claimed, claim: &mut dyn ClaimWriter) -> ClaimEnd {
+        run::start(self, claimed, claim).await
+    }
+
+    fn run_of(&self, address: &Address) -> Option<PromiseId> {
+        let called = Called::of(address)?;
+        called.key.is_some().then(|| called.run())
+    }
+
+    fn shown(&self, field: &Field) -> Option<Json> {
+        match &field.value {
+            FieldValue::Inline(bytes) if *field.name == *FRAME => Some(shown_frame(bytes)),
+            _ => None,
+        }
+    }
+
+    fn alias_taken(&self) {
+        self.forget();
+    }
+}

@@ -1,0 +1,155 @@
+//! Stops, pauses, resumes and removes invocations.
+
+use axum::{
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use segno_api::shared::{advice, unexpected};
+use segno_core::{
+    address::Address,
+    command::Command,
+    id::PromiseId,
+    invocation::RecordBody,
+    promise::TaskStatus,
+    reply::{Conflict, Kept, Pruned, Refusal, Reply},
+};
+use segno_engine::worker::replay::first_records;
+use segno_store::PromiseRow;
+
+use super::{
+    super::error::AdminError,
+    choice::{began_on, chosen, speaks},
+    of_query,
+};
+use crate::front::Api;
+
+/// Executes one control operation on an invocation.
+pub async fn control(api: &Api, id: &str, how: &str) -> Result<Response, AdminError> {
+    let id = PromiseId::from(id);
+    let (command, done) = match how {
+        "cancel" => (Command::Cancel { invocation: id.clone() }, StatusCode::ACCEPTED),
+        "kill" => (Command::Kill { invocation: id.clone() }, StatusCode::OK),
+        // Where it runs, the step that is going on ends first.
+        "pause" if api.services.pauses().ask(&id) => {
+            return Ok(StatusCode::ACCEPTED.into_response());
+        }
+        "pause" => (Command::TaskHalt { id: id.clone() }, StatusCode::ACCEPTED),
+        "purge" => return purge(api, &id).await,
+        "purge-journal" => return purge_journal(api, &id).await,
+        other => {
+            let message = format!("`{other}` is nothing that can be done to an invocation");
+            return Err(AdminError::new(404, message));
+        }
+    };
+    if how == "cancel" || how == "kill" {
+        let row = api.invocation(&id).await.map_err(|_| missing(&id))?;
+        if !row.promise.is_pending() {
+            return Err(missing(&id));
+        }
+    }
+    execute(api, &id, command).await?;
+    Ok(done.into_response())
+}
+
+/// Resumes a paused invocation, with its current deployment or with the one that `deployment`
+/// selects.
+pub async fn resume(api: &Api, id: &str, query: &str) -> Result<Response, AdminError> {
+    let id = PromiseId::from(id);
+    let command = match of_query(query, "deployment") {
+        Some(asked) if !asked.eq_ignore_ascii_case("keep") => on(api, &id, &asked).await?,
+        _ => Command::TaskContinue { id: id.clone() },
+    };
+    execute(api, &id, command).await?;
+    Ok(StatusCode::OK.into_response())
+}
+
+/// Builds the command that continues a paused invocation on the selected deployment. The
+/// deployment's SDK checks in every attempt that it repeats the journal.
+async fn on(api: &Api, id: &PromiseId, asked: &str) -> Result<Command, AdminError> {
+    let row = found(api, id).await?;
+    let target = row.promise.target().unwrap_or_default();
+    let Ok(Address::Service { service, handler, .. }) = Address::parse(target) else {
+        let message = format!("`{id}` calls no service: `segno continue {id}` goes on with it");
+        return Err(AdminError::new(400, message));
+    };
+    let (module, deployment) = chosen(api, &row, &service, Some(asked)).await?;
+    if began_on(&row) == Some(module) {
+        return Ok(Command::TaskContinue { id: id.clone() });
+    }
+    if let Some(task) = row.task.as_ref().filter(|task| task.status() != TaskStatus::Halted) {
+        let conflict = Conflict::WrongState { id: id.clone(), status: task.status() };
+        return Err(Refusal::from(conflict).into());
+    }
+    if deployment.handler(&service, &handler).is_none() {
+        let message =
+            format!("the deployment `{}` has no handler `{service}/{handler}`", deployment.id());
+        return Err(AdminError::new(400, message));
+    }
+    let records = first_records(&*api.host.store, id, u32::MAX).await?;
+    if let Some(RecordBody::Started { engine, .. }) = records.first().map(|first| &first.body) {
+        speaks(&deployment, id, engine.class, "leave `deployment` out")?;
+    }
+    let records = u32::try_from(records.len()).unwrap_or(u32::MAX);
+    Ok(Command::TaskMigrate { id: id.clone(), module, records })
+}
+
+/// Removes an ended invocation with all its descendants.
+async fn purge(api: &Api, id: &PromiseId) -> Result<Response, AdminError> {
+    completed(api, id).await?;
+    let before = api.host.env.clock.now();
+    let command = Command::Prune { top: id.clone(), before, part: false, state: false };
+    match execute(api, id, command).await? {
+        Reply::Pruned(Pruned::Gone { .. }) => Ok(StatusCode::OK.into_response()),
+        Reply::Pruned(Pruned::Kept(Kept::Absent)) => Err(unknown(id)),
+        Reply::Pruned(Pruned::Kept(kept)) => {
+            Err(AdminError::new(409, format!("`{id}` stays: {kept}; {}", advice(&kept))))
+        }
+        other => Err(unexpected(&other).into()),
+    }
+}
+
+/// Removes the journal of an ended invocation, and keeps its result.
+async fn purge_journal(api: &Api, id: &PromiseId) -> Result<Response, AdminError> {
+    completed(api, id).await?;
+    execute(api, id, Command::JournalRemove { id: id.clone() }).await?;
+    Ok(StatusCode::OK.into_response())
+}
+
+pub(super) async fn execute(
+    api: &Api,
+    id: &PromiseId,
+    command: Command,
+) -> Result<Reply, AdminError> {
+    match api.execute(command).await? {
+        Reply::Refused(Refusal::NotFound(_)) => Err(missing(id)),
+        Reply::Refused(refusal) => Err(refusal.into()),
+        reply => Ok(reply),
+    }
+}
+
+async fn found(api: &Api, id: &PromiseId) -> Result<PromiseRow, AdminError> {
+    match api.invocation(id).await {
+        Err(segno_api::ApiError::UnknownInvocation(_)) => Err(unknown(id)),
+        found => Ok(found?),
+    }
+}
+
+/// Reads an invocation, which must have ended.
+pub(super) async fn completed(api: &Api, id: &PromiseId) -> Result<PromiseRow, AdminError> {
+    let row = found(api, id).await?;
+    match row.promise.is_pending() {
+        false => Ok(row),
+        true => {
+            let message = format!("`{id}` has not completed: cancel or kill it, or wait for it");
+            Err(AdminError::new(409, message))
+        }
+    }
+}
+
+fn unknown(id: &PromiseId) -> AdminError {
+    AdminError::new(404, format!("there is no invocation `{id}`"))
+}
+
+fn missing(id: &PromiseId) -> AdminError {
+    AdminError::new(404, format!("there is no invocation `{id}` that has not ended"))
+}

@@ -1,0 +1,160 @@
+//! The admin API of Restate, for operators.
+
+mod choice;
+mod deployments;
+mod invocations;
+mod query;
+mod register;
+mod restart;
+mod serdes;
+mod services;
+mod state;
+
+use axum::{
+    Json, Router,
+    extract::{DefaultBodyLimit, Request, State},
+    http::Method,
+    middleware,
+    response::{IntoResponse, Response},
+};
+use segno_api::AllowedOrigins;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::{
+    error::AdminError,
+    guard::{self, SenderGuard},
+    path::{Segments, joined},
+};
+use crate::front::Api;
+
+/// Maximum size of a request, in bytes.
+const LIMIT: usize = 8 << 20;
+
+/// The supported versions of the routes, oldest first.
+const VERSIONS: [u32; 3] = [2, 3, 4];
+
+/// Builds the routes of the admin API.
+pub fn router(api: Api) -> Router {
+    let guard = SenderGuard { api: api.clone(), origins: AllowedOrigins::default() };
+    Router::new()
+        .fallback(route)
+        .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(guard, guard::guard))
+        .with_state(api)
+}
+
+async fn route(State(api): State<Api>, request: Request) -> Response {
+    let routed = Box::pin(routed(api, request)).await;
+    routed.unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn routed(api: Api, request: Request) -> Result<Response, AdminError> {
+    let segments = Segments::of(request.uri().path())
+        .ok_or_else(|| AdminError::new(400, "the path is no UTF-8"))?;
+    let method = request.method().clone();
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    let segments = segments.all();
+    // Restate's command line begins each path with the newest route version that both sides
+    // support.
+    let path = match segments.as_slice() {
+        [version, path @ ..] if VERSIONS.iter().any(|known| *version == format!("v{known}")) => {
+            path
+        }
+        path => path,
+    };
+    match (method.as_str(), path) {
+        ("GET", ["health"]) => Ok(().into_response()),
+        ("GET", ["version"]) => Ok(version(&api)),
+        ("GET", ["deployments"]) => deployments::list(&api).await,
+        ("POST", ["deployments"]) => register::register(api, request).await,
+        ("GET", ["deployments", id]) => deployments::describe(&api, id).await,
+        ("DELETE", ["deployments", id]) => deployments::remove(&api, id, &query).await,
+        ("GET", ["services"]) => services::list(&api).await,
+        ("GET", ["services", name]) => services::describe(&api, name).await,
+        ("PATCH", ["services", name]) => services::change(api, request, name).await,
+        ("GET", ["services", name, "openapi"]) => services::openapi(&api, name).await,
+        ("GET", ["services", name, "handlers"]) => services::handlers(&api, name).await,
+        ("GET", ["services", name, "handlers", handler]) => {
+            services::handler(&api, name, handler).await
+        }
+        ("POST", ["services", name, "state"]) => state::write(api, request, name).await,
+        (
+            "POST",
+            ["internal", "services", name, "serdes", operation @ ("encode" | "decode"), ..],
+        ) => {
+            let operation = (*operation).to_owned();
+            serdes::preview(api, request, name, &operation).await
+        }
+        // There are no Kafka clusters, and so no subscriptions.
+        ("GET", ["subscriptions"]) => Ok(Json(json!({ "subscriptions": [] })).into_response()),
+        ("GET", ["kafka-clusters"]) => Ok(Json(json!({ "clusters": [] })).into_response()),
+        ("POST", ["subscriptions" | "kafka-clusters"]) => {
+            Err(AdminError::new(400, "this host reads no Kafka topics"))
+        }
+        (_, [kind @ ("subscriptions" | "kafka-clusters"), id]) => {
+            Err(AdminError::new(404, format!("there is no `{id}` among the {kind}")))
+        }
+        ("POST", ["query"]) => query::query(api, request).await,
+        ("DELETE", ["invocations", id @ ..]) if !id.is_empty() => {
+            let how = of_query(&query, "mode").unwrap_or_else(|| "Cancel".to_owned());
+            invocations::control(&api, &joined(id), &how.to_ascii_lowercase()).await
+        }
+        ("PATCH" | "POST", ["invocations", id @ .., "restart-as-new"]) if !id.is_empty() => {
+            restart::restart(&api, &joined(id), &query).await
+        }
+        ("PATCH" | "POST", ["invocations", id @ .., "resume"]) if !id.is_empty() => {
+            invocations::resume(&api, &joined(id), &query).await
+        }
+        ("PATCH" | "POST", ["invocations", id @ .., how]) if !id.is_empty() => {
+            invocations::control(&api, &joined(id), how).await
+        }
+        (
+            _,
+            [
+                "health" | "version" | "deployments" | "services" | "invocations" | "query"
+                | "subscriptions" | "kafka-clusters",
+                ..,
+            ],
+        ) if known(&method) => Err(AdminError::new(405, "this is no method of that route")),
+        _ => Err(AdminError::new(404, "there is no such route")),
+    }
+}
+
+fn known(method: &Method) -> bool {
+    [Method::GET, Method::POST, Method::PATCH, Method::PUT, Method::DELETE].contains(method)
+}
+
+fn version(api: &Api) -> Response {
+    let version = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "server": "segno",
+        "min_admin_api_version": VERSIONS[0],
+        "max_admin_api_version": VERSIONS[VERSIONS.len() - 1],
+        "ingress_endpoint": api.settings.ingress.as_deref(),
+        "features": {},
+        "request_identity_key": api.services.connector().identity(),
+    });
+    Json(version).into_response()
+}
+
+/// Returns the value of a parameter in a query.
+fn of_query(query: &str, name: &str) -> Option<String> {
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
+}
+
+/// Returns true if a query parameter is `true`.
+fn asked(query: &str, name: &str) -> bool {
+    of_query(query, name).is_some_and(|value| value == "true")
+}
+
+/// Parses the JSON body of a request.
+async fn body<T: DeserializeOwned>(api: &Api, request: Request) -> Result<T, AdminError> {
+    let (parts, body) = request.into_parts();
+    let entry = api.let_in(&parts.extensions).await?;
+    let setting = "the limit of requests of operators";
+    let (bytes, _room) = api.read(&parts.headers, body, Some(entry), LIMIT, setting).await?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| AdminError::new(400, format!("the body cannot be read: {error}")))
+}

@@ -1,0 +1,93 @@
+//! Transfer of rows from a reader to a query, and limits on the rows that a query examines.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use futures::future::BoxFuture;
+use tokio::sync::mpsc;
+
+use super::{row::Row, tables::Table, wanted::WantedRows};
+use crate::front::error::AdminError;
+
+/// Maximum number of rows examined for one query. Lower in tests, which would have to create them.
+pub const LOOKED_AT: usize = if cfg!(test) { 2_000 } else { 100_000 };
+/// Maximum total size of the values read for one query, in bytes.
+const BYTES: usize = 64 << 20;
+
+/// Reads the rows of tables.
+pub trait TableReader: Send + Sync + 'static {
+    /// Reads the rows of a table that match `wanted`, in the table's order, and possibly others.
+    fn read(
+        &self,
+        table: Table,
+        wanted: WantedRows,
+        rows: Rows,
+    ) -> BoxFuture<'static, Result<(), AdminError>>;
+}
+
+/// Number of rows and bytes used by one query.
+#[derive(Debug, Default)]
+pub struct Spent {
+    rows: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+/// Accepts the rows of a table from its reader. A reader waits until the query has room for its
+/// row.
+pub struct Rows {
+    table: Table,
+    spent: Arc<Spent>,
+    to: mpsc::Sender<Row>,
+}
+
+impl Rows {
+    /// Creates a channel with room for `room` rows, and returns both ends.
+    pub fn new(table: Table, spent: Arc<Spent>, room: usize) -> (Self, mpsc::Receiver<Row>) {
+        let (to, from) = mpsc::channel(room);
+        (Self { table, spent, to }, from)
+    }
+
+    /// Sends a row to the query.
+    ///
+    /// # Errors
+    /// The values exceed the limit in bytes.
+    pub async fn offer(&self, row: Row) -> Result<(), AdminError> {
+        self.weighs(row.weight())?;
+        // A query that has its answer drops the receiver and this reader.
+        self.to.send(row).await.ok();
+        Ok(())
+    }
+
+    /// Counts examined rows.
+    ///
+    /// # Errors
+    /// The rows exceed the limit for one query.
+    pub fn looked_at(&self, rows: usize) -> Result<(), AdminError> {
+        if self.spent.rows.fetch_add(rows, Ordering::Relaxed) + rows <= LOOKED_AT {
+            return Ok(());
+        }
+        let message = format!(
+            "more than {LOOKED_AT} rows of `{}` would have to be looked at: narrow the query by an id, a service and a key or a status, \
+             or use LIMIT, without ORDER BY of something else than created_at DESC, GROUP BY and functions",
+            self.table.name()
+        );
+        Err(AdminError::new(400, message))
+    }
+
+    /// Counts bytes of values read.
+    ///
+    /// # Errors
+    /// The bytes exceed the limit for one query.
+    pub fn weighs(&self, bytes: usize) -> Result<(), AdminError> {
+        if self.spent.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= BYTES {
+            return Ok(());
+        }
+        let message = format!(
+            "the values in `{}` are larger than the {BYTES} bytes that one query reads: select other columns, or fewer rows",
+            self.table.name()
+        );
+        Err(AdminError::new(400, message))
+    }
+}

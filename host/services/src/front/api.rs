@@ -1,0 +1,41 @@
+//! What the handlers of both sides share.
+
+use std::{ops::Deref, sync::Arc};
+
+use segno_api::Api as NativeApi;
+use tokio::sync::Semaphore;
+
+use super::RestateSettings;
+use crate::Services;
+
+/// This many queries of tools are answered at a time.
+const QUERIES: usize = 4;
+
+/// Everything behind the routes: that of the native API, and the services. Cheap to clone.
+#[derive(Clone)]
+pub struct Api {
+    /// The native API of the host.
+    pub native: NativeApi,
+    /// What is registered.
+    pub services: Arc<Services>,
+    /// The settings.
+    pub settings: RestateSettings,
+    /// Permits for queries of tools: each has its tables in memory.
+    pub(super) queries: Arc<Semaphore>,
+}
+
+impl Api {
+    /// A front end beside the native API of the host that these services joined.
+    pub fn new(native: NativeApi, services: Arc<Services>) -> Self {
+        let queries = Arc::new(Semaphore::new(QUERIES));
+        Self { native, services, settings: RestateSettings::default(), queries }
+    }
+}
+
+impl Deref for Api {
+    type Target = NativeApi;
+
+    fn deref(&self) -> &NativeApi {
+        &self.native
+    }
+}

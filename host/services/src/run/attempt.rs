@@ -1,0 +1,482 @@
+//! One attempt: a request to the deployment, and the handling of its response.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use segno_core::{
+    command::Command,
+    id::{CommandIndex, PromiseId},
+    reply::Reply,
+    time::Millis,
+};
+use segno_engine::{metrics::ClaimEnd, protocols::ExecutionError, values::code};
+use segno_env::BoxFuture;
+use segno_guest::Outcome;
+use segno_restate::{
+    immutable::{Notification, NotificationId, NotificationKind},
+    wire::{self, Start},
+};
+
+use super::{
+    AttemptFailure, ServiceRun, Stopped,
+    machine::{Machine, Step},
+    record::{Site, Then},
+    state,
+    waiting::Waiting,
+    wish::Wish,
+};
+use crate::deployments::{AttemptRequest, Exchange, Timeouts, outcome, state_names};
+
+/// The end of an attempt that did not fail.
+pub(super) enum AttemptEnd {
+    /// The claim has ended.
+    Over(ClaimEnd),
+    /// Another attempt must follow immediately.
+    Again,
+}
+
+/// An event during an attempt.
+enum Happened {
+    /// The deployment sent these bytes. `None`: its response has ended.
+    Sent(Option<Bytes>),
+    /// A promise has settled.
+    Settled(PromiseId),
+    /// Cancellation of the invocation was requested.
+    Cancelled,
+    /// The deployment should suspend: it was inactive for too long, the host is shutting down, or a
+    /// pause was requested.
+    Quiet,
+    /// The deployment did not suspend in time.
+    Overdue,
+}
+
+/// A running attempt.
+struct Live {
+    machine: Machine,
+    exchange: Exchange,
+    /// The outcome, once the deployment has sent it.
+    output: Option<wire::Outcome>,
+    /// The follow-up actions of commands, executed after their commit.
+    then: Vec<(CommandIndex, Then)>,
+    /// Notifications that are sent to the deployment after the commit.
+    tell: Vec<Notification>,
+    /// Commands that are acknowledged after their commit.
+    acknowledge: Vec<u32>,
+    half_closed: bool,
+    /// Number of frames with which the attempt began.
+    opened_with: usize,
+    /// Completes when the deployment has been inactive for too long.
+    quiet: BoxFuture<()>,
+}
+
+impl ServiceRun {
+    pub(super) async fn attempt(&mut self) -> Result<AttemptEnd, Stopped> {
+        self.look_around().await?;
+        if self.cancel_due() {
+            self.journal.cancel(self.worker.now());
+        }
+        self.begin_again().await?;
+        self.fence().await?;
+        // The results so far do not satisfy the wait of the deployment: another attempt would only
+        // suspend again.
+        if let Some(waiting) = self.waiting.take()
+            && !waiting.is_over(&self.journal)
+        {
+            return self.suspend(waiting).await;
+        }
+        self.worker.begin_attempt(&self.active, self.handler.retry.is_bounded()).await?;
+        let mut live = self.open().await?;
+        loop {
+            match self.wait(&mut live).await? {
+                Happened::Sent(Some(bytes)) => {
+                    self.active.advance(1);
+                    self.listen(&mut live);
+                    if let Some(end) = self.received(&mut live, &bytes).await? {
+                        return Ok(end);
+                    }
+                }
+                Happened::Sent(None) => {
+                    live.machine.end_of_input()?;
+                    let message =
+                        "the deployment ended its answer without saying how the attempt ended";
+                    return Err(AttemptFailure::new(code::FAILED, message).into());
+                }
+                Happened::Settled(id) => {
+                    let mut notifications = self.take_settled(id).await?;
+                    self.fence().await?;
+                    live.tell.append(&mut notifications);
+                    self.send_all(&mut live).await?;
+                }
+                Happened::Cancelled => {
+                    live.tell.append(&mut self.journal.cancel(self.worker.now()));
+                    self.fence().await?;
+                    self.send_all(&mut live).await?;
+                }
+                Happened::Quiet => {
+                    live.half_closed = true;
+                    live.machine.half_close();
+                    live.exchange.sender = None;
+                    self.listen(&mut live);
+                }
+                Happened::Overdue => {
+                    let message = format!(
+                        "the deployment was quiet for {} ms, and did not suspend within {} ms when it was asked to",
+                        self.handler.timeouts.inactivity.0, self.handler.timeouts.abort.0
+                    );
+                    return Err(AttemptFailure::late(message).into());
+                }
+            }
+        }
+    }
+
+    /// Opens the request, with the journal so far.
+    async fn open(&mut self) -> Result<Live, Stopped> {
+        let handler = &self.handler;
+        let state = match &handler.object {
+            Some(object) if handler.sends_state => {
+                state::all(&*self.worker.host().store, object).await?
+            }
+            _ => None,
+        };
+        let since = self.worker.now().0.saturating_sub(self.journal.last_at().0);
+        let start = Start {
+            id: Bytes::copy_from_slice(self.id.as_str().as_bytes()),
+            debug_id: self.id.to_string(),
+            known_entries: 0,
+            partial_state: state.is_none(),
+            state_map: state.unwrap_or_default(),
+            key: handler.key.clone().unwrap_or_default(),
+            retry_count: if self.journal.has_grown() { 0 } else { self.failed },
+            since_last_entry_ms: u64::try_from(since).unwrap_or_default(),
+            random_seed: self.journal.random_seed(),
+            scope: handler.scope.clone(),
+            limit_key: None,
+            idempotency_key: handler.idempotency_key.clone(),
+        };
+        let version = self.journal.version();
+        let (machine, first) = Machine::open(version, start, self.journal.frames())?;
+        let mut headers = Vec::new();
+        if self.id.as_str().is_ascii() && !self.id.as_str().contains(char::is_control) {
+            headers.push(("x-restate-invocation-id".to_owned(), self.id.to_string()));
+        }
+        let key =
+            handler.key.iter().filter(|key| key.is_ascii() && !key.contains(char::is_control));
+        headers.extend(key.map(|key| ("x-restate-service-key".to_owned(), key.clone())));
+        // A handler without any inactivity time is asked to suspend at each wait.
+        let is_whole = !handler.deployment.is_bidirectional()
+            || handler.timeouts.inactivity == Millis(0)
+            || self.worker.is_draining();
+        let request = AttemptRequest {
+            path: format!("/invoke/{}/{}", handler.service, handler.name),
+            content_type: version.media_type(),
+            headers,
+            first,
+            is_whole,
+        };
+        let endpoint = handler.deployment.endpoint();
+        let connector = self.services.connector();
+        let abort = self.active.abort.clone();
+        let limit = handler.timeouts.until_answered();
+        let quiet = self.worker.host().env.runtime.sleep(limit);
+        let exchange = tokio::select! {
+            biased;
+            () = abort.cancelled() => return Err(ExecutionError::Lost.into()),
+            opened = connector.open(&endpoint, request) => opened?,
+            () = quiet => {
+                let message = format!("the deployment `{}` did not answer within {} ms", endpoint.uri, limit.0);
+                return Err(AttemptFailure::late(message).into());
+            }
+        };
+        let mut live = Live {
+            machine,
+            half_closed: exchange.sender.is_none(),
+            exchange,
+            output: None,
+            then: Vec::new(),
+            tell: Vec::new(),
+            acknowledge: Vec::new(),
+            opened_with: self.journal.frames().count(),
+            quiet: Box::pin(std::future::pending()),
+        };
+        if live.half_closed {
+            live.machine.half_close();
+        }
+        self.listen(&mut live);
+        Ok(live)
+    }
+
+    /// Waits for the next event. All events are recorded in order, even after the deployment was
+    /// asked to suspend and receives no more notifications: an event that arrives while a run is
+    /// executed precedes its outcome.
+    async fn wait(&mut self, live: &mut Live) -> Result<Happened, Stopped> {
+        let may_be_told = !live.half_closed;
+        let cancel_due = self.journal.can_be_cancelled();
+        Ok(tokio::select! {
+            biased;
+            () = self.active.abort.cancelled() => return Err(ExecutionError::Lost.into()),
+            sent = live.exchange.receiver.next() => Happened::Sent(sent?),
+            () = self.active.cancel_request(), if cancel_due => Happened::Cancelled,
+            id = self.watch.next() => Happened::Settled(id),
+            () = self.worker.drained(), if may_be_told => Happened::Quiet,
+            () = self.pause.asked(), if may_be_told => Happened::Quiet,
+            () = &mut live.quiet => if may_be_told { Happened::Quiet } else { Happened::Overdue },
+        })
+    }
+
+    /// Restarts the inactivity timer after a frame in either direction, or after the request to
+    /// suspend.
+    fn listen(&self, live: &mut Live) {
+        let Timeouts { inactivity, abort } = self.handler.timeouts;
+        let length = if live.half_closed { abort } else { inactivity };
+        live.quiet = self.worker.host().env.runtime.sleep(length);
+    }
+
+    /// Sends all committed notifications to the deployment.
+    async fn send_all(&self, live: &mut Live) -> Result<(), Stopped> {
+        if live.send_all().await? {
+            self.listen(live);
+        }
+        Ok(())
+    }
+
+    /// Handles bytes from the deployment. Returns the end of the attempt, if it has ended.
+    async fn received(
+        &mut self,
+        live: &mut Live,
+        bytes: &[u8],
+    ) -> Result<Option<AttemptEnd>, Stopped> {
+        for step in live.machine.receive(bytes)? {
+            match step {
+                Step::Output(output) => live.output = output,
+                Step::Asked { wish, frame, acknowledge } => {
+                    self.append(live, *wish, frame).await?;
+                    live.acknowledge.extend(acknowledge);
+                }
+                Step::Ran { completion, outcome } => {
+                    let open = self.journal.open_as(completion).map(|(index, _)| index);
+                    let now = self.worker.now();
+                    let told =
+                        open.and_then(|index| self.journal.complete(index, outcome.into(), now));
+                    live.tell.extend(told);
+                }
+                Step::ReadState { read, key } => {
+                    let value = self.ephemeral(&key).await?;
+                    let bytes = live.machine.answer(read, value)?;
+                    live.send(bytes).await?;
+                }
+                Step::Suspended { awaiting, ready } => {
+                    self.committed(live).await?;
+                    if ready {
+                        return Ok(Some(AttemptEnd::Again));
+                    }
+                    let waiting = Waiting::new(awaiting, live.opened_with);
+                    return self.suspend(waiting).await.map(Some);
+                }
+                Step::Failed(error) => {
+                    self.committed(live).await?;
+                    return Err(AttemptFailure::from(error).into());
+                }
+                Step::Ended => {
+                    self.committed(live).await?;
+                    let output = live.output.take().ok_or_else(|| {
+                        AttemptFailure::new(571, "the deployment ended without an output")
+                    })?;
+                    let outcome = self.ended(&output);
+                    return self.finish(&outcome).await.map(|end| Some(AttemptEnd::Over(end)));
+                }
+            }
+        }
+        self.committed(live).await?;
+        self.send_all(live).await?;
+        Ok(None)
+    }
+
+    async fn append(&mut self, live: &mut Live, wish: Wish, frame: Bytes) -> Result<(), Stopped> {
+        // The callee of a one-way call is known after its commit.
+        if wish.named_call().is_some_and(|place| self.journal.callee(place).is_none()) {
+            self.committed(live).await?;
+        }
+        let index = self.journal.next_index();
+        let callee = |place| self.journal.callee(place).cloned();
+        let recorded = self.site().record(&wish, index, callee).await;
+        let (recorded, then) = match recorded {
+            Ok(recorded) => recorded,
+            Err(refused) => {
+                self.committed(live).await?;
+                return Err(refused.into());
+            }
+        };
+        let now = self.worker.now();
+        recorded.awaits.iter().for_each(|id| self.watch.add(id));
+        let (index, mut told) = self.journal.command(wish, frame, recorded, now);
+        live.tell.append(&mut told);
+        match then {
+            Then::Answered(answer) => self.journal.answered(index, &answer, now),
+            Then::Nothing => {
+                let open = self.journal.open().find(|(of, _)| *of == index);
+                let awaits = open.and_then(|(_, open)| open.awaits.clone());
+                live.then.extend(awaits.map(|id| (index, Then::Awaits(id))));
+            }
+            then => live.then.push((index, then)),
+        }
+        Ok(())
+    }
+
+    /// Answers commands that an earlier attempt committed and did not answer.
+    async fn begin_again(&mut self) -> Result<(), Stopped> {
+        let unanswered = self.journal.open().filter(|(_, open)| {
+            open.awaits.is_none()
+                && !matches!(open.kind, NotificationKind::Run | NotificationKind::Signal)
+        });
+        let unanswered: Vec<_> =
+            unanswered.map(|(index, open)| (index, open.wish.clone())).collect();
+        let mut thens = Vec::new();
+        for (index, wish) in unanswered {
+            let callee = |place| self.journal.callee(place).cloned();
+            let (recorded, then) = self.site().record(&wish, index, callee).await?;
+            self.journal.act_again(index, recorded.acts);
+            thens.push((index, then));
+        }
+        self.commit(thens).await.map(drop)
+    }
+
+    fn site(&self) -> Site<'_> {
+        Site { id: &self.id, object: self.handler.object.as_ref(), services: &self.services }
+    }
+
+    /// Commits recorded commands, and queues the resulting notifications.
+    async fn committed(&mut self, live: &mut Live) -> Result<(), Stopped> {
+        let then = std::mem::take(&mut live.then);
+        let mut told = self.commit(then).await?;
+        live.tell.append(&mut told);
+        Ok(())
+    }
+
+    async fn take_settled(&mut self, first: PromiseId) -> Result<Vec<Notification>, Stopped> {
+        let mut ids = vec![first];
+        while let Some(id) = self.watch.try_next() {
+            ids.push(id);
+        }
+        let next = self.id.signal(self.journal.signals());
+        self.signal_unread |= ids.contains(&next);
+        ids.retain(|id| *id != next);
+        let mut notifications = Vec::new();
+        for row in self.worker.promises(&ids).await?.into_iter().flatten() {
+            notifications.append(&mut self.settled(&row.promise));
+        }
+        notifications.append(&mut self.read_signals().await?);
+        Ok(notifications)
+    }
+
+    /// Suspends the invocation in the store. Another attempt follows immediately if the wait is
+    /// over.
+    async fn suspend(&mut self, waiting: Waiting) -> Result<AttemptEnd, Stopped> {
+        // An invocation that must pause is not suspended, since no attempt follows.
+        if self.pause.is_asked() {
+            return Ok(AttemptEnd::Again);
+        }
+        let next_signal = self.id.signal(self.journal.signals());
+        let mut awaits = BTreeSet::new();
+        for leaf in waiting.leaves() {
+            match leaf {
+                NotificationId::Completion(id) => match self.journal.open_as(id) {
+                    Some((_, open)) => match &open.awaits {
+                        Some(promise) => drop(awaits.insert(promise.clone())),
+                        None if open.kind == NotificationKind::Signal => {
+                            awaits.insert(next_signal.clone());
+                        }
+                        // A run without an outcome: only another attempt can provide it.
+                        None => return Ok(AttemptEnd::Again),
+                    },
+                    // The result is recorded, and the wait needs further results.
+                    None if waiting.is_tree() => {}
+                    // The result is recorded, but this attempt could not receive it any more.
+                    None => return Ok(AttemptEnd::Again),
+                },
+                // A cancellation wakes every suspended invocation.
+                NotificationId::Signal(segno_restate::immutable::CANCEL_SIGNAL) => {}
+                NotificationId::Signal(_) | NotificationId::NamedSignal(_) => {
+                    awaits.insert(next_signal.clone());
+                }
+            }
+        }
+        if awaits.is_empty() {
+            awaits.insert(next_signal);
+        }
+        let claim = self.active.claim.clone();
+        let (records, logs) = (Vec::new(), Vec::new());
+        let suspend = Command::TaskSuspend { claim, records, logs, awaits };
+        match self.worker.submit(vec![suspend]).await?.pop() {
+            Some(Reply::Suspended) => {
+                self.services.waits().keep(&self.id, waiting, self.journal.recorded());
+                Ok(AttemptEnd::Over(ClaimEnd::Suspended))
+            }
+            Some(Reply::Ready { cancelled, .. }) => {
+                self.waiting = Some(waiting).filter(Waiting::is_tree);
+                if cancelled {
+                    self.active.request_cancel();
+                }
+                self.signal_unread = true;
+                Ok(AttemptEnd::Again)
+            }
+            Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal).into()),
+            _ => Err(ExecutionError::Lost.into()),
+        }
+    }
+
+    fn cancel_due(&self) -> bool {
+        self.journal.can_be_cancelled() && self.active.cancel_requested()
+    }
+
+    /// The outcome of the invocation. An invocation that was notified of its cancellation and ended
+    /// with it is cancelled.
+    fn ended(&self, output: &wire::Outcome) -> Outcome {
+        let mut outcome = outcome::guest(output);
+        if let Outcome::Failure(failure) = &mut outcome
+            && failure.code == 409
+            && self.journal.cancel_told()
+        {
+            failure.code = code::CANCELLED;
+        }
+        outcome
+    }
+
+    async fn ephemeral(&self, key: &[u8]) -> Result<Option<Bytes>, Stopped> {
+        let (Some(object), Some(name)) = (&self.handler.object, state_names::name(key)) else {
+            return Ok(None);
+        };
+        let value = state::value(&*self.worker.host().store, object, &name).await?;
+        Ok(match value {
+            segno_restate::immutable::NotificationResult::Value(value) => Some(value),
+            _ => None,
+        })
+    }
+}
+
+impl Live {
+    /// Sends all committed notifications to the deployment. Returns true if there were any.
+    async fn send_all(&mut self) -> Result<bool, Stopped> {
+        let mut bytes = bytes::BytesMut::new();
+        for index in std::mem::take(&mut self.acknowledge) {
+            bytes.extend_from_slice(&self.machine.acknowledge(index)?);
+        }
+        for notification in std::mem::take(&mut self.tell) {
+            bytes.extend_from_slice(&self.machine.tell(&notification)?);
+        }
+        let is_told = !bytes.is_empty();
+        self.send(bytes.freeze()).await?;
+        Ok(is_told)
+    }
+
+    async fn send(&mut self, bytes: Bytes) -> Result<(), Stopped> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if let Some(sender) = &self.exchange.sender {
+            // A deployment that stopped reading has sent the reason, or breaks the connection: the
+            // next read sees that.
+            let _ = sender.send(bytes).await;
+        }
+        Ok(())
+    }
+}

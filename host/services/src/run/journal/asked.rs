@@ -1,0 +1,53 @@
+//! A command in the form of its stored request: its frame, byte for byte, and the promise whose
+//! settlement is its result.
+
+use bytes::Bytes;
+use segno_core::{
+    id::{CommandIndex, PromiseId},
+    invocation::{FieldValue, PROMISE_FIELD, Request},
+};
+use segno_restate::version::ProtocolVersion;
+
+use super::super::wish::Wish;
+use crate::deployments::frames::FRAME;
+
+/// A command in the form of its stored request.
+pub struct Asked {
+    /// The frame as it was received.
+    pub frame: Bytes,
+    /// The decoded frame.
+    pub wish: Wish,
+    /// The promise whose settlement is its result.
+    pub awaits: Option<PromiseId>,
+}
+
+impl Asked {
+    /// The request to store.
+    pub fn request(&self) -> Request {
+        let promise = self.awaits.as_ref().map(|id| (PROMISE_FIELD, id.as_str().as_bytes()));
+        let fields: Vec<_> = [(FRAME, &self.frame[..])].into_iter().chain(promise).collect();
+        Request::verbatim(&fields)
+    }
+
+    /// The command in a stored request. `None` if the request has no command frame.
+    pub fn of(request: &Request, version: ProtocolVersion, place: u32) -> Option<Self> {
+        let fields = request.fields()?;
+        let field = |name: &str| {
+            let field = fields.iter().find(|field| *field.name == *name)?;
+            match &field.value {
+                FieldValue::Inline(bytes) => Some(bytes.as_slice()),
+                FieldValue::Digest { .. } => None,
+            }
+        };
+        let frame = Bytes::copy_from_slice(field(FRAME)?);
+        let wish = Wish::of(&frame, version, place)?;
+        let awaits = field(PROMISE_FIELD).and_then(|id| std::str::from_utf8(id).ok());
+        Some(Self { frame, wish, awaits: awaits.map(PromiseId::from) })
+    }
+}
+
+/// The position of a command in the journal of its deployment, where the input precedes the first
+/// command.
+pub fn place(index: CommandIndex) -> u32 {
+    index.0.saturating_add(1)
+}
