@@ -102,7 +102,7 @@ impl Admission {
     }
 }
 
-/// A permit, waited for up to `patience`.
+/// Waits up to `patience` for a permit.
 pub async fn place(
     places: &Arc<Semaphore>,
     patience: Millis,

@@ -35,7 +35,6 @@ pub struct Modules(pub Vec<Entry>);
 
 /// One module.
 pub struct Entry {
-    /// The digest of the component.
     pub digest: Digest,
     /// The module's description, without the number of its executions.
     pub module: Module,
@@ -118,7 +117,7 @@ impl Resolved {
 }
 
 impl Api {
-    /// The list of stored modules, from the cache or the store.
+    /// Reads the list of stored modules from the store, and caches it.
     pub async fn modules(&self) -> Result<Arc<Modules>, ApiError> {
         let now = self.host.env.clock.now();
         let modules = Arc::new(Modules::of(self.host.store.modules().list().await?));

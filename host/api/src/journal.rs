@@ -1,4 +1,4 @@
-//! Journals and logs.
+//! Reads journals and logs.
 
 use axum::{Json, extract::State};
 use segno_core::{
@@ -128,7 +128,7 @@ fn level(stored: u8) -> LogLevel {
     }
 }
 
-/// The promise whose value a record refers to instead of repeating it.
+/// Returns the promise whose value a record refers to instead of repeating it.
 pub fn owner(id: &PromiseId, record: &Record) -> Option<PromiseId> {
     match &record.body {
         RecordBody::Notified { index, outcome: Outcome::Own } => Some(id.command(*index)),
@@ -137,7 +137,7 @@ pub fn owner(id: &PromiseId, record: &Record) -> Option<PromiseId> {
     }
 }
 
-/// A record in the API's form; `own` is the promise that [`owner`] named.
+/// Converts a record for the answer; `own` is the row of the promise that [`owner`] returned.
 fn show(protocols: &Protocols, record: &Record, own: Option<&PromiseRow>) -> JournalRecord {
     let mut shown = JournalRecord {
         seq: record.seq,

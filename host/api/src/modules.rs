@@ -142,7 +142,7 @@ pub async fn undeploy(
 }
 
 impl Api {
-    /// Takes an alias away from the module that it stands for.
+    /// Removes an alias from the module to which it points.
     pub async fn take_alias(&self, alias: &str, module: Digest) -> Result<(), ApiError> {
         let reply = self.execute(Command::Undeploy { alias: Text::from(alias), module }).await?;
         for protocol in self.host.protocols.all() {

@@ -163,7 +163,8 @@ pub(super) fn named(
     Ok(ObjectId::new(format!("{module}/{object}@{key}")))
 }
 
-/// Which of these invocations have not settled, and the object whose turn each has or waits for.
+/// Returns the invocations that have not settled, each with the object whose turn it holds or
+/// awaits.
 pub async fn held(
     store: &dyn Store,
     ids: &[PromiseId],

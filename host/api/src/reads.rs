@@ -26,8 +26,8 @@ pub struct Reads {
     patience: Millis,
 }
 
-/// The store with a read permit. A handler holds it no longer than its reads take, and never while
-/// it waits for something else.
+/// The store with a read permit. A handler must hold it only during its reads, never while it waits
+/// for something else.
 pub struct Read {
     store: Arc<dyn Store>,
     _place: OwnedSemaphorePermit,

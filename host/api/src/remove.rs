@@ -161,7 +161,7 @@ pub async fn remove_journal(
     outcome(&api.invocation(&id).await?).map(Json)
 }
 
-/// What can be done where something stays.
+/// Returns advice for an invocation that cannot be removed.
 pub fn advice(kept: &Kept) -> String {
     match kept {
         Kept::Unreadable { .. } => "`segno doctor` names what is damaged".to_owned(),

@@ -19,9 +19,9 @@ use super::{
     start,
 };
 
-/// The label of a new invocation that says which one it was started in place of.
+/// Label of a new invocation with the id of the invocation that it replaces.
 pub const RESTART_OF: &str = "restart-of";
-/// Maximum number of restarts that are numbered for the client.
+/// Maximum number of restarts with host-generated ids.
 const NUMBERED: u32 = 1_000;
 
 /// Starts a new invocation with the function, input, labels and time limit of this one, regardless

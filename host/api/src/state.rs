@@ -38,7 +38,7 @@ pub const CONNECTIONS: usize = 4_096;
 /// Default maximum number of open connections from one address other than this machine's.
 pub const CONNECTIONS_OF_A_PEER: usize = 3_072;
 
-/// Everything behind the routes. Cheap to clone.
+/// Shared state of the route handlers. Cheap to clone.
 #[derive(Clone)]
 pub struct Api {
     /// The host behind the API.
@@ -61,7 +61,7 @@ pub struct Api {
     pub admission: Admission,
     /// Permits for reads of clients.
     pub reads: Reads,
-    /// Routes beside the API's own, with their own guards.
+    /// Additional routes, with separate guards.
     pub beside: Router,
     pub(super) catalog: Arc<Catalog>,
     pub(super) sessions: Arc<Sessions>,
@@ -108,18 +108,18 @@ impl Api {
         asks.then(|| self.sessions.find(headers, now)).flatten()
     }
 
-    /// The store for reads of a client, with a read permit.
+    /// Returns the store for client reads, with a read permit.
     pub async fn look(&self) -> Result<Read, ApiError> {
         self.reads.place(&self.host).await
     }
 
-    /// A permit for one command, held until dropped.
+    /// Waits for a permit for one command, held until dropped.
     pub async fn room(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         self.admission.command(&self.host.env).await
     }
 
-    /// Admits a request whose body is still to be read, unless its connection has waited for the
-    /// permit already.
+    /// Admits a request whose body is still to be read, unless its connection already waited for
+    /// the permit.
     pub async fn let_in(&self, came: &Extensions) -> Result<OwnedSemaphorePermit, ApiError> {
         match came.get().and_then(AdmissionTicket::take) {
             Some(place) => place,
@@ -127,9 +127,9 @@ impl Api {
         }
     }
 
-    /// Reads a body of at most `limit` bytes; `setting` names the setting behind the limit. The
-    /// body holds the permit of an admitted request; the body of a refused one is read so that the
-    /// refusal can name the request.
+    /// Reads a body of at most `limit` bytes; `setting` names the setting of the limit. The body
+    /// holds the permit of an admitted request. The body of a refused request is also read, so that
+    /// the refusal can identify the request.
     pub async fn read(
         &self,
         headers: &HeaderMap,
@@ -141,8 +141,8 @@ impl Api {
         body::read(self, headers, body, entry, limit, setting).await
     }
 
-    /// Sends one command, with a permit. A refusal is a reply here; only the store's failures are
-    /// errors.
+    /// Sends one command, with a permit. A refusal is returned as a reply; only failures of the
+    /// store are errors.
     pub async fn execute(&self, command: Command) -> Result<Reply, ApiError> {
         let _room = self.room().await?;
         Ok(self.host.attempt(command).await?)
@@ -250,7 +250,7 @@ impl From<KeyReused> for ApiError {
     }
 }
 
-/// The error for a reply that the command cannot have.
+/// Builds the error for a reply that the command cannot have.
 pub fn unexpected(reply: &Reply) -> ApiError {
     ApiError::Internal(format!("the engine gave an answer of the wrong kind: {reply:?}"))
 }

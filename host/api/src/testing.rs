@@ -126,7 +126,6 @@ pub struct World {
 /// A response.
 #[derive(Debug)]
 pub struct Answer {
-    /// The status.
     pub status: StatusCode,
     /// `Content-Type`, or empty.
     pub content_type: String,

@@ -48,7 +48,6 @@ pub struct Endpoint {
     pub env: Env,
     /// The services of the component.
     pub offer: Arc<Offer>,
-    /// The digest of the component.
     pub digest: Digest,
     /// Cancelled when the process shuts down. Attempts are then suspended when they wait.
     pub draining: CancellationToken,

@@ -14,7 +14,7 @@ use segno_restate::{
 use segno_services::outcome;
 use serde_json::Value as Json;
 
-/// What runtimes say of an invocation that was made to end.
+/// The messages with which runtimes report a cancelled or killed invocation.
 const ENDED: [&str; 3] = ["Cancelled", "cancelled", "killed"];
 
 /// JSON `null`.

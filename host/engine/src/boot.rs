@@ -88,7 +88,6 @@ pub enum BootError {
 
 /// A host that takes no work yet.
 pub struct Prepared {
-    /// The parts of the host.
     pub host: Host,
     node: NodeName,
     worker: WorkerSettings,

@@ -39,7 +39,7 @@ pub struct Host {
     pub channels: Arc<Channels>,
     /// The protocols that it speaks beside its own.
     pub protocols: Arc<Protocols>,
-    /// Rows that this host leaves alone for a while, because handling them failed.
+    /// Rows that this host skips for a while because handling them failed.
     pub quarantine: Arc<Quarantine>,
     /// The receiver of spans; see [`Host::traces`].
     pub traces: Arc<OnceLock<Traces>>,

@@ -6,7 +6,7 @@ use segno_api::AllowedOrigins;
 use segno_core::time::Millis;
 use segno_env::DebugClock;
 
-/// The settings.
+/// Settings of the front end.
 #[derive(Clone)]
 pub struct Settings {
     /// The URL at which workers reach this host, sent with messages.

@@ -134,8 +134,8 @@ impl Access {
         if authority.eq_ignore_ascii_case(host) { Ok(()) } else { Err(foreign()) }
     }
 
-    /// Refuses a request whose `Host` or `Origin` is not this host's; `allowed`: the origin is an
-    /// allowed exception.
+    /// Refuses a request whose `Host` or `Origin` is not this host's. `allowed` accepts a foreign
+    /// origin.
     pub fn check_sender(&self, request: &Request, allowed: bool) -> Result<(), ApiError> {
         let headers = request.headers();
         let unreadable = |()| ApiError::ForeignHost("(none, or several)".to_owned());

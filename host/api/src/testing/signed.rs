@@ -8,12 +8,12 @@ use crate::{Access, Jwt};
 
 const SECRET: &str = "as long as a secret has to be, and hard to guess";
 
-/// The year 2100, when the tokens here expire, in seconds.
+/// The year 2100, when these tokens expire, in seconds since the Unix epoch.
 pub const LATER: i64 = 4_102_444_800;
-/// The token of the host itself.
+/// The static token of the host.
 pub const HOST: &str = "host";
 
-/// A token with these claims.
+/// Builds a token with these claims.
 pub fn token(claims: &Value) -> String {
     let part = |json: &Value| BASE64_URL_SAFE_NO_PAD.encode(json.to_string());
     let message = format!("{}.{}", part(&json!({ "alg": "HS256" })), part(claims));
@@ -22,17 +22,17 @@ pub fn token(claims: &Value) -> String {
     format!("{message}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
 }
 
-/// A token for ids with this prefix.
+/// Builds a token for ids with this prefix.
 pub fn of(prefix: &str) -> String {
     token(&json!({ "exp": LATER, "prefix": prefix }))
 }
 
-/// A token for every id.
+/// Builds a token for all ids.
 pub fn admin() -> String {
     token(&json!({ "exp": LATER, "role": "admin" }))
 }
 
-/// Access to a host on loopback that accepts signed tokens, and its own.
+/// Access rules of a host on loopback that accepts signed tokens and its static token.
 pub fn access() -> Access {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), format!("{SECRET}\n")).expect("it is writable");

@@ -44,7 +44,7 @@ impl Wire {
         Ok((status, answer["data"].take()))
     }
 
-    /// Opens the stream of a worker.
+    /// Opens the message stream of a worker. `None` if the host refuses or is gone.
     pub async fn listen(&self, group: &str, worker: &str) -> anyhow::Result<Messages> {
         let response = self.http.get(format!("{}/poll/{group}/{worker}", self.url)).send().await?;
         let mut messages = Messages { response: response.error_for_status()?, read: Vec::new() };

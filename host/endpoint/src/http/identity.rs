@@ -29,7 +29,6 @@ pub struct Identity {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` is no identity key: {why}")]
 pub struct InvalidKey {
-    /// The text.
     pub key: String,
     /// Description of the fault.
     pub why: &'static str,

@@ -136,7 +136,7 @@ impl StreamJournal {
         self.time()
     }
 
-    /// The outcome that the guest returned.
+    /// The outcome that the guest returned. `None` if it has not ended.
     pub(super) fn finished(&self) -> Option<&Outcome> {
         self.finished.as_ref()
     }

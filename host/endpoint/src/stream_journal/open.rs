@@ -27,7 +27,7 @@ pub(super) enum What {
     Send,
     /// An instant.
     Sleep,
-    /// The outcome of a promise.
+    /// Outcome of a promise.
     Promise,
     /// The outcome of a promise of the object.
     ObjectPromise,

@@ -24,11 +24,10 @@ pub use super::{
 
 /// A task that this host has claimed.
 pub struct Claimed {
-    /// The task as it was acquired.
+    /// The task as it was claimed.
     pub acquired: TaskReply,
     /// Its journal, if it was read already.
     pub history: Option<History>,
-    /// The claim.
     pub active: Arc<ActiveClaim>,
     /// The worker that holds it.
     pub worker: ClaimWorker,
@@ -56,12 +55,11 @@ impl ClaimWorker {
         &self.0.host
     }
 
-    /// The current time.
     pub fn now(&self) -> Timestamp {
         self.0.now()
     }
 
-    /// Whether the host is about to stop.
+    /// True if the host is shutting down.
     pub fn is_draining(&self) -> bool {
         self.0.is_draining()
     }

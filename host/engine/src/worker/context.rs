@@ -40,7 +40,7 @@ pub struct WorkerContext {
     pub claims: Claims,
     /// The cache of suspended instances.
     pub warm: WarmCache,
-    /// Coordinators of suspended graph runs.
+    /// The cache of coordinators of suspended graph runs.
     pub runs: RunCache,
     /// Cancelled when the host shuts down. No execution begins after that, and none waits.
     pub draining: CancellationToken,

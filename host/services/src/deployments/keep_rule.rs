@@ -9,7 +9,8 @@ use segno_store::{PromiseRow, StoreError};
 
 use super::{Deployment, IDEMPOTENCY, Services};
 
-/// Nothing goes sooner, whatever is said: who waits for an end reads it then.
+/// Minimum retention period, whatever the deployment declares, so that clients that wait for the
+/// end can read it.
 const LEAST: Millis = Millis(60_000);
 
 #[async_trait]
@@ -45,7 +46,7 @@ async fn keep(services: &Services, silent: Keep, row: &PromiseRow) -> Keep {
     let Some((digest, (service, handler))) = module.zip(called(&row.promise)) else {
         return silent;
     };
-    // One that cannot be read says nothing.
+    // A deployment that cannot be read has no setting.
     let Ok(deployment) = services.deployment(digest).await else { return silent };
     let Some((service, handler)) = deployment.handler(&service, &handler) else { return silent };
     let has_key = row.promise.spec.param.headers.contains_key(IDEMPOTENCY);

@@ -131,7 +131,7 @@ impl Services {
         services
     }
 
-    /// Sets how they are reached. The first one set stays.
+    /// Sets the connector. Only the first call has an effect.
     pub fn connect(&self, connector: Arc<dyn Connector>) {
         let _ = self.connector.set(connector);
     }

@@ -16,7 +16,8 @@ use segno_restate::{
 };
 use serde_json::{Map, Value as Json};
 
-/// Bytes as a payload: JSON where they are JSON, so that people and other languages can read them.
+/// Bytes as a payload: JSON if they are valid JSON, so that tools and other languages can read
+/// them.
 pub fn payload(bytes: &[u8]) -> Payload {
     let json = std::str::from_utf8(bytes)
         .ok()

@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use super::RestateSettings;
 use crate::Services;
 
-/// This many queries of tools are answered at a time.
+/// Maximum number of concurrent SQL queries of tools.
 const QUERIES: usize = 4;
 
 /// Everything behind the routes: that of the native API, and the services. Cheap to clone.
@@ -18,9 +18,9 @@ pub struct Api {
     pub native: NativeApi,
     /// What is registered.
     pub services: Arc<Services>,
-    /// The settings.
+    /// Settings of the front end.
     pub settings: RestateSettings,
-    /// Permits for queries of tools: each has its tables in memory.
+    /// Permits for SQL queries of tools: each has tables in memory.
     pub(super) queries: Arc<Semaphore>,
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::{HandlerKind, kind};
 
-/// What a handler takes and gives, where it does not say so.
+/// Default content type of a handler's input and output.
 const JSON: &str = "application/json";
 
 /// Builds the document of these services.

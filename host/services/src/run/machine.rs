@@ -31,9 +31,9 @@ pub enum Step {
         /// The index to acknowledge when the command is stored.
         acknowledge: Option<u32>,
     },
-    /// The outcome of the invocation.
+    /// The final outcome.
     Output(Option<Outcome>),
-    /// The outcome of a run.
+    /// Proposes the outcome of a run.
     Ran {
         /// The completion id of the run.
         completion: u32,
@@ -52,7 +52,7 @@ pub enum Step {
         /// True if another attempt begins immediately.
         ready: bool,
     },
-    /// The attempt failed.
+    /// Reports that the attempt failed.
     Failed(ErrorMessage),
     /// The invocation has ended.
     Ended,

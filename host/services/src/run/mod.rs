@@ -96,14 +96,15 @@ struct AttemptFailure {
     message: String,
     /// The code under which the failure is documented.
     error: &'static str,
-    /// The command that failed.
+    /// The command at which the attempt failed.
     command: Option<FailedCommand>,
     /// The delay before the next attempt that the deployment requested.
     retry_after: Option<Millis>,
     behavior: ErrorBehavior,
 }
 
-/// Runs the invocation of this claim until it ends, waits or fails; the claim is given back in every case.
+/// Runs the invocation of this claim until it ends, waits or fails. The claim is released in every
+/// case.
 pub async fn run(services: Arc<Services>, claimed: Claimed) -> ClaimEnd {
     let (worker, active) = (claimed.worker.clone(), claimed.active.clone());
     let prepared = ServiceRun::prepare(services, claimed).await;

@@ -399,7 +399,7 @@ fn scope(given: Option<&str>) -> Result<Option<&str>, NotRecorded> {
     ids::scope(given).map_err(NotRecorded::Invalid)
 }
 
-/// A wait for another invocation.
+/// A wait for another invocation's result.
 fn attached(id: PromiseId) -> (Recorded, Then) {
     let (name, awaits) = (Text::from(id.as_str()), Some(id.clone()));
     (Recorded { kind: CommandKind::Attach, name, awaits, acts: Vec::new() }, Then::Awaits(id))

@@ -79,7 +79,7 @@ impl Fixture {
         self.host.store.read().dump().await.expect("a dump")
     }
 
-    /// Runs turns of the retention duty for one whole round.
+    /// Runs turns of the retention duty for one complete round.
     async fn round(&self, rules: &Retention) {
         let (rules, round) = (Arc::new(rules.clone()), Arc::default());
         for _ in 0..500 {
@@ -101,7 +101,7 @@ fn new(id: &str, tags: &[(&str, &str)]) -> NewPromise {
     NewPromise { id: id.into(), param: Value::of(&b"{}"[..]), tags, timeout_at: Timestamp::NEVER }
 }
 
-/// Keeps a deployment and sends new invocations of its service there.
+/// Stores a deployment and routes new invocations of its service there.
 async fn register(fixture: &Fixture, service: &str) {
     let manifest = format!(
         r#"{{ "minProtocolVersion": 5, "maxProtocolVersion": 7, "services": [{service}] }}"#

@@ -29,7 +29,7 @@ pub async fn control(api: &Api, id: &str, how: &str) -> Result<Response, AdminEr
     let (command, done) = match how {
         "cancel" => (Command::Cancel { invocation: id.clone() }, StatusCode::ACCEPTED),
         "kill" => (Command::Kill { invocation: id.clone() }, StatusCode::OK),
-        // Where it runs, the step that is going on ends first.
+        // If the invocation runs, its current step ends first.
         "pause" if api.services.pauses().ask(&id) => {
             return Ok(StatusCode::ACCEPTED.into_response());
         }

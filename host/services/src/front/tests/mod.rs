@@ -112,7 +112,7 @@ fn front(world: &World) -> Api {
     Api::new(world.api.clone(), crate::Services::join(&world.api.host))
 }
 
-/// A host on which these are registered.
+/// A host with these services registered.
 struct Services {
     world: World,
     api: Api,

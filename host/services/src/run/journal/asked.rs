@@ -17,7 +17,7 @@ pub struct Asked {
     pub frame: Bytes,
     /// The decoded frame.
     pub wish: Wish,
-    /// The promise whose settlement is its result.
+    /// The promise whose settlement is the result.
     pub awaits: Option<PromiseId>,
 }
 

@@ -329,7 +329,6 @@ impl Journal {
 pub struct Started {
     /// The digest of the deployment.
     pub deployment: segno_core::id::Digest,
-    /// The seed of the random numbers.
     pub seed: Seed,
     /// The instant at which the invocation began.
     pub at: Timestamp,

@@ -84,7 +84,6 @@ pub(super) fn schedule(schedule: &Schedule) -> Json {
     record
 }
 
-/// All rows.
 pub(super) fn snapshot(state: &View) -> Json {
     let promises = || state.promises();
     let pending = promises().filter(|promise| promise.is_pending());

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 /// Rows of values, with named columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// The columns.
+    /// Columns of the table.
     pub columns: Vec<Column>,
     /// The rows, each with a value for each column.
     pub rows: Vec<Vec<Value>>,

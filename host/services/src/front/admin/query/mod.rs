@@ -56,7 +56,7 @@ use crate::front::Api;
 const PATIENCE: Millis = Millis(2_000);
 const FULL: &str = "as many queries as are answered at a time are going on";
 
-/// The body of a request.
+/// Parses the JSON body of a request.
 #[derive(Deserialize)]
 struct Asked {
     query: String,

@@ -71,7 +71,6 @@ pub enum Value {
     Time(Timestamp),
     /// Text.
     Text(String),
-    /// Bytes.
     Bytes(Vec<u8>),
 }
 

@@ -114,7 +114,7 @@ pub struct StoredInvocation {
     pub promise: Promise,
     /// The task of the invocation.
     pub task: Task,
-    /// Number of records in its journal.
+    /// Number of records in the journal.
     pub journal_len: u32,
 }
 

@@ -204,7 +204,7 @@ fn shown(request: &Request) -> Json {
     Json::Object(fields.map(|field| (field.name.to_string(), shown(&field))).collect())
 }
 
-/// Ids stand in requests as they are, and are read there as JSON.
+/// Returns an invocation id in a request. Ids are stored there verbatim, and parsed as JSON.
 fn invoked(id: &Json) -> Option<String> {
     match id {
         Json::String(id) => Some(id.clone()),
