@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The operations of an attempt, implemented by the host or by a test. They block.
-pub(crate) trait Attempt: Send + Sync {
+pub(crate) trait AttemptOperations: Send + Sync {
     fn heartbeat(&self, progress: Option<&Payload>) -> bool;
     fn http(&self, request: &wit::HttpRequest) -> Result<wit::HttpResponse, wit::Failure>;
     fn log(&self, level: wit::Level, message: &str);
@@ -35,11 +35,11 @@ pub struct ActivityContext(Arc<Inner>);
 
 struct Inner {
     facts: wit::ActivityContext,
-    attempt: Box<dyn Attempt>,
+    attempt: Box<dyn AttemptOperations>,
 }
 
 impl ActivityContext {
-    pub(crate) fn new(facts: wit::ActivityContext, attempt: Box<dyn Attempt>) -> Self {
+    pub(crate) fn new(facts: wit::ActivityContext, attempt: Box<dyn AttemptOperations>) -> Self {
         Self(Arc::new(Inner { facts, attempt }))
     }
 

@@ -1,12 +1,12 @@
 //! One attempt of an activity, from beginning to end.
 
 use crate::{
-    activity::{ActivityContext, Attempt},
+    activity::{ActivityContext, AttemptOperations},
     bindings::segno::workflow::types as wit,
     error::Error,
-    function::{Entry, Kind},
+    function::{Entry, EntryPoint},
     payload::Payload,
-    task::{Task, no_such_function},
+    task::{WakeableFuture, no_such_function},
 };
 
 /// Runs one attempt from beginning to end.
@@ -15,11 +15,13 @@ pub(crate) fn perform(
     function: &str,
     input: &Payload,
     facts: wit::ActivityContext,
-    attempt: Box<dyn Attempt>,
+    attempt: Box<dyn AttemptOperations>,
 ) -> wit::Outcome {
     let begun = match entry.map(|entry| (entry.name, entry.kind)) {
-        Some((_, Kind::Activity(begin))) => begin(ActivityContext::new(facts, attempt), input),
-        Some((name, Kind::Workflow(_))) => Err(wit::Failure {
+        Some((_, EntryPoint::Activity(begin))) => {
+            begin(ActivityContext::new(facts, attempt), input)
+        }
+        Some((name, EntryPoint::Workflow(_))) => Err(wit::Failure {
             code: Error::NOT_FOUND,
             message: format!("`{name}` is a workflow; it is started, not performed"),
             details: None,
@@ -27,7 +29,7 @@ pub(crate) fn perform(
         None => Err(no_such_function(function)),
     };
     match begun {
-        Ok(future) => Task::new(future)
+        Ok(future) => WakeableFuture::new(future)
             .poll_until_idle()
             .unwrap_or_else(|| wit::Outcome::Failure(stuck(function))),
         Err(failure) => wit::Outcome::Failure(failure),

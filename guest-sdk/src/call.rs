@@ -10,8 +10,8 @@ use std::{
 use crate::{
     bindings::segno::workflow::types as wit,
     error::Result,
-    handle::{Handle, Stage, Step},
-    journal::{Request, When},
+    handle::{Handle, Step, StepStage},
+    journal::{CommandTime, WorkflowCommand},
     retry::RetryPolicy,
     saga::SagaStep,
     time::{Timestamp, millis},
@@ -35,10 +35,10 @@ pub struct Send(pub(crate) Step<String>);
 /// The options of a request that has not been issued. `None` if it has been.
 fn options<T>(step: &mut Step<T>) -> Option<&mut wit::CallOptions> {
     match &mut step.stage {
-        Stage::New(
-            Request::Call { options, .. }
-            | Request::Send { options, .. }
-            | Request::Http { options, .. },
+        StepStage::New(
+            WorkflowCommand::Call { options, .. }
+            | WorkflowCommand::Send { options, .. }
+            | WorkflowCommand::Http { options, .. },
         ) => Some(options),
         _ => None,
     }
@@ -114,10 +114,10 @@ impl<T> Call<T> {
     pub fn send(self) -> Send {
         let Step { invocation, stage, .. } = self.0;
         let request = match stage {
-            Stage::New(Request::Call { function, input, options, .. }) => {
-                Ok(Request::Send { function, input, options, when: None })
+            StepStage::New(WorkflowCommand::Call { function, input, options, .. }) => {
+                Ok(WorkflowCommand::Send { function, input, options, when: None })
             }
-            Stage::Failed(error) => Err(error),
+            StepStage::Failed(error) => Err(error),
             _ => panic!("only a call of a function that was not issued yet can be sent"),
         };
         Send(Step::new(&invocation, request, crate::function::decode_result))
@@ -127,16 +127,16 @@ impl<T> Call<T> {
 impl Send {
     /// Delays the start until this instant.
     pub fn at(self, instant: Timestamp) -> Self {
-        self.when(When::At(instant))
+        self.when(CommandTime::At(instant))
     }
 
     /// Delays the start by this time, counted from the moment at which the send is issued.
     pub fn after(self, delay: Duration) -> Self {
-        self.when(When::After(delay))
+        self.when(CommandTime::After(delay))
     }
 
-    fn when(mut self, chosen: When) -> Self {
-        if let Stage::New(Request::Send { when, .. }) = &mut self.0.stage {
+    fn when(mut self, chosen: CommandTime) -> Self {
+        if let StepStage::New(WorkflowCommand::Send { when, .. }) = &mut self.0.stage {
             *when = Some(chosen);
         }
         self

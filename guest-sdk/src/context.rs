@@ -18,7 +18,7 @@ use crate::{
     function::{Entry, Function, Item, announce, decode_result},
     handle::{Handle, Step},
     http,
-    journal::{Next, Request, When},
+    journal::{CommandTime, GenerationStart, WorkflowCommand},
     log::Level,
     object::{Object, ObjectRef},
     payload::{self, Payload},
@@ -136,7 +136,7 @@ impl Context {
         input: &In,
     ) -> Call<Out> {
         let request = payload::encode(&format!("the input of `{function}`"), input).map(|input| {
-            Request::Call {
+            WorkflowCommand::Call {
                 function: function.to_owned(),
                 input,
                 options: no_options(),
@@ -174,7 +174,7 @@ impl Context {
 
     /// Removes the entire state of this object.
     pub fn clear_state(&self) {
-        self.0.write(Request::ClearAllState);
+        self.0.write(WorkflowCommand::ClearAllState);
     }
 
     /// Calls a function of an external worker, for example of a Resonate application: `address`
@@ -230,7 +230,7 @@ impl Context {
         In: Serialize + ?Sized,
         Out: DeserializeOwned,
     {
-        let request = plan::encode(plan, input).map(|input| Request::Call {
+        let request = plan::encode(plan, input).map(|input| WorkflowCommand::Call {
             function: plan::GRAPH.to_owned(),
             input,
             options: no_options(),
@@ -253,7 +253,7 @@ impl Context {
     /// Starts a durable function by name; see [`call_named`](Self::call_named).
     pub fn send_named<In: Serialize + ?Sized>(&self, function: &str, input: &In) -> Send {
         let request = payload::encode(&format!("the input of `{function}`"), input).map(|input| {
-            Request::Send {
+            WorkflowCommand::Send {
                 function: function.to_owned(),
                 input,
                 options: no_options(),
@@ -278,16 +278,16 @@ impl Context {
     /// Waits for this time, counted from the moment at which the sleep is issued. A sleep costs one
     /// row in the host's store, so it may last for years. It never ends early.
     pub fn sleep(&self, duration: Duration) -> Step<()> {
-        self.sleeping(When::After(duration))
+        self.sleeping(CommandTime::After(duration))
     }
 
     /// Sleeps until an instant, in milliseconds since the Unix epoch.
     pub fn sleep_until(&self, instant: Timestamp) -> Step<()> {
-        self.sleeping(When::At(instant))
+        self.sleeping(CommandTime::At(instant))
     }
 
-    fn sleeping(&self, when: When) -> Step<()> {
-        Step::new(&self.0, Ok(Request::Sleep { when }), ignore)
+    fn sleeping(&self, when: CommandTime) -> Step<()> {
+        Step::new(&self.0, Ok(WorkflowCommand::Sleep { when }), ignore)
     }
 
     /// Creates a promise that is settled from outside. Its id is not known in advance: read
@@ -303,7 +303,8 @@ impl Context {
     }
 
     fn promising<T: DeserializeOwned>(&self, name: Option<String>) -> Promise<T> {
-        let request = Request::Promise { name, options: wit::PromiseOptions { timeout_ms: None } };
+        let request =
+            WorkflowCommand::Promise { name, options: wit::PromiseOptions { timeout_ms: None } };
         let decode = |payload: Payload| payload::decode("the value of a promise", &payload);
         Promise(RefCell::new(Step::new(&self.0, Ok(request), decode)))
     }
@@ -320,7 +321,7 @@ impl Context {
             Err(error) => Ok(wit::Outcome::Failure(error.into_failure())),
         };
         let request =
-            outcome.map(|outcome| Request::Settle { promise: promise.to_owned(), outcome });
+            outcome.map(|outcome| WorkflowCommand::Settle { promise: promise.to_owned(), outcome });
         Step::new(&self.0, request, ignore)
     }
 
@@ -353,7 +354,7 @@ impl Context {
         payload: &T,
     ) -> Step<()> {
         let payload = payload::encode(&format!("the payload of signal `{name}`"), payload);
-        let request = payload.map(|payload| Request::SendSignal {
+        let request = payload.map(|payload| WorkflowCommand::SendSignal {
             invocation: invocation.to_owned(),
             name: name.to_owned(),
             payload,
@@ -394,7 +395,7 @@ impl Context {
 
     fn hand_over<I: Serialize + ?Sized, T>(&self, input: &I, same_code: bool) -> Result<T> {
         let input = payload::encode("the input of the next generation", input)?;
-        Err(self.0.continue_as_new(Next { input, same_code }))
+        Err(self.0.continue_as_new(GenerationStart { input, same_code }))
     }
 
     /// Shares a value with the queries and updates of this workflow, which see it from now on and
@@ -423,7 +424,7 @@ impl Context {
     /// fails with code 499. A called workflow or activity is asked to stop, and its handle returns
     /// its answer.
     pub fn cancel<T>(&self, handle: &Handle<T>) -> Step<()> {
-        Step::new(&self.0, Ok(Request::Cancel { command: handle.command() }), ignore)
+        Step::new(&self.0, Ok(WorkflowCommand::Cancel { command: handle.command() }), ignore)
     }
 
     /// Sends an HTTP request durably: the request is retried by its policy, survives a restart of
@@ -432,7 +433,7 @@ impl Context {
     /// policy is exhausted. Any other status is returned as a response; see
     /// [`Response::ok`](http::Response::ok).
     pub fn http(&self, request: http::Request) -> Call<http::Response> {
-        let request = request.into_wit().map(|request| Request::Http {
+        let request = request.into_wit().map(|request| WorkflowCommand::Http {
             request,
             options: no_options(),
             step: None,
@@ -450,7 +451,7 @@ impl Context {
     /// confirms that the event is stored.
     pub fn publish<T: Serialize + ?Sized>(&self, topic: &str, payload: &T) -> Step<()> {
         let request = payload::encode(&format!("the event for topic `{topic}`"), payload)
-            .map(|payload| Request::Publish { topic: topic.to_owned(), payload });
+            .map(|payload| WorkflowCommand::Publish { topic: topic.to_owned(), payload });
         Step::new(&self.0, request, ignore)
     }
 

@@ -6,25 +6,25 @@ use std::sync::Arc;
 use crate::{
     bindings::segno::workflow::types as wit,
     context::Context,
-    function::{Entry, Kind},
+    function::{Entry, EntryPoint},
     handler::Handlers,
-    invocation::Invocation,
-    journal::Journal,
+    invocation::CurrentInvocation,
+    journal::CommandJournal,
     payload::Payload,
-    task::{OutcomeFuture, Task, no_such_function},
-    update::{Updates, update_of},
+    task::{OutcomeFuture, WakeableFuture, no_such_function},
+    update::{RunningUpdates, update_of},
 };
 
 /// One invocation, with the future that produces its outcome and the updates that it is answering.
-pub(crate) struct Execution {
-    invocation: Arc<Invocation>,
+pub(crate) struct WorkflowExecution {
+    invocation: Arc<CurrentInvocation>,
     /// `None` once the future has ended.
-    main: Option<Task>,
+    main: Option<WakeableFuture>,
     handlers: Handlers,
-    updates: Updates,
+    updates: RunningUpdates,
 }
 
-impl Execution {
+impl WorkflowExecution {
     /// Begins `entry` and runs it until it waits. An input of a wrong type ends it immediately.
     pub(crate) fn start(
         entry: Option<&Entry>,
@@ -32,12 +32,14 @@ impl Execution {
         input: &Payload,
         handlers: Handlers,
         facts: wit::Context,
-        journal: Arc<dyn Journal>,
+        journal: Arc<dyn CommandJournal>,
     ) -> Self {
-        let invocation = Invocation::new(facts, journal);
+        let invocation = CurrentInvocation::new(facts, journal);
         let begun = match entry.map(|entry| (entry.name, entry.kind)) {
-            Some((_, Kind::Workflow(begin))) => begin(Context::new(invocation.clone()), input),
-            Some((name, Kind::Activity(_))) => Err(wit::Failure {
+            Some((_, EntryPoint::Workflow(begin))) => {
+                begin(Context::new(invocation.clone()), input)
+            }
+            Some((name, EntryPoint::Activity(_))) => Err(wit::Failure {
                 code: crate::Error::NOT_FOUND,
                 message: format!("`{name}` is an activity; it is performed, not started"),
                 details: None,
@@ -58,8 +60,8 @@ impl Execution {
             }
             Err(failure) => Box::pin(std::future::ready(wit::Outcome::Failure(failure))),
         };
-        let main = Some(Task::new(future));
-        let mut execution = Self { invocation, main, handlers, updates: Updates::default() };
+        let main = Some(WakeableFuture::new(future));
+        let mut execution = Self { invocation, main, handlers, updates: RunningUpdates::default() };
         execution.advance();
         execution
     }
@@ -104,7 +106,7 @@ impl Execution {
     }
 
     #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) fn invocation(&self) -> &Arc<Invocation> {
+    pub(crate) fn invocation(&self) -> &Arc<CurrentInvocation> {
         &self.invocation
     }
 

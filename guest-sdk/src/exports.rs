@@ -17,7 +17,7 @@ use crate::{
         segno::workflow::types as wit,
     },
     error::Error,
-    execution::Execution,
+    execution::WorkflowExecution,
     function::Entry,
     handler::Handlers,
     host::{HostAttempt, HostJournal},
@@ -29,7 +29,7 @@ use crate::{
 
 thread_local! {
     /// The one workflow that a component instance runs.
-    static EXECUTION: RefCell<Option<Execution>> = const { RefCell::new(None) };
+    static EXECUTION: RefCell<Option<WorkflowExecution>> = const { RefCell::new(None) };
 }
 
 #[doc(hidden)]
@@ -81,7 +81,7 @@ pub fn start(module: fn() -> Module, function: &str, input: &Payload, facts: wit
     let handlers = Handlers::of(&module, function);
     let journal = Arc::new(HostJournal);
     let execution =
-        Execution::start(module.find(function), function, input, handlers, facts, journal);
+        WorkflowExecution::start(module.find(function), function, input, handlers, facts, journal);
     EXECUTION.with(|place| *place.borrow_mut() = Some(execution));
 }
 

@@ -15,7 +15,7 @@ use crate::{
     bindings::{exports::segno::workflow::limits::FunctionLimits, segno::workflow::types as wit},
     context::Context,
     error::{Error, Result},
-    journal::Journal,
+    journal::CommandJournal,
     message::Message,
     object::ObjectAccess,
     payload::{self, Payload},
@@ -30,9 +30,9 @@ pub trait Function: 'static {
     /// [`Context`] for a workflow, [`ActivityContext`] for an activity.
     type Context: FunctionContext;
     /// The input type; `()` for a function without input.
-    type Input: Input;
+    type Input: FunctionInput;
     /// The output of a success.
-    type Output: Output;
+    type Output: FunctionOutput;
 
     /// The name for calls.
     const NAME: &'static str;
@@ -86,7 +86,7 @@ pub trait Function: 'static {
     label = "this type cannot be stored",
     note = "put `#[segno::data]` on `{Self}`"
 )]
-pub trait Input: Sized + 'static {
+pub trait FunctionInput: Sized + 'static {
     #[doc(hidden)]
     fn decode(what: &str, payload: &Payload) -> Result<Self>;
 
@@ -95,7 +95,7 @@ pub trait Input: Sized + 'static {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: DeserializeOwned + JsonSchema + 'static> Input for T {
+impl<T: DeserializeOwned + JsonSchema + 'static> FunctionInput for T {
     fn decode(what: &str, payload: &Payload) -> Result<Self> {
         payload::decode(what, payload)
     }
@@ -112,7 +112,7 @@ impl<T: DeserializeOwned + JsonSchema + 'static> Input for T {
     label = "this type cannot be stored",
     note = "put `#[segno::data]` on `{Self}`"
 )]
-pub trait Output: 'static {
+pub trait FunctionOutput: 'static {
     #[doc(hidden)]
     fn encode(&self, what: &str) -> Result<Payload>;
 
@@ -121,7 +121,7 @@ pub trait Output: 'static {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Serialize + JsonSchema + 'static> Output for T {
+impl<T: Serialize + JsonSchema + 'static> FunctionOutput for T {
     fn encode(&self, what: &str) -> Result<Payload> {
         payload::encode(what, self)
     }
@@ -146,7 +146,7 @@ pub struct Defaults {
 /// The first parameter of a durable function.
 pub trait FunctionContext: Sized + 'static {
     #[doc(hidden)]
-    fn kind<F: Function<Context = Self>>() -> Kind;
+    fn kind<F: Function<Context = Self>>() -> EntryPoint;
 }
 
 /// The return value of a durable function: a future of its result. It can be awaited directly,
@@ -216,7 +216,7 @@ where
 
 /// The entry point of a function, by its kind.
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub enum EntryPoint {
     #[doc(hidden)]
     Workflow(fn(Context, &Payload) -> Result<OutcomeFuture, wit::Failure>),
     #[doc(hidden)]
@@ -227,7 +227,7 @@ pub enum Kind {
 #[derive(Clone, Copy)]
 pub struct Entry {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: EntryPoint,
     pub(crate) describe: fn() -> wit::FunctionDescription,
     pub(crate) messages: fn() -> Vec<Message>,
     pub(crate) limits: fn() -> Option<FunctionLimits>,
@@ -266,7 +266,7 @@ impl Entry {
 
 /// Announces a function that is about to be called. Its type is unknown to the journal: an entry
 /// begins a context, which holds a journal.
-pub(crate) fn announce(journal: &dyn Journal, entry: fn() -> Entry) {
+pub(crate) fn announce(journal: &dyn CommandJournal, entry: fn() -> Entry) {
     journal.learn(&entry);
 }
 
@@ -278,14 +278,14 @@ pub(crate) fn announced(entry: &dyn std::any::Any) -> Entry {
 }
 
 impl FunctionContext for Context {
-    fn kind<F: Function<Context = Self>>() -> Kind {
-        Kind::Workflow(begin::<F>)
+    fn kind<F: Function<Context = Self>>() -> EntryPoint {
+        EntryPoint::Workflow(begin::<F>)
     }
 }
 
 impl FunctionContext for ActivityContext {
-    fn kind<F: Function<Context = Self>>() -> Kind {
-        Kind::Activity(begin::<F>)
+    fn kind<F: Function<Context = Self>>() -> EntryPoint {
+        EntryPoint::Activity(begin::<F>)
     }
 }
 
@@ -313,8 +313,8 @@ fn describe<F: Function>() -> wit::FunctionDescription {
     wit::FunctionDescription {
         name: F::NAME.to_owned(),
         kind: match F::Context::kind::<F>() {
-            Kind::Workflow(_) => wit::FunctionKind::Workflow,
-            Kind::Activity(_) => wit::FunctionKind::Activity,
+            EntryPoint::Workflow(_) => wit::FunctionKind::Workflow,
+            EntryPoint::Activity(_) => wit::FunctionKind::Activity,
         },
         summary: F::SUMMARY.map(str::to_owned),
         input_schema: Some(input.as_value().to_string()),

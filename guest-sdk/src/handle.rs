@@ -10,8 +10,8 @@ use std::{
 use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
-    invocation::Invocation,
-    journal::{Issued, Request},
+    invocation::CurrentInvocation,
+    journal::{CommandReceipt, WorkflowCommand},
     payload::Payload,
 };
 
@@ -26,14 +26,18 @@ pub(crate) type Decode<T> = fn(Payload) -> Result<T>;
 /// [`Context::send`](crate::Context::send).
 #[must_use = "the command was issued; await its answer, or drop the handle if the answer is not needed"]
 pub struct Handle<T> {
-    invocation: Arc<Invocation>,
-    issued: Issued,
+    invocation: Arc<CurrentInvocation>,
+    issued: CommandReceipt,
     decode: Decode<T>,
     done: bool,
 }
 
 impl<T> Handle<T> {
-    pub(crate) fn new(invocation: Arc<Invocation>, issued: Issued, decode: Decode<T>) -> Self {
+    pub(crate) fn new(
+        invocation: Arc<CurrentInvocation>,
+        issued: CommandReceipt,
+        decode: Decode<T>,
+    ) -> Self {
         Self { invocation, issued, decode, done: false }
     }
 
@@ -77,13 +81,13 @@ impl<T> Drop for Handle<T> {
 /// polls is the order of commands in the journal; [`start`](Self::start) issues it immediately.
 #[must_use = "a command is issued when it is awaited, or by `start`"]
 pub struct Step<T> {
-    pub(crate) invocation: Arc<Invocation>,
-    pub(crate) stage: Stage<T>,
+    pub(crate) invocation: Arc<CurrentInvocation>,
+    pub(crate) stage: StepStage<T>,
     decode: Decode<T>,
 }
 
-pub(crate) enum Stage<T> {
-    New(Request),
+pub(crate) enum StepStage<T> {
+    New(WorkflowCommand),
     Issued(Handle<T>),
     /// The input could not be encoded.
     Failed(Error),
@@ -92,13 +96,13 @@ pub(crate) enum Stage<T> {
 
 impl<T> Step<T> {
     pub(crate) fn new(
-        invocation: &Arc<Invocation>,
-        request: Result<Request>,
+        invocation: &Arc<CurrentInvocation>,
+        request: Result<WorkflowCommand>,
         decode: Decode<T>,
     ) -> Self {
         let stage = match request {
-            Ok(request) => Stage::New(request),
-            Err(error) => Stage::Failed(error),
+            Ok(request) => StepStage::New(request),
+            Err(error) => StepStage::Failed(error),
         };
         Self { invocation: invocation.clone(), stage, decode }
     }
@@ -110,20 +114,20 @@ impl<T> Step<T> {
     /// If the input cannot be written as JSON. Awaiting the step instead returns that as an error.
     pub fn start(mut self) -> Handle<T> {
         self.issue();
-        match std::mem::replace(&mut self.stage, Stage::Done) {
-            Stage::Issued(handle) => handle,
-            Stage::Failed(error) => panic!("{error}"),
-            Stage::New(_) | Stage::Done => {
+        match std::mem::replace(&mut self.stage, StepStage::Done) {
+            StepStage::Issued(handle) => handle,
+            StepStage::Failed(error) => panic!("{error}"),
+            StepStage::New(_) | StepStage::Done => {
                 unreachable!("a step is issued once, and consumed by its end")
             }
         }
     }
 
     pub(crate) fn issue(&mut self) {
-        self.stage = match std::mem::replace(&mut self.stage, Stage::Done) {
-            Stage::New(request) => {
+        self.stage = match std::mem::replace(&mut self.stage, StepStage::Done) {
+            StepStage::New(request) => {
                 let issued = self.invocation.issue(request);
-                Stage::Issued(Handle::new(self.invocation.clone(), issued, self.decode))
+                StepStage::Issued(Handle::new(self.invocation.clone(), issued, self.decode))
             }
             stage => stage,
         };
@@ -137,13 +141,13 @@ impl<T> Future for Step<T> {
         let step = self.get_mut();
         step.issue();
         match &mut step.stage {
-            Stage::Issued(handle) => Pin::new(handle).poll(polling),
-            Stage::Failed(error) => {
+            StepStage::Issued(handle) => Pin::new(handle).poll(polling),
+            StepStage::Failed(error) => {
                 let error = error.clone();
-                step.stage = Stage::Done;
+                step.stage = StepStage::Done;
                 Poll::Ready(Err(error))
             }
-            Stage::New(_) | Stage::Done => panic!("a step was awaited again after its end"),
+            StepStage::New(_) | StepStage::Done => panic!("a step was awaited again after its end"),
         }
     }
 }

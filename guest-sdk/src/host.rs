@@ -2,61 +2,63 @@
 //! uses.
 
 use crate::{
-    activity::Attempt,
+    activity::AttemptOperations,
     bindings::segno::workflow::{
         activity, configuration, files, generations, journal, object_promises, sagas, signals,
         state, types as wit,
     },
     files::FileSystem,
-    journal::{Issued, Journal, Next, Request},
+    journal::{CommandJournal, CommandReceipt, GenerationStart, WorkflowCommand},
     payload::Payload,
 };
 
 /// The imports of a workflow.
 pub(crate) struct HostJournal;
 
-impl Journal for HostJournal {
-    fn issue(&self, request: Request) -> Issued {
+impl CommandJournal for HostJournal {
+    fn issue(&self, request: WorkflowCommand) -> CommandReceipt {
         let index = match request {
-            Request::Call { function, input, options, step: None } => {
+            WorkflowCommand::Call { function, input, options, step: None } => {
                 journal::call(&function, &input, &options)
             }
-            Request::Call { function, input, options, step: Some(step) } => {
+            WorkflowCommand::Call { function, input, options, step: Some(step) } => {
                 sagas::call(&function, &input, &options, &step.declared)
             }
-            Request::Send { function, input, mut options, when } => {
+            WorkflowCommand::Send { function, input, mut options, when } => {
                 options.start_at_ms = when.map(|when| when.resolve(journal::now()));
                 journal::send(&function, &input, &options)
             }
-            Request::Sleep { when } => journal::sleep_until(when.resolve(journal::now())),
-            Request::Promise { name, options } => {
+            WorkflowCommand::Sleep { when } => journal::sleep_until(when.resolve(journal::now())),
+            WorkflowCommand::Promise { name, options } => {
                 let (index, promise) = journal::promise(name.as_deref(), options);
-                return Issued { index, promise: Some(promise) };
+                return CommandReceipt { index, promise: Some(promise) };
             }
-            Request::Settle { promise, outcome } => journal::settle(&promise, &outcome),
-            Request::Http { request, options, step: None } => journal::http(&request, &options),
-            Request::Http { request, options, step: Some(step) } => {
+            WorkflowCommand::Settle { promise, outcome } => journal::settle(&promise, &outcome),
+            WorkflowCommand::Http { request, options, step: None } => {
+                journal::http(&request, &options)
+            }
+            WorkflowCommand::Http { request, options, step: Some(step) } => {
                 sagas::http(&request, &options, &step.declared)
             }
-            Request::Undo { step, input, options } => sagas::undo(&step, &input, &options),
-            Request::Ask { step } => sagas::ask(&step),
-            Request::Cancel { command } => journal::cancel(command),
-            Request::Publish { topic, payload } => journal::publish(&topic, &payload),
-            Request::GetState { name } => state::get(&name),
-            Request::StateNames => state::names(),
-            Request::SetState { name, value } => state::set(&name, &value),
-            Request::ClearState { name } => state::clear(&name),
-            Request::ClearAllState => state::clear_all(),
-            Request::WaitObjectPromise { name } => object_promises::wait(&name),
-            Request::PeekObjectPromise { name } => object_promises::peek(&name),
-            Request::SettleObjectPromise { name, outcome } => {
+            WorkflowCommand::Undo { step, input, options } => sagas::undo(&step, &input, &options),
+            WorkflowCommand::Ask { step } => sagas::ask(&step),
+            WorkflowCommand::Cancel { command } => journal::cancel(command),
+            WorkflowCommand::Publish { topic, payload } => journal::publish(&topic, &payload),
+            WorkflowCommand::GetState { name } => state::get(&name),
+            WorkflowCommand::StateNames => state::names(),
+            WorkflowCommand::SetState { name, value } => state::set(&name, &value),
+            WorkflowCommand::ClearState { name } => state::clear(&name),
+            WorkflowCommand::ClearAllState => state::clear_all(),
+            WorkflowCommand::WaitObjectPromise { name } => object_promises::wait(&name),
+            WorkflowCommand::PeekObjectPromise { name } => object_promises::peek(&name),
+            WorkflowCommand::SettleObjectPromise { name, outcome } => {
                 object_promises::settle(&name, &outcome)
             }
-            Request::SendSignal { invocation, name, payload } => {
+            WorkflowCommand::SendSignal { invocation, name, payload } => {
                 signals::send(&invocation, &name, &payload)
             }
         };
-        Issued { index, promise: None }
+        CommandReceipt { index, promise: None }
     }
 
     fn run(&self, name: &str) -> wit::RunAnswer {
@@ -91,7 +93,7 @@ impl Journal for HostJournal {
         signals::unread(signals);
     }
 
-    fn continue_as_new(&self, next: &Next, _: &wit::Outcome) {
+    fn continue_as_new(&self, next: &GenerationStart, _: &wit::Outcome) {
         generations::continue_as_new(&next.input, next.same_code);
     }
 }
@@ -99,7 +101,7 @@ impl Journal for HostJournal {
 /// The imports of an activity.
 pub(crate) struct HostAttempt;
 
-impl Attempt for HostAttempt {
+impl AttemptOperations for HostAttempt {
     fn heartbeat(&self, progress: Option<&Payload>) -> bool {
         activity::heartbeat(progress)
     }

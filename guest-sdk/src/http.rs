@@ -121,8 +121,8 @@ impl Sent {
 /// A response with any status. As data it is `{"status", "headers", "body"}`; a body that is not
 /// UTF-8 is `"body_base64"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "Answer", into = "Answer")]
-#[schemars(with = "Answer")]
+#[serde(try_from = "EncodedResponse", into = "EncodedResponse")]
+#[schemars(with = "EncodedResponse")]
 pub struct Response {
     status: u16,
     headers: Vec<(String, String)>,
@@ -219,10 +219,10 @@ impl Response {
     }
 }
 
-impl TryFrom<Answer> for Response {
+impl TryFrom<EncodedResponse> for Response {
     type Error = base64::DecodeError;
 
-    fn try_from(answer: Answer) -> std::result::Result<Self, Self::Error> {
+    fn try_from(answer: EncodedResponse) -> std::result::Result<Self, Self::Error> {
         let body = match (answer.body, answer.body_base64) {
             (Some(text), _) => text.into_bytes(),
             (None, Some(text)) => BASE64_STANDARD.decode(text)?,
@@ -236,7 +236,7 @@ impl TryFrom<Answer> for Response {
     }
 }
 
-impl From<Response> for Answer {
+impl From<Response> for EncodedResponse {
     fn from(response: Response) -> Self {
         let (body, body_base64) = match String::from_utf8(response.body) {
             Ok(text) => (Some(text), None),
@@ -249,7 +249,7 @@ impl From<Response> for Answer {
 
 /// The completion of a durable request, in the host's encoding.
 #[derive(Serialize, Deserialize, JsonSchema)]
-struct Answer {
+struct EncodedResponse {
     status: u16,
     #[serde(default)]
     headers: Headers,

@@ -12,57 +12,57 @@ use chacha20::{ChaCha12Rng, rand_core::SeedableRng};
 use crate::{
     bindings::segno::workflow::types as wit,
     error::Error,
-    journal::{Issued, Journal, Next, Request},
-    saga::Sagas,
-    shared::Slot,
+    journal::{CommandJournal, CommandReceipt, GenerationStart, WorkflowCommand},
+    saga::InvocationSagas,
+    shared::SharedSlot,
 };
 
 /// The state of the invocation, shared by its context and by all futures that wait on it.
-pub(crate) struct Invocation {
+pub(crate) struct CurrentInvocation {
     pub(crate) facts: wit::Context,
-    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) journal: Arc<dyn CommandJournal>,
     seed: [u8; 32],
-    state: Mutex<State>,
-    sagas: Mutex<Sagas>,
+    state: Mutex<CurrentState>,
+    sagas: Mutex<InvocationSagas>,
     /// The value that the workflow shares with its queries and updates.
-    slot: Mutex<Option<Slot>>,
+    slot: Mutex<Option<SharedSlot>>,
 }
 
-struct State {
+struct CurrentState {
     /// Commands with a handle.
-    open: BTreeMap<u32, Wait>,
+    open: BTreeMap<u32, CommandWait>,
     /// Futures that wait for a signal or a change of the shared value, in the order in which they
     /// began to wait.
-    listeners: BTreeMap<u64, Listener>,
+    listeners: BTreeMap<u64, EventListener>,
     next_listener: u64,
     /// Unread signals, with their numbers among all received ones.
     signals: VecDeque<(u32, wit::Signal)>,
     /// Number of signals and updates received.
     heard: u32,
     /// The next generation, used if the workflow ends with the error that continues as new.
-    next: Option<Next>,
-    updates: Updates,
+    next: Option<GenerationStart>,
+    updates: UnansweredUpdates,
     random: ChaCha12Rng,
-    running: Option<Running>,
+    running: Option<RunningClosure>,
     cancelled: bool,
     finished: bool,
 }
 
 #[derive(Default)]
-struct Wait {
+struct CommandWait {
     waker: Option<Waker>,
     outcome: Option<wit::Outcome>,
 }
 
 #[derive(Default)]
-struct Listener {
+struct EventListener {
     waker: Option<Waker>,
     cancelled: bool,
 }
 
 /// Updates that were accepted.
 #[derive(Default)]
-struct Updates {
+struct UnansweredUpdates {
     unanswered: usize,
     /// True while the handler of an update is polled.
     is_polled: bool,
@@ -71,27 +71,27 @@ struct Updates {
 }
 
 /// A `run` closure in execution.
-struct Running {
+struct RunningClosure {
     name: String,
     random: ChaCha12Rng,
     /// Handles dropped by the closure; the host is notified when the closure has ended.
     forgotten: Vec<u32>,
 }
 
-impl Invocation {
-    pub(crate) fn new(facts: wit::Context, journal: Arc<dyn Journal>) -> Arc<Self> {
+impl CurrentInvocation {
+    pub(crate) fn new(facts: wit::Context, journal: Arc<dyn CommandJournal>) -> Arc<Self> {
         let mut seed = [0; 32];
         for (place, byte) in seed.iter_mut().zip(&facts.seed) {
             *place = *byte;
         }
-        let state = State {
+        let state = CurrentState {
             open: BTreeMap::new(),
             listeners: BTreeMap::new(),
             next_listener: 0,
             signals: VecDeque::new(),
             heard: 0,
             next: None,
-            updates: Updates::default(),
+            updates: UnansweredUpdates::default(),
             random: ChaCha12Rng::from_seed(seed),
             running: None,
             cancelled: false,
@@ -107,15 +107,15 @@ impl Invocation {
         })
     }
 
-    pub(crate) fn sagas(&self) -> MutexGuard<'_, Sagas> {
+    pub(crate) fn sagas(&self) -> MutexGuard<'_, InvocationSagas> {
         self.sagas.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn slot(&self) -> MutexGuard<'_, Option<Slot>> {
+    pub(crate) fn slot(&self) -> MutexGuard<'_, Option<SharedSlot>> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CurrentState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -131,7 +131,7 @@ impl Invocation {
     }
 
     /// Issues a command; its answer is kept until it is read or the handle is dropped.
-    pub(crate) fn issue(&self, mut request: Request) -> Issued {
+    pub(crate) fn issue(&self, mut request: WorkflowCommand) -> CommandReceipt {
         self.refuse_inside_run(|| request.describe());
         let step = request.step().map(|step| {
             self.sagas().place(step);
@@ -141,12 +141,12 @@ impl Invocation {
         if let Some(step) = step {
             self.sagas().issued(issued.index, step);
         }
-        self.state().open.insert(issued.index, Wait::default());
+        self.state().open.insert(issued.index, CommandWait::default());
         issued
     }
 
     /// Issues a command that is complete with its record and has no answer.
-    pub(crate) fn write(&self, request: Request) {
+    pub(crate) fn write(&self, request: WorkflowCommand) {
         self.refuse_inside_run(|| request.describe());
         self.journal.issue(request);
     }
@@ -161,7 +161,7 @@ impl Invocation {
                 let mut random = ChaCha12Rng::from_seed(self.seed);
                 random.set_stream(u64::from(index) + 1);
                 self.state().running =
-                    Some(Running { name: name.to_owned(), random, forgotten: Vec::new() });
+                    Some(RunningClosure { name: name.to_owned(), random, forgotten: Vec::new() });
                 let outcome = closure();
                 let running = self.state().running.take();
                 self.journal.run_done(index, &outcome);
@@ -171,7 +171,7 @@ impl Invocation {
                 index
             }
         };
-        self.state().open.insert(index, Wait::default());
+        self.state().open.insert(index, CommandWait::default());
         index
     }
 
@@ -219,7 +219,7 @@ impl Invocation {
         let mut state = self.state();
         let key = state.next_listener;
         state.next_listener += 1;
-        state.listeners.insert(key, Listener::default());
+        state.listeners.insert(key, EventListener::default());
         key
     }
 
@@ -296,7 +296,7 @@ impl Invocation {
     }
 
     /// Notes the next generation, and returns the error that ends the workflow.
-    pub(crate) fn continue_as_new(&self, next: Next) -> Error {
+    pub(crate) fn continue_as_new(&self, next: GenerationStart) -> Error {
         self.refuse_inside_run(|| "continue as new".to_owned());
         let input = next.input.clone();
         self.state().next = Some(next);

@@ -6,55 +6,108 @@ use std::{any::Any, time::Duration};
 use crate::{
     bindings::segno::workflow::{sagas, types as wit},
     payload::Payload,
-    saga::StepOf,
+    saga::UnissuedStep,
     time::{Timestamp, millis},
 };
 
 /// An instant, or a duration from the moment at which the command is issued.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum When {
+pub(crate) enum CommandTime {
     At(Timestamp),
     After(Duration),
 }
 
-impl When {
+impl CommandTime {
     pub(crate) fn resolve(self, now_ms: u64) -> u64 {
         match self {
-            When::At(instant) => instant.as_millis(),
-            When::After(duration) => now_ms.saturating_add(millis(duration)),
+            CommandTime::At(instant) => instant.as_millis(),
+            CommandTime::After(duration) => now_ms.saturating_add(millis(duration)),
         }
     }
 }
 
 /// A command.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Request {
-    Call { function: String, input: Payload, options: wit::CallOptions, step: Option<Box<StepOf>> },
-    Send { function: String, input: Payload, options: wit::CallOptions, when: Option<When> },
-    Sleep { when: When },
-    Promise { name: Option<String>, options: wit::PromiseOptions },
-    Settle { promise: String, outcome: wit::Outcome },
-    Http { request: wit::HttpRequest, options: wit::CallOptions, step: Option<Box<StepOf>> },
-    Cancel { command: u32 },
-    Publish { topic: String, payload: Payload },
-    Undo { step: sagas::Step, input: Payload, options: wit::CallOptions },
-    Ask { step: sagas::Step },
-    GetState { name: String },
+pub(crate) enum WorkflowCommand {
+    Call {
+        function: String,
+        input: Payload,
+        options: wit::CallOptions,
+        step: Option<Box<UnissuedStep>>,
+    },
+    Send {
+        function: String,
+        input: Payload,
+        options: wit::CallOptions,
+        when: Option<CommandTime>,
+    },
+    Sleep {
+        when: CommandTime,
+    },
+    Promise {
+        name: Option<String>,
+        options: wit::PromiseOptions,
+    },
+    Settle {
+        promise: String,
+        outcome: wit::Outcome,
+    },
+    Http {
+        request: wit::HttpRequest,
+        options: wit::CallOptions,
+        step: Option<Box<UnissuedStep>>,
+    },
+    Cancel {
+        command: u32,
+    },
+    Publish {
+        topic: String,
+        payload: Payload,
+    },
+    Undo {
+        step: sagas::Step,
+        input: Payload,
+        options: wit::CallOptions,
+    },
+    Ask {
+        step: sagas::Step,
+    },
+    GetState {
+        name: String,
+    },
     StateNames,
-    SetState { name: String, value: Payload },
-    ClearState { name: String },
+    SetState {
+        name: String,
+        value: Payload,
+    },
+    ClearState {
+        name: String,
+    },
     ClearAllState,
-    WaitObjectPromise { name: String },
-    PeekObjectPromise { name: String },
-    SettleObjectPromise { name: String, outcome: wit::Outcome },
-    SendSignal { invocation: String, name: String, payload: Payload },
+    WaitObjectPromise {
+        name: String,
+    },
+    PeekObjectPromise {
+        name: String,
+    },
+    SettleObjectPromise {
+        name: String,
+        outcome: wit::Outcome,
+    },
+    SendSignal {
+        invocation: String,
+        name: String,
+        payload: Payload,
+    },
 }
 
-impl Request {
+impl WorkflowCommand {
     /// The step of a saga that the command is.
-    pub(crate) fn step(&mut self) -> Option<&mut StepOf> {
+    pub(crate) fn step(&mut self) -> Option<&mut UnissuedStep> {
         match self {
-            Request::Call { step, .. } | Request::Http { step, .. } => step.as_deref_mut(),
+            WorkflowCommand::Call { step, .. } | WorkflowCommand::Http { step, .. } => {
+                step.as_deref_mut()
+            }
             _ => None,
         }
     }
@@ -64,44 +117,50 @@ impl Request {
     pub(crate) fn is_write(&self) -> bool {
         matches!(
             self,
-            Request::SetState { .. } | Request::ClearState { .. } | Request::ClearAllState
+            WorkflowCommand::SetState { .. }
+                | WorkflowCommand::ClearState { .. }
+                | WorkflowCommand::ClearAllState
         )
     }
 
     /// A description for messages.
     pub(crate) fn describe(&self) -> String {
         match self {
-            Request::Call { function, .. } => format!("call of `{function}`"),
-            Request::Send { function, .. } => format!("send to `{function}`"),
-            Request::Sleep { .. } => "sleep".to_owned(),
-            Request::Promise { name: Some(name), .. } => format!("promise `{name}`"),
-            Request::Promise { name: None, .. } => "promise".to_owned(),
-            Request::Settle { promise, .. } => format!("settlement of `{promise}`"),
-            Request::Http { request, .. } => format!("request {} {}", request.method, request.url),
-            Request::Cancel { command } => format!("cancellation of command {command}"),
-            Request::Publish { topic, .. } => format!("publication on `{topic}`"),
-            Request::Undo { step, .. } => {
+            WorkflowCommand::Call { function, .. } => format!("call of `{function}`"),
+            WorkflowCommand::Send { function, .. } => format!("send to `{function}`"),
+            WorkflowCommand::Sleep { .. } => "sleep".to_owned(),
+            WorkflowCommand::Promise { name: Some(name), .. } => format!("promise `{name}`"),
+            WorkflowCommand::Promise { name: None, .. } => "promise".to_owned(),
+            WorkflowCommand::Settle { promise, .. } => format!("settlement of `{promise}`"),
+            WorkflowCommand::Http { request, .. } => {
+                format!("request {} {}", request.method, request.url)
+            }
+            WorkflowCommand::Cancel { command } => format!("cancellation of command {command}"),
+            WorkflowCommand::Publish { topic, .. } => format!("publication on `{topic}`"),
+            WorkflowCommand::Undo { step, .. } => {
                 format!(
                     "call of `{}`, which undoes step {} of `{}`",
                     step.compensate, step.seq, step.saga
                 )
             }
-            Request::Ask { step } => {
+            WorkflowCommand::Ask { step } => {
                 format!("question whether step {} of `{}` acted", step.seq, step.saga)
             }
-            Request::GetState { name } => format!("read of `{name}` in the state"),
-            Request::StateNames => "read of the names in the state".to_owned(),
-            Request::SetState { name, .. } => format!("write of `{name}` in the state"),
-            Request::ClearState { name } => format!("removal of `{name}` from the state"),
-            Request::ClearAllState => "removal of the state".to_owned(),
-            Request::WaitObjectPromise { name } => format!("promise `{name}` of the object"),
-            Request::PeekObjectPromise { name } => {
+            WorkflowCommand::GetState { name } => format!("read of `{name}` in the state"),
+            WorkflowCommand::StateNames => "read of the names in the state".to_owned(),
+            WorkflowCommand::SetState { name, .. } => format!("write of `{name}` in the state"),
+            WorkflowCommand::ClearState { name } => format!("removal of `{name}` from the state"),
+            WorkflowCommand::ClearAllState => "removal of the state".to_owned(),
+            WorkflowCommand::WaitObjectPromise { name } => {
+                format!("promise `{name}` of the object")
+            }
+            WorkflowCommand::PeekObjectPromise { name } => {
                 format!("look at the promise `{name}` of the object")
             }
-            Request::SettleObjectPromise { name, .. } => {
+            WorkflowCommand::SettleObjectPromise { name, .. } => {
                 format!("settlement of the promise `{name}` of the object")
             }
-            Request::SendSignal { invocation, name, .. } => {
+            WorkflowCommand::SendSignal { invocation, name, .. } => {
                 format!("signal `{name}` to `{invocation}`")
             }
         }
@@ -110,7 +169,7 @@ impl Request {
 
 /// The start of the next generation.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Next {
+pub(crate) struct GenerationStart {
     /// The input of the next generation.
     pub(crate) input: Payload,
     /// True if the next generation runs the code of this one.
@@ -119,14 +178,14 @@ pub(crate) struct Next {
 
 /// The result of issuing a command: its index, and the id of its promise if that is not
 /// `{invocation}/{index}`.
-pub(crate) struct Issued {
+pub(crate) struct CommandReceipt {
     pub(crate) index: u32,
     pub(crate) promise: Option<String>,
 }
 
 /// The workflow's side of the journal. No method blocks.
-pub(crate) trait Journal: Send + Sync {
-    fn issue(&self, request: Request) -> Issued;
+pub(crate) trait CommandJournal: Send + Sync {
+    fn issue(&self, request: WorkflowCommand) -> CommandReceipt;
     fn run(&self, name: &str) -> wit::RunAnswer;
     fn run_done(&self, command: u32, outcome: &wit::Outcome);
     fn forget(&self, command: u32);
@@ -142,7 +201,7 @@ pub(crate) trait Journal: Send + Sync {
     }
 
     /// Ends a generation. A test treats this like any other end, with this outcome.
-    fn continue_as_new(&self, next: &Next, outcome: &wit::Outcome) {
+    fn continue_as_new(&self, next: &GenerationStart, outcome: &wit::Outcome) {
         let _ = next;
         self.finish(outcome);
     }

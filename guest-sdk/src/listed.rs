@@ -3,7 +3,7 @@
 use crate::{
     function::{Entry, Item},
     handler::{HandlerEntry, QueryItem, UpdateItem},
-    module::Listing,
+    module::ModuleItem,
     object::ObjectEntries,
 };
 
@@ -15,7 +15,7 @@ use crate::{
 )]
 pub trait Listed<Mark> {
     #[doc(hidden)]
-    fn listings(self) -> Vec<Listing>;
+    fn listings(self) -> Vec<ModuleItem>;
 }
 
 #[doc(hidden)]
@@ -37,25 +37,25 @@ pub enum UpdateMark<A> {
 pub enum ObjectMark {}
 
 impl<A, I: Item<A>> Listed<FunctionMark<A>> for I {
-    fn listings(self) -> Vec<Listing> {
-        vec![Listing::Function(Entry::of_item(self))]
+    fn listings(self) -> Vec<ModuleItem> {
+        vec![ModuleItem::Function(Entry::of_item(self))]
     }
 }
 
 impl<A, I: QueryItem<A>> Listed<QueryMark<A>> for I {
-    fn listings(self) -> Vec<Listing> {
-        vec![Listing::Handler(HandlerEntry::of_query(self))]
+    fn listings(self) -> Vec<ModuleItem> {
+        vec![ModuleItem::Handler(HandlerEntry::of_query(self))]
     }
 }
 
 impl<A, I: UpdateItem<A>> Listed<UpdateMark<A>> for I {
-    fn listings(self) -> Vec<Listing> {
-        vec![Listing::Handler(HandlerEntry::of_update(self))]
+    fn listings(self) -> Vec<ModuleItem> {
+        vec![ModuleItem::Handler(HandlerEntry::of_update(self))]
     }
 }
 
 impl Listed<ObjectMark> for ObjectEntries {
-    fn listings(self) -> Vec<Listing> {
-        (self.0)().into_iter().map(Listing::Function).collect()
+    fn listings(self) -> Vec<ModuleItem> {
+        (self.0)().into_iter().map(ModuleItem::Function).collect()
     }
 }

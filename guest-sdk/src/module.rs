@@ -10,7 +10,7 @@ use crate::handler::{HandlerEntry, word};
 
 /// One item of a module, with its types erased.
 #[doc(hidden)]
-pub enum Listing {
+pub enum ModuleItem {
     Function(Entry),
     Handler(HandlerEntry),
 }
@@ -24,12 +24,12 @@ pub struct Module {
 
 impl Module {
     #[doc(hidden)]
-    pub fn of(listings: impl IntoIterator<Item = Vec<Listing>>) -> Self {
+    pub fn of(listings: impl IntoIterator<Item = Vec<ModuleItem>>) -> Self {
         let mut module = Self { functions: Vec::new(), handlers: Vec::new() };
         for listing in listings.into_iter().flatten() {
             match listing {
-                Listing::Function(entry) => module.functions.push(entry),
-                Listing::Handler(entry) => module.handlers.push(entry),
+                ModuleItem::Function(entry) => module.functions.push(entry),
+                ModuleItem::Handler(entry) => module.handlers.push(entry),
             }
         }
         module.check();

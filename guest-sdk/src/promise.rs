@@ -10,8 +10,8 @@ use std::{
 
 use crate::{
     error::Result,
-    handle::{Handle, Stage, Step},
-    journal::Request,
+    handle::{Handle, Step, StepStage},
+    journal::WorkflowCommand,
     time::millis,
 };
 
@@ -26,7 +26,9 @@ impl<T> Promise<T> {
     /// Sets the time after which the promise fails with code 408. Must be set before the promise is
     /// created.
     pub fn timeout(mut self, duration: Duration) -> Self {
-        if let Stage::New(Request::Promise { options, .. }) = &mut self.0.get_mut().stage {
+        if let StepStage::New(WorkflowCommand::Promise { options, .. }) =
+            &mut self.0.get_mut().stage
+        {
             options.timeout_ms = Some(millis(duration));
         }
         self
@@ -38,7 +40,7 @@ impl<T> Promise<T> {
         let mut step = self.0.borrow_mut();
         step.issue();
         match &step.stage {
-            Stage::Issued(handle) => handle.id(),
+            StepStage::Issued(handle) => handle.id(),
             _ => panic!("the id of a promise was asked for after its end"),
         }
     }

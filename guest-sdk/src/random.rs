@@ -4,7 +4,7 @@ use std::{convert::Infallible, fmt::Write, sync::Arc};
 
 use chacha20::rand_core::{Rng, TryRng};
 
-use crate::invocation::Invocation;
+use crate::invocation::CurrentInvocation;
 
 /// The generator of one invocation (ChaCha with 12 rounds, from the invocation's seed). It
 /// implements the traits of `rand_core` 0.10, so it works with the `rand` crate.
@@ -12,7 +12,7 @@ use crate::invocation::Invocation;
 /// In the closure of a [`run`](crate::Context::run), numbers come from a separate generator of that
 /// closure, so that later numbers do not depend on the closure being executed or replayed.
 #[derive(Clone)]
-pub struct Random(pub(crate) Arc<Invocation>);
+pub struct Random(pub(crate) Arc<CurrentInvocation>);
 
 impl Random {
     /// A uniformly distributed number.

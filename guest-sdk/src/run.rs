@@ -13,8 +13,8 @@ use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
     handle::{Decode, Handle},
-    invocation::Invocation,
-    journal::Issued,
+    invocation::CurrentInvocation,
+    journal::CommandReceipt,
     payload::{self, Payload},
 };
 
@@ -23,15 +23,15 @@ use crate::{
 /// retried.
 #[must_use = "a run is executed when it is awaited, or by `start`"]
 pub struct Run<T> {
-    invocation: Arc<Invocation>,
+    invocation: Arc<CurrentInvocation>,
     name: String,
-    stage: Stage<T>,
+    stage: RunStage<T>,
     decode: Decode<T>,
 }
 
 type Closure = Box<dyn FnOnce() -> wit::Outcome + std::marker::Send>;
 
-enum Stage<T> {
+enum RunStage<T> {
     New(Closure),
     Issued(Handle<T>),
     Done,
@@ -73,7 +73,7 @@ impl<T: Serialize + DeserializeOwned, E: Into<Error>> RunOutput<Fallible> for Re
 
 impl<T: DeserializeOwned> Run<T> {
     pub(crate) fn new<S, R>(
-        invocation: &Arc<Invocation>,
+        invocation: &Arc<CurrentInvocation>,
         name: &str,
         closure: impl FnOnce() -> R + std::marker::Send + 'static,
     ) -> Self
@@ -92,7 +92,7 @@ impl<T: DeserializeOwned> Run<T> {
         Self {
             invocation: invocation.clone(),
             name: name.to_owned(),
-            stage: Stage::New(Box::new(closure)),
+            stage: RunStage::New(Box::new(closure)),
             decode: decode_result,
         }
     }
@@ -100,9 +100,9 @@ impl<T: DeserializeOwned> Run<T> {
     /// Executes the closure immediately, or reads its recorded result.
     pub fn start(mut self) -> Handle<T> {
         self.issue();
-        match std::mem::replace(&mut self.stage, Stage::Done) {
-            Stage::Issued(handle) => handle,
-            Stage::New(_) | Stage::Done => {
+        match std::mem::replace(&mut self.stage, RunStage::Done) {
+            RunStage::Issued(handle) => handle,
+            RunStage::New(_) | RunStage::Done => {
                 unreachable!("a run is issued once, and consumed by its end")
             }
         }
@@ -115,12 +115,12 @@ fn decode_result<T: DeserializeOwned>(payload: Payload) -> Result<T> {
 
 impl<T> Run<T> {
     fn issue(&mut self) {
-        self.stage = match std::mem::replace(&mut self.stage, Stage::Done) {
-            Stage::New(closure) => {
+        self.stage = match std::mem::replace(&mut self.stage, RunStage::Done) {
+            RunStage::New(closure) => {
                 let index = self.invocation.run(&self.name, closure);
-                Stage::Issued(Handle::new(
+                RunStage::Issued(Handle::new(
                     self.invocation.clone(),
-                    Issued { index, promise: None },
+                    CommandReceipt { index, promise: None },
                     self.decode,
                 ))
             }
@@ -136,8 +136,8 @@ impl<T> Future for Run<T> {
         let run = self.get_mut();
         run.issue();
         match &mut run.stage {
-            Stage::Issued(handle) => Pin::new(handle).poll(polling),
-            Stage::New(_) | Stage::Done => {
+            RunStage::Issued(handle) => Pin::new(handle).poll(polling),
+            RunStage::New(_) | RunStage::Done => {
                 panic!("run `{}` was awaited again after its end", run.name)
             }
         }

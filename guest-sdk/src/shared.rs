@@ -9,7 +9,7 @@ use std::{
 use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
-    invocation::Invocation,
+    invocation::CurrentInvocation,
 };
 
 /// Failure code of a query that arrives before the workflow shares its value.
@@ -54,7 +54,7 @@ const TOO_EARLY: u32 = 425;
 /// approved.answer().unwrap();
 /// ```
 pub struct Shared<T> {
-    invocation: Arc<Invocation>,
+    invocation: Arc<CurrentInvocation>,
     value: Arc<RwLock<T>>,
 }
 
@@ -96,7 +96,7 @@ impl<T> Shared<T> {
         mut condition: C,
     ) -> impl Future<Output = Result<()>> + use<T, C> {
         let shared = self.clone();
-        let listening = Listening::new(&self.invocation);
+        let listening = ListenerRegistration::new(&self.invocation);
         poll_fn(move |polling| {
             let holds = shared.read(&mut condition);
             listening.invocation.poll_condition(listening.key, holds, polling.waker())
@@ -105,7 +105,7 @@ impl<T> Shared<T> {
 }
 
 impl<T: Send + Sync + 'static> Shared<T> {
-    pub(crate) fn begin(invocation: &Arc<Invocation>, value: T) -> Self {
+    pub(crate) fn begin(invocation: &Arc<CurrentInvocation>, value: T) -> Self {
         invocation.refuse_inside_run(|| format!("sharing of {}", shown::<T>()));
         let value = Arc::new(RwLock::new(value));
         let mut slot = invocation.slot();
@@ -117,14 +117,14 @@ impl<T: Send + Sync + 'static> Shared<T> {
                 shown::<T>()
             );
         }
-        *slot = Some(Slot { value: value.clone(), shown: shown::<T> });
+        *slot = Some(SharedSlot { value: value.clone(), shown: shown::<T> });
         drop(slot);
         Self { invocation: invocation.clone(), value }
     }
 }
 
 /// The slot of an invocation for its shared value.
-pub(crate) struct Slot {
+pub(crate) struct SharedSlot {
     value: Arc<dyn Any + Send + Sync>,
     /// The type's name, for messages.
     shown: fn() -> String,
@@ -135,7 +135,7 @@ pub(crate) struct Slot {
 /// # Errors
 /// Code 425 if no value is shared yet, 500 if its type is different.
 pub(crate) fn find<T: Send + Sync + 'static>(
-    invocation: &Arc<Invocation>,
+    invocation: &Arc<CurrentInvocation>,
     function: &str,
     what: &str,
 ) -> Result<Shared<T>, wit::Failure> {
@@ -178,18 +178,18 @@ fn writing<T>(value: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
 }
 
 /// A registration of a future that waits for a change.
-struct Listening {
-    invocation: Arc<Invocation>,
+struct ListenerRegistration {
+    invocation: Arc<CurrentInvocation>,
     key: u64,
 }
 
-impl Listening {
-    fn new(invocation: &Arc<Invocation>) -> Self {
+impl ListenerRegistration {
+    fn new(invocation: &Arc<CurrentInvocation>) -> Self {
         Self { invocation: invocation.clone(), key: invocation.add_listener() }
     }
 }
 
-impl Drop for Listening {
+impl Drop for ListenerRegistration {
     fn drop(&mut self) {
         self.invocation.remove_listener(self.key);
     }

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     bindings::segno::workflow::types as wit,
     error::Result,
-    invocation::Invocation,
+    invocation::CurrentInvocation,
     payload::{self, Payload},
 };
 
@@ -51,13 +51,13 @@ impl From<wit::Signal> for Signal {
 ///
 /// The function must be declared with `#[segno::workflow(signals)]`.
 pub struct Signals {
-    invocation: Arc<Invocation>,
+    invocation: Arc<CurrentInvocation>,
     key: u64,
     name: Option<String>,
 }
 
 impl Signals {
-    pub(crate) fn new(invocation: &Arc<Invocation>) -> Self {
+    pub(crate) fn new(invocation: &Arc<CurrentInvocation>) -> Self {
         Self { invocation: invocation.clone(), key: invocation.add_listener(), name: None }
     }
 

@@ -15,23 +15,23 @@ use crate::{bindings::segno::workflow::types as wit, error::Error};
 /// A future whose output is the outcome for the host.
 pub(crate) type OutcomeFuture = Pin<Box<dyn Future<Output = wit::Outcome>>>;
 
-struct Woken(AtomicBool);
+struct WakeFlag(AtomicBool);
 
-impl Wake for Woken {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
 /// A future with a flag that is set when it is woken.
-pub(crate) struct Task {
+pub(crate) struct WakeableFuture {
     future: OutcomeFuture,
-    woken: Arc<Woken>,
+    woken: Arc<WakeFlag>,
 }
 
-impl Task {
+impl WakeableFuture {
     pub(crate) fn new(future: OutcomeFuture) -> Self {
-        Self { future, woken: Arc::new(Woken(AtomicBool::new(true))) }
+        Self { future, woken: Arc::new(WakeFlag(AtomicBool::new(true))) }
     }
 
     pub(crate) fn wake(&self) {

@@ -7,11 +7,11 @@ use serde_json::value::RawValue;
 use crate::{
     bindings::segno::workflow::types as wit,
     handler::Handlers,
-    invocation::Invocation,
-    journal::Request,
+    invocation::CurrentInvocation,
+    journal::WorkflowCommand,
     log::Level,
     payload::{self, Payload},
-    task::Task,
+    task::WakeableFuture,
 };
 
 /// Name prefix of signals that carry updates.
@@ -36,51 +36,51 @@ pub(crate) fn event(name: &str, promise: &str, input: &Payload) -> wit::Event {
 
 /// The payload of an update: `{"promise": ID, "input": …}`.
 #[derive(serde::Deserialize)]
-struct Told {
+struct UpdateEnvelope {
     /// The id of the promise that the answer settles.
     promise: String,
     input: Option<Box<RawValue>>,
 }
 
 /// An update whose handler has not ended.
-struct Running {
+struct RunningUpdate {
     promise: String,
-    task: Task,
+    task: WakeableFuture,
 }
 
 /// The running updates, in the order of acceptance.
 #[derive(Default)]
-pub(crate) struct Updates(Vec<Running>);
+pub(crate) struct RunningUpdates(Vec<RunningUpdate>);
 
-impl Updates {
+impl RunningUpdates {
     /// Begins the handler of an update. If it cannot begin, the failure is answered immediately.
     pub(crate) fn accept(
         &mut self,
-        invocation: &Arc<Invocation>,
+        invocation: &Arc<CurrentInvocation>,
         handlers: &Handlers,
         name: &str,
         payload: &Payload,
     ) {
         let what = format!("update `{name}`");
-        let told: Told = match payload::decode(&what, payload) {
+        let told: UpdateEnvelope = match payload::decode(&what, payload) {
             Ok(told) => told,
             Err(error) => {
-                let line = format!("{}; nobody can be told", error.message());
+                let line = format!("{}; the sender gets no answer", error.message());
                 return invocation.journal.log(Level::Error.into(), &line);
             }
         };
         let json = told.input.map_or_else(|| "null".to_owned(), |input| input.get().to_owned());
-        match handlers.begin(invocation, name, &Payload::Json(json)).map(Task::new) {
+        match handlers.begin(invocation, name, &Payload::Json(json)).map(WakeableFuture::new) {
             Ok(task) => {
                 invocation.update_accepted();
-                self.0.push(Running { promise: told.promise, task });
+                self.0.push(RunningUpdate { promise: told.promise, task });
             }
             Err(failure) => settle(invocation, told.promise, wit::Outcome::Failure(failure)),
         }
     }
 
     /// Polls the first woken handler until it waits. Returns false if none is woken.
-    pub(crate) fn advance(&mut self, invocation: &Arc<Invocation>) -> bool {
+    pub(crate) fn advance(&mut self, invocation: &Arc<CurrentInvocation>) -> bool {
         let Some(place) = self.0.iter().position(|running| running.task.is_woken()) else {
             return false;
         };
@@ -88,7 +88,7 @@ impl Updates {
         let outcome = self.0[place].task.poll_until_idle();
         invocation.polls_update(false);
         if let Some(outcome) = outcome {
-            let Running { promise, task } = self.0.remove(place);
+            let RunningUpdate { promise, task } = self.0.remove(place);
             drop(task);
             settle(invocation, promise, outcome);
             invocation.update_answered();
@@ -103,8 +103,8 @@ impl Updates {
     }
 }
 
-fn settle(invocation: &Arc<Invocation>, promise: String, outcome: wit::Outcome) {
-    let issued = invocation.issue(Request::Settle { promise, outcome });
+fn settle(invocation: &Arc<CurrentInvocation>, promise: String, outcome: wit::Outcome) {
+    let issued = invocation.issue(WorkflowCommand::Settle { promise, outcome });
     // The workflow does not depend on the result of settling the promise.
     invocation.let_go(issued.index);
 }

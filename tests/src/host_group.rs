@@ -6,7 +6,7 @@ use segno::{
     client::Client,
     demo::{
         payments::PaymentsOptions,
-        server::{Server, ServerOptions},
+        server::{DemoServer, ServerOptions},
     },
     runtime::Env,
 };
@@ -16,7 +16,7 @@ use crate::payments::PaymentService;
 
 /// The hosts of one test. They are stopped before the folder is removed.
 pub struct HostGroup {
-    pub hosts: Vec<Server>,
+    pub hosts: Vec<DemoServer>,
     pub payments: PaymentService,
     pub env: Env,
     /// Folder of data directories, ledger and logs.
@@ -42,7 +42,7 @@ impl HostGroup {
         let mut group = Self { hosts: Vec::new(), payments, env, folder };
         for number in 0..hosts {
             let options = group.options(binary, url, number, arguments);
-            let started = Server::start(options, group.env.clone()).await;
+            let started = DemoServer::start(options, group.env.clone()).await;
             group.hosts.push(started.unwrap_or_else(|error| panic!("host {number}: {error}")));
         }
         group

@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use segno::{demo::server::Server, runtime::Env};
+use segno::{demo::server::DemoServer, runtime::Env};
 use segno_core::time::Millis;
 
 /// Number of kills so far. Work waits for kills, so that it is also disturbed on a fast machine.
@@ -40,7 +40,7 @@ impl Kills {
     /// If a host does not restart, or the work did not wait for the kills.
     pub async fn beside<T>(
         &self,
-        hosts: &mut [Server],
+        hosts: &mut [DemoServer],
         env: &Env,
         work: impl Future<Output = T>,
     ) -> T {

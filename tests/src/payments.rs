@@ -3,14 +3,14 @@
 use std::{path::Path, sync::Arc};
 
 use segno::{
-    demo::payments::{Payments, PaymentsOptions, ledger::Entry},
+    demo::payments::{PaymentServer, PaymentsOptions, ledger::LedgerEntry},
     runtime::Env,
 };
 use tokio::net::TcpListener;
 
 /// A payment service that runs as long as the test's runtime.
 pub struct PaymentService {
-    payments: Arc<Payments>,
+    payments: Arc<PaymentServer>,
     address: String,
 }
 
@@ -21,7 +21,8 @@ impl PaymentService {
     /// If there is no free port, or the folder cannot be used.
     pub async fn start(folder: &Path, options: PaymentsOptions, env: &Env) -> Self {
         let ledger = folder.join("ledger.jsonl");
-        let payments = Payments::open(&ledger, options, env.clone()).expect("the ledger opens");
+        let payments =
+            PaymentServer::open(&ledger, options, env.clone()).expect("the ledger opens");
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
         let address = format!("http://{}", listener.local_addr().expect("it is bound"));
         let router = Arc::clone(&payments).router();
@@ -38,7 +39,7 @@ impl PaymentService {
     }
 
     /// All requests so far.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<LedgerEntry> {
         self.payments.entries()
     }
 }

@@ -2,7 +2,7 @@
 
 use segno::demo::{
     clients::PlannedOrder,
-    order::{ExpectedOutcome, Order},
+    order::{DemoOrder, ExpectedOutcome},
     rng::DemoRng,
 };
 use segno_core::time::Millis;
@@ -24,7 +24,7 @@ pub fn planned_orders(
         _ => ExpectedOutcome::Approved,
     };
     let plan = |number| PlannedOrder {
-        order: Order::new(number, fate(number), payments, APPROVAL_TIMEOUT),
+        order: DemoOrder::new(number, fate(number), payments, APPROVAL_TIMEOUT),
         phase: number * faults / orders,
         place_after: chance.length(0, 300),
         decide_after: chance.length(0, 2_000),

@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use segno::{
     guest::{
-        Completion, Event, GuestError, Guests, Memory, MemoryChange, Outcome, Signal, Stop,
+        Completion, Event, GuestError, Guests, Memory, MemoryChange, Outcome, Signal, StopReason,
         Workflow,
     },
     target,
     values::journals,
     worker::{
-        commands::Identity,
-        recording::{Place, Recorder, SharedRecorder},
-        replay::{JournalSource, NotRead, ReplayStopped, Replayer, Start},
+        commands::InvocationFacts,
+        recording::{Recorder, RecorderPosition, SharedRecorder},
+        replay::{JournalReadError, JournalSource, ReplayFailure, Replayer, StartParameters},
     },
 };
 use segno_core::{
@@ -32,11 +32,11 @@ struct InMemory<'a>(OwnValues<'a>);
 
 #[async_trait]
 impl JournalSource for InMemory<'_> {
-    async fn fill(&self, _: &SharedRecorder) -> Result<(), NotRead> {
+    async fn fill(&self, _: &SharedRecorder) -> Result<(), JournalReadError> {
         Ok(())
     }
 
-    async fn outcome(&self, id: &PromiseId) -> Result<Outcome, NotRead> {
+    async fn outcome(&self, id: &PromiseId) -> Result<Outcome, JournalReadError> {
         Ok(self.0(id))
     }
 }
@@ -115,10 +115,10 @@ async fn resumed(
     let Some(Record { at, body: started @ RecordBody::Started { module, .. }, .. }) = first else {
         return Err(anyhow::anyhow!("the journal of `{id}` does not begin with `started`").into());
     };
-    let start = first.and_then(|record| Start::recorded(promise, record));
+    let start = first.and_then(|record| StartParameters::recorded(promise, record));
     let start = start.expect("it is the record of a start");
     let (prefix, rest) = journal.split_at(cut);
-    let identity = Identity {
+    let identity = InvocationFacts {
         id: id.clone(),
         made_at: promise.spec.created_at,
         module: target::module_of(promise),
@@ -148,8 +148,8 @@ async fn resumed(
     let source = InMemory(own);
     let replayer = Replayer { recorder: &recorder, source: &source };
     replayer.run(&mut *instance, start, || {}).await.map_err(|stopped| match stopped {
-        ReplayStopped::Guest(error) => anyhow::Error::from(error),
-        ReplayStopped::Unread(not_read) => anyhow::anyhow!("{not_read:?}"),
+        ReplayFailure::Guest(error) => anyhow::Error::from(error),
+        ReplayFailure::Unread(not_read) => anyhow::anyhow!("{not_read:?}"),
     })?;
     if let Some(new) = new {
         let place = lock(&recorder).place(Outline::of(prefix)?).ok_or(NotResumed::Busy)?;
@@ -187,7 +187,7 @@ async fn resumed(
         let admitted = lock().admit(event, record.at);
         let Some(event) = admitted else {
             let message = format!("nothing waits for what record {} says", record.seq);
-            let stop = Stop::Contract(message);
+            let stop = StopReason::Contract(message);
             return Err(GuestError::Stopped { stop, backtrace: None }.into());
         };
         instance.resume(recorder.clone(), event).await?;
@@ -215,11 +215,11 @@ fn lock(recorder: &Mutex<Recorder>) -> MutexGuard<'_, Recorder> {
 async fn moved(
     new: NewEngine<'_>,
     instance: &mut dyn Workflow,
-    place: Place,
-) -> Result<(Box<dyn Workflow>, Place), NotResumed> {
+    place: RecorderPosition,
+) -> Result<(Box<dyn Workflow>, RecorderPosition), NotResumed> {
     let kept = instance.save().await.map_err(NotResumed::Refused)?;
     let bytes = postcard::to_stdvec(&(place, kept.since(new.base)))?;
-    let (place, change): (Place, MemoryChange) = postcard::from_bytes(&bytes)?;
+    let (place, change): (RecorderPosition, MemoryChange) = postcard::from_bytes(&bytes)?;
     let started = place.outline().started().map(|record| record.body.clone());
     let Some(RecordBody::Started { function, seed, module, engine, .. }) = started else {
         return Err(anyhow::anyhow!("the snapshot is of no invocation").into());

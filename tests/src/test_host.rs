@@ -7,7 +7,7 @@ use segno::{
     client::{Client, ClientError},
     demo::{
         payments::PaymentsOptions,
-        server::{Server, ServerError, ServerOptions},
+        server::{DemoServer, ServerError, ServerOptions},
     },
     runtime::Env,
 };
@@ -19,7 +19,7 @@ use crate::payments::PaymentService;
 /// The real processes of one test.
 pub struct TestHost {
     /// The host. It is ended before the folder is removed.
-    pub server: Server,
+    pub server: DemoServer,
     pub payments: PaymentService,
     pub env: Env,
     folder: TempDir,
@@ -47,7 +47,7 @@ impl TestHost {
         let mut options = options(binary, folder.path());
         options.arguments = arguments.iter().map(ToString::to_string).collect();
         options.allow_http("order", payments.address()).expect("the policy can be written");
-        let started = Server::start(options, env.clone()).await;
+        let started = DemoServer::start(options, env.clone()).await;
         let server = started.unwrap_or_else(|error| panic!("{error}"));
         Self { server, payments, env, folder }
     }
@@ -135,7 +135,7 @@ pub fn options(binary: &str, folder: &Path) -> ServerOptions {
 /// # Panics
 /// If the host starts.
 pub async fn refusal_to_start(options: ServerOptions) -> ServerError {
-    match Server::start(options, Env::system()).await {
+    match DemoServer::start(options, Env::system()).await {
         Ok(_) => panic!("the host came up"),
         Err(error) => error,
     }

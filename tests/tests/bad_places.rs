@@ -6,7 +6,7 @@ use std::{net::TcpListener, path::PathBuf, process::Command};
 use segno::{
     api::model::StartInvocation,
     client::ClientError,
-    demo::server::{Server, ServerOptions},
+    demo::server::{DemoServer, ServerOptions},
     runtime::Env,
 };
 use serde_json::json;
@@ -78,7 +78,7 @@ async fn a_taken_port_is_named() {
 async fn a_database_of_a_newer_format_is_left_alone() {
     let folder = folder();
     let options = options(SEGNO, folder.path());
-    let server = Server::start(options.clone(), Env::system()).await;
+    let server = DemoServer::start(options.clone(), Env::system()).await;
     server.unwrap_or_else(|error| panic!("{error}")).stop().await.expect("it ends when asked");
 
     let database = options.data.join("segno.db");
@@ -118,7 +118,7 @@ async fn fill_up(host: &mut TestHost) -> Vec<String> {
     let limited = limited_binary(host);
     host.server.kill().expect("it was alive");
     let options = ServerOptions { binary: limited, ..host.server.options().clone() };
-    let server = Server::start(options, host.env.clone()).await;
+    let server = DemoServer::start(options, host.env.clone()).await;
     let server = server.unwrap_or_else(|error| panic!("{error}"));
     let name = "a".repeat(64 << 10);
     let mut acknowledged = Vec::new();

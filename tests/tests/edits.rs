@@ -7,7 +7,7 @@ use segno::{
     guest::{Guests as _, Wasm},
     runtime::Clock as _,
     store::{InvocationFilter, InvocationRow, NewModule, Store},
-    worker::replay::{Verdict, check},
+    worker::replay::{CandidateVerdict, check},
 };
 use segno_core::{
     command::Command,
@@ -76,13 +76,13 @@ impl Code {
         let host = world.host();
         let checked = check(&host, vec![row], self.candidate(), 2).await.expect("memory answers");
         match &checked[0].verdict {
-            Verdict::Same(_) => (Fate::GoesOn, true),
-            Verdict::NotStarted => (Fate::GoesOn, false),
-            Verdict::Diverges(report) => {
+            CandidateVerdict::Same(_) => (Fate::GoesOn, true),
+            CandidateVerdict::NotStarted => (Fate::GoesOn, false),
+            CandidateVerdict::Diverges(report) => {
                 let at = report.divergence.as_ref().expect("it diverges").seq();
                 (Fate::Diverges { at }, true)
             }
-            Verdict::Fails { .. } => (Fate::Fails, true),
+            CandidateVerdict::Fails { .. } => (Fate::Fails, true),
             other => panic!("{other:?}"),
         }
     }

@@ -11,10 +11,10 @@ use segno::{
         StartInvocation, WaitKind,
     },
     demo::{
-        order::{ExpectedOutcome, Order},
+        order::{DemoOrder, ExpectedOutcome},
         payments::{
             PaymentsOptions,
-            ledger::{Kind, accepted},
+            ledger::{PaymentKind, accepted},
         },
     },
 };
@@ -42,7 +42,7 @@ async fn hello_greets() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_order_is_shipped_and_a_rejected_one_refunded() {
     let host = host("order").await;
-    let order = |number, fate| Order::new(number, fate, host.payments.address(), Millis(1_000));
+    let order = |number, fate| DemoOrder::new(number, fate, host.payments.address(), Millis(1_000));
     let (approved, rejected) =
         (order(1, ExpectedOutcome::Approved), order(2, ExpectedOutcome::Rejected));
     let (forgotten, too_dear) =
@@ -72,7 +72,8 @@ async fn an_approved_order_is_shipped_and_a_rejected_one_refunded() {
         assert_eq!(ended.failure.map(|failure| failure.code), Some(code), "{}", order.id);
     }
     let entries = host.payments.entries();
-    let (charges, refunds) = (accepted(&entries, Kind::Charge), accepted(&entries, Kind::Refund));
+    let (charges, refunds) =
+        (accepted(&entries, PaymentKind::Charge), accepted(&entries, PaymentKind::Refund));
     for order in [&approved, &rejected, &forgotten, &too_dear] {
         assert_eq!(
             charges.get(&order.id).copied().unwrap_or(0),
@@ -267,7 +268,7 @@ async fn a_subscription_is_charged_until_it_is_cancelled_or_unpaid() {
     assert_eq!(ended, Some(json!({ "paid": 0, "because": "unpaid" })));
     let entries = host.payments.entries();
     assert_eq!(
-        accepted(&entries, Kind::Charge).into_iter().collect::<Vec<_>>(),
+        accepted(&entries, PaymentKind::Charge).into_iter().collect::<Vec<_>>(),
         [("900@example.org/1".to_owned(), 1)]
     );
     assert_eq!(entries.iter().filter(|entry| !entry.accepted).count(), 4, "each with its own key");
@@ -299,7 +300,10 @@ async fn a_trip_is_booked_as_a_whole_or_undone() {
     }
     let entries = host.payments.entries();
     let of = |kind| accepted(&entries, kind).into_keys().collect::<Vec<_>>();
-    assert_eq!((of(Kind::Charge), of(Kind::Refund)), (names(&["long", "well"]), names(&["long"])));
+    assert_eq!(
+        (of(PaymentKind::Charge), of(PaymentKind::Refund)),
+        (names(&["long", "well"]), names(&["long"]))
+    );
 }
 
 /// Output of `segno` with these arguments against this host. The flag is true if it succeeded.
@@ -393,7 +397,7 @@ async fn a_call_that_is_interrupted_says_what_goes_on_and_it_does() {
     assert!(interrupt.expect("there is `kill`").success());
     let said = call.wait_with_output().expect("it ends");
     let error = String::from_utf8_lossy(&said.stderr);
-    assert!(error.contains("`it` goes on: `segno result it --wait 1h`"), "{error}");
+    assert!(error.contains("`it` continues: `segno result it --wait 1h`"), "{error}");
     assert_eq!(said.status.code(), Some(6), "{error}");
     host.client().resolve("it/p/decision", json!("approve")).await.expect("it is settled");
     assert_eq!(host.ended("it").await.state, InvocationState::Resolved);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use segno::{
     api::model::{InvocationState, StartInvocation},
     client::{Client, ClientError},
-    demo::server::{Server, ServerOptions},
+    demo::server::{DemoServer, ServerOptions},
     runtime::Env,
 };
 use segno_core::time::Millis;
@@ -54,7 +54,7 @@ async fn pause(ms: i64) {
 
 /// Starts a host that cannot write. Once the host has reported that, by `/ready` or by its end,
 /// `mend` makes writes possible.
-async fn starts_when_mended(server: &mut Server, words: &str, mend: impl FnOnce()) {
+async fn starts_when_mended(server: &mut DemoServer, words: &str, mend: impl FnOnce()) {
     let client = server.client().clone();
     let looking = async {
         // The maximum duration of a start without an answer. By then the host has ended.
@@ -114,7 +114,7 @@ async fn a_host_on_a_full_disk_says_so_and_goes_on_when_there_is_room() {
     let preload = Preload::build(place.path()).expect("there is a C compiler");
     let mut options = test_host::options(SEGNO, place.path());
     options.environment = preload.environment(&options.data);
-    let mut server = Server::start(options, Env::system()).await.expect("it starts");
+    let mut server = DemoServer::start(options, Env::system()).await.expect("it starts");
     let client = server.client().clone();
     client.deploy(BENCH.to_vec(), Some("bench")).await.expect("it is a module");
     client.start(&start("before")).await.expect("there is room");
@@ -149,7 +149,7 @@ async fn a_host_over_a_postgresql_that_takes_no_writes_says_so_and_goes_on_when_
     let place = tempfile::tempdir().expect("there is room for a folder");
     let mut options: ServerOptions = test_host::options(SEGNO, place.path());
     options.arguments = ["--store".to_owned(), database.url()].into();
-    let mut server = Server::start(options, Env::system()).await.expect("it starts");
+    let mut server = DemoServer::start(options, Env::system()).await.expect("it starts");
     let client = server.client().clone();
     client.deploy(BENCH.to_vec(), Some("bench")).await.expect("it is a module");
     client.start(&start("before")).await.expect("it is taken");

@@ -10,7 +10,7 @@ use std::sync::{
 };
 
 use segno::{
-    boot::{self, Running},
+    boot::{self, RunningHost},
     guest::{Guests, NoGuests},
     host::Host,
     notifier::CommitNotifier,
@@ -27,7 +27,7 @@ use segno_core::{
     config::Config,
     effect::Effect,
     graph::NodeState,
-    id::{Digest, NodeName, PromiseId},
+    id::{Digest, HostName, PromiseId},
     promise::Promise,
     time::Millis,
     value::Value,
@@ -70,7 +70,7 @@ struct TestHost {
     switch: Arc<Switch>,
     guests: Arc<dyn Guests>,
     faults: Arc<Faults>,
-    life: Option<(Arc<SimRuntime>, Running)>,
+    life: Option<(Arc<SimRuntime>, RunningHost)>,
 }
 
 static LIVES: AtomicU64 = AtomicU64::new(1);
@@ -93,7 +93,7 @@ impl TestHost {
                 Arc::new(NoGuests),
                 notifier,
             );
-            let starting = boot::start(host, NodeName::from(self.name), WorkerSettings::default());
+            let starting = boot::start(host, HostName::from(self.name), WorkerSettings::default());
             let started = tokio::select! {
                 biased;
                 () = self.faults.crash.notified() => None,

@@ -11,7 +11,7 @@ use segno::{
         UpdateState, UpdateWait,
     },
     client::{Client, ClientError},
-    demo::{payments::PaymentsOptions, server::Server},
+    demo::{payments::PaymentsOptions, server::DemoServer},
     runtime::Env,
 };
 use segno_core::time::Millis;
@@ -77,7 +77,7 @@ async fn bids(clients: &[Client], number: usize, env: &Env, count: u64, kills: &
 }
 
 /// Runs bidders at one auction while hosts are killed.
-async fn auction(clients: &[Client], env: &Env, hosts: &mut [Server]) {
+async fn auction(clients: &[Client], env: &Env, hosts: &mut [DemoServer]) {
     clients[0].deploy(guests::component("auction"), Some("auction")).await.expect("a module");
     let start = StartInvocation {
         id: Some("lot".to_owned()),

@@ -5,10 +5,10 @@
 
 use segno::demo::{
     client::DemoClient,
-    clients::{self, Tally},
+    clients::{self, OrderTally},
     payments::PaymentsOptions,
     rng::DemoRng,
-    verdict::Verdict,
+    verdict::DemoVerdict,
 };
 use segno_core::time::Millis;
 use tests::{guests, planned_orders::planned_orders, seed, test_host::TestHost};
@@ -29,13 +29,13 @@ async fn fifty_orders_end_exactly_once_however_often_the_host_is_killed() {
     let planned_orders = planned_orders(ORDERS, kills, host.payments.address(), &mut chance);
     let (client, env) = (host.client().clone(), host.env.clone());
     let orders_client = DemoClient { client: &client, env: &env, module: "order" };
-    let (tally, (reached, reach)) = (Tally::default(), watch::channel(0));
+    let (tally, (reached, reach)) = (OrderTally::default(), watch::channel(0));
     let serving = clients::serve(&orders_client, &planned_orders, &reach, &tally);
     let killing = kill(&mut host, kills, &mut chance, &tally, &reached);
     let (ended, hits) = tokio::join!(serving, killing);
     let ended = ended.unwrap_or_else(|error| panic!("{error}"));
 
-    let verdict = Verdict::of(&ended, &host.payments.entries());
+    let verdict = DemoVerdict::of(&ended, &host.payments.entries());
     assert!(verdict.is_right(), "{:#?}", verdict.complaints());
     assert_eq!(verdict.orders.len(), ORDERS);
     assert!(hits * 2 > kills, "only {hits} of {kills} kills hit orders in flight");
@@ -52,7 +52,7 @@ async fn kill(
     host: &mut TestHost,
     kills: usize,
     chance: &mut DemoRng,
-    tally: &Tally,
+    tally: &OrderTally,
     reached: &watch::Sender<usize>,
 ) -> usize {
     let env = host.env.clone();

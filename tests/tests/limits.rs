@@ -11,7 +11,7 @@ use segno::{
         StartInvocation,
     },
     client::Client,
-    demo::{payments::PaymentsOptions, server::Server},
+    demo::{payments::PaymentsOptions, server::DemoServer},
     runtime::Env,
 };
 use segno_core::time::Millis;
@@ -130,7 +130,7 @@ fn most_at_once<'a>(spans: impl Iterator<Item = &'a Span> + Clone) -> usize {
 }
 
 /// Runs executions of both functions while hosts are killed.
-async fn work(clients: &[Client], env: &Env, hosts: &mut [Server]) {
+async fn work(clients: &[Client], env: &Env, hosts: &mut [DemoServer]) {
     clients[0].deploy(guests::component("narrow"), Some("narrow")).await.expect("a module");
     let jobs = seed::number("SEGNO_JOBS").map_or(60, |jobs| jobs as usize);
     let kills = Kills::of(5);

@@ -12,7 +12,7 @@ use std::{
 use segno::{
     api::model::{InvocationState, StartInvocation, WaitKind},
     client::Client,
-    demo::{payments::PaymentsOptions, rng::DemoRng, server::Server},
+    demo::{payments::PaymentsOptions, rng::DemoRng, server::DemoServer},
     runtime::Env,
 };
 use segno_core::time::Millis;
@@ -113,7 +113,7 @@ fn account(number: usize) -> String {
 }
 
 /// Runs clients on registers and accounts while hosts are killed.
-async fn work(clients: &[Client], env: &Env, hosts: &mut [Server]) -> Done {
+async fn work(clients: &[Client], env: &Env, hosts: &mut [DemoServer]) -> Done {
     let operations = seed::number("SEGNO_OPERATIONS").unwrap_or(16) as usize;
     for number in 0..ACCOUNTS {
         let id = format!("open-{number}");

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use segno::{
     demo::{
         client::DemoClient,
-        clients::{self, PlannedOrder, Tally},
-        order::{ExpectedOutcome, Order},
+        clients::{self, OrderTally, PlannedOrder},
+        order::{DemoOrder, ExpectedOutcome},
         payments::PaymentsOptions,
         rng::DemoRng,
-        verdict::Verdict,
+        verdict::DemoVerdict,
     },
     runtime::Env,
 };
@@ -65,7 +65,7 @@ async fn three_hosts_killed_and_paused_at_random_lose_and_repeat_nothing() {
     let env = group.env.clone();
     let customers = clients.iter().map(|client| DemoClient { client, env: &env, module: "order" });
     let customers: Vec<_> = customers.collect();
-    let (tally, (reached, reach)) = (Tally::default(), watch::channel(0));
+    let (tally, (reached, reach)) = (OrderTally::default(), watch::channel(0));
     // Each share of the orders is served by another host.
     let served =
         customers.iter().zip(shares(&planned_orders, customers.len())).map(|(client, share)| {
@@ -77,7 +77,7 @@ async fn three_hosts_killed_and_paused_at_random_lose_and_repeat_nothing() {
     let (ended, injected) = tokio::join!(all_of(served), injecting);
     let ended: Vec<_> = ended.into_iter().flatten().collect();
 
-    let verdict = Verdict::of(&ended, &group.payments.entries());
+    let verdict = DemoVerdict::of(&ended, &group.payments.entries());
     assert!(verdict.is_right(), "{:#?}", verdict.complaints());
     assert_eq!(verdict.orders.len(), orders);
     for (order, _) in ended.iter().step_by(orders / 8 + 1) {
@@ -131,7 +131,7 @@ async fn a_host_whose_database_is_away_says_so_and_goes_on_when_it_is_back() {
     let client = group.client(0).clone();
     let client = DemoClient { client: &client, env: &env, module: "order" };
     let order =
-        Order::new(1, ExpectedOutcome::Approved, group.payments.address(), APPROVAL_TIMEOUT);
+        DemoOrder::new(1, ExpectedOutcome::Approved, group.payments.address(), APPROVAL_TIMEOUT);
     client.place(&order).await.unwrap_or_else(|error| panic!("{error}"));
 
     tokio::task::block_in_place(|| cluster.stop());
@@ -145,7 +145,7 @@ async fn a_host_whose_database_is_away_says_so_and_goes_on_when_it_is_back() {
 
     client.decide(&order, Millis(10)).await.unwrap_or_else(|error| panic!("{error}"));
     let ended = client.ended(&order).await.unwrap_or_else(|error| panic!("{error}"));
-    let verdict = Verdict::of(&[(order, ended)], &group.payments.entries());
+    let verdict = DemoVerdict::of(&[(order, ended)], &group.payments.entries());
     assert!(verdict.is_right(), "{:#?}", verdict.complaints());
     let log = std::fs::read_to_string(&group.hosts[0].options().log).expect("a log");
     assert!(log.contains("postgres://segno@localhost"), "{log}");

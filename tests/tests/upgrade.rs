@@ -177,7 +177,7 @@ async fn code_runs_beside_live_executions_and_the_first_difference_is_told() {
     assert_eq!(ids, ["before", "meanwhile"]);
     let (said, exit) = deploy(&host, &guests::component("tune-two"), &["--shadow", "1s"]);
     assert_eq!(exit, Some(7), "{said}");
-    for part in ["runs beside, for 1.0 s", "do", "re", "2 of 2 executions differ"] {
+    for part in ["runs without effects, for 1.0 s", "do", "re", "2 of 2 executions differ"] {
         assert!(said.contains(part), "`{part}` is missing: {said}");
     }
     let (said, exit) = deploy(&host, &same, &["--shadow", "1s", "--json"]);

@@ -12,7 +12,7 @@ use proptest::{
 use segno::{
     demo::{
         payments::PaymentsOptions,
-        server::{Server, ServerOptions},
+        server::{DemoServer, ServerOptions},
     },
     runtime::Env,
 };
@@ -83,7 +83,7 @@ struct Door {
 }
 
 impl Door {
-    fn of(server: &Server) -> Self {
+    fn of(server: &DemoServer) -> Self {
         Self { server: format!("http://{}", server.options().listen), http: reqwest::Client::new() }
     }
 
@@ -119,7 +119,7 @@ impl Door {
 }
 
 /// Passes the value through everything, and reads it by every path.
-async fn comes_back(host: &Server, env: &Env, value: &Json) {
+async fn comes_back(host: &DemoServer, env: &Env, value: &Json) {
     let door = Door::of(host);
     let service = service(env).await;
     let same = |way: &str, found: &Json| assert!(found == value, "{way}:\n{found}\n{value}");
@@ -216,7 +216,7 @@ fn segno(arguments: &[&str]) -> String {
 }
 
 /// Checks the value in the command line's output, in a bundle and in a moved store.
-async fn comes_out(host: Server, folder: &Path, value: &Json) {
+async fn comes_out(host: DemoServer, folder: &Path, value: &Json) {
     let server = format!("http://{}", host.options().listen);
     let printed = segno(&["--server", &server, "result", "echo", "--json"]);
     let result = json::read(printed.as_bytes()).expect("JSON");
@@ -236,7 +236,7 @@ async fn comes_out(host: Server, folder: &Path, value: &Json) {
     segno(&["import", moved, "--store", copy.to_str().expect("a path")]);
     let options = tests::test_host::options(SEGNO, &folder.join("third"));
     let options = ServerOptions { data: copy, ..options };
-    let third = Server::start(options, Env::system()).await.expect("it starts");
+    let third = DemoServer::start(options, Env::system()).await.expect("it starts");
     let door = Door::of(&third);
     assert!(door.output("echo").await == *value, "a moved store");
 }

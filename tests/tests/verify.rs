@@ -4,12 +4,13 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use segno_core::object::ModuleFacts;
 use segno_verify::{
-    Bounds, Component, Report, Schedule, Script, Setup, VerifyError, explore, repeat,
+    ExplorationBounds, RunSchedule, VerifiedComponent, VerifyError, VerifyReport, VerifyScript,
+    VerifySetup, explore, repeat,
 };
 use serde_json::{Value as Json, json};
 use tests::guests;
 
-const BOUNDS: Bounds = Bounds { runs: 400, seed: 1 };
+const BOUNDS: ExplorationBounds = ExplorationBounds { runs: 400, seed: 1 };
 
 /// Default script: payments are accepted.
 const PAYMENTS: &str = r#"
@@ -18,9 +19,9 @@ const PAYMENTS: &str = r#"
     outcomes = [{ body = { charge = "c-1", refund = "r-1", accepted = true } }]
 "#;
 
-fn component(name: &str) -> Component {
+fn component(name: &str) -> VerifiedComponent {
     let bytes = guests::component(name).into();
-    Component { alias: name.to_owned(), bytes, facts: ModuleFacts::default() }
+    VerifiedComponent { alias: name.to_owned(), bytes, facts: ModuleFacts::default() }
 }
 
 fn try_set_up(
@@ -28,19 +29,19 @@ fn try_set_up(
     function: &str,
     input: Json,
     script: &str,
-) -> Result<Arc<Setup>, VerifyError> {
-    let script = Script::read(script)?;
+) -> Result<Arc<VerifySetup>, VerifyError> {
+    let script = VerifyScript::read(script)?;
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime
-        .block_on(Setup::new(vec![component(module)], function, input, script, None, None))
+        .block_on(VerifySetup::new(vec![component(module)], function, input, script, None, None))
         .map(Arc::new)
 }
 
-fn set_up(module: &str, function: &str, input: Json, script: &str) -> Arc<Setup> {
+fn set_up(module: &str, function: &str, input: Json, script: &str) -> Arc<VerifySetup> {
     try_set_up(module, function, input, script).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn verified(setup: &Arc<Setup>) -> Report {
+fn verified(setup: &Arc<VerifySetup>) -> VerifyReport {
     explore(setup, BOUNDS, &mut |_, _| {}).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -64,7 +65,7 @@ fn found(function: &str, input: Json, script: &str) -> BTreeSet<&'static str> {
         );
         let schedule = failure.schedule();
         if let Some((_, shorter)) = schedule.0.split_last() {
-            let shorter = repeat(&setup, &Schedule(shorter.to_vec()), BOUNDS).expect("it fits");
+            let shorter = repeat(&setup, &RunSchedule(shorter.to_vec()), BOUNDS).expect("it fits");
             assert!(
                 shorter
                     .failures
@@ -79,7 +80,7 @@ fn found(function: &str, input: Json, script: &str) -> BTreeSet<&'static str> {
 }
 
 #[track_caller]
-fn sound(module: &str, function: &str, input: Json, script: &str) -> Report {
+fn sound(module: &str, function: &str, input: Json, script: &str) -> VerifyReport {
     let report = verified(&set_up(module, function, input, script));
     assert!(report.failures.is_empty(), "{module}/{function}: {:#?}", report.failures);
     report
@@ -183,7 +184,7 @@ fn order_with_three_items_has_as_many_orders_as_counted_by_hand() {
     assert!(report.failures.is_empty(), "{:#?}", report.failures);
     for (word, least) in [
         ("crashes at waits", 6 * 5),
-        ("claims lost, the old host goes on", 6 * 5),
+        ("claims lost, the old host continues", 6 * 5),
         ("cancellations at waits", 6 * 5),
         ("deliveries twice", 6 * 4),
         ("timers before completions", 1),
@@ -219,10 +220,12 @@ fn the_examples_are_sound() {
 #[test]
 fn more_orders_than_runs_are_sampled() {
     let setup = set_up("fan-out", "fan_out", json!({ "children": 8 }), "");
-    let report = explore(&setup, Bounds { runs: 300, seed: 7 }, &mut |_, _| {}).expect("it runs");
+    let report =
+        explore(&setup, ExplorationBounds { runs: 300, seed: 7 }, &mut |_, _| {}).expect("it runs");
     assert!(!report.orders.complete && report.orders.explored < 40_320, "{report:#?}");
     assert!(report.failures.is_empty(), "{report:#?}");
-    let again = explore(&setup, Bounds { runs: 300, seed: 7 }, &mut |_, _| {}).expect("it runs");
+    let again =
+        explore(&setup, ExplorationBounds { runs: 300, seed: 7 }, &mut |_, _| {}).expect("it runs");
     assert_eq!(serde_json::to_string(&again).ok(), serde_json::to_string(&report).ok());
 }
 
@@ -233,7 +236,7 @@ fn retries_are_those_of_the_script() {
         ORDER
     );
     let setup = set_up("order", "order", order(&["tea"]), &script);
-    let report = repeat(&setup, &Schedule::default(), BOUNDS).expect("it runs");
+    let report = repeat(&setup, &RunSchedule::default(), BOUNDS).expect("it runs");
     let (outcome, _) = report.outcomes.first_key_value().expect("an outcome");
     assert!(outcome.starts_with("resolved") && outcome.contains("parcel"), "{report:#?}");
     let shipped = report.steps.iter().filter(|(_, label)| label.contains("`ship`")).count();

@@ -3,7 +3,7 @@
 
 use std::{path::Path, process::Command};
 
-use segno::demo::order::{ExpectedOutcome, Order};
+use segno::demo::order::{DemoOrder, ExpectedOutcome};
 use segno_core::time::Millis;
 use serde_json::{Value as Json, json};
 use tests::{guests, test_host::TestHost};
@@ -28,7 +28,8 @@ fn verified(folder: &Path, arguments: &[&str]) -> Json {
 async fn an_order_of_a_host_is_tried_in_every_order_with_what_it_was_told() {
     let host = TestHost::start(SEGNO).await;
     host.deploy("order", guests::component("order")).await;
-    let placed = Order::new(1, ExpectedOutcome::Approved, host.payments.address(), Millis(60_000));
+    let placed =
+        DemoOrder::new(1, ExpectedOutcome::Approved, host.payments.address(), Millis(60_000));
     let item = |sku| json!({ "sku": sku, "quantity": 1, "price_cents": 100 });
     let mut input = placed.input.clone();
     input["items"] = json!([item("tea"), item("cup")]);
@@ -56,7 +57,10 @@ async fn an_order_of_a_host_is_tried_in_every_order_with_what_it_was_told() {
     let whole = ["--bundle", "whole.segno-bundle"];
     let (said, exit) = segno(folder, &[&["verify"], &whole[..]].concat());
     assert_eq!(exit, 1, "{said}");
-    assert!(said.contains("/refunds` is sent, and nothing is sent outside"), "{said}");
+    assert!(
+        said.contains("/refunds` has no answer in the script, and nothing is sent outside"),
+        "{said}"
+    );
 
     // Two parcels are handed over concurrently. Nothing is sent outside: the charge is the recorded
     // one.

@@ -491,7 +491,7 @@ class Saga {
       const { declared, name } = step;
       if (step.unknown && !step.registered) {
         const id = `${context.invocation}/u/${this.name}/${declared.seq}`;
-        say(`nobody knows whether step ${declared.seq} of the saga \`${this.name}\` (\`${name}\`) acted; settle \`${id}\``, 'warn');
+        say(`step ${declared.seq} of the saga \`${this.name}\` (\`${name}\`) is unclear: check whether it acted, then settle \`${id}\``, 'warn');
         const answer = await shieldedCompletion(sagas.ask(declared)).then(() => 'acted', ({ code }) => code);
         step.registered = answer === 'acted';
         if (answer === 499) rest = `, unclear whether \`${name}\` acted`;
@@ -691,7 +691,7 @@ function accept(name, payload) {
   try {
     told = decode(payload);
   } catch {}
-  if (typeof told?.promise !== 'string') return say(`update \`${name}\` names no promise; nobody can be told`, 'error');
+  if (typeof told?.promise !== 'string') return say(`update \`${name}\` names no promise; the sender gets no answer`, 'error');
   const settle = (outcome) => finished || journal.forget(journal.settle(told.promise, outcome));
   let found;
   try {

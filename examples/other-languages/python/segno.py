@@ -655,7 +655,7 @@ class Saga:
             if unknown and not registered:
                 where = f"{self._segno.invocation}/u/{self.name}/{declared.seq}"
                 self._segno.log(
-                    f"nobody knows whether step {declared.seq} of the saga `{self.name}` (`{name}`) acted; settle `{where}`",
+                    f"step {declared.seq} of the saga `{self.name}` (`{name}`) is unclear: check whether it acted, then settle `{where}`",
                     types.Level.WARN,
                 )
                 try:
@@ -937,7 +937,7 @@ def _accept(name, payload):
         told = decode(payload)
         promise, given = told["promise"], told.get("input")
     except (ValueError, TypeError, KeyError):
-        journal.log(types.Level.ERROR, f"update `{name}` names no promise; nobody can be told")
+        journal.log(types.Level.ERROR, f"update `{name}` names no promise; the sender gets no answer")
         return
 
     def settle(outcome):

@@ -9,26 +9,26 @@ use std::{
 /// A graph as an expression (Mokhov, *Algebraic Graphs with Class*). `+` is overlay, `*` is connect.
 ///
 /// No operation recurses, so an expression may be as deep as memory allows.
-pub enum Graph<A> {
+pub enum GraphExpression<A> {
     /// The empty graph.
     Empty,
     /// A graph with one vertex.
     Vertex(A),
     /// The vertices and edges of both graphs.
-    Overlay(Box<Graph<A>>, Box<Graph<A>>),
+    Overlay(Box<GraphExpression<A>>, Box<GraphExpression<A>>),
     /// The vertices and edges of both graphs, and an edge from each vertex of the left to each of
     /// the right.
-    Connect(Box<Graph<A>>, Box<Graph<A>>),
+    Connect(Box<GraphExpression<A>>, Box<GraphExpression<A>>),
 }
 
 /// A pending step of a walk that keeps its own stack.
 enum Visit<'a, A> {
-    Enter(&'a Graph<A>),
+    Enter(&'a GraphExpression<A>),
     Overlay,
     Connect,
 }
 
-impl<A> Graph<A> {
+impl<A> GraphExpression<A> {
     /// Two vertices and the edge between them.
     pub fn edge(from: A, to: A) -> Self {
         Self::Vertex(from) * Self::Vertex(to)
@@ -113,7 +113,7 @@ fn two<B>(values: &mut Vec<B>) -> (B, B) {
     (left, right)
 }
 
-impl<A> Add for Graph<A> {
+impl<A> Add for GraphExpression<A> {
     type Output = Self;
 
     fn add(self, right: Self) -> Self {
@@ -121,7 +121,7 @@ impl<A> Add for Graph<A> {
     }
 }
 
-impl<A> Mul for Graph<A> {
+impl<A> Mul for GraphExpression<A> {
     type Output = Self;
 
     fn mul(self, right: Self) -> Self {
@@ -129,17 +129,17 @@ impl<A> Mul for Graph<A> {
     }
 }
 
-impl<A: Clone> Clone for Graph<A> {
+impl<A: Clone> Clone for GraphExpression<A> {
     fn clone(&self) -> Self {
         self.fold(|| Self::Empty, |of| Self::Vertex(of.clone()), Add::add, Mul::mul)
     }
 }
 
 /// Formats the expression as text: `(a * (b + c))`.
-impl<A: fmt::Debug> fmt::Debug for Graph<A> {
+impl<A: fmt::Debug> fmt::Debug for GraphExpression<A> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         enum Part<'a, A> {
-            Graph(&'a Graph<A>),
+            Graph(&'a GraphExpression<A>),
             Text(&'static str),
         }
         let mut parts = vec![Part::Graph(self)];
@@ -168,7 +168,7 @@ impl<A: fmt::Debug> fmt::Debug for Graph<A> {
 }
 
 /// Takes the expression apart level by level: the compiler's own drop would recurse.
-impl<A> Drop for Graph<A> {
+impl<A> Drop for GraphExpression<A> {
     fn drop(&mut self) {
         let mut left_over = Vec::new();
         take_sides(self, &mut left_over);
@@ -178,11 +178,11 @@ impl<A> Drop for Graph<A> {
     }
 }
 
-fn take_sides<A>(graph: &mut Graph<A>, sides: &mut Vec<Graph<A>>) {
-    if let Graph::Overlay(left, right) | Graph::Connect(left, right) = graph {
+fn take_sides<A>(graph: &mut GraphExpression<A>, sides: &mut Vec<GraphExpression<A>>) {
+    if let GraphExpression::Overlay(left, right) | GraphExpression::Connect(left, right) = graph {
         for side in [left, right] {
-            if !matches!(**side, Graph::Empty) {
-                sides.push(mem::replace(&mut **side, Graph::Empty));
+            if !matches!(**side, GraphExpression::Empty) {
+                sides.push(mem::replace(&mut **side, GraphExpression::Empty));
             }
         }
     }
@@ -195,13 +195,16 @@ mod tests {
     #[test]
     fn the_constructors_write_the_expressions_they_stand_for() {
         for (graph, text) in [
-            (Graph::edge('a', 'b'), "('a' * 'b')"),
-            (Graph::path("abc".chars()), "(('a' + ('a' * 'b')) + ('b' * 'c'))"),
-            (Graph::path([]), "empty"),
-            (Graph::star('a', ['b', 'c']), "('a' * ('b' + 'c'))"),
-            (Graph::clique("abc".chars()), "(('a' * 'b') * 'c')"),
-            (Graph::overlays([Graph::Vertex('a'), Graph::Empty]), "('a' + empty)"),
-            (Graph::connects([]), "empty"),
+            (GraphExpression::edge('a', 'b'), "('a' * 'b')"),
+            (GraphExpression::path("abc".chars()), "(('a' + ('a' * 'b')) + ('b' * 'c'))"),
+            (GraphExpression::path([]), "empty"),
+            (GraphExpression::star('a', ['b', 'c']), "('a' * ('b' + 'c'))"),
+            (GraphExpression::clique("abc".chars()), "(('a' * 'b') * 'c')"),
+            (
+                GraphExpression::overlays([GraphExpression::Vertex('a'), GraphExpression::Empty]),
+                "('a' + empty)",
+            ),
+            (GraphExpression::connects([]), "empty"),
         ] {
             assert_eq!(format!("{graph:?}"), text);
             assert_eq!(format!("{:?}", graph.clone()), text);
@@ -210,12 +213,12 @@ mod tests {
 
     #[test]
     fn a_path_of_a_million_vertices_needs_no_deep_stack() {
-        let left_deep = Graph::path(0..1_000_000_u32);
-        let count = |graph: &Graph<u32>| graph.fold(|| 0_u32, |_| 1, Add::add, Add::add);
+        let left_deep = GraphExpression::path(0..1_000_000_u32);
+        let count = |graph: &GraphExpression<u32>| graph.fold(|| 0_u32, |_| 1, Add::add, Add::add);
         assert_eq!(count(&left_deep), 1_999_999);
         drop(left_deep.clone());
-        let right_deep =
-            (0..1_000_000_u32).fold(Graph::Empty, |path, at| Graph::edge(at, at + 1) + path);
+        let right_deep = (0..1_000_000_u32)
+            .fold(GraphExpression::Empty, |path, at| GraphExpression::edge(at, at + 1) + path);
         assert_eq!(count(&right_deep), 2_000_000);
     }
 }

@@ -28,8 +28,8 @@ mod topology;
 
 pub mod plan;
 
-pub use graph::Graph;
+pub use graph::GraphExpression;
 pub use name::{InvalidName, NodeName};
-pub use progress::Progress;
+pub use progress::RunProgress;
 pub use relation::{CycleError, Relation};
 pub use topology::{NodeIndex, Topology};

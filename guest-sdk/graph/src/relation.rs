@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{graph::Graph, name::NodeName, topology::Topology};
+use crate::{graph::GraphExpression, name::NodeName, topology::Topology};
 
 /// An acyclic graph over names, used by the definitions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Relation {
     ///
     /// # Errors
     /// [`CycleError`], also for an edge from a node to itself.
-    pub fn from_graph(graph: &Graph<NodeName>) -> Result<Self, CycleError> {
+    pub fn from_graph(graph: &GraphExpression<NodeName>) -> Result<Self, CycleError> {
         type Meaning = (BTreeSet<NodeName>, Vec<(NodeName, NodeName)>);
         let overlay = |left: Meaning, right: Meaning| {
             // Merges the smaller into the larger: a chain of overlays then costs no more than a
@@ -139,10 +139,10 @@ mod tests {
         NodeName::new(text).expect("a name")
     }
 
-    fn edges(graph: Graph<&str>) -> Result<String, CycleError> {
+    fn edges(graph: GraphExpression<&str>) -> Result<String, CycleError> {
         let named = graph.fold(
-            || Graph::Empty,
-            |vertex| Graph::Vertex(name(vertex)),
+            || GraphExpression::Empty,
+            |vertex| GraphExpression::Vertex(name(vertex)),
             |left, right| left + right,
             |left, right| left * right,
         );
@@ -154,16 +154,16 @@ mod tests {
 
     #[test]
     fn an_expression_means_its_nodes_and_edges() {
-        let v = Graph::Vertex;
+        let v = GraphExpression::Vertex;
         for (graph, meaning) in [
-            (Graph::Empty, ": "),
+            (GraphExpression::Empty, ": "),
             (v("a") + v("b"), "ab: "),
             (v("a") * v("b"), "ab: ab"),
             (v("a") * (v("b") + v("c")) * v("d"), "abcd: ab ac ad bd cd"),
-            (Graph::path(["a", "b", "c"]), "abc: ab bc"),
-            (Graph::clique(["a", "b", "c"]), "abc: ab ac bc"),
-            (Graph::star("a", ["b", "c"]), "abc: ab ac"),
-            (Graph::edge("a", "b") + Graph::edge("a", "b"), "ab: ab"),
+            (GraphExpression::path(["a", "b", "c"]), "abc: ab bc"),
+            (GraphExpression::clique(["a", "b", "c"]), "abc: ab ac bc"),
+            (GraphExpression::star("a", ["b", "c"]), "abc: ab ac"),
+            (GraphExpression::edge("a", "b") + GraphExpression::edge("a", "b"), "ab: ab"),
         ] {
             assert_eq!(edges(graph.clone()).as_deref(), Ok(meaning), "{graph:?}");
         }
@@ -171,23 +171,24 @@ mod tests {
 
     #[test]
     fn a_cycle_is_refused_and_named() {
-        let graph = Graph::edge("b", "a") + Graph::edge("a", "b");
+        let graph = GraphExpression::edge("b", "a") + GraphExpression::edge("a", "b");
         let error = edges(graph).expect_err("a cycle");
         assert_eq!(error.to_string(), "the graph has a cycle: a -> b -> a");
-        let error = edges(Graph::edge("a", "a")).expect_err("a cycle");
+        let error = edges(GraphExpression::edge("a", "a")).expect_err("a cycle");
         assert_eq!(error.to_string(), "the graph has a cycle: a -> a");
     }
 
     #[test]
     fn a_path_of_a_million_nodes_becomes_a_relation() {
-        let path = Graph::path((0..1_000_000).map(|at| name(&format!("n{at:06}"))));
+        let path = GraphExpression::path((0..1_000_000).map(|at| name(&format!("n{at:06}"))));
         let relation = Relation::from_graph(&path).expect("no cycle");
         assert_eq!(relation.edges().count(), 999_999);
     }
 
     #[test]
     fn descendants_are_behind_and_never_the_node_itself() {
-        let path = Relation::from_graph(&Graph::path(["a", "b", "c"].map(name))).expect("no cycle");
+        let path = Relation::from_graph(&GraphExpression::path(["a", "b", "c"].map(name)))
+            .expect("no cycle");
         let b = name("b");
         let found: Vec<&str> = path.descendants([&b]).into_iter().map(NodeName::as_str).collect();
         assert_eq!(found, ["c"]);
@@ -195,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_relation_and_its_topology_say_the_same() {
-        let relation = Relation::from_graph(&Graph::clique(["c", "a", "b"].map(name)));
+        let relation = Relation::from_graph(&GraphExpression::clique(["c", "a", "b"].map(name)));
         let relation = relation.expect("no cycle");
         assert_eq!(Relation::from(&Topology::from(&relation)), relation);
     }

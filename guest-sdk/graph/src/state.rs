@@ -172,7 +172,7 @@ pub enum RunOutcome {
 
 /// The classification of a state: the next step of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step<V> {
+pub enum Classification<V> {
     /// These nodes can run, ascending.
     Progressing(GraphState<V>, Vec<NodeName>),
     /// The run has ended.
@@ -183,7 +183,7 @@ pub enum Step<V> {
     Stuck(GraphState<V>, StuckDiagnostic),
 }
 
-impl<V> Step<V> {
+impl<V> Classification<V> {
     /// The closed state.
     pub fn state(&self) -> &GraphState<V> {
         match self {
@@ -193,19 +193,19 @@ impl<V> Step<V> {
     }
 
     /// The kind of the step.
-    pub fn kind(&self) -> StepKind {
+    pub fn kind(&self) -> ClassificationKind {
         match self {
-            Self::Progressing(..) => StepKind::Progressing,
-            Self::Settled(_, outcome) => StepKind::Settled(*outcome),
-            Self::Suspended(_) => StepKind::Suspended,
-            Self::Stuck(..) => StepKind::Stuck,
+            Self::Progressing(..) => ClassificationKind::Progressing,
+            Self::Settled(_, outcome) => ClassificationKind::Settled(*outcome),
+            Self::Suspended(_) => ClassificationKind::Suspended,
+            Self::Stuck(..) => ClassificationKind::Stuck,
         }
     }
 }
 
 /// The kind of a step, without the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StepKind {
+pub enum ClassificationKind {
     /// Some nodes can run or are running.
     Progressing,
     /// The run has ended.

@@ -9,10 +9,10 @@ use proptest::{
     strategy::ValueTree as _,
     test_runner::{Config, TestCaseError, TestError, TestRng, TestRunner},
 };
-use segno_graph::{Graph, NodeName, Relation};
+use segno_graph::{GraphExpression, NodeName, Relation};
 
-type Expression = Graph<NodeName>;
-use Graph::Empty;
+type Expression = GraphExpression<NodeName>;
+use GraphExpression::Empty;
 
 fn plus(left: &Expression, right: &Expression) -> Expression {
     left.clone() + right.clone()
@@ -113,7 +113,8 @@ const LAWS: [(&str, Law); 12] = [
 
 /// Expressions over these vertices, some without a cycle.
 fn expression(vertices: std::ops::Range<u8>) -> impl Strategy<Value = Expression> {
-    let vertex = |at: u8| Graph::Vertex(NodeName::new(&format!("n{at:02}")).expect("a name"));
+    let vertex =
+        |at: u8| GraphExpression::Vertex(NodeName::new(&format!("n{at:02}")).expect("a name"));
     let leaf = prop_oneof![1 => Just(Empty), 4 => vertices.prop_map(vertex)];
     leaf.prop_recursive(4, 12, 2, |inner| {
         let pair = (inner.clone(), inner);

@@ -15,12 +15,12 @@ use std::{
 };
 
 use segno_graph::{
-    NodeIndex, NodeName, Progress, Relation, Topology,
-    progress::{Delivery, NodeRow, Status},
+    NodeIndex, NodeName, Relation, RunProgress, Topology,
+    progress::{RecoveredNode, SignalDelivery, Status},
     rules,
     state::{
-        FailureDetail, FailurePolicy, GraphState, NodeOutcome, NodeResult, NodeStatus, Step,
-        StepKind,
+        Classification, ClassificationKind, FailureDetail, FailurePolicy, GraphState, NodeOutcome,
+        NodeResult, NodeStatus,
     },
 };
 
@@ -52,11 +52,16 @@ enum Delivered {
 struct Seen {
     status: Vec<NodeStatus>,
     frontier: Vec<u32>,
-    drain: StepKind,
-    fail_fast: StepKind,
+    drain: ClassificationKind,
+    fail_fast: ClassificationKind,
 }
 
-type Definition = fn(&Relation, GraphState<u8>, &rules::Signals<u8>, FailurePolicy) -> Step<u8>;
+type Definition = fn(
+    &Relation,
+    GraphState<u8>,
+    &rules::DeliveredSignals<u8>,
+    FailurePolicy,
+) -> Classification<u8>;
 
 struct Graph {
     names: Vec<NodeName>,
@@ -93,7 +98,7 @@ impl Graph {
             let fact = NodeResult { node: self.names[at].clone(), outcome: class.outcome() };
             state = rules::apply_node_fact(&fact, state);
         }
-        let signals: rules::Signals<u8> = match stored.delivered {
+        let signals: rules::DeliveredSignals<u8> = match stored.delivered {
             None => BTreeMap::new(),
             Some(Delivered::Value) => BTreeMap::from([(SIGNAL.into(), Ok(2))]),
             Some(Delivered::Failure) => BTreeMap::from([(SIGNAL.into(), Err(failure()))]),
@@ -114,15 +119,16 @@ impl Graph {
         })
     }
 
-    fn recovered(&self, rows: &[NodeStatus], delivered: Option<Delivered>) -> [Progress; 2] {
+    fn recovered(&self, rows: &[NodeStatus], delivered: Option<Delivered>) -> [RunProgress; 2] {
         [FailurePolicy::Drain, FailurePolicy::FailFast].map(|policy| {
-            let rows = rows.iter().enumerate().map(|(at, status)| NodeRow {
+            let rows = rows.iter().enumerate().map(|(at, status)| RecoveredNode {
                 node: self.names[at].clone(),
                 status: status.clone(),
                 attempt: 0,
             });
             let signals = delivered.map(|delivered| (SIGNAL.to_owned(), delivered.delivery()));
-            Progress::recover(self.topology.clone(), policy, rows, signals).expect("a run's rows")
+            RunProgress::recover(self.topology.clone(), policy, rows, signals)
+                .expect("a run's rows")
         })
     }
 
@@ -155,7 +161,9 @@ impl Graph {
         expected: &Seen,
         of: &mut impl FnMut(Stored) -> Result<Seen, String>,
     ) -> Result<(), String> {
-        if expected.drain == StepKind::Stuck || expected.fail_fast == StepKind::Stuck {
+        if expected.drain == ClassificationKind::Stuck
+            || expected.fail_fast == ClassificationKind::Stuck
+        {
             return Err("a run is stuck".into());
         }
         let status = |fact: &Option<Class>| {
@@ -227,15 +235,18 @@ impl Class {
 }
 
 impl Delivered {
-    fn delivery(self) -> Delivery {
+    fn delivery(self) -> SignalDelivery {
         match self {
-            Self::Value => Delivery::Value,
-            Self::Failure => Delivery::Failure,
+            Self::Value => SignalDelivery::Value,
+            Self::Failure => SignalDelivery::Failure,
         }
     }
 }
 
-fn after<T>(pair: &[Progress; 2], mut change: impl FnMut(&mut Progress) -> T) -> [Progress; 2] {
+fn after<T>(
+    pair: &[RunProgress; 2],
+    mut change: impl FnMut(&mut RunProgress) -> T,
+) -> [RunProgress; 2] {
     let mut pair = pair.clone();
     for run in &mut pair {
         change(run);
@@ -244,7 +255,7 @@ fn after<T>(pair: &[Progress; 2], mut change: impl FnMut(&mut Progress) -> T) ->
 }
 
 /// Running nodes are shown as their definitions have them, after their reset.
-fn seen([drain, fail_fast]: &[Progress; 2]) -> Seen {
+fn seen([drain, fail_fast]: &[RunProgress; 2]) -> Seen {
     let status = |node| match drain.node_status(node) {
         NodeStatus::Running => NodeStatus::Pending,
         status => status,
@@ -299,7 +310,7 @@ fn a_wrong_definition_would_be_noticed() {
     check_all(2, definition).expect_err("a difference");
     // A wrong definition: forgets deliveries.
     let definition: Definition = |relation, state, _, policy| {
-        rules::recover(relation, state, &rules::Signals::new(), policy)
+        rules::recover(relation, state, &rules::DeliveredSignals::new(), policy)
     };
     check_all(2, definition).expect_err("a difference");
 }

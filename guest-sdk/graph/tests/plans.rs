@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 use segno_graph::{
     NodeIndex,
-    plan::{self, CheckedPlan, Kind, Plan, SubGraph, json_schema},
+    plan::{self, CheckedPlan, NodeAction, Plan, SubGraph, json_schema},
     progress::Status,
 };
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ fn faults() -> Vec<(String, Seen, &'static str)> {
         (r#"{"nodes": {"a": {"call": "a"}}, "outputs": []}"#.into(), InForm, "outputs: the list is empty: name a node, or remove `outputs`"),
         (r#"{"nodes": {"a": {"call": "a"}}, "name": "p", "name": "q"}"#.into(), InWhole, "name: `name` is written twice: remove one"),
         (r#"{"nodes": {"a b": {"call": "a"}}}"#.into(), InForm, "nodes.a b: `a b` is no name of a node: it has 1 to 64 letters, digits, `-` or `_`: rename it"),
-        (r#"{"nodes": {"input": {"call": "a"}}}"#.into(), InForm, "nodes.input: `input` stands for the input of the run: rename this node"),
+        (r#"{"nodes": {"input": {"call": "a"}}}"#.into(), InForm, "nodes.input: `input` is the name of the input of the run: rename this node"),
         (r#"{"nodes": {"a": {"call": "a"}, "a": {"call": "b"}}}"#.into(), InWhole, "nodes.a: there are two nodes `a`: rename or remove one"),
         (r#"{"nodes": {"a": 7}}"#.into(), InForm, "nodes.a: this is a number: write a table with `call`, `http`, `sleep`, `promise`, `signal`, `graph`, `function`, `needs`, `when`, `input`, `retry`, `timeout`, `attempt_timeout` and `once`"),
         (node(""), InForm, "nodes.a: the node does nothing: write exactly one of `call`, `http`, `sleep`, `promise`, `signal` and `graph`"),
@@ -83,7 +83,7 @@ fn faults() -> Vec<(String, Seen, &'static str)> {
         (node(r#""call": "wasm://m""#), InForm, "nodes.a.call: `wasm://m` is nothing to call: write a function's name, `OBJECT@KEY/FUNCTION`, either also behind `wasm://MODULE/`, `restate://SERVICE/HANDLER`, or a worker's address, `poll://…` or `https://…`"),
         (node(r#""call": "restate://Greeter""#), InForm, "nodes.a.call: `restate://Greeter` is nothing to call: write a function's name, `OBJECT@KEY/FUNCTION`, either also behind `wasm://MODULE/`, `restate://SERVICE/HANDLER`, or a worker's address, `poll://…` or `https://…`"),
         (node(r#""call": "Cart@/add""#), InForm, "nodes.a.call: `Cart@/add` is nothing to call: write a function's name, `OBJECT@KEY/FUNCTION`, either also behind `wasm://MODULE/`, `restate://SERVICE/HANDLER`, or a worker's address, `poll://…` or `https://…`"),
-        (node(r#""call": "f", "once": "yes""#), InForm, "nodes.a.once: write `true`, or `\"output\"` to go on with an output that says it"),
+        (node(r#""call": "f", "once": "yes""#), InForm, "nodes.a.once: write `true`, or `\"output\"` to continue with an output that reports the loss"),
         (node(r#""call": "f", "once": true, "retry": {}"#), InForm, "nodes.a.once: a node that is begun once is not repeated: remove `retry`"),
         (node(r#""call": "restate://Greeter/greet", "once": true"#), InForm, "nodes.a.once: a service repeats its steps itself, so it cannot be begun once: remove it"),
         (node(r#""sleep": "1s", "once": true"#), InForm, "nodes.a.once: `once` is only for `call` and `http`: remove it"),
@@ -424,7 +424,7 @@ fn outputs_are_the_sinks_unless_they_are_named() {
 #[test]
 fn a_plan_in_a_plan_is_checked_with_it() {
     let from_json = Plan::from_json(JSON).and_then(|plan| plan.check()).expect("a plan");
-    let Kind::Graph(SubGraph::Plan(inner)) = &from_json.node(index(&from_json, "inner")).kind
+    let NodeAction::Graph(SubGraph::Plan(inner)) = &from_json.node(index(&from_json, "inner")).kind
     else {
         panic!("a plan");
     };

@@ -8,19 +8,19 @@ use proptest::{
     test_runner::{Config, TestCaseResult, TestError, TestRng, TestRunner},
 };
 use segno_graph::{
-    NodeName, Progress, Relation, Topology,
-    progress::NodeRow,
-    rules::{self, Signals},
+    NodeName, Relation, RunProgress, Topology,
+    progress::RecoveredNode,
+    rules::{self, DeliveredSignals},
     state::{
-        FailureDetail, FailurePolicy, GraphState, NodeOutcome, NodeResult, NodeStatus, Step,
-        StepKind,
+        Classification, ClassificationKind, FailureDetail, FailurePolicy, GraphState, NodeOutcome,
+        NodeResult, NodeStatus,
     },
 };
 
 type State = GraphState<u32>;
 
-type Batch = fn(&Relation, &[NodeResult<u32>], State, FailurePolicy) -> Step<u32>;
-type Recover = fn(&Relation, State, &Signals<u32>, FailurePolicy) -> Step<u32>;
+type Batch = fn(&Relation, &[NodeResult<u32>], State, FailurePolicy) -> Classification<u32>;
+type Recover = fn(&Relation, State, &DeliveredSignals<u32>, FailurePolicy) -> Classification<u32>;
 
 /// The rules under test; a wrong version differs in one rule.
 #[derive(Clone, Copy)]
@@ -180,7 +180,7 @@ fn stop_at_a_failure(
     facts: &[NodeResult<u32>],
     state: State,
     policy: FailurePolicy,
-) -> Step<u32> {
+) -> Classification<u32> {
     let end = facts.iter().position(|fact| fact.outcome.status() == NodeStatus::Failed);
     let facts = &facts[..end.map_or(facts.len(), |at| at + 1)];
     rules::apply_frontier_results(relation, facts, state, policy)
@@ -312,12 +312,12 @@ fn every_stored_prefix_recovers_to_a_well_formed_state_that_is_not_stuck() {
         let recorded = case.dice[1] % (wave.len() + 1);
         let stored = wave[..recorded].iter().fold(stored, apply);
 
-        let signals = Signals::from([("s0".to_owned(), Ok(7))]);
+        let signals = DeliveredSignals::from([("s0".to_owned(), Ok(7))]);
         let step = (rules.recover)(&case.relation, stored, &signals, FailurePolicy::Drain);
         let state = step.state();
         prop_assert_eq!(rules::well_formed(&case.relation, state), Ok(()));
         prop_assert_eq!(rules::causal(&case.relation, state), Ok(()));
-        prop_assert!(step.kind() != StepKind::Stuck);
+        prop_assert!(step.kind() != ClassificationKind::Stuck);
         prop_assert!(!state.status.values().any(|one| *one == NodeStatus::Waiting("s0".into())));
         Ok(())
     };
@@ -328,7 +328,7 @@ fn every_stored_prefix_recovers_to_a_well_formed_state_that_is_not_stuck() {
         let state = rules::resolve_delivered_signals(state, signals);
         let state = rules::reset_running_to_pending(state);
         let frontier = rules::ready_nodes(relation, &state);
-        Step::Progressing(state, frontier)
+        Classification::Progressing(state, frontier)
     };
     let without_signals: Recover = |relation, state, _, policy| {
         rules::classify(relation, rules::reset_running_to_pending(state), policy)
@@ -363,7 +363,7 @@ fn facts_one_by_one_lead_where_all_at_once_lead() {
 fn what_runs_follows_the_definitions_through_a_whole_script() {
     let law: Law = |rules, case| {
         let topology = Arc::new(Topology::from(&case.relation));
-        let mut run = Progress::new(topology.clone(), FailurePolicy::Drain);
+        let mut run = RunProgress::new(topology.clone(), FailurePolicy::Drain);
         let mut state = State::new(&case.relation);
         for (fact, dice) in case.facts().iter().zip(case.dice.iter().cycle()) {
             run.dispatch(dice % 5);
@@ -387,8 +387,8 @@ fn what_runs_follows_the_definitions_through_a_whole_script() {
             prop_assert_eq!(names.collect::<Vec<_>>(), (rules.ready)(&case.relation, &state));
             let rows = state.status.iter();
             let rows = rows.map(|(node, status)| (node.clone(), status.clone()));
-            let rows = rows.map(|(node, status)| NodeRow { node, status, attempt: 0 });
-            let back = Progress::recover(topology.clone(), FailurePolicy::Drain, rows, []);
+            let rows = rows.map(|(node, status)| RecoveredNode { node, status, attempt: 0 });
+            let back = RunProgress::recover(topology.clone(), FailurePolicy::Drain, rows, []);
             let back = back.expect("rows of a run");
             prop_assert_eq!(back.frontier(), run.frontier());
             prop_assert_eq!(back.classify(), run.classify());

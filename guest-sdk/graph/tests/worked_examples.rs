@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use segno_graph::{
-    Graph, NodeName, Progress, Relation, Topology,
-    progress::NodeRow,
-    rules::{self, Signals},
+    GraphExpression, NodeName, Relation, RunProgress, Topology,
+    progress::RecoveredNode,
+    rules::{self, DeliveredSignals},
     state::{
-        FailureDetail, FailurePolicy, GraphState, NodeOutcome, NodeResult, NodeStatus, RunOutcome,
-        Step, StepKind,
+        Classification, ClassificationKind, FailureDetail, FailurePolicy, GraphState, NodeOutcome,
+        NodeResult, NodeStatus, RunOutcome,
     },
 };
 
@@ -23,7 +23,7 @@ fn name(text: &str) -> NodeName {
 
 /// A graph with `alpha` before `beta` and `gamma`, and these before `delta`.
 fn diamond() -> Relation {
-    let path = |nodes: [&str; 3]| Graph::path(nodes.map(name));
+    let path = |nodes: [&str; 3]| GraphExpression::path(nodes.map(name));
     let both = path(["alpha", "beta", "delta"]) + path(["alpha", "gamma", "delta"]);
     Relation::from_graph(&both).expect("no cycle")
 }
@@ -46,25 +46,25 @@ fn failed(node: &str) -> NodeResult<String> {
     NodeResult { node: name(node), outcome: NodeOutcome::Failed(detail) }
 }
 
-fn after(facts: &[NodeResult<String>], state: GraphState<String>) -> Step<String> {
+fn after(facts: &[NodeResult<String>], state: GraphState<String>) -> Classification<String> {
     rules::apply_frontier_results(&diamond(), facts, state, FailurePolicy::Drain)
 }
 
-fn recovered(state: GraphState<String>) -> Step<String> {
-    rules::recover(&diamond(), state, &Signals::new(), FailurePolicy::Drain)
+fn recovered(state: GraphState<String>) -> Classification<String> {
+    rules::recover(&diamond(), state, &DeliveredSignals::new(), FailurePolicy::Drain)
 }
 
-fn progressing(state: GraphState<String>, frontier: &[&str]) -> Step<String> {
-    Step::Progressing(state, frontier.iter().map(|node| name(node)).collect())
+fn progressing(state: GraphState<String>, frontier: &[&str]) -> Classification<String> {
+    Classification::Progressing(state, frontier.iter().map(|node| name(node)).collect())
 }
 
 /// A [`Progress`] recovered from the same rows, and the nodes that it dispatches.
-fn run(state: &GraphState<String>) -> (Progress, Vec<String>) {
+fn run(state: &GraphState<String>) -> (RunProgress, Vec<String>) {
     let rows = state.status.iter();
     let rows = rows.map(|(node, status)| (node.clone(), status.clone()));
-    let rows = rows.map(|(node, status)| NodeRow { node, status, attempt: 0 });
+    let rows = rows.map(|(node, status)| RecoveredNode { node, status, attempt: 0 });
     let topology = Arc::new(Topology::from(&diamond()));
-    let run = Progress::recover(topology.clone(), FailurePolicy::Drain, rows, []);
+    let run = RunProgress::recover(topology.clone(), FailurePolicy::Drain, rows, []);
     let mut run = run.expect("rows of a run");
     let nodes = run.dispatch(16);
     (run, nodes.into_iter().map(|node| topology.name(node).to_string()).collect())
@@ -87,7 +87,7 @@ fn a_diamond_completes_in_three_waves() {
 
     let third = state([Completed, Completed, Completed, Completed]);
     let step = after(&[succeeded("delta")], second);
-    assert_eq!(step, Step::Settled(third, RunOutcome::Completed));
+    assert_eq!(step, Classification::Settled(third, RunOutcome::Completed));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn what_runs_completes_the_diamond_in_the_same_waves() {
     let (mut run, nodes) = run(&state([Pending, Pending, Pending, Pending]));
     assert_eq!(nodes, ["alpha"]);
     let mut waves = Vec::new();
-    while run.classify() == StepKind::Progressing {
+    while run.classify() == ClassificationKind::Progressing {
         let wave: Vec<_> = run.running().collect();
         for node in wave.iter().rev() {
             run.record(*node, 0, &NodeOutcome::Succeeded(())).expect("a fact of the run");
@@ -104,7 +104,7 @@ fn what_runs_completes_the_diamond_in_the_same_waves() {
         run.dispatch(16);
     }
     assert_eq!(waves, [1, 2, 1]);
-    assert_eq!(run.classify(), StepKind::Settled(RunOutcome::Completed));
+    assert_eq!(run.classify(), ClassificationKind::Settled(RunOutcome::Completed));
 }
 
 #[test]
@@ -118,22 +118,22 @@ fn after_a_crash_in_a_wave_only_what_was_not_recorded_runs_again() {
 
     let closed = state([Completed, Failed, Completed, Failed]);
     let step = after(&[failed("beta")], back);
-    assert_eq!(step, Step::Settled(closed, RunOutcome::Failed));
+    assert_eq!(step, Classification::Settled(closed, RunOutcome::Failed));
     let beta = run.topology().index_of("beta").expect("a node");
     let changed = run.record(beta, 0, &failed("beta").outcome).expect("a fact of the run");
     let changed: Vec<_> = changed.iter().map(|node| run.topology().name(*node).as_str()).collect();
     assert_eq!(changed, ["beta", "delta"]);
-    assert_eq!(run.classify(), StepKind::Settled(RunOutcome::Failed));
+    assert_eq!(run.classify(), ClassificationKind::Settled(RunOutcome::Failed));
 }
 
 #[test]
 fn a_failure_that_was_recorded_before_the_crash_is_closed_after_it() {
     let stored = state([Completed, Failed, Completed, Pending]);
     let closed = state([Completed, Failed, Completed, Failed]);
-    assert_eq!(recovered(stored.clone()), Step::Settled(closed, RunOutcome::Failed));
+    assert_eq!(recovered(stored.clone()), Classification::Settled(closed, RunOutcome::Failed));
     let (run, nodes) = run(&stored);
     assert!(nodes.is_empty());
-    assert_eq!(run.classify(), StepKind::Settled(RunOutcome::Failed));
+    assert_eq!(run.classify(), ClassificationKind::Settled(RunOutcome::Failed));
 }
 
 #[test]
@@ -148,8 +148,8 @@ fn after_a_crash_of_a_wave_that_is_persisted_as_one_all_of_it_runs_again() {
 fn a_state_in_the_middle_of_a_wave_looks_stuck_until_it_is_normalised() {
     let stored = state([Completed, Running, Completed, Pending]);
     let raw = rules::classify(&diamond(), stored.clone(), FailurePolicy::Drain);
-    let Step::Stuck(_, diagnostic) = raw else { panic!("{raw:?}") };
+    let Classification::Stuck(_, diagnostic) = raw else { panic!("{raw:?}") };
     let told = format!("{:?}", diagnostic.blocked);
     assert_eq!(told, "{beta: {}, delta: {beta: Running}}");
-    assert_eq!(recovered(stored).kind(), StepKind::Progressing);
+    assert_eq!(recovered(stored).kind(), ClassificationKind::Progressing);
 }

@@ -12,11 +12,11 @@ use syn::{
     token,
 };
 
-use crate::limit::Limit;
+use crate::limit::LimitArguments;
 
 /// All arguments; the kind of the function decides which of them are allowed.
 #[derive(Default)]
-pub struct Arguments {
+pub struct AttributeArguments {
     pub name: Option<LitStr>,
     pub signals: Option<Ident>,
     pub promises: Option<Ident>,
@@ -25,10 +25,10 @@ pub struct Arguments {
     timeout: Option<Duration>,
     /// Calls of `RetryPolicy`'s methods, in source order.
     retry: Option<Vec<TokenStream>>,
-    limit: Option<Limit>,
+    limit: Option<LimitArguments>,
 }
 
-impl Arguments {
+impl AttributeArguments {
     /// An expression of type `segno::Defaults`.
     pub fn defaults(&self) -> TokenStream {
         let signals = self.signals.is_some();
@@ -52,7 +52,7 @@ fn duration(duration: Duration) -> TokenStream {
     quote!(::core::time::Duration::new(#seconds, #nanoseconds))
 }
 
-impl Arguments {
+impl AttributeArguments {
     /// The method `messages` of `segno::Function`. `None` if the function has no messages.
     pub fn messages(&self) -> Option<TokenStream> {
         let messages = &self.messages;
@@ -67,11 +67,11 @@ impl Arguments {
 
     /// The method `limits` of `segno::Function`. `None` if the function has no limit.
     pub fn limits(&self) -> Option<TokenStream> {
-        self.limit.as_ref().map(Limit::method)
+        self.limit.as_ref().map(LimitArguments::method)
     }
 }
 
-impl Parse for Arguments {
+impl Parse for AttributeArguments {
     fn parse(input: ParseStream) -> syn::Result<Self> {
         let mut arguments = Self::default();
         while !input.is_empty() {
@@ -91,7 +91,7 @@ impl Parse for Arguments {
                 "timeout" => arguments.timeout = Some(written_duration(input)?),
                 "retry" => arguments.retry = Some(retry(input)?),
                 "limit" => {
-                    let limit = Limit::parse(key.span(), input)?;
+                    let limit = LimitArguments::parse(key.span(), input)?;
                     if arguments.limit.replace(limit).is_some() {
                         let message = "a function has one limit: write all of it in one `limit(…)`";
                         return Err(syn::Error::new(key.span(), message));

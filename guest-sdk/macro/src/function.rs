@@ -12,26 +12,26 @@ use syn::{
     spanned::Spanned,
 };
 
-use crate::arguments::Arguments;
+use crate::arguments::AttributeArguments;
 
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub enum DurableKind {
     Workflow,
     Activity,
 }
 
 /// The parts of the function's signature, checked.
-struct Signature<'a> {
+struct FunctionSignature<'a> {
     context: &'a Type,
     input: Option<&'a Type>,
     output: &'a Type,
 }
 
-fn check(kind: Kind, item: &ItemFn) -> syn::Result<Signature<'_>> {
+fn check(kind: DurableKind, item: &ItemFn) -> syn::Result<FunctionSignature<'_>> {
     let signature = &item.sig;
     let what = match kind {
-        Kind::Workflow => "a workflow",
-        Kind::Activity => "an activity",
+        DurableKind::Workflow => "a workflow",
+        DurableKind::Activity => "an activity",
     };
     if signature.asyncness.is_none() {
         return Err(Error::new(signature.fn_token.span, format!("{what} is an `async fn`")));
@@ -62,8 +62,8 @@ fn check(kind: Kind, item: &ItemFn) -> syn::Result<Signature<'_>> {
         [context, input] => (context, Some(input)),
         _ => {
             let context = match kind {
-                Kind::Workflow => "`segno::Context`",
-                Kind::Activity => "`segno::ActivityContext`",
+                DurableKind::Workflow => "`segno::Context`",
+                DurableKind::Activity => "`segno::ActivityContext`",
             };
             let message = format!(
                 "{what} takes a {context}, then perhaps one input; for several use a struct"
@@ -71,21 +71,21 @@ fn check(kind: Kind, item: &ItemFn) -> syn::Result<Signature<'_>> {
             return Err(Error::new(signature.paren_token.span.join(), message));
         }
     };
-    Ok(Signature { context, input, output })
+    Ok(FunctionSignature { context, input, output })
 }
 
 /// Expands the function; `more` is added to its implementation of `segno::Function`.
 pub fn expand(
-    kind: Kind,
-    arguments: &Arguments,
+    kind: DurableKind,
+    arguments: &AttributeArguments,
     item: &ItemFn,
     more: &TokenStream,
 ) -> syn::Result<TokenStream> {
-    let Signature { context, input, output } = check(kind, item)?;
-    if let (Kind::Activity, Some(signals)) = (kind, &arguments.signals) {
+    let FunctionSignature { context, input, output } = check(kind, item)?;
+    if let (DurableKind::Activity, Some(signals)) = (kind, &arguments.signals) {
         return Err(Error::new(signals.span(), "an activity takes no signals"));
     }
-    if let (Kind::Activity, Some(promises)) = (kind, &arguments.promises) {
+    if let (DurableKind::Activity, Some(promises)) = (kind, &arguments.promises) {
         return Err(Error::new(promises.span(), "an activity awaits no promises"));
     }
 
@@ -98,8 +98,8 @@ pub fn expand(
         None => ident.to_string().trim_start_matches("r#").to_owned(),
     };
     let expected = match kind {
-        Kind::Workflow => quote!(::segno::Context),
-        Kind::Activity => quote!(::segno::ActivityContext),
+        DurableKind::Workflow => quote!(::segno::Context),
+        DurableKind::Activity => quote!(::segno::ActivityContext),
     };
 
     let body = &item.block;
@@ -150,7 +150,7 @@ pub struct Implementation<'a> {
     pub output: &'a Type,
     pub name: &'a str,
     pub summary: Option<String>,
-    pub arguments: &'a Arguments,
+    pub arguments: &'a AttributeArguments,
     /// Further items of the implementation.
     pub more: &'a TokenStream,
     /// The method `begin` of the implementation.

@@ -13,11 +13,11 @@ use syn::{
 };
 
 use crate::{
-    arguments::Arguments,
-    function::{self, Kind},
+    arguments::AttributeArguments,
+    function::{self, DurableKind},
 };
 
-pub fn expand(arguments: &Arguments, item: &ItemFn) -> syn::Result<TokenStream> {
+pub fn expand(arguments: &AttributeArguments, item: &ItemFn) -> syn::Result<TokenStream> {
     let signature = &item.sig;
     if let Some(signals) = arguments.signals.as_ref().or(arguments.promises.as_ref()) {
         let message = "a graph is sent nothing itself: its nodes wait for signals and promises";
@@ -69,7 +69,7 @@ pub fn expand(arguments: &Arguments, item: &ItemFn) -> syn::Result<TokenStream> 
             ::segno::__private::check_graph::<Self>();
         }
     };
-    let workflow = function::expand(Kind::Workflow, arguments, &workflow, &check)?;
+    let workflow = function::expand(DurableKind::Workflow, arguments, &workflow, &check)?;
     let one = is_one.then(|| quote!(impl ::segno::graph::OneOutput for #handle {}));
     let (inputs, block) = (&signature.inputs, &item.block);
     Ok(quote! {

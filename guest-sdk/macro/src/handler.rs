@@ -17,18 +17,18 @@ use syn::{
 use crate::function::summary;
 
 #[derive(Clone, Copy, PartialEq)]
-pub enum Kind {
+pub enum AnswerKind {
     Query,
     Update,
 }
 
-impl Kind {
+impl AnswerKind {
     fn takes(self) -> &'static str {
         match self {
-            Kind::Query => {
+            AnswerKind::Query => {
                 "a query takes a reference to what the workflow shares, such as `progress: &Progress`, then perhaps one input; for several use a struct"
             }
-            Kind::Update => {
+            AnswerKind::Update => {
                 "an update takes a `segno::Context` and what the workflow shares, such as `progress: Shared<Progress>`, then perhaps one input; for several use a struct"
             }
         }
@@ -36,13 +36,13 @@ impl Kind {
 }
 
 /// Parsed arguments: `order, name = "…", validate = …`.
-pub struct Arguments {
+pub struct HandlerArguments {
     workflow: Path,
     name: Option<LitStr>,
     validate: Option<Path>,
 }
 
-impl Parse for Arguments {
+impl Parse for HandlerArguments {
     fn parse(input: ParseStream) -> syn::Result<Self> {
         let names_none = input.is_empty() || input.peek2(Token![=]);
         if names_none {
@@ -68,7 +68,7 @@ impl Parse for Arguments {
 }
 
 /// The name that callers use, validated against the host's rule for names.
-fn name(arguments: &Arguments, ident: &Ident) -> syn::Result<String> {
+fn name(arguments: &HandlerArguments, ident: &Ident) -> syn::Result<String> {
     let (name, span): (String, Span) = match &arguments.name {
         Some(name) => (name.value(), name.span()),
         None => (ident.to_string().trim_start_matches("r#").to_owned(), ident.span()),
@@ -82,7 +82,7 @@ fn name(arguments: &Arguments, ident: &Ident) -> syn::Result<String> {
 }
 
 /// The parts of the function's signature, checked.
-struct Signature<'a> {
+struct HandlerSignature<'a> {
     /// The type that the workflow shares: the `T` of `&T` in a query, or of `Shared<T>` in an
     /// update.
     shared: &'a Type,
@@ -90,17 +90,17 @@ struct Signature<'a> {
     output: &'a Type,
 }
 
-fn check(kind: Kind, item: &ItemFn) -> syn::Result<Signature<'_>> {
+fn check(kind: AnswerKind, item: &ItemFn) -> syn::Result<HandlerSignature<'_>> {
     let signature = &item.sig;
     match (kind, &signature.asyncness) {
-        (Kind::Query, Some(asyncness)) => {
+        (AnswerKind::Query, Some(asyncness)) => {
             let message = "a query is answered at once: it is no `async fn`";
             return Err(Error::new(asyncness.span(), message));
         }
-        (Kind::Update, None) => {
+        (AnswerKind::Update, None) => {
             return Err(Error::new(signature.fn_token.span, "an update is an `async fn`"));
         }
-        (Kind::Query, None) | (Kind::Update, Some(_)) => {}
+        (AnswerKind::Query, None) | (AnswerKind::Update, Some(_)) => {}
     }
     if !signature.generics.params.is_empty() {
         let message = "a query or an update has no generic parameters";
@@ -119,24 +119,28 @@ fn check(kind: Kind, item: &ItemFn) -> syn::Result<Signature<'_>> {
         return Err(Error::new(signature.ident.span(), "it returns `segno::Result<…>`"));
     };
     let (shared, input) = match (kind, &types[..]) {
-        (Kind::Query, [Type::Reference(shared), input @ ..])
+        (AnswerKind::Query, [Type::Reference(shared), input @ ..])
             if shared.mutability.is_none() && input.len() < 2 =>
         {
             (&*shared.elem, input.first().copied())
         }
-        (Kind::Update, [_, shared, input @ ..]) if input.len() < 2 => {
+        (AnswerKind::Update, [_, shared, input @ ..]) if input.len() < 2 => {
             (*shared, input.first().copied())
         }
         _ => return Err(Error::new(signature.paren_token.span.join(), kind.takes())),
     };
-    Ok(Signature { shared, input, output })
+    Ok(HandlerSignature { shared, input, output })
 }
 
-pub fn expand(kind: Kind, arguments: &Arguments, item: &ItemFn) -> syn::Result<TokenStream> {
-    if let (Kind::Query, Some(validate)) = (kind, &arguments.validate) {
+pub fn expand(
+    kind: AnswerKind,
+    arguments: &HandlerArguments,
+    item: &ItemFn,
+) -> syn::Result<TokenStream> {
+    if let (AnswerKind::Query, Some(validate)) = (kind, &arguments.validate) {
         return Err(Error::new(validate.span(), "a query has nothing to validate: it only reads"));
     }
-    let Signature { shared, input, output } = check(kind, item)?;
+    let HandlerSignature { shared, input, output } = check(kind, item)?;
     let (ident, visibility, attributes) = (&item.sig.ident, &item.vis, &item.attrs);
     let name = name(arguments, ident)?;
     let summary = match summary(attributes) {
@@ -152,7 +156,7 @@ pub fn expand(kind: Kind, arguments: &Arguments, item: &ItemFn) -> syn::Result<T
     };
     let (inputs, body) = (&item.sig.inputs, &item.block);
     let (value, kind_word, implementation, function) = match kind {
-        Kind::Query => (
+        AnswerKind::Query => (
             quote!(#shared),
             " query\t",
             quote! {
@@ -175,7 +179,7 @@ pub fn expand(kind: Kind, arguments: &Arguments, item: &ItemFn) -> syn::Result<T
                 }
             },
         ),
-        Kind::Update => {
+        AnswerKind::Update => {
             let validate = arguments.validate.as_ref().map(|validate| {
                 let input_passed = input.map(|_| quote!(, input));
                 quote! {

@@ -16,7 +16,7 @@ use proc_macro::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, Item, ItemFn, parse_macro_input};
 
-use crate::{arguments::Arguments, function::Kind};
+use crate::{arguments::AttributeArguments, function::DurableKind};
 
 /// Declares an `async fn` as a workflow.
 ///
@@ -54,7 +54,7 @@ use crate::{arguments::Arguments, function::Kind};
 /// so limits have no effect.
 #[proc_macro_attribute]
 pub fn workflow(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    expand(Kind::Workflow, arguments, item)
+    expand(DurableKind::Workflow, arguments, item)
 }
 
 /// Declares an `async fn` as an activity.
@@ -64,18 +64,16 @@ pub fn workflow(arguments: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// - `name = "…"`: the name for calls, instead of the function's name.
 /// - `timeout = "30s"`: default time from the call to its deadline, all attempts included.
-/// -
-///   `retry(initial = "100ms", factor = 2.0, max = "1m", jitter = 0.2, max_attempts = 5,
-/// non_retryable = [503])`:
+/// - `retry(initial = "100ms", factor = 2.0, max = "1m", jitter = 0.2, max_attempts = 5, non_retryable = [503])`:
 ///   default retry policy for failed attempts. Each part is optional.
 /// - `limit(…)`: limits on concurrency and rate, as for a [`macro@workflow`].
 #[proc_macro_attribute]
 pub fn activity(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    expand(Kind::Activity, arguments, item)
+    expand(DurableKind::Activity, arguments, item)
 }
 
-fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let arguments = parse_macro_input!(arguments as Arguments);
+fn expand(kind: DurableKind, arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let arguments = parse_macro_input!(arguments as AttributeArguments);
     let item = parse_macro_input!(item as ItemFn);
     function::expand(kind, &arguments, &item, &quote!())
         .unwrap_or_else(syn::Error::into_compile_error)
@@ -90,7 +88,7 @@ fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> TokenStream 
 /// `limit(…)`, as for a [`macro@workflow`].
 #[proc_macro_attribute]
 pub fn graph(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let arguments = parse_macro_input!(arguments as Arguments);
+    let arguments = parse_macro_input!(arguments as AttributeArguments);
     let item = parse_macro_input!(item as ItemFn);
     graph::expand(&arguments, &item).unwrap_or_else(syn::Error::into_compile_error).into()
 }
@@ -135,7 +133,7 @@ pub fn object(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro_attribute]
 pub fn query(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    handle(handler::Kind::Query, arguments, item)
+    handle(handler::AnswerKind::Query, arguments, item)
 }
 
 /// Declares an `async fn` as an update: a request to a workflow, which answers it while it runs.
@@ -172,11 +170,11 @@ pub fn query(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro_attribute]
 pub fn update(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    handle(handler::Kind::Update, arguments, item)
+    handle(handler::AnswerKind::Update, arguments, item)
 }
 
-fn handle(kind: handler::Kind, arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let arguments = parse_macro_input!(arguments as handler::Arguments);
+fn handle(kind: handler::AnswerKind, arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let arguments = parse_macro_input!(arguments as handler::HandlerArguments);
     let item = parse_macro_input!(item as ItemFn);
     handler::expand(kind, &arguments, &item).unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -12,7 +12,7 @@ use syn::{
 };
 
 use crate::{
-    arguments::Arguments,
+    arguments::AttributeArguments,
     function::{Implementation, summary},
 };
 
@@ -25,7 +25,7 @@ pub fn expand(arguments: &TokenStream, item: Item) -> syn::Result<TokenStream> {
         Item::Impl(item) => functions(item),
         other => Err(Error::new(
             other.span(),
-            "`#[segno::object]` stands on a struct with the state, and on its `impl` block with the functions",
+            "`#[segno::object]` takes a struct with the state, or its `impl` block with the functions",
         )),
     }
 }
@@ -62,7 +62,7 @@ struct Method<'a> {
     item: &'a ImplItemFn,
     is_shared: bool,
     is_run: bool,
-    arguments: Arguments,
+    arguments: AttributeArguments,
     input: Option<&'a Type>,
     output: &'a Type,
 }
@@ -157,27 +157,29 @@ fn check_run(object: &syn::Ident, methods: &[Method<'_>]) -> syn::Result<()> {
 
 /// The attribute of a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Said {
+enum AccessAttribute {
     Shared,
     Exclusive,
     Run,
 }
 
-impl Said {
+impl AccessAttribute {
     const ALL: [(&str, Self); 3] =
         [("shared", Self::Shared), ("exclusive", Self::Exclusive), ("run", Self::Run)];
 }
 
 /// Removes `#[shared]`, `#[exclusive]` and `#[run]` from the functions. Returns the attribute of
 /// each, with its arguments.
-fn take_own_attributes(item: &mut ItemImpl) -> syn::Result<Vec<(Option<Said>, Arguments)>> {
+fn take_own_attributes(
+    item: &mut ItemImpl,
+) -> syn::Result<Vec<(Option<AccessAttribute>, AttributeArguments)>> {
     let mut all = Vec::new();
     for item in &mut item.items {
         let is_function = as_function(item).is_some();
         let ImplItem::Fn(function) = item else { continue };
-        let mut own = (None, Arguments::default());
+        let mut own = (None, AttributeArguments::default());
         for attribute in std::mem::take(&mut function.attrs) {
-            let said = Said::ALL.iter().find(|(name, _)| is(&attribute, name));
+            let said = AccessAttribute::ALL.iter().find(|(name, _)| is(&attribute, name));
             let Some((_, said)) = said else {
                 function.attrs.push(attribute);
                 continue;
@@ -203,7 +205,11 @@ fn is(attribute: &Attribute, name: &str) -> bool {
 }
 
 impl<'a> Method<'a> {
-    fn of(item: &'a ImplItemFn, said: Option<Said>, arguments: Arguments) -> syn::Result<Self> {
+    fn of(
+        item: &'a ImplItemFn,
+        said: Option<AccessAttribute>,
+        arguments: AttributeArguments,
+    ) -> syn::Result<Self> {
         let signature = &item.sig;
         if !signature.generics.params.is_empty() {
             let message = "a function of an object has no generic parameters";
@@ -211,13 +217,13 @@ impl<'a> Method<'a> {
         }
         let receiver = signature.receiver().expect("only methods come here");
         let wrong = match (&receiver.kind, said) {
-            (ReceiverKind::Reference(_, _, Some(_)), Some(Said::Shared)) => {
+            (ReceiverKind::Reference(_, _, Some(_)), Some(AccessAttribute::Shared)) => {
                 "a shared function takes `&self`: it only reads"
             }
-            (ReceiverKind::Reference(_, _, None), Some(Said::Exclusive)) => {
+            (ReceiverKind::Reference(_, _, None), Some(AccessAttribute::Exclusive)) => {
                 "an exclusive function takes `&mut self`"
             }
-            (ReceiverKind::Reference(_, _, None), Some(Said::Run)) => {
+            (ReceiverKind::Reference(_, _, None), Some(AccessAttribute::Run)) => {
                 "a function that runs once a key takes `&mut self`"
             }
             (ReceiverKind::Reference(_, _, None), None) => {
@@ -229,7 +235,8 @@ impl<'a> Method<'a> {
         if !wrong.is_empty() {
             return Err(Error::new(receiver.span(), wrong));
         }
-        let (is_shared, is_run) = (said == Some(Said::Shared), said == Some(Said::Run));
+        let (is_shared, is_run) =
+            (said == Some(AccessAttribute::Shared), said == Some(AccessAttribute::Run));
         let types = signature.inputs.iter().filter_map(|argument| match argument {
             FnArg::Typed(argument) => Some(&*argument.ty),
             FnArg::Receiver(_) => None,

@@ -24,7 +24,7 @@ pub enum FactKind {
 
 /// A step, with the outcome of its promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StepView {
+pub struct StepOutcome {
     /// Number of the step in the saga.
     pub seq: u32,
     /// The outcome of the step.
@@ -90,7 +90,7 @@ pub enum SagaNext {
 /// it is the same after any crash. Steps are undone from the last to the first.
 pub fn saga_next(
     facts: impl IntoIterator<Item = (u32, FactKind)>,
-    steps: &[StepView],
+    steps: &[StepOutcome],
     aborted: bool,
 ) -> SagaNext {
     if !aborted || steps.iter().any(|step| step.end == StepEnd::Open) {
@@ -112,7 +112,7 @@ pub fn saga_next(
         if is(seq, FactKind::Registered) {
             return SagaNext::Compensate { seq };
         }
-        let unknown = |step: &StepView| step.seq == seq && step.end == StepEnd::Unknown;
+        let unknown = |step: &StepOutcome| step.seq == seq && step.end == StepEnd::Unknown;
         if steps.iter().any(unknown) {
             return SagaNext::Unclear { seq };
         }
@@ -141,8 +141,8 @@ mod tests {
     use super::*;
 
     fn next(facts: &[(u32, FactKind)], steps: &[(u32, StepEnd)], aborted: bool) -> SagaNext {
-        let view = |(seq, end): &(u32, StepEnd)| StepView { seq: *seq, end: *end };
-        let steps: Vec<StepView> = steps.iter().map(view).collect();
+        let view = |(seq, end): &(u32, StepEnd)| StepOutcome { seq: *seq, end: *end };
+        let steps: Vec<StepOutcome> = steps.iter().map(view).collect();
         saga_next(facts.iter().copied(), &steps, aborted)
     }
 

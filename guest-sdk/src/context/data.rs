@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::invocation::Invocation;
+use crate::invocation::CurrentInvocation;
 
 /// A workflow's access to everything except computation. Cheap to clone.
 ///
@@ -14,14 +14,14 @@ use crate::invocation::Invocation;
 /// After a cancellation, every await that is pending at that moment fails with code 499. Later
 /// awaits work as usual, so that a workflow can clean up.
 #[derive(Clone)]
-pub struct Context(pub(super) Arc<Invocation>);
+pub struct Context(pub(super) Arc<CurrentInvocation>);
 
 impl Context {
-    pub(crate) fn new(invocation: Arc<Invocation>) -> Self {
+    pub(crate) fn new(invocation: Arc<CurrentInvocation>) -> Self {
         Self(invocation)
     }
 
-    pub(crate) fn invocation(&self) -> &Arc<Invocation> {
+    pub(crate) fn invocation(&self) -> &Arc<CurrentInvocation> {
         &self.0
     }
 }

@@ -5,19 +5,19 @@ use std::ops::{BitAnd, BitOr, Not};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::source::{Origin, json};
+use super::source::{ValueOrigin, json};
 
 /// A condition that decides if a node runs: `rows.at::<u64>("/count").above(0) & !quiet.is(true)`.
 /// It has a value for any data: a comparison with a missing value or with another type is false.
 #[must_use = "a condition does nothing before it is given to `when`"]
-pub struct Condition(pub(super) Part);
+pub struct Condition(pub(super) ConditionExpression);
 
 /// A condition and its operands.
-pub(super) enum Part {
-    Test { origin: Origin, at: String, test: &'static str, value: Value },
-    All(Vec<Part>),
-    Any(Vec<Part>),
-    Not(Box<Part>),
+pub(super) enum ConditionExpression {
+    Test { origin: ValueOrigin, at: String, test: &'static str, value: Value },
+    All(Vec<ConditionExpression>),
+    Any(Vec<ConditionExpression>),
+    Not(Box<ConditionExpression>),
 }
 
 /// A number that conditions compare with.
@@ -31,12 +31,12 @@ numbers!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64);
 
 impl Condition {
     pub(super) fn test(
-        origin: Origin,
+        origin: ValueOrigin,
         at: String,
         test: &'static str,
         value: impl Serialize,
     ) -> Self {
-        Self(Part::Test { origin, at, test, value: json(value) })
+        Self(ConditionExpression::Test { origin, at, test, value: json(value) })
     }
 }
 
@@ -45,7 +45,7 @@ impl BitAnd for Condition {
     type Output = Self;
 
     fn bitand(self, other: Self) -> Self {
-        Self(Part::All(vec![self.0, other.0]))
+        Self(ConditionExpression::All(vec![self.0, other.0]))
     }
 }
 
@@ -54,7 +54,7 @@ impl BitOr for Condition {
     type Output = Self;
 
     fn bitor(self, other: Self) -> Self {
-        Self(Part::Any(vec![self.0, other.0]))
+        Self(ConditionExpression::Any(vec![self.0, other.0]))
     }
 }
 
@@ -63,6 +63,6 @@ impl Not for Condition {
     type Output = Self;
 
     fn not(self) -> Self {
-        Self(Part::Not(Box::new(self.0)))
+        Self(ConditionExpression::Not(Box::new(self.0)))
     }
 }

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Condition, GraphFunction, OneOutput, Order, Output, Request, Returned, Source,
-    condition::Part,
-    source::{Expression, Origin},
+    condition::ConditionExpression,
+    source::{Expression, ValueOrigin},
 };
 use crate::{
     function::{Entry, Function, Item},
@@ -30,7 +30,7 @@ pub struct Graph(RefCell<Nodes>);
 
 #[derive(Default)]
 pub(super) struct Nodes {
-    list: Vec<Node>,
+    list: Vec<NodeBuilder>,
     max_parallel: Option<u32>,
     fails_fast: bool,
     /// The nodes that are returned, and true if it is a single one instead of a tuple.
@@ -40,7 +40,7 @@ pub(super) struct Nodes {
     pub(super) entries: Vec<fn() -> Entry>,
 }
 
-struct Node {
+struct NodeBuilder {
     name: String,
     /// Fields as in a plan, without `needs`.
     fields: Map<String, Value>,
@@ -52,7 +52,7 @@ struct Node {
 }
 
 /// A plan, and the way to build the function's result from its outputs.
-pub(super) struct Built {
+pub(super) struct BuiltPlan {
     pub(super) plan: Value,
     /// Names of returned nodes, each with the JSON pointer of its value.
     pub(super) returned: Vec<(String, String)>,
@@ -158,7 +158,7 @@ impl Graph {
         I::Function: GraphFunction + OneOutput,
     {
         let _ = graph;
-        let Built { plan, returned, entries, .. } = Self::build::<I::Function>();
+        let BuiltPlan { plan, returned, entries, .. } = Self::build::<I::Function>();
         self.0.borrow_mut().entries.extend(entries);
         let output = self.add(node, "graph", plan, Some(input.expression()));
         let [(name, at)] = &returned[..] else { unreachable!("a graph of one output returns one") };
@@ -210,7 +210,7 @@ impl Graph {
         let is_taken = nodes.list.iter().any(|node| node.name == name);
         assert!(!is_taken, "there are two nodes `{name}` in the graph: give each its own name");
         let node = u32::try_from(nodes.list.len()).expect("a graph has few nodes");
-        nodes.list.push(Node {
+        nodes.list.push(NodeBuilder {
             name,
             fields: Map::from_iter([(kind.to_owned(), what)]),
             needs: BTreeSet::new(),
@@ -237,7 +237,7 @@ impl Graph {
     /// Adds a condition to the node's own.
     pub(super) fn add_condition(&self, node: u32, condition: Condition) {
         let mut nodes = self.0.borrow_mut();
-        let Node { name, is_taken, .. } = &nodes.list[node as usize];
+        let NodeBuilder { name, is_taken, .. } = &nodes.list[node as usize];
         assert!(
             !is_taken,
             "the output of `{name}` is taken before its `when`, without which it would always be there"
@@ -262,7 +262,7 @@ impl Graph {
     }
 
     /// The plan of a function.
-    pub(super) fn build<F: GraphFunction>() -> Built {
+    pub(super) fn build<F: GraphFunction>() -> BuiltPlan {
         let graph = Self::new();
         F::build(&graph);
         graph.0.into_inner().built(F::NAME)
@@ -282,7 +282,7 @@ impl Nodes {
             }
             Expression::Output { node, may_be_missing } => {
                 self.take(node, may_be_missing);
-                self.place(Origin::Node(node), "", "$from", needs)
+                self.place(ValueOrigin::Node(node), "", "$from", needs)
             }
             Expression::Place { origin, at } => self.place(origin, &at, "$from", needs),
         }
@@ -290,7 +290,7 @@ impl Nodes {
 
     /// Notes a use of a node's output, possibly a use that tolerates a missing output.
     fn take(&mut self, node: u32, may_be_missing: bool) {
-        let Node { name, fields, is_taken, .. } = &mut self.list[node as usize];
+        let NodeBuilder { name, fields, is_taken, .. } = &mut self.list[node as usize];
         assert!(
             may_be_missing || !fields.contains_key("when"),
             "the output of `{name}` may be missing: take the one that its `when` gives"
@@ -298,15 +298,15 @@ impl Nodes {
         *is_taken |= !may_be_missing;
     }
 
-    fn condition(&self, condition: Part, needs: &mut BTreeSet<u32>) -> Value {
-        let mut each = |list: Vec<Part>| -> Value {
+    fn condition(&self, condition: ConditionExpression, needs: &mut BTreeSet<u32>) -> Value {
+        let mut each = |list: Vec<ConditionExpression>| -> Value {
             list.into_iter().map(|one| self.condition(one, needs)).collect()
         };
         match condition {
-            Part::All(list) => json!({ "all": each(list) }),
-            Part::Any(list) => json!({ "any": each(list) }),
-            Part::Not(one) => json!({ "not": self.condition(*one, needs) }),
-            Part::Test { origin, at, test, value } => {
+            ConditionExpression::All(list) => json!({ "all": each(list) }),
+            ConditionExpression::Any(list) => json!({ "any": each(list) }),
+            ConditionExpression::Not(one) => json!({ "not": self.condition(*one, needs) }),
+            ConditionExpression::Test { origin, at, test, value } => {
                 let mut written = self.place(origin, &at, "from", needs);
                 written[test] = value;
                 written
@@ -316,12 +316,12 @@ impl Nodes {
 
     /// The template of a value: a reference to the node, under this key, and a pointer into its
     /// output.
-    fn place(&self, origin: Origin, at: &str, key: &str, needs: &mut BTreeSet<u32>) -> Value {
+    fn place(&self, origin: ValueOrigin, at: &str, key: &str, needs: &mut BTreeSet<u32>) -> Value {
         let (name, at) = match origin {
-            Origin::Input => ("input", at.to_owned()),
-            Origin::Node(node) => {
+            ValueOrigin::Input => ("input", at.to_owned()),
+            ValueOrigin::Node(node) => {
                 needs.insert(node);
-                let Node { name, result, .. } = &self.list[node as usize];
+                let NodeBuilder { name, result, .. } = &self.list[node as usize];
                 (name.as_str(), format!("{result}{at}"))
             }
         };
@@ -331,7 +331,7 @@ impl Nodes {
         }
     }
 
-    fn built(self, name: &str) -> Built {
+    fn built(self, name: &str) -> BuiltPlan {
         let names: Vec<String> = self.list.iter().map(|node| node.name.clone()).collect();
         let returned = self.returned.iter().map(|node| &self.list[*node as usize]);
         let returned: Vec<(String, String)> =
@@ -345,7 +345,7 @@ impl Nodes {
             plan["on_failure"] = json!("fail-fast");
         }
         let mut nodes = BTreeMap::new();
-        for Node { name, mut fields, needs, .. } in self.list {
+        for NodeBuilder { name, mut fields, needs, .. } in self.list {
             if !needs.is_empty() {
                 let needs: Vec<&String> = needs.iter().map(|need| &names[*need as usize]).collect();
                 fields.insert("needs".to_owned(), json!(needs));
@@ -353,7 +353,7 @@ impl Nodes {
             nodes.insert(name, fields);
         }
         plan["nodes"] = json!(nodes);
-        Built { plan, returned, is_one: self.is_one, entries: self.entries }
+        BuiltPlan { plan, returned, is_one: self.is_one, entries: self.entries }
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, json};
 use super::{
     Condition, Graph, Order,
     nodes::written,
-    source::{Expression, Origin, Source},
+    source::{Expression, Source, ValueOrigin},
 };
 use crate::retry::RetryPolicy;
 
@@ -25,7 +25,7 @@ pub struct Input<T>(PhantomData<fn() -> T>);
 
 /// A part of an input or an output. The type `T` is stated by the author and not checked.
 pub struct Place<T> {
-    pub(super) origin: Origin,
+    pub(super) origin: ValueOrigin,
     pub(super) at: String,
     value: PhantomData<fn() -> T>,
 }
@@ -119,8 +119,8 @@ impl<'g, T> Output<'g, T> {
         Output { may_be_missing: true, ..Output::new(self.graph, self.node) }
     }
 
-    fn origin(&self) -> Origin {
-        Origin::Node(self.node)
+    fn origin(&self) -> ValueOrigin {
+        ValueOrigin::Node(self.node)
     }
 
     fn base(&self) -> &str {
@@ -134,8 +134,8 @@ impl<T> Input<T> {
         Self(PhantomData)
     }
 
-    fn origin(&self) -> Origin {
-        Origin::Input
+    fn origin(&self) -> ValueOrigin {
+        ValueOrigin::Input
     }
 
     fn base(&self) -> &str {
@@ -144,7 +144,7 @@ impl<T> Input<T> {
 }
 
 impl<T> Place<T> {
-    fn origin(&self) -> Origin {
+    fn origin(&self) -> ValueOrigin {
         self.origin
     }
 
@@ -237,7 +237,7 @@ impl<T> Source<T> for Output<'_, T> {
 
 impl<T> Source<T> for Input<T> {
     fn expression(self) -> Expression {
-        Expression::Place { origin: Origin::Input, at: String::new() }
+        Expression::Place { origin: ValueOrigin::Input, at: String::new() }
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{Graph, Output, nodes::Built};
+use super::{Graph, Output, nodes::BuiltPlan};
 use crate::{
     context::Context,
     error::Result,
@@ -101,7 +101,7 @@ where
     F::Input: Serialize,
     F::Output: DeserializeOwned,
 {
-    let Built { plan, returned, is_one, entries } = Graph::build::<F>();
+    let BuiltPlan { plan, returned, is_one, entries } = Graph::build::<F>();
     entries.into_iter().for_each(|entry| context.learn(entry));
     let outputs: Value = context.graph(&plan, &input).await?;
     // A missing output belongs to a skipped node, and so becomes `None`.

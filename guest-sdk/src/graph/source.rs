@@ -24,7 +24,7 @@ pub trait Source<T> {
 
 /// The origin of a value.
 #[derive(Clone, Copy)]
-pub enum Origin {
+pub enum ValueOrigin {
     /// The input of the run.
     Input,
     /// The node with this number.
@@ -38,7 +38,7 @@ pub enum Expression {
     List(Vec<Expression>),
     Object(Vec<(String, Expression)>),
     Output { node: u32, may_be_missing: bool },
-    Place { origin: Origin, at: String },
+    Place { origin: ValueOrigin, at: String },
 }
 
 /// A constant; made by [`value`].

@@ -10,8 +10,8 @@ use crate::{
     },
     context::Context,
     error::Error,
-    function::{Input, Output},
-    invocation::Invocation,
+    function::{FunctionInput, FunctionOutput},
+    invocation::CurrentInvocation,
     payload::{self, Payload},
     shared,
     task::OutcomeFuture,
@@ -20,17 +20,17 @@ use crate::{
 type Failable<T> = Result<T, wit::Failure>;
 
 /// Answers a query.
-pub(super) type Ask = fn(&Arc<Invocation>, &Payload) -> Failable<Payload>;
+pub(super) type QueryFunction = fn(&Arc<CurrentInvocation>, &Payload) -> Failable<Payload>;
 /// Checks an update before its acceptance; an error refuses it.
-pub(super) type Validate = fn(&Arc<Invocation>, &Payload) -> Failable<()>;
+pub(super) type ValidationFunction = fn(&Arc<CurrentInvocation>, &Payload) -> Failable<()>;
 /// Begins an accepted update.
-pub(super) type Begin = fn(&Arc<Invocation>, &Payload) -> Failable<OutcomeFuture>;
+pub(super) type UpdateFunction = fn(&Arc<CurrentInvocation>, &Payload) -> Failable<OutcomeFuture>;
 
 /// The action of a handler, by its kind.
 #[derive(Clone, Copy)]
-pub(super) enum Act {
-    Query(Ask),
-    Update { validate: Validate, begin: Begin },
+pub(super) enum HandlerAction {
+    Query(QueryFunction),
+    Update { validate: ValidationFunction, begin: UpdateFunction },
 }
 
 /// A query or an update with its types erased.
@@ -39,7 +39,7 @@ pub struct HandlerEntry {
     /// The name of the workflow.
     pub(crate) function: &'static str,
     pub(crate) name: &'static str,
-    pub(super) act: Act,
+    pub(super) act: HandlerAction,
     /// Returns a summary and the schemas of input and output.
     describe: fn() -> (Option<&'static str>, String, String),
 }
@@ -47,23 +47,23 @@ pub struct HandlerEntry {
 impl HandlerEntry {
     #[doc(hidden)]
     pub fn of_query<A, I: QueryItem<A>>(_: I) -> Self {
-        Self::new::<I::Query>(Act::Query(answer::<I::Query>))
+        Self::new::<I::Query>(HandlerAction::Query(answer::<I::Query>))
     }
 
     #[doc(hidden)]
     pub fn of_update<A, I: UpdateItem<A>>(_: I) -> Self {
         let (validate, begin) = (validate::<I::Update>, begin::<I::Update>);
-        Self::new::<I::Update>(Act::Update { validate, begin })
+        Self::new::<I::Update>(HandlerAction::Update { validate, begin })
     }
 
-    fn new<H: Handler>(act: Act) -> Self {
+    fn new<H: Handler>(act: HandlerAction) -> Self {
         Self { function: H::WORKFLOW, name: H::NAME, act, describe: describe::<H> }
     }
 
     pub(crate) fn kind(&self) -> HandlerKind {
         match self.act {
-            Act::Query(_) => HandlerKind::Query,
-            Act::Update { .. } => HandlerKind::Update,
+            HandlerAction::Query(_) => HandlerKind::Query,
+            HandlerAction::Update { .. } => HandlerKind::Update,
         }
     }
 
@@ -110,13 +110,13 @@ fn decode<H: Handler>(kind: HandlerKind, input: &Payload) -> Failable<H::Input> 
 
 fn find<H: Handler>(
     kind: HandlerKind,
-    invocation: &Arc<Invocation>,
+    invocation: &Arc<CurrentInvocation>,
 ) -> Failable<shared::Shared<H::Shared>> {
     let what = format!("{} `{}`", word(kind), H::NAME);
     shared::find(invocation, H::WORKFLOW, &what)
 }
 
-fn answer<Q: Query>(invocation: &Arc<Invocation>, input: &Payload) -> Failable<Payload> {
+fn answer<Q: Query>(invocation: &Arc<CurrentInvocation>, input: &Payload) -> Failable<Payload> {
     let input = decode::<Q>(HandlerKind::Query, input)?;
     let shared = find::<Q>(HandlerKind::Query, invocation)?;
     let answer = shared.read(|shared| Q::answer(shared, input));
@@ -124,13 +124,16 @@ fn answer<Q: Query>(invocation: &Arc<Invocation>, input: &Payload) -> Failable<P
     encoded.map_err(Error::into_failure)
 }
 
-fn validate<U: Update>(invocation: &Arc<Invocation>, input: &Payload) -> Failable<()> {
+fn validate<U: Update>(invocation: &Arc<CurrentInvocation>, input: &Payload) -> Failable<()> {
     let input = decode::<U>(HandlerKind::Update, input)?;
     let shared = find::<U>(HandlerKind::Update, invocation)?;
     shared.read(|shared| U::validate(shared, &input)).map_err(Error::into_failure)
 }
 
-fn begin<U: Update>(invocation: &Arc<Invocation>, input: &Payload) -> Failable<OutcomeFuture> {
+fn begin<U: Update>(
+    invocation: &Arc<CurrentInvocation>,
+    input: &Payload,
+) -> Failable<OutcomeFuture> {
     let input = decode::<U>(HandlerKind::Update, input)?;
     let shared = find::<U>(HandlerKind::Update, invocation)?;
     let answering = U::begin(Context::new(invocation.clone()), shared, input);

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::{
     HandlerEntry,
-    entry::{Act, Begin, plural, word},
+    entry::{HandlerAction, UpdateFunction, plural, word},
 };
 use crate::{
     bindings::{exports::segno::workflow::handlers::HandlerKind, segno::workflow::types as wit},
     error::Error,
-    invocation::Invocation,
+    invocation::CurrentInvocation,
     module::Module,
     payload::Payload,
     task::OutcomeFuture,
@@ -46,13 +46,13 @@ impl Handlers {
     /// Answers a query.
     pub(crate) fn query(
         &self,
-        invocation: &Arc<Invocation>,
+        invocation: &Arc<CurrentInvocation>,
         name: &str,
         input: &Payload,
     ) -> wit::Outcome {
         let found = self.find(HandlerKind::Query, name, |act| match act {
-            Act::Query(answer) => Some(answer),
-            Act::Update { .. } => None,
+            HandlerAction::Query(answer) => Some(answer),
+            HandlerAction::Update { .. } => None,
         });
         match found.and_then(|answer| answer(invocation, input)) {
             Ok(payload) => wit::Outcome::Success(payload),
@@ -63,13 +63,13 @@ impl Handlers {
     /// Checks that an update may be accepted now.
     pub(crate) fn validate(
         &self,
-        invocation: &Arc<Invocation>,
+        invocation: &Arc<CurrentInvocation>,
         name: &str,
         input: &Payload,
     ) -> Result<(), wit::Failure> {
         let found = self.find(HandlerKind::Update, name, |act| match act {
-            Act::Update { validate, .. } => Some(validate),
-            Act::Query(_) => None,
+            HandlerAction::Update { validate, .. } => Some(validate),
+            HandlerAction::Query(_) => None,
         });
         found.and_then(|validate| validate(invocation, input))
     }
@@ -77,13 +77,13 @@ impl Handlers {
     /// Begins an accepted update.
     pub(crate) fn begin(
         &self,
-        invocation: &Arc<Invocation>,
+        invocation: &Arc<CurrentInvocation>,
         name: &str,
         input: &Payload,
     ) -> Result<OutcomeFuture, wit::Failure> {
-        let begin: Begin = self.find(HandlerKind::Update, name, |act| match act {
-            Act::Update { begin, .. } => Some(begin),
-            Act::Query(_) => None,
+        let begin: UpdateFunction = self.find(HandlerKind::Update, name, |act| match act {
+            HandlerAction::Update { begin, .. } => Some(begin),
+            HandlerAction::Query(_) => None,
         })?;
         begin(invocation, input)
     }
@@ -92,7 +92,7 @@ impl Handlers {
         &self,
         kind: HandlerKind,
         name: &str,
-        of_kind: fn(Act) -> Option<T>,
+        of_kind: fn(HandlerAction) -> Option<T>,
     ) -> Result<T, wit::Failure> {
         let mut others = Vec::new();
         for entry in &self.entries {

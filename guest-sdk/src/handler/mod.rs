@@ -17,7 +17,7 @@ pub(crate) use self::list::Handlers;
 use crate::{
     context::Context,
     error::Result,
-    function::{Input, Output, Returns},
+    function::{FunctionInput, FunctionOutput, Returns},
     shared::Shared,
 };
 
@@ -26,9 +26,9 @@ pub trait Handler: 'static {
     /// The type that the workflow shares.
     type Shared: Send + Sync + 'static;
     /// The input type; `()` for a handler without input.
-    type Input: Input;
+    type Input: FunctionInput;
     /// The output of a success.
-    type Output: Output;
+    type Output: FunctionOutput;
 
     /// The name of the workflow for calls.
     const WORKFLOW: &'static str;

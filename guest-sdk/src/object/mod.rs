@@ -19,8 +19,8 @@ use crate::{
     context::Context,
     function::{Entry, Function, announce, decode_result},
     handle::Step,
-    invocation::Invocation,
-    journal::Request,
+    invocation::CurrentInvocation,
+    journal::WorkflowCommand,
     payload,
 };
 
@@ -45,14 +45,14 @@ pub trait ObjectFields: Sized + 'static {
 /// A reference to one object, for calls.
 #[derive(Clone)]
 pub struct ObjectRef {
-    invocation: Arc<Invocation>,
+    invocation: Arc<CurrentInvocation>,
     /// `OBJECT@KEY`, or `wasm://MODULE/OBJECT@KEY`.
     path: String,
 }
 
 impl ObjectRef {
     pub(crate) fn new<O: Object>(
-        invocation: &Arc<Invocation>,
+        invocation: &Arc<CurrentInvocation>,
         module: Option<&str>,
         key: &str,
     ) -> Self {
@@ -75,7 +75,7 @@ impl ObjectRef {
         let (_, method) = F::NAME.split_once('/').unwrap_or(("", F::NAME));
         let function = format!("{}/{method}", self.path);
         let request = payload::encode(&format!("the input of `{function}`"), input);
-        let request = request.map(|input| Request::Call {
+        let request = request.map(|input| WorkflowCommand::Call {
             function,
             input,
             options: no_options(),

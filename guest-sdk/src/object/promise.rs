@@ -11,8 +11,8 @@ use crate::{
     context::Context,
     error::{Error, Result},
     handle::Step,
-    invocation::Invocation,
-    journal::Request,
+    invocation::CurrentInvocation,
+    journal::WorkflowCommand,
     payload::{self, Payload},
 };
 
@@ -59,14 +59,14 @@ use crate::{
 /// # assert!(test.run_object::<_, bool>(Signup, "ada", "is_confirmed", &()).unwrap());
 /// ```
 pub struct ObjectPromise<T> {
-    invocation: Arc<Invocation>,
+    invocation: Arc<CurrentInvocation>,
     name: String,
     of: PhantomData<fn() -> T>,
 }
 
 /// The status of a promise, in the host's encoding.
 #[derive(Deserialize)]
-enum Standing<T> {
+enum EncodedPromise<T> {
     #[serde(rename = "resolved")]
     Resolved(T),
     #[serde(rename = "resolved_base64")]
@@ -90,7 +90,7 @@ impl<T: Serialize + DeserializeOwned> ObjectPromise<T> {
         let decode = |payload: Payload| payload::decode("the value of a promise", &payload);
         Step::new(
             &self.invocation,
-            Ok(Request::WaitObjectPromise { name: self.name.clone() }),
+            Ok(WorkflowCommand::WaitObjectPromise { name: self.name.clone() }),
             decode,
         )
     }
@@ -102,7 +102,7 @@ impl<T: Serialize + DeserializeOwned> ObjectPromise<T> {
     pub fn peek(&self) -> Step<Option<T>> {
         Step::new(
             &self.invocation,
-            Ok(Request::PeekObjectPromise { name: self.name.clone() }),
+            Ok(WorkflowCommand::PeekObjectPromise { name: self.name.clone() }),
             standing,
         )
     }
@@ -126,21 +126,21 @@ impl<T: Serialize + DeserializeOwned> ObjectPromise<T> {
 
     fn settle(&self, outcome: Result<wit::Outcome>) -> Step<()> {
         let name = self.name.clone();
-        let request = outcome.map(|outcome| Request::SettleObjectPromise { name, outcome });
+        let request = outcome.map(|outcome| WorkflowCommand::SettleObjectPromise { name, outcome });
         Step::new(&self.invocation, request, |_| Ok(()))
     }
 }
 
 fn standing<T: DeserializeOwned>(payload: Payload) -> Result<Option<T>> {
     let what = "the value of a promise";
-    Ok(match payload::decode::<Option<Standing<T>>>(what, &payload)? {
+    Ok(match payload::decode::<Option<EncodedPromise<T>>>(what, &payload)? {
         None => None,
-        Some(Standing::Resolved(value)) => Some(value),
-        Some(Standing::ResolvedBytes(text)) => {
+        Some(EncodedPromise::Resolved(value)) => Some(value),
+        Some(EncodedPromise::ResolvedBytes(text)) => {
             let bytes = BASE64_STANDARD.decode(text)?;
             Some(payload::decode(what, &Payload::Bytes(bytes))?)
         }
-        Some(Standing::Rejected { code, message, details }) => {
+        Some(EncodedPromise::Rejected { code, message, details }) => {
             let error = Error::with_code(code, message);
             return Err(match details {
                 Some(details) => error.with_details(&details),

@@ -8,8 +8,8 @@ use crate::{
     context::Context,
     error::Result,
     handle::Step,
-    invocation::Invocation,
-    journal::Request,
+    invocation::CurrentInvocation,
+    journal::WorkflowCommand,
     payload::{self, Payload},
 };
 
@@ -78,7 +78,7 @@ pub trait StateField: 'static {
 /// }
 /// ```
 pub struct State<T> {
-    invocation: Arc<Invocation>,
+    invocation: Arc<CurrentInvocation>,
     name: String,
     of: PhantomData<fn() -> T>,
 }
@@ -86,7 +86,7 @@ pub struct State<T> {
 /// Values of an object's state by key, each stored separately: under the name of the field, `/`,
 /// and the key. Only requested values are read.
 pub struct StateMap<T> {
-    invocation: Arc<Invocation>,
+    invocation: Arc<CurrentInvocation>,
     name: String,
     of: PhantomData<fn() -> T>,
 }
@@ -122,7 +122,7 @@ impl<T: Serialize + DeserializeOwned> State<T> {
 
     /// Removes the value.
     pub fn clear(&mut self) {
-        self.invocation.write(Request::ClearState { name: self.name.clone() });
+        self.invocation.write(WorkflowCommand::ClearState { name: self.name.clone() });
     }
 }
 
@@ -145,7 +145,7 @@ impl<T: Serialize + DeserializeOwned> StateMap<T> {
 
     /// Removes a key and its value.
     pub fn remove(&mut self, key: &str) {
-        self.invocation.write(Request::ClearState { name: self.at(key) });
+        self.invocation.write(WorkflowCommand::ClearState { name: self.at(key) });
     }
 
     /// Lists the keys that have a value, ascending.
@@ -164,18 +164,18 @@ impl<T: Serialize + DeserializeOwned> StateMap<T> {
 }
 
 /// The names in the state of the object.
-pub(crate) fn names(invocation: &Arc<Invocation>) -> Step<Vec<String>> {
+pub(crate) fn names(invocation: &Arc<CurrentInvocation>) -> Step<Vec<String>> {
     let decode = |payload: Payload| payload::decode("the names in the state", &payload);
-    Step::new(invocation, Ok(Request::StateNames), decode)
+    Step::new(invocation, Ok(WorkflowCommand::StateNames), decode)
 }
 
-fn read<T: DeserializeOwned>(invocation: &Arc<Invocation>, name: String) -> Step<Option<T>> {
+fn read<T: DeserializeOwned>(invocation: &Arc<CurrentInvocation>, name: String) -> Step<Option<T>> {
     let decode = |payload: Payload| payload::decode("a value of the state", &payload);
-    Step::new(invocation, Ok(Request::GetState { name }), decode)
+    Step::new(invocation, Ok(WorkflowCommand::GetState { name }), decode)
 }
 
-fn write<T: Serialize>(invocation: &Arc<Invocation>, name: String, value: &T) -> Result<()> {
+fn write<T: Serialize>(invocation: &Arc<CurrentInvocation>, name: String, value: &T) -> Result<()> {
     let value = payload::encode(&format!("the value of `{name}` in the state"), value)?;
-    invocation.write(Request::SetState { name, value });
+    invocation.write(WorkflowCommand::SetState { name, value });
     Ok(())
 }

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use self::state::json;
-pub(crate) use self::state::{Sagas, StepOf};
+pub(crate) use self::state::{InvocationSagas, UnissuedStep};
 pub use self::{
     report::{SagaReport, StepReport},
     step::{OnUnknown, SagaCall, SagaStep},
@@ -20,7 +20,7 @@ use crate::{
     error::{Error, Result},
     function::{Entry, Function, Item, announce, decode_result},
     http,
-    invocation::Invocation,
+    invocation::CurrentInvocation,
     payload,
 };
 
@@ -68,7 +68,7 @@ use crate::{
 /// ```
 #[derive(Clone)]
 pub struct Saga {
-    invocation: Arc<Invocation>,
+    invocation: Arc<CurrentInvocation>,
     /// Index among the sagas of the invocation.
     index: usize,
 }
@@ -84,7 +84,7 @@ pub struct Undo<In, Out> {
 }
 
 impl Saga {
-    pub(crate) fn begin(invocation: &Arc<Invocation>, name: String) -> Self {
+    pub(crate) fn begin(invocation: &Arc<CurrentInvocation>, name: String) -> Self {
         let index = invocation.sagas().begin(name, unwind::unwind_all);
         Self { invocation: invocation.clone(), index }
     }

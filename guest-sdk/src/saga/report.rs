@@ -39,7 +39,7 @@ pub struct StepReport {
 
 /// The details of an error that unwound sagas.
 #[derive(Serialize, Deserialize)]
-struct Details {
+struct UnwoundDetails {
     sagas: Vec<SagaReport>,
     /// The error's own details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,18 +49,18 @@ struct Details {
 impl SagaReport {
     /// The reports in an error that left sagas, the last saga first.
     pub fn of(error: &Error) -> Vec<Self> {
-        error.details::<Details>().map(|details| details.sagas).unwrap_or_default()
+        error.details::<UnwoundDetails>().map(|details| details.sagas).unwrap_or_default()
     }
 
     /// Adds this report to `error`.
     pub(super) fn added_to(self, error: Error) -> Error {
-        let (mut sagas, details) = match error.details::<Details>() {
-            Some(Details { sagas, details }) => (sagas, details),
+        let (mut sagas, details) = match error.details::<UnwoundDetails>() {
+            Some(UnwoundDetails { sagas, details }) => (sagas, details),
             None => (Vec::new(), error.details::<Value>()),
         };
         let message = format!("{}; {self}", error.message());
         sagas.push(self);
-        Error::with_code(error.code(), message).with_details(&Details { sagas, details })
+        Error::with_code(error.code(), message).with_details(&UnwoundDetails { sagas, details })
     }
 }
 

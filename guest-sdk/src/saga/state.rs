@@ -7,20 +7,20 @@ use std::{
     task::{Poll, Waker},
 };
 
-use segno_saga::{FactKind, SagaNext, StepEnd, StepView, declines, saga_next};
+use segno_saga::{FactKind, SagaNext, StepEnd, StepOutcome, declines, saga_next};
 
 use super::report::{SagaReport, StepReport};
 use crate::{
     bindings::segno::workflow::{sagas as wit, types},
     error::Error,
-    invocation::Invocation,
+    invocation::CurrentInvocation,
     payload::Payload,
     task::OutcomeFuture,
 };
 
 /// A step of a saga; its number is assigned when it is issued.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct StepOf {
+pub(crate) struct UnissuedStep {
     saga: usize,
     pub(crate) declared: wit::Step,
     /// A description of the step.
@@ -31,7 +31,7 @@ pub(crate) struct StepOf {
     is_http: bool,
 }
 
-impl StepOf {
+impl UnissuedStep {
     pub(super) fn new(
         saga: usize,
         compensate: &str,
@@ -51,10 +51,10 @@ impl StepOf {
 
 /// The sagas of an invocation, in the order in which they began.
 #[derive(Default)]
-pub(crate) struct Sagas {
-    list: Vec<State>,
+pub(crate) struct InvocationSagas {
+    list: Vec<SagaProgress>,
     /// The role of each saga command, by the command's index.
-    roles: BTreeMap<u32, Role>,
+    roles: BTreeMap<u32, SagaRole>,
     /// The waker of an unwinding.
     waker: Option<Waker>,
     /// Unwinds the sagas that a failure of the workflow leaves open. Set by the first saga, so a
@@ -63,16 +63,16 @@ pub(crate) struct Sagas {
 }
 
 /// Unwinds open sagas and returns the outcome with the reports.
-pub(crate) type Unwind = fn(Arc<Invocation>, types::Outcome) -> OutcomeFuture;
+pub(crate) type Unwind = fn(Arc<CurrentInvocation>, types::Outcome) -> OutcomeFuture;
 
-struct State {
+struct SagaProgress {
     name: String,
-    steps: Vec<Step>,
+    steps: Vec<IssuedStep>,
     facts: Vec<(u32, FactKind)>,
     is_over: bool,
 }
 
-struct Step {
+struct IssuedStep {
     declared: wit::Step,
     name: String,
     input: String,
@@ -88,21 +88,21 @@ struct Step {
 }
 
 #[derive(Clone, Copy)]
-struct Role {
+struct SagaRole {
     saga: usize,
     seq: u32,
-    part: Part,
+    part: SagaPart,
 }
 
 #[derive(Clone, Copy)]
-enum Part {
+enum SagaPart {
     Step,
     Undo,
     Verdict,
 }
 
 /// The next action of an unwinding.
-pub(super) enum Act {
+pub(super) enum UnwindAction {
     /// Undo a step with this input.
     Undo(wit::Step, Payload),
     /// Ask a person for the outcome of a step.
@@ -111,14 +111,14 @@ pub(super) enum Act {
     Over,
 }
 
-impl Sagas {
+impl InvocationSagas {
     /// # Panics
     /// A saga of this name exists already: names must distinguish the steps of sagas.
     pub(super) fn begin(&mut self, name: String, unwind: Unwind) -> usize {
         self.unwind = Some(unwind);
         let is_taken = self.list.iter().any(|saga| saga.name == name);
         assert!(!is_taken, "there is a saga `{name}` in this workflow: give each its own name");
-        self.list.push(State { name, steps: Vec::new(), facts: Vec::new(), is_over: false });
+        self.list.push(SagaProgress { name, steps: Vec::new(), facts: Vec::new(), is_over: false });
         self.list.len() - 1
     }
 
@@ -133,7 +133,7 @@ impl Sagas {
     }
 
     /// Assigns a step its number, before it is issued.
-    pub(crate) fn place(&self, step: &mut StepOf) {
+    pub(crate) fn place(&self, step: &mut UnissuedStep) {
         let saga = &self.list[step.saga];
         assert!(
             !saga.is_over,
@@ -145,10 +145,10 @@ impl Sagas {
     }
 
     /// Registers the command with this index as this step.
-    pub(crate) fn issued(&mut self, command: u32, step: StepOf) {
-        let StepOf { saga, declared, name, input, is_http } = step;
-        self.roles.insert(command, Role { saga, seq: declared.seq, part: Part::Step });
-        self.list[saga].steps.push(Step {
+    pub(crate) fn issued(&mut self, command: u32, step: UnissuedStep) {
+        let UnissuedStep { saga, declared, name, input, is_http } = step;
+        self.roles.insert(command, SagaRole { saga, seq: declared.seq, part: SagaPart::Step });
+        self.list[saga].steps.push(IssuedStep {
             declared,
             name,
             input,
@@ -163,13 +163,13 @@ impl Sagas {
 
     /// Registers the command with this index as the compensation of a step, or as the question
     /// about it.
-    pub(super) fn acts(&mut self, command: u32, saga: usize, act: &Act) {
+    pub(super) fn acts(&mut self, command: u32, saga: usize, act: &UnwindAction) {
         let (step, part) = match act {
-            Act::Undo(step, _) => (step, Part::Undo),
-            Act::Ask(step, _) => (step, Part::Verdict),
-            Act::Over => return,
+            UnwindAction::Undo(step, _) => (step, SagaPart::Undo),
+            UnwindAction::Ask(step, _) => (step, SagaPart::Verdict),
+            UnwindAction::Over => return,
         };
-        self.roles.insert(command, Role { saga, seq: step.seq, part });
+        self.roles.insert(command, SagaRole { saga, seq: step.seq, part });
         self.list[saga].steps[step.seq as usize].is_waited_for = true;
     }
 
@@ -181,11 +181,11 @@ impl Sagas {
 
     /// Processes the completion of a command.
     pub(crate) fn complete(&mut self, completion: &types::Completion) -> Option<Waker> {
-        let Role { saga, seq, part } = self.roles.remove(&completion.command)?;
-        let State { steps, facts, .. } = &mut self.list[saga];
+        let SagaRole { saga, seq, part } = self.roles.remove(&completion.command)?;
+        let SagaProgress { steps, facts, .. } = &mut self.list[saga];
         let step = &mut steps[seq as usize];
         match (part, &completion.outcome) {
-            (Part::Step, types::Outcome::Success(output)) => {
+            (SagaPart::Step, types::Outcome::Success(output)) => {
                 step.output = Some(json(output));
                 if step.is_declined() && !step.declared.compensate_unknown {
                     step.end = StepEnd::Failed;
@@ -194,7 +194,7 @@ impl Sagas {
                     facts.push((seq, FactKind::Registered));
                 }
             }
-            (Part::Step, types::Outcome::Failure(failure)) => {
+            (SagaPart::Step, types::Outcome::Failure(failure)) => {
                 step.end = match failure.code {
                     Error::TIMED_OUT | Error::CANCELLED => StepEnd::Unknown,
                     _ => StepEnd::Failed,
@@ -203,16 +203,16 @@ impl Sagas {
                     facts.push((seq, FactKind::Registered));
                 }
             }
-            (Part::Undo, types::Outcome::Success(_)) => facts.push((seq, FactKind::Completed)),
-            (Part::Undo, types::Outcome::Failure(failure)) => {
+            (SagaPart::Undo, types::Outcome::Success(_)) => facts.push((seq, FactKind::Completed)),
+            (SagaPart::Undo, types::Outcome::Failure(failure)) => {
                 step.error = Some(Error::from_failure(failure.clone()));
                 facts.push((seq, FactKind::Failed));
             }
-            (Part::Verdict, types::Outcome::Success(_)) => {
+            (SagaPart::Verdict, types::Outcome::Success(_)) => {
                 step.end = StepEnd::Acted;
                 facts.push((seq, FactKind::Registered));
             }
-            (Part::Verdict, types::Outcome::Failure(failure)) => match failure.code {
+            (SagaPart::Verdict, types::Outcome::Failure(failure)) => match failure.code {
                 // The question was withdrawn, which is no answer.
                 Error::CANCELLED => step.is_unclear = true,
                 _ => step.end = StepEnd::Failed,
@@ -223,10 +223,10 @@ impl Sagas {
     }
 
     /// The next action of an unwinding; pending while a completion is missing.
-    pub(super) fn next(&mut self, saga: usize, waker: &Waker) -> Poll<Act> {
-        let State { steps, facts, .. } = &self.list[saga];
-        let views: Vec<StepView> =
-            (0..).zip(steps).map(|(seq, step)| StepView { seq, end: step.end }).collect();
+    pub(super) fn next(&mut self, saga: usize, waker: &Waker) -> Poll<UnwindAction> {
+        let SagaProgress { steps, facts, .. } = &self.list[saga];
+        let views: Vec<StepOutcome> =
+            (0..).zip(steps).map(|(seq, step)| StepOutcome { seq, end: step.end }).collect();
         let act = match saga_next(facts.iter().copied(), &views, true) {
             SagaNext::Forward => None,
             SagaNext::Compensate { seq } => {
@@ -234,16 +234,17 @@ impl Sagas {
                 let output = step.output.as_deref().unwrap_or("null");
                 let input = format!("{{\"input\":{},\"output\":{output}}}", step.input);
                 (!step.is_waited_for)
-                    .then(|| Act::Undo(step.declared.clone(), Payload::Json(input)))
+                    .then(|| UnwindAction::Undo(step.declared.clone(), Payload::Json(input)))
             }
             SagaNext::Unclear { seq } => {
                 let step = &steps[seq as usize];
                 if step.is_unclear {
-                    return Poll::Ready(Act::Over);
+                    return Poll::Ready(UnwindAction::Over);
                 }
-                (!step.is_waited_for).then(|| Act::Ask(step.declared.clone(), step.name.clone()))
+                (!step.is_waited_for)
+                    .then(|| UnwindAction::Ask(step.declared.clone(), step.name.clone()))
             }
-            SagaNext::Compensated | SagaNext::CompensationFailed { .. } => Some(Act::Over),
+            SagaNext::Compensated | SagaNext::CompensationFailed { .. } => Some(UnwindAction::Over),
         };
         if act.is_none() {
             self.waker = Some(waker.clone());
@@ -253,12 +254,13 @@ impl Sagas {
 
     /// The report of an ended unwinding.
     pub(super) fn report(&self, saga: usize) -> SagaReport {
-        let State { name, steps, facts, .. } = &self.list[saga];
-        let has = |step: &Step, kind| facts.contains(&(step.declared.seq, kind));
-        let all = |wanted: &dyn Fn(&Step) -> bool| -> Vec<StepReport> {
-            steps.iter().rev().filter(|step| wanted(step)).map(Step::report).collect()
+        let SagaProgress { name, steps, facts, .. } = &self.list[saga];
+        let has = |step: &IssuedStep, kind| facts.contains(&(step.declared.seq, kind));
+        let all = |wanted: &dyn Fn(&IssuedStep) -> bool| -> Vec<StepReport> {
+            steps.iter().rev().filter(|step| wanted(step)).map(IssuedStep::report).collect()
         };
-        let is_done = |step: &Step| has(step, FactKind::Completed) || has(step, FactKind::Failed);
+        let is_done =
+            |step: &IssuedStep| has(step, FactKind::Completed) || has(step, FactKind::Failed);
         SagaReport {
             saga: name.clone(),
             undone: all(&|step| has(step, FactKind::Completed)),
@@ -269,16 +271,16 @@ impl Sagas {
     }
 }
 
-impl Step {
+impl IssuedStep {
     /// Returns true if the server reported that it did not act.
     fn is_declined(&self) -> bool {
         #[derive(serde::Deserialize)]
-        struct Answer {
+        struct ResponseStatus {
             status: u16,
         }
 
         let answer = self.output.as_deref().filter(|_| self.is_http);
-        let answer = answer.and_then(|text| serde_json::from_str::<Answer>(text).ok());
+        let answer = answer.and_then(|text| serde_json::from_str::<ResponseStatus>(text).ok());
         answer.is_some_and(|answer| declines(answer.status))
     }
 

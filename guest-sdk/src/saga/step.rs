@@ -2,14 +2,14 @@
 
 use std::marker::PhantomData;
 
-use super::{Saga, StepOf, Undo, json};
+use super::{Saga, Undo, UnissuedStep, json};
 use crate::{
     call::no_options,
     error::Result,
     function::{Entry, Function, Item, announce},
-    handle::{Decode, Stage, Step},
+    handle::{Decode, Step, StepStage},
     http,
-    journal::Request,
+    journal::WorkflowCommand,
     payload::Payload,
 };
 
@@ -21,7 +21,7 @@ pub struct SagaCall<In, Out> {
     name: String,
     /// The input as JSON.
     input: String,
-    request: Result<Request>,
+    request: Result<WorkflowCommand>,
     is_http: bool,
     decode: Decode<Out>,
     given: PhantomData<fn(In)>,
@@ -55,7 +55,7 @@ impl<In, Out> SagaCall<In, Out> {
             saga: saga.clone(),
             name: function.to_owned(),
             input: input.as_ref().map(json).unwrap_or_default(),
-            request: input.map(|input| Request::Call {
+            request: input.map(|input| WorkflowCommand::Call {
                 function: function.to_owned(),
                 input,
                 options: no_options(),
@@ -78,7 +78,7 @@ impl<In, Out> SagaCall<In, Out> {
             saga: saga.clone(),
             name,
             input: input.unwrap_or_default(),
-            request: request.map(|request| Request::Http {
+            request: request.map(|request| WorkflowCommand::Http {
                 request,
                 options: no_options(),
                 step: None,
@@ -105,8 +105,10 @@ impl<In, Out> SagaCall<In, Out> {
     /// another. It is called with `{"input": …, "output": …}`.
     pub fn compensate_named(self, function: &str) -> SagaStep<Out> {
         let Self { saga, name, input, mut request, is_http, decode, .. } = self;
-        if let Ok(Request::Call { step, .. } | Request::Http { step, .. }) = &mut request {
-            *step = Some(Box::new(StepOf::new(saga.index, function, name, input, is_http)));
+        if let Ok(WorkflowCommand::Call { step, .. } | WorkflowCommand::Http { step, .. }) =
+            &mut request
+        {
+            *step = Some(Box::new(UnissuedStep::new(saga.index, function, name, input, is_http)));
         }
         SagaStep(Step::new(&saga.invocation, request, decode))
     }
@@ -115,7 +117,7 @@ impl<In, Out> SagaCall<In, Out> {
 impl<T> SagaStep<T> {
     /// Sets the treatment of the step in an unwinding if its effect is unknown.
     pub fn on_unknown(mut self, what: OnUnknown) -> Self {
-        if let Stage::New(request) = &mut self.0.stage
+        if let StepStage::New(request) = &mut self.0.stage
             && let Some(step) = request.step()
         {
             step.declared.compensate_unknown = what == OnUnknown::Compensate;

@@ -3,32 +3,38 @@
 
 use std::{future::poll_fn, sync::Arc};
 
-use super::state::Act;
+use super::state::UnwindAction;
 use crate::{
     bindings::segno::workflow::types as wit, call::no_options, error::Error,
-    invocation::Invocation, journal::Request, task::OutcomeFuture,
+    invocation::CurrentInvocation, journal::WorkflowCommand, task::OutcomeFuture,
 };
 
 /// Unwinds a saga, and adds the report to the error that is the reason.
-pub(super) async fn unwind(invocation: &Arc<Invocation>, saga: usize, reason: Error) -> Error {
+pub(super) async fn unwind(
+    invocation: &Arc<CurrentInvocation>,
+    saga: usize,
+    reason: Error,
+) -> Error {
     invocation.sagas().end(saga);
     loop {
         let act = poll_fn(|polling| invocation.sagas().next(saga, polling.waker())).await;
         let request = match &act {
-            Act::Undo(step, input) => {
-                Request::Undo { step: step.clone(), input: input.clone(), options: no_options() }
-            }
-            Act::Ask(step, name) => {
+            UnwindAction::Undo(step, input) => WorkflowCommand::Undo {
+                step: step.clone(),
+                input: input.clone(),
+                options: no_options(),
+            },
+            UnwindAction::Ask(step, name) => {
                 invocation.journal.log(
                     wit::Level::Warn,
                     &format!(
-                        "nobody knows whether step {} of the saga `{}` (`{name}`) acted; settle `{}/u/{}/{}`: resolved, it acted and is undone; rejected, it did not",
+                        "step {} of the saga `{}` (`{name}`) is unclear: check whether it acted, then resolve the promise `{}/u/{}/{}` if it did, which undoes it, or reject the promise if it did not",
                         step.seq, step.saga, invocation.facts.invocation, step.saga, step.seq
                     ),
                 );
-                Request::Ask { step: step.clone() }
+                WorkflowCommand::Ask { step: step.clone() }
             }
-            Act::Over => break,
+            UnwindAction::Over => break,
         };
         let issued = invocation.journal.issue(request);
         invocation.sagas().acts(issued.index, saga, &act);
@@ -38,7 +44,10 @@ pub(super) async fn unwind(invocation: &Arc<Invocation>, saga: usize, reason: Er
 }
 
 /// The outcome of a workflow, after unwinding the sagas that its failure left open.
-pub(super) fn unwind_all(invocation: Arc<Invocation>, outcome: wit::Outcome) -> OutcomeFuture {
+pub(super) fn unwind_all(
+    invocation: Arc<CurrentInvocation>,
+    outcome: wit::Outcome,
+) -> OutcomeFuture {
     Box::pin(async move {
         let wit::Outcome::Failure(failure) = outcome else { return outcome };
         let mut error = Error::from_failure(failure);

@@ -10,7 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     recorder::lock,
-    scenario::{Arrival, Ask},
+    scenario::{Arrival, HandlerExchange},
     test::Test,
 };
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
 /// [`Test::ask`] and [`Test::update`].
 pub struct Asked<T> {
     what: String,
-    ask: Arc<Mutex<Ask>>,
+    ask: Arc<Mutex<HandlerExchange>>,
     answer: PhantomData<fn() -> T>,
 }
 
@@ -100,7 +100,7 @@ impl Test {
         let what = format!("{} `{}`", word(entry.kind()), entry.name);
         let input = payload::encode(&format!("the input of {what}"), input)
             .unwrap_or_else(|error| panic!("{error}"));
-        let ask = Ask { entry, input, after: Duration::ZERO, outcome: None };
+        let ask = HandlerExchange { entry, input, after: Duration::ZERO, outcome: None };
         let ask = Arc::new(Mutex::new(ask));
         self.scenario.arrivals.push(Arrival::Ask(ask.clone()));
         Asked { what, ask, answer: PhantomData }

@@ -7,10 +7,10 @@ use std::{
 
 use super::{
     doubles::Doubles,
-    recorder::{Common, lock},
+    recorder::{TestState, lock},
 };
 use crate::{
-    activity::Attempt,
+    activity::AttemptOperations,
     attempt,
     bindings::segno::workflow::{files, types as wit},
     error::{Error, is_final},
@@ -25,7 +25,7 @@ use crate::{
 const ATTEMPT_LIMIT: u32 = 1_000;
 
 /// The subject of an attempt.
-pub(super) enum Body {
+pub(super) enum AttemptSubject {
     Activity(Entry),
     /// A stand-in for an activity, by its name.
     Double(String),
@@ -34,8 +34,8 @@ pub(super) enum Body {
     Http(wit::HttpRequest),
 }
 
-pub(super) struct Attempting {
-    body: Body,
+pub(super) struct PlannedAttempt {
+    body: AttemptSubject,
     input: Payload,
     /// The id of the call, which is also its idempotency key.
     key: String,
@@ -44,10 +44,10 @@ pub(super) struct Attempting {
     progress: Arc<Mutex<Option<Payload>>>,
 }
 
-impl Attempting {
+impl PlannedAttempt {
     /// Creates a call in a test; `default` is the function's own retry policy.
     pub(super) fn new(
-        body: Body,
+        body: AttemptSubject,
         input: Payload,
         key: String,
         options: &wit::CallOptions,
@@ -66,14 +66,14 @@ impl Attempting {
         &mut self,
         now_ms: u64,
         doubles: &Arc<Mutex<Doubles>>,
-        common: &Arc<Mutex<Common>>,
+        common: &Arc<Mutex<TestState>>,
     ) -> Result<wit::Outcome, u64> {
         self.attempt += 1;
         let outcome = self.outcome(now_ms, doubles, common);
         let wit::Outcome::Failure(failure) = &outcome else { return Ok(outcome) };
         let last = self.retry.max_attempts.is_some_and(|most| self.attempt >= most);
         let final_ = is_final(failure.code) || self.retry.non_retryable.contains(&failure.code);
-        if final_ || last || matches!(self.body, Body::Final(_)) {
+        if final_ || last || matches!(self.body, AttemptSubject::Final(_)) {
             return Ok(outcome);
         }
         assert!(
@@ -91,10 +91,10 @@ impl Attempting {
         &self,
         now_ms: u64,
         doubles: &Arc<Mutex<Doubles>>,
-        common: &Arc<Mutex<Common>>,
+        common: &Arc<Mutex<TestState>>,
     ) -> wit::Outcome {
         match &self.body {
-            Body::Activity(entry) => {
+            AttemptSubject::Activity(entry) => {
                 let facts = wit::ActivityContext {
                     invocation: self.key.clone(),
                     idempotency_key: self.key.clone(),
@@ -112,13 +112,12 @@ impl Attempting {
                     attempt::perform(Some(entry), entry.name, &self.input, facts, attempt);
                 without(&secrets, entry.name, outcome)
             }
-            Body::Double(name) | Body::Final(name) => {
+            AttemptSubject::Double(name) | AttemptSubject::Final(name) => {
                 let mut doubles = lock(doubles);
-                let double =
-                    doubles.functions.get_mut(name).expect("a stand-in is never taken away");
+                let double = doubles.functions.get_mut(name).expect("stand-ins are never removed");
                 double(&self.input)
             }
-            Body::Http(request) => {
+            AttemptSubject::Http(request) => {
                 let mut request = request.clone();
                 let has_key = request
                     .headers
@@ -166,11 +165,11 @@ fn durable(what: &str, answer: Response) -> crate::Result<Payload> {
 
 struct TestAttempt {
     doubles: Arc<Mutex<Doubles>>,
-    common: Arc<Mutex<Common>>,
+    common: Arc<Mutex<TestState>>,
     progress: Arc<Mutex<Option<Payload>>>,
 }
 
-impl Attempt for TestAttempt {
+impl AttemptOperations for TestAttempt {
     fn heartbeat(&self, progress: Option<&Payload>) -> bool {
         if let Some(progress) = progress {
             lock(&self.doubles).heartbeats.push(progress.clone());

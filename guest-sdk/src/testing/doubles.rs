@@ -76,7 +76,7 @@ impl Doubles {
         let what = format!("the input of `{name}`");
         let double = move |input: &Payload| {
             let answered = payload::decode(&what, input).and_then(&mut answer);
-            match answered.and_then(|value| payload::encode("the answer of a stand-in", &value)) {
+            match answered.and_then(|value| payload::encode("the output of a stand-in", &value)) {
                 Ok(payload) => wit::Outcome::Success(payload),
                 Err(error) => wit::Outcome::Failure(error.into_failure()),
             }
@@ -106,7 +106,7 @@ impl Doubles {
             None => Err(Error::terminal(
                 Error::REFUSED,
                 format!(
-                    "nothing in this test answers {method} {url}; say `test.on_http(\"{method}\", \"{url}\", |request| …)`",
+                    "this test has no answer to {method} {url}: add `test.on_http(\"{method}\", \"{url}\", |request| …)`",
                     method = seen.method(),
                     url = seen.url()
                 ),

@@ -10,14 +10,14 @@ use std::{
 use crate::{
     bindings::segno::workflow::types as wit,
     function::{Entry, announced},
-    journal::{Issued, Journal, Request},
+    journal::{CommandJournal, CommandReceipt, WorkflowCommand},
     log::Level,
 };
 
 /// One line of a journal.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Record {
-    Asked(Request),
+pub(super) enum TestRecord {
+    Asked(WorkflowCommand),
     Ran(String),
     Told { at_ms: u64, event: wit::Event },
     Finished(wit::Outcome),
@@ -25,32 +25,32 @@ pub(super) enum Record {
 
 /// State shared by all invocations of one test.
 #[derive(Default)]
-pub(super) struct Common {
+pub(super) struct TestState {
     pub(super) logs: Vec<(Level, String)>,
     /// Called functions of the crate under test, by name.
     pub(super) learned: BTreeMap<&'static str, Entry>,
 }
 
 /// Work that an invocation passes to the world.
-pub(super) enum Todo {
-    Command(u32, Request),
+pub(super) enum WorldRequest {
+    Command(u32, WorkflowCommand),
     Ran(u32, wit::Outcome),
     Finished(wit::Outcome),
 }
 
-pub(super) struct Recorder {
+pub(super) struct TestRecorder {
     invocation: String,
     key: Option<String>,
-    common: Arc<Mutex<Common>>,
-    state: Mutex<State>,
+    common: Arc<Mutex<TestState>>,
+    state: Mutex<RecorderState>,
 }
 
-struct State {
+struct RecorderState {
     now_ms: u64,
     replaying: bool,
     next_index: u32,
-    records: Vec<Record>,
-    todo: VecDeque<Todo>,
+    records: Vec<TestRecord>,
+    todo: VecDeque<WorldRequest>,
     forgotten: BTreeSet<u32>,
     finished: bool,
 }
@@ -59,15 +59,15 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Recorder {
+impl TestRecorder {
     pub(super) fn new(
         invocation: &str,
         key: Option<String>,
         now_ms: u64,
         replaying: bool,
-        common: &Arc<Mutex<Common>>,
+        common: &Arc<Mutex<TestState>>,
     ) -> Arc<Self> {
-        let state = State {
+        let state = RecorderState {
             now_ms,
             replaying,
             next_index: 0,
@@ -84,7 +84,7 @@ impl Recorder {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RecorderState> {
         lock(&self.state)
     }
 
@@ -92,14 +92,14 @@ impl Recorder {
     pub(super) fn tell(&self, at_ms: u64, event: &wit::Event) {
         let mut state = self.state();
         state.now_ms = at_ms;
-        state.records.push(Record::Told { at_ms, event: event.clone() });
+        state.records.push(TestRecord::Told { at_ms, event: event.clone() });
     }
 
-    pub(super) fn next_todo(&self) -> Option<Todo> {
+    pub(super) fn next_todo(&self) -> Option<WorldRequest> {
         self.state().todo.pop_front()
     }
 
-    pub(super) fn records(&self) -> Vec<Record> {
+    pub(super) fn records(&self) -> Vec<TestRecord> {
         self.state().records.clone()
     }
 
@@ -113,8 +113,8 @@ impl Recorder {
     }
 }
 
-impl State {
-    fn issue(&mut self, record: Record) -> Option<u32> {
+impl RecorderState {
+    fn issue(&mut self, record: TestRecord) -> Option<u32> {
         if self.finished {
             return None;
         }
@@ -125,25 +125,25 @@ impl State {
     }
 }
 
-impl Journal for Recorder {
-    fn issue(&self, request: Request) -> Issued {
+impl CommandJournal for TestRecorder {
+    fn issue(&self, request: WorkflowCommand) -> CommandReceipt {
         let mut state = self.state();
-        let index = state.issue(Record::Asked(request.clone())).unwrap_or(u32::MAX);
+        let index = state.issue(TestRecord::Asked(request.clone())).unwrap_or(u32::MAX);
         let promise = match &request {
-            Request::Promise { name: Some(name), .. } => {
+            WorkflowCommand::Promise { name: Some(name), .. } => {
                 Some(format!("{}/p/{name}", self.invocation))
             }
             _ => None,
         };
         if index != u32::MAX {
-            state.todo.push_back(Todo::Command(index, request));
+            state.todo.push_back(WorldRequest::Command(index, request));
         }
-        Issued { index, promise }
+        CommandReceipt { index, promise }
     }
 
     fn run(&self, name: &str) -> wit::RunAnswer {
         let mut state = self.state();
-        let index = state.issue(Record::Ran(name.to_owned())).unwrap_or(u32::MAX);
+        let index = state.issue(TestRecord::Ran(name.to_owned())).unwrap_or(u32::MAX);
         if state.replaying {
             wit::RunAnswer::Recorded(index)
         } else {
@@ -152,7 +152,7 @@ impl Journal for Recorder {
     }
 
     fn run_done(&self, command: u32, outcome: &wit::Outcome) {
-        self.state().todo.push_back(Todo::Ran(command, outcome.clone()));
+        self.state().todo.push_back(WorldRequest::Ran(command, outcome.clone()));
     }
 
     fn forget(&self, command: u32) {
@@ -176,8 +176,8 @@ impl Journal for Recorder {
     fn finish(&self, outcome: &wit::Outcome) {
         let mut state = self.state();
         state.finished = true;
-        state.records.push(Record::Finished(outcome.clone()));
-        state.todo.push_back(Todo::Finished(outcome.clone()));
+        state.records.push(TestRecord::Finished(outcome.clone()));
+        state.todo.push_back(WorldRequest::Finished(outcome.clone()));
     }
 
     fn learn(&self, entry: &dyn Any) {

@@ -2,34 +2,34 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::recorder::{Common, Record, Recorder};
+use super::recorder::{TestRecord, TestRecorder, TestState};
 use crate::{
-    bindings::segno::workflow::types as wit, execution::Execution, function::Entry,
+    bindings::segno::workflow::types as wit, execution::WorkflowExecution, function::Entry,
     handler::Handlers, payload::Payload,
 };
 
 /// The events that a workflow received, and its commands.
-pub(super) struct History {
+pub(super) struct WorkflowHistory {
     pub(super) entry: Entry,
     pub(super) input: Payload,
     pub(super) handlers: Handlers,
     pub(super) facts: wit::Context,
     pub(super) key: Option<String>,
-    pub(super) records: Vec<Record>,
+    pub(super) records: Vec<TestRecord>,
 }
 
 /// # Panics
 /// At the first difference.
-pub(super) fn check(history: &History) {
-    let common = Arc::new(Mutex::new(Common::default()));
+pub(super) fn check(history: &WorkflowHistory) {
+    let common = Arc::new(Mutex::new(TestState::default()));
     let (entry, facts) = (&history.entry, history.facts.clone());
     let (key, began) = (history.key.clone(), facts.started_at_ms);
-    let recorder = Recorder::new(&facts.invocation, key, began, true, &common);
+    let recorder = TestRecorder::new(&facts.invocation, key, began, true, &common);
     let (input, handlers) = (&history.input, history.handlers.clone());
     let mut execution =
-        Execution::start(Some(entry), entry.name, input, handlers, facts, recorder.clone());
+        WorkflowExecution::start(Some(entry), entry.name, input, handlers, facts, recorder.clone());
     for record in &history.records {
-        let Record::Told { at_ms, event } = record else { continue };
+        let TestRecord::Told { at_ms, event } = record else { continue };
         recorder.tell(*at_ms, event);
         execution.resume(event.clone());
     }
@@ -48,12 +48,12 @@ pub(super) fn check(history: &History) {
     }
 }
 
-fn describe(record: Option<&Record>) -> String {
+fn describe(record: Option<&TestRecord>) -> String {
     match record {
         None => "nothing".to_owned(),
-        Some(Record::Asked(request)) => format!("{} ({request:?})", request.describe()),
-        Some(Record::Ran(name)) => format!("run `{name}`"),
-        Some(Record::Told { event, .. }) => format!("the event {event:?}"),
-        Some(Record::Finished(outcome)) => format!("the end with {outcome:?}"),
+        Some(TestRecord::Asked(request)) => format!("{} ({request:?})", request.describe()),
+        Some(TestRecord::Ran(name)) => format!("run `{name}`"),
+        Some(TestRecord::Told { event, .. }) => format!("the event {event:?}"),
+        Some(TestRecord::Finished(outcome)) => format!("the end with {outcome:?}"),
     }
 }

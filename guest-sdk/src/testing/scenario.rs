@@ -7,7 +7,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::world::Objects;
+use super::world::TestObjects;
 use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
@@ -20,7 +20,7 @@ pub(super) type Settler = Box<dyn FnMut(&str) -> wit::Outcome + Send>;
 
 /// The identification of a promise in a test.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Which {
+pub(super) enum PromiseSelector {
     /// By name, or by whole id.
     Named(String),
     /// The n-th promise without a name, from 0.
@@ -30,13 +30,13 @@ pub(super) enum Which {
 }
 
 pub(super) struct PromisePlan {
-    pub(super) which: Which,
+    pub(super) which: PromiseSelector,
     pub(super) after: Duration,
     pub(super) settler: Settler,
 }
 
 /// A query or an update, from its definition to its answer.
-pub(super) struct Ask {
+pub(super) struct HandlerExchange {
     pub(super) entry: HandlerEntry,
     pub(super) input: Payload,
     pub(super) after: Duration,
@@ -50,22 +50,22 @@ pub(super) enum Arrival {
         after: Duration,
         event: wit::Event,
     },
-    Ask(Arc<Mutex<Ask>>),
+    Ask(Arc<Mutex<HandlerExchange>>),
 }
 
 /// All events from outside, and the objects.
 #[derive(Default)]
-pub(super) struct Scenario {
+pub(super) struct TestScenario {
     pub(super) promises: Vec<PromisePlan>,
     pub(super) arrivals: Vec<Arrival>,
-    pub(super) objects: Objects,
+    pub(super) objects: TestObjects,
 }
 
 /// A plan for settling a promise. Created by [`Test::promise`](super::Test::promise).
 #[must_use = "say `resolve`, `reject` or `settle_with`"]
 pub struct PromiseScript<'a> {
-    pub(super) scenario: &'a mut Scenario,
-    pub(super) which: Which,
+    pub(super) scenario: &'a mut TestScenario,
+    pub(super) which: PromiseSelector,
     pub(super) after: Duration,
 }
 

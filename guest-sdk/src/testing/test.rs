@@ -10,17 +10,17 @@ use serde_json::Value;
 
 use super::{
     doubles::{Doubles, SeenRequest},
-    recorder::{Common, lock},
+    recorder::{TestState, lock},
     replay,
-    scenario::{Arrival, PromiseScript, Scenario, SignalScript, Which},
-    world::{Report, World},
+    scenario::{Arrival, PromiseScript, PromiseSelector, SignalScript, TestScenario},
+    world::{TestReport, TestWorld},
 };
 use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
     function::{Entry, Function, Item},
     http::Response,
-    journal::Request,
+    journal::WorkflowCommand,
     log::Level,
     object::ObjectEntries,
     payload::{self, Payload},
@@ -33,8 +33,8 @@ pub struct Test {
     started_at: Timestamp,
     seed: u64,
     doubles: Arc<Mutex<Doubles>>,
-    pub(super) scenario: Scenario,
-    report: Option<Report>,
+    pub(super) scenario: TestScenario,
+    report: Option<TestReport>,
 }
 
 impl Default for Test {
@@ -51,7 +51,7 @@ impl Test {
             started_at: Timestamp::from_millis(1_750_000_000_000),
             seed: 0,
             doubles: Arc::default(),
-            scenario: Scenario::default(),
+            scenario: TestScenario::default(),
             report: None,
         }
     }
@@ -140,7 +140,7 @@ impl Test {
     /// promise of a node has the node's name, and a signal is the promise `sig/{name}`, which is
     /// created at the start of the run.
     pub fn promise(&mut self, name: &str) -> PromiseScript<'_> {
-        let which = Which::Named(name.to_owned());
+        let which = PromiseSelector::Named(name.to_owned());
         PromiseScript { scenario: &mut self.scenario, which, after: Duration::ZERO }
     }
 
@@ -148,7 +148,7 @@ impl Test {
     pub fn unnamed_promise(&mut self, n: usize) -> PromiseScript<'_> {
         PromiseScript {
             scenario: &mut self.scenario,
-            which: Which::Unnamed(n),
+            which: PromiseSelector::Unnamed(n),
             after: Duration::ZERO,
         }
     }
@@ -265,7 +265,7 @@ impl Test {
     /// the name of the field. It is settled at the start of the next run, or
     /// [`after`](PromiseScript::after) a delay.
     pub fn object_promise(&mut self, object: &str, name: &str) -> PromiseScript<'_> {
-        let which = Which::OfObject(object.to_owned(), name.to_owned());
+        let which = PromiseSelector::OfObject(object.to_owned(), name.to_owned());
         PromiseScript { scenario: &mut self.scenario, which, after: Duration::ZERO }
     }
 
@@ -282,8 +282,8 @@ impl Test {
     }
 
     fn run_raw(&mut self, entry: Entry, object: Option<String>, input: Payload) -> wit::Outcome {
-        let common = Arc::new(Mutex::new(Common::default()));
-        let world = World::new(
+        let common = Arc::new(Mutex::new(TestState::default()));
+        let world = TestWorld::new(
             self.started_at,
             self.seed,
             self.doubles.clone(),
@@ -296,7 +296,7 @@ impl Test {
         outcome
     }
 
-    pub(super) fn report(&self) -> &Report {
+    pub(super) fn report(&self) -> &TestReport {
         self.report.as_ref().expect("ask after `run`: nothing was run in this test yet")
     }
 
@@ -323,8 +323,8 @@ impl Test {
     fn inputs<T: DeserializeOwned>(&self, name: &str) -> Vec<T> {
         let commands = self.report().commands.iter();
         let inputs = commands.filter_map(|(_, request)| match request {
-            Request::Call { function, input, .. } if function == name => Some(input),
-            Request::Undo { step, input, .. } if step.compensate == name => Some(input),
+            WorkflowCommand::Call { function, input, .. } if function == name => Some(input),
+            WorkflowCommand::Undo { step, input, .. } if step.compensate == name => Some(input),
             _ => None,
         });
         inputs.map(|input| read(name, input)).collect()
@@ -345,7 +345,7 @@ impl Test {
         let name = <I::Function as Function>::NAME;
         let commands = self.report().commands.iter();
         let sends = commands.filter_map(|(now_ms, request)| match request {
-            Request::Send { function, input, when, .. } if function == name => Some((
+            WorkflowCommand::Send { function, input, when, .. } if function == name => Some((
                 read(name, input),
                 when.map(|when| Timestamp::from_millis(when.resolve(*now_ms))),
             )),
@@ -361,7 +361,9 @@ impl Test {
     pub fn published(&self) -> Vec<(String, Value)> {
         let commands = self.report().commands.iter();
         let events = commands.filter_map(|(_, request)| match request {
-            Request::Publish { topic, payload } => Some((topic.clone(), read(topic, payload))),
+            WorkflowCommand::Publish { topic, payload } => {
+                Some((topic.clone(), read(topic, payload)))
+            }
             _ => None,
         });
         events.collect()

@@ -16,23 +16,23 @@ use chacha20::{
     rand_core::{Rng, SeedableRng},
 };
 
-pub(super) use self::objects::Objects;
-use self::objects::{Keyed, OwnObject};
+pub(super) use self::objects::TestObjects;
+use self::objects::{InvocationObject, ObjectCall};
 use super::{
-    attempt::{Attempting, Body},
+    attempt::{AttemptSubject, PlannedAttempt},
     doubles::Doubles,
-    recorder::{Common, Recorder, Todo, lock},
-    replay::History,
-    scenario::{Arrival, Ask, Scenario, Settler, Which},
+    recorder::{TestRecorder, TestState, WorldRequest, lock},
+    replay::WorkflowHistory,
+    scenario::{Arrival, HandlerExchange, PromiseSelector, Settler, TestScenario},
 };
 use crate::{
     bindings::segno::workflow::types as wit,
     error::Error,
-    execution::Execution,
-    function::{Entry, Kind},
+    execution::WorkflowExecution,
+    function::{Entry, EntryPoint},
     handler::Handlers,
-    invocation::Invocation,
-    journal::Request,
+    invocation::CurrentInvocation,
+    journal::WorkflowCommand,
     module::Module,
     payload::Payload,
     plan,
@@ -40,68 +40,68 @@ use crate::{
 };
 
 /// The results of a run.
-pub(super) struct Report {
+pub(super) struct TestReport {
     pub(super) outcome: wit::Outcome,
     pub(super) ended_at_ms: u64,
     /// The commands of all invocations with the time of each.
-    pub(super) commands: Vec<(u64, Request)>,
-    pub(super) histories: Vec<History>,
+    pub(super) commands: Vec<(u64, WorkflowCommand)>,
+    pub(super) histories: Vec<WorkflowHistory>,
     /// Indices of forgotten commands of the workflow under test.
     pub(super) forgotten: Vec<u32>,
-    pub(super) common: Arc<Mutex<Common>>,
+    pub(super) common: Arc<Mutex<TestState>>,
     /// The workflow under test, for queries after the run.
-    pub(super) invocation: Arc<Invocation>,
+    pub(super) invocation: Arc<CurrentInvocation>,
     pub(super) handlers: Handlers,
     /// The functions of the module, if the workflow is listed there.
     pub(super) listing: Option<Module>,
 }
 
-pub(super) struct World<'a> {
+pub(super) struct TestWorld<'a> {
     now_ms: u64,
     seed: u64,
     doubles: Arc<Mutex<Doubles>>,
-    scenario: &'a mut Scenario,
-    common: Arc<Mutex<Common>>,
-    invocations: BTreeMap<String, Running>,
+    scenario: &'a mut TestScenario,
+    common: Arc<Mutex<TestState>>,
+    invocations: BTreeMap<String, TestInvocation>,
     /// Future actions by time; actions at equal times are ordered by their definition.
-    due: BTreeMap<(u64, u64), Action>,
+    due: BTreeMap<(u64, u64), TestAction>,
     decided: u64,
     /// Unanswered commands by issuer and index, with descriptions for messages. A node of a graph
     /// is a command of its run.
     open: BTreeMap<(String, u32), String>,
     #[cfg(feature = "graph")]
-    runs: BTreeMap<String, graph::Run>,
+    runs: BTreeMap<String, graph::TestGraphRun>,
     promises: BTreeMap<String, (String, u32)>,
     unnamed_promises: usize,
     /// Accepted updates by their promises.
-    updates: BTreeMap<String, Arc<Mutex<Ask>>>,
-    commands: Vec<(u64, Request)>,
+    updates: BTreeMap<String, Arc<Mutex<HandlerExchange>>>,
+    commands: Vec<(u64, WorkflowCommand)>,
     /// The list of functions of the crate under test.
     module: Option<Module>,
     /// The names of the module's functions, if the function under test is listed there.
     listed: Option<Vec<&'static str>>,
 }
 
-struct Running {
+struct TestInvocation {
     entry: Entry,
     input: Payload,
     facts: wit::Context,
-    recorder: Arc<Recorder>,
-    execution: Execution,
-    object: Option<OwnObject>,
+    recorder: Arc<TestRecorder>,
+    execution: WorkflowExecution,
+    object: Option<InvocationObject>,
     /// The command that awaits the result.
     parent: Option<(String, u32)>,
     outcome: Option<wit::Outcome>,
 }
 
-enum Action {
+enum TestAction {
     Complete { invocation: String, command: u32, outcome: wit::Outcome },
-    Attempt { invocation: String, command: u32, attempting: Attempting },
+    Attempt { invocation: String, command: u32, attempting: PlannedAttempt },
     Begin { id: String, function: String, input: Payload },
     Settle { promise: String, settler: Settler },
     SettleOfObject { object: String, name: String, settler: Settler },
     Tell { invocation: String, event: wit::Event },
-    Ask { invocation: String, ask: Arc<Mutex<Ask>> },
+    Ask { invocation: String, ask: Arc<Mutex<HandlerExchange>> },
 }
 
 fn null() -> wit::Outcome {
@@ -112,13 +112,13 @@ fn failure(error: Error) -> wit::Outcome {
     wit::Outcome::Failure(error.into_failure())
 }
 
-impl<'a> World<'a> {
+impl<'a> TestWorld<'a> {
     pub(super) fn new(
         started_at: Timestamp,
         seed: u64,
         doubles: Arc<Mutex<Doubles>>,
-        scenario: &'a mut Scenario,
-        common: Arc<Mutex<Common>>,
+        scenario: &'a mut TestScenario,
+        common: Arc<Mutex<TestState>>,
     ) -> Self {
         Self {
             now_ms: started_at.as_millis(),
@@ -149,7 +149,7 @@ impl<'a> World<'a> {
         entry: Entry,
         object: Option<String>,
         input: Payload,
-    ) -> Report {
+    ) -> TestReport {
         for arrival in std::mem::take(&mut self.scenario.arrivals) {
             let (after, event) = match arrival {
                 Arrival::Event { after, event } => (after, event),
@@ -167,13 +167,13 @@ impl<'a> World<'a> {
                 );
             }
             let at_ms = self.now_ms + millis(after);
-            self.decide(at_ms, Action::Tell { invocation: root.to_owned(), event });
+            self.decide(at_ms, TestAction::Tell { invocation: root.to_owned(), event });
         }
         self.expect_promises_of_objects();
         self.module = (entry.module)();
         let listing = self.module.as_ref().filter(|module| module.find(entry.name).is_some());
         self.listed = listing.map(|module| module.names().collect());
-        match object.as_deref().and_then(Keyed::parse) {
+        match object.as_deref().and_then(ObjectCall::parse) {
             Some(keyed) => self.enter(root.to_owned(), entry, input, None, keyed.object),
             None => self.begin(root.to_owned(), entry, input, None),
         }
@@ -188,7 +188,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn report(mut self, root: &str, outcome: wit::Outcome) -> Report {
+    fn report(mut self, root: &str, outcome: wit::Outcome) -> TestReport {
         self.cancel_updates();
         let running = self.invocations.get_mut(root).expect("it has an outcome");
         let invocation = running.execution.invocation().clone();
@@ -196,7 +196,7 @@ impl<'a> World<'a> {
         let forgotten = (0..).take_while(|command| *command < running.recorder.length());
         let forgotten =
             forgotten.filter(|command| running.recorder.is_forgotten(*command)).collect();
-        let histories = self.invocations.into_values().map(|mut running| History {
+        let histories = self.invocations.into_values().map(|mut running| WorkflowHistory {
             handlers: running.execution.handlers().clone(),
             entry: running.entry,
             input: running.input,
@@ -204,7 +204,7 @@ impl<'a> World<'a> {
             key: running.object.map(|object| object.key),
             records: running.recorder.records(),
         });
-        Report {
+        TestReport {
             outcome,
             ended_at_ms: self.now_ms,
             commands: self.commands,
@@ -217,7 +217,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn decide(&mut self, at_ms: u64, action: Action) {
+    fn decide(&mut self, at_ms: u64, action: TestAction) {
         self.due.insert((at_ms, self.decided), action);
         self.decided += 1;
     }
@@ -225,7 +225,7 @@ impl<'a> World<'a> {
     fn answer(&mut self, at_ms: u64, invocation: &str, command: u32, outcome: wit::Outcome) {
         self.decide(
             at_ms,
-            Action::Complete { invocation: invocation.to_owned(), command, outcome },
+            TestAction::Complete { invocation: invocation.to_owned(), command, outcome },
         );
     }
 
@@ -239,7 +239,7 @@ impl<'a> World<'a> {
         entry: Entry,
         input: Payload,
         parent: Option<(String, u32)>,
-        object: Option<OwnObject>,
+        object: Option<InvocationObject>,
     ) {
         // Each invocation has its own generator, seeded from its id.
         let name = id
@@ -255,16 +255,24 @@ impl<'a> World<'a> {
             seed,
         };
         let key = object.as_ref().map(|object| object.key.clone());
-        let recorder = Recorder::new(&id, key, self.now_ms, false, &self.common);
+        let recorder = TestRecorder::new(&id, key, self.now_ms, false, &self.common);
         let handlers = match &self.module {
             Some(module) => Handlers::of(module, entry.name),
             None => Handlers::new(entry.name, Vec::new()),
         };
         let (begun, journal) = (facts.clone(), recorder.clone());
         let execution =
-            Execution::start(Some(&entry), entry.name, &input, handlers, begun, journal);
-        let running =
-            Running { entry, input, facts, recorder, execution, object, parent, outcome: None };
+            WorkflowExecution::start(Some(&entry), entry.name, &input, handlers, begun, journal);
+        let running = TestInvocation {
+            entry,
+            input,
+            facts,
+            recorder,
+            execution,
+            object,
+            parent,
+            outcome: None,
+        };
         self.invocations.insert(id.clone(), running);
         self.attend(&id);
     }
@@ -285,18 +293,18 @@ impl<'a> World<'a> {
         let recorder = self.invocations[id].recorder.clone();
         while let Some(todo) = recorder.next_todo() {
             match todo {
-                Todo::Command(command, request) => {
+                WorldRequest::Command(command, request) => {
                     if !request.is_write() {
                         self.open(id, command, request.describe());
                     }
                     self.commands.push((self.now_ms, request.clone()));
                     self.perform(id, command, request);
                 }
-                Todo::Ran(command, outcome) => {
+                WorldRequest::Ran(command, outcome) => {
                     self.open(id, command, "run".to_owned());
                     self.answer(self.now_ms, id, command, outcome);
                 }
-                Todo::Finished(outcome) => {
+                WorldRequest::Finished(outcome) => {
                     let running =
                         self.invocations.get_mut(id).expect("only a known invocation is attended");
                     running.outcome = Some(outcome.clone());
@@ -316,23 +324,23 @@ impl<'a> World<'a> {
         self.open.insert((id.to_owned(), command), description);
     }
 
-    fn perform(&mut self, id: &str, command: u32, request: Request) {
+    fn perform(&mut self, id: &str, command: u32, request: WorkflowCommand) {
         let now_ms = self.now_ms;
         match request {
-            Request::Call { function, input, options, .. } => {
+            WorkflowCommand::Call { function, input, options, .. } => {
                 let child = format!("{id}/{command}");
                 self.call(id, command, child, &function, input, options)
             }
-            Request::Undo { step, input, options } => {
+            WorkflowCommand::Undo { step, input, options } => {
                 let child = format!("{id}/c/{}/{}", step.saga, step.seq);
                 self.call(id, command, child, &step.compensate, input, options)
             }
-            Request::Ask { step } => {
+            WorkflowCommand::Ask { step } => {
                 let name = format!("u/{}/{}", step.saga, step.seq);
                 let promise = format!("{id}/{name}");
                 self.promise(id, command, promise, Some(name), None);
             }
-            Request::Send { function, input, when, .. } => {
+            WorkflowCommand::Send { function, input, when, .. } => {
                 self.check_list("sends", id, &function);
                 let sent = format!("{id}/{command}");
                 if let Err(refused) = self.accept(&sent, &function) {
@@ -341,24 +349,26 @@ impl<'a> World<'a> {
                 let value = Payload::Json(serde_json::Value::from(sent.clone()).to_string());
                 self.answer(now_ms, id, command, wit::Outcome::Success(value));
                 let at_ms = when.map_or(now_ms, |when| when.resolve(now_ms));
-                self.decide(at_ms, Action::Begin { id: sent, function, input });
+                self.decide(at_ms, TestAction::Begin { id: sent, function, input });
             }
-            Request::Sleep { when } => self.answer(when.resolve(now_ms), id, command, null()),
-            Request::Promise { name, options } => {
+            WorkflowCommand::Sleep { when } => {
+                self.answer(when.resolve(now_ms), id, command, null())
+            }
+            WorkflowCommand::Promise { name, options } => {
                 let promise = match &name {
                     Some(name) => format!("{id}/p/{name}"),
                     None => format!("{id}/{command}"),
                 };
                 self.promise(id, command, promise, name, options.timeout_ms);
             }
-            Request::Settle { promise, outcome } => {
+            WorkflowCommand::Settle { promise, outcome } => {
                 let answer = self.settle(&promise, outcome);
                 self.answer(now_ms, id, command, answer);
             }
-            Request::Http { request, options, .. } => {
+            WorkflowCommand::Http { request, options, .. } => {
                 let key = format!("{id}/{command}");
-                let attempting = Attempting::new(
-                    Body::Http(request),
+                let attempting = PlannedAttempt::new(
+                    AttemptSubject::Http(request),
                     Payload::Json("null".into()),
                     key,
                     &options,
@@ -366,24 +376,24 @@ impl<'a> World<'a> {
                 );
                 self.attempt_until(id, command, attempting, options.timeout_ms);
             }
-            Request::Cancel { command: cancelled } => {
+            WorkflowCommand::Cancel { command: cancelled } => {
                 let refused = self.refuse_cancel(id, cancelled);
                 if refused.is_none() {
                     self.cancel(id, cancelled);
                 }
                 self.answer(now_ms, id, command, refused.map_or_else(null, failure));
             }
-            Request::Publish { .. } | Request::SendSignal { .. } => {
+            WorkflowCommand::Publish { .. } | WorkflowCommand::SendSignal { .. } => {
                 self.answer(now_ms, id, command, null())
             }
-            request @ (Request::GetState { .. }
-            | Request::StateNames
-            | Request::SetState { .. }
-            | Request::ClearState { .. }
-            | Request::ClearAllState) => self.perform_on_state(id, command, request),
-            request @ (Request::WaitObjectPromise { .. }
-            | Request::PeekObjectPromise { .. }
-            | Request::SettleObjectPromise { .. }) => {
+            request @ (WorkflowCommand::GetState { .. }
+            | WorkflowCommand::StateNames
+            | WorkflowCommand::SetState { .. }
+            | WorkflowCommand::ClearState { .. }
+            | WorkflowCommand::ClearAllState) => self.perform_on_state(id, command, request),
+            request @ (WorkflowCommand::WaitObjectPromise { .. }
+            | WorkflowCommand::PeekObjectPromise { .. }
+            | WorkflowCommand::SettleObjectPromise { .. }) => {
                 self.perform_on_promises(id, command, request)
             }
         }
@@ -408,8 +418,7 @@ impl<'a> World<'a> {
     #[cfg(not(feature = "graph"))]
     fn begin_graph(&mut self, id: String, _: &Payload, _: (String, u32)) {
         panic!(
-            "`{id}` is a graph, which a test runs only with the feature `graph` of the SDK; without it, \
-             say `test.on_named(\"{}\", |input| …)`",
+            "`{id}` is a graph, which a test runs only with the feature `graph` of the SDK; without it, add `test.on_named(\"{}\", |input| …)`",
             plan::GRAPH,
         );
     }
@@ -418,7 +427,7 @@ impl<'a> World<'a> {
     /// could not.
     fn check_list(&self, does: &str, id: &str, function: &str) {
         let Some(listed) = &self.listed else { return };
-        let keyed = Keyed::parse(function);
+        let keyed = ObjectCall::parse(function);
         let is_elsewhere =
             function.starts_with("wasm://") || (keyed.is_none() && function.contains(':'));
         let name = keyed.as_ref().map_or(function, |keyed| &keyed.name);
@@ -448,7 +457,7 @@ impl<'a> World<'a> {
     ) {
         self.check_list("calls", id, function);
         let called = function;
-        let keyed = Keyed::parse(function);
+        let keyed = ObjectCall::parse(function);
         let function = keyed.as_ref().map_or(function, |keyed| keyed.name.as_str());
         let entry = self.known(function);
         let defaults = entry.map(|entry| (entry.describe)());
@@ -457,10 +466,14 @@ impl<'a> World<'a> {
         let retry = defaults.and_then(|defaults| defaults.retry);
         let doubled = lock(&self.doubles).functions.contains_key(function);
         let body = match entry.map(|entry| (entry, entry.kind)) {
-            Some((_, Kind::Activity(_))) | None if doubled => Body::Double(function.to_owned()),
-            Some((_, Kind::Workflow(_))) if doubled => Body::Final(function.to_owned()),
-            Some((entry, Kind::Activity(_))) => Body::Activity(entry),
-            Some((entry, Kind::Workflow(_))) => {
+            Some((_, EntryPoint::Activity(_))) | None if doubled => {
+                AttemptSubject::Double(function.to_owned())
+            }
+            Some((_, EntryPoint::Workflow(_))) if doubled => {
+                AttemptSubject::Final(function.to_owned())
+            }
+            Some((entry, EntryPoint::Activity(_))) => AttemptSubject::Activity(entry),
+            Some((entry, EntryPoint::Workflow(_))) => {
                 if let Err(refused) = self.accept(&child, called) {
                     return self.answer(self.now_ms, id, command, failure(refused));
                 }
@@ -476,11 +489,11 @@ impl<'a> World<'a> {
                 return self.begin_graph(child, &input, (id.to_owned(), command));
             }
             None => panic!(
-                "`{caller}` calls `{function}`, of which this test knows nothing: say `test.on_named(\"{function}\", |input| …)`",
+                "`{caller}` calls `{function}`, which this test does not define: add `test.on_named(\"{function}\", |input| …)`",
                 caller = self.name_of(id),
             ),
         };
-        let attempting = Attempting::new(body, input, child, &options, retry);
+        let attempting = PlannedAttempt::new(body, input, child, &options, retry);
         self.attempt_until(id, command, attempting, timeout_ms);
     }
 
@@ -488,12 +501,12 @@ impl<'a> World<'a> {
         &mut self,
         id: &str,
         command: u32,
-        attempting: Attempting,
+        attempting: PlannedAttempt,
         timeout_ms: Option<u64>,
     ) {
         self.decide(
             self.now_ms,
-            Action::Attempt { invocation: id.to_owned(), command, attempting },
+            TestAction::Attempt { invocation: id.to_owned(), command, attempting },
         );
         self.overdue(id, command, timeout_ms);
     }
@@ -521,9 +534,9 @@ impl<'a> World<'a> {
     ) {
         self.promises.insert(promise.clone(), (id.to_owned(), command));
         let place = self.scenario.promises.iter().position(|plan| match &plan.which {
-            Which::Named(wanted) => *wanted == promise || name.as_ref() == Some(wanted),
-            Which::Unnamed(n) => name.is_none() && *n == self.unnamed_promises,
-            Which::OfObject(..) => false,
+            PromiseSelector::Named(wanted) => *wanted == promise || name.as_ref() == Some(wanted),
+            PromiseSelector::Unnamed(n) => name.is_none() && *n == self.unnamed_promises,
+            PromiseSelector::OfObject(..) => false,
         });
         if name.is_none() {
             self.unnamed_promises += 1;
@@ -531,7 +544,7 @@ impl<'a> World<'a> {
         if let Some(place) = place {
             let plan = self.scenario.promises.remove(place);
             let at_ms = self.now_ms.saturating_add(millis(plan.after));
-            self.decide(at_ms, Action::Settle { promise, settler: plan.settler });
+            self.decide(at_ms, TestAction::Settle { promise, settler: plan.settler });
         }
         self.overdue(id, command, timeout_ms);
     }
@@ -564,29 +577,29 @@ impl<'a> World<'a> {
             // The workflow receives the cancellation, and determines its own outcome.
             Some(_) => self.decide(
                 self.now_ms,
-                Action::Tell { invocation: child, event: wit::Event::Cancelled },
+                TestAction::Tell { invocation: child, event: wit::Event::Cancelled },
             ),
             None => self.answer(self.now_ms, id, command, failure(Error::cancelled())),
         }
     }
 
-    fn act(&mut self, action: Action) {
+    fn act(&mut self, action: TestAction) {
         match action {
-            Action::Complete { invocation, command, outcome } => {
+            TestAction::Complete { invocation, command, outcome } => {
                 self.complete(&invocation, command, outcome)
             }
-            Action::Tell { invocation, event } => self.tell(&invocation, event),
-            Action::Ask { invocation, ask } => self.ask(&invocation, &ask),
-            Action::Settle { promise, mut settler } => {
+            TestAction::Tell { invocation, event } => self.tell(&invocation, event),
+            TestAction::Ask { invocation, ask } => self.ask(&invocation, &ask),
+            TestAction::Settle { promise, mut settler } => {
                 let outcome = settler(&promise);
                 self.settle(&promise, outcome);
             }
-            Action::SettleOfObject { object, name, mut settler } => {
+            TestAction::SettleOfObject { object, name, mut settler } => {
                 let outcome = settler(&name);
                 // An already settled promise stays unchanged, as on a host.
                 let _ = self.settle_of_object(&object, &name, outcome);
             }
-            Action::Attempt { invocation, command, mut attempting } => {
+            TestAction::Attempt { invocation, command, mut attempting } => {
                 if !self.open.contains_key(&(invocation.clone(), command)) {
                     return;
                 }
@@ -594,17 +607,17 @@ impl<'a> World<'a> {
                     Ok(outcome) => self.complete(&invocation, command, outcome),
                     Err(delay_ms) => {
                         let at_ms = self.now_ms.saturating_add(delay_ms);
-                        self.decide(at_ms, Action::Attempt { invocation, command, attempting });
+                        self.decide(at_ms, TestAction::Attempt { invocation, command, attempting });
                     }
                 }
             }
-            Action::Begin { id, function, input } => self.begin_sent(id, &function, input),
+            TestAction::Begin { id, function, input } => self.begin_sent(id, &function, input),
         }
     }
 
     /// Runs a sent function, if this test knows it; its result is not awaited.
     fn begin_sent(&mut self, id: String, function: &str, input: Payload) {
-        let keyed = Keyed::parse(function);
+        let keyed = ObjectCall::parse(function);
         let function = keyed.as_ref().map_or(function, |keyed| keyed.name.as_str());
         if let Some(double) = lock(&self.doubles).functions.get_mut(function) {
             double(&input);
@@ -612,14 +625,14 @@ impl<'a> World<'a> {
         }
         let Some(entry) = self.known(function) else { return };
         match entry.kind {
-            Kind::Workflow(_) => match keyed {
+            EntryPoint::Workflow(_) => match keyed {
                 Some(keyed) => self.enter(id, entry, input, None, keyed.object),
                 None => self.begin(id, entry, input, None),
             },
-            Kind::Activity(_) => {
+            EntryPoint::Activity(_) => {
                 let options = crate::call::no_options();
                 let mut attempting =
-                    Attempting::new(Body::Activity(entry), input, id, &options, None);
+                    PlannedAttempt::new(AttemptSubject::Activity(entry), input, id, &options, None);
                 // A single attempt suffices: its result is not visible in this test.
                 let _ = attempting.attempt(self.now_ms, &self.doubles, &self.common);
             }
@@ -658,13 +671,11 @@ impl<'a> World<'a> {
         let name = self.invocations[root].entry.name;
         if waits.is_empty() {
             panic!(
-                "`{name}` waits, but for nothing that it asked for; if it is a signal, say `test.signal(name, value)`, \
-                 if an update, `test.update(update, input)`"
+                "`{name}` waits, but for none of its commands: if it waits for a signal, add `test.signal(name, value)`, if for an update, `test.update(update, input)`"
             );
         }
         panic!(
-            "`{name}` waits for something that nothing in this test will give:\n  {}\nsay for instance \
-             `test.promise(name).resolve(value)`, or give the wait a time limit",
+            "`{name}` waits, and this test never settles:\n  {}\nadd for instance `test.promise(name).resolve(value)`, or give the wait a time limit",
             waits.join("\n  ")
         );
     }

@@ -97,8 +97,8 @@ impl Admission {
     }
 
     /// Creates an empty share of the memory for bodies.
-    pub(super) fn body(&self) -> BodyRoom {
-        BodyRoom { _entry: None, bodies: self.bodies.clone(), taken: None }
+    pub(super) fn body(&self) -> BodyPermit {
+        BodyPermit { _entry: None, bodies: self.bodies.clone(), taken: None }
     }
 }
 
@@ -121,28 +121,28 @@ pub async fn place(
 /// The result of queueing before a request was read: the permit, or the refusal. The first reader
 /// of the request takes it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct AdmissionTicket(Arc<Mutex<Option<Place>>>);
+pub(super) struct AdmissionTicket(Arc<Mutex<Option<AdmissionResult>>>);
 
-type Place = Result<OwnedSemaphorePermit, ApiError>;
+type AdmissionResult = Result<OwnedSemaphorePermit, ApiError>;
 
 impl AdmissionTicket {
-    pub(super) fn of(place: Place) -> Self {
+    pub(super) fn of(place: AdmissionResult) -> Self {
         Self(Arc::new(Mutex::new(Some(place))))
     }
 
-    pub(super) fn take(&self) -> Option<Place> {
+    pub(super) fn take(&self) -> Option<AdmissionResult> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 /// The permit of one request and the memory of its body, released on drop.
-pub(super) struct BodyRoom {
+pub(super) struct BodyPermit {
     _entry: Option<OwnedSemaphorePermit>,
     bodies: Arc<Semaphore>,
     taken: Option<OwnedSemaphorePermit>,
 }
 
-impl BodyRoom {
+impl BodyPermit {
     /// Adds the permit of an admitted request.
     pub(super) fn within(self, entry: Option<OwnedSemaphorePermit>) -> Self {
         Self { _entry: entry, ..self }

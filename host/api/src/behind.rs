@@ -2,7 +2,7 @@
 
 use segno_core::{
     id::PromiseId,
-    limit::{LimitName, PartitionId, Place, PlaceState},
+    limit::{LimitName, LimitPosition, LimitPositionState, PartitionId},
     promise::Promise,
     tags,
     time::Timestamp,
@@ -31,7 +31,7 @@ pub(super) async fn limit(
         true => store.read().place(promise.id(), COUNTED + 1).await?,
         false => None,
     };
-    let before = place.filter(|(place, _)| place.state == PlaceState::Waiting);
+    let before = place.filter(|(place, _)| place.state == LimitPositionState::Waiting);
     let waits = match before {
         Some((_, before)) => Some(wait(store, &partition, before, now).await?),
         None => None,
@@ -87,7 +87,7 @@ pub(super) async fn holders(
     most: u32,
 ) -> Result<Vec<(PartitionId, LimitHolder)>, StoreError> {
     let filter = AdmittedFilter { name: limit.clone(), key, limit: most };
-    let (ids, places): (Vec<PromiseId>, Vec<Place>) =
+    let (ids, places): (Vec<PromiseId>, Vec<LimitPosition>) =
         store.read().admitted(&filter).await?.into_iter().unzip();
     let rows = store.read().promises(&ids).await?;
     let holders = rows.into_iter().zip(places).filter_map(|(row, place)| {

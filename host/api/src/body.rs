@@ -9,7 +9,7 @@ use axum::{
 };
 use futures::StreamExt as _;
 use segno_core::{
-    json::{self, NotJson},
+    json::{self, JsonError},
     time::Millis,
 };
 use serde::{Deserialize, de::DeserializeOwned};
@@ -18,7 +18,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     Api,
-    admission::{BodyRoom, FIRST_BYTE_TIMEOUT},
+    admission::{BodyPermit, FIRST_BYTE_TIMEOUT},
     error::ApiError,
 };
 
@@ -35,9 +35,9 @@ const JSON_LIMIT: usize = 4 * 1024 * 1024;
 
 /// A JSON body, and the memory that it takes, held until its handler ends. An empty body reads as
 /// `{}`.
-pub struct Body<T>(pub T, pub BodyRoom);
+pub struct JsonBody<T>(pub T, pub BodyPermit);
 
-impl<T: DeserializeOwned> FromRequest<Api> for Body<T> {
+impl<T: DeserializeOwned> FromRequest<Api> for JsonBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, api: &Api) -> Result<Self, ApiError> {
@@ -51,7 +51,7 @@ impl<T: DeserializeOwned> FromRequest<Api> for Body<T> {
 const PLAN_LIMIT: usize = 20 * 1024 * 1024;
 
 /// Like [`Body`], for bodies with plans, which may be larger.
-pub struct PlanBody<T>(pub T, pub BodyRoom);
+pub struct PlanBody<T>(pub T, pub BodyPermit);
 
 impl<T: DeserializeOwned> FromRequest<Api> for PlanBody<T> {
     type Rejection = ApiError;
@@ -68,7 +68,7 @@ async fn json_bytes(
     api: &Api,
     limit: usize,
     setting: &'static str,
-) -> Result<(Vec<u8>, BodyRoom), ApiError> {
+) -> Result<(Vec<u8>, BodyPermit), ApiError> {
     let (parts, body) = request.into_parts();
     let (body, entry) = let_in(api, &parts.extensions, body).await?;
     let (bytes, room) = read(api, &parts.headers, body, Some(entry), limit, setting).await?;
@@ -80,9 +80,9 @@ async fn json_bytes(
 }
 
 /// The parsed query of the URL.
-pub struct Query<T>(pub T);
+pub struct UrlQuery<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequestParts<Api> for Query<T> {
+impl<T: DeserializeOwned> FromRequestParts<Api> for UrlQuery<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<Self, ApiError> {
@@ -93,9 +93,9 @@ impl<T: DeserializeOwned> FromRequestParts<Api> for Query<T> {
 }
 
 /// The single variable segment of a path, decoded. It may contain slashes, written as `%2F`.
-pub struct Segment(pub String);
+pub struct PathSegment(pub String);
 
-impl FromRequestParts<Api> for Segment {
+impl FromRequestParts<Api> for PathSegment {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, ApiError> {
@@ -107,9 +107,9 @@ impl FromRequestParts<Api> for Segment {
 }
 
 /// Several segments of the path, decoded.
-pub struct Segments<T>(pub T);
+pub struct PathSegments<T>(pub T);
 
-impl<T: DeserializeOwned + Send> FromRequestParts<Api> for Segments<T> {
+impl<T: DeserializeOwned + Send> FromRequestParts<Api> for PathSegments<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, ApiError> {
@@ -121,20 +121,20 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Api> for Segments<T> {
 }
 
 /// Checks a request body by the rules for stored values, because it contains such values.
-fn check(bytes: &[u8]) -> Result<(), NotJson> {
+fn check(bytes: &[u8]) -> Result<(), JsonError> {
     json::check_within(bytes, json::REQUEST_DEPTH_MAX)
 }
 
 /// Like [`check`], for a request with a plan. Checks only `input`: the plan's parser reports faults
 /// of the plan with their locations.
-fn check_with_plan(bytes: &[u8]) -> Result<(), NotJson> {
+fn check_with_plan(bytes: &[u8]) -> Result<(), JsonError> {
     #[derive(Deserialize)]
-    struct Input<'a> {
+    struct InputField<'a> {
         #[serde(borrow, default)]
         input: Option<&'a RawValue>,
     }
-    let read = serde_json::from_slice::<Input<'_>>(bytes);
-    let Input { input } = match read {
+    let read = serde_json::from_slice::<InputField<'_>>(bytes);
+    let InputField { input } = match read {
         Ok(read) => read,
         // The check of the whole body has a better error message.
         Err(error) => return check(bytes).and(Err(json::not_json(bytes, &error))),
@@ -144,7 +144,7 @@ fn check_with_plan(bytes: &[u8]) -> Result<(), NotJson> {
 
 fn parse<T: DeserializeOwned>(
     bytes: &[u8],
-    check: impl FnOnce(&[u8]) -> Result<(), NotJson>,
+    check: impl FnOnce(&[u8]) -> Result<(), JsonError>,
 ) -> Result<T, ApiError> {
     // serde would read a list as the fields of an object, in order.
     if bytes.trim_ascii_start().starts_with(b"[") {
@@ -199,7 +199,7 @@ pub(super) async fn read(
     mut entry: Option<OwnedSemaphorePermit>,
     limit: usize,
     setting: &'static str,
-) -> Result<(Vec<u8>, BodyRoom), ApiError> {
+) -> Result<(Vec<u8>, BodyPermit), ApiError> {
     let env = &api.host.env;
     let too_large = ApiError::TooLarge { limit: limit as u64, setting };
     let announced = headers
@@ -219,20 +219,20 @@ pub(super) async fn read(
             let so_far = bytes.len();
             let some = async {
                 while bytes.len() < so_far + LEAST {
-                    let Some(piece) = pieces.next().await else { return Ok(Came::All) };
+                    let Some(piece) = pieces.next().await else { return Ok(BodyProgress::All) };
                     let piece = piece.map_err(|error| ApiError::BrokenBody(error.to_string()))?;
                     if bytes.len() + piece.len() > limit {
-                        return Ok::<_, ApiError>(Came::TooMuch);
+                        return Ok::<_, ApiError>(BodyProgress::TooMuch);
                     }
                     room.grow(piece.len())?;
                     bytes.extend_from_slice(&piece);
                 }
-                Ok(Came::Some)
+                Ok(BodyProgress::Some)
             };
             match env.within(BODY_IDLE_TIMEOUT, some).await.ok_or_else(too_slow)?? {
-                Came::Some => {}
-                Came::All => return Ok::<_, ApiError>(Some(bytes)),
-                Came::TooMuch => return Ok(None),
+                BodyProgress::Some => {}
+                BodyProgress::All => return Ok::<_, ApiError>(Some(bytes)),
+                BodyProgress::TooMuch => return Ok(None),
             }
         }
     };
@@ -256,7 +256,7 @@ pub(super) async fn read(
 }
 
 /// The progress of reading a body within one period.
-enum Came {
+enum BodyProgress {
     Some,
     All,
     TooMuch,

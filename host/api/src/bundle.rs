@@ -9,15 +9,15 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures::stream;
-use segno_engine::bundles::{self, BundleOptions, MakeError};
-use segno_store::{Asked, GatherError, Selection};
+use segno_engine::bundles::{self, BundleMakeError, BundleOptions};
+use segno_store::{GatherError, GatherSelection, RequestedExecutions};
 use tempfile::SpooledTempFile;
 
 use super::{
     Api, ApiError,
-    body::{Query, Segment},
+    body::{PathSegment, UrlQuery},
     model::BundleQuery,
-    openapi::Refusals,
+    refusals::Refusals,
 };
 
 /// The media type of a bundle.
@@ -37,12 +37,12 @@ const CHUNK: usize = 64 << 10;
 )]
 pub async fn of_invocation(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Query(query): Query<BundleQuery>,
+    PathSegment(id): PathSegment,
+    UrlQuery(query): UrlQuery<BundleQuery>,
 ) -> Result<Response, ApiError> {
     let id = api.stored_id(id).await?;
     api.invocation(&id).await?;
-    made(&api, Asked::Ids(vec![id]), &query).await
+    made(&api, RequestedExecutions::Ids(vec![id]), &query).await
 }
 
 /// Exports a bundle of all unfinished executions of a module, so that new code can be checked
@@ -57,17 +57,21 @@ pub async fn of_invocation(
 )]
 pub async fn in_flight(
     State(api): State<Api>,
-    Segment(module): Segment,
-    Query(query): Query<BundleQuery>,
+    PathSegment(module): PathSegment,
+    UrlQuery(query): UrlQuery<BundleQuery>,
 ) -> Result<Response, ApiError> {
     api.digest(&module).await?;
-    made(&api, Asked::InFlight(module), &query).await
+    made(&api, RequestedExecutions::InFlight(module), &query).await
 }
 
 /// Builds the complete bundle before sending the first byte: the store is read as of one instant,
 /// and a slow receiver does not prolong that.
-async fn made(api: &Api, asked: Asked, query: &BundleQuery) -> Result<Response, ApiError> {
-    let selection = Selection { asked, tree: query.tree.unwrap_or_default() };
+async fn made(
+    api: &Api,
+    asked: RequestedExecutions,
+    query: &BundleQuery,
+) -> Result<Response, ApiError> {
+    let selection = GatherSelection { asked, tree: query.tree.unwrap_or_default() };
     let options = BundleOptions {
         redact: query.redact.unwrap_or_default(),
         without_modules: query.without_modules.unwrap_or_default(),
@@ -94,11 +98,15 @@ async fn made(api: &Api, asked: Asked, query: &BundleQuery) -> Result<Response, 
     Ok((headers, Body::from_stream(chunks)).into_response())
 }
 
-fn refused(error: MakeError) -> ApiError {
+fn refused(error: BundleMakeError) -> ApiError {
     match error {
-        MakeError::Gather(GatherError::NotFound(id)) => ApiError::UnknownInvocation(id.to_string()),
-        MakeError::Gather(GatherError::Store(error)) | MakeError::Store(error) => error.into(),
-        error @ (MakeError::Gather(GatherError::Sink(_)) | MakeError::Write(_)) => {
+        BundleMakeError::Gather(GatherError::NotFound(id)) => {
+            ApiError::UnknownInvocation(id.to_string())
+        }
+        BundleMakeError::Gather(GatherError::Store(error)) | BundleMakeError::Store(error) => {
+            error.into()
+        }
+        error @ (BundleMakeError::Gather(GatherError::Sink(_)) | BundleMakeError::Write(_)) => {
             ApiError::Internal(error.to_string())
         }
     }

@@ -10,7 +10,7 @@ use segno_core::{
     id::Digest,
     time::{Millis, Timestamp},
 };
-use segno_guest::{Misfit, SchemaOf};
+use segno_guest::{SchemaMismatch, SchemaSubject};
 use segno_store::ModuleRow;
 use serde_json::Value;
 
@@ -25,16 +25,16 @@ const FRESH: Millis = Millis(2_000);
 /// The cached modules.
 #[derive(Default)]
 pub struct Catalog {
-    modules: Mutex<Option<(Timestamp, Arc<Modules>)>>,
+    modules: Mutex<Option<(Timestamp, Arc<CatalogModules>)>>,
     /// Held by the request that reloads an outdated list; other requests wait for it.
     reading: tokio::sync::Mutex<()>,
 }
 
 /// The stored modules at one instant, newest first.
-pub struct Modules(pub Vec<Entry>);
+pub struct CatalogModules(pub Vec<CatalogEntry>);
 
 /// One module.
-pub struct Entry {
+pub struct CatalogEntry {
     pub digest: Digest,
     /// The module's description, without the number of its executions.
     pub module: Module,
@@ -42,16 +42,17 @@ pub struct Entry {
     pub unreadable: Option<String>,
 }
 
-impl Modules {
+impl CatalogModules {
     fn of(rows: Vec<ModuleRow>) -> Self {
-        let mut entries: Vec<Entry> = rows.into_iter().map(Entry::of).collect();
+        let mut entries: Vec<CatalogEntry> = rows.into_iter().map(CatalogEntry::of).collect();
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.module.created_at_ms));
         Self(entries)
     }
 
     /// Finds a module by alias, digest, or unique prefix of a digest.
-    pub fn find(&self, name: &str) -> Option<&Entry> {
-        let by_alias = |entry: &&Entry| entry.module.aliases.iter().any(|alias| alias == name);
+    pub fn find(&self, name: &str) -> Option<&CatalogEntry> {
+        let by_alias =
+            |entry: &&CatalogEntry| entry.module.aliases.iter().any(|alias| alias == name);
         if let Some(entry) = self.0.iter().find(by_alias) {
             return Some(entry);
         }
@@ -64,7 +65,7 @@ impl Modules {
     }
 
     /// Finds the module with this digest.
-    pub fn by_digest(&self, digest: Digest) -> Option<&Entry> {
+    pub fn by_digest(&self, digest: Digest) -> Option<&CatalogEntry> {
         self.0.iter().find(|entry| entry.digest == digest)
     }
 
@@ -77,7 +78,7 @@ impl Modules {
     }
 }
 
-impl Entry {
+impl CatalogEntry {
     fn of(row: ModuleRow) -> Self {
         let described = ModuleDescription::read(&row.description);
         let unreadable = described.as_ref().err().map(ToString::to_string);
@@ -100,7 +101,7 @@ impl Entry {
 }
 
 /// A function resolved from a request.
-pub struct Resolved {
+pub struct ResolvedFunction {
     /// Digest of its module.
     pub digest: Digest,
     /// The function's description.
@@ -109,8 +110,8 @@ pub struct Resolved {
     pub by_alias: bool,
 }
 
-impl Resolved {
-    fn of(entry: &Entry, name: &str, function: &Function) -> Self {
+impl ResolvedFunction {
+    fn of(entry: &CatalogEntry, name: &str, function: &Function) -> Self {
         let by_alias = entry.module.aliases.iter().any(|alias| alias == name);
         Self { digest: entry.digest, function: function.clone(), by_alias }
     }
@@ -118,16 +119,20 @@ impl Resolved {
 
 impl Api {
     /// Reads the list of stored modules from the store, and caches it.
-    pub async fn modules(&self) -> Result<Arc<Modules>, ApiError> {
+    pub async fn modules(&self) -> Result<Arc<CatalogModules>, ApiError> {
         let now = self.host.env.clock.now();
-        let modules = Arc::new(Modules::of(self.host.store.modules().list().await?));
+        let modules = Arc::new(CatalogModules::of(self.host.store.modules().list().await?));
         let mut known = self.catalog.modules.lock().unwrap_or_else(PoisonError::into_inner);
         *known = Some((now, modules.clone()));
         Ok(modules)
     }
 
     /// Resolves a module and its function; the refusal lists the known names.
-    pub(super) async fn resolve(&self, name: &str, function: &str) -> Result<Resolved, ApiError> {
+    pub(super) async fn resolve(
+        &self,
+        name: &str,
+        function: &str,
+    ) -> Result<ResolvedFunction, ApiError> {
         if let Some(resolved) = self.recalled(name, function) {
             return Ok(resolved);
         }
@@ -158,13 +163,13 @@ impl Api {
                 known: functions.map(|function| function.name.clone()).collect(),
             }
         })?;
-        Ok(Resolved::of(entry, name, found))
+        Ok(ResolvedFunction::of(entry, name, found))
     }
 
-    fn recalled(&self, name: &str, function: &str) -> Option<Resolved> {
+    fn recalled(&self, name: &str, function: &str) -> Option<ResolvedFunction> {
         let modules = self.remembered()?;
         let entry = modules.find(name)?;
-        Some(Resolved::of(entry, name, entry.function(function)?))
+        Some(ResolvedFunction::of(entry, name, entry.function(function)?))
     }
 
     /// Resolves the digest of the module `name`.
@@ -177,7 +182,7 @@ impl Api {
         })
     }
 
-    pub(super) fn remembered(&self) -> Option<Arc<Modules>> {
+    pub(super) fn remembered(&self) -> Option<Arc<CatalogModules>> {
         let now = self.host.env.clock.now();
         let known = self.catalog.modules.lock().unwrap_or_else(PoisonError::into_inner);
         known.as_ref().filter(|(at, _)| now < *at + FRESH).map(|(_, modules)| modules.clone())
@@ -189,9 +194,9 @@ impl Api {
         module: Digest,
         function: &Function,
         input: &Value,
-    ) -> Vec<Misfit> {
+    ) -> Vec<SchemaMismatch> {
         let Some(schema) = &function.input_schema else { return Vec::new() };
-        self.host.schemas.misfits(module, &function.name, SchemaOf::Input, schema, input)
+        self.host.schemas.misfits(module, &function.name, SchemaSubject::Input, schema, input)
     }
 
     /// Returns the places where `output` does not match the function's output schema.
@@ -200,9 +205,9 @@ impl Api {
         module: Digest,
         function: &Function,
         output: &Value,
-    ) -> Vec<Misfit> {
+    ) -> Vec<SchemaMismatch> {
         let Some(schema) = &function.output_schema else { return Vec::new() };
-        self.host.schemas.misfits(module, &function.name, SchemaOf::Output, schema, output)
+        self.host.schemas.misfits(module, &function.name, SchemaSubject::Output, schema, output)
     }
 
     /// Returns the places where the value of a message does not match its schema.
@@ -212,8 +217,8 @@ impl Api {
         function: &Function,
         message: &Message,
         value: &Value,
-    ) -> Vec<Misfit> {
-        let of = SchemaOf::Sent(message.kind.as_str(), &message.name);
+    ) -> Vec<SchemaMismatch> {
+        let of = SchemaSubject::Sent(message.kind.as_str(), &message.name);
         self.host.schemas.misfits(module, &function.name, of, &message.schema, value)
     }
 
@@ -224,9 +229,9 @@ impl Api {
         function: &Function,
         handler: &Handler,
         input: &Value,
-    ) -> Vec<Misfit> {
+    ) -> Vec<SchemaMismatch> {
         let Some(schema) = &handler.input_schema else { return Vec::new() };
-        let of = SchemaOf::Sent(handler.kind.as_str(), &handler.name);
+        let of = SchemaSubject::Sent(handler.kind.as_str(), &handler.name);
         self.host.schemas.misfits(module, &function.name, of, schema, input)
     }
 }

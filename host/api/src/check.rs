@@ -4,19 +4,19 @@
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::id::Digest;
 use segno_engine::worker::replay::{
-    Checked, CostChange, CostMeter, ReplayError, Verdict, check as replayed,
+    CandidateVerdict, CheckedInvocation, CostChange, CostMeter, ReplayError, check as replayed,
 };
 use segno_guest::{Cost, GuestError};
 use segno_store::{InvocationFilter, InvocationRow};
 
 use super::{
     Api, ApiError,
-    body::{Body, Segment},
+    body::{JsonBody, PathSegment},
     model::{
         CheckPage, CheckRequest, CheckVerdict, CheckedExecution, CostComparison, Replay, ReplayCost,
     },
-    openapi::Refusals,
     page::{self, PageSize},
+    refusals::Refusals,
     replay::{failure, found},
     view,
 };
@@ -39,8 +39,8 @@ const LISTED: u32 = 1_000;
 )]
 pub async fn check(
     State(api): State<Api>,
-    Segment(module): Segment,
-    Body(request, _room): Body<CheckRequest>,
+    PathSegment(module): PathSegment,
+    JsonBody(request, _room): JsonBody<CheckRequest>,
 ) -> Result<Json<CheckPage>, ApiError> {
     let limit = CHECKED.of(request.limit)? as usize;
     let after = request.after.as_deref().map(page::cursor).transpose()?;
@@ -50,7 +50,7 @@ pub async fn check(
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let checked = replayed(&api.host, chosen.rows, candidate, processors).await?;
     let costs = costs(&api, &checked, candidate, request.costs).await?;
-    let shown = |(checked, cost): (Checked, Option<CostChange>)| {
+    let shown = |(checked, cost): (CheckedInvocation, Option<CostChange>)| {
         let shown = shown(checked, candidate)?;
         Some(CheckedExecution { cost: cost.map(comparison), ..shown })
     };
@@ -63,7 +63,7 @@ pub async fn check(
 }
 
 /// The executions selected for a page.
-struct Chosen {
+struct CheckSelection {
     rows: Vec<InvocationRow>,
     ended_left: u32,
     next: Option<i64>,
@@ -77,11 +77,11 @@ async fn choose(
     after: Option<i64>,
     ended: u32,
     limit: usize,
-) -> Result<Chosen, ApiError> {
+) -> Result<CheckSelection, ApiError> {
     let listed = u32::try_from(limit).unwrap_or(LISTED).min(LISTED);
     let mut filter =
         InvocationFilter { module: Some(module), after, limit: listed, ..Default::default() };
-    let mut chosen = Chosen { rows: Vec::new(), ended_left: ended, next: None };
+    let mut chosen = CheckSelection { rows: Vec::new(), ended_left: ended, next: None };
     let mut looked_at = 0;
     loop {
         let store = api.look().await?;
@@ -108,14 +108,14 @@ async fn choose(
 /// Measures replay costs of the first `count` executions that repeat every record.
 async fn costs(
     api: &Api,
-    checked: &[Checked],
+    checked: &[CheckedInvocation],
     candidate: Digest,
     count: u32,
 ) -> Result<Vec<Option<CostChange>>, ApiError> {
     let (mut costs, mut left, mut meter) = (Vec::new(), count, None);
-    for Checked { row, verdict } in checked {
+    for CheckedInvocation { row, verdict } in checked {
         let report = match verdict {
-            Verdict::Same(report) if left > 0 => report,
+            CandidateVerdict::Same(report) if left > 0 => report,
             _ => {
                 costs.push(None);
                 continue;
@@ -163,8 +163,8 @@ pub(super) fn is_bad(verdict: CheckVerdict) -> bool {
 }
 
 /// Converts a check result for the answer; `None` if the execution was removed.
-pub(super) fn shown(checked: Checked, candidate: Digest) -> Option<CheckedExecution> {
-    let Checked { row, verdict } = checked;
+pub(super) fn shown(checked: CheckedInvocation, candidate: Digest) -> Option<CheckedExecution> {
+    let CheckedInvocation { row, verdict } = checked;
     let summary = view::summary(&row);
     let mut shown = CheckedExecution {
         function: summary.function.unwrap_or(summary.target),
@@ -178,25 +178,25 @@ pub(super) fn shown(checked: Checked, candidate: Digest) -> Option<CheckedExecut
         id: summary.id,
     };
     match verdict {
-        Verdict::Gone => return None,
-        Verdict::There => shown.verdict = CheckVerdict::There,
-        Verdict::Same(report) => shown.records = report.records,
-        Verdict::NotStarted => shown.verdict = CheckVerdict::NotStarted,
-        Verdict::Diverges(report) => {
+        CandidateVerdict::Gone => return None,
+        CandidateVerdict::There => shown.verdict = CheckVerdict::There,
+        CandidateVerdict::Same(report) => shown.records = report.records,
+        CandidateVerdict::NotStarted => shown.verdict = CheckVerdict::NotStarted,
+        CandidateVerdict::Diverges(report) => {
             shown.verdict = CheckVerdict::Diverges;
             shown.records = report.records;
             shown.replay = Some(found(row.promise.id(), &report));
         }
-        Verdict::Fails { matched, error } => {
+        CandidateVerdict::Fails { matched, error } => {
             shown.verdict = CheckVerdict::Fails;
             let places = (matched, summary.journal_len);
             let failure = failure(row.promise.id(), Some(candidate), places, &error);
             shown.replay = Some(Replay { running: row.promise.is_pending(), ..failure });
         }
-        Verdict::Incomparable(why) => {
+        CandidateVerdict::Incomparable(why) => {
             (shown.verdict, shown.reason) = (CheckVerdict::Incomparable, Some(why));
         }
-        Verdict::Damaged(why) => {
+        CandidateVerdict::Damaged(why) => {
             (shown.verdict, shown.reason) = (CheckVerdict::Damaged, Some(why));
         }
     }

@@ -26,7 +26,7 @@ pub(super) const HEAD: Millis = Millis(10_000);
 /// Phase of a connection, in the order in which connections are closed to make room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-enum Doing {
+enum ConnectionPhase {
     Idle,
     Head,
     Body,
@@ -47,23 +47,23 @@ pub(super) struct Connections {
     clock: Arc<dyn Clock>,
     all: usize,
     of_a_peer: usize,
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenConnections {
     next: u64,
-    entries: HashMap<u64, Entry>,
+    entries: HashMap<u64, ConnectionEntry>,
 }
 
-struct Entry {
+struct ConnectionEntry {
     peer: IpAddr,
     mark: Arc<ConnectionMark>,
     for_health: bool,
 }
 
 /// An accepted connection, counted until dropped.
-pub(super) struct Entered {
+pub(super) struct AcceptedConnection {
     connections: Arc<Connections>,
     number: u64,
     pub(super) mark: Arc<ConnectionMark>,
@@ -74,30 +74,30 @@ pub(super) struct Entered {
 impl ConnectionMark {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
         let since_ms = AtomicU64::new(elapsed_ms(&*clock));
-        let doing = AtomicU8::new(Doing::Idle as u8);
+        let doing = AtomicU8::new(ConnectionPhase::Idle as u8);
         Arc::new(Self { clock, doing, since_ms, ended: CancellationToken::new() })
     }
 
     /// Marks the connection as between two requests, or its client as having sent everything.
     pub(super) fn is_idle(&self) {
-        self.changes_to(Doing::Idle);
+        self.changes_to(ConnectionPhase::Idle);
     }
 
     /// Handles received bytes. After an answer they begin the next head.
     pub(super) fn receives(&self) {
-        if self.doing.load(Ordering::Acquire) == Doing::Idle as u8 {
-            self.changes_to(Doing::Head);
+        if self.doing.load(Ordering::Acquire) == ConnectionPhase::Idle as u8 {
+            self.changes_to(ConnectionPhase::Head);
         }
     }
 
     /// Marks the head as received; a body follows.
     pub(super) fn awaits_a_body(&self) {
-        self.changes_to(Doing::Body);
+        self.changes_to(ConnectionPhase::Body);
     }
 
     /// Marks the request as received completely.
     pub(super) fn is_answered(&self) {
-        self.changes_to(Doing::Answer);
+        self.changes_to(ConnectionPhase::Answer);
     }
 
     /// Completes when the connection has to end.
@@ -105,7 +105,7 @@ impl ConnectionMark {
         self.ended.cancelled().await;
     }
 
-    fn changes_to(&self, doing: Doing) {
+    fn changes_to(&self, doing: ConnectionPhase) {
         if self.doing.swap(doing as u8, Ordering::AcqRel) != doing as u8 {
             self.since_ms.store(elapsed_ms(&*self.clock), Ordering::Release);
         }
@@ -115,7 +115,8 @@ impl ConnectionMark {
     /// being answered.
     pub(super) fn makes_room(&self) -> Option<(u8, u64)> {
         let doing = self.doing.load(Ordering::Acquire);
-        (doing != Doing::Answer as u8).then(|| (doing, self.since_ms.load(Ordering::Acquire)))
+        (doing != ConnectionPhase::Answer as u8)
+            .then(|| (doing, self.since_ms.load(Ordering::Acquire)))
     }
 }
 
@@ -131,7 +132,7 @@ impl Connections {
     }
 
     /// Accepts a connection. May close another one.
-    pub(super) fn enter(self: &Arc<Self>, from: IpAddr) -> Entered {
+    pub(super) fn enter(self: &Arc<Self>, from: IpAddr) -> AcceptedConnection {
         let peer = peer(from);
         let mark = ConnectionMark::new(self.clock.clone());
         let mut open = self.open();
@@ -152,9 +153,9 @@ impl Connections {
         }
         let number = open.next;
         open.next += 1;
-        open.entries.insert(number, Entry { peer, mark: mark.clone(), for_health });
+        open.entries.insert(number, ConnectionEntry { peer, mark: mark.clone(), for_health });
         drop(open);
-        Entered { connections: self.clone(), number, mark, for_health }
+        AcceptedConnection { connections: self.clone(), number, mark, for_health }
     }
 
     /// Closes connections that have been sending a head for too long.
@@ -163,7 +164,7 @@ impl Connections {
         let longest = HEAD.0.cast_unsigned();
         self.open().entries.retain(|_, entry| {
             let is_slow = entry.mark.makes_room().is_some_and(|(doing, since)| {
-                doing == Doing::Head as u8 && now.saturating_sub(since) >= longest
+                doing == ConnectionPhase::Head as u8 && now.saturating_sub(since) >= longest
             });
             if is_slow {
                 entry.mark.ended.cancel();
@@ -172,15 +173,15 @@ impl Connections {
         });
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Open {
+impl OpenConnections {
     /// Closes the first matching connection in the order of closing. Returns false if there is
     /// none.
-    fn end_one(&mut self, of: impl Fn(&Entry) -> bool) -> bool {
+    fn end_one(&mut self, of: impl Fn(&ConnectionEntry) -> bool) -> bool {
         let those = self.entries.iter().filter(|(_, entry)| of(entry));
         let first = those.filter_map(|(number, entry)| Some((entry.mark.makes_room()?, *number)));
         let first = first.min().map(|(_, number)| number);
@@ -200,7 +201,7 @@ impl Open {
     }
 }
 
-impl Drop for Entered {
+impl Drop for AcceptedConnection {
     fn drop(&mut self) {
         self.connections.open().entries.remove(&self.number);
     }
@@ -230,20 +231,20 @@ mod tests {
 
     use super::*;
 
-    struct HandClock(AtomicI64);
+    struct ManualClock(AtomicI64);
 
-    impl Clock for HandClock {
+    impl Clock for ManualClock {
         fn now(&self) -> Timestamp {
             Timestamp(self.0.load(Ordering::Relaxed))
         }
     }
 
-    fn scene(all: usize, of_a_peer: usize) -> (Arc<HandClock>, Arc<Connections>) {
-        let clock = Arc::new(HandClock(AtomicI64::new(0)));
+    fn scene(all: usize, of_a_peer: usize) -> (Arc<ManualClock>, Arc<Connections>) {
+        let clock = Arc::new(ManualClock(AtomicI64::new(0)));
         (clock.clone(), Connections::new(clock, all, of_a_peer))
     }
 
-    fn has_ended(entered: &Entered) -> bool {
+    fn has_ended(entered: &AcceptedConnection) -> bool {
         entered.mark.ended.is_cancelled()
     }
 
@@ -254,7 +255,8 @@ mod tests {
     #[test]
     fn who_has_been_idle_for_the_longest_makes_room() {
         let (clock, connections) = scene(4, 4);
-        let entered: Vec<Entered> = (1..=4).map(|last| connections.enter(address(last))).collect();
+        let entered: Vec<AcceptedConnection> =
+            (1..=4).map(|last| connections.enter(address(last))).collect();
         let [busy, head, old, idle] = &entered[..] else { panic!("there are four") };
         busy.mark.receives();
         busy.mark.is_answered();
@@ -279,10 +281,11 @@ mod tests {
     fn one_peer_does_not_take_the_connections_of_the_others() {
         let (_, connections) = scene(10, 3);
         let other = connections.enter(address(1));
-        let peer: Vec<Entered> = (0..30).map(|_| connections.enter(address(2))).collect();
+        let peer: Vec<AcceptedConnection> =
+            (0..30).map(|_| connections.enter(address(2))).collect();
         assert_eq!(peer.iter().filter(|entered| !has_ended(entered)).count(), 3);
         assert!(!has_ended(&other));
-        let local: Vec<Entered> =
+        let local: Vec<AcceptedConnection> =
             (0..5).map(|_| connections.enter(IpAddr::from([127, 0, 0, 1]))).collect();
         assert!(local.iter().all(|entered| !has_ended(entered)), "a proxy speaks for many");
         let one = IpAddr::from([1, 2, 3, 4, 5, 6, 7, 8]);
@@ -296,7 +299,8 @@ mod tests {
         let (_, connections) = scene(2, 2);
         let busy = [1, 2].map(|last| connections.enter(address(last)));
         busy.iter().for_each(|entered| entered.mark.is_answered());
-        let more: Vec<Entered> = (0..200).map(|_| connections.enter(address(3))).collect();
+        let more: Vec<AcceptedConnection> =
+            (0..200).map(|_| connections.enter(address(3))).collect();
         assert!(more.iter().all(|entered| entered.for_health));
         assert_eq!(more.iter().filter(|entered| !has_ended(entered)).count(), FOR_HEALTH);
         assert!(busy.iter().all(|entered| !has_ended(entered)));

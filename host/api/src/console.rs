@@ -10,7 +10,7 @@ use axum::{
 };
 use segno_console::{Asset, POLICY, asset, page};
 
-use super::{Api, ApiError, served::Served};
+use super::{Api, ApiError, served::ServedFile};
 
 /// Routes of the console. Every path below `/console/` that is not a file is a page, which the
 /// script in the browser distinguishes.
@@ -38,5 +38,5 @@ async fn file(
 }
 
 fn answer(asset: &'static Asset, caching: &'static str, headers: &HeaderMap) -> Response {
-    Served { asset, caching, policy: POLICY }.answer(headers)
+    ServedFile { asset, caching, policy: POLICY }.answer(headers)
 }

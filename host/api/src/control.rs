@@ -12,12 +12,12 @@ use segno_store::PromiseRow;
 
 use super::{
     Api, ApiError,
-    body::{Body, Segment},
+    body::{JsonBody, PathSegment},
     model::{Accepted, ReleaseTask, SendSignal, SignalAccepted, StartInvocation},
-    openapi::Refusals,
+    refusals::Refusals,
     start,
     state::{bad_name, new_id, refused, unexpected},
-    target::Target,
+    target::ParsedTarget,
     values::stored,
     wait::outcome,
 };
@@ -25,7 +25,7 @@ use super::{
 /// An empty body.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Nothing {}
+pub struct EmptyBody {}
 
 /// Requests the cancellation of an invocation, which may clean up before it ends.
 #[utoipa::path(
@@ -35,8 +35,8 @@ pub struct Nothing {}
 )]
 pub async fn cancel(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Body(Nothing {}, _room): Body<Nothing>,
+    PathSegment(id): PathSegment,
+    JsonBody(EmptyBody {}, _room): JsonBody<EmptyBody>,
 ) -> Result<Json<Accepted>, ApiError> {
     let id = api.stored_id(id).await?;
     end(&api, id.clone(), Command::Cancel { invocation: id }).await
@@ -50,8 +50,8 @@ pub async fn cancel(
 )]
 pub async fn kill(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Body(Nothing {}, _room): Body<Nothing>,
+    PathSegment(id): PathSegment,
+    JsonBody(EmptyBody {}, _room): JsonBody<EmptyBody>,
 ) -> Result<Json<Accepted>, ApiError> {
     let id = api.stored_id(id).await?;
     end(&api, id.clone(), Command::Kill { invocation: id }).await
@@ -75,8 +75,8 @@ async fn end(api: &Api, id: PromiseId, command: Command) -> Result<Json<Accepted
 )]
 pub async fn halt(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Body(Nothing {}, _room): Body<Nothing>,
+    PathSegment(id): PathSegment,
+    JsonBody(EmptyBody {}, _room): JsonBody<EmptyBody>,
 ) -> Result<Json<Accepted>, ApiError> {
     let id = api.generation(id).await?;
     let before = api.invocation(&id).await?;
@@ -100,8 +100,8 @@ pub async fn halt(
 )]
 pub async fn release(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Body(ReleaseTask { version }, _room): Body<ReleaseTask>,
+    PathSegment(id): PathSegment,
+    JsonBody(ReleaseTask { version }, _room): JsonBody<ReleaseTask>,
 ) -> Result<Json<Accepted>, ApiError> {
     let id = api.generation(id).await?;
     let row = api.invocation(&id).await?;
@@ -127,15 +127,15 @@ pub async fn release(
 )]
 pub async fn signal(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Body(signal, _room): Body<SendSignal>,
+    PathSegment(id): PathSegment,
+    JsonBody(signal, _room): JsonBody<SendSignal>,
 ) -> Result<Json<SignalAccepted>, ApiError> {
     let id = api.stored_id(id).await?;
     check_name("the name of the signal", &signal.name).map_err(|bad| bad_name("name", &bad))?;
     let start = match signal.start {
         // An existing invocation receives the signal, regardless of its function.
         Some(first) if api.host.store.read().promise(&id).await?.is_none() => {
-            let target = Target::parse(&first.target)?;
+            let target = ParsedTarget::parse(&first.target)?;
             let resolved = api.resolve(&target.module, &target.function()).await?;
             let function = &resolved.function;
             api.check_signal_of(resolved.digest, function, &signal.name, &signal.payload)?;

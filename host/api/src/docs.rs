@@ -10,7 +10,7 @@ use axum::{
 use segno_docs::{Asset, POLICY, missing, page, search};
 use serde::Deserialize;
 
-use super::{Api, ApiError, served::Served};
+use super::{Api, ApiError, served::ServedFile};
 
 /// The routes of the documentation.
 pub(super) fn routes() -> Router<Api> {
@@ -26,12 +26,12 @@ pub(super) fn routes() -> Router<Api> {
 
 /// The search text.
 #[derive(Deserialize)]
-struct Typed {
+struct DocsSearch {
     #[serde(default)]
     q: String,
 }
 
-async fn find(Query(typed): Query<Typed>, headers: HeaderMap) -> Response {
+async fn find(Query(typed): Query<DocsSearch>, headers: HeaderMap) -> Response {
     answer(&search(&typed.q), &headers)
 }
 
@@ -53,5 +53,5 @@ fn is_person(headers: &HeaderMap) -> bool {
 }
 
 fn answer(asset: &Asset, headers: &HeaderMap) -> Response {
-    Served { asset, caching: "no-cache", policy: POLICY }.answer(headers)
+    ServedFile { asset, caching: "no-cache", policy: POLICY }.answer(headers)
 }

@@ -5,7 +5,7 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use segno_guest::{Misfit, misfit_words};
+use segno_guest::{SchemaMismatch, misfit_words};
 use segno_store::StoreError;
 use serde_json::{Map, Value, json};
 
@@ -134,7 +134,7 @@ pub enum ApiError {
     #[error("the plan cannot be run:{}", faults_words(.faults, *.more))]
     BadPlan {
         /// The reported faults.
-        faults: Vec<Misfit>,
+        faults: Vec<SchemaMismatch>,
         /// Number of further faults.
         more: usize,
     },
@@ -144,7 +144,7 @@ pub enum ApiError {
         /// The target of the call.
         target: String,
         /// The places that do not match, with reasons.
-        errors: Vec<Misfit>,
+        errors: Vec<SchemaMismatch>,
     },
     /// The value of a promise or a signal, or the input of a query or an update, does not match the
     /// schema that the workflow declares.
@@ -157,7 +157,7 @@ pub enum ApiError {
         /// Name of the workflow function.
         function: String,
         /// The places that do not match, with reasons.
-        errors: Vec<Misfit>,
+        errors: Vec<SchemaMismatch>,
     },
     /// The workflow does not accept this signal.
     #[error("`{function}` does not take the signal `{name}`: {}", known_words("it takes", .known, "it takes none"))]
@@ -514,13 +514,13 @@ fn known_words(lead: &str, known: &[String], none: &str) -> String {
     format!("{lead} {}", known.join(", "))
 }
 
-fn misfits_json(errors: &[Misfit]) -> Vec<Value> {
-    let json = |misfit: &Misfit| json!({ "path": misfit.path, "reason": misfit.reason });
+fn misfits_json(errors: &[SchemaMismatch]) -> Vec<Value> {
+    let json = |misfit: &SchemaMismatch| json!({ "path": misfit.path, "reason": misfit.reason });
     errors.iter().map(json).collect()
 }
 
 /// Formats the faults of a plan, one on each line.
-fn faults_words(faults: &[Misfit], more: usize) -> String {
+fn faults_words(faults: &[SchemaMismatch], more: usize) -> String {
     let lines = faults.iter().map(|fault| match fault.path.as_str() {
         "" => format!("\n  {}", fault.reason),
         path => format!("\n  {path}: {}", fault.reason),

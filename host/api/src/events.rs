@@ -15,13 +15,13 @@ use segno_engine::{
     events::{CloudEvent, EventId, fits},
     resend::FOR_CLIENTS,
 };
-use segno_store::{EventPlace, EventRow};
+use segno_store::{EventPosition, EventRow};
 
 use super::{
     Api, ApiError,
-    body::{Body, Query},
+    body::{JsonBody, UrlQuery},
     model::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery},
-    openapi::Refusals,
+    refusals::Refusals,
 };
 
 /// Default number of events in a page.
@@ -43,7 +43,7 @@ const LOOK_AGAIN: Millis = Millis(1_000);
 )]
 pub async fn list(
     State(api): State<Api>,
-    Query(query): Query<EventQuery>,
+    UrlQuery(query): UrlQuery<EventQuery>,
 ) -> Result<Json<EventPage>, ApiError> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=LIMIT).contains(&limit) {
@@ -79,7 +79,7 @@ pub async fn list(
 )]
 pub async fn acknowledge(
     State(api): State<Api>,
-    Body(request, _room): Body<AcknowledgeEvents>,
+    JsonBody(request, _room): JsonBody<AcknowledgeEvents>,
 ) -> Result<Json<Acknowledged>, ApiError> {
     if request.ids.len() > LIMIT as usize {
         let reason = format!("holds {} ids; at most {LIMIT} go together", request.ids.len());
@@ -103,7 +103,7 @@ pub async fn acknowledge(
 /// Reads a page of events after this position, with the cursor of the next page.
 async fn read(
     api: &Api,
-    mut after: Option<EventPlace>,
+    mut after: Option<EventPosition>,
     topic: &str,
     limit: usize,
 ) -> Result<EventPage, ApiError> {
@@ -133,18 +133,22 @@ fn shown(row: &EventRow) -> CloudEvent {
     CloudEvent::new(&id, &row.topic, &row.payload, row.place.at)
 }
 
-fn cursor(place: EventPlace) -> String {
+fn cursor(place: EventPosition) -> String {
     format!("{}-{}-{}", place.at.0, place.number, place.index.0)
 }
 
-fn place(cursor: &str) -> Result<EventPlace, ApiError> {
+fn place(cursor: &str) -> Result<EventPosition, ApiError> {
     let mut parts = cursor.split('-');
     let mut part = || parts.next()?.parse::<i64>().ok();
     let read = (part(), part(), part());
     match read {
         (Some(at), Some(number), Some(index)) if parts.next().is_none() => {
             let index = u32::try_from(index).ok();
-            index.map(|index| EventPlace { at: Timestamp(at), number, index: CommandIndex(index) })
+            index.map(|index| EventPosition {
+                at: Timestamp(at),
+                number,
+                index: CommandIndex(index),
+            })
         }
         _ => None,
     }

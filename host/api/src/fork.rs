@@ -4,7 +4,7 @@
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
     command::Command,
-    fork::Forked as Stored,
+    fork::ForkOrigin as Stored,
     id::{Digest, PromiseId},
     invocation::CommandKind,
     json,
@@ -15,19 +15,22 @@ use segno_engine::{
     values,
     worker::{
         commands,
-        fork::{self, Answered, DryRun as Run, End, ForkError, Given, Origin, Prefix, Rehearsed},
+        fork::{
+            self, AnswerSource, DryRun as Run, DryRunEnd, ForkError, ForkPrefix, ForkedInvocation,
+            GivenOutcome, ReplayedFork,
+        },
     },
 };
 use segno_guest::{Failure, Outcome, Payload};
 
 use super::{
     Api, ApiError,
-    body::{Body, Segment},
+    body::{JsonBody, PathSegment},
     model::{
         DryAnswer, DryEnd, DryRun, DryStep, FailureView, ForkInvocation, Forked, ForkedFrom,
         GivenResult, LeftOutCommand, OutcomeView,
     },
-    openapi::Refusals,
+    refusals::Refusals,
     replay::{found, not_replayed},
     state::{new_id, refused, unexpected},
 };
@@ -50,12 +53,12 @@ const NUMBERED: u32 = 1_000;
 )]
 pub async fn fork(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Body(request, _room): Body<ForkInvocation>,
+    PathSegment(id): PathSegment,
+    JsonBody(request, _room): JsonBody<ForkInvocation>,
 ) -> Result<(StatusCode, Json<Forked>), ApiError> {
     let id = api.generation(id).await?;
     let given = request.set.iter().map(given).collect::<Result<Vec<_>, _>>()?;
-    let mut prefix = Prefix::read(&api.host, &id, request.at).await.map_err(not_forked)?;
+    let mut prefix = ForkPrefix::read(&api.host, &id, request.at).await.map_err(not_forked)?;
     let pinned = prefix.row.task.as_ref().and_then(|task| task.module);
     let (module, alias) = match &request.module {
         None => (pinned.ok_or_else(|| no_module(&id))?, None),
@@ -74,8 +77,8 @@ pub async fn fork(
         None => free(&api, &id).await?,
     };
     let now = api.host.env.clock.now();
-    let origin = Origin::of(&prefix.row.promise, new.clone(), module, alias, now);
-    let rehearsed = Rehearsed::new(&api.host, &prefix, origin).await.map_err(not_forked)?;
+    let origin = ForkedInvocation::of(&prefix.row.promise, new.clone(), module, alias, now);
+    let rehearsed = ReplayedFork::new(&api.host, &prefix, origin).await.map_err(not_forked)?;
     let mut forked = Forked {
         id: new.to_string(),
         forked_from: ForkedFrom {
@@ -110,7 +113,7 @@ pub(super) fn origin(tags: &Tags) -> Option<ForkedFrom> {
     Some(ForkedFrom { id: of, records, set })
 }
 
-fn given(given: &GivenResult) -> Result<Given, ApiError> {
+fn given(given: &GivenResult) -> Result<GivenOutcome, ApiError> {
     let outcome = match (&given.value, &given.failure) {
         (Some(value), None) => Outcome::Success(Payload::Json(value.to_string())),
         (None, Some(FailureView { code, message, details })) => Outcome::Failure(Failure {
@@ -124,11 +127,16 @@ fn given(given: &GivenResult) -> Result<Given, ApiError> {
             return Err(ApiError::BadField { field: "set", reason });
         }
     };
-    Ok(Given { command: given.command, outcome })
+    Ok(GivenOutcome { command: given.command, outcome })
 }
 
 /// Checks that a given value of a call matches the output schema of the called function.
-async fn fits(api: &Api, prefix: &Prefix, module: Digest, given: &Given) -> Result<(), ApiError> {
+async fn fits(
+    api: &Api,
+    prefix: &ForkPrefix,
+    module: Digest,
+    given: &GivenOutcome,
+) -> Result<(), ApiError> {
     let Outcome::Success(Payload::Json(text)) = &given.outcome else { return Ok(()) };
     let Some((CommandKind::Call, name)) = prefix.command(given.command) else { return Ok(()) };
     let modules = api.modules().await?;
@@ -198,9 +206,9 @@ fn shown(run: Run) -> DryRun {
     let named = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
     let steps = run.steps.into_iter().map(|step| {
         let (answered, of_command) = match step.answered.as_ref().map(|(by, _)| *by) {
-            Some(Answered::Recorded(index)) => (DryAnswer::Recorded, Some(index.0)),
-            Some(Answered::Clock) => (DryAnswer::Clock, None),
-            Some(Answered::LeftOut) => (DryAnswer::LeftOut, None),
+            Some(AnswerSource::Recorded(index)) => (DryAnswer::Recorded, Some(index.0)),
+            Some(AnswerSource::Clock) => (DryAnswer::Clock, None),
+            Some(AnswerSource::LeftOut) => (DryAnswer::LeftOut, None),
             None => (DryAnswer::Open, None),
         };
         DryStep {
@@ -220,9 +228,9 @@ fn shown(run: Run) -> DryRun {
         name: named(&asked.name),
     });
     let (end, ended, error) = match run.end {
-        End::Ended(told) => (DryEnd::Ended, Some(outcome(&told)), None),
-        End::Waits => (DryEnd::Waits, None, None),
-        End::Failed(error) => (DryEnd::Failed, None, Some(error.message())),
+        DryRunEnd::Ended(told) => (DryEnd::Ended, Some(outcome(&told)), None),
+        DryRunEnd::Waits => (DryEnd::Waits, None, None),
+        DryRunEnd::Failed(error) => (DryEnd::Failed, None, Some(error.message())),
     };
     DryRun {
         steps: steps.collect(),

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use segno_core::id::{Digest, PromiseId};
 use segno_engine::{
     target, values,
-    worker::{self, Answered, AskError, Question, ReplayError},
+    worker::{self, AskError, Question, QuestionAnswer, ReplayError},
 };
 use segno_guest::{Outcome, Payload};
 use segno_store::PromiseRow;
@@ -102,7 +102,7 @@ impl Api {
         (kind, name): (HandlerKind, &str),
         input: &Value,
         at: Option<u32>,
-    ) -> Result<Answered, AskError> {
+    ) -> Result<QuestionAnswer, AskError> {
         let question = Question {
             validates: kind == HandlerKind::Update,
             name: name.to_owned(),

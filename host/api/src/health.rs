@@ -6,7 +6,7 @@ use segno_core::time::Millis;
 use super::{
     Api, ApiError,
     model::{Health, Readiness},
-    openapi::Refusals,
+    refusals::Refusals,
 };
 
 /// Maximum time for the store to confirm that it commits.

@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 
-use super::{model::Index, openapi::Refusals};
+use super::{model::Index, refusals::Refusals};
 
 /// Identifies the host and lists further paths; redirects browsers to the console. Needs no token.
 #[utoipa::path(

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use segno_guest::{Access, HandlerReport, How, Invalid, Kind, MessageReport, ModuleReport, Wasm};
+use segno_guest::{
+    AccessReport, FunctionReportKind, HandlerReport, ImportTreatment, InvalidComponent,
+    MessageReport, ModuleReport, Wasm,
+};
 use serde_json::{Value, json};
 
 use super::model::{
@@ -15,12 +18,12 @@ use super::model::{
 #[async_trait]
 pub trait ComponentInspector: Send + Sync + 'static {
     /// Checks `component`.
-    async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleDescription, Rejected>;
+    async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleDescription, ComponentRefusal>;
 }
 
 /// The reason why a component cannot be run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rejected {
+pub struct ComponentRefusal {
     /// A stable code in kebab case, for example `not-wasm`.
     pub code: String,
     /// The fault, and how to correct it.
@@ -31,7 +34,7 @@ pub struct Rejected {
 
 #[async_trait]
 impl ComponentInspector for Wasm {
-    async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleDescription, Rejected> {
+    async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleDescription, ComponentRefusal> {
         match Wasm::inspect(self, component).await {
             Ok(report) => Ok(described(report)),
             Err(invalid) => Err(rejected(&invalid)),
@@ -42,25 +45,27 @@ impl ComponentInspector for Wasm {
 fn described(report: ModuleReport) -> ModuleDescription {
     let imports = report.imports.into_iter().map(|import| {
         let (status, note) = match import.how {
-            How::Provided => (ImportStatus::Provided, None),
-            How::DeterministicWasi => (ImportStatus::Deterministic, None),
-            How::RefusedWhenCalled { use_instead } => (ImportStatus::Refused, Some(use_instead)),
+            ImportTreatment::Provided => (ImportStatus::Provided, None),
+            ImportTreatment::DeterministicWasi => (ImportStatus::Deterministic, None),
+            ImportTreatment::RefusedWhenCalled { use_instead } => {
+                (ImportStatus::Refused, Some(use_instead))
+            }
         };
         Import { name: import.name, status, functions: import.functions, note }
     });
     let functions = report.functions.into_iter().map(|function| Function {
         name: function.name,
         kind: match function.kind {
-            Kind::Workflow => FunctionKind::Workflow,
-            Kind::Activity => FunctionKind::Activity,
+            FunctionReportKind::Workflow => FunctionKind::Workflow,
+            FunctionReportKind::Activity => FunctionKind::Activity,
         },
         summary: function.summary,
         input_schema: function.input_schema,
         output_schema: function.output_schema,
         runs_once: function.runs_once,
         access: function.access.map(|access| match access {
-            Access::Exclusive => ObjectAccess::Exclusive,
-            Access::Shared => ObjectAccess::Shared,
+            AccessReport::Exclusive => ObjectAccess::Exclusive,
+            AccessReport::Shared => ObjectAccess::Shared,
         }),
         signals: function.signals,
         messages: function.messages.into_iter().map(message).collect(),
@@ -99,49 +104,55 @@ fn handler(report: HandlerReport) -> Handler {
     }
 }
 
-fn rejected(invalid: &Invalid) -> Rejected {
+fn rejected(invalid: &InvalidComponent) -> ComponentRefusal {
     let (code, report) = match invalid {
-        Invalid::TooLarge { size, limit } => {
+        InvalidComponent::TooLarge { size, limit } => {
             ("component-too-large", Some(json!({ "size": size, "limit": limit })))
         }
-        Invalid::NotWasm => ("not-wasm", None),
-        Invalid::CoreModule => ("core-module", None),
-        Invalid::Malformed { .. } => ("malformed-component", None),
-        Invalid::MissingExports { missing } => {
+        InvalidComponent::NotWasm => ("not-wasm", None),
+        InvalidComponent::CoreModule => ("core-module", None),
+        InvalidComponent::Malformed { .. } => ("malformed-component", None),
+        InvalidComponent::MissingExports { missing } => {
             ("missing-exports", Some(json!({ "missing": missing })))
         }
-        Invalid::UnknownImports { imports } => {
+        InvalidComponent::UnknownImports { imports } => {
             ("unknown-imports", Some(json!({ "imports": imports })))
         }
-        Invalid::DoesNotFit { .. } => ("contract-mismatch", None),
-        Invalid::TooDemanding { .. } => ("component-too-demanding", None),
-        Invalid::NoDescription(_) => ("describe-failed", None),
-        Invalid::BadName { name, .. } => ("invalid-function-name", Some(json!({ "name": name }))),
-        Invalid::Unlisted { names } => ("unlisted-functions", Some(json!({ "names": names }))),
-        Invalid::BadSchema { which, function, .. } => {
+        InvalidComponent::DoesNotFit { .. } => ("contract-mismatch", None),
+        InvalidComponent::TooDemanding { .. } => ("component-too-demanding", None),
+        InvalidComponent::NoDescription(_) => ("describe-failed", None),
+        InvalidComponent::BadName { name, .. } => {
+            ("invalid-function-name", Some(json!({ "name": name })))
+        }
+        InvalidComponent::Unlisted { names } => {
+            ("unlisted-functions", Some(json!({ "names": names })))
+        }
+        InvalidComponent::BadSchema { which, function, .. } => {
             ("invalid-schema", Some(json!({ "which": which, "function": function })))
         }
-        Invalid::BadRetry { function, .. } => {
+        InvalidComponent::BadRetry { function, .. } => {
             ("invalid-retry", Some(json!({ "function": function })))
         }
-        Invalid::BadMessage { what, name, function, .. } => {
+        InvalidComponent::BadMessage { what, name, function, .. } => {
             ("invalid-message", Some(json!({ "kind": what, "name": name, "function": function })))
         }
-        Invalid::BadObject { function, .. } => {
+        InvalidComponent::BadObject { function, .. } => {
             ("invalid-object", Some(json!({ "function": function })))
         }
-        Invalid::BadRun { function, .. } => ("invalid-run", Some(json!({ "function": function }))),
-        Invalid::BadHandler { what, name, function, .. } => {
+        InvalidComponent::BadRun { function, .. } => {
+            ("invalid-run", Some(json!({ "function": function })))
+        }
+        InvalidComponent::BadHandler { what, name, function, .. } => {
             ("invalid-handler", Some(json!({ "kind": what, "name": name, "function": function })))
         }
-        Invalid::BadLimit { function, .. } => {
+        InvalidComponent::BadLimit { function, .. } => {
             ("invalid-limit", Some(json!({ "function": function })))
         }
-        Invalid::Host(_) => ("not-checked", None),
+        InvalidComponent::Host(_) => ("not-checked", None),
     };
     let mut message = invalid.to_string();
     if let Some(source) = std::error::Error::source(invalid) {
         message = format!("{message}: {source}");
     }
-    Rejected { code: code.to_owned(), message, report }
+    ComponentRefusal { code: code.to_owned(), message, report }
 }

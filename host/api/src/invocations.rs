@@ -16,13 +16,13 @@ use segno_store::{InvocationFilter, InvocationRow, Page, StateCounts, Store};
 
 use super::{
     Api, ApiError, behind,
-    body::{Query, Segment},
+    body::{PathSegment, UrlQuery},
     fork,
     model::{
         Generation, Invocation, InvocationCounts, InvocationPage, InvocationQuery, InvocationState,
     },
-    openapi::Refusals,
     page,
+    refusals::Refusals,
     state::{promise_id, refused, unexpected},
     stuck,
     values::input_of,
@@ -41,7 +41,7 @@ const SHOWN: u32 = 100;
 )]
 pub async fn list(
     State(api): State<Api>,
-    Query(query): Query<InvocationQuery>,
+    UrlQuery(query): UrlQuery<InvocationQuery>,
 ) -> Result<Json<InvocationPage>, ApiError> {
     if query.stuck == Some(true) {
         return stuck::list(&api, query).await.map(Json);
@@ -49,7 +49,7 @@ pub async fn list(
     let asks_for_counts = query.counts == Some(true);
     let error = query.error.as_ref().map(|error| error.to_lowercase());
     if error.is_some() && asks_for_counts {
-        let reason = "cannot be told together with `error`: leave one of them out".to_owned();
+        let reason = "cannot be combined with `error`: leave one of them out".to_owned();
         return Err(ApiError::BadField { field: "counts", reason });
     }
     let filter = filter(query)?;
@@ -141,7 +141,7 @@ pub(super) fn filter(query: InvocationQuery) -> Result<InvocationFilter, ApiErro
 )]
 pub async fn describe(
     State(api): State<Api>,
-    Segment(id): Segment,
+    PathSegment(id): PathSegment,
 ) -> Result<Json<Invocation>, ApiError> {
     look_at(&api, &api.generation(id).await?).await.map(Json)
 }

@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use segno_core::{
     id::PromiseId,
-    invocation::{LogLevel as Stored, Outcome, Record, RecordBody, Request, StepResult},
+    invocation::{CommandRequest, LogLevel as Stored, Outcome, Record, RecordBody, StepResult},
     value::Payload,
 };
 use segno_engine::{
@@ -15,13 +15,13 @@ use serde_json::{Map, Value};
 
 use super::{
     Api, ApiError,
-    body::{Query, Segment},
+    body::{PathSegment, UrlQuery},
     model::{
         FailureView, JournalPage, JournalRecord, LogLevel, LogLine, LogPage, OutcomeView,
         RangeQuery, RecordKind,
     },
-    openapi::Refusals,
     page::PageSize,
+    refusals::Refusals,
     values::json_of,
     view,
 };
@@ -37,8 +37,8 @@ const PAGE: PageSize = PageSize { usual: 1000, largest: 10_000 };
 )]
 pub async fn journal(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Query(query): Query<RangeQuery>,
+    PathSegment(id): PathSegment,
+    UrlQuery(query): UrlQuery<RangeQuery>,
 ) -> Result<Json<JournalPage>, ApiError> {
     let id = api.generation(id).await?;
     let (from, limit) = range(&query)?;
@@ -67,8 +67,8 @@ pub async fn journal(
 )]
 pub async fn logs(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Query(query): Query<RangeQuery>,
+    PathSegment(id): PathSegment,
+    UrlQuery(query): UrlQuery<RangeQuery>,
 ) -> Result<Json<LogPage>, ApiError> {
     let id = api.generation(id).await?;
     let (from, limit) = range(&query)?;
@@ -187,7 +187,7 @@ fn payload(payload: &Payload) -> Value {
     json_of(payload.as_bytes())
 }
 
-fn fields(protocols: &Protocols, request: &Request) -> Value {
+fn fields(protocols: &Protocols, request: &CommandRequest) -> Value {
     let Some(fields) = request.fields() else {
         return json_of(request.as_bytes());
     };

@@ -6,7 +6,9 @@ use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
     command::Command,
     id::PromiseId,
-    limit::{Bounds, Bucket, Limit, LimitName, Partition, PartitionId, Rule},
+    limit::{
+        AdmissionBounds, AdmissionRule, Limit, LimitName, Partition, PartitionId, TokenBucket,
+    },
     reply::Reply,
     time::Timestamp,
 };
@@ -14,14 +16,14 @@ use segno_store::{LimitFilter, LimitRow, PartitionFilter, Store};
 
 use super::{
     Api, ApiError, behind,
-    body::{Body, Query, Segments},
-    catalog::{Entry, Modules},
+    body::{JsonBody, PathSegments, UrlQuery},
+    catalog::{CatalogEntry, CatalogModules},
     model::{
         LimitBefore, LimitChanged, LimitHolder, LimitItem, LimitKey, LimitList, LimitQuery,
         LimitRule, LimitSource, LimitView, SetLimit,
     },
-    openapi::Refusals,
     page,
+    refusals::Refusals,
     state::{refused, unexpected},
 };
 
@@ -35,7 +37,7 @@ const LOOKED_AT: u32 = 1_000;
 )]
 pub async fn list(
     State(api): State<Api>,
-    Query(query): Query<LimitQuery>,
+    UrlQuery(query): UrlQuery<LimitQuery>,
 ) -> Result<Json<LimitList>, ApiError> {
     let limit = page::LISTING.of(query.limit)?;
     let after = query.after.as_deref().map(LimitName::from);
@@ -62,8 +64,8 @@ pub async fn list(
 )]
 pub async fn describe(
     State(api): State<Api>,
-    Segments(path): Segments<(String, String)>,
-    Query(query): Query<LimitQuery>,
+    PathSegments(path): PathSegments<(String, String)>,
+    UrlQuery(query): UrlQuery<LimitQuery>,
 ) -> Result<Json<LimitView>, ApiError> {
     let limit = page::LISTING.of(query.limit)?;
     let store = api.look().await?;
@@ -103,8 +105,8 @@ pub async fn describe(
 )]
 pub async fn set(
     State(api): State<Api>,
-    Segments(path): Segments<(String, String)>,
-    Body(SetLimit(rule), _room): Body<SetLimit>,
+    PathSegments(path): PathSegments<(String, String)>,
+    JsonBody(SetLimit(rule), _room): JsonBody<SetLimit>,
 ) -> Result<Json<LimitChanged>, ApiError> {
     changed(&api, &path, Some(rule)).await.map(Json)
 }
@@ -120,7 +122,7 @@ pub async fn set(
 )]
 pub async fn clear(
     State(api): State<Api>,
-    Segments(path): Segments<(String, String)>,
+    PathSegments(path): PathSegments<(String, String)>,
 ) -> Result<Json<LimitChanged>, ApiError> {
     changed(&api, &path, None).await.map(Json)
 }
@@ -128,7 +130,7 @@ pub async fn clear(
 async fn changed(
     api: &Api,
     path: &(String, String),
-    rule: Option<Rule>,
+    rule: Option<AdmissionRule>,
 ) -> Result<LimitChanged, ApiError> {
     let store = &*api.host.store;
     let (name, before) = found(api, store, path).await?;
@@ -163,7 +165,7 @@ async fn found(
 ) -> Result<(LimitName, Limit), ApiError> {
     let modules = api.modules().await?;
     let entry = modules.find(module);
-    let of_alias = |entry: &&Entry| entry.module.aliases.contains(module);
+    let of_alias = |entry: &&CatalogEntry| entry.module.aliases.contains(module);
     let name = match entry {
         // An execution started by a digest is subject to the limit of the digest.
         Some(entry) if !of_alias(&entry) => {
@@ -195,13 +197,16 @@ async fn found(
 }
 
 /// Returns the rules that a module declares, by function.
-fn declared_by(entry: &Entry) -> BTreeMap<String, Rule> {
+fn declared_by(entry: &CatalogEntry) -> BTreeMap<String, AdmissionRule> {
     let limits = entry.module.description.facts().limits;
     limits.into_iter().map(|(function, rule)| (function.to_string(), rule)).collect()
 }
 
 /// Returns the rules declared by modules with an alias, for limits after `after`.
-fn declarations(modules: &Modules, after: Option<&LimitName>) -> BTreeMap<LimitName, Rule> {
+fn declarations(
+    modules: &CatalogModules,
+    after: Option<&LimitName>,
+) -> BTreeMap<LimitName, AdmissionRule> {
     let named = modules.0.iter().flat_map(|entry| {
         let declared = declared_by(entry);
         let aliases = entry.module.aliases.iter();
@@ -220,7 +225,7 @@ fn declarations(modules: &Modules, after: Option<&LimitName>) -> BTreeMap<LimitN
 fn joined(
     rows: Vec<LimitRow>,
     next: Option<LimitName>,
-    declared: BTreeMap<LimitName, Rule>,
+    declared: BTreeMap<LimitName, AdmissionRule>,
     most: usize,
 ) -> (Vec<LimitRow>, Option<LimitName>) {
     let without_row = declared
@@ -262,7 +267,7 @@ fn source(limit: &Limit) -> Option<LimitSource> {
     }
 }
 
-fn key(key: &str, row: &Partition, rule: &Rule, now: Timestamp) -> LimitKey {
+fn key(key: &str, row: &Partition, rule: &AdmissionRule, now: Timestamp) -> LimitKey {
     let waiting = row.lanes.iter().filter(|(_, lane)| lane.waiting > 0);
     let lanes: BTreeMap<String, u64> =
         waiting.map(|(priority, lane)| (priority.to_string(), lane.waiting)).collect();
@@ -281,7 +286,11 @@ fn key(key: &str, row: &Partition, rule: &Rule, now: Timestamp) -> LimitKey {
 
 /// Returns the number of available tokens, and when the next one becomes available if there is
 /// none.
-pub(super) fn tokens(bounds: Bounds, bucket: Bucket, now: Timestamp) -> (Option<u32>, Option<i64>) {
+pub(super) fn tokens(
+    bounds: AdmissionBounds,
+    bucket: TokenBucket,
+    now: Timestamp,
+) -> (Option<u32>, Option<i64>) {
     let Some(rate) = bounds.rate else { return (None, None) };
     let next = bucket.next(rate);
     (Some(bucket.tokens(rate, now)), (next > now).then_some(next.0))
@@ -296,9 +305,9 @@ pub(super) fn debounced_until(row: &Partition, now: Timestamp) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn rule() -> Rule {
-        let per_key = Bounds { concurrency: Some(1), rate: None };
-        Rule { per_key, ..Rule::default() }
+    fn rule() -> AdmissionRule {
+        let per_key = AdmissionBounds { concurrency: Some(1), rate: None };
+        AdmissionRule { per_key, ..AdmissionRule::default() }
     }
 
     fn page(rows: &[&str], next: Option<&str>, declared: &[&str], most: usize) -> (String, String) {

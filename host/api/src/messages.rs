@@ -6,7 +6,7 @@ use segno_core::{
     promise::Promise,
     value::Text,
 };
-use segno_engine::signal_check::{self, SignalNotTaken};
+use segno_engine::signal_check::{self, SignalRefusal};
 use segno_store::PromiseRow;
 use serde_json::Value;
 
@@ -38,12 +38,12 @@ impl Api {
     ) -> Result<(), ApiError> {
         let checked = signal_check::check(&self.host.schemas, module, function, name, payload);
         checked.map_err(|not_taken| match not_taken {
-            SignalNotTaken::Unknown(known) => ApiError::UnknownSignal {
+            SignalRefusal::Unknown(known) => ApiError::UnknownSignal {
                 function: function.name.clone(),
                 name: name.to_owned(),
                 known,
             },
-            SignalNotTaken::Misfits(errors) => ApiError::BadMessage {
+            SignalRefusal::Misfits(errors) => ApiError::BadMessage {
                 kind: MessageKind::Signal.as_str(),
                 name: name.to_owned(),
                 function: function.name.clone(),

@@ -10,7 +10,7 @@ use axum::{
 };
 use segno_engine::metrics::CONTENT_TYPE;
 
-use super::{Api, ApiError, openapi::Refusals, reads};
+use super::{Api, ApiError, reads, refusals::Refusals};
 
 /// Metrics in the OpenMetrics format.
 #[utoipa::path(

@@ -16,10 +16,10 @@ use segno_store::PromiseRow;
 
 use super::{
     Api, ApiError,
-    body::{Body, Segment},
+    body::{JsonBody, PathSegment},
     control::act,
     model::{ContinueInvocation, Continued, MoveInvocation, Moved},
-    openapi::Refusals,
+    refusals::Refusals,
     replay,
     state::refused,
     view,
@@ -35,8 +35,8 @@ use super::{
 )]
 pub async fn proceed(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Body(request, _room): Body<ContinueInvocation>,
+    PathSegment(id): PathSegment,
+    JsonBody(request, _room): JsonBody<ContinueInvocation>,
 ) -> Result<Json<Continued>, ApiError> {
     let id = api.generation(id).await?;
     let (module, records) = match request.module {
@@ -69,8 +69,8 @@ pub async fn proceed(
 )]
 pub async fn relocate(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Body(request, _room): Body<MoveInvocation>,
+    PathSegment(id): PathSegment,
+    JsonBody(request, _room): JsonBody<MoveInvocation>,
 ) -> Result<Json<Moved>, ApiError> {
     let id = api.generation(id).await?;
     let row = api.invocation(&id).await?;

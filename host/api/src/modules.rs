@@ -18,10 +18,10 @@ use segno_store::NewModule;
 
 use super::{
     Api, ApiError,
-    body::{Query, Segment, check_type, let_in, read},
-    catalog::Entry,
+    body::{PathSegment, UrlQuery, check_type, let_in, read},
+    catalog::CatalogEntry,
     model::{DeployQuery, Deployed, Module, ModuleList, Undeployed, UnreadableRow},
-    openapi::Refusals,
+    refusals::Refusals,
     state::{refused, unexpected},
 };
 
@@ -40,7 +40,7 @@ const WASM: &str = "application/wasm";
 )]
 pub async fn deploy(
     State(api): State<Api>,
-    Query(query): Query<DeployQuery>,
+    UrlQuery(query): UrlQuery<DeployQuery>,
     request: Request,
 ) -> Result<(StatusCode, Json<Deployed>), ApiError> {
     if let Some(alias) = &query.alias {
@@ -69,7 +69,7 @@ pub async fn deploy(
     let before = api.modules().await?;
     let created = !before.0.iter().any(|entry| entry.digest == digest);
     let replaces = query.alias.as_ref().and_then(|alias| {
-        let of_alias = |entry: &&Entry| entry.module.aliases.contains(alias);
+        let of_alias = |entry: &&CatalogEntry| entry.module.aliases.contains(alias);
         before.0.iter().find(of_alias).filter(|entry| entry.digest != digest)
     });
     let replaces = replaces.map(|entry| entry.module.digest.clone());
@@ -115,7 +115,7 @@ pub async fn list(State(api): State<Api>) -> Result<Json<ModuleList>, ApiError> 
 )]
 pub async fn describe(
     State(api): State<Api>,
-    Segment(name): Segment,
+    PathSegment(name): PathSegment,
 ) -> Result<Json<Module>, ApiError> {
     let _place = api.look().await?;
     one(&api, &name).await.map(Json)
@@ -130,10 +130,10 @@ pub async fn describe(
 )]
 pub async fn undeploy(
     State(api): State<Api>,
-    Segment(alias): Segment,
+    PathSegment(alias): PathSegment,
 ) -> Result<Json<Undeployed>, ApiError> {
     let modules = api.modules().await?;
-    let of_alias = |entry: &&Entry| entry.module.aliases.contains(&alias);
+    let of_alias = |entry: &&CatalogEntry| entry.module.aliases.contains(&alias);
     let unknown = || ApiError::UnknownModule { name: alias.clone(), known: modules.aliases() };
     let stands_for = modules.0.iter().find(of_alias).ok_or_else(unknown)?.digest;
     api.take_alias(&alias, stands_for).await?;
@@ -170,7 +170,7 @@ impl Api {
 )]
 pub async fn component(
     State(api): State<Api>,
-    Segment(name): Segment,
+    PathSegment(name): PathSegment,
 ) -> Result<impl IntoResponse, ApiError> {
     let store = api.look().await?;
     let digest = api.digest(&name).await?;
@@ -189,7 +189,7 @@ async fn one(api: &Api, name: &str) -> Result<Module, ApiError> {
     Ok(shown(found, &api.host.store.modules().in_use().await?))
 }
 
-fn shown(entry: &Entry, in_use: &BTreeMap<Digest, u64>) -> Module {
+fn shown(entry: &CatalogEntry, in_use: &BTreeMap<Digest, u64>) -> Module {
     Module { in_use: in_use.get(&entry.digest).copied().unwrap_or(0), ..entry.module.clone() }
 }
 

@@ -14,18 +14,18 @@ use segno_core::{
 
 use super::{
     Api, ApiError,
-    body::{Body, Segments},
+    body::{JsonBody, PathSegments},
     model::{ObjectPromiseView, PromiseState, RejectPromise, ResolvePromise},
     objects::named,
-    openapi::Refusals,
     promises::rejection,
+    refusals::Refusals,
     state::{refused, unexpected},
     values::stored,
     view,
 };
 
 /// Module, object kind, key, name.
-type Path = (String, String, String, String);
+type ObjectPromisePath = (String, String, String, String);
 
 /// Reads a promise of an object. A promise that has not been created is pending.
 #[utoipa::path(
@@ -40,7 +40,7 @@ type Path = (String, String, String, String);
 )]
 pub async fn promise(
     State(api): State<Api>,
-    Segments(path): Segments<Path>,
+    PathSegments(path): PathSegments<ObjectPromisePath>,
 ) -> Result<Json<ObjectPromiseView>, ApiError> {
     let (object, name) = of(&api, path).await?;
     let store = api.look().await?;
@@ -63,8 +63,8 @@ pub async fn promise(
 )]
 pub async fn resolve_promise(
     State(api): State<Api>,
-    Segments(path): Segments<Path>,
-    Body(body, _room): Body<ResolvePromise>,
+    PathSegments(path): PathSegments<ObjectPromisePath>,
+    JsonBody(body, _room): JsonBody<ResolvePromise>,
 ) -> Result<Json<ObjectPromiseView>, ApiError> {
     settle(&api, path, Verdict::Resolved, stored(&body.value)).await
 }
@@ -83,15 +83,15 @@ pub async fn resolve_promise(
 )]
 pub async fn reject_promise(
     State(api): State<Api>,
-    Segments(path): Segments<Path>,
-    Body(body, _room): Body<RejectPromise>,
+    PathSegments(path): PathSegments<ObjectPromisePath>,
+    JsonBody(body, _room): JsonBody<RejectPromise>,
 ) -> Result<Json<ObjectPromiseView>, ApiError> {
     settle(&api, path, Verdict::Rejected, rejection(body)?).await
 }
 
 async fn settle(
     api: &Api,
-    path: Path,
+    path: ObjectPromisePath,
     verdict: Verdict,
     value: Stored,
 ) -> Result<Json<ObjectPromiseView>, ApiError> {
@@ -118,7 +118,10 @@ async fn settle(
 }
 
 /// Parses the object and the name, and checks that a module has this kind of object.
-async fn of(api: &Api, (module, kind, key, name): Path) -> Result<(ObjectId, String), ApiError> {
+async fn of(
+    api: &Api,
+    (module, kind, key, name): ObjectPromisePath,
+) -> Result<(ObjectId, String), ApiError> {
     let object = named(&(module.clone(), kind.clone(), key))?;
     if name.is_empty() || name.len() > LONGEST_NAME {
         let reason = format!(

@@ -22,13 +22,14 @@ use segno_store::{ObjectFilter, PromiseFilter, Store};
 
 use super::{
     Api, ApiError,
-    body::{Body, Query, Segments},
+    body::{JsonBody, PathSegments, UrlQuery},
     model::{
         CallObject, ChangeState, ObjectItem, ObjectList, ObjectQuery, ObjectView, Started,
         StateQuery,
     },
-    openapi::Refusals,
-    page, start,
+    page,
+    refusals::Refusals,
+    start,
     state::{refused, unexpected},
     view,
 };
@@ -43,7 +44,7 @@ const SHOWN_BYTES: u64 = 1 << 20;
 )]
 pub async fn list(
     State(api): State<Api>,
-    Query(query): Query<ObjectQuery>,
+    UrlQuery(query): UrlQuery<ObjectQuery>,
 ) -> Result<Json<ObjectList>, ApiError> {
     let limit = page::LISTING.of(query.limit)?;
     let after = query.after.map(|name| ObjectId::from(name.as_str()));
@@ -81,8 +82,8 @@ pub async fn list(
 )]
 pub async fn describe(
     State(api): State<Api>,
-    Segments(path): Segments<(String, String, String)>,
-    Query(query): Query<StateQuery>,
+    PathSegments(path): PathSegments<(String, String, String)>,
+    UrlQuery(query): UrlQuery<StateQuery>,
 ) -> Result<Json<ObjectView>, ApiError> {
     let object = named(&path)?;
     let store = api.look().await?;
@@ -103,8 +104,8 @@ pub async fn describe(
 )]
 pub async fn change(
     State(api): State<Api>,
-    Segments(path): Segments<(String, String, String)>,
-    Body(change, _room): Body<ChangeState>,
+    PathSegments(path): PathSegments<(String, String, String)>,
+    JsonBody(change, _room): JsonBody<ChangeState>,
 ) -> Result<Json<ObjectView>, ApiError> {
     let object = named(&path)?;
     let cleared = change.clear.iter().map(|name| (Text::from(name.as_str()), None));
@@ -140,8 +141,8 @@ pub async fn change(
 pub async fn call(
     State(api): State<Api>,
     headers: HeaderMap,
-    Segments((module, object, key, function)): Segments<(String, String, String, String)>,
-    Body(call, room): Body<CallObject>,
+    PathSegments((module, object, key, function)): PathSegments<(String, String, String, String)>,
+    JsonBody(call, room): JsonBody<CallObject>,
 ) -> Result<(StatusCode, Json<Started>), ApiError> {
     let request = call.of(format!("{module}/{object}@{key}/{function}"));
     Box::pin(start::begin(api, headers, request, room)).await

@@ -12,18 +12,18 @@ use segno_core::{
     time::Timestamp,
     value::{Tags, Value as Stored},
 };
-use segno_store::{Page, PromiseFilter, PromiseRow, Standing, Store};
+use segno_store::{Page, PromiseFilter, PromiseRow, PromiseStateFilter, Store};
 
 use super::{
     Api, ApiError,
-    body::{Body, Query, Segment},
-    control::Nothing,
+    body::{JsonBody, PathSegment, UrlQuery},
+    control::EmptyBody,
     model::{
         CreatePromise, FailureView, PromiseCreated, PromisePage, PromiseQuery, PromiseState,
         PromiseSummary, PromiseView, RejectPromise, ResolvePromise,
     },
-    openapi::Refusals,
     page,
+    refusals::Refusals,
     start::in_time,
     state::{new_id, promise_id, refused, unexpected},
     values::{stored, stored_failure},
@@ -42,7 +42,7 @@ use super::{
 )]
 pub async fn create(
     State(api): State<Api>,
-    Body(request, _room): Body<CreatePromise>,
+    JsonBody(request, _room): JsonBody<CreatePromise>,
 ) -> Result<(StatusCode, Json<PromiseCreated>), ApiError> {
     let id = new_id(request.id)?;
     check_tags(&request.tags)?;
@@ -128,7 +128,7 @@ fn check_target(api: &Api, target: &str) -> Result<(), ApiError> {
 )]
 pub async fn list(
     State(api): State<Api>,
-    Query(query): Query<PromiseQuery>,
+    UrlQuery(query): UrlQuery<PromiseQuery>,
 ) -> Result<Json<PromisePage>, ApiError> {
     let is_external = query.external == Some(true);
     let with_signals = query.signals == Some(true);
@@ -192,11 +192,11 @@ fn filter(query: PromiseQuery) -> Result<PromiseFilter, ApiError> {
             .ok_or_else(|| bad("state", format!("is not a state: `{name}`; there are {known}")))
     };
     let standing = query.state.as_deref().map(state).transpose()?.map(|state| match state {
-        PromiseState::Pending => Standing::Pending,
-        PromiseState::Resolved => Standing::Settled(Verdict::Resolved),
-        PromiseState::Rejected => Standing::Settled(Verdict::Rejected),
-        PromiseState::Cancelled => Standing::Settled(Verdict::Canceled),
-        PromiseState::TimedOut => Standing::Settled(Verdict::TimedOut),
+        PromiseState::Pending => PromiseStateFilter::Pending,
+        PromiseState::Resolved => PromiseStateFilter::Settled(Verdict::Resolved),
+        PromiseState::Rejected => PromiseStateFilter::Settled(Verdict::Rejected),
+        PromiseState::Cancelled => PromiseStateFilter::Settled(Verdict::Canceled),
+        PromiseState::TimedOut => PromiseStateFilter::Settled(Verdict::TimedOut),
     });
     let tags = match &query.tags {
         None => Tags::new(),
@@ -224,7 +224,7 @@ fn filter(query: PromiseQuery) -> Result<PromiseFilter, ApiError> {
 )]
 pub async fn describe(
     State(api): State<Api>,
-    Segment(id): Segment,
+    PathSegment(id): PathSegment,
 ) -> Result<Json<PromiseView>, ApiError> {
     let id = promise_id(id)?;
     let _place = api.look().await?;
@@ -243,8 +243,8 @@ pub async fn describe(
 )]
 pub async fn resolve(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Body(body, _room): Body<ResolvePromise>,
+    PathSegment(id): PathSegment,
+    JsonBody(body, _room): JsonBody<ResolvePromise>,
 ) -> Result<Json<PromiseView>, ApiError> {
     let id = promise_id(id)?;
     let row = api.host.store.read().promise(&id).await?;
@@ -263,8 +263,8 @@ pub async fn resolve(
 )]
 pub async fn reject(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Body(body, _room): Body<RejectPromise>,
+    PathSegment(id): PathSegment,
+    JsonBody(body, _room): JsonBody<RejectPromise>,
 ) -> Result<Json<PromiseView>, ApiError> {
     let value = rejection(body)?;
     settle(&api, promise_id(id)?, Verdict::Rejected, value).await
@@ -281,7 +281,7 @@ pub(super) fn rejection(body: RejectPromise) -> Result<Stored, ApiError> {
             details: None,
         })),
         (Some(_), Some(_)) => {
-            let reason = "is given beside `failure`; give one of them".to_owned();
+            let reason = "cannot be combined with `failure`: leave one of them out".to_owned();
             Err(ApiError::BadField { field: "value", reason })
         }
     }
@@ -295,8 +295,8 @@ pub(super) fn rejection(body: RejectPromise) -> Result<Stored, ApiError> {
 )]
 pub async fn cancel(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Body(Nothing {}, _room): Body<Nothing>,
+    PathSegment(id): PathSegment,
+    JsonBody(EmptyBody {}, _room): JsonBody<EmptyBody>,
 ) -> Result<Json<PromiseView>, ApiError> {
     settle(&api, promise_id(id)?, Verdict::Canceled, Stored::default()).await
 }

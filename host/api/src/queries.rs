@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::{
     Api, ApiError,
-    body::{Body, Query, Segments},
+    body::{JsonBody, PathSegments, UrlQuery},
     handlers::{answer, not_asked, not_begun},
     model::{AskQuery, HandlerKind, QueryAnswer, SendQuery},
-    openapi::Refusals,
+    refusals::Refusals,
     updates::{PAUSE, paused},
     wait::DEFAULT_WAIT_MS,
 };
@@ -31,8 +31,8 @@ use super::{
 )]
 pub async fn get(
     State(api): State<Api>,
-    Segments((id, name)): Segments<(String, String)>,
-    Query(query): Query<AskQuery>,
+    PathSegments((id, name)): PathSegments<(String, String)>,
+    UrlQuery(query): UrlQuery<AskQuery>,
 ) -> Result<Json<QueryAnswer>, ApiError> {
     let input = query.input.as_deref().map_or(Ok(Value::Null), json::parse);
     let input = input.map_err(|error| ApiError::BadField {
@@ -54,8 +54,8 @@ pub async fn get(
 )]
 pub async fn post(
     State(api): State<Api>,
-    Segments((id, name)): Segments<(String, String)>,
-    Body(query, _room): Body<SendQuery>,
+    PathSegments((id, name)): PathSegments<(String, String)>,
+    JsonBody(query, _room): JsonBody<SendQuery>,
 ) -> Result<Json<QueryAnswer>, ApiError> {
     ask(&api, id, name, query).await.map(Json)
 }

@@ -17,23 +17,23 @@ use super::{
     error::ApiError,
 };
 
-const FULL: &str = "as many reads as it takes are going on";
+const FULL: &str = "the limit of concurrent reads is reached";
 
 /// The read permits. Cheap to clone.
 #[derive(Clone)]
-pub struct Reads {
+pub struct ReadPermits {
     places: Arc<Semaphore>,
     patience: Millis,
 }
 
 /// The store with a read permit. A handler must hold it only during its reads, never while it waits
 /// for something else.
-pub struct Read {
+pub struct PermittedRead {
     store: Arc<dyn Store>,
     _place: OwnedSemaphorePermit,
 }
 
-impl Reads {
+impl ReadPermits {
     /// Creates the permits, all of them free.
     pub(super) fn new(limits: AdmissionLimits) -> Self {
         let places = limits.reads.clamp(1, Semaphore::MAX_PERMITS);
@@ -44,9 +44,9 @@ impl Reads {
     ///
     /// # Errors
     /// No permit was free in time.
-    pub(super) async fn place(&self, host: &Host) -> Result<Read, ApiError> {
+    pub(super) async fn place(&self, host: &Host) -> Result<PermittedRead, ApiError> {
         let place = admission::place(&self.places, self.patience, &host.env, FULL);
-        Ok(Read { _place: place.await?, store: store(host) })
+        Ok(PermittedRead { _place: place.await?, store: store(host) })
     }
 }
 
@@ -55,7 +55,7 @@ pub(super) fn store(host: &Host) -> Arc<dyn Store> {
     host.store.for_clients().unwrap_or_else(|| host.store.clone())
 }
 
-impl Deref for Read {
+impl Deref for PermittedRead {
     type Target = dyn Store;
 
     fn deref(&self) -> &Self::Target {

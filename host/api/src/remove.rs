@@ -6,17 +6,17 @@ use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
     command::Command,
     id::PromiseId,
-    reply::{Kept, Pruned, Reply},
+    reply::{PruneResult, Reply, RetentionReason},
     time::Millis,
 };
 use segno_engine::recovery::retention::remove_large;
 
 use super::{
     Api, ApiError,
-    body::{Query, Segment},
+    body::{PathSegment, UrlQuery},
     control::act,
     model::{InvocationOutcome, RemoveQuery, Removed},
-    openapi::Refusals,
+    refusals::Refusals,
     state::{promise_id, unexpected},
     wait::outcome,
 };
@@ -40,8 +40,8 @@ const LOOK: Millis = Millis(20);
 )]
 pub async fn remove(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Query(query): Query<RemoveQuery>,
+    PathSegment(id): PathSegment,
+    UrlQuery(query): UrlQuery<RemoveQuery>,
 ) -> Result<Json<Removed>, ApiError> {
     let id = promise_id(id)?;
     api.invocation(&id).await?;
@@ -62,18 +62,18 @@ pub async fn remove(
         Err(kept) => Err(ApiError::Refused {
             status: StatusCode::CONFLICT,
             code: "not-removable",
-            reason: format!("`{id}` stays: {kept}; {}", advice(&kept)),
+            reason: format!("`{id}` was not removed: {kept}; {}", advice(&kept)),
         }),
     }
 }
 
 /// Removes a tree, unless something requires it to be kept.
-async fn prune(api: &Api, id: &PromiseId) -> Result<Result<u32, Kept>, ApiError> {
+async fn prune(api: &Api, id: &PromiseId) -> Result<Result<u32, RetentionReason>, ApiError> {
     let before = api.host.env.clock.now();
     let command = Command::Prune { top: id.clone(), before, part: false, state: false };
     match act(api, id, command).await? {
-        Reply::Pruned(Pruned::Gone { promises }) => Ok(Ok(promises)),
-        Reply::Pruned(Pruned::Kept(kept)) => Ok(Err(kept)),
+        Reply::Pruned(PruneResult::Gone { promises }) => Ok(Ok(promises)),
+        Reply::Pruned(PruneResult::Kept(kept)) => Ok(Err(kept)),
         other => Err(unexpected(&other)),
     }
 }
@@ -85,7 +85,7 @@ async fn cancel_and_prune(
     api: &Api,
     id: &PromiseId,
     grace_ms: u64,
-) -> Result<Result<u32, Kept>, ApiError> {
+) -> Result<Result<u32, RetentionReason>, ApiError> {
     let now = || api.host.env.clock.now();
     let kill_at = now() + Millis(i64::try_from(grace_ms).unwrap_or(i64::MAX));
     let mut asked = BTreeSet::new();
@@ -97,7 +97,7 @@ async fn cancel_and_prune(
             is_killed = true;
         }
         let removed = match prune(api, id).await? {
-            Err(Kept::Large) => {
+            Err(RetentionReason::Large) => {
                 let removed = remove_large(&api.host, id, now(), false).await?;
                 removed.map(|promises| u32::try_from(promises).unwrap_or(u32::MAX))
             }
@@ -108,7 +108,7 @@ async fn cancel_and_prune(
             Err(kept) => kept,
         };
         let waits = match &kept {
-            Kept::Pending { id: member } => {
+            RetentionReason::Pending { id: member } => {
                 // An execution that outlives its parent has to be ended separately.
                 let is_new = asked.insert((member.clone(), is_killed));
                 let invocation = member.clone();
@@ -121,8 +121,14 @@ async fn cancel_and_prune(
                 }
                 !is_new
             }
-            Kept::Owes { .. } | Kept::Awaited { .. } | Kept::Recent { .. } | Kept::Large => true,
-            Kept::Absent | Kept::Part { .. } | Kept::OfObject { .. } | Kept::Unreadable { .. } => {
+            RetentionReason::Owes { .. }
+            | RetentionReason::Awaited { .. }
+            | RetentionReason::Recent { .. }
+            | RetentionReason::Large => true,
+            RetentionReason::Absent
+            | RetentionReason::Part { .. }
+            | RetentionReason::OfObject { .. }
+            | RetentionReason::Unreadable { .. } => {
                 return Ok(Err(kept));
             }
         };
@@ -144,7 +150,7 @@ async fn cancel_and_prune(
 )]
 pub async fn remove_journal(
     State(api): State<Api>,
-    Segment(id): Segment,
+    PathSegment(id): PathSegment,
 ) -> Result<Json<InvocationOutcome>, ApiError> {
     let id = promise_id(id)?;
     let row = api.invocation(&id).await?;
@@ -162,21 +168,21 @@ pub async fn remove_journal(
 }
 
 /// Returns advice for an invocation that cannot be removed.
-pub fn advice(kept: &Kept) -> String {
+pub fn advice(kept: &RetentionReason) -> String {
     match kept {
-        Kept::Unreadable { .. } => "`segno doctor` names what is damaged".to_owned(),
-        Kept::Absent => "there is nothing to do".to_owned(),
-        Kept::Part { maker } => format!("it goes with `{maker}`: remove that"),
-        Kept::OfObject { object } => {
+        RetentionReason::Unreadable { .. } => "`segno doctor` names what is damaged".to_owned(),
+        RetentionReason::Absent => "there is nothing to do".to_owned(),
+        RetentionReason::Part { maker } => format!("it goes with `{maker}`: remove that"),
+        RetentionReason::OfObject { object } => {
             format!("clear the object: `segno object clear {object} --all`")
         }
-        Kept::Pending { id } => {
+        RetentionReason::Pending { id } => {
             format!("cancel or kill `{id}` first, or remove it with `--cancel` (`?cancel=true`)")
         }
-        Kept::Recent { .. } => "try again".to_owned(),
-        Kept::Owes { .. } => "try again when it is delivered".to_owned(),
-        Kept::Awaited { by, .. } => format!("wait for `{by}` to end, or end it"),
-        Kept::Large => {
+        RetentionReason::Recent { .. } => "try again".to_owned(),
+        RetentionReason::Owes { .. } => "try again when it is delivered".to_owned(),
+        RetentionReason::Awaited { by, .. } => format!("wait for `{by}` to end, or end it"),
+        RetentionReason::Large => {
             "retention removes it piece by piece: see `segno serve --help`, `--keep`".to_owned()
         }
     }

@@ -16,11 +16,11 @@ use segno_guest::GuestError;
 
 use super::{
     Api, ApiError,
-    body::{Body, Segment},
+    body::{JsonBody, PathSegment},
     model::{
         DivergenceView, FieldDifference, Note, OpenPlaceView, Replay, ReplayRequest, ReplayVerdict,
     },
-    openapi::Refusals,
+    refusals::Refusals,
     state::{refused, unexpected},
     view,
 };
@@ -35,8 +35,8 @@ use super::{
 )]
 pub async fn replay(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Body(request, _room): Body<ReplayRequest>,
+    PathSegment(id): PathSegment,
+    JsonBody(request, _room): JsonBody<ReplayRequest>,
 ) -> Result<Json<Replay>, ApiError> {
     let id = api.generation(id).await?;
     let module = match &request.module {

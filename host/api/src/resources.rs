@@ -13,9 +13,9 @@ use segno_core::{
 
 use super::{
     Api, ApiError,
-    body::{Body, Segment},
+    body::{JsonBody, PathSegment},
     model::{ResourceLeaseView, ResourceView, TakeResource, WriteResource},
-    openapi::Refusals,
+    refusals::Refusals,
     state::{promise_id, refused, unexpected},
     values::{json_of, stored},
 };
@@ -28,7 +28,7 @@ use super::{
 )]
 pub async fn describe(
     State(api): State<Api>,
-    Segment(name): Segment,
+    PathSegment(name): PathSegment,
 ) -> Result<Json<ResourceView>, ApiError> {
     let name = resource_name(name)?;
     let shown = answered(&api, &name, Command::ResourceGet { name: name.clone() }).await?;
@@ -47,8 +47,8 @@ pub async fn describe(
 )]
 pub async fn lease(
     State(api): State<Api>,
-    Segment(name): Segment,
-    Body(asked, _room): Body<TakeResource>,
+    PathSegment(name): PathSegment,
+    JsonBody(asked, _room): JsonBody<TakeResource>,
 ) -> Result<Json<ResourceView>, ApiError> {
     let name = resource_name(name)?;
     let ttl = Millis(i64::try_from(asked.ttl_ms).unwrap_or(i64::MAX));
@@ -66,8 +66,8 @@ pub async fn lease(
 )]
 pub async fn write(
     State(api): State<Api>,
-    Segment(name): Segment,
-    Body(asked, _room): Body<WriteResource>,
+    PathSegment(name): PathSegment,
+    JsonBody(asked, _room): JsonBody<WriteResource>,
 ) -> Result<Json<ResourceView>, ApiError> {
     let name = resource_name(name)?;
     let (value, token) = (stored(&asked.value), FenceToken(asked.token));

@@ -13,9 +13,9 @@ use segno_guest::Payload;
 
 use super::{
     Api, ApiError,
-    body::{Body, Segment},
+    body::{JsonBody, PathSegment},
     model::{RestartInvocation, StartInvocation, Started},
-    openapi::Refusals,
+    refusals::Refusals,
     start,
 };
 
@@ -39,8 +39,8 @@ const NUMBERED: u32 = 1_000;
 pub async fn restart(
     State(api): State<Api>,
     headers: HeaderMap,
-    Segment(id): Segment,
-    Body(request, room): Body<RestartInvocation>,
+    PathSegment(id): PathSegment,
+    JsonBody(request, room): JsonBody<RestartInvocation>,
 ) -> Result<(StatusCode, Json<Started>), ApiError> {
     let id = api.stored_id(id).await?;
     let row = api.invocation(&id).await?;

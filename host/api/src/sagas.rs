@@ -6,15 +6,15 @@ use axum::{Json, extract::State};
 use segno_core::{
     id::PromiseId,
     promise::Promise,
-    saga::{FactKey, FactKind, SagaNext, StepEnd, StepTags, StepView, saga_next, step_end},
+    saga::{FactKey, FactKind, SagaNext, StepEnd, StepOutcome, StepTags, saga_next, step_end},
 };
-use segno_store::{Parent, Store};
+use segno_store::{ParentCursor, Store};
 
 use super::{
     Api, ApiError,
-    body::Segment,
+    body::PathSegment,
     model::{SagaPage, SagaState, SagaStepState, SagaStepView, SagaView, UndoState, UndoView},
-    openapi::Refusals,
+    refusals::Refusals,
     view,
 };
 
@@ -30,7 +30,7 @@ const MOST: usize = 20_000;
 )]
 pub async fn sagas(
     State(api): State<Api>,
-    Segment(id): Segment,
+    PathSegment(id): PathSegment,
 ) -> Result<Json<SagaPage>, ApiError> {
     let id = api.generation(id).await?;
     let store = api.look().await?;
@@ -41,7 +41,7 @@ pub async fn sagas(
     let facts = store.read().facts(&id).await?.into_iter().map(|(key, _)| key).collect();
     drop(store);
     let has_ended = !row.promise.is_pending();
-    let found = Found { invocation: &id, has_ended, children, facts };
+    let found = SagaLookup { invocation: &id, has_ended, children, facts };
     let names: BTreeSet<&str> = found.names().collect();
     let items = names.into_iter().map(|name| found.saga(name)).collect();
     let task = row.task.as_ref().filter(|_| has_ended);
@@ -57,7 +57,8 @@ async fn children(
 ) -> Result<(BTreeMap<PromiseId, Promise>, bool), ApiError> {
     let (mut all, mut after) = (BTreeMap::new(), 0);
     while all.len() < MOST {
-        let page = store.call_tree().children(&[Parent { id: id.clone(), after }], PAGE).await?;
+        let page =
+            store.call_tree().children(&[ParentCursor { id: id.clone(), after }], PAGE).await?;
         let Some(last) = page.last() else { return Ok((all, false)) };
         after = last.number;
         let is_last = page.len() < PAGE as usize;
@@ -72,14 +73,14 @@ async fn children(
     Ok((all, true))
 }
 
-struct Found<'a> {
+struct SagaLookup<'a> {
     invocation: &'a PromiseId,
     has_ended: bool,
     children: BTreeMap<PromiseId, Promise>,
     facts: BTreeSet<FactKey>,
 }
 
-impl Found<'_> {
+impl SagaLookup<'_> {
     fn names(&self) -> impl Iterator<Item = &str> {
         self.children.values().filter_map(|child| Some(StepTags::of(&child.spec.tags)?.saga))
     }
@@ -99,9 +100,12 @@ impl Found<'_> {
             declared.iter().map(|(seq, (promise, step))| self.step(*seq, promise, step)).collect();
         let is_aborted =
             steps.iter().any(|step| step.undo.is_some() || self.question(name, step.seq).is_some());
-        let views: Vec<StepView> = declared
+        let views: Vec<StepOutcome> = declared
             .iter()
-            .map(|(seq, (promise, _))| StepView { seq: *seq, end: self.end(name, *seq, promise) })
+            .map(|(seq, (promise, _))| StepOutcome {
+                seq: *seq,
+                end: self.end(name, *seq, promise),
+            })
             .collect();
         let facts = self.facts.iter().filter(|fact| fact.saga.as_str() == name);
         let next = saga_next(facts.map(|fact| (fact.seq, fact.kind)), &views, is_aborted);

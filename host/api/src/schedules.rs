@@ -8,7 +8,8 @@ use segno_core::{
     command::Command,
     id::{PromiseId, ScheduleId},
     promise::{
-        LONGEST_JITTER, NewSchedule, Overlap as Rule, Schedule, SkipReason, Skipped, Template, Zone,
+        LONGEST_JITTER, NewSchedule, Overlap as Rule, PromiseTemplate, Schedule, SkipReason,
+        SkippedOccurrences, Zone,
     },
     reply::{Refusal, Reply},
     tags,
@@ -19,18 +20,18 @@ use segno_store::{PromiseRow, ScheduleFilter};
 
 use super::{
     Api, ApiError,
-    body::{Body, Query, Segment},
-    catalog::{Modules, Resolved},
-    control::Nothing,
+    body::{JsonBody, PathSegment, UrlQuery},
+    catalog::{CatalogModules, ResolvedFunction},
+    control::EmptyBody,
     model::{
         Accepted, Backfill, Backfilled, CreateSchedule, LastRun, Overlap, ScheduleCreated,
         ScheduleList, ScheduleQuery, ScheduleView, SkipsView, Trigger, Triggered, Upcoming,
     },
-    openapi::Refusals,
     page,
+    refusals::Refusals,
     start::{by_default, in_time, labelled},
     state::{new_id, promise_id, refused, unexpected},
-    target::Target,
+    target::ParsedTarget,
     values::{input_of, param, stored},
     view,
 };
@@ -52,7 +53,7 @@ const INVOCATION_ID: &str = "{{.id}}@{{.timestamp}}";
 )]
 pub async fn create(
     State(api): State<Api>,
-    Body(request, _room): Body<CreateSchedule>,
+    JsonBody(request, _room): JsonBody<CreateSchedule>,
 ) -> Result<(StatusCode, Json<ScheduleCreated>), ApiError> {
     let new = prepare(&api, request).await?;
     let (created, schedule) = match api.execute(Command::ScheduleCreate(new.clone())).await? {
@@ -74,7 +75,7 @@ pub async fn create(
 )]
 pub async fn list(
     State(api): State<Api>,
-    Query(query): Query<ScheduleQuery>,
+    UrlQuery(query): UrlQuery<ScheduleQuery>,
 ) -> Result<Json<ScheduleList>, ApiError> {
     let limit = page::LISTING.of(query.limit)?;
     let mut tags = Tags::new();
@@ -100,7 +101,7 @@ pub async fn list(
 )]
 pub async fn describe(
     State(api): State<Api>,
-    Segment(id): Segment,
+    PathSegment(id): PathSegment,
 ) -> Result<Json<ScheduleView>, ApiError> {
     let id = schedule_id(id)?;
     let found = api.look().await?.read().schedule(&id).await?;
@@ -119,7 +120,7 @@ pub async fn describe(
 )]
 pub async fn delete(
     State(api): State<Api>,
-    Segment(id): Segment,
+    PathSegment(id): PathSegment,
 ) -> Result<Json<Accepted>, ApiError> {
     let id = schedule_id(id)?;
     match api.execute(Command::ScheduleDelete { id: id.clone() }).await? {
@@ -137,8 +138,8 @@ pub async fn delete(
 )]
 pub async fn pause(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Body(Nothing {}, _room): Body<Nothing>,
+    PathSegment(id): PathSegment,
+    JsonBody(EmptyBody {}, _room): JsonBody<EmptyBody>,
 ) -> Result<Json<ScheduleView>, ApiError> {
     let command = Command::SchedulePause { id: schedule_id(id)?, paused: true };
     Ok(Json(answered(&api, command).await?.1))
@@ -153,8 +154,8 @@ pub async fn pause(
 )]
 pub async fn resume(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Body(Nothing {}, _room): Body<Nothing>,
+    PathSegment(id): PathSegment,
+    JsonBody(EmptyBody {}, _room): JsonBody<EmptyBody>,
 ) -> Result<Json<ScheduleView>, ApiError> {
     let command = Command::SchedulePause { id: schedule_id(id)?, paused: false };
     Ok(Json(answered(&api, command).await?.1))
@@ -169,8 +170,8 @@ pub async fn resume(
 )]
 pub async fn trigger(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Body(trigger, _room): Body<Trigger>,
+    PathSegment(id): PathSegment,
+    JsonBody(trigger, _room): JsonBody<Trigger>,
 ) -> Result<Json<Triggered>, ApiError> {
     let at = trigger.at_ms.map_or_else(|| api.host.env.clock.now(), Timestamp);
     match api.execute(Command::ScheduleTrigger { id: schedule_id(id)?, at }).await? {
@@ -191,8 +192,8 @@ pub async fn trigger(
 )]
 pub async fn backfill(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Body(range, _room): Body<Backfill>,
+    PathSegment(id): PathSegment,
+    JsonBody(range, _room): JsonBody<Backfill>,
 ) -> Result<Json<Backfilled>, ApiError> {
     let (from, to) = (Timestamp(range.from_at_ms), Timestamp(range.to_at_ms));
     let command = Command::ScheduleBackfill { id: schedule_id(id)?, from, to };
@@ -224,8 +225,8 @@ async fn prepare(api: &Api, request: CreateSchedule) -> Result<NewSchedule, ApiE
             (stored(&request.input), None)
         }
         true => {
-            let target = Target::parse(&request.target)?;
-            let Resolved { digest, function, by_alias } = target.resolve(api).await?;
+            let target = ParsedTarget::parse(&request.target)?;
+            let ResolvedFunction { digest, function, by_alias } = target.resolve(api).await?;
             let errors = api.misfits(digest, &function, &request.input);
             if !errors.is_empty() {
                 return Err(ApiError::BadInput { target: request.target, errors });
@@ -250,7 +251,7 @@ async fn prepare(api: &Api, request: CreateSchedule) -> Result<NewSchedule, ApiE
         true => timeout_at.since(now),
         false => Millis(Timestamp::NEVER.0),
     };
-    let template = Template { id: Text::from(template), param, tags, timeout };
+    let template = PromiseTemplate { id: Text::from(template), param, tags, timeout };
     let zone = match &request.zone {
         Some(name) => name.parse::<Zone>().map_err(|refused| ApiError::BadField {
             field: "zone",
@@ -322,8 +323,8 @@ fn last_run(row: &PromiseRow) -> Option<LastRun> {
 }
 
 /// Returns the problem that prevents a start at this address, if any.
-fn problem(modules: &Modules, address: &str) -> Option<String> {
-    let target = Target::parse(address).ok().filter(|_| address::is_internal(address))?;
+fn problem(modules: &CatalogModules, address: &str) -> Option<String> {
+    let target = ParsedTarget::parse(address).ok().filter(|_| address::is_internal(address))?;
     let Some(entry) = modules.find(&target.module) else {
         return Some(match target.is_service() {
             true => format!("no deployment has the service of `{address}` any more"),
@@ -380,7 +381,7 @@ fn shown(schedule: &Schedule) -> ScheduleView {
     }
 }
 
-fn skips((reason, skipped): (&SkipReason, &Skipped)) -> SkipsView {
+fn skips((reason, skipped): (&SkipReason, &SkippedOccurrences)) -> SkipsView {
     SkipsView {
         reason: reason.name().to_owned(),
         count: skipped.count,

@@ -18,7 +18,7 @@ pub(super) fn serves(path: &str) -> bool {
 }
 
 /// A file with its response headers.
-pub(super) struct Served<'a> {
+pub(super) struct ServedFile<'a> {
     /// The file.
     pub asset: &'a Asset,
     /// The value of `Cache-Control`.
@@ -27,7 +27,7 @@ pub(super) struct Served<'a> {
     pub policy: &'static str,
 }
 
-impl Served<'_> {
+impl ServedFile<'_> {
     /// Builds the response to a request with these headers.
     pub fn answer(self, headers: &HeaderMap) -> Response {
         let mut response = Response::new(Body::empty());

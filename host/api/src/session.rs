@@ -14,7 +14,7 @@ use super::{
         sessions::{self, set_cookie},
     },
     model::Session,
-    openapi::Refusals,
+    refusals::Refusals,
 };
 
 /// Reports if this host requires a token, and when the sender's session ends.
@@ -60,7 +60,7 @@ pub async fn close(State(api): State<Api>, headers: HeaderMap) -> Response {
     ([(header::SET_COOKIE, cookie)], Json(shown(&api, None))).into_response()
 }
 
-fn shown(api: &Api, session: Option<&sessions::Session>) -> Session {
+fn shown(api: &Api, session: Option<&sessions::BrowserSession>) -> Session {
     Session {
         needs_token: api.access.needs_token(),
         csrf: session.map(|session| session.csrf.clone()),

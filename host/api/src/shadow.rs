@@ -2,14 +2,14 @@
 
 use axum::{Json, extract::State};
 use segno_core::time::Millis;
-use segno_engine::worker::replay::{Checked, Follower};
+use segno_engine::worker::replay::{CheckedInvocation, Follower};
 
 use super::{
     Api, ApiError,
-    body::{Body, Segment},
+    body::{JsonBody, PathSegment},
     check::{is_bad, shown},
     model::{CheckedExecution, ShadowLook, ShadowRequest},
-    openapi::Refusals,
+    refusals::Refusals,
 };
 
 /// Maximum duration of one request, in milliseconds.
@@ -28,8 +28,8 @@ const PAUSE: Millis = Millis(1_000);
 )]
 pub async fn shadow(
     State(api): State<Api>,
-    Segment(module): Segment,
-    Body(request, _room): Body<ShadowRequest>,
+    PathSegment(module): PathSegment,
+    JsonBody(request, _room): JsonBody<ShadowRequest>,
 ) -> Result<Json<ShadowLook>, ApiError> {
     api.digest(&module).await?;
     let candidate = api.digest(&request.candidate).await?;
@@ -39,7 +39,7 @@ pub async fn shadow(
     let wait = Millis(i64::try_from(request.wait_ms.min(LONGEST_MS)).unwrap_or(i64::MAX));
     let until = clock.now() + wait;
     loop {
-        let differs = |checked: Checked| -> Option<CheckedExecution> {
+        let differs = |checked: CheckedInvocation| -> Option<CheckedExecution> {
             let known = request.known.iter().any(|id| id == checked.row.promise.id().as_str());
             shown(checked, candidate).filter(|shown| is_bad(shown.verdict) && !known)
         };

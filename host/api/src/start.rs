@@ -10,7 +10,7 @@ use axum::{
 use segno_core::{
     command::Command,
     id::{Digest, PromiseId, check_name},
-    keyed_request::{KeyReused, RequestParts},
+    keyed_request::{KeyReuseError, RequestParts},
     promise::{NewPromise, Promise, RetryPolicy},
     reply::{Reply, TaskReply},
     tags,
@@ -28,17 +28,17 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     Api, ApiError,
-    admission::BodyRoom,
+    admission::BodyPermit,
     behind,
-    body::Body,
-    catalog::Resolved,
+    body::JsonBody,
+    catalog::ResolvedFunction,
     model::{
         BehindLimit, Function, InvocationOutcome, InvocationState, Retry, StartInvocation,
         StartRetry, Started,
     },
-    openapi::Refusals,
+    refusals::Refusals,
     state::{bad_name, new_id, refused, unexpected},
-    target::Target,
+    target::ParsedTarget,
     values::{input_of, param},
     view,
     wait::{outcome, settled},
@@ -61,7 +61,7 @@ const MAX_PERMIT_HOLD: Millis = Millis(500);
 pub async fn start(
     State(api): State<Api>,
     headers: HeaderMap,
-    Body(request, room): Body<StartInvocation>,
+    JsonBody(request, room): JsonBody<StartInvocation>,
 ) -> Result<(StatusCode, Json<Started>), ApiError> {
     // Boxed, so that a request that waits for admission needs no memory for it.
     Box::pin(begin(api, headers, request, room)).await
@@ -71,7 +71,7 @@ pub(super) async fn begin(
     api: Api,
     headers: HeaderMap,
     request: StartInvocation,
-    room: BodyRoom,
+    room: BodyPermit,
 ) -> Result<(StatusCode, Json<Started>), ApiError> {
     begin_with(api, headers, request, None, room).await
 }
@@ -82,9 +82,9 @@ pub(super) async fn begin_with(
     headers: HeaderMap,
     request: StartInvocation,
     bytes: Option<Vec<u8>>,
-    room: BodyRoom,
+    room: BodyPermit,
 ) -> Result<(StatusCode, Json<Started>), ApiError> {
-    let target = Target::parse(&request.target)?;
+    let target = ParsedTarget::parse(&request.target)?;
     let given = request.id.clone().map(new_id).transpose()?;
     // The permit comes first, so that an overloaded host spends nothing on refused requests.
     let place = api.room().await?;
@@ -104,7 +104,7 @@ pub(super) async fn begin_with(
         // Ids below others would imply a parent.
         PromiseId::new(format!("{}-{nonce:016x}", target.function().replace('/', ".")))
     });
-    let Prepared { mut new, module, is_plain } =
+    let PreparedStart { mut new, module, is_plain } =
         prepare(&api, id.clone(), &target, &request, bytes).await?;
     // The parent span is stored with the invocation: another incarnation or host that exports the
     // spans later uses the same trace.
@@ -118,16 +118,18 @@ pub(super) async fn begin_with(
     let created = create(&api, new, module, now, place).await?;
     drop(room);
     let invocation = match created {
-        Created::Other => {
+        StartResult::Other => {
             // A concurrent request with this id was faster.
             let row = api.invocation(&id).await?;
             return exists(&api, &request, row).await;
         }
         // The reply already contains the answer.
-        Created::Begun(begun) if wait_ms == 0 || !begun.promise.is_pending() => {
+        StartResult::Begun(begun) if wait_ms == 0 || !begun.promise.is_pending() => {
             view::outcome(&begun.promise, &begun.task)
         }
-        Created::Begun(_) | Created::Waiting => outcome(&settled(&api, &id, wait_ms).await?)?,
+        StartResult::Begun(_) | StartResult::Waiting => {
+            outcome(&settled(&api, &id, wait_ms).await?)?
+        }
     };
     let started = Started {
         id: id.to_string(),
@@ -139,7 +141,7 @@ pub(super) async fn begin_with(
 }
 
 /// Result of creating an invocation.
-enum Created {
+enum StartResult {
     /// The invocation began; this is its task.
     Begun(Box<TaskReply>),
     /// The invocation waits for a worker.
@@ -156,7 +158,7 @@ async fn create(
     module: Digest,
     now: bool,
     place: OwnedSemaphorePermit,
-) -> Result<Created, ApiError> {
+) -> Result<StartResult, ApiError> {
     let id = new.id.clone();
     let slots = api.host.slots().filter(|_| now);
     let reply = match slots.and_then(|slots| Some((slots.slot(&new)?, slots))) {
@@ -175,16 +177,16 @@ async fn create(
         None => api.host.attempt(Command::PromiseCreate(new)).await?,
     };
     match reply {
-        Reply::Begun { task, .. } if task.created => Ok(Created::Begun(task)),
-        Reply::Promise { changed: true, .. } => Ok(Created::Waiting),
-        Reply::Begun { .. } | Reply::Promise { .. } => Ok(Created::Other),
+        Reply::Begun { task, .. } if task.created => Ok(StartResult::Begun(task)),
+        Reply::Promise { changed: true, .. } => Ok(StartResult::Waiting),
+        Reply::Begun { .. } | Reply::Promise { .. } => Ok(StartResult::Other),
         Reply::Refused(refusal) => Err(refused(&id, refusal)),
         other => Err(unexpected(&other)),
     }
 }
 
 /// A validated start.
-struct Prepared {
+struct PreparedStart {
     /// The promise to create.
     new: NewPromise,
     /// The module to run.
@@ -197,11 +199,11 @@ struct Prepared {
 async fn prepare(
     api: &Api,
     id: PromiseId,
-    target: &Target<'_>,
+    target: &ParsedTarget<'_>,
     request: &StartInvocation,
     bytes: Option<Vec<u8>>,
-) -> Result<Prepared, ApiError> {
-    let Resolved { digest, function, by_alias } = target.resolve(api).await?;
+) -> Result<PreparedStart, ApiError> {
+    let ResolvedFunction { digest, function, by_alias } = target.resolve(api).await?;
     let errors = match bytes {
         Some(_) => Vec::new(),
         None => api.misfits(digest, &function, &request.input),
@@ -235,7 +237,7 @@ async fn prepare(
     let new = NewPromise { id, param, tags, timeout_at };
     // Deployments are called under a claim.
     let is_plain = function.access.is_none() && !target.is_service();
-    Ok(Prepared { new, module: digest, is_plain })
+    Ok(PreparedStart { new, module: digest, is_plain })
 }
 
 /// Returns the headers with the retry policy and the attempt timeout of an activity, if the request
@@ -312,7 +314,7 @@ pub(super) async fn to_be_made(
     id: PromiseId,
     request: &StartInvocation,
 ) -> Result<NewPromise, ApiError> {
-    let target = Target::parse(&request.target)?;
+    let target = ParsedTarget::parse(&request.target)?;
     Ok(prepare(api, id, &target, request, None).await?.new)
 }
 
@@ -385,7 +387,7 @@ async fn behind(
 }
 
 /// Checks that the request equals the one that started this invocation.
-fn repeats(request: &StartInvocation, first: &Promise) -> Result<(), KeyReused> {
+fn repeats(request: &StartInvocation, first: &Promise) -> Result<(), KeyReuseError> {
     let parts =
         |target: &str, input| RequestParts::new().text("target", target).json("input", input);
     let stored = bare(first.target().unwrap_or_default());

@@ -9,8 +9,8 @@ use axum::{
 };
 use segno_core::{
     command::Command,
-    id::{BadName, PromiseId, check_name, fits},
-    keyed_request::KeyReused,
+    id::{MalformedName, PromiseId, check_name, fits},
+    keyed_request::KeyReuseError,
     promise::Task,
     reply::{Conflict, Refusal, Reply},
     time::Timestamp,
@@ -22,15 +22,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     access::{
-        Access,
-        sessions::{Session, Sessions},
+        AccessControl,
+        sessions::{BrowserSession, BrowserSessions},
     },
     admission::{Admission, AdmissionLimits, AdmissionTicket},
     body,
     catalog::Catalog,
     error::ApiError,
     inspector::ComponentInspector,
-    reads::{Read, Reads},
+    reads::{PermittedRead, ReadPermits},
 };
 
 /// Default maximum number of open connections.
@@ -46,7 +46,7 @@ pub struct Api {
     /// Checks uploads.
     pub inspector: Arc<dyn ComponentInspector>,
     /// Checks who may send requests.
-    pub access: Access,
+    pub access: AccessControl,
     /// The addresses at which external workers may be reached.
     pub reach: Reach,
     /// Maximum size of a component, in bytes.
@@ -60,11 +60,11 @@ pub struct Api {
     /// Permits for requests, commands and bodies.
     pub admission: Admission,
     /// Permits for reads of clients.
-    pub reads: Reads,
+    pub reads: ReadPermits,
     /// Additional routes, with separate guards.
     pub beside: Router,
     pub(super) catalog: Arc<Catalog>,
-    pub(super) sessions: Arc<Sessions>,
+    pub(super) sessions: Arc<BrowserSessions>,
     /// Serializes the counts for metrics: concurrent counts would be redundant.
     pub(super) counts: Arc<tokio::sync::Mutex<()>>,
 }
@@ -74,7 +74,7 @@ impl Api {
     pub fn new(
         host: Host,
         inspector: Arc<dyn ComponentInspector>,
-        access: Access,
+        access: AccessControl,
         component_limit: usize,
     ) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl Api {
             connections: CONNECTIONS,
             connections_of_a_peer: CONNECTIONS_OF_A_PEER,
             admission: Admission::new(AdmissionLimits::default()),
-            reads: Reads::new(AdmissionLimits::default()),
+            reads: ReadPermits::new(AdmissionLimits::default()),
             beside: Router::new(),
             catalog: Arc::default(),
             sessions: Arc::default(),
@@ -98,18 +98,18 @@ impl Api {
     /// Sets other admission limits.
     #[must_use]
     pub fn admitting(self, limits: AdmissionLimits) -> Self {
-        Self { admission: Admission::new(limits), reads: Reads::new(limits), ..self }
+        Self { admission: Admission::new(limits), reads: ReadPermits::new(limits), ..self }
     }
 
     /// Returns the session of the sender of these headers, if the host requires a token and they
     /// contain none.
-    pub(crate) fn session(&self, headers: &HeaderMap, now: Timestamp) -> Option<Session> {
+    pub(crate) fn session(&self, headers: &HeaderMap, now: Timestamp) -> Option<BrowserSession> {
         let asks = self.access.needs_token() && !headers.contains_key(header::AUTHORIZATION);
         asks.then(|| self.sessions.find(headers, now)).flatten()
     }
 
     /// Returns the store for client reads, with a read permit.
-    pub async fn look(&self) -> Result<Read, ApiError> {
+    pub async fn look(&self) -> Result<PermittedRead, ApiError> {
         self.reads.place(&self.host).await
     }
 
@@ -235,12 +235,12 @@ pub(super) fn refused(id: &PromiseId, refusal: Refusal) -> ApiError {
 }
 
 /// Builds the error for a field with an invalid name.
-pub(super) fn bad_name(field: &'static str, bad: &BadName) -> ApiError {
+pub(super) fn bad_name(field: &'static str, bad: &MalformedName) -> ApiError {
     ApiError::BadField { field, reason: format!("cannot be used: {bad}") }
 }
 
-impl From<KeyReused> for ApiError {
-    fn from(reused: KeyReused) -> Self {
+impl From<KeyReuseError> for ApiError {
+    fn from(reused: KeyReuseError) -> Self {
         let refusal = Refusal::from(reused);
         Self::Refused {
             status: StatusCode::CONFLICT,

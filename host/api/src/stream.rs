@@ -19,9 +19,9 @@ use segno_engine::changes::ChangeWatcher;
 
 use super::{
     Api, ApiError, EndsWithClient,
-    body::Query,
+    body::UrlQuery,
     model::{ChangedIds, StreamQuery},
-    openapi::Refusals,
+    refusals::Refusals,
     state::promise_id,
 };
 
@@ -44,7 +44,7 @@ const BETWEEN: Millis = Millis(200);
 pub async fn stream(
     State(api): State<Api>,
     headers: HeaderMap,
-    Query(query): Query<StreamQuery>,
+    UrlQuery(query): UrlQuery<StreamQuery>,
 ) -> Result<Response, ApiError> {
     let within = query.id.map(promise_id).transpose()?;
     let now = api.host.env.clock.now();
@@ -55,7 +55,7 @@ pub async fn stream(
     let changes = &api.host.notifier.changes;
     let watcher = changes.watch(within);
     let watcher = watcher.ok_or(ApiError::Overloaded("as many streams as it serves are open"))?;
-    let state = Streaming { api: api.clone(), watcher, ends_at, told: Told::Nothing };
+    let state = ChangeStream { api: api.clone(), watcher, ends_at, told: StreamNotice::Nothing };
     let frames = futures::stream::unfold(state, |mut streaming| async move {
         let frame = streaming.next().await?;
         Some((Ok::<_, Infallible>(frame), streaming))
@@ -65,28 +65,28 @@ pub async fn stream(
     Ok((headers, Extension(EndsWithClient), Body::from_stream(frames)).into_response())
 }
 
-struct Streaming {
+struct ChangeStream {
     api: Api,
     watcher: ChangeWatcher,
     /// When the token or the session ends.
     ends_at: Timestamp,
-    told: Told,
+    told: StreamNotice,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum StreamNotice {
     Nothing,
     Silence,
     Changes,
 }
 
-impl Streaming {
+impl ChangeStream {
     async fn next(&mut self) -> Option<Bytes> {
         let env = &self.api.host.env;
-        if self.told == Told::Nothing {
+        if self.told == StreamNotice::Nothing {
             // Sent first, so that the client knows immediately that it is connected. The client
             // waits two seconds before it reconnects.
-            self.told = Told::Silence;
+            self.told = StreamNotice::Silence;
             return Some(Bytes::from_static(b"retry: 2000\n: connected\n\n"));
         }
         let left = self.ends_at.since(env.clock.now());
@@ -94,7 +94,7 @@ impl Streaming {
             return None;
         }
         let told = async {
-            if self.told == Told::Changes {
+            if self.told == StreamNotice::Changes {
                 env.runtime.sleep(BETWEEN).await;
             }
             self.watcher.next().await
@@ -103,14 +103,14 @@ impl Streaming {
             biased;
             () = self.api.stopping.cancelled() => None,
             changed = told => {
-                self.told = Told::Changes;
+                self.told = StreamNotice::Changes;
                 let ids = changed.ids.iter().map(ToString::to_string).collect();
                 let data = ChangedIds { ids, missed: changed.missed };
                 let json = serde_json::to_string(&data).ok()?;
                 Some(format!("event: changed\ndata: {json}\n\n").into())
             }
             () = env.runtime.sleep(PING_AFTER.min(left)) => {
-                self.told = Told::Silence;
+                self.told = StreamNotice::Silence;
                 Some(Bytes::from_static(b": ping\n\n"))
             }
         }

@@ -19,7 +19,7 @@ const LOOKED_AT: usize = 5_000;
 /// then those that no worker claims, then waiting ones; newest first within each group.
 pub(super) async fn list(api: &Api, query: InvocationQuery) -> Result<InvocationPage, ApiError> {
     if query.state.is_some() {
-        let reason = "says nothing beside a state: leave one of them out".to_owned();
+        let reason = "cannot be combined with a state: leave one of them out".to_owned();
         return Err(ApiError::BadField { field: "stuck", reason });
     }
     let limit = page::LISTING.of(query.limit)? as usize;

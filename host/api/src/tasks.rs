@@ -7,10 +7,10 @@ use segno_store::InvocationFilter;
 
 use super::{
     Api, ApiError,
-    body::{Query, Segment},
+    body::{PathSegment, UrlQuery},
     model::{TaskPage, TaskQuery, TaskState, TaskView},
-    openapi::Refusals,
     page,
+    refusals::Refusals,
     state::promise_id,
     view,
 };
@@ -22,7 +22,7 @@ use super::{
 )]
 pub async fn list(
     State(api): State<Api>,
-    Query(query): Query<TaskQuery>,
+    UrlQuery(query): UrlQuery<TaskQuery>,
 ) -> Result<Json<TaskPage>, ApiError> {
     let known = TaskState::LISTED.map(TaskState::as_str);
     if let Some(state) = query.state.as_deref().filter(|state| !known.contains(state)) {
@@ -55,7 +55,7 @@ pub async fn list(
 )]
 pub async fn describe(
     State(api): State<Api>,
-    Segment(id): Segment,
+    PathSegment(id): PathSegment,
 ) -> Result<Json<TaskView>, ApiError> {
     let id = promise_id(id)?;
     let row = api.look().await?.read().promise(&id).await?;

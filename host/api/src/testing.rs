@@ -12,14 +12,15 @@ use axum::{
     http::{Method, Request, StatusCode, header},
 };
 use segno_core::{
-    command::{ClaimRequest, Command, FenceAct, FenceAction},
+    command::{ClaimRequest, Command, FenceAction, FenceOperation},
     config::Config,
     graph::{NodeRow, NodeState},
-    id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, Version},
+    id::{Claim, CommandIndex, Digest, Holder, HostName, PromiseId, Version},
     invocation::{
-        CommandKind, LogLine, Outcome, Record, RecordBody, Request as Asked, Seed, StepResult,
+        CommandKind, CommandRequest as Asked, LogLine, Outcome, Record, RecordBody, Seed,
+        StepResult,
     },
-    limit::{Bounds, Rule},
+    limit::{AdmissionBounds, AdmissionRule},
     promise::{NewPromise, Note, ReleaseReason, Verdict},
     reply::Reply,
     tags,
@@ -34,7 +35,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use crate::{
-    Access, AdmissionLimits, Api, ComponentInspector, Rejected,
+    AccessControl, AdmissionLimits, Api, ComponentInspector, ComponentRefusal,
     model::{
         Function, FunctionKind, Import, ImportStatus, Message, MessageKind, ModuleDescription,
         ObjectAccess,
@@ -50,20 +51,20 @@ fn message(kind: MessageKind, name: &str, schema: serde_json::Value) -> Message 
 }
 
 /// Accepts components that begin with `wasm`; the words after it are the names of the functions.
-struct ByFirstWord;
+struct FirstWordInspector;
 
 /// A limit of five concurrent executions for each customer.
-fn limit() -> Rule {
-    let per_key = Bounds { concurrency: Some(5), rate: None };
-    Rule { key: Some("customer.id".into()), per_key, ..Rule::default() }
+fn limit() -> AdmissionRule {
+    let per_key = AdmissionBounds { concurrency: Some(5), rate: None };
+    AdmissionRule { key: Some("customer.id".into()), per_key, ..AdmissionRule::default() }
 }
 
 #[async_trait]
-impl ComponentInspector for ByFirstWord {
-    async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleDescription, Rejected> {
+impl ComponentInspector for FirstWordInspector {
+    async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleDescription, ComponentRefusal> {
         let text = String::from_utf8_lossy(&component);
         let Some(names) = text.strip_prefix("wasm ") else {
-            return Err(Rejected {
+            return Err(ComponentRefusal {
                 code: "not-wasm".to_owned(),
                 message: "this is not WebAssembly".to_owned(),
                 report: Some(json!({ "size": component.len() })),
@@ -117,7 +118,7 @@ impl ComponentInspector for ByFirstWord {
 pub type NodeStep<'a> = (&'a str, NodeState, Option<Result<&'a str, &'a str>>);
 
 /// A host without workers.
-pub struct World {
+pub struct ApiWorld {
     /// State of the API.
     pub api: Api,
     router: Router,
@@ -125,7 +126,7 @@ pub struct World {
 
 /// A response.
 #[derive(Debug)]
-pub struct Answer {
+pub struct TestResponse {
     pub status: StatusCode,
     /// `Content-Type`, or empty.
     pub content_type: String,
@@ -135,20 +136,20 @@ pub struct Answer {
     pub body: Value,
 }
 
-impl Default for World {
+impl Default for ApiWorld {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl World {
+impl ApiWorld {
     /// Creates a host that serves any client on this machine.
     pub fn new() -> Self {
         Self::with(|access| access)
     }
 
     /// Creates a host with modified access rules; the default serves any client on this machine.
-    pub fn with(access: impl FnOnce(Access) -> Access) -> Self {
+    pub fn with(access: impl FnOnce(AccessControl) -> AccessControl) -> Self {
         let env = Env::system();
         let notifier = Arc::new(CommitNotifier::default());
         let config = Config::default();
@@ -160,10 +161,10 @@ impl World {
     }
 
     /// Creates the API over another host.
-    pub fn over(host: Host, access: impl FnOnce(Access) -> Access) -> Self {
-        let open = Access::new(([127, 0, 0, 1], 7766).into(), None, false, vec![]);
+    pub fn over(host: Host, access: impl FnOnce(AccessControl) -> AccessControl) -> Self {
+        let open = AccessControl::new(([127, 0, 0, 1], 7766).into(), None, false, vec![]);
         let access = access(open.expect("loopback needs no token"));
-        let api = Api::new(host, Arc::new(ByFirstWord), access, LIMIT);
+        let api = Api::new(host, Arc::new(FirstWordInspector), access, LIMIT);
         Self { router: router(api.clone()), api }
     }
 
@@ -189,7 +190,7 @@ impl World {
     }
 
     /// Uploads `component` as `alias`.
-    pub async fn upload(&self, alias: &str, component: &str) -> Answer {
+    pub async fn upload(&self, alias: &str, component: &str) -> TestResponse {
         let request = Request::post(format!("/v1/modules?alias={alias}"))
             .header(header::CONTENT_TYPE, "application/wasm")
             .body(Body::from(component.to_owned()));
@@ -223,7 +224,7 @@ impl World {
         for (node, state, value) in nodes {
             let id = claim.id.attempt(node, 0);
             if *state != NodeState::Skipped {
-                acts.push(FenceAct::Create {
+                acts.push(FenceOperation::Create {
                     new: NewPromise {
                         id: id.clone(),
                         param: Stored::default(),
@@ -238,10 +239,10 @@ impl World {
                     Err(value) => (Verdict::Rejected, value),
                 };
                 let value = Stored::of(value.as_bytes());
-                acts.push(FenceAct::Settle { id, verdict, value });
+                acts.push(FenceOperation::Settle { id, verdict, value });
             }
             let row = NodeRow { state: *state, attempt: 0 };
-            acts.push(FenceAct::Node { node: Text::from(*node), row, reset: None });
+            acts.push(FenceOperation::Node { node: Text::from(*node), row, reset: None });
         }
         let actions = (0..).zip(acts);
         let actions = actions.map(|(index, act)| FenceAction { index: CommandIndex(index), act });
@@ -265,7 +266,7 @@ impl World {
     async fn make(&self, claim: &Claim, promises: impl IntoIterator<Item = (String, Tags)>) {
         let action = |(index, (id, tags)): (u32, (String, Tags))| FenceAction {
             index: CommandIndex(index),
-            act: FenceAct::Create {
+            act: FenceOperation::Create {
                 new: NewPromise {
                     id: id.as_str().into(),
                     param: Stored::of(&b"{\"func\":\"ship\",\"args\":[]}"[..]),
@@ -286,17 +287,17 @@ impl World {
     }
 
     /// Sends `GET`.
-    pub async fn get(&self, path: &str) -> Answer {
+    pub async fn get(&self, path: &str) -> TestResponse {
         self.ask(Request::get(path).body(Body::empty()).expect("a request")).await
     }
 
     /// Sends `POST` with a JSON body.
-    pub async fn post(&self, path: &str, body: Value) -> Answer {
+    pub async fn post(&self, path: &str, body: Value) -> TestResponse {
         self.send(Method::POST, path, body.to_string()).await
     }
 
     /// Sends a request with a body declared as JSON.
-    pub async fn send(&self, method: Method, path: &str, json: impl Into<Body>) -> Answer {
+    pub async fn send(&self, method: Method, path: &str, json: impl Into<Body>) -> TestResponse {
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -306,7 +307,7 @@ impl World {
     }
 
     /// Sends `request` and returns the response. The default host is localhost.
-    pub async fn ask(&self, mut request: Request<Body>) -> Answer {
+    pub async fn ask(&self, mut request: Request<Body>) -> TestResponse {
         let headers = request.headers_mut();
         if !headers.contains_key(header::HOST) {
             headers.insert(header::HOST, header::HeaderValue::from_static("localhost:7766"));
@@ -319,11 +320,11 @@ impl World {
         let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body");
         let body = serde_json::from_slice(&bytes)
             .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&bytes)));
-        Answer { status, content_type, retry_after, body }
+        TestResponse { status, content_type, retry_after, body }
     }
 
     /// Starts `shop/ship` with the id `id`.
-    pub async fn start(&self, id: &str) -> Answer {
+    pub async fn start(&self, id: &str) -> TestResponse {
         self.post(
             "/v1/invocations",
             json!({ "id": id, "target": "shop/ship", "input": { "no": 1 } }),
@@ -344,7 +345,7 @@ impl World {
     /// Acquires the task of `id`.
     pub async fn acquire(&self, id: &str) -> Claim {
         let claim = Claim { id: PromiseId::from(id), version: Version(0) };
-        let holder = Holder { node: NodeName::from("test"), incarnation: 1 };
+        let holder = Holder { node: HostName::from("test"), incarnation: 1 };
         let request = ClaimRequest { holder, nonce: 1, ttl: Millis(60_000) };
         match self.command(Command::TaskAcquire { claim, request, stall_limit: None }).await {
             Reply::Task(task) => Claim { id: PromiseId::from(id), version: task.task.version },
@@ -425,7 +426,7 @@ impl World {
     }
 }
 
-impl Answer {
+impl TestResponse {
     /// Checks that the response is a problem with this status and code. Returns its detail.
     #[track_caller]
     pub fn problem(&self, status: u16, code: &str) -> &str {

@@ -19,17 +19,18 @@ use serde_json::Value;
 
 use super::{
     Api, ApiError,
-    admission::BodyRoom,
-    body::{Body, Segments},
+    admission::BodyPermit,
+    body::{JsonBody, PathSegments},
     handlers::{answer, not_asked, not_begun},
     model::{
         FailureView, HandlerKind, SendUpdate, StartFirst, StartInvocation, UpdateAnswer,
         UpdateState, UpdateWait,
     },
-    openapi::Refusals,
-    promises, start,
+    promises,
+    refusals::Refusals,
+    start,
     state::{refused, unexpected},
-    target::Target,
+    target::ParsedTarget,
     view,
     wait::{self, DEFAULT_WAIT_MS},
 };
@@ -51,9 +52,9 @@ pub(super) const PAUSE: (Millis, Millis) = (Millis(2), Millis(200));
 )]
 pub async fn send(
     State(api): State<Api>,
-    Segments((id, name)): Segments<(String, String)>,
+    PathSegments((id, name)): PathSegments<(String, String)>,
     headers: HeaderMap,
-    Body(update, room): Body<SendUpdate>,
+    JsonBody(update, room): JsonBody<SendUpdate>,
 ) -> Result<Json<UpdateAnswer>, ApiError> {
     let id = api.stored_id(id).await?;
     if let Some(first) = update.start {
@@ -62,7 +63,8 @@ pub async fn send(
     let row = api.invocation(&api.generation(id.to_string()).await?).await?;
     api.check_handler(&row, HandlerKind::Update, &name, &update.input).await?;
     let limit_ms = update.timeout_ms.unwrap_or(DEFAULT_WAIT_MS);
-    let sent = Sent { id: &id, name: &name, input: &update.input, key: update.key.as_deref() };
+    let sent =
+        UpdateRequest { id: &id, name: &name, input: &update.input, key: update.key.as_deref() };
     let (invocation, n) = sent.accepted(&api, &row, limit_ms).await?;
     let promise = invocation.answer(n);
     let read = || promises::find(&api, &promise);
@@ -80,10 +82,10 @@ async fn start_first(
     first: StartFirst,
     (name, input): (&str, &Value),
     headers: HeaderMap,
-    room: BodyRoom,
+    room: BodyPermit,
 ) -> Result<(), ApiError> {
     // An invalid update starts nothing.
-    let target = Target::parse(&first.target)?;
+    let target = ParsedTarget::parse(&first.target)?;
     let resolved = api.resolve(&target.module, &target.function()).await?;
     let (module, function) = (resolved.digest, &resolved.function);
     api.check_handler_of(module, function, HandlerKind::Update, name, input)?;
@@ -127,7 +129,7 @@ pub(super) async fn paused(api: &Api, pause: Millis) -> Millis {
 }
 
 /// An update to be accepted.
-struct Sent<'a> {
+struct UpdateRequest<'a> {
     id: &'a PromiseId,
     name: &'a str,
     input: &'a Value,
@@ -135,13 +137,13 @@ struct Sent<'a> {
 }
 
 /// Result of an attempt to have an update accepted.
-enum Try {
+enum UpdateAttempt {
     Accepted(PromiseId, u32),
     /// The workflow progressed since it was asked.
     Overtaken(Refusal),
 }
 
-impl Sent<'_> {
+impl UpdateRequest<'_> {
     /// Asks the workflow and has the update accepted, repeatedly if necessary: in between the
     /// workflow may have progressed, or continued as new. Returns the generation and the index of
     /// the update's signal.
@@ -158,7 +160,9 @@ impl Sent<'_> {
             // An update that was accepted before is not validated again; an ended workflow accepts
             // none.
             let nothing_seen = (u32::MAX, u32::MAX);
-            if let Try::Accepted(id, n) = self.offer(api, self.id, &key, nothing_seen).await? {
+            if let UpdateAttempt::Accepted(id, n) =
+                self.offer(api, self.id, &key, nothing_seen).await?
+            {
                 return Ok((id, n));
             }
         }
@@ -197,11 +201,11 @@ impl Sent<'_> {
                 });
             }
             match self.offer(api, id, &key, (asked.records, asked.signals)).await? {
-                Try::Accepted(id, n) => return Ok((id, n)),
-                Try::Overtaken(refusal) if is_over => {
+                UpdateAttempt::Accepted(id, n) => return Ok((id, n)),
+                UpdateAttempt::Overtaken(refusal) if is_over => {
                     return Err(refused(self.id, refusal));
                 }
-                Try::Overtaken(_) => pause = paused(api, pause).await,
+                UpdateAttempt::Overtaken(_) => pause = paused(api, pause).await,
             }
         }
     }
@@ -212,7 +216,7 @@ impl Sent<'_> {
         asked: &PromiseId,
         key: &Text,
         (records, signals): (u32, u32),
-    ) -> Result<Try, ApiError> {
+    ) -> Result<UpdateAttempt, ApiError> {
         let command = Command::Update {
             invocation: asked.clone(),
             name: Text::from(self.name),
@@ -222,9 +226,9 @@ impl Sent<'_> {
             signals,
         };
         match api.execute(command).await? {
-            Reply::Signalled { invocation, n, .. } => Ok(Try::Accepted(invocation, n)),
+            Reply::Signalled { invocation, n, .. } => Ok(UpdateAttempt::Accepted(invocation, n)),
             Reply::Refused(refusal @ Refusal::Conflict(Conflict::JournalGrew { .. })) => {
-                Ok(Try::Overtaken(refusal))
+                Ok(UpdateAttempt::Overtaken(refusal))
             }
             Reply::Refused(Refusal::Conflict(Conflict::PromiseSettled(_))) => {
                 let state = wait::outcome(&api.invocation(self.id).await?)?.state;

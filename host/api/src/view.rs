@@ -12,7 +12,7 @@ use segno_core::{
     value::{Tags, Value},
 };
 use segno_engine::values;
-use segno_store::{InvocationRow, PromiseRow, Unreadable};
+use segno_store::{InvocationRow, PromiseRow, UnreadableEntity};
 
 use super::{
     fork,
@@ -309,9 +309,9 @@ pub fn promise(row: &PromiseRow, awaited_by: &[PromiseId], changed: Option<bool>
 }
 
 /// Converts the unreadable rows of a page, which have the kind `kind`.
-pub fn unreadable(kind: &str, rows: Vec<Unreadable>) -> Vec<UnreadableRow> {
-    let shown = |row: Unreadable| {
-        let Unreadable { id, reason } = row;
+pub fn unreadable(kind: &str, rows: Vec<UnreadableEntity>) -> Vec<UnreadableRow> {
+    let shown = |row: UnreadableEntity| {
+        let UnreadableEntity { id, reason } = row;
         UnreadableRow { kind: kind.to_owned(), id, reason }
     };
     rows.into_iter().map(shown).collect()

@@ -6,9 +6,9 @@ use segno_store::PromiseRow;
 
 use super::{
     Api, ApiError,
-    body::{Query, Segment},
+    body::{PathSegment, UrlQuery},
     model::{InvocationOutcome, WaitQuery},
-    openapi::Refusals,
+    refusals::Refusals,
     view,
 };
 
@@ -25,8 +25,8 @@ const LONGEST_WAIT_MS: u64 = 300_000;
 )]
 pub async fn wait(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Query(query): Query<WaitQuery>,
+    PathSegment(id): PathSegment,
+    UrlQuery(query): UrlQuery<WaitQuery>,
 ) -> Result<Json<InvocationOutcome>, ApiError> {
     let id = api.stored_id(id).await?;
     let row = settled(&api, &id, query.timeout_ms.unwrap_or(DEFAULT_WAIT_MS)).await?;

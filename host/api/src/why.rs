@@ -8,15 +8,15 @@ use serde_json::Value;
 
 use super::{
     Api, ApiError,
-    body::Segment,
-    catalog::Modules,
+    body::PathSegment,
+    catalog::CatalogModules,
     invocations::look_at,
     model::{
         HandlerKind, Invocation, InvocationState, Message, MessageKind, Wait, WaitKind, Why,
         WhyAlternative, WhyLink, WhyMessage, WhyReason,
     },
-    openapi::Refusals,
-    target::Target,
+    refusals::Refusals,
+    target::ParsedTarget,
 };
 
 /// Maximum number of executions in a chain.
@@ -32,7 +32,10 @@ const CODE: [&str; 3] = ["divergence", "trap", "waits-for-nothing"];
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
     responses((status = 200, body = Why), Refusals),
 )]
-pub async fn why(State(api): State<Api>, Segment(id): Segment) -> Result<Json<Why>, ApiError> {
+pub async fn why(
+    State(api): State<Api>,
+    PathSegment(id): PathSegment,
+) -> Result<Json<Why>, ApiError> {
     let mut why = Why { chain: Vec::new(), cycle: Vec::new(), more: false };
     let mut next = Some(api.generation(id).await?);
     while let Some(id) = next {
@@ -118,7 +121,7 @@ async fn holder(api: &Api, id: Option<&str>) -> Result<Option<String>, ApiError>
 }
 
 /// Returns commands that resume a halted execution.
-fn continuations(seen: &Invocation, modules: &Modules) -> Vec<String> {
+fn continuations(seen: &Invocation, modules: &CatalogModules) -> Vec<String> {
     let id = quoted(&seen.id);
     let mut commands = Vec::new();
     // Only executions of modules have a journal that can be replayed.
@@ -126,7 +129,7 @@ fn continuations(seen: &Invocation, modules: &Modules) -> Vec<String> {
         commands.push(format!("segno replay {id}"));
     }
     let is_its_code = seen.note.as_ref().is_some_and(|note| CODE.contains(&note.kind.as_str()));
-    let alias = Target::parse(&seen.target).ok().filter(|_| names_a_module(&seen.target));
+    let alias = ParsedTarget::parse(&seen.target).ok().filter(|_| names_a_module(&seen.target));
     let alias = alias.map(|target| target.module.into_owned());
     let present = alias.as_deref().and_then(|alias| modules.find(alias));
     let is_other = present.is_some_and(|entry| Some(entry.digest.to_string()) != seen.module);
@@ -152,7 +155,7 @@ fn continuations(seen: &Invocation, modules: &Modules) -> Vec<String> {
 
 /// Adds the messages that an execution accepts now, as its module declares them, with commands that
 /// send them.
-fn takes(link: &mut WhyLink, seen: &Invocation, modules: &Modules) {
+fn takes(link: &mut WhyLink, seen: &Invocation, modules: &CatalogModules) {
     let entry = modules.0.iter().find(|entry| Some(entry.digest.to_string()) == seen.module);
     let name = address::function_of(&seen.target);
     let Some(function) = entry.and_then(|entry| entry.function(&name)) else { return };

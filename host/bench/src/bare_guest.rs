@@ -7,9 +7,9 @@ use anyhow::bail;
 use async_trait::async_trait;
 use segno_core::id::Digest;
 use segno_guest::{
-    ActivityContext, ActivityHost, Answer, Ask, Completion, Context, Event, Failure, GuestCommand,
-    Guests as _, HttpRequest, HttpResponse, Journal, Level, Outcome, Payload, RunAnswer, Stop,
-    Wasm, Workflow,
+    ActivityContext, ActivityHost, Completion, Context, Event, Failure, GuestCommand, GuestJournal,
+    Guests as _, HttpRequest, HttpResponse, JournalAnswer, JournalCall, Level, Outcome, Payload,
+    RunAnswer, StopReason, Wasm, Workflow,
 };
 use serde_json::{Value as Json, json};
 use tokio::task::JoinSet;
@@ -17,11 +17,11 @@ use tokio::task::JoinSet;
 use super::{
     baseline::{GroupedLog, LogWriter},
     context::BenchContext,
-    measure::{Passed, Stopwatch},
+    measure::{MeasuredTime, Stopwatch},
 };
 
 /// A journal that answers every request immediately and keeps only the next event.
-struct Bare {
+struct BareJournal {
     commands: u32,
     /// True if steps are executed instead of being answered from records.
     execute: bool,
@@ -29,35 +29,35 @@ struct Bare {
     finished: bool,
 }
 
-impl Journal for Bare {
-    fn ask(&mut self, ask: Ask) -> Result<Answer, Stop> {
+impl GuestJournal for BareJournal {
+    fn ask(&mut self, ask: JournalCall) -> Result<JournalAnswer, StopReason> {
         let index = self.commands;
         Ok(match ask {
-            Ask::Now => Answer::Now(0),
-            Ask::Log { .. } | Ask::Forget { .. } => Answer::Done,
-            Ask::RunDone { command, outcome } => {
+            JournalCall::Now => JournalAnswer::Now(0),
+            JournalCall::Log { .. } | JournalCall::Forget { .. } => JournalAnswer::Done,
+            JournalCall::RunDone { command, outcome } => {
                 self.completed = Some(Completion { command, outcome });
-                Answer::Done
+                JournalAnswer::Done
             }
-            Ask::Finish { .. } => {
+            JournalCall::Finish { .. } => {
                 self.finished = true;
-                Answer::Done
+                JournalAnswer::Done
             }
-            Ask::Command(GuestCommand::Run(_)) => {
+            JournalCall::Command(GuestCommand::Run(_)) => {
                 self.commands += 1;
-                Answer::Run(if self.execute {
+                JournalAnswer::Run(if self.execute {
                     RunAnswer::Execute(index)
                 } else {
                     RunAnswer::Recorded(index)
                 })
             }
-            Ask::Command(GuestCommand::Promise(promise)) => {
+            JournalCall::Command(GuestCommand::Promise(promise)) => {
                 self.commands += 1;
-                Answer::Promise(index, promise.name.unwrap_or_default())
+                JournalAnswer::Promise(index, promise.name.unwrap_or_default())
             }
-            Ask::Command(_) => {
+            JournalCall::Command(_) => {
                 self.commands += 1;
-                Answer::Command(index)
+                JournalAnswer::Command(index)
             }
         })
     }
@@ -66,7 +66,7 @@ impl Journal for Bare {
 /// A workflow instance with its bare journal.
 pub struct BareGuest {
     instance: Box<dyn Workflow>,
-    journal: Arc<Mutex<Bare>>,
+    journal: Arc<Mutex<BareJournal>>,
 }
 
 impl BareGuest {
@@ -90,8 +90,12 @@ impl BareGuest {
         execute: bool,
     ) -> anyhow::Result<Self> {
         let mut instance = wasm.instantiate(module, None).await?;
-        let journal =
-            Arc::new(Mutex::new(Bare { commands: 0, execute, completed: None, finished: false }));
+        let journal = Arc::new(Mutex::new(BareJournal {
+            commands: 0,
+            execute,
+            completed: None,
+            finished: false,
+        }));
         let context = Context {
             invocation: "bare".to_owned(),
             parent: None,
@@ -181,8 +185,8 @@ pub async fn crowd(
 }
 
 /// Runs `count` activities, one after the other.
-pub async fn activities(context: &BenchContext, count: u32) -> anyhow::Result<Passed> {
-    let host: Arc<dyn ActivityHost> = Arc::new(Nobody);
+pub async fn activities(context: &BenchContext, count: u32) -> anyhow::Result<MeasuredTime> {
+    let host: Arc<dyn ActivityHost> = Arc::new(NoActivityHost);
     let stopwatch = Stopwatch::start();
     for number in 0..count {
         let activity = ActivityContext {
@@ -206,10 +210,10 @@ pub async fn activities(context: &BenchContext, count: u32) -> anyhow::Result<Pa
     Ok(stopwatch.passed())
 }
 
-struct Nobody;
+struct NoActivityHost;
 
 #[async_trait]
-impl ActivityHost for Nobody {
+impl ActivityHost for NoActivityHost {
     async fn heartbeat(&self, _progress: Option<Payload>) -> bool {
         false
     }

@@ -10,19 +10,19 @@ use sqlx::{
 };
 use tokio::{sync::oneshot, task::JoinSet};
 
-use super::measure::{Passed, Stopwatch};
+use super::measure::{MeasuredTime, Stopwatch};
 
 /// Size of a preallocated file, in bytes. The file is filled with zeros once, so that appends
 /// change no metadata.
 const PREALLOCATED: usize = 16 << 20;
 
 /// A file to which records are appended, each with a sync.
-pub struct Appends {
+pub struct SyncedFile {
     file: File,
     at: u64,
 }
 
-impl Appends {
+impl SyncedFile {
     /// Creates a preallocated file in `dir`.
     pub fn new(dir: &Path) -> anyhow::Result<Self> {
         let path = dir.join("appends");
@@ -52,11 +52,11 @@ impl Appends {
 }
 
 /// A database with one table and the settings of the host's writer.
-pub struct Commits {
+pub struct BaselineDatabase {
     connection: SqliteConnection,
 }
 
-impl Commits {
+impl BaselineDatabase {
     /// Creates a database in `dir`.
     pub async fn new(dir: &Path) -> anyhow::Result<Self> {
         let mut connection = SqliteConnectOptions::new()
@@ -94,23 +94,23 @@ impl Commits {
 }
 
 /// A record for the log's thread, and the channel that signals its sync.
-type Entry = (Vec<u8>, oneshot::Sender<()>);
+type QueuedRecord = (Vec<u8>, oneshot::Sender<()>);
 
 /// A log with group commit: a thread writes all queued records and syncs once.
 pub struct GroupedLog {
-    queue: mpsc::Sender<Entry>,
+    queue: mpsc::Sender<QueuedRecord>,
     thread: JoinHandle<anyhow::Result<()>>,
 }
 
 /// The sending end of the log's queue.
 #[derive(Clone)]
-pub struct LogWriter(mpsc::Sender<Entry>);
+pub struct LogWriter(mpsc::Sender<QueuedRecord>);
 
 impl GroupedLog {
     /// Creates a log in `dir`.
     pub fn new(dir: &Path) -> anyhow::Result<Self> {
-        let mut log = Appends::new(dir)?;
-        let (queue, entries) = mpsc::channel::<Entry>();
+        let mut log = SyncedFile::new(dir)?;
+        let (queue, entries) = mpsc::channel::<QueuedRecord>();
         let thread = std::thread::spawn(move || -> anyhow::Result<()> {
             while let Ok((mut group, waiter)) = entries.recv() {
                 let mut waiters = vec![waiter];
@@ -155,7 +155,7 @@ pub async fn grouped_log(
     writers: u32,
     each: u32,
     bytes: usize,
-) -> anyhow::Result<Passed> {
+) -> anyhow::Result<MeasuredTime> {
     let log = GroupedLog::new(dir)?;
     let stopwatch = Stopwatch::start();
     let mut tasks = JoinSet::new();

@@ -9,7 +9,7 @@ use std::sync::{
 use anyhow::{Context as _, ensure};
 use segno_api::model::{CheckRequest, CheckVerdict};
 use segno_client::Client;
-use segno_demo::server::{Server, ServerOptions};
+use segno_demo::server::{DemoServer, ServerOptions};
 use segno_engine::worker::WorkerSettings;
 use tokio::task::JoinSet;
 
@@ -18,7 +18,7 @@ use super::{
     harness::Harness,
     measure::{self, Stopwatch},
     noop::invoke,
-    report::{Goal, Section, percentile},
+    report::{BenchSection, Goal, percentile},
     suspended_fixture,
 };
 
@@ -28,7 +28,7 @@ const STEPS: u32 = 24;
 /// Executions per page of the check; this is the maximum.
 const PAGE: u32 = 1_000;
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let (crowd, alone) = (context.size(10_000, 100), context.size(1_000, 20));
     let place = context.place()?;
     let harness =
@@ -36,7 +36,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     suspended_fixture::put_of(&harness, crowd, STEPS).await?;
     harness.close().await;
     let options = ServerOptions::within(place.path(), &context.binary)?;
-    let server = Server::start(options, context.env.clone()).await?;
+    let server = DemoServer::start(options, context.env.clone()).await?;
     let client = server.client();
     let candidate = client.deploy(renamed(&context.component), None).await?.module.digest;
     let first =
@@ -53,7 +53,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         for _ in 0..alone {
             starts.push(invoke(client).await?);
         }
-        let others = Others::begin(client);
+        let others = NoopClients::begin(client);
         let stopwatch = Stopwatch::start();
         check(client, &candidate, crowd).await?;
         seconds.push(stopwatch.wall_us() / 1e6);
@@ -66,7 +66,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     let after_mb = measure::peak_mb(server.pid())?;
     server.stop().await?;
 
-    let mut section = Section::new(format!(
+    let mut section = BenchSection::new(format!(
         "{crowd} suspended workflows of {} records are replayed on another module of the same code, by pages of {PAGE}, while \
          one client starts no-ops; before that it starts {alone} alone. The client shares the machine's processors",
         2 * STEPS + 2
@@ -75,9 +75,9 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         .measured("the check of all", "s", &seconds)
         .goal(Goal::AtMost { must: 30.0, aim: 15.0 });
     section.floor("no-op alone, p99", "ms", &quiet);
-    section.measured("no-op beside the check, p99", "ms", &beside);
+    section.measured("no-op during the check, p99", "ms", &beside);
     section
-        .ratio("no-op beside the check / alone, p99", &beside, &quiet)
+        .ratio("no-op during the check / alone, p99", &beside, &quiet)
         .goal(Goal::AtMost { must: 2.0, aim: 1.5 });
     section.floor("most memory of the host before", "MB", &[before_mb]);
     section.measured("most memory of the host", "MB", &[after_mb]);
@@ -112,12 +112,12 @@ async fn check(client: &Client, candidate: &str, crowd: u32) -> anyhow::Result<(
 }
 
 /// A client that starts no-ops until stopped.
-struct Others {
+struct NoopClients {
     enough: Arc<AtomicBool>,
     asking: JoinSet<anyhow::Result<Vec<f64>>>,
 }
 
-impl Others {
+impl NoopClients {
     fn begin(client: &Client) -> Self {
         let (enough, client) = (Arc::new(AtomicBool::new(false)), client.clone());
         let told = enough.clone();

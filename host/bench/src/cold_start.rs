@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 use segno_api::model::{InvocationState, StartInvocation};
 use segno_client::Client;
 use segno_core::time::Millis;
-use segno_demo::server::{Server, ServerOptions};
+use segno_demo::server::{DemoServer, ServerOptions};
 use segno_engine::worker::WorkerSettings;
 use serde_json::Value as Json;
 
@@ -15,7 +15,7 @@ use super::{
     context::BenchContext,
     harness::Harness,
     measure::{Stopwatch, resident_mb},
-    report::{Goal, Section},
+    report::{BenchSection, Goal},
     suspended_fixture,
 };
 
@@ -24,9 +24,9 @@ const SETTLE: Millis = Millis(500);
 /// Time limit of a woken workflow, after which the run counts as stuck.
 const WAKE_TIMEOUT: Duration = Duration::from_secs(60);
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let crowds: &[u32] = context.size(&[1_000, 100_000, 1_000_000], &[200]);
-    let mut section = Section::new(
+    let mut section = BenchSection::new(
         "a host in a process of its own, started on a store of suspended workflows (six records each): from the start of \
          the process to the end of a first no-op, then its resident memory. In turns with the same on an empty store; \
          each time one of the workflows is woken, and has to end",
@@ -62,7 +62,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
 }
 
 /// The measurements of one run of a host.
-pub struct Life {
+pub struct HostStartup {
     /// Time from the start of the process to the end of a first no-op, in milliseconds.
     pub start_ms: f64,
     /// Resident memory after that, in MB.
@@ -83,10 +83,10 @@ pub async fn life(
     context: &BenchContext,
     folder: &Path,
     sleeper: Option<&str>,
-) -> anyhow::Result<Life> {
+) -> anyhow::Result<HostStartup> {
     let options = ServerOptions::within(folder, &context.binary)?;
     let stopwatch = Stopwatch::start();
-    let server = Server::start(options, context.env.clone()).await?;
+    let server = DemoServer::start(options, context.env.clone()).await?;
     let client = server.client();
     let noop = StartInvocation {
         target: "bench/noop".to_owned(),
@@ -102,7 +102,7 @@ pub async fn life(
         wake(client, sleeper).await.with_context(|| format!("`{sleeper}` was woken"))?;
     }
     server.stop().await?;
-    Ok(Life { start_ms, memory_mb })
+    Ok(HostStartup { start_ms, memory_mb })
 }
 
 async fn wake(client: &Client, sleeper: &str) -> anyhow::Result<()> {

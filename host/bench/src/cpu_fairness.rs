@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use segno_api::model::StartInvocation;
 use segno_client::Client;
 use segno_core::time::Millis;
-use segno_demo::server::{Server, ServerOptions};
+use segno_demo::server::{DemoServer, ServerOptions};
 use segno_guest::COMPUTING;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -18,7 +18,7 @@ use super::{
     context::BenchContext,
     measure::{Stopwatch, cpu_of_threads_us},
     noop::invoke,
-    report::{Goal, Section, percentile},
+    report::{BenchSection, Goal, percentile},
 };
 
 /// Number of host calls by a computing guest: this takes some tenths of a second, then the guest is
@@ -33,10 +33,10 @@ const LATE: Goal = Goal::AtMost { must: 5.0, aim: 3.0 };
 /// Goal for the number of processors that the guests get nevertheless.
 const WORK: Goal = Goal::AtLeast { must: 0.1, aim: 0.5 };
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let place = context.place()?;
     let options = ServerOptions::within(place.path(), &context.binary)?;
-    let server = Server::start(options, context.env.clone()).await?;
+    let server = DemoServer::start(options, context.env.clone()).await?;
     let client = server.client();
     client.deploy(context.component.to_vec(), Some("bench")).await?;
     for _ in 0..20 {
@@ -44,7 +44,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     }
     let noops = context.size(2_000, 20);
     let (mut alone_50, mut alone_99) = (vec![], vec![]);
-    let (mut one, mut crowd) = (Beside::default(), Beside::default());
+    let (mut one, mut crowd) = (NoopLatencies::default(), NoopLatencies::default());
     for _ in 0..context.repetitions {
         let alone = latencies(client, noops).await?;
         let (p50, p99) = (percentile(&alone, 50), percentile(&alone, 99));
@@ -55,18 +55,17 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     }
     server.stop().await?;
 
-    let mut section = Section::new(format!(
-        "{noops} no-ops over HTTP by one client: on a host with nothing else to do, beside one guest that computes all \
-         the time, and beside {CROWD} of them. The client and the guests share the machine's processors"
+    let mut section = BenchSection::new(format!(
+        "{noops} no-ops over HTTP by one client: on a host with nothing else to do, next to one guest that computes all the time, and next to {CROWD} of them. The client and the guests share the machine's processors"
     ));
     section.floor("no-op alone, p50", "µs", &alone_50);
     section.floor("no-op alone, p99", "µs", &alone_99);
-    section.measured("no-op beside one that computes, p50", "µs", &one.p50);
-    section.measured("no-op beside one that computes, p99", "µs", &one.p99);
+    section.measured("no-op next to one that computes, p50", "µs", &one.p50);
+    section.measured("no-op next to one that computes, p99", "µs", &one.p99);
     section.measured("what one that computes adds to the p99", "ms", &one.late).goal(LATE);
     section.measured("processors that it computed on meanwhile", "", &one.processors).goal(WORK);
-    section.measured(format!("no-op beside {CROWD} that compute, p50"), "µs", &crowd.p50);
-    section.measured(format!("no-op beside {CROWD} that compute, p99"), "µs", &crowd.p99);
+    section.measured(format!("no-op next to {CROWD} that compute, p50"), "µs", &crowd.p50);
+    section.measured(format!("no-op next to {CROWD} that compute, p99"), "µs", &crowd.p99);
     section
         .measured(format!("what {CROWD} that compute add to the p99"), "ms", &crowd.late)
         .goal(LATE);
@@ -78,7 +77,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
 
 /// Measurements of no-ops next to computing guests, one value per repetition.
 #[derive(Default)]
-struct Beside {
+struct NoopLatencies {
     p50: Vec<f64>,
     p99: Vec<f64>,
     /// Latency that the guests add to the p99, in milliseconds.
@@ -87,11 +86,11 @@ struct Beside {
     processors: Vec<f64>,
 }
 
-impl Beside {
+impl NoopLatencies {
     async fn measure(
         &mut self,
         context: &BenchContext,
-        server: &Server,
+        server: &DemoServer,
         busy: u32,
         noops: u32,
         alone_p99: f64,
@@ -117,7 +116,7 @@ async fn latencies(client: &Client, count: u32) -> anyhow::Result<Vec<f64>> {
 /// Latencies while `busy` guests compute, and the number of processors these use.
 async fn beside(
     context: &BenchContext,
-    server: &Server,
+    server: &DemoServer,
     busy: u32,
     count: u32,
 ) -> anyhow::Result<(Vec<f64>, f64)> {

@@ -11,10 +11,10 @@ use super::{
     context::BenchContext,
     harness::Harness,
     measure::written_bytes,
-    report::{Goal, Section},
+    report::{BenchSection, Goal},
 };
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let alone = context.size(5_000, 200);
     let many = context.size(2_500, 40);
     let (mut of_one, mut of_many, mut records) = (vec![], vec![], vec![]);
@@ -45,7 +45,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         many_written.push((written_bytes()? - before) / f64::from(many * 20));
         of_many.push((size(dir)? - with_one) / f64::from(many * 20));
     }
-    let mut section = Section::new(format!(
+    let mut section = BenchSection::new(format!(
         "growth of the database, its log carried over, by `run` steps with results of 20 bytes: {alone} steps of one \
          workflow, then {many} workflows of 20 steps with all that belongs to a workflow, and the free pages that the next commits take. Beside it what was written on the \
          way, as the system counts it: whole pages, the log and its checkpoints"

@@ -20,24 +20,24 @@ use super::{
     context::BenchContext,
     harness::Harness,
     measure::{Stopwatch, forget_peak, peak_mb, resident_mb},
-    report::{Goal, Section},
+    report::{BenchSection, Goal},
 };
 
 /// A family of graphs, and the workflow that does the same with plain calls.
-struct Shape {
+struct GraphShape {
     name: &'static str,
     needs: fn(u32) -> Vec<u32>,
     plain: &'static str,
 }
 
-const SHAPES: [Shape; 3] = [
-    Shape {
+const SHAPES: [GraphShape; 3] = [
+    GraphShape {
         name: "chain",
         needs: |node| node.checked_sub(1).into_iter().collect(),
         plain: "chain",
     },
-    Shape { name: "wide", needs: |_| Vec::new(), plain: "fan" },
-    Shape { name: "random", needs: random, plain: "fan" },
+    GraphShape { name: "wide", needs: |_| Vec::new(), plain: "fan" },
+    GraphShape { name: "random", needs: random, plain: "fan" },
 ];
 
 /// Up to three nodes among the 200 before this one.
@@ -52,9 +52,9 @@ fn random(node: u32) -> Vec<u32> {
     needs
 }
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let sizes: &[u32] = context.size(&[20, 1_000, 100_000], &[20, 100]);
-    let mut section = Section::new(
+    let mut section = BenchSection::new(
         "graphs of N nodes, each the call of an activity, at most 1,000 at once; the floor is a workflow that \
          calls the same activities, one after the other or all at once",
     );
@@ -81,9 +81,9 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
 
 async fn measure(
     context: &BenchContext,
-    shape: &Shape,
+    shape: &GraphShape,
     size: u32,
-    section: &mut Section,
+    section: &mut BenchSection,
 ) -> anyhow::Result<()> {
     // A single small graph is too short for the resolution of the CPU clock, so several are run.
     let runs = (400 / size).max(1);

@@ -10,7 +10,7 @@ use segno_api::ComponentInspector;
 use segno_core::{
     command::Command,
     config::Config,
-    id::{Digest, NodeName, PromiseId},
+    id::{Digest, HostName, PromiseId},
     promise::{NewPromise, TaskStatus, Verdict},
     reply::Reply,
     tags,
@@ -18,25 +18,25 @@ use segno_core::{
     value::{Tags, Value},
 };
 use segno_engine::{
-    boot::{self, Running},
+    boot::{self, RunningHost},
     host::Host,
     notifier::CommitNotifier,
     values,
     worker::WorkerSettings,
 };
 use segno_env::Env;
-use segno_guest::{Gate, HttpClient, HttpLimits, Payload, PolicySource, Wasm};
+use segno_guest::{HttpClient, HttpGate, HttpLimits, Payload, PolicySource, Wasm};
 use segno_store::{
     MemoryStore, NewModule, Store,
     postgres::{self, PostgresConfig, PostgresStore},
-    sqlite::{SqliteConfig, SqliteStore, Written},
+    sqlite::{SqliteConfig, SqliteStore, WriteTotals},
 };
 use serde_json::Value as Json;
 use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{
     context::BenchContext,
-    measure::{Passed, Stopwatch},
+    measure::{MeasuredTime, Stopwatch},
 };
 
 /// Time limit of a run, after which it counts as stuck.
@@ -47,7 +47,7 @@ const PAGE: usize = 256;
 /// A host with its worker and store.
 pub struct Harness {
     pub host: Host,
-    running: Option<Running>,
+    running: Option<RunningHost>,
     sqlite: Option<Arc<SqliteStore>>,
     postgres: Option<Arc<PostgresStore>>,
 }
@@ -138,7 +138,7 @@ impl Harness {
             Config::default(),
             store,
             guests,
-            Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?)),
+            Arc::new(HttpGate::new(policy, HttpClient::new(HttpLimits::default())?)),
             notifier,
         );
         let now = context.env.clock.now();
@@ -154,14 +154,19 @@ impl Harness {
         let deploy = Command::Deploy { alias: "bench".into(), module: context.digest };
         host.store.execute(vec![deploy]).await?;
         let running = match worker {
-            Some(worker) => Some(boot::start(host.clone(), NodeName::from(node), worker).await?),
+            Some(worker) => Some(boot::start(host.clone(), HostName::from(node), worker).await?),
             None => None,
         };
         Ok(Self { host, running, sqlite, postgres: None })
     }
 
     /// Runs one invocation to its end.
-    pub async fn run_one(&self, id: &str, function: &str, input: Json) -> anyhow::Result<Passed> {
+    pub async fn run_one(
+        &self,
+        id: &str,
+        function: &str,
+        input: Json,
+    ) -> anyhow::Result<MeasuredTime> {
         self.run(vec![(PromiseId::from(id), input)], function).await
     }
 
@@ -171,7 +176,7 @@ impl Harness {
         &self,
         invocations: Vec<(PromiseId, Json)>,
         function: &str,
-    ) -> anyhow::Result<Passed> {
+    ) -> anyhow::Result<MeasuredTime> {
         let ids: Vec<PromiseId> = invocations.iter().map(|(id, _)| id.clone()).collect();
         let watch = self.watch(&ids);
         let stopwatch = Stopwatch::start();
@@ -190,7 +195,7 @@ impl Harness {
         function: &'static str,
         module: Digest,
         clients: usize,
-    ) -> anyhow::Result<Passed> {
+    ) -> anyhow::Result<MeasuredTime> {
         let ids: Vec<PromiseId> = invocations.iter().map(|(id, _)| id.clone()).collect();
         let slots = self.host.slots().context("the host has no worker")?;
         let watch = self.watch(&ids);
@@ -222,12 +227,12 @@ impl Harness {
     }
 
     /// Watches the settlements of these invocations from now on.
-    pub fn watch(&self, ids: &[PromiseId]) -> Watch {
+    pub fn watch(&self, ids: &[PromiseId]) -> SettlementWatcher {
         let (sender, settled) = mpsc::unbounded_channel();
         for id in ids {
             self.host.notifier.watch(id.clone(), sender.clone());
         }
-        Watch { left: ids.len(), settled }
+        SettlementWatcher { left: ids.len(), settled }
     }
 
     /// Creates invocations.
@@ -307,12 +312,12 @@ impl Harness {
     }
 
     /// The store's write statistics so far; zeros for a memory store.
-    pub fn written(&self) -> Written {
+    pub fn written(&self) -> WriteTotals {
         self.sqlite.as_ref().map(|store| store.written()).unwrap_or_default()
     }
 
     /// The write statistics of a host on PostgreSQL; zeros for other stores.
-    pub fn written_together(&self) -> postgres::Written {
+    pub fn written_together(&self) -> postgres::WriteTotals {
         self.postgres.as_ref().map(|store| store.written()).unwrap_or_default()
     }
 
@@ -335,12 +340,12 @@ pub fn new(id: PromiseId, function: &str, input: &Json) -> NewPromise {
 }
 
 /// Receives the settlements of watched invocations.
-pub struct Watch {
+pub struct SettlementWatcher {
     left: usize,
     settled: mpsc::UnboundedReceiver<PromiseId>,
 }
 
-impl Watch {
+impl SettlementWatcher {
     /// Completes when all have ended.
     pub async fn ended(mut self, env: &Env) -> anyhow::Result<()> {
         let all = async {

@@ -2,21 +2,21 @@
 
 use segno_api::model::StartInvocation;
 use segno_core::time::Millis;
-use segno_demo::server::{Server, ServerOptions};
+use segno_demo::server::{DemoServer, ServerOptions};
 use serde_json::Value as Json;
 
 use super::{
     context::BenchContext,
     measure::resident_mb,
-    report::{Goal, Section},
+    report::{BenchSection, Goal},
 };
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let (mut fresh, mut used) = (vec![], vec![]);
     for _ in 0..context.repetitions {
         let place = context.place()?;
         let options = ServerOptions::within(place.path(), &context.binary)?;
-        let server = Server::start(options, context.env.clone()).await?;
+        let server = DemoServer::start(options, context.env.clone()).await?;
         context.env.runtime.sleep(Millis(500)).await;
         fresh.push(resident_mb(server.pid())?);
         server.client().deploy(context.component.to_vec(), Some("bench")).await?;
@@ -32,7 +32,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         used.push(resident_mb(server.pid())?);
         server.stop().await?;
     }
-    let mut section = Section::new(
+    let mut section = BenchSection::new(
         "resident memory of `segno serve` on an empty data directory, program text included",
     );
     let goal = Goal::AtMost { must: 80.0, aim: 60.0 };

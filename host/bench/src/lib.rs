@@ -55,12 +55,12 @@ use segno_env::Env;
 
 use self::{
     context::BenchContext,
-    report::{Report, Section},
+    report::{BenchReport, BenchSection},
 };
 
 /// The scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum Scenario {
+pub enum BenchScenario {
     /// Invocations over HTTP that do nothing, by 1 and by 64 clients
     Noop,
     /// Durable steps of one workflow, one after the other
@@ -114,7 +114,7 @@ pub enum Scenario {
 #[derive(Clone)]
 pub struct BenchOptions {
     /// The scenarios, in order of execution.
-    pub scenarios: Vec<Scenario>,
+    pub scenarios: Vec<BenchScenario>,
     /// True for small sizes, for a first look and for tests.
     pub quick: bool,
     /// Number of repetitions of each scenario.
@@ -138,7 +138,7 @@ pub async fn bench(
     options: BenchOptions,
     env: Env,
     say: &(dyn Fn(String) + Sync),
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<BenchReport> {
     let scenarios = options.scenarios.clone();
     let context = Arc::new(BenchContext::new(options, env)?);
     let mut conditions = machine::conditions(&context);
@@ -153,39 +153,39 @@ pub async fn bench(
             .map_err(|error| error.context(format!("the scenario `{name}` failed")))?;
         let peak = measure::peak_mb(std::process::id())?;
         section.measured("most memory of this process", "MB", &[peak]);
-        sections.push(Section { scenario: name, ..section });
+        sections.push(BenchSection { scenario: name, ..section });
     }
     conditions.load_after = machine::load();
-    Ok(Report { conditions, sections })
+    Ok(BenchReport { conditions, sections })
 }
 
 /// A scenario as a function of the context.
-type Run = for<'a> fn(&'a BenchContext) -> BoxFuture<'a, anyhow::Result<Section>>;
+type Run = for<'a> fn(&'a BenchContext) -> BoxFuture<'a, anyhow::Result<BenchSection>>;
 
-async fn run(scenario: Scenario, context: &Arc<BenchContext>) -> anyhow::Result<Section> {
+async fn run(scenario: BenchScenario, context: &Arc<BenchContext>) -> anyhow::Result<BenchSection> {
     let run: Run = match scenario {
-        Scenario::Noop => return noop::run(context).await,
-        Scenario::Resonate => return resonate::run(context).await,
-        Scenario::Restate => return restate::run(context).await,
-        Scenario::Idle => return idle::run(context).await,
-        Scenario::ColdStart => return cold_start::run(context).await,
-        Scenario::Lists => return lists::run(context).await,
-        Scenario::Check => return check::run(context).await,
-        Scenario::Limits => return limits::run(context).await,
-        Scenario::Fairness => return cpu_fairness::run(context).await,
-        Scenario::Overload => return overload::run(context).await,
-        Scenario::Steps => |context| steps::run(context).boxed(),
-        Scenario::Throughput => |context| throughput::run(context).boxed(),
-        Scenario::Replay => |context| replay::run(context).boxed(),
-        Scenario::Disk => |context| disk::run(context).boxed(),
-        Scenario::Starts => |context| starts::run(context).boxed(),
-        Scenario::Fan => |context| fan::run(context).boxed(),
-        Scenario::Graphs => |context| graphs::run(context).boxed(),
-        Scenario::Long => |context| long::run(context).boxed(),
-        Scenario::Objects => |context| objects::run(context).boxed(),
-        Scenario::Timers => |context| timers::run(context).boxed(),
-        Scenario::Resume => |context| resume::run(context).boxed(),
-        Scenario::Peers => |context| peers::run(context).boxed(),
+        BenchScenario::Noop => return noop::run(context).await,
+        BenchScenario::Resonate => return resonate::run(context).await,
+        BenchScenario::Restate => return restate::run(context).await,
+        BenchScenario::Idle => return idle::run(context).await,
+        BenchScenario::ColdStart => return cold_start::run(context).await,
+        BenchScenario::Lists => return lists::run(context).await,
+        BenchScenario::Check => return check::run(context).await,
+        BenchScenario::Limits => return limits::run(context).await,
+        BenchScenario::Fairness => return cpu_fairness::run(context).await,
+        BenchScenario::Overload => return overload::run(context).await,
+        BenchScenario::Steps => |context| steps::run(context).boxed(),
+        BenchScenario::Throughput => |context| throughput::run(context).boxed(),
+        BenchScenario::Replay => |context| replay::run(context).boxed(),
+        BenchScenario::Disk => |context| disk::run(context).boxed(),
+        BenchScenario::Starts => |context| starts::run(context).boxed(),
+        BenchScenario::Fan => |context| fan::run(context).boxed(),
+        BenchScenario::Graphs => |context| graphs::run(context).boxed(),
+        BenchScenario::Long => |context| long::run(context).boxed(),
+        BenchScenario::Objects => |context| objects::run(context).boxed(),
+        BenchScenario::Timers => |context| timers::run(context).boxed(),
+        BenchScenario::Resume => |context| resume::run(context).boxed(),
+        BenchScenario::Peers => |context| peers::run(context).boxed(),
     };
     // On the runtime's worker threads, like the host's work: a busy machine wakes the main thread
     // later than those, which would make the baselines look slower than they are.

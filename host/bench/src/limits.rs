@@ -6,8 +6,8 @@ use std::{path::Path, sync::Arc};
 use anyhow::{Context as _, ensure};
 use segno_core::{
     command::{ClaimRequest, Command},
-    id::{Holder, NodeName, PromiseId},
-    limit::{LimitName, Rule},
+    id::{Holder, HostName, PromiseId},
+    limit::{AdmissionRule, LimitName},
     promise::Verdict,
     reply::Reply,
     time::Millis,
@@ -20,9 +20,9 @@ use super::{
     cold_start::life,
     context::BenchContext,
     harness::{Harness, new},
-    measure::{Passed, Stopwatch},
-    objects::{CLIENTS, Calls, Figures, calls},
-    report::{Goal, Section},
+    measure::{MeasuredTime, Stopwatch},
+    objects::{CLIENTS, CallFigures, CallPattern, calls},
+    report::{BenchSection, Goal},
 };
 
 /// The limited function: it makes no calls and ends immediately.
@@ -38,10 +38,10 @@ const PAGE: u32 = 256;
 /// Id of the execution that holds the only permit at first.
 const FIRST: &str = "first";
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let count = context.size(10_000, 150);
     let crowds: &[u32] = context.size(&[100_000, 1_000_000], &[600]);
-    let mut section = Section::new(format!(
+    let mut section = BenchSection::new(format!(
         "calls of a function with a concurrency per key and in all that is never reached, {count} of as many keys by \
          {CLIENTS} clients, in turns with the same calls without a limit; then executions of {KEYS} keys that wait behind \
          one that runs: {ADMITTED} of them, one after the other, next to the same where {FEW} wait; and the start of a host \
@@ -61,25 +61,29 @@ fn input(key: &str) -> Json {
 }
 
 fn limit(json: Json) -> anyhow::Result<Command> {
-    let rule: Rule = serde_json::from_value(json)?;
+    let rule: AdmissionRule = serde_json::from_value(json)?;
     Ok(Command::LimitSet { name: LimitName::of("bench", FUNCTION), rule: Some(rule) })
 }
 
 /// Measures calls that are counted and never wait.
-async fn counted(context: &BenchContext, count: u32, section: &mut Section) -> anyhow::Result<()> {
-    let of = Calls {
+async fn counted(
+    context: &BenchContext,
+    count: u32,
+    section: &mut BenchSection,
+) -> anyhow::Result<()> {
+    let of = CallPattern {
         name: "calls behind a limit, 64 clients",
         function: |_| FUNCTION.to_owned(),
         input: |call| input(&call.to_string()),
         clients: CLIENTS,
         count,
     };
-    let (mut limited, mut floor) = (Figures::default(), Figures::default());
+    let (mut limited, mut floor) = (CallFigures::default(), CallFigures::default());
     for _ in 0..context.repetitions {
         let place = context.place()?;
         let harness =
             Arc::new(Harness::sqlite(context, place.path(), WorkerSettings::default()).await?);
-        calls(&harness, "warm-up", Calls { count: 20, clients: 1, ..of }).await?;
+        calls(&harness, "warm-up", CallPattern { count: 20, clients: 1, ..of }).await?;
         floor.add(&harness, "plain", of).await?;
         let most = json!({ "concurrency": 1_000 });
         let rule = json!({ "key": "k", "per_key": { "concurrency": 2 }, "total": most });
@@ -96,7 +100,7 @@ async fn waiting(
     context: &BenchContext,
     crowd: u32,
     empty: &Path,
-    section: &mut Section,
+    section: &mut BenchSection,
 ) -> anyhow::Result<()> {
     let (full, little) = (context.place()?, context.place()?);
     fill(context, full.path(), crowd).await?;
@@ -115,8 +119,8 @@ async fn waiting(
     }
     let few = admit(context, little.path()).await?;
     let many = admit(context, full.path()).await?;
-    let each = |passed: &Passed| [passed.each_us(ADMITTED)];
-    let cpu = |passed: &Passed| [passed.cpu_each_us(ADMITTED)];
+    let each = |passed: &MeasuredTime| [passed.each_us(ADMITTED)];
+    let cpu = |passed: &MeasuredTime| [passed.cpu_each_us(ADMITTED)];
     let at_most = Goal::AtMost { must: 2.0, aim: 1.2 };
     section.measured(format!("{crowd} wait: one after the other"), "µs", &each(&many));
     section.floor(format!("{FEW} wait: one after the other"), "µs", &each(&few));
@@ -146,7 +150,7 @@ async fn fill(context: &BenchContext, folder: &Path, crowd: u32) -> anyhow::Resu
         execute(&harness, vec![limit(json!({ "key": "k", "total": total }))?]).await?;
         execute(&harness, vec![Command::LimitDue { name: LimitName::of("bench", FUNCTION) }])
             .await?;
-        let holder = Holder { node: NodeName::from("nobody"), incarnation: 1 };
+        let holder = Holder { node: HostName::from("nobody"), incarnation: 1 };
         let request = ClaimRequest { holder, nonce: 1, ttl: Millis::seconds(3_600) };
         let new = new(PromiseId::from(FIRST), FUNCTION, &input(FIRST));
         execute(&harness, vec![Command::TaskCreate { new, request }]).await?;
@@ -164,7 +168,7 @@ async fn fill(context: &BenchContext, folder: &Path, crowd: u32) -> anyhow::Resu
 }
 
 /// Ends the execution with the permit, and measures the time until [`ADMITTED`] others have ended.
-async fn admit(context: &BenchContext, folder: &Path) -> anyhow::Result<Passed> {
+async fn admit(context: &BenchContext, folder: &Path) -> anyhow::Result<MeasuredTime> {
     let harness = Harness::sqlite(context, &folder.join("data"), WorkerSettings::default()).await?;
     let ids: Vec<PromiseId> = (0..ADMITTED).map(waiting_id).collect();
     let watch = harness.watch(&ids);

@@ -13,7 +13,7 @@ use anyhow::{Context as _, ensure};
 use reqwest::StatusCode;
 use segno_client::Client;
 use segno_core::time::Millis;
-use segno_demo::server::{Server, ServerOptions};
+use segno_demo::server::{DemoServer, ServerOptions};
 use segno_engine::worker::WorkerSettings;
 use tokio::task::JoinSet;
 
@@ -22,7 +22,7 @@ use super::{
     harness::Harness,
     measure::Stopwatch,
     noop::invoke,
-    report::{Goal, Section, percentile},
+    report::{BenchSection, Goal, percentile},
     suspended_fixture,
 };
 
@@ -50,7 +50,7 @@ const BEGIN: Millis = Millis(500);
 /// Time limit of a page, after which the benchmark fails.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let crowd = context.size(200_000, 2_000);
     let (pages, asked) = (context.size(20, 3), context.size(1_000, 20));
     let place = context.place()?;
@@ -59,7 +59,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     suspended_fixture::put(&harness, crowd).await?;
     harness.close().await;
     let options = ServerOptions::within(place.path(), &context.binary)?;
-    let server = Server::start(options, context.env.clone()).await?;
+    let server = DemoServer::start(options, context.env.clone()).await?;
     let client = server.client();
     let http = segno_env::http_client(segno_env::Proxies::None).timeout(PAGE_TIMEOUT).build()?;
     let address = client.server().to_string();
@@ -78,10 +78,10 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
             }
             costs.push(percentile(&took, 50) / 1e3);
         }
-        let quiet = Others::ask(client, &http, &address, asked).await?;
-        let load = Load::begin(&http, &address);
+        let quiet = OtherLatencies::ask(client, &http, &address, asked).await?;
+        let load = ListLoad::begin(&http, &address);
         context.env.runtime.sleep(BEGIN).await;
-        let others = Others::ask(client, &http, &address, asked).await;
+        let others = OtherLatencies::ask(client, &http, &address, asked).await;
         let done = load.end().await?;
         let others = others?;
         quiet_starts.push(percentile(&quiet.starts, 50) / 1e3);
@@ -94,7 +94,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     }
     server.stop().await?;
 
-    let mut section = Section::new(format!(
+    let mut section = BenchSection::new(format!(
         "pages of 1,000 rows of {crowd} suspended workflows and what they wait for, one client, {pages} of each list; then \
          {asked} no-ops and as many `/ready` by one client, alone and while {CONNECTIONS} connections ask for these lists, \
          each for the next as soon as it has an answer or is refused. The clients share the machine's processors"
@@ -106,13 +106,13 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     }
     section.floor("`/ready` alone, p99", "ms", &quiet_ready);
     section
-        .measured("`/ready` beside the lists, p99", "ms", &ready)
+        .measured("`/ready` during the lists, p99", "ms", &ready)
         .goal(Goal::AtMost { must: 50.0, aim: 20.0 });
     section.floor("no-op alone, p50", "ms", &quiet_starts);
-    section.measured("no-op beside the lists, p50", "ms", &starts);
-    section.measured("no-op beside the lists, p99", "ms", &late_starts);
+    section.measured("no-op during the lists, p50", "ms", &starts);
+    section.measured("no-op during the lists, p99", "ms", &late_starts);
     section
-        .ratio("no-op beside the lists / alone", &starts, &quiet_starts)
+        .ratio("no-op during the lists / alone", &starts, &quiet_starts)
         .goal(Goal::AtMost { must: 1.5, aim: 1.2 });
     section.measured("pages answered meanwhile", "/s", &answered);
     section.measured("pages refused with 503 meanwhile", "/s", &refused);
@@ -131,12 +131,12 @@ async fn page(http: &reqwest::Client, address: &str, list: &str) -> anyhow::Resu
 
 /// Latencies of requests other than lists, in microseconds.
 #[derive(Default)]
-struct Others {
+struct OtherLatencies {
     starts: Vec<f64>,
     ready: Vec<f64>,
 }
 
-impl Others {
+impl OtherLatencies {
     async fn ask(
         client: &Client,
         http: &reqwest::Client,
@@ -156,28 +156,28 @@ impl Others {
 }
 
 /// The connections that request lists until stopped.
-struct Load {
-    count: Arc<Count>,
+struct ListLoad {
+    count: Arc<ListCounts>,
     asking: JoinSet<anyhow::Result<()>>,
     stopwatch: Stopwatch,
 }
 
 #[derive(Default)]
-struct Count {
+struct ListCounts {
     enough: AtomicBool,
     answered: AtomicU64,
     refused: AtomicU64,
 }
 
 /// Pages per second, by result.
-struct Done {
+struct ListRates {
     answered: f64,
     refused: f64,
 }
 
-impl Load {
+impl ListLoad {
     fn begin(http: &reqwest::Client, address: &str) -> Self {
-        let count = Arc::new(Count::default());
+        let count = Arc::new(ListCounts::default());
         let mut asking = JoinSet::new();
         for first in 0..CONNECTIONS {
             let (http, address, count) = (http.clone(), address.to_owned(), count.clone());
@@ -186,14 +186,14 @@ impl Load {
         Self { count, asking, stopwatch: Stopwatch::start() }
     }
 
-    async fn end(mut self) -> anyhow::Result<Done> {
+    async fn end(mut self) -> anyhow::Result<ListRates> {
         self.count.enough.store(true, Ordering::Relaxed);
         let seconds = self.stopwatch.wall_us() / 1e6;
         while let Some(ended) = self.asking.join_next().await {
             ended.context("a client panicked")??;
         }
         let rate = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64 / seconds;
-        Ok(Done { answered: rate(&self.count.answered), refused: rate(&self.count.refused) })
+        Ok(ListRates { answered: rate(&self.count.answered), refused: rate(&self.count.refused) })
     }
 }
 
@@ -202,7 +202,7 @@ async fn ask(
     http: &reqwest::Client,
     address: &str,
     first: usize,
-    count: &Count,
+    count: &ListCounts,
 ) -> anyhow::Result<()> {
     for list in LISTS.iter().cycle().skip(first % LISTS.len()) {
         if count.enough.load(Ordering::Relaxed) {

@@ -10,11 +10,11 @@ use super::{
     context::BenchContext,
     harness::Harness,
     measure::{Stopwatch, forget_peak, peak_mb, resident_mb},
-    report::{Goal, Section},
+    report::{BenchSection, Goal},
     suspended_fixture,
 };
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let records = context.size(1_000_000, 2_000);
     let steps = (records - 2) / 2;
     let place = context.place()?;
@@ -75,7 +75,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         beyond.push(passed.cpu_each_us(from) - alone);
     }
 
-    let mut section = Section::new(format!(
+    let mut section = BenchSection::new(format!(
         "one workflow with a journal of {records} records (`run` steps with results of 20 bytes), which waits and is woken, \
          over SQLite: with its instance warm, and without, when the journal is looked over once and then replayed, a \
          page of 2,048 records at a time. The guest alone is told the same results, without a journal"
@@ -113,7 +113,10 @@ pub async fn go_on(
         }
     };
     let waited = context.env.within(Millis(120_000), waits).await;
-    waited.context("it does not go on")??;
-    ensure!(harness.host.store.read().promise(&next).await?.is_some(), "it waits for nothing");
+    waited.context("the workflow does not continue")??;
+    ensure!(
+        harness.host.store.read().promise(&next).await?.is_some(),
+        "the workflow waits for nothing"
+    );
     Ok(())
 }

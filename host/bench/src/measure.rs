@@ -14,7 +14,7 @@ pub struct Stopwatch {
 
 /// A measured duration, in microseconds.
 #[derive(Debug, Clone, Copy)]
-pub struct Passed {
+pub struct MeasuredTime {
     pub wall_us: f64,
     /// CPU time of this process, summed over all processors.
     pub cpu_us: f64,
@@ -28,8 +28,8 @@ impl Stopwatch {
     }
 
     /// The time since the start.
-    pub fn passed(&self) -> Passed {
-        Passed { wall_us: self.wall_us(), cpu_us: cpu_us() - self.cpu_us }
+    pub fn passed(&self) -> MeasuredTime {
+        MeasuredTime { wall_us: self.wall_us(), cpu_us: cpu_us() - self.cpu_us }
     }
 
     /// Wall time in microseconds; cheaper to read than CPU time.
@@ -38,7 +38,7 @@ impl Stopwatch {
     }
 }
 
-impl Passed {
+impl MeasuredTime {
     /// Events per second, for `count` events.
     pub fn rate(&self, count: u32) -> f64 {
         f64::from(count) * 1e6 / self.wall_us

@@ -3,27 +3,27 @@
 use anyhow::Context as _;
 use segno_api::model::{InvocationState, StartInvocation};
 use segno_client::Client;
-use segno_demo::server::{Server, ServerOptions};
+use segno_demo::server::{DemoServer, ServerOptions};
 use serde_json::Value as Json;
 use tokio::task::JoinSet;
 
 use super::{
-    baseline::Commits,
+    baseline::BaselineDatabase,
     context::BenchContext,
     measure::{Stopwatch, cpu_of_us},
-    report::{Goal, Section, percentile},
+    report::{BenchSection, Goal, percentile},
 };
 
 /// Number of concurrent clients in the second part.
 const CLIENTS: u32 = 64;
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let place = context.place()?;
     let options = ServerOptions::within(place.path(), &context.binary)?;
-    let server = Server::start(options, context.env.clone()).await?;
+    let server = DemoServer::start(options, context.env.clone()).await?;
     let client = server.client();
     client.deploy(context.component.to_vec(), Some("bench")).await?;
-    let mut commits = Commits::new(place.path()).await?;
+    let mut commits = BaselineDatabase::new(place.path()).await?;
     let alone = context.size(400, 40);
     let crowded = context.size(200, 10);
     for _ in 0..20 {
@@ -31,7 +31,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         client.health().await?;
     }
 
-    let mut section = Section::new(format!(
+    let mut section = BenchSection::new(format!(
         "`POST /v1/invocations` that waits for its end, against a host in a process of its own: {alone} by one client, \
          in turns with the floors; then {CLIENTS} clients with {crowded} each. The client's own work is in all figures"
     ));

@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 use super::{
     context::BenchContext,
     harness::Harness,
-    measure::{Passed, Stopwatch},
-    report::{Goal, Section},
+    measure::{MeasuredTime, Stopwatch},
+    report::{BenchSection, Goal},
 };
 
 /// Number of concurrent clients, in scenarios with several.
@@ -24,7 +24,7 @@ pub const CLIENTS: u32 = 64;
 /// A calling pattern: `count` calls by `clients` concurrent clients, each of which waits for the
 /// end of its call.
 #[derive(Clone, Copy)]
-pub struct Calls {
+pub struct CallPattern {
     /// Name of the pattern in the report.
     pub name: &'static str,
     /// The function to call, by the number of the call.
@@ -37,22 +37,22 @@ pub struct Calls {
 
 /// The measurements, one value per repetition.
 #[derive(Default)]
-pub struct Figures {
+pub struct CallFigures {
     wall_us: Vec<f64>,
     cpu_us: Vec<f64>,
     commits: Vec<f64>,
 }
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let (alone, crowd) = (context.size(1_000, 40), context.size(10_000, 400));
-    let plain = |name, clients, count| Calls {
+    let plain = |name, clients, count| CallPattern {
         name,
         function: |_| "noop".to_owned(),
         input: |_| Json::Null,
         clients,
         count,
     };
-    let add = |name, function, clients, count| Calls {
+    let add = |name, function, clients, count| CallPattern {
         name,
         function,
         input: |_| json!(1),
@@ -74,7 +74,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
             plain("plain calls, 64 clients", CLIENTS, crowd),
         ),
         (
-            Calls {
+            CallPattern {
                 input: |_| Json::Null,
                 ..add(
                     "shared reads of one key, 64 clients",
@@ -86,19 +86,20 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
             plain("plain calls, 64 clients again", CLIENTS, crowd),
         ),
     ];
-    let mut section = Section::new(format!(
+    let mut section = BenchSection::new(format!(
         "calls of an object whose function reads and writes its state: {alone} of one key, {crowd} of as many keys by \
          {CLIENTS} clients, and {crowd} that only read; in turns with calls of a plain function that does nothing"
     ));
     for (of_object, plain) in measured {
-        let (mut object, mut floor) = (Figures::default(), Figures::default());
+        let (mut object, mut floor) = (CallFigures::default(), CallFigures::default());
         for _ in 0..context.repetitions {
             let place = context.place()?;
             let harness = Harness::sqlite(context, place.path(), WorkerSettings::default()).await?;
             let harness = Arc::new(harness);
-            let warm_up = Calls { count: 20, clients: 1, ..plain };
+            let warm_up = CallPattern { count: 20, clients: 1, ..plain };
             calls(&harness, "warm-up", warm_up).await?;
-            calls(&harness, "warm-up-object", Calls { count: 20, clients: 1, ..of_object }).await?;
+            calls(&harness, "warm-up-object", CallPattern { count: 20, clients: 1, ..of_object })
+                .await?;
             floor.add(&harness, "plain", plain).await?;
             object.add(&harness, "object", of_object).await?;
             Arc::into_inner(harness).context("all clients have ended")?.close().await;
@@ -108,9 +109,15 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-impl Section {
+impl BenchSection {
     /// Adds figures next to those of their floor.
-    pub fn compared(&mut self, of: &Calls, figures: &Figures, floor_name: &str, floor: &Figures) {
+    pub fn compared(
+        &mut self,
+        of: &CallPattern,
+        figures: &CallFigures,
+        floor_name: &str,
+        floor: &CallFigures,
+    ) {
         let name = of.name;
         self.measured(name, "µs", &figures.wall_us);
         self.measured(format!("{name}: CPU time"), "µs", &figures.cpu_us);
@@ -123,7 +130,7 @@ impl Section {
     }
 }
 
-impl Figures {
+impl CallFigures {
     /// Measures one more repetition.
     ///
     /// # Errors
@@ -132,7 +139,7 @@ impl Figures {
         &mut self,
         harness: &Arc<Harness>,
         prefix: &'static str,
-        of: Calls,
+        of: CallPattern,
     ) -> anyhow::Result<()> {
         let before = harness.written().commits;
         let passed = calls(harness, prefix, of).await?;
@@ -151,8 +158,8 @@ impl Figures {
 pub async fn calls(
     harness: &Arc<Harness>,
     prefix: &'static str,
-    of: Calls,
-) -> anyhow::Result<Passed> {
+    of: CallPattern,
+) -> anyhow::Result<MeasuredTime> {
     let next = Arc::new(AtomicU32::new(0));
     let stopwatch = Stopwatch::start();
     let mut clients = JoinSet::new();

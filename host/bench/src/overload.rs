@@ -14,14 +14,14 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use segno_api::model::InvocationState;
 use segno_client::Client;
 use segno_core::time::Millis;
-use segno_demo::server::{Server, ServerOptions};
+use segno_demo::server::{DemoServer, ServerOptions};
 use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{
     context::BenchContext,
     measure::{Stopwatch, peak_mb},
-    report::{Goal, Section},
+    report::{BenchSection, Goal},
 };
 
 /// Number of clients that saturate a host.
@@ -34,7 +34,7 @@ const LABEL: usize = 2_048;
 /// Time limit for the end of accepted starts.
 const END_TIMEOUT: Duration = Duration::from_secs(300);
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     allow_files()?;
     let length = Millis(context.size(10_000, 1_000));
     let (mut taken, mut refused, mut enough_taken) = (vec![], vec![], vec![]);
@@ -51,7 +51,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         enough_mb.push(enough_peak);
         much_mb.push(much_peak);
     }
-    let mut section = Section::new(format!(
+    let mut section = BenchSection::new(format!(
         "starts over HTTP of workflows that do nothing, with {LABEL} bytes of labels, against a host in a process of its own, for {} s: {TOO_MANY} clients, \
          each of which sends the next start as soon as the last is answered, refused or not; next to {ENOUGH} clients on \
          another host. Everything that was taken has to end",
@@ -91,7 +91,7 @@ fn allow_files() -> anyhow::Result<()> {
 }
 
 /// The result of a flood of starts.
-struct Flood {
+struct FloodResult {
     /// Accepted starts per second.
     taken: f64,
     /// Refused starts per second.
@@ -103,7 +103,7 @@ struct Flood {
 }
 
 #[derive(Default)]
-struct Count {
+struct FloodCounts {
     enough: AtomicBool,
     refused: AtomicU64,
     advised: AtomicU64,
@@ -114,13 +114,13 @@ async fn flood(
     context: &BenchContext,
     clients: u32,
     length: Millis,
-) -> anyhow::Result<(Flood, f64)> {
+) -> anyhow::Result<(FloodResult, f64)> {
     let place = context.place()?;
     let options = ServerOptions::within(place.path(), &context.binary)?;
-    let server = Server::start(options, context.env.clone()).await?;
+    let server = DemoServer::start(options, context.env.clone()).await?;
     let client = server.client().clone();
     client.deploy(context.component.to_vec(), Some("bench")).await?;
-    let count = Arc::new(Count::default());
+    let count = Arc::new(FloodCounts::default());
     let http = segno_env::http_client(segno_env::Proxies::None).build()?;
     let stopwatch = Stopwatch::start();
     let mut flooding = JoinSet::new();
@@ -143,7 +143,7 @@ async fn flood(
         count.refused.load(Ordering::Relaxed) as f64,
         count.advised.load(Ordering::Relaxed) as f64,
     );
-    let flood = Flood {
+    let flood = FloodResult {
         taken: taken.len() as f64 / seconds,
         refused: refused / seconds,
         advised: if refused > 0.0 { advised * 100.0 / refused } else { 100.0 },
@@ -157,7 +157,7 @@ async fn send(
     http: &reqwest::Client,
     address: &str,
     client: u32,
-    count: &Count,
+    count: &FloodCounts,
 ) -> anyhow::Result<()> {
     let label = "x".repeat(LABEL);
     for number in 0_u32.. {

@@ -13,8 +13,8 @@ use super::{
     baseline::GroupedLog,
     context::BenchContext,
     harness::Harness,
-    measure::{Passed, Stopwatch},
-    report::{Goal, Section},
+    measure::{MeasuredTime, Stopwatch},
+    report::{BenchSection, Goal},
     store_only::StoreOnly,
 };
 
@@ -32,15 +32,18 @@ const CLIENTS: usize = 256;
 /// Maximum number of hosts.
 const HOSTS: usize = 3;
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let address = context.postgres.as_deref().context("say which database with --postgres")?;
-    let mut schema = Schema::new(context, address).await?;
+    let mut schema = TemporarySchema::new(context, address).await?;
     let measured = measure(context, &mut schema).await;
     let dropped = schema.drop().await;
     measured.and_then(|section| dropped.map(|()| section))
 }
 
-async fn measure(context: &BenchContext, schema: &mut Schema) -> anyhow::Result<Section> {
+async fn measure(
+    context: &BenchContext,
+    schema: &mut TemporarySchema,
+) -> anyhow::Result<BenchSection> {
     let commits = schema.commits().await?;
     let workflows = context.size(1_000, 30);
     let all = workflows * STEPS;
@@ -103,7 +106,7 @@ async fn measure(context: &BenchContext, schema: &mut Schema) -> anyhow::Result<
         log.close()?;
     }
 
-    let mut section = Section::new(format!(
+    let mut section = BenchSection::new(format!(
         "{workflows} workflows of {STEPS} `run` steps with results of 20 bytes, all at once, begun for {CLIENTS} clients and \
          shared out among hosts in this process; starts and ends are in the figures. Without guests, one host appends the records of such workflows under as \
          many claims. Next to it, {CONNECTIONS} connections that commit a row of 100 bytes each, again and again, and the \
@@ -150,7 +153,7 @@ async fn crowd(
     beds: &[Harness],
     name: &str,
     workflows: u32,
-) -> anyhow::Result<Passed> {
+) -> anyhow::Result<MeasuredTime> {
     let input = input();
     let shares = (0..beds.len()).map(|host| {
         (0..workflows)
@@ -170,7 +173,7 @@ async fn crowd(
 }
 
 /// Rows per second when each row is a commit and several connections commit concurrently.
-async fn single_rows(schema: &Schema, each: u32) -> anyhow::Result<f64> {
+async fn single_rows(schema: &TemporarySchema, each: u32) -> anyhow::Result<f64> {
     let mut connections = Vec::new();
     for _ in 0..CONNECTIONS {
         connections.push(PgConnection::connect(&schema.address).await?);
@@ -189,14 +192,14 @@ async fn single_rows(schema: &Schema, each: u32) -> anyhow::Result<f64> {
 }
 
 /// A temporary schema for this run.
-struct Schema {
+struct TemporarySchema {
     /// The database address with this schema.
     address: String,
     name: String,
     owner: PgConnection,
 }
 
-impl Schema {
+impl TemporarySchema {
     async fn new(context: &BenchContext, address: &str) -> anyhow::Result<Self> {
         let name = format!("segno_bench_{:x}", context.env.runtime.nonce());
         // Parsed first: the address may contain a password, which no error message may show.

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use anyhow::{Context as _, bail, ensure};
 use segno_core::{
     command::{ClaimRequest, Command},
-    id::{Claim, Holder, NodeName, PromiseId, Version},
+    id::{Claim, Holder, HostName, PromiseId, Version},
     invocation::Record,
     promise::Verdict,
     reply::Reply,
@@ -23,7 +23,7 @@ use super::{
     context::BenchContext,
     harness::Harness,
     measure::Stopwatch,
-    report::{Goal, Section},
+    report::{BenchSection, Goal},
 };
 
 /// Minimum number of records replayed in one repetition of one size.
@@ -31,12 +31,12 @@ const WORK: u32 = 20_000;
 /// Number of host calls in the empty loop.
 const CROSSINGS: u32 = 200_000;
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let sizes: &[u32] = context.size(&[100, 1_000, 10_000, 100_000], &[100, 1_000]);
     let place = context.place()?;
     let memory = Harness::memory(context).await?;
     let sqlite = Harness::unstaffed(context, place.path()).await?;
-    let mut journals = Journals::begin(&sqlite).await?;
+    let mut journals = JournalCopier::begin(&sqlite).await?;
     for records in sizes {
         let id = id(*records);
         let steps = steps(*records);
@@ -45,7 +45,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         journals.copy(&id, journal).await?;
     }
 
-    let mut section = Section::new(
+    let mut section = BenchSection::new(
         "workflows of `run` steps with results of 20 bytes, replayed from a fresh instance to their end; a step is two \
          records. The bare loop is the same guest told the same results, without a journal",
     );
@@ -117,14 +117,14 @@ async fn loops(context: &BenchContext, records: u32, times: u32) -> anyhow::Resu
 }
 
 /// Copies journals into another store, under a claim like a worker's.
-struct Journals<'a> {
+struct JournalCopier<'a> {
     harness: &'a Harness,
     holder: Holder,
 }
 
-impl<'a> Journals<'a> {
+impl<'a> JournalCopier<'a> {
     async fn begin(harness: &'a Harness) -> anyhow::Result<Self> {
-        let node = NodeName::from("bench");
+        let node = HostName::from("bench");
         let replies =
             harness.host.store.execute(vec![Command::HostStart { node: node.clone() }]).await?;
         let Some(Reply::Host { incarnation, .. }) = replies.into_iter().next() else {

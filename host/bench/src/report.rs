@@ -4,10 +4,10 @@ use serde::Serialize;
 
 /// All results, with their conditions.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct BenchReport {
     pub conditions: Conditions,
     /// One section per scenario.
-    pub sections: Vec<Section>,
+    pub sections: Vec<BenchSection>,
 }
 
 /// The conditions of the measurements.
@@ -37,7 +37,7 @@ pub struct Conditions {
 
 /// The results of one scenario.
 #[derive(Debug, Clone, Serialize)]
-pub struct Section {
+pub struct BenchSection {
     pub scenario: String,
     /// Description of the measurement, with its sizes.
     pub about: String,
@@ -49,7 +49,7 @@ pub struct Section {
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
     pub name: String,
-    pub role: Role,
+    pub role: FigureRole,
     /// Unit of the numbers; `x` for ratios.
     pub unit: &'static str,
     /// The median.
@@ -63,13 +63,13 @@ pub struct Figure {
     pub goal: Option<Goal>,
     /// The comparison with the goal; `None` without a goal.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<GoalVerdict>,
 }
 
 /// The kind of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Role {
+pub enum FigureRole {
     /// A measurement of the host.
     Measured,
     /// A measurement of the machine without the host.
@@ -101,7 +101,7 @@ pub enum Goal {
 /// The comparison of a figure with its goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum GoalVerdict {
     /// The aim was reached.
     Good,
     /// The bound was kept, but the aim was not reached.
@@ -111,20 +111,20 @@ pub enum Verdict {
 }
 
 impl Goal {
-    fn verdict(self, median: f64) -> Verdict {
+    fn verdict(self, median: f64) -> GoalVerdict {
         let (good, enough) = match self {
             Self::AtMost { must, aim } => (median <= aim, median <= must),
             Self::AtLeast { must, aim } => (median >= aim, median >= must),
         };
         match (good, enough) {
-            (true, _) => Verdict::Good,
-            (false, true) => Verdict::Enough,
-            (false, false) => Verdict::Missed,
+            (true, _) => GoalVerdict::Good,
+            (false, true) => GoalVerdict::Enough,
+            (false, false) => GoalVerdict::Missed,
         }
     }
 }
 
-impl Section {
+impl BenchSection {
     /// Creates a section without figures.
     pub(super) fn new(about: impl Into<String>) -> Self {
         Self { scenario: String::new(), about: about.into(), figures: Vec::new() }
@@ -137,7 +137,7 @@ impl Section {
         unit: &'static str,
         values: &[f64],
     ) -> &mut Figure {
-        self.add(name.into(), Role::Measured, unit, values)
+        self.add(name.into(), FigureRole::Measured, unit, values)
     }
 
     /// Adds a baseline, with one value per repetition.
@@ -147,16 +147,22 @@ impl Section {
         unit: &'static str,
         values: &[f64],
     ) -> &mut Figure {
-        self.add(name.into(), Role::Floor, unit, values)
+        self.add(name.into(), FigureRole::Floor, unit, values)
     }
 
     /// Adds the ratio of two figures that were measured in alternation, computed per repetition.
     pub(super) fn ratio(&mut self, name: impl Into<String>, of: &[f64], by: &[f64]) -> &mut Figure {
         let ratios: Vec<f64> = of.iter().zip(by).map(|(of, by)| of / by).collect();
-        self.add(name.into(), Role::Ratio, "x", &ratios)
+        self.add(name.into(), FigureRole::Ratio, "x", &ratios)
     }
 
-    fn add(&mut self, name: String, role: Role, unit: &'static str, values: &[f64]) -> &mut Figure {
+    fn add(
+        &mut self,
+        name: String,
+        role: FigureRole,
+        unit: &'static str,
+        values: &[f64],
+    ) -> &mut Figure {
         let (median, min, max) = spread(values);
         self.figures.push(Figure { name, role, unit, median, min, max, goal: None, verdict: None });
         self.figures.last_mut().expect("one was just added")
@@ -203,18 +209,18 @@ mod tests {
         let most = Goal::AtMost { must: 2.0, aim: 1.3 };
         assert_eq!(
             [1.3, 1.9, 2.1].map(|it| most.verdict(it)),
-            [Verdict::Good, Verdict::Enough, Verdict::Missed]
+            [GoalVerdict::Good, GoalVerdict::Enough, GoalVerdict::Missed]
         );
         let least = Goal::AtLeast { must: 0.5, aim: 0.8 };
         assert_eq!(
             [0.9, 0.5, 0.4].map(|it| least.verdict(it)),
-            [Verdict::Good, Verdict::Enough, Verdict::Missed]
+            [GoalVerdict::Good, GoalVerdict::Enough, GoalVerdict::Missed]
         );
     }
 
     #[test]
     fn ratios_are_taken_repetition_by_repetition() {
-        let mut section = Section::new("");
+        let mut section = BenchSection::new("");
         // In the second repetition, the machine was slow for both measurements.
         let ratio = section.ratio("r", &[2.0, 20.0, 2.2], &[1.0, 10.0, 1.0]);
         assert_eq!((ratio.median, ratio.min, ratio.max), (2.0, 2.0, 2.2));

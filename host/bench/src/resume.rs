@@ -11,7 +11,7 @@ use super::{
     harness::Harness,
     long,
     measure::Stopwatch,
-    report::{Goal, Section},
+    report::{BenchSection, Goal},
     suspended_fixture,
 };
 
@@ -19,7 +19,7 @@ use super::{
 /// has 100 records.
 const STEPS: u32 = 49;
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let workflows = context.size(400, 20);
     let turns = context.size(20_000, 500);
     let replays = context.size(500, 20);
@@ -56,7 +56,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         warm_cpu.push(woken(context, WorkerSettings::default(), workflows).await?);
         cold_cpu.push(woken(context, cold, workflows).await?);
     }
-    let mut section = Section::new(format!(
+    let mut section = BenchSection::new(format!(
         "a workflow with 100 records that waits for a promise: one poll of its instance against a fresh instance and a \
          replay, without storage; then {workflows} of them woken at once over SQLite, from the settlements to their ends; then one of {} records, \
          woken by a host that has just come up",
@@ -76,7 +76,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
 
 /// Measures a workflow with a long journal, woken by a newly started host, with and without a
 /// snapshot.
-async fn from_snapshot(context: &BenchContext, section: &mut Section) -> anyhow::Result<()> {
+async fn from_snapshot(context: &BenchContext, section: &mut BenchSection) -> anyhow::Result<()> {
     let records = context.size(100_000, 2_000);
     let (place, folder) = (context.place()?, context.place()?);
     let guests = context.with_snapshots(folder.path(), records / 2)?;

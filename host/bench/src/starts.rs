@@ -9,13 +9,13 @@ use super::{
     context::BenchContext,
     harness::Harness,
     measure::Stopwatch,
-    report::{Goal, Section},
+    report::{BenchSection, Goal},
 };
 
 /// Number of clients, each of which waits for the end of its workflow before it starts the next.
 const CLIENTS: usize = 256;
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let count = context.size(10_000, 200);
     let (mut rate, mut cpu, mut commits) = (vec![], vec![], vec![]);
     let (mut begun_rate, mut begun_cpu, mut begun_commits) = (vec![], vec![], vec![]);
@@ -51,7 +51,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         }
         bare_cpu.push(stopwatch.passed().cpu_each_us(count));
     }
-    let mut section = Section::new(format!(
+    let mut section = BenchSection::new(format!(
         "{count} workflows that end at once, from the first start to the last end: handed to the store 256 in a submission \
          and then taken by the host, and begun by the host for {CLIENTS} clients at a time, as its API does"
     ));

@@ -4,22 +4,22 @@ use segno_engine::worker::WorkerSettings;
 use serde_json::json;
 
 use super::{
-    baseline::{Appends, Commits},
+    baseline::{BaselineDatabase, SyncedFile},
     context::BenchContext,
     harness::Harness,
-    report::{Goal, Section, percentile},
+    report::{BenchSection, Goal, percentile},
 };
 
 /// Number of alternations between baseline and host in one repetition.
 const ROUNDS: u32 = 10;
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let steps = context.size(200, 10);
     let place = context.place()?;
     let harness =
         Harness::sqlite(context, &place.path().join("data"), WorkerSettings::default()).await?;
-    let mut commits = Commits::new(place.path()).await?;
-    let mut appends = Appends::new(place.path())?;
+    let mut commits = BaselineDatabase::new(place.path()).await?;
+    let mut appends = SyncedFile::new(place.path())?;
     let input = json!({ "steps": steps, "result_bytes": 22 });
     harness.run_one("warm-up", "steps", input.clone()).await?;
 
@@ -54,7 +54,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     harness.close().await;
     commits.close().await?;
 
-    let mut section = Section::new(format!(
+    let mut section = BenchSection::new(format!(
         "workflows of {steps} `run` steps with results of 20 bytes, one step after the other and one workflow after the \
          other, with as many bare commits and appends after each; a repetition is the median of {ROUNDS} such turns"
     ));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail, ensure};
 use segno_core::{
     command::{ClaimRequest, Command},
-    id::{Claim, Digest, Holder, NodeName, PromiseId, Version},
+    id::{Claim, Digest, Holder, HostName, PromiseId, Version},
     invocation::Record,
     reply::Reply,
     time::{Millis, Timestamp},
@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use super::{
     harness::{Harness, new},
-    measure::{Passed, Stopwatch},
+    measure::{MeasuredTime, Stopwatch},
 };
 
 /// Duration of the claims, longer than any measurement.
@@ -60,7 +60,7 @@ impl StoreOnly {
         harness: &Harness,
         name: &str,
         count: u32,
-    ) -> anyhow::Result<Passed> {
+    ) -> anyhow::Result<MeasuredTime> {
         let claims = self.claims(harness, name, count).await?;
         let stopwatch = Stopwatch::start();
         let mut appending = JoinSet::new();
@@ -97,7 +97,7 @@ impl StoreOnly {
             let begin = |(nonce, id): (u64, &PromiseId)| Command::TaskBegin {
                 new: new(id.clone(), self.function, &self.input),
                 request: ClaimRequest {
-                    holder: Holder { node: NodeName::from("nobody"), incarnation: 1 },
+                    holder: Holder { node: HostName::from("nobody"), incarnation: 1 },
                     nonce,
                     ttl: LEASE,
                 },

@@ -3,8 +3,8 @@
 
 use anyhow::{Context as _, ensure};
 use segno_core::{
-    command::{ClaimRequest, Command, FenceAct, FenceAction},
-    id::{Claim, CommandIndex, Holder, NodeName, PromiseId, Version},
+    command::{ClaimRequest, Command, FenceAction, FenceOperation},
+    id::{Claim, CommandIndex, Holder, HostName, PromiseId, Version},
     invocation::{Record, RecordBody},
     promise::{NewPromise, Promise},
     reply::Reply,
@@ -43,7 +43,7 @@ pub async fn put(harness: &Harness, count: u32) -> anyhow::Result<()> {
 
 /// Writes `count` suspended workflows with `steps` completed steps each.
 pub async fn put_of(harness: &Harness, count: u32, steps: u32) -> anyhow::Result<()> {
-    let model = Model::run(harness, steps).await?;
+    let model = SuspendedFixture::run(harness, steps).await?;
     let mut numbers = 0..count;
     loop {
         let page: Vec<u32> = numbers.by_ref().take(PAGE as usize).collect();
@@ -62,7 +62,7 @@ pub async fn put_long(
     steps: u32,
     turns: u32,
 ) -> anyhow::Result<()> {
-    let model = Model::run(harness, STEPS).await?;
+    let model = SuspendedFixture::run(harness, STEPS).await?;
     let [started, asked, told, .., waits] = model.records.as_slice() else {
         anyhow::bail!("the model has a step and a wait");
     };
@@ -91,7 +91,7 @@ pub async fn put_long(
         logs: Vec::new(),
         actions,
     };
-    let holder = Holder { node: NodeName::from("bench"), incarnation: 1 };
+    let holder = Holder { node: HostName::from("bench"), incarnation: 1 };
     let request = ClaimRequest { holder, nonce: 0, ttl: Millis::seconds(3_600) };
     let param = values::param("turns", &segno_guest::Payload::Json(input), Tags::new());
     let new = NewPromise { param, ..model.like(&model.workflow, id) };
@@ -101,7 +101,7 @@ pub async fn put_long(
         let page = first..steps.min(first + LONG_PAGE);
         execute(harness, vec![fence(page.flat_map(pair).collect(), Vec::new())]).await?;
     }
-    let act = FenceAct::Create { new: model.like(&model.awaited, id) };
+    let act = FenceOperation::Create { new: model.like(&model.awaited, id) };
     let actions = vec![FenceAction { index: CommandIndex(steps), act }];
     let awaits = [id.named(AWAITED)].into();
     let (records, logs) = (Vec::new(), Vec::new());
@@ -128,14 +128,14 @@ async fn execute(harness: &Harness, commands: Vec<Command>) -> anyhow::Result<()
 }
 
 /// The records of one suspended workflow.
-struct Model {
+struct SuspendedFixture {
     workflow: Promise,
     awaited: Promise,
     records: Vec<Record>,
     index: CommandIndex,
 }
 
-impl Model {
+impl SuspendedFixture {
     async fn run(harness: &Harness, steps: u32) -> anyhow::Result<Self> {
         let id = PromiseId::from("model");
         let input = json!({ "steps": steps, "turns": 1 });
@@ -157,9 +157,9 @@ impl Model {
     /// The commands that create another such workflow and suspend it.
     fn commands(&self, id: &PromiseId) -> [Command; 3] {
         let claim = Claim { id: id.clone(), version: Version(1) };
-        let holder = Holder { node: NodeName::from("bench"), incarnation: 1 };
+        let holder = Holder { node: HostName::from("bench"), incarnation: 1 };
         let request = ClaimRequest { holder, nonce: 0, ttl: Millis::seconds(60) };
-        let act = FenceAct::Create { new: self.like(&self.awaited, id) };
+        let act = FenceOperation::Create { new: self.like(&self.awaited, id) };
         [
             Command::TaskCreate { new: self.like(&self.workflow, id), request },
             Command::TaskFence {

@@ -9,8 +9,8 @@ use super::{
     baseline::{self, GroupedLog},
     context::BenchContext,
     harness::Harness,
-    measure::{Passed, Stopwatch},
-    report::{Goal, Section, percentile},
+    measure::{MeasuredTime, Stopwatch},
+    report::{BenchSection, Goal, percentile},
 };
 
 /// Number of clients. Each starts the next workflow when the last one is stored.
@@ -24,7 +24,7 @@ const ROUNDS: u32 = 5;
 
 /// Results of the turns of one kind in one repetition.
 #[derive(Default)]
-struct Turns {
+struct TurnRates {
     rates: Vec<f64>,
     cpus: Vec<f64>,
 }
@@ -36,21 +36,21 @@ struct Medians {
     cpus: Vec<f64>,
 }
 
-impl Turns {
-    fn take(&mut self, passed: Passed, steps: u32) {
+impl TurnRates {
+    fn take(&mut self, passed: MeasuredTime, steps: u32) {
         self.rates.push(passed.rate(steps));
         self.cpus.push(passed.cpu_each_us(steps));
     }
 }
 
 impl Medians {
-    fn take(&mut self, turns: &Turns) {
+    fn take(&mut self, turns: &TurnRates) {
         self.rates.push(percentile(&turns.rates, 50));
         self.cpus.push(percentile(&turns.cpus, 50));
     }
 }
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let workflows = context.size(1_000, 50);
     let all = workflows * STEPS;
     let (mut durable, mut logged, mut log_alone, mut memory, mut bare) = (
@@ -81,11 +81,11 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
             record = encode_records(&records).len() / STEPS as usize;
         }
         let (mut of_durable, mut of_logged, mut of_log, mut of_memory, mut of_bare) = (
-            Turns::default(),
-            Turns::default(),
-            Turns::default(),
-            Turns::default(),
-            Turns::default(),
+            TurnRates::default(),
+            TurnRates::default(),
+            TurnRates::default(),
+            TurnRates::default(),
+            TurnRates::default(),
         );
         let (mut commits, mut written) = (0.0, 0.0);
         for round in 0..ROUNDS {
@@ -120,7 +120,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         statements.push(written / commits);
     }
 
-    let mut section = Section::new(format!(
+    let mut section = BenchSection::new(format!(
         "{workflows} workflows of {STEPS} `run` steps with results of 20 bytes, all at once, begun by the host for {CLIENTS} clients, from \
          the first start to the last end; starts and ends are in the figures. The raw log gets {record} bytes a step, which is what the journal \
          of a step takes: once from the same guests, which wait for its sync before each next step, and once from \
@@ -156,7 +156,7 @@ async fn begin(
     harness: &Harness,
     name: &str,
     count: u32,
-) -> anyhow::Result<Passed> {
+) -> anyhow::Result<MeasuredTime> {
     let input = json!({ "steps": STEPS, "result_bytes": 22 });
     let named = |number| (PromiseId::new(format!("{name}-{number}")), input.clone());
     harness.begin((0..count).map(named).collect(), "steps", context.digest, CLIENTS).await

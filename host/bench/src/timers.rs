@@ -13,7 +13,7 @@ use super::{
     context::BenchContext,
     harness::Harness,
     measure::Stopwatch,
-    report::{Section, percentile},
+    report::{BenchSection, percentile},
 };
 
 /// Time over which the wake-ups are spread, in milliseconds.
@@ -21,9 +21,9 @@ const SPREAD_MS: i64 = 1_000;
 /// Number of attempts with late starts, after which the scenario gives up.
 const ATTEMPTS: u32 = 4;
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let sizes: &[u32] = context.size(&[10_000, 100_000], &[200]);
-    let mut section = Section::new(
+    let mut section = BenchSection::new(
         "suspended workflows, due at instants spread over one second, over SQLite; lateness is from that instant to the \
          time at which the workflow was told, and to its end. The floor is as many sleeps of the runtime",
     );
@@ -33,7 +33,11 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-async fn measure(context: &BenchContext, timers: u32, section: &mut Section) -> anyhow::Result<()> {
+async fn measure(
+    context: &BenchContext,
+    timers: u32,
+    section: &mut BenchSection,
+) -> anyhow::Result<()> {
     let (mut p50, mut p99, mut end_p99, mut floor_p50, mut floor_p99) =
         (vec![], vec![], vec![], vec![], vec![]);
     let mut cpu = vec![];
@@ -60,14 +64,14 @@ async fn measure(context: &BenchContext, timers: u32, section: &mut Section) -> 
     Ok(())
 }
 
-struct Woken {
+struct WakeLatencies {
     told: Vec<f64>,
     ended: Vec<f64>,
     /// CPU time per workflow from the first deadline on, in microseconds.
     cpu_us: f64,
 }
 
-async fn woken(context: &BenchContext, timers: u32) -> anyhow::Result<Woken> {
+async fn woken(context: &BenchContext, timers: u32) -> anyhow::Result<WakeLatencies> {
     let mut lead = Millis(1_500 + i64::from(timers) * 2 / 5);
     for _ in 0..ATTEMPTS {
         let place = context.place()?;
@@ -110,7 +114,7 @@ async fn woken(context: &BenchContext, timers: u32) -> anyhow::Result<Woken> {
             }
         }
         harness.close().await;
-        return Ok(Woken { told, ended, cpu_us });
+        return Ok(WakeLatencies { told, ended, cpu_us });
     }
     bail!(
         "{timers} workflows were not all asleep within {} s: this machine is too busy for this scenario",

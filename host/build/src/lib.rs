@@ -22,7 +22,7 @@ pub mod toolchain;
 
 pub use cache::{CacheError, directory as cache_directory};
 pub use language::Language;
-pub use progress::Progress;
+pub use progress::BuildProgress;
 pub use project::{Project, ProjectError, ProjectOptions};
 
 /// The compilation target of workflows: its modules import only functions of the contract.

@@ -11,25 +11,25 @@ use std::{
 
 /// The output of a tool that has ended.
 #[derive(Debug)]
-pub(super) struct Finished {
+pub(super) struct ToolOutput {
     pub success: bool,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Finished {
+impl ToolOutput {
     /// The last lines of the error stream, joined: they usually contain the reason of a failure.
     pub fn last_words(&self) -> String {
         let lines: Vec<&str> =
             self.stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join("; ");
-        if last.is_empty() { "it said nothing".to_owned() } else { last }
+        if last.is_empty() { "it printed no error".to_owned() } else { last }
     }
 }
 
 /// Reason why a tool did not run to completion.
 #[derive(Debug, thiserror::Error)]
-pub enum ProcessError {
+pub enum ToolProcessError {
     /// The program could not be started.
     #[error("`{program}` could not be started")]
     Start {
@@ -67,14 +67,14 @@ pub(super) fn run(
     command: &mut Command,
     limit: Option<Duration>,
     line: &dyn Fn(&str),
-) -> Result<Finished, ProcessError> {
+) -> Result<ToolOutput, ToolProcessError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|source| ProcessError::Start { program: program.clone(), source })?;
+        .map_err(|source| ToolProcessError::Start { program: program.clone(), source })?;
 
     let (sender, events) = mpsc::channel();
     let (_running, ended) = mpsc::channel::<()>();
@@ -110,12 +110,15 @@ pub(super) fn run(
             Event::Overdue => {
                 child.kill().ok();
                 child.wait().ok();
-                return Err(ProcessError::TimedOut { program, limit: limit.unwrap_or_default() });
+                return Err(ToolProcessError::TimedOut {
+                    program,
+                    limit: limit.unwrap_or_default(),
+                });
             }
         }
     }
-    let status = child.wait().map_err(|source| ProcessError::Wait { program, source })?;
-    Ok(Finished { success: status.success(), stdout: output.unwrap_or_default(), stderr: errors })
+    let status = child.wait().map_err(|source| ToolProcessError::Wait { program, source })?;
+    Ok(ToolOutput { success: status.success(), stdout: output.unwrap_or_default(), stderr: errors })
 }
 
 fn read_output(mut stdout: impl Read, sender: &Sender<Event>) {
@@ -182,7 +185,7 @@ mod tests {
     fn a_tool_that_does_not_end_is_stopped_at_its_limit() {
         let error = run(&mut shell("exec sleep 600"), Some(Duration::from_millis(50)), &|_| ())
             .unwrap_err();
-        assert!(matches!(error, ProcessError::TimedOut { .. }), "{error}");
+        assert!(matches!(error, ToolProcessError::TimedOut { .. }), "{error}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The interface for progress reports.
 
 /// Receives progress reports and decides how to display them. Any `Fn(&str)` can receive steps.
-pub trait Progress {
+pub trait BuildProgress {
     /// Reports a new step, in words for people: `building std for wasm32-unknown-unknown`.
     fn step(&self, message: &str);
 
@@ -9,7 +9,7 @@ pub trait Progress {
     fn line(&self, _line: &str) {}
 }
 
-impl<F: Fn(&str)> Progress for F {
+impl<F: Fn(&str)> BuildProgress for F {
     fn step(&self, message: &str) {
         self(message);
     }

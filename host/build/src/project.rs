@@ -6,8 +6,8 @@ use std::{
 };
 
 use crate::{
-    CacheError, Language, Progress,
-    crate_build::{self, BuildError, BuildOptions, Built, WorkflowCrate},
+    BuildProgress, CacheError, Language,
+    crate_build::{self, BuildError, BuildOptions, BuiltComponent, WorkflowCrate},
     script::{self, ScriptError, ScriptProject},
     toolchain::{self, ToolchainError},
 };
@@ -105,8 +105,8 @@ impl Project {
     pub fn build(
         self,
         options: ProjectOptions,
-        progress: &dyn Progress,
-    ) -> Result<Built, ProjectError> {
+        progress: &dyn BuildProgress,
+    ) -> Result<BuiltComponent, ProjectError> {
         match self {
             Self::Crate(one) => build_crate(one, options, progress),
             Self::Script(script) => Ok(script::build(&script, options.prepare, progress)?),
@@ -122,8 +122,8 @@ fn manifest_folder(file: &Path, given: &Path) -> Result<PathBuf, ProjectError> {
 fn build_crate(
     one: WorkflowCrate,
     options: ProjectOptions,
-    progress: &dyn Progress,
-) -> Result<Built, ProjectError> {
+    progress: &dyn BuildProgress,
+) -> Result<BuiltComponent, ProjectError> {
     let request = toolchain::ToolchainRequest::from_environment(&one.directory, options.prepare)?;
     let toolchain = toolchain::find(&request, progress)?;
     let shared = crate_build::shared()?;

@@ -7,7 +7,7 @@ use wasmparser::{Encoding, Parser, Payload};
 /// The content of a component, without its functions: only an engine that calls `describe` knows
 /// those.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub struct ComponentReport {
     /// The size of the component, in bytes.
     pub size: usize,
     /// The SHA-256 of the component in hexadecimal, its permanent name.
@@ -38,7 +38,7 @@ pub enum ReportError {
     Invalid(#[from] wasmparser::BinaryReaderError),
 }
 
-impl Report {
+impl ComponentReport {
     /// Parses `component`, without checking its functions.
     ///
     /// # Errors
@@ -86,18 +86,18 @@ mod tests {
 
     #[test]
     fn imports_exports_size_and_digest_are_reported() {
-        let report = Report::of(COMPONENT).unwrap();
+        let report = ComponentReport::of(COMPONENT).unwrap();
         assert_eq!(report.imports, ["a:b/c"]);
         assert_eq!(report.exports, ["d:e/f"]);
         assert_eq!(report.size, COMPONENT.len());
         assert_eq!(report.digest.len(), 64);
-        assert_ne!(report.digest, Report::of(b"\0asm\x0d\0\x01\0").unwrap().digest);
+        assert_ne!(report.digest, ComponentReport::of(b"\0asm\x0d\0\x01\0").unwrap().digest);
     }
 
     #[test]
     fn a_core_module_and_a_text_are_refused_each_in_its_way() {
-        assert!(matches!(Report::of(b"\0asm\x01\0\0\0"), Err(ReportError::CoreModule)));
-        assert!(matches!(Report::of(b"hello"), Err(ReportError::Invalid(_))));
+        assert!(matches!(ComponentReport::of(b"\0asm\x01\0\0\0"), Err(ReportError::CoreModule)));
+        assert!(matches!(ComponentReport::of(b"hello"), Err(ReportError::Invalid(_))));
     }
 
     #[test]

@@ -15,9 +15,9 @@ pub(crate) const LINK_BYTES: usize = 32;
 
 /// A link of the chain. The last link of a bundle identifies the whole bundle.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Link(pub [u8; LINK_BYTES]);
+pub struct ChainLink(pub [u8; LINK_BYTES]);
 
-impl Link {
+impl ChainLink {
     /// The first link, computed from the bundle's first line.
     pub(crate) fn first(line: &[u8]) -> Self {
         Self(Sha256::digest(line).into())
@@ -33,13 +33,13 @@ impl Link {
     }
 }
 
-impl fmt::Display for Link {
+impl fmt::Display for ChainLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Link {
+impl fmt::Debug for ChainLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Link({self})")
     }

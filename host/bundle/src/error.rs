@@ -6,7 +6,7 @@ use super::part::{FORMAT, PartKind};
 
 /// A place in a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct BundlePosition {
     /// Number of the part, from 1; 0 for the first line.
     pub part: u64,
     /// Offset of the part's first byte in the file.
@@ -21,7 +21,7 @@ pub struct Place {
     pub record: u32,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for BundlePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { part, at, end, kind, execution, record } = self;
         match end.saturating_sub(*at) {
@@ -81,14 +81,14 @@ pub enum BundleError {
     /// Bytes are changed, missing, added or moved.
     #[error("the bundle is damaged at {place}: {what}; get the file anew from where it was made")]
     Damaged {
-        place: Box<Place>,
+        place: Box<BundlePosition>,
         /// The damage at this place.
         what: String,
     },
     /// The file is larger than allowed once it is unpacked.
     #[error("the bundle is too large once it is unpacked, at {place}: {what}")]
     TooLarge {
-        place: Box<Place>,
+        place: Box<BundlePosition>,
         /// The size and the bound it exceeds.
         what: String,
     },
@@ -99,7 +99,7 @@ pub enum BundleError {
 
 impl BundleError {
     /// The place of the error. `None` if the error has no place.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&BundlePosition> {
         match self {
             Self::Damaged { place, .. } | Self::TooLarge { place, .. } => Some(place),
             Self::File(_) | Self::NotABundle | Self::Newer { .. } | Self::Oversized => None,

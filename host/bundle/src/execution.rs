@@ -10,10 +10,10 @@
 use std::sync::Arc;
 
 use segno_core::{
-    id::{Digest, Holder, NodeName, PromiseId, Version},
+    id::{Digest, Holder, HostName, PromiseId, Version},
     promise::{
-        CancelState, HaltReason, Inbox, Lease, Note, Progress, Promise, PromiseSpec, PromiseState,
-        Settlement, Task, TaskState, TrapKey, Traps, Verdict,
+        CancelState, ClaimProgress, HaltReason, Inbox, Lease, Note, Promise, PromiseSpec,
+        PromiseState, RepeatedTrap, Settlement, Task, TaskState, TrapKey, Verdict,
     },
     time::{Millis, Timestamp},
     value::{Bytes, Tags, Text, Value},
@@ -26,7 +26,7 @@ const WITH_INBOX: u8 = 2;
 /// The reason that a promise is in a bundle. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Role {
+pub enum BundleRole {
     /// The export requested it.
     Asked = 1,
     /// A member of the tree of a requested one.
@@ -37,9 +37,9 @@ pub enum Role {
 
 /// A promise, with its task if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Execution {
+pub struct BundleExecution {
     /// The reason that it is in the bundle.
-    pub role: Role,
+    pub role: BundleRole,
     pub promise: Promise,
     /// The task that produces its value, if it has one.
     pub task: Option<Task>,
@@ -128,13 +128,13 @@ struct StoredProgress {
     payload: Option<Bytes>,
 }
 
-impl Role {
+impl BundleRole {
     fn from_number(number: u8) -> Option<Self> {
         [Self::Asked, Self::Member, Self::Value].into_iter().find(|role| *role as u8 == number)
     }
 }
 
-impl Execution {
+impl BundleExecution {
     pub fn id(&self) -> &PromiseId {
         self.promise.id()
     }
@@ -176,8 +176,8 @@ pub(crate) fn decoded<T: DeserializeOwned>(format: u8, bytes: &[u8]) -> Result<T
 }
 
 impl StoredExecution {
-    fn of(execution: &Execution) -> Self {
-        let Execution { role, promise, task } = execution;
+    fn of(execution: &BundleExecution) -> Self {
+        let BundleExecution { role, promise, task } = execution;
         let spec = &promise.spec;
         let settlement = promise.settlement().map(|settled| StoredSettlement {
             verdict: settled.verdict.number(),
@@ -197,7 +197,7 @@ impl StoredExecution {
         }
     }
 
-    fn execution(self) -> Result<Execution, String> {
+    fn execution(self) -> Result<BundleExecution, String> {
         let id = PromiseId::new(self.id.as_str());
         let state = match self.settlement {
             None => PromiseState::Pending,
@@ -216,8 +216,8 @@ impl StoredExecution {
             timeout_at: Timestamp(self.timeout_at),
             created_at: Timestamp(self.created_at),
         };
-        let role = Role::from_number(self.role);
-        Ok(Execution {
+        let role = BundleRole::from_number(self.role);
+        Ok(BundleExecution {
             role: role.ok_or_else(|| format!("there is no role {}", self.role))?,
             promise: Promise { spec: Arc::new(spec), state },
             task: self.task.map(|task| task.task(id)).transpose()?,
@@ -277,7 +277,7 @@ impl StoredTask {
             state,
             attempt: self.attempt,
             losses: self.losses,
-            traps: self.traps.map(|traps| Traps {
+            traps: self.traps.map(|traps| RepeatedTrap {
                 key: TrapKey { journal_len: traps.journal_len, message: traps.message },
                 count: traps.count,
             }),
@@ -287,7 +287,7 @@ impl StoredTask {
                 message,
                 details,
             }),
-            progress: Progress {
+            progress: ClaimProgress {
                 seq: progress.seq,
                 at: Timestamp(progress.at),
                 payload: progress.payload,
@@ -349,7 +349,7 @@ impl StoredState {
             },
             Self::Acquired { node, incarnation, nonce, ttl, until } => TaskState::Acquired {
                 lease: Lease {
-                    holder: Holder { node: NodeName::new(node.as_str()), incarnation },
+                    holder: Holder { node: HostName::new(node.as_str()), incarnation },
                     nonce,
                     ttl: Millis(ttl),
                     until: Timestamp(until),

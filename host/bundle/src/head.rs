@@ -7,7 +7,7 @@ use segno_core::{invocation::EngineFacts, time::Timestamp};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
+pub struct BundleHead {
     /// Program and version that wrote the bundle, for example `segno 0.1.0`.
     pub written_by: String,
     /// Creation time by the host's clock, in milliseconds since the Unix epoch: a replay runs at
@@ -48,7 +48,7 @@ impl Redaction {
     }
 }
 
-impl Head {
+impl BundleHead {
     /// Creation time of the bundle.
     pub fn made_at(&self) -> Timestamp {
         Timestamp(self.made_at_ms)

@@ -23,16 +23,16 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use chain::Link;
-pub use error::{BundleError, Place};
-pub use execution::{Execution, Role};
-pub use head::{Head, Redaction};
-pub use line::Line;
-pub use module::Module;
+pub use chain::ChainLink;
+pub use error::{BundleError, BundlePosition};
+pub use execution::{BundleExecution, BundleRole};
+pub use head::{BundleHead, Redaction};
+pub use line::BundleLine;
+pub use module::BundleModule;
 pub use part::{FORMAT, PartKind};
-pub use reader::{Bounds, BundleReader, Item, is_bundle};
+pub use reader::{BundleItem, BundleReader, UnpackBounds, is_bundle};
 pub use redact::redacted;
-pub use writer::{BundleWriter, Written};
+pub use writer::{BundleSummary, BundleWriter};
 
 /// File name extension of bundles.
 pub const EXTENSION: &str = "segno-bundle";

@@ -11,7 +11,7 @@ const FORMAT: u8 = 1;
 
 /// A line that an execution logged. Its number is its position among the execution's lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct BundleLine {
     /// Logical time at which the line was logged.
     pub at: Timestamp,
     pub level: LogLevel,
@@ -25,7 +25,7 @@ struct StoredLine {
     message: Text,
 }
 
-impl Line {
+impl BundleLine {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let Self { at, level, message } = self;
         let stored = StoredLine { at: at.0, level: level.number(), message: message.clone() };

@@ -12,7 +12,7 @@ const FORMAT: u8 = 1;
 
 /// A module that executions of the bundle run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Module {
+pub struct BundleModule {
     /// SHA-256 of the component.
     pub digest: Digest,
     /// Size of the component, in bytes; 0 if the host no longer had it.
@@ -34,7 +34,7 @@ struct StoredModule {
     description: String,
 }
 
-impl Module {
+impl BundleModule {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let stored = StoredModule {
             digest: self.digest.0,

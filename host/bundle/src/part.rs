@@ -10,7 +10,7 @@
 //!          link                           32 bytes, see the module `chain`
 //! ```
 
-use super::chain::Link;
+use super::chain::ChainLink;
 
 /// The format written by this version. A bundle of a released version stays readable for ever: a
 /// new format gets a new number, and golden files test the old ones.
@@ -82,7 +82,7 @@ impl PartKind {
 /// The encoding of a stored body. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Packing {
+pub(crate) enum PartEncoding {
     /// Uncompressed.
     Plain = 0,
     /// As an LZ4 block.
@@ -91,16 +91,16 @@ pub(crate) enum Packing {
 
 /// The header of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct PartHeader {
     pub(crate) kind: PartKind,
-    pub(crate) packing: Packing,
+    pub(crate) packing: PartEncoding,
     /// Size of the stored body, in bytes.
     pub(crate) length: u32,
     /// Size of the unpacked body, in bytes.
     pub(crate) size: u32,
 }
 
-impl Header {
+impl PartHeader {
     fn bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[0] = self.kind as u8;
@@ -119,8 +119,8 @@ impl Header {
         let kind =
             PartKind::from_number(kind).ok_or(format!("there are no parts of kind {kind}"))?;
         let packing = match packing {
-            0 => Packing::Plain,
-            1 => Packing::Lz4,
+            0 => PartEncoding::Plain,
+            1 => PartEncoding::Lz4,
             other => return Err(format!("no part is packed in way {other}")),
         };
         let (length, size) =
@@ -130,9 +130,9 @@ impl Header {
             return Err(format!("it claims {size} bytes, where {longest} are the most"));
         }
         let fits = match packing {
-            Packing::Plain => length == size,
+            PartEncoding::Plain => length == size,
             // Memory for the body is bounded by the bytes that were read, not by the claimed size.
-            Packing::Lz4 => {
+            PartEncoding::Lz4 => {
                 u64::from(size) <= u64::from(length).saturating_mul(EXPANSION) && length < size
             }
         };
@@ -144,25 +144,25 @@ impl Header {
 }
 
 /// An encoded part: header, stored body and link.
-pub(crate) struct Stored {
+pub(crate) struct EncodedPart {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) link: Link,
+    pub(crate) link: ChainLink,
 }
 
-impl Stored {
+impl EncodedPart {
     /// Encodes a part that follows `link`. `None` if the body is larger than a part may be.
-    pub(crate) fn new(kind: PartKind, body: &[u8], link: Link) -> Option<Self> {
+    pub(crate) fn new(kind: PartKind, body: &[u8], link: ChainLink) -> Option<Self> {
         let size = u32::try_from(body.len()).ok().filter(|size| *size <= kind.longest())?;
         let packed = (body.len() >= PACKED_FROM)
             .then(|| lz4_flex::block::compress(body))
             .filter(|packed| packed.len() < body.len());
         let (packing, stored) = match &packed {
-            Some(packed) => (Packing::Lz4, packed.as_slice()),
-            None => (Packing::Plain, body),
+            Some(packed) => (PartEncoding::Lz4, packed.as_slice()),
+            None => (PartEncoding::Plain, body),
         };
         // Shorter than the body, whose length fits.
         let length = u32::try_from(stored.len()).ok()?;
-        let header = Header { kind, packing, length, size }.bytes();
+        let header = PartHeader { kind, packing, length, size }.bytes();
         let link = link.next(&header, stored);
         let mut bytes = Vec::with_capacity(header.len() + stored.len() + link.0.len());
         bytes.extend_from_slice(&header);
@@ -176,10 +176,10 @@ impl Stored {
 ///
 /// # Errors
 /// The reason that it cannot be unpacked, as a sentence.
-pub(crate) fn unpacked(header: Header, stored: Vec<u8>) -> Result<Vec<u8>, String> {
+pub(crate) fn unpacked(header: PartHeader, stored: Vec<u8>) -> Result<Vec<u8>, String> {
     match header.packing {
-        Packing::Plain => Ok(stored),
-        Packing::Lz4 => {
+        PartEncoding::Plain => Ok(stored),
+        PartEncoding::Lz4 => {
             let size = header.size as usize;
             let body = lz4_flex::block::decompress(&stored, size)
                 .map_err(|error| format!("it cannot be unpacked: {error}"))?;

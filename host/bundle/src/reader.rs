@@ -11,23 +11,24 @@ use segno_core::{
 };
 
 use super::{
-    BundleError, Execution, Head, Line, Link, Module, PartKind, Place, Role,
+    BundleError, BundleExecution, BundleHead, BundleLine, BundleModule, BundlePosition, BundleRole,
+    ChainLink, PartKind,
     chain::LINK_BYTES,
     execution::decoded,
-    part::{FIRST_LINE, FIRST_LINE_BYTES, HEADER_BYTES, Header, MAGIC, unpacked},
-    writer::{TOTALS_FORMAT, Totals},
+    part::{FIRST_LINE, FIRST_LINE_BYTES, HEADER_BYTES, MAGIC, PartHeader, unpacked},
+    writer::{BundleTotals, TOTALS_FORMAT},
 };
 
 /// The maximum size of an unpacked bundle: the larger of the two bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct UnpackBounds {
     /// Bound as a multiple of the bytes read.
     pub expansion: u64,
     /// Bound in bytes, independent of the bytes read.
     pub bytes: u64,
 }
 
-impl Default for Bounds {
+impl Default for UnpackBounds {
     fn default() -> Self {
         Self { expansion: 64, bytes: 256 << 20 }
     }
@@ -35,13 +36,13 @@ impl Default for Bounds {
 
 /// An item after the head.
 #[derive(Debug)]
-pub enum Item {
+pub enum BundleItem {
     /// An execution. The records and lines that follow belong to it.
-    Execution(Box<Execution>),
+    Execution(Box<BundleExecution>),
     Record(Record),
-    Line(Line),
+    Line(BundleLine),
     /// A module, with its component if the bundle has it.
-    Module(Module),
+    Module(BundleModule),
     /// The component of the preceding module, whose digest it matches.
     Component(Vec<u8>),
 }
@@ -54,13 +55,13 @@ pub fn is_bundle(beginning: &[u8]) -> bool {
 /// Reads the items of a bundle, in their order.
 pub struct BundleReader<R> {
     from: R,
-    bounds: Bounds,
-    head: Head,
-    link: Link,
-    place: Place,
+    bounds: UnpackBounds,
+    head: BundleHead,
+    link: ChainLink,
+    place: BundlePosition,
     /// Number of unpacked bytes so far.
     unpacked: u64,
-    totals: Totals,
+    totals: BundleTotals,
     /// The execution whose records and lines may follow, if its journal is in the bundle.
     of: Option<PromiseId>,
     seen: BTreeSet<PromiseId>,
@@ -75,21 +76,21 @@ impl<R: Read> BundleReader<R> {
     /// # Errors
     /// The file is not a bundle or has a newer format, or its head is damaged.
     pub fn begin(from: R) -> Result<Self, BundleError> {
-        Self::bounded(from, Bounds::default())
+        Self::bounded(from, UnpackBounds::default())
     }
 
     /// Opens a bundle with these bounds.
     ///
     /// # Errors
     /// Like [`BundleReader::begin`].
-    pub fn bounded(mut from: R, bounds: Bounds) -> Result<Self, BundleError> {
+    pub fn bounded(mut from: R, bounds: UnpackBounds) -> Result<Self, BundleError> {
         first_line(&mut from)?;
         let at = FIRST_LINE.len() as u64;
-        let place = Place { part: 0, at, end: at, kind: None, execution: None, record: 0 };
+        let place = BundlePosition { part: 0, at, end: at, kind: None, execution: None, record: 0 };
         let mut reader = Self {
             from,
             bounds,
-            head: Head {
+            head: BundleHead {
                 written_by: String::new(),
                 made_at_ms: 0,
                 tree: false,
@@ -98,10 +99,10 @@ impl<R: Read> BundleReader<R> {
                 engine: Default::default(),
                 limits: Default::default(),
             },
-            link: Link::first(FIRST_LINE),
+            link: ChainLink::first(FIRST_LINE),
             place,
             unpacked: 0,
-            totals: Totals::default(),
+            totals: BundleTotals::default(),
             of: None,
             seen: BTreeSet::new(),
             module: None,
@@ -117,12 +118,12 @@ impl<R: Read> BundleReader<R> {
         Ok(reader)
     }
 
-    pub fn head(&self) -> &Head {
+    pub fn head(&self) -> &BundleHead {
         &self.head
     }
 
     /// The last link that was read. At the end, it identifies the whole bundle.
-    pub fn seal(&self) -> Link {
+    pub fn seal(&self) -> ChainLink {
         self.link
     }
 
@@ -130,7 +131,7 @@ impl<R: Read> BundleReader<R> {
     ///
     /// # Errors
     /// [`BundleError`] names the place of the damage. The items read before may be incomplete.
-    pub fn next_item(&mut self) -> Result<Option<Item>, BundleError> {
+    pub fn next_item(&mut self) -> Result<Option<BundleItem>, BundleError> {
         if self.ended {
             return Ok(None);
         }
@@ -143,15 +144,17 @@ impl<R: Read> BundleReader<R> {
             PartKind::Record => self.record(&body).map(Some),
             PartKind::Line => self.line(&body).map(Some),
             PartKind::Module => {
-                let module = Module::decode(&body).map_err(|what| self.damaged(what))?;
+                let module = BundleModule::decode(&body).map_err(|what| self.damaged(what))?;
                 self.of = None;
                 self.module = Some(module.digest);
-                Ok(Some(Item::Module(module)))
+                Ok(Some(BundleItem::Module(module)))
             }
             PartKind::Component => match module {
-                Some(digest) if Digest::of(&body) == digest => Ok(Some(Item::Component(body))),
+                Some(digest) if Digest::of(&body) == digest => {
+                    Ok(Some(BundleItem::Component(body)))
+                }
                 Some(digest) => {
-                    Err(self.damaged(format!("its bytes have not the digest {digest}")))
+                    Err(self.damaged(format!("its bytes do not have the digest {digest}")))
                 }
                 None => Err(self.damaged("it follows no module")),
             },
@@ -159,8 +162,8 @@ impl<R: Read> BundleReader<R> {
         }
     }
 
-    fn execution(&mut self, body: &[u8]) -> Result<Item, BundleError> {
-        let execution = Execution::decode(body).map_err(|what| self.damaged(what))?;
+    fn execution(&mut self, body: &[u8]) -> Result<BundleItem, BundleError> {
+        let execution = BundleExecution::decode(body).map_err(|what| self.damaged(what))?;
         let id = execution.id().clone();
         if !self.seen.insert(id.clone()) {
             return Err(self.damaged(format!("`{}` comes twice", id.as_str().escape_debug())));
@@ -168,11 +171,11 @@ impl<R: Read> BundleReader<R> {
         self.totals.executions += 1;
         self.place.execution = Some(id.to_string());
         self.place.record = 0;
-        self.of = (execution.role != Role::Value).then_some(id);
-        Ok(Item::Execution(Box::new(execution)))
+        self.of = (execution.role != BundleRole::Value).then_some(id);
+        Ok(BundleItem::Execution(Box::new(execution)))
     }
 
-    fn record(&mut self, body: &[u8]) -> Result<Item, BundleError> {
+    fn record(&mut self, body: &[u8]) -> Result<BundleItem, BundleError> {
         if self.of.is_none() {
             return Err(self.damaged("the record belongs to no execution"));
         }
@@ -182,25 +185,27 @@ impl<R: Read> BundleReader<R> {
         };
         if record.seq != self.place.record {
             let expected = self.place.record;
-            return Err(self
-                .damaged(format!("record {} stands where record {expected} belongs", record.seq)));
+            return Err(
+                self.damaged(format!("found record {} in place of record {expected}", record.seq))
+            );
         }
         self.place.record += 1;
         self.totals.records += 1;
-        Ok(Item::Record(record))
+        Ok(BundleItem::Record(record))
     }
 
-    fn line(&mut self, body: &[u8]) -> Result<Item, BundleError> {
+    fn line(&mut self, body: &[u8]) -> Result<BundleItem, BundleError> {
         if self.of.is_none() {
             return Err(self.damaged("the line belongs to no execution"));
         }
-        let line = Line::decode(body).map_err(|what| self.damaged(what))?;
+        let line = BundleLine::decode(body).map_err(|what| self.damaged(what))?;
         self.totals.lines += 1;
-        Ok(Item::Line(line))
+        Ok(BundleItem::Line(line))
     }
 
-    fn end(&mut self, body: &[u8], before: Totals) -> Result<(), BundleError> {
-        let totals: Totals = decoded(TOTALS_FORMAT, body).map_err(|what| self.damaged(what))?;
+    fn end(&mut self, body: &[u8], before: BundleTotals) -> Result<(), BundleError> {
+        let totals: BundleTotals =
+            decoded(TOTALS_FORMAT, body).map_err(|what| self.damaged(what))?;
         if totals != before {
             return Err(self.damaged(format!(
                 "it counts {} parts, {} executions, {} records and {} lines, and there are {}, {}, {} and {}",
@@ -231,7 +236,7 @@ impl<R: Read> BundleReader<R> {
         self.place.kind = None;
         let mut bytes = [0; HEADER_BYTES];
         self.fill(&mut bytes)?;
-        let header = Header::read(bytes).map_err(|what| self.damaged(what))?;
+        let header = PartHeader::read(bytes).map_err(|what| self.damaged(what))?;
         self.place.kind = Some(header.kind);
         let mut stored = Vec::new();
         // Memory is allocated as bytes arrive, not as a damaged length claims.
@@ -258,7 +263,7 @@ impl<R: Read> BundleReader<R> {
     /// Checks the unpacked size so far against the number of bytes read.
     fn check_expansion(&mut self, size: u32) -> Result<(), BundleError> {
         self.unpacked += u64::from(size);
-        let Bounds { expansion, bytes } = self.bounds;
+        let UnpackBounds { expansion, bytes } = self.bounds;
         let read = self.place.end;
         if self.unpacked <= bytes.max(read.saturating_mul(expansion)) {
             return Ok(());
@@ -308,7 +313,7 @@ fn first_line(from: &mut impl Read) -> Result<(), BundleError> {
     }
     match FIRST_LINE.starts_with(&line) && line.len() >= MAGIC.len() {
         true => Err(BundleError::Damaged {
-            place: Box::new(Place {
+            place: Box::new(BundlePosition {
                 part: 0,
                 at: 0,
                 end: line.len() as u64,

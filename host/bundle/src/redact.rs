@@ -8,14 +8,14 @@
 use std::sync::Arc;
 
 use segno_core::{
-    invocation::{FieldValue, Outcome, Record, RecordBody, Request, StepResult},
-    promise::{Note, Promise, PromiseSpec, PromiseState, Settlement, Task, TrapKey, Traps},
+    invocation::{CommandRequest, FieldValue, Outcome, Record, RecordBody, StepResult},
+    promise::{Note, Promise, PromiseSpec, PromiseState, RepeatedTrap, Settlement, Task, TrapKey},
     tags,
     value::{Bytes, Payload, Tags, Text, Value},
 };
 use serde_json::{Number, Value as Json};
 
-use super::{Execution, Item};
+use super::{BundleExecution, BundleItem};
 
 /// Maximum number of digits of a replacement number: larger numbers are not exact in every
 /// language.
@@ -32,20 +32,22 @@ const FAILURE: &str = "error";
 const CODE: &str = "code";
 
 /// The item with its values hidden. Modules and components are unchanged: they are code.
-pub fn redacted(item: Item) -> Item {
+pub fn redacted(item: BundleItem) -> BundleItem {
     match item {
-        Item::Execution(execution) => Item::Execution(Box::new(of_execution(*execution))),
-        Item::Record(record) => Item::Record(of_record(record)),
-        Item::Line(mut line) => {
-            line.message = text(&line.message);
-            Item::Line(line)
+        BundleItem::Execution(execution) => {
+            BundleItem::Execution(Box::new(of_execution(*execution)))
         }
-        Item::Module(_) | Item::Component(_) => item,
+        BundleItem::Record(record) => BundleItem::Record(of_record(record)),
+        BundleItem::Line(mut line) => {
+            line.message = text(&line.message);
+            BundleItem::Line(line)
+        }
+        BundleItem::Module(_) | BundleItem::Component(_) => item,
     }
 }
 
-fn of_execution(execution: Execution) -> Execution {
-    let Execution { role, promise, task } = execution;
+fn of_execution(execution: BundleExecution) -> BundleExecution {
+    let BundleExecution { role, promise, task } = execution;
     let spec = &promise.spec;
     let mut param = value(&spec.param);
     keep_function(&spec.param, &mut param);
@@ -58,7 +60,7 @@ fn of_execution(execution: Execution) -> Execution {
         })),
     };
     let promise = Promise { spec: Arc::new(spec), state };
-    Execution { role, promise, task: task.map(of_task) }
+    BundleExecution { role, promise, task: task.map(of_task) }
 }
 
 fn of_task(mut task: Task) -> Task {
@@ -67,7 +69,7 @@ fn of_task(mut task: Task) -> Task {
         message: text(&note.message),
         details: Bytes::default(),
     });
-    task.traps = task.traps.map(|traps| Traps {
+    task.traps = task.traps.map(|traps| RepeatedTrap {
         key: TrapKey { message: text(&traps.key.message), ..traps.key },
         count: traps.count,
     });
@@ -103,9 +105,9 @@ fn of_result(result: &StepResult) -> StepResult {
 }
 
 /// The digest of a long value is removed: it would confirm a guess of the value.
-fn of_request(request: &Request) -> Request {
+fn of_request(request: &CommandRequest) -> CommandRequest {
     let Some(fields) = request.fields() else {
-        return Request::verbatim(&[("hidden", &data_of(request.as_bytes()))]);
+        return CommandRequest::verbatim(&[("hidden", &data_of(request.as_bytes()))]);
     };
     let fields: Vec<(Text, Vec<u8>)> = fields
         .into_iter()
@@ -119,7 +121,7 @@ fn of_request(request: &Request) -> Request {
         .collect();
     let fields: Vec<(&str, &[u8])> =
         fields.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
-    Request::of(&fields)
+    CommandRequest::of(&fields)
 }
 
 /// Keeps the engine's marks and the names of labels, and hides the values of labels.
@@ -265,7 +267,7 @@ mod tests {
     #[test]
     fn requests_keep_their_fields_and_no_digest() {
         let long = vec![b'a'; 300];
-        let request = Request::of(&[("input", br#"{"card":"4111"}"#), ("body", &long)]);
+        let request = CommandRequest::of(&[("input", br#"{"card":"4111"}"#), ("body", &long)]);
         let fields = of_request(&request).fields().expect("it is a request");
         let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
         assert_eq!(names, ["input", "body"]);

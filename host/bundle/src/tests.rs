@@ -5,23 +5,24 @@ use std::sync::Arc;
 use segno_core::{
     id::{CommandIndex, Digest, Holder, PromiseId, Version},
     invocation::{
-        CommandKind, EngineFacts, LogLevel, Outcome, Record, RecordBody, Request, Seed, StepResult,
+        CommandKind, CommandRequest, EngineFacts, LogLevel, Outcome, Record, RecordBody, Seed,
+        StepResult,
     },
     promise::{
-        CancelState, HaltReason, Inbox, Lease, Note, Progress, Promise, PromiseSpec, PromiseState,
-        Settlement, Task, TaskState, TrapKey, Traps, Verdict,
+        CancelState, ClaimProgress, HaltReason, Inbox, Lease, Note, Promise, PromiseSpec,
+        PromiseState, RepeatedTrap, Settlement, Task, TaskState, TrapKey, Verdict,
     },
     time::{Millis, Timestamp},
     value::{Bytes, Payload, Tags, Text, Value},
 };
 
 use super::*;
-use crate::part::{FIRST_LINE, Header, unpacked};
+use crate::part::{FIRST_LINE, PartHeader, unpacked};
 
 const COMPONENT: &[u8] = b"\0asm, or so";
 
-fn head() -> Head {
-    Head {
+fn head() -> BundleHead {
+    BundleHead {
         written_by: "segno 0.1.0".to_owned(),
         made_at_ms: 1_700_000_000_000,
         tree: true,
@@ -51,7 +52,7 @@ fn task(id: &str, state: TaskState) -> Task {
     Task {
         attempt: 1,
         losses: 2,
-        traps: Some(Traps {
+        traps: Some(RepeatedTrap {
             key: TrapKey { journal_len: 3, message: Text::from("unreachable") },
             count: 4,
         }),
@@ -60,7 +61,7 @@ fn task(id: &str, state: TaskState) -> Task {
             message: Text::from("unreachable"),
             details: Bytes::from(&b"{}"[..]),
         }),
-        progress: Progress { seq: 5, at: Timestamp(6), payload: Some(Bytes::from(&b"7"[..])) },
+        progress: ClaimProgress { seq: 5, at: Timestamp(6), payload: Some(Bytes::from(&b"7"[..])) },
         stall_limit: Some(Millis(8)),
         last_heartbeat: Some(Timestamp(9)),
         fulfilled_by: Some(Version(10)),
@@ -85,7 +86,7 @@ fn records() -> Vec<Record> {
             index: CommandIndex(0),
             kind: CommandKind::Call,
             name: Text::from("charge"),
-            request: Request::of(&[("input", b"3")]),
+            request: CommandRequest::of(&[("input", b"3")]),
         },
         RecordBody::Notified {
             index: CommandIndex(0),
@@ -98,7 +99,7 @@ fn records() -> Vec<Record> {
 }
 
 /// Executions in every state: one has records and lines, and of one only the value is included.
-fn items() -> Vec<Item> {
+fn items() -> Vec<BundleItem> {
     let lease = Lease {
         holder: Holder { node: "n".into(), incarnation: 1 },
         nonce: 2,
@@ -117,55 +118,68 @@ fn items() -> Vec<Item> {
         TaskState::Halted { reason: HaltReason::Trapped },
     ];
     let execution = |role, id: &str, state: &PromiseState, task| {
-        Item::Execution(Box::new(Execution { role, promise: promise(id, state.clone()), task }))
+        BundleItem::Execution(Box::new(BundleExecution {
+            role,
+            promise: promise(id, state.clone()),
+            task,
+        }))
     };
     let mut items = Vec::new();
     items.push(execution(
-        Role::Asked,
+        BundleRole::Asked,
         "order-1",
         &settled,
         Some(task("order-1", TaskState::Fulfilled)),
     ));
-    items.extend(records().into_iter().map(Item::Record));
+    items.extend(records().into_iter().map(BundleItem::Record));
     items.extend(["one", "two"].map(|message| {
-        Item::Line(Line { at: Timestamp(3), level: LogLevel::Warn, message: Text::from(message) })
+        BundleItem::Line(BundleLine {
+            at: Timestamp(3),
+            level: LogLevel::Warn,
+            message: Text::from(message),
+        })
     }));
     for (number, state) in states.into_iter().enumerate() {
         let id = format!("order-1/{number}");
-        items.push(execution(Role::Member, &id, &PromiseState::Pending, Some(task(&id, state))));
+        items.push(execution(
+            BundleRole::Member,
+            &id,
+            &PromiseState::Pending,
+            Some(task(&id, state)),
+        ));
     }
-    items.push(execution(Role::Value, "order-1/9", &settled, None));
-    items.push(Item::Module(Module {
+    items.push(execution(BundleRole::Value, "order-1/9", &settled, None));
+    items.push(BundleItem::Module(BundleModule {
         digest: Digest::of(COMPONENT),
         size: COMPONENT.len() as u64,
         created_at: Timestamp(5),
         aliases: vec!["shop".to_owned()],
         description: "{}".to_owned(),
     }));
-    items.push(Item::Component(COMPONENT.to_vec()));
+    items.push(BundleItem::Component(COMPONENT.to_vec()));
     items
 }
 
-fn written(items: &[Item]) -> Vec<u8> {
+fn written(items: &[BundleItem]) -> Vec<u8> {
     let mut writer = BundleWriter::begin(Vec::new(), &head()).expect("memory takes it");
     let mut items = items.iter().peekable();
     while let Some(item) = items.next() {
         match item {
-            Item::Execution(execution) => writer.execution(execution),
-            Item::Record(record) => writer.record(record),
-            Item::Line(line) => writer.line(line),
-            Item::Module(module) => match items.peek() {
-                Some(Item::Component(component)) => writer.module(module, Some(component)),
+            BundleItem::Execution(execution) => writer.execution(execution),
+            BundleItem::Record(record) => writer.record(record),
+            BundleItem::Line(line) => writer.line(line),
+            BundleItem::Module(module) => match items.peek() {
+                Some(BundleItem::Component(component)) => writer.module(module, Some(component)),
                 _ => writer.module(module, None),
             },
-            Item::Component(_) => Ok(()),
+            BundleItem::Component(_) => Ok(()),
         }
         .expect("memory takes it");
     }
     writer.end().expect("memory takes it").0
 }
 
-fn read(bytes: &[u8]) -> Result<Vec<Item>, BundleError> {
+fn read(bytes: &[u8]) -> Result<Vec<BundleItem>, BundleError> {
     let mut reader = BundleReader::begin(bytes)?;
     let mut items = Vec::new();
     while let Some(item) = reader.next_item()? {
@@ -189,7 +203,7 @@ fn bodies(bytes: &[u8]) -> Vec<(PartKind, Vec<u8>)> {
     let parts = parts(bytes);
     let body = |part: &[u8]| {
         let (header, rest) = part.split_first_chunk().expect("a part has a header");
-        let header = Header::read(*header).expect("it is one");
+        let header = PartHeader::read(*header).expect("it is one");
         let stored = rest[..header.length as usize].to_vec();
         (header.kind, unpacked(header, stored).expect("it can be unpacked"))
     };
@@ -226,11 +240,11 @@ fn what_an_execution_was_sent_and_has_not_read_is_kept() {
     ] {
         let task = Task { inbox, successors, ..task("a", TaskState::Suspended) };
         let promise = promise("a", PromiseState::Pending);
-        let execution = Execution { role: Role::Asked, promise, task: Some(task) };
+        let execution = BundleExecution { role: BundleRole::Asked, promise, task: Some(task) };
         let format =
             if execution.task.as_ref().is_some_and(|it| it.inbox.heard.is_some()) { 2 } else { 1 };
         assert_eq!(execution.encode()[0], format);
-        assert_eq!(Execution::decode(&execution.encode()), Ok(execution));
+        assert_eq!(BundleExecution::decode(&execution.encode()), Ok(execution));
     }
 }
 
@@ -310,28 +324,30 @@ fn parts_that_are_missing_moved_or_added_are_refused_at_their_place() {
 /// A forged chain does not help: the parts are checked against each other.
 #[test]
 fn parts_with_a_chain_of_their_own_are_held_against_each_other() {
-    let says = |items: Vec<Item>| read(&written(&items)).expect_err("it is no bundle").to_string();
-    let without = |left_out: fn(&Item) -> bool| {
+    let says =
+        |items: Vec<BundleItem>| read(&written(&items)).expect_err("it is no bundle").to_string();
+    let without = |left_out: fn(&BundleItem) -> bool| {
         items().into_iter().filter(|item| !left_out(item)).collect::<Vec<_>>()
     };
-    let gap = without(|item| matches!(item, Item::Record(record) if record.seq == 1));
-    assert!(says(gap).contains("record 2 stands where record 1 belongs"));
-    let lost =
-        without(|item| matches!(item, Item::Execution(execution) if execution.role == Role::Asked));
+    let gap = without(|item| matches!(item, BundleItem::Record(record) if record.seq == 1));
+    assert!(says(gap).contains("found record 2 in place of record 1"));
+    let lost = without(
+        |item| matches!(item, BundleItem::Execution(execution) if execution.role == BundleRole::Asked),
+    );
     assert!(says(lost).contains("the record belongs to no execution"));
     let mut twice = items();
     twice.extend(items());
     assert!(says(twice).contains("`order-1` comes twice"));
     let mut of_a_value = items();
     let value = of_a_value.iter().position(
-        |item| matches!(item, Item::Execution(execution) if execution.role == Role::Value),
+        |item| matches!(item, BundleItem::Execution(execution) if execution.role == BundleRole::Value),
     );
-    of_a_value.insert(value.expect("there is one") + 1, Item::Record(records().remove(0)));
+    of_a_value.insert(value.expect("there is one") + 1, BundleItem::Record(records().remove(0)));
     assert!(says(of_a_value).contains("the record belongs to no execution"));
     let mut other_code = items();
     other_code.pop();
-    other_code.push(Item::Component(b"other".to_vec()));
-    assert!(says(other_code).contains("its bytes have not the digest"));
+    other_code.push(BundleItem::Component(b"other".to_vec()));
+    assert!(says(other_code).contains("its bytes do not have the digest"));
 }
 
 #[test]
@@ -367,10 +383,10 @@ fn what_unpacks_to_more_than_is_allowed_is_refused() {
     let large = promise("large", PromiseState::Pending);
     let spec = PromiseSpec { param: Value::of(vec![0; 1 << 20]), ..(*large.spec).clone() };
     let promise = Promise { spec: Arc::new(spec), state: PromiseState::Pending };
-    let large = Execution { role: Role::Asked, promise, task: None };
+    let large = BundleExecution { role: BundleRole::Asked, promise, task: None };
     writer.execution(&large).expect("memory takes it");
     let bytes = writer.end().expect("memory takes it").0;
-    let bounds = Bounds { expansion: 10, bytes: 1 << 16 };
+    let bounds = UnpackBounds { expansion: 10, bytes: 1 << 16 };
     let mut reader = BundleReader::bounded(&bytes[..], bounds).expect("the head is small");
     let error = reader.next_item().expect_err("it is large");
     assert!(matches!(error, BundleError::TooLarge { .. }), "{error}");

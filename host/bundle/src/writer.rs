@@ -9,8 +9,8 @@ use segno_core::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BundleError, Execution, Head, Line, Link, Module, PartKind,
-    part::{FIRST_LINE, Stored},
+    BundleError, BundleExecution, BundleHead, BundleLine, BundleModule, ChainLink, PartKind,
+    part::{EncodedPart, FIRST_LINE},
 };
 
 /// The counts in the last part of a bundle.
@@ -19,7 +19,7 @@ use super::{
 /// end = format: u8 (1), then in postcard: parts: u64 (all before it), executions: u64, records: u64, lines: u64
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Totals {
+pub(crate) struct BundleTotals {
     pub(crate) parts: u64,
     pub(crate) executions: u64,
     pub(crate) records: u64,
@@ -30,21 +30,21 @@ pub(crate) const TOTALS_FORMAT: u8 = 1;
 
 /// The summary of a written bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct BundleSummary {
     /// Number of executions, and of promises whose values journals refer to.
     pub executions: u64,
     /// Number of records in their journals.
     pub records: u64,
     /// The last link, which identifies the whole bundle.
-    pub seal: Link,
+    pub seal: ChainLink,
 }
 
 /// Writes the parts of a bundle, in their order: executions, each followed by its records and
 /// lines; modules; the end.
 pub struct BundleWriter<W> {
     out: W,
-    link: Link,
-    totals: Totals,
+    link: ChainLink,
+    totals: BundleTotals,
     modules: BTreeSet<Digest>,
 }
 
@@ -53,10 +53,10 @@ impl<W: Write> BundleWriter<W> {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn begin(mut out: W, head: &Head) -> Result<Self, BundleError> {
+    pub fn begin(mut out: W, head: &BundleHead) -> Result<Self, BundleError> {
         out.write_all(FIRST_LINE)?;
-        let link = Link::first(FIRST_LINE);
-        let (totals, modules) = (Totals::default(), BTreeSet::new());
+        let link = ChainLink::first(FIRST_LINE);
+        let (totals, modules) = (BundleTotals::default(), BTreeSet::new());
         let mut writer = Self { out, link, totals, modules };
         let head = serde_json::to_vec(head).map_err(std::io::Error::from)?;
         writer.part(PartKind::Head, &head)?;
@@ -67,7 +67,7 @@ impl<W: Write> BundleWriter<W> {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn execution(&mut self, execution: &Execution) -> Result<(), BundleError> {
+    pub fn execution(&mut self, execution: &BundleExecution) -> Result<(), BundleError> {
         self.modules.extend(execution.task.as_ref().and_then(|task| task.module));
         self.totals.executions += 1;
         self.part(PartKind::Execution, &execution.encode())
@@ -89,7 +89,7 @@ impl<W: Write> BundleWriter<W> {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn line(&mut self, line: &Line) -> Result<(), BundleError> {
+    pub fn line(&mut self, line: &BundleLine) -> Result<(), BundleError> {
         self.totals.lines += 1;
         self.part(PartKind::Line, &line.encode())
     }
@@ -103,7 +103,11 @@ impl<W: Write> BundleWriter<W> {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn module(&mut self, module: &Module, component: Option<&[u8]>) -> Result<(), BundleError> {
+    pub fn module(
+        &mut self,
+        module: &BundleModule,
+        component: Option<&[u8]>,
+    ) -> Result<(), BundleError> {
         self.part(PartKind::Module, &module.encode())?;
         match component {
             Some(component) => self.part(PartKind::Component, component),
@@ -115,17 +119,17 @@ impl<W: Write> BundleWriter<W> {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn end(mut self) -> Result<(W, Written), BundleError> {
+    pub fn end(mut self) -> Result<(W, BundleSummary), BundleError> {
         let totals = self.totals;
         let body = postcard::to_extend(&totals, vec![TOTALS_FORMAT]);
         self.part(PartKind::End, &body.expect("numbers are nothing that postcard refuses"))?;
         self.out.flush()?;
-        let Totals { executions, records, .. } = totals;
-        Ok((self.out, Written { executions, records, seal: self.link }))
+        let BundleTotals { executions, records, .. } = totals;
+        Ok((self.out, BundleSummary { executions, records, seal: self.link }))
     }
 
     fn part(&mut self, kind: PartKind, body: &[u8]) -> Result<(), BundleError> {
-        let part = Stored::new(kind, body, self.link).ok_or(BundleError::Oversized)?;
+        let part = EncodedPart::new(kind, body, self.link).ok_or(BundleError::Oversized)?;
         self.out.write_all(&part.bytes)?;
         self.link = part.link;
         self.totals.parts += 1;

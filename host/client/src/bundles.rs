@@ -11,7 +11,7 @@ use super::{Client, ClientError};
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A bundle in transfer.
-pub struct Download {
+pub struct BundleDownload {
     client: Client,
     response: Response,
 }
@@ -21,7 +21,11 @@ impl Client {
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn bundle(&self, id: &str, query: &BundleQuery) -> Result<Download, ClientError> {
+    pub async fn bundle(
+        &self,
+        id: &str,
+        query: &BundleQuery,
+    ) -> Result<BundleDownload, ClientError> {
         self.download(&["v1", "invocations", id, "bundle"], query).await
     }
 
@@ -33,18 +37,22 @@ impl Client {
         &self,
         module: &str,
         query: &BundleQuery,
-    ) -> Result<Download, ClientError> {
+    ) -> Result<BundleDownload, ClientError> {
         self.download(&["v1", "modules", module, "bundle"], query).await
     }
 
-    async fn download(&self, path: &[&str], query: &BundleQuery) -> Result<Download, ClientError> {
+    async fn download(
+        &self,
+        path: &[&str],
+        query: &BundleQuery,
+    ) -> Result<BundleDownload, ClientError> {
         let request = self.request_with(Method::GET, path, query);
         let response = self.send(self.patient(request, PATIENCE)).await?;
-        Ok(Download { client: self.clone(), response })
+        Ok(BundleDownload { client: self.clone(), response })
     }
 }
 
-impl Download {
+impl BundleDownload {
     /// Returns the next bytes; `None` at the end.
     ///
     /// # Errors

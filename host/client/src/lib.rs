@@ -19,6 +19,6 @@ mod schedules;
 mod tasks;
 
 pub use self::http::Client;
-pub use bundles::Download;
+pub use bundles::BundleDownload;
 pub use error::ClientError;
 pub use local::LocalHost;

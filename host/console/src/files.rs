@@ -7,13 +7,13 @@ use segno_asset::{Asset, hex};
 use sha2::{Digest as _, Sha256};
 
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/assets");
-static FILES: LazyLock<Files> = LazyLock::new(Files::embedded);
+static FILES: LazyLock<ConsoleFiles> = LazyLock::new(ConsoleFiles::embedded);
 /// The page template. `{{assets}}` stands for the path of the files, and `{{preload}}` for the
 /// modules that the browser should load in parallel, instead of one after the other as it finds
 /// their imports.
 const PAGE: &str = "index.html";
 
-struct Files {
+struct ConsoleFiles {
     digest: String,
     by_path: BTreeMap<String, Asset>,
     page: Asset,
@@ -35,7 +35,7 @@ pub(crate) fn paths() -> impl Iterator<Item = &'static str> {
     FILES.by_path.keys().map(String::as_str)
 }
 
-impl Files {
+impl ConsoleFiles {
     fn embedded() -> Self {
         let mut files = Vec::new();
         collect(&EMBEDDED, &mut files);

@@ -45,7 +45,7 @@ fn main() {
     let rate =
         std::env::args().nth(1).and_then(|rate| rate.parse().ok()).unwrap_or(STEPS_PER_SECOND);
     let shards = [1, 2, 4, 8, 16, 32, 64, 128];
-    let trees: Vec<Tree> = (0..TREES).map(Tree::number).collect();
+    let trees: Vec<GrowingTree> = (0..TREES).map(GrowingTree::number).collect();
     let work: f64 = trees.iter().map(|tree| tree.steps).sum();
 
     println!("{TREES} trees, {work:.0} steps; one database does {rate:.0} steps/s\n");
@@ -82,7 +82,7 @@ fn main() {
     }
 
     println!(
-        "\nWhat is left of a shard beside the questions of idle hosts, and its connections, if every host serves"
+        "\nCapacity of a shard besides the polls of idle hosts, and its connections, if every host serves"
     );
     println!("every shard, or each serves so many that a shard has four hosts:");
     println!(
@@ -109,12 +109,12 @@ fn main() {
 }
 
 /// One tree of executions.
-struct Tree {
+struct GrowingTree {
     root: PromiseId,
     steps: f64,
 }
 
-impl Tree {
+impl GrowingTree {
     fn number(number: u32) -> Self {
         let drawn = (f64::from(number) + 0.5) / f64::from(TREES);
         let largest = LARGEST * SMALLEST * f64::from(TREES);
@@ -126,9 +126,9 @@ impl Tree {
 }
 
 /// Steps assigned to each shard.
-struct Loads(Vec<f64>);
+struct ShardLoads(Vec<f64>);
 
-impl Loads {
+impl ShardLoads {
     fn max(&self) -> f64 {
         self.0.iter().copied().fold(0.0, f64::max)
     }
@@ -138,7 +138,7 @@ impl Loads {
     }
 }
 
-fn loads(trees: &[Tree], shards: u32, crossing: f64) -> Loads {
+fn loads(trees: &[GrowingTree], shards: u32, crossing: f64) -> ShardLoads {
     let mut loads = vec![0.0; shards as usize];
     for (number, tree) in trees.iter().enumerate() {
         let own = shard_of(&tree.root, shards);
@@ -151,7 +151,7 @@ fn loads(trees: &[Tree], shards: u32, crossing: f64) -> Loads {
         loads[own] += tree.steps * (1.0 + crosses * CROSSING_HERE);
         loads[other] += tree.steps * crosses * CROSSING_THERE;
     }
-    Loads(loads)
+    ShardLoads(loads)
 }
 
 /// The shard of a promise: the hash of its id up to the first slash, which all ids of a tree share.

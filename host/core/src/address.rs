@@ -54,7 +54,7 @@ pub enum Address {
 /// poll://any@GROUP            any worker of the group
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Poll<'a> {
+pub struct PollAddress<'a> {
     /// Name of the worker group.
     pub group: &'a str,
     /// Preferred worker in the group.
@@ -79,7 +79,7 @@ pub enum ModuleRef {
 #[error(
     "`{address}` is not an address: {why}; use wasm://MODULE/FUNCTION, restate://SERVICE/HANDLER, segno:NAME, poll://any@GROUP, http://… or https://…"
 )]
-pub struct NotAnAddress {
+pub struct AddressError {
     /// The text, cut to its first 200 characters.
     pub address: String,
     /// The defect.
@@ -110,8 +110,8 @@ impl Address {
     ///
     /// # Errors
     /// [`NotAnAddress`] names the defect.
-    pub fn parse(address: &str) -> Result<Self, NotAnAddress> {
-        let refuse = |why| NotAnAddress { address: address.chars().take(200).collect(), why };
+    pub fn parse(address: &str) -> Result<Self, AddressError> {
+        let refuse = |why| AddressError { address: address.chars().take(200).collect(), why };
         if address.len() > LONGEST {
             return Err(refuse("it has more than 2,048 bytes"));
         }
@@ -146,7 +146,7 @@ impl Address {
 
     /// Parses the part after the module: a function, or a function of an object.
     fn of_module(module: ModuleRef, path: &str) -> Result<Self, &'static str> {
-        let Some(keyed) = Keyed::parse(path) else {
+        let Some(keyed) = ObjectFunctionPath::parse(path) else {
             return match is_name(path) {
                 true => Ok(Self::Wasm { module, function: Text::from(path), key: None }),
                 false => Err("the function's name is malformed"),
@@ -220,7 +220,7 @@ impl Address {
     /// True if a worker can be reached at the address: false for a malformed `poll://` address.
     pub fn is_reachable(&self) -> bool {
         match self {
-            Self::Poll(address) => Poll::parse(address).is_some(),
+            Self::Poll(address) => PollAddress::parse(address).is_some(),
             Self::Wasm { .. } | Self::Service { .. } | Self::BuiltIn(_) | Self::Http(_) => true,
         }
     }
@@ -253,7 +253,7 @@ impl ModuleRef {
 
 /// Path of an object's function: `OBJECT@KEY/FUNCTION`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keyed<'a> {
+pub struct ObjectFunctionPath<'a> {
     /// Name of the object type.
     pub object: &'a str,
     /// Key of the object.
@@ -262,7 +262,7 @@ pub struct Keyed<'a> {
     pub function: &'a str,
 }
 
-impl<'a> Keyed<'a> {
+impl<'a> ObjectFunctionPath<'a> {
     /// Parses the part after a module. `None` if it is a plain function.
     pub fn parse(path: &'a str) -> Option<Self> {
         let (object, rest) = path.split_once('@')?;
@@ -345,14 +345,15 @@ pub fn function_of(address: &str) -> Cow<'_, str> {
         false if is_outside(address) => return last_part(address).into(),
         false => address,
     };
-    Keyed::parse(path).map_or_else(|| last_part(address).into(), |keyed| keyed.name().into())
+    ObjectFunctionPath::parse(path)
+        .map_or_else(|| last_part(address).into(), |keyed| keyed.name().into())
 }
 
 fn last_part(address: &str) -> &str {
     address.rsplit('/').next().unwrap_or(address)
 }
 
-impl<'a> Poll<'a> {
+impl<'a> PollAddress<'a> {
     /// Parses an address. `None` if no worker can poll it.
     pub fn parse(address: &'a str) -> Option<Self> {
         let (cast, rest) = address.strip_prefix("poll://")?.split_once('@')?;
@@ -512,7 +513,8 @@ mod tests {
 
     #[test]
     fn workers_that_poll_are_told_from_what_nobody_polls() {
-        let read = |address| Poll::parse(address).map(|poll| (poll.group, poll.worker, poll.alone));
+        let read =
+            |address| PollAddress::parse(address).map(|poll| (poll.group, poll.worker, poll.alone));
         assert_eq!(read("poll://any@g"), Some(("g", None, false)));
         assert_eq!(read("poll://any@g/a/b"), Some(("g", Some("a/b"), false)));
         assert_eq!(read("poll://uni@g/w"), Some(("g", Some("w"), true)));

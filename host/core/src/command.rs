@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use crate::{
     fork::Fork,
-    graph::{NodeRow, Reset},
+    graph::{NodeRow, ResetReason},
     id::{
-        Claim, CommandIndex, Digest, Holder, NodeName, ObjectId, PromiseId, ResourceName,
+        Claim, CommandIndex, Digest, Holder, HostName, ObjectId, PromiseId, ResourceName,
         ScheduleId, Version,
     },
     invocation::{LogLine, Record},
-    limit::{LimitName, Rule},
+    limit::{AdmissionRule, LimitName},
     object::StateWrite,
     promise::{Deferral, FenceToken, NewPromise, NewSchedule, OutboxKey, ReleaseReason, Verdict},
     time::{Millis, Timestamp},
@@ -21,9 +21,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Reads a promise.
-    PromiseGet {
-        id: PromiseId,
-    },
+    PromiseGet { id: PromiseId },
     /// Creates a promise, and its task if it has a target. Replies with the existing promise if the
     /// id is taken.
     PromiseCreate(NewPromise),
@@ -47,9 +45,7 @@ pub enum Command {
         address: Text,
     },
     /// Reads a task and its promise.
-    TaskGet {
-        id: PromiseId,
-    },
+    TaskGet { id: PromiseId },
     /// Creates a promise and acquires its task in the same transaction.
     TaskCreate {
         /// The promise; it must have a target.
@@ -97,9 +93,7 @@ pub enum Command {
         items: Vec<HeartbeatItem>,
     },
     /// Extends every claim of an external holder.
-    WorkerHeartbeat {
-        holder: Holder,
-    },
+    WorkerHeartbeat { holder: Holder },
     /// Offers the tasks of an external holder again, since it appears to be gone: its claims
     /// without a recent heartbeat.
     WorkerGone {
@@ -160,18 +154,11 @@ pub enum Command {
         unread: Vec<u32>,
     },
     /// Gives up the claim without an outcome.
-    TaskRelease {
-        claim: Claim,
-        reason: ReleaseReason,
-    },
+    TaskRelease { claim: Claim, reason: ReleaseReason },
     /// Halts a task until an operator continues it.
-    TaskHalt {
-        id: PromiseId,
-    },
+    TaskHalt { id: PromiseId },
     /// Offers a halted task again.
-    TaskContinue {
-        id: PromiseId,
-    },
+    TaskContinue { id: PromiseId },
     /// Moves a task that no worker holds to another module, which has been verified to replay its
     /// journal. A halted or suspended task is offered again.
     TaskMigrate {
@@ -182,13 +169,9 @@ pub enum Command {
         records: u32,
     },
     /// Asks an invocation to stop. One that cannot be notified is settled.
-    Cancel {
-        invocation: PromiseId,
-    },
+    Cancel { invocation: PromiseId },
     /// Settles an invocation as cancelled, regardless of its state.
-    Kill {
-        invocation: PromiseId,
-    },
+    Kill { invocation: PromiseId },
     /// Sends a signal to an invocation.
     Signal {
         invocation: PromiseId,
@@ -222,14 +205,9 @@ pub enum Command {
         signals: u32,
     },
     /// Points an alias at an uploaded module.
-    Deploy {
-        alias: Text,
-        module: Digest,
-    },
+    Deploy { alias: Text, module: Digest },
     /// Removes the journal and the log lines of an execution that has ended. Its outcome stays.
-    JournalRemove {
-        id: PromiseId,
-    },
+    JournalRemove { id: PromiseId },
     /// Removes an alias. Executions that were started through it continue.
     Undeploy {
         alias: Text,
@@ -237,9 +215,7 @@ pub enum Command {
         module: Digest,
     },
     /// Reads a resource and its lease.
-    ResourceGet {
-        name: ResourceName,
-    },
+    ResourceGet { name: ResourceName },
     /// Leases a resource, with a token larger than all earlier ones.
     ResourceLease {
         name: ResourceName,
@@ -257,26 +233,19 @@ pub enum Command {
         token: FenceToken,
     },
     /// Writes the state of an object on behalf of an operator, while no execution has its turn.
-    ObjectWrite {
-        object: ObjectId,
-        write: StateWrite,
-    },
+    ObjectWrite { object: ObjectId, write: StateWrite },
     /// Sets a limit on behalf of an operator. Applies to all executions that begin from now on.
     LimitSet {
         name: LimitName,
         /// The new rule. `None`: the rule that the module declares.
-        rule: Option<Rule>,
+        rule: Option<AdmissionRule>,
     },
     /// Executions that wait behind a limit may have capacity now.
-    LimitDue {
-        name: LimitName,
-    },
+    LimitDue { name: LimitName },
     /// Creates a schedule. Replies with the existing one, unchanged, if the id is taken.
     ScheduleCreate(NewSchedule),
     /// Removes a schedule. The promises it created stay.
-    ScheduleDelete {
-        id: ScheduleId,
-    },
+    ScheduleDelete { id: ScheduleId },
     /// Pauses a schedule, or resumes it at its next occurrence. Occurrences missed while paused are
     /// not caught up.
     SchedulePause {
@@ -302,42 +271,25 @@ pub enum Command {
         at: Timestamp,
     },
     /// The next occurrence of a schedule may be due.
-    ScheduleDue {
-        id: ScheduleId,
-    },
+    ScheduleDue { id: ScheduleId },
     /// The deadline of a promise may have passed.
-    PromiseDue {
-        id: PromiseId,
-    },
+    PromiseDue { id: PromiseId },
     /// The lease of a task may have expired.
-    LeaseDue {
-        id: PromiseId,
-    },
+    LeaseDue { id: PromiseId },
     /// A task may be due to be offered again.
-    RetryDue {
-        id: PromiseId,
-    },
+    RetryDue { id: PromiseId },
     /// A message may be due for delivery.
-    OutboxDue {
-        key: OutboxKey,
-    },
+    OutboxDue { key: OutboxKey },
     /// Acknowledges the delivery of a message.
-    OutboxAck {
-        key: OutboxKey,
-    },
+    OutboxAck { key: OutboxKey },
     /// Postpones a message, whether or not it has been handed to a host.
-    OutboxDefer {
-        key: OutboxKey,
-        until: Deferral,
-    },
+    OutboxDefer { key: OutboxKey, until: Deferral },
     /// Registers the start of a host, with a new incarnation.
-    HostStart {
-        node: NodeName,
-    },
+    HostStart { node: HostName },
     /// Releases a task that is held by an earlier incarnation of a host.
     HostRelease {
         id: PromiseId,
-        node: NodeName,
+        node: HostName,
         /// The host's current incarnation.
         below: u64,
     },
@@ -355,9 +307,7 @@ pub enum Command {
         state: bool,
     },
     /// Checks the rows of one composite for damage, and repairs what other rows determine.
-    Reconcile {
-        id: PromiseId,
-    },
+    Reconcile { id: PromiseId },
 }
 
 /// Holder of a new claim, and the initial length of its lease.
@@ -384,12 +334,12 @@ pub struct FenceAction {
     /// Index of the journal command that the action belongs to. Callers without a journal number
     /// their actions themselves.
     pub index: CommandIndex,
-    pub act: FenceAct,
+    pub act: FenceOperation,
 }
 
 /// Kinds of action under a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FenceAct {
+pub enum FenceOperation {
     /// Creates a promise that is owned by the claim's invocation.
     Create {
         /// A target without a module refers to the module of the claim's invocation.
@@ -397,9 +347,7 @@ pub enum FenceAct {
     },
     /// Creates a promise without an owner, as a client does: no tag is added, and it outlives the
     /// claim's invocation.
-    CreateLoose {
-        new: NewPromise,
-    },
+    CreateLoose { new: NewPromise },
     /// Settles a promise. A settled promise keeps its outcome.
     Settle {
         id: PromiseId,
@@ -408,31 +356,20 @@ pub enum FenceAct {
         value: Value,
     },
     /// Cancels a promise that the claim's invocation created.
-    Cancel {
-        id: PromiseId,
-    },
+    Cancel { id: PromiseId },
     /// Asks any invocation to stop, regardless of its creator.
-    CancelLoose {
-        id: PromiseId,
-    },
+    CancelLoose { id: PromiseId },
     /// Sends a signal to an invocation, exactly once per command index.
-    Signal {
-        invocation: PromiseId,
-        name: Text,
-        payload: Value,
-    },
+    Signal { invocation: PromiseId, name: Text, payload: Value },
     /// Publishes an event, exactly once per command index.
-    Publish {
-        topic: Text,
-        payload: Value,
-    },
+    Publish { topic: Text, payload: Value },
     /// Updates a node of the graph run that the claim is for.
     Node {
         node: Text,
         /// The node's new row.
         row: NodeRow,
         /// The reason, if the node is reset.
-        reset: Option<Reset>,
+        reset: Option<ResetReason>,
     },
     /// Writes the state of the object whose turn the claim's invocation has.
     State(StateWrite),
@@ -450,7 +387,7 @@ pub enum FenceAct {
     },
 }
 
-impl FenceAct {
+impl FenceOperation {
     /// The promise that the action refers to, if any.
     pub fn promise(&self) -> Option<&PromiseId> {
         match self {

@@ -27,7 +27,7 @@ pub struct Config {
     /// Failed attempts without a new record after which the task is given up. `None`: no limit.
     pub attempt_limit: Option<u32>,
     /// Action when a task is given up.
-    pub on_exhausted: Exhausted,
+    pub on_exhausted: ExhaustionPolicy,
     /// Consecutive lost claims after which a task is halted.
     pub lost_limit: u32,
     /// Bounds on the size of a tree of executions.
@@ -48,7 +48,7 @@ pub struct Config {
 
 /// Action for a task that failed too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exhausted {
+pub enum ExhaustionPolicy {
     /// Halt it until an operator intervenes.
     Halt,
     /// Reject its promise with the last error.
@@ -76,7 +76,7 @@ impl Default for Config {
             backoff: (Millis(100), 2, Millis::seconds(60)),
             handover: Millis::seconds(10),
             attempt_limit: None,
-            on_exhausted: Exhausted::Halt,
+            on_exhausted: ExhaustionPolicy::Halt,
             lost_limit: 16,
             tree: TreeBounds::default(),
             trap_limit: 3,

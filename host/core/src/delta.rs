@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     graph::{NodeFact, NodeFactKey, NodeRow},
-    id::{Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId, Version},
+    id::{Digest, HostName, ObjectId, PromiseId, ResourceName, ScheduleId, Version},
     invocation::{JournalHead, LogLine, Record},
-    limit::{Limit, LimitName, Partition, PartitionId, Place},
-    object::{Line, StateKey, StateWrite},
+    limit::{Limit, LimitName, LimitPosition, Partition, PartitionId},
+    object::{ObjectQueue, StateKey, StateWrite},
     promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task},
     saga::{Fact, FactKey},
     tree::TreeCount,
@@ -34,7 +34,7 @@ pub struct Delta {
     /// Messages in the outbox.
     pub outbox: BTreeMap<OutboxKey, Option<OutboxRow>>,
     /// Records to append, in order.
-    pub appends: Vec<Append>,
+    pub appends: Vec<JournalAppend>,
     /// Journals to remove, with their log lines. Nothing is appended to them afterwards.
     pub dropped_journals: BTreeSet<PromiseId>,
     /// Log lines of guests, by invocation, in order.
@@ -45,7 +45,7 @@ pub struct Delta {
     /// alias that another transaction has moved in between stays.
     pub dropped_aliases: BTreeMap<Text, Digest>,
     /// Hosts and their incarnations.
-    pub hosts: BTreeMap<NodeName, u64>,
+    pub hosts: BTreeMap<HostName, u64>,
     /// Signal keys by (invocation, key): the number of the signal.
     pub signal_keys: BTreeMap<(PromiseId, Text), u32>,
     pub schedules: BTreeMap<ScheduleId, Option<Schedule>>,
@@ -60,7 +60,7 @@ pub struct Delta {
     /// Counts of trees, by their roots.
     pub tree_counts: BTreeMap<PromiseId, Option<TreeCount>>,
     /// Queues of objects.
-    pub lines: BTreeMap<ObjectId, Option<Line>>,
+    pub lines: BTreeMap<ObjectId, Option<ObjectQueue>>,
     /// Objects whose whole state is cleared before the rest of their state is written.
     pub cleared: BTreeSet<ObjectId>,
     /// Entries of the state of objects.
@@ -69,12 +69,12 @@ pub struct Delta {
     /// Partitions (keys) of limits.
     pub partitions: BTreeMap<PartitionId, Option<Partition>>,
     /// Places of executions behind limits.
-    pub places: BTreeMap<PromiseId, Place>,
+    pub places: BTreeMap<PromiseId, LimitPosition>,
 }
 
 /// Records that one command appends to one journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Append {
+pub struct JournalAppend {
     pub invocation: PromiseId,
     /// Head of the journal before the append. A store may use it for optimistic locking.
     pub before: JournalHead,

@@ -36,12 +36,12 @@ pub struct Fork {
     pub records: Vec<Record>,
     /// Settled promises of the copied commands that the invocation may refer to again, or that the
     /// records take values from.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<KeptPromise>,
 }
 
 /// A settled promise of the original invocation, under its id in the fork.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptPromise {
     /// The promise's id, below that of the new invocation.
     pub id: PromiseId,
     /// Saga tags and labels. The target is omitted, since the value is not computed again.
@@ -54,7 +54,7 @@ pub struct Kept {
 /// Origin of a forked invocation, stored in its tag [`tags::FORK`]:
 /// `{"of":"order-1","records":7,"set":[3]}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Forked {
+pub struct ForkOrigin {
     /// The invocation that the fork was copied from.
     pub of: String,
     /// Number of copied records.
@@ -66,33 +66,27 @@ pub struct Forked {
 
 /// Error: a position at which no fork can begin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Impossible {
+pub enum ForkPositionError {
     /// No record precedes it.
-    #[error("a fork begins after at least one record: `segno restart {0}` begins anew")]
+    #[error("a fork needs at least one record: `segno restart {0}` starts from the beginning")]
     AtTheStart(PromiseId),
     /// The invocation has ended there.
     #[error(
-        "with {records} records `{id}` had ended, and nothing is left to do: {} are the most a fork begins with",
+        "`{id}` had ended with {records} records, and nothing is left to do: fork it with at most {} records",
         .records.saturating_sub(1)
     )]
-    AfterTheEnd {
-        id: PromiseId,
-        records: usize,
-    },
+    AfterTheEnd { id: PromiseId, records: usize },
     /// The records do not fit into one transaction.
-    #[error("a fork begins with {FORK_RECORDS} records at most, and not with {0}")]
+    #[error("a fork begins with at most {FORK_RECORDS} records, and {0} are too many")]
     TooMany(usize),
     /// The invocation has the turn of an object.
     #[error(
-        "`{id}` has the turn of the object `{object}`: what it read and wrote there is not as it was"
+        "`{id}` holds the object `{object}`, whose state may have changed since: it cannot be forked"
     )]
-    HoldsTurn {
-        id: PromiseId,
-        object: String,
-    },
+    HoldsTurn { id: PromiseId, object: String },
     /// An update was delivered but not yet answered.
     #[error(
-        "record {seq} tells `{id}` of the update `{name}`, which it had not answered: whoever sent it waits for that one"
+        "record {seq} delivers the update `{name}`, which `{id}` had not answered: a fork cannot answer its sender"
     )]
     InUpdate {
         id: PromiseId,
@@ -105,8 +99,8 @@ pub enum Impossible {
 
 impl Fork {
     /// The origin of the new invocation, for its tag.
-    pub fn forked(&self) -> Forked {
-        Forked {
+    pub fn forked(&self) -> ForkOrigin {
+        ForkOrigin {
             of: self.of.to_string(),
             records: u32::try_from(self.records.len()).unwrap_or(u32::MAX),
             set: self.set.iter().map(|index| index.0).collect(),
@@ -131,7 +125,7 @@ impl Fork {
     pub(crate) fn flaw(&self) -> Option<String> {
         let id = &self.new.id;
         if tags::target(&self.new.tags).is_none() || tags::is_timer(&self.new.tags) {
-            return Some(format!("`{id}` has no task: a fork goes on with a function"));
+            return Some(format!("`{id}` has no task: only executions of functions can be forked"));
         }
         if let Some(place) = impossible_among(&self.of, &self.records) {
             return Some(place.to_string());
@@ -152,7 +146,7 @@ impl Fork {
     }
 }
 
-impl Forked {
+impl ForkOrigin {
     /// The origin in these tags. `None` if the invocation is not a fork.
     pub fn of(tags: &Tags) -> Option<Self> {
         serde_json::from_str(tags.get(tags::FORK)?).ok()
@@ -167,32 +161,32 @@ impl Forked {
 /// Number of records that an invocation was created with, before its first run. Zero if it is not a
 /// fork.
 pub fn born_with(promise: &Promise) -> u32 {
-    Forked::of(&promise.spec.tags).map_or(0, |forked| forked.records)
+    ForkOrigin::of(&promise.spec.tags).map_or(0, |forked| forked.records)
 }
 
 /// Reason why a fork of `promise`'s invocation cannot begin with these first records of its
 /// journal. `None` if it can.
-pub fn impossible(promise: &Promise, records: &[Record]) -> Option<Impossible> {
+pub fn impossible(promise: &Promise, records: &[Record]) -> Option<ForkPositionError> {
     let id = promise.id();
     if let Some(object) = tags::turn(&promise.spec.tags) {
-        return Some(Impossible::HoldsTurn { id: id.clone(), object: object.to_owned() });
+        return Some(ForkPositionError::HoldsTurn { id: id.clone(), object: object.to_owned() });
     }
     impossible_among(id, records).or_else(|| open_update(id, records))
 }
 
-fn impossible_among(id: &PromiseId, records: &[Record]) -> Option<Impossible> {
+fn impossible_among(id: &PromiseId, records: &[Record]) -> Option<ForkPositionError> {
     let count = records.len();
     match records.last().map(|record| &record.body) {
-        None => Some(Impossible::AtTheStart(id.clone())),
+        None => Some(ForkPositionError::AtTheStart(id.clone())),
         Some(RecordBody::Finished { .. }) => {
-            Some(Impossible::AfterTheEnd { id: id.clone(), records: count })
+            Some(ForkPositionError::AfterTheEnd { id: id.clone(), records: count })
         }
-        Some(_) => (count > FORK_RECORDS).then_some(Impossible::TooMany(count)),
+        Some(_) => (count > FORK_RECORDS).then_some(ForkPositionError::TooMany(count)),
     }
 }
 
 /// The first update that the records deliver but do not answer.
-fn open_update(id: &PromiseId, records: &[Record]) -> Option<Impossible> {
+fn open_update(id: &PromiseId, records: &[Record]) -> Option<ForkPositionError> {
     let answers = |promise: &str| {
         records.iter().any(|record| match &record.body {
             RecordBody::Command { kind: CommandKind::Settle, name, .. } => name.as_str() == promise,
@@ -206,23 +200,23 @@ fn open_update(id: &PromiseId, records: &[Record]) -> Option<Impossible> {
         n += 1;
         let name = name.strip_prefix(update::SIGNAL)?;
         let (id, name) = (id.clone(), name.to_owned());
-        (!answers(&answer)).then_some(Impossible::InUpdate { id, seq: record.seq, name })
+        (!answers(&answer)).then_some(ForkPositionError::InUpdate { id, seq: record.seq, name })
     })
 }
 
 /// The answer promise that the signal of an update names.
 fn answer_in(payload: &Payload) -> Option<String> {
     #[derive(Deserialize)]
-    struct Told {
+    struct UpdateAddressee {
         promise: String,
     }
-    serde_json::from_slice::<Told>(payload.as_bytes()).ok().map(|told| told.promise)
+    serde_json::from_slice::<UpdateAddressee>(payload.as_bytes()).ok().map(|told| told.promise)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{invocation::Request, time::Timestamp, world};
+    use crate::{invocation::CommandRequest, time::Timestamp, world};
 
     fn record(seq: u32, body: RecordBody) -> Record {
         Record { seq, at: Timestamp(1_000), body }
@@ -238,7 +232,7 @@ mod tests {
             index: CommandIndex(index),
             kind: CommandKind::Settle,
             name: Text::from(answer),
-            request: Request::of(&[]),
+            request: CommandRequest::of(&[]),
         };
         record(seq, body)
     }
@@ -254,7 +248,7 @@ mod tests {
             answered(4, 1, "old/a/1"),
         ];
         let open = |count: usize| match open_update(&id, &records[..count]) {
-            Some(Impossible::InUpdate { seq, name, .. }) => Some((seq, name)),
+            Some(ForkPositionError::InUpdate { seq, name, .. }) => Some((seq, name)),
             _ => None,
         };
         let add = |seq| Some((seq, "add".to_owned()));
@@ -263,12 +257,12 @@ mod tests {
 
     #[test]
     fn the_tag_says_where_a_fork_comes_from() {
-        let forked = Forked { of: "a \"b\"".to_owned(), records: 7, set: vec![3] };
+        let forked = ForkOrigin { of: "a \"b\"".to_owned(), records: 7, set: vec![3] };
         let tags = Tags::from([(tags::FORK.to_owned(), forked.to_tag())]);
-        assert_eq!(Forked::of(&tags), Some(forked));
-        let plain = Forked { of: "a".to_owned(), records: 1, set: vec![] };
+        assert_eq!(ForkOrigin::of(&tags), Some(forked));
+        let plain = ForkOrigin { of: "a".to_owned(), records: 1, set: vec![] };
         // Stored format: later versions must read what this version writes.
         assert_eq!(plain.to_tag(), r#"{"of":"a","records":1}"#);
-        assert_eq!(Forked::of(&Tags::new()), None);
+        assert_eq!(ForkOrigin::of(&Tags::new()), None);
     }
 }

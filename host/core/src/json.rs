@@ -32,7 +32,7 @@ const RESERVED: &str = "$serde_json::private::";
 
 /// Error: a text is not valid JSON, with the position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotJson {
+pub struct JsonError {
     /// Description of the defect.
     pub reason: String,
     /// Line, from 1.
@@ -41,7 +41,7 @@ pub struct NotJson {
     pub column: usize,
 }
 
-impl fmt::Display for NotJson {
+impl fmt::Display for JsonError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { reason, line, column } = self;
         match line {
@@ -51,13 +51,13 @@ impl fmt::Display for NotJson {
     }
 }
 
-impl std::error::Error for NotJson {}
+impl std::error::Error for JsonError {}
 
 /// Checks a value against the rule of this module.
 ///
 /// # Errors
 /// The text is not JSON by the rule of this module.
-pub fn check(text: &str) -> Result<(), NotJson> {
+pub fn check(text: &str) -> Result<(), JsonError> {
     check_within(text.as_bytes(), DEPTH_MAX)
 }
 
@@ -65,9 +65,9 @@ pub fn check(text: &str) -> Result<(), NotJson> {
 ///
 /// # Errors
 /// The text is not JSON by the rule of this module.
-pub fn check_within(bytes: &[u8], depth_max: usize) -> Result<(), NotJson> {
+pub fn check_within(bytes: &[u8], depth_max: usize) -> Result<(), JsonError> {
     let mut parser = serde_json::Deserializer::from_slice(bytes);
-    let levels = Levels { left: depth_max, all: depth_max };
+    let levels = DepthVisitor { left: depth_max, all: depth_max };
     let checked = levels.deserialize(&mut parser).and_then(|()| parser.end());
     checked.map_err(|error| not_json(bytes, &error))
 }
@@ -76,7 +76,7 @@ pub fn check_within(bytes: &[u8], depth_max: usize) -> Result<(), NotJson> {
 ///
 /// # Errors
 /// The value is deeper than [`DEPTH_MAX`].
-pub fn check_depth(value: &serde_json::Value) -> Result<(), NotJson> {
+pub fn check_depth(value: &serde_json::Value) -> Result<(), JsonError> {
     fn fits(value: &serde_json::Value, left: usize) -> bool {
         match value {
             serde_json::Value::Array(list) => {
@@ -90,7 +90,7 @@ pub fn check_depth(value: &serde_json::Value) -> Result<(), NotJson> {
     }
     match fits(value, DEPTH_MAX) {
         true => Ok(()),
-        false => Err(NotJson { reason: too_deep(DEPTH_MAX), line: 1, column: 1 }),
+        false => Err(JsonError { reason: too_deep(DEPTH_MAX), line: 1, column: 1 }),
     }
 }
 
@@ -98,7 +98,7 @@ pub fn check_depth(value: &serde_json::Value) -> Result<(), NotJson> {
 ///
 /// # Errors
 /// The text is not JSON by the rule of this module.
-pub fn parse(text: &str) -> Result<serde_json::Value, NotJson> {
+pub fn parse(text: &str) -> Result<serde_json::Value, JsonError> {
     check(text)?;
     read(text.as_bytes())
 }
@@ -107,25 +107,25 @@ pub fn parse(text: &str) -> Result<serde_json::Value, NotJson> {
 ///
 /// # Errors
 /// `serde_json` cannot parse it.
-pub fn read(bytes: &[u8]) -> Result<serde_json::Value, NotJson> {
+pub fn read(bytes: &[u8]) -> Result<serde_json::Value, JsonError> {
     serde_json::from_slice(bytes).map_err(|error| not_json(bytes, &error))
 }
 
 /// Visitor that checks a value with a maximum depth in levels.
 #[derive(Clone, Copy)]
-struct Levels {
+struct DepthVisitor {
     left: usize,
     all: usize,
 }
 
-impl Levels {
+impl DepthVisitor {
     fn below<E: Error>(self) -> Result<Self, E> {
         let left = self.left.checked_sub(1).ok_or_else(|| E::custom(too_deep(self.all)))?;
         Ok(Self { left, ..self })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Levels {
+impl<'de> DeserializeSeed<'de> for DepthVisitor {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -133,7 +133,7 @@ impl<'de> DeserializeSeed<'de> for Levels {
     }
 }
 
-impl<'de> Visitor<'de> for Levels {
+impl<'de> Visitor<'de> for DepthVisitor {
     type Value = ();
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -171,10 +171,12 @@ impl<'de> Visitor<'de> for Levels {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
-        let mut keys = Keys::default();
+        let mut keys = KeySet::default();
         let mut below = None;
-        while let Some(key) = entries.next_key_seed(AnyKey)? {
-            let Key::Text(key) = key else { return entries.next_value_seed(Levels { ..self }) };
+        while let Some(key) = entries.next_key_seed(JsonKeyVisitor)? {
+            let JsonKey::Text(key) = key else {
+                return entries.next_value_seed(DepthVisitor { ..self });
+            };
             if key.starts_with(RESERVED) {
                 return Err(A::Error::custom(format_args!("the reserved key `{key}`")));
             }
@@ -194,41 +196,41 @@ impl<'de> Visitor<'de> for Levels {
 
 /// A key of an object, or the marker of a number: `serde_json` passes numbers of arbitrary length
 /// as an object with one field.
-enum Key<'de> {
+enum JsonKey<'de> {
     Text(Cow<'de, str>),
     Number,
 }
 
 /// Distinguishes the two: `serde_json` passes only keys from the text as a newtype.
-struct AnyKey;
+struct JsonKeyVisitor;
 
-impl<'de> DeserializeSeed<'de> for AnyKey {
-    type Value = Key<'de>;
+impl<'de> DeserializeSeed<'de> for JsonKeyVisitor {
+    type Value = JsonKey<'de>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key<'de>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<JsonKey<'de>, D::Error> {
         deserializer.deserialize_newtype_struct("Key", self)
     }
 }
 
-impl<'de> Visitor<'de> for AnyKey {
-    type Value = Key<'de>;
+impl<'de> Visitor<'de> for JsonKeyVisitor {
+    type Value = JsonKey<'de>;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("a key")
     }
 
-    fn visit_borrowed_str<E>(self, _: &'de str) -> Result<Key<'de>, E> {
-        Ok(Key::Number)
+    fn visit_borrowed_str<E>(self, _: &'de str) -> Result<JsonKey<'de>, E> {
+        Ok(JsonKey::Number)
     }
 
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, key: D) -> Result<Key<'de>, D::Error> {
-        key.deserialize_str(KeyText).map(Key::Text)
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, key: D) -> Result<JsonKey<'de>, D::Error> {
+        key.deserialize_str(KeyTextVisitor).map(JsonKey::Text)
     }
 }
 
-struct KeyText;
+struct KeyTextVisitor;
 
-impl<'de> Visitor<'de> for KeyText {
+impl<'de> Visitor<'de> for KeyTextVisitor {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -245,12 +247,12 @@ impl<'de> Visitor<'de> for KeyText {
 }
 
 #[derive(Default)]
-struct Keys<'de> {
+struct KeySet<'de> {
     few: Vec<Cow<'de, str>>,
     many: HashSet<Cow<'de, str>>,
 }
 
-impl<'de> Keys<'de> {
+impl<'de> KeySet<'de> {
     fn add<E: Error>(&mut self, key: Cow<'de, str>) -> Result<(), E> {
         if self.few.contains(&key) || self.many.contains(&key) {
             let key: String = key.chars().take(WORD_MAX).collect();
@@ -270,7 +272,7 @@ fn too_deep(depth_max: usize) -> String {
 }
 
 /// Translates a parser error into the wording of this module.
-pub fn not_json(bytes: &[u8], error: &serde_json::Error) -> NotJson {
+pub fn not_json(bytes: &[u8], error: &serde_json::Error) -> JsonError {
     let (line, column) = (error.line(), error.column());
     let said = error.to_string();
     let place = format!(" at line {line} column {column}");
@@ -289,7 +291,7 @@ pub fn not_json(bytes: &[u8], error: &serde_json::Error) -> NotJson {
         },
         _ => (reason.to_owned(), column),
     };
-    NotJson { reason, line, column }
+    JsonError { reason, line, column }
 }
 
 /// The bare word around a position, such as `NaN`, and the column at which it begins.

@@ -17,11 +17,11 @@ pub struct RequestParts(Vec<(&'static str, Vec<u8>)>);
 /// Error: a key, or an id, is already used by a different request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{what} `{}` stands for another request: another {}; the first one has the digest {}, and this one {}; nothing was done: \
+    "{what} `{}` was used for another request: another {}; the first one has the digest {}, and this one {}; nothing was done: \
      use another {}",
     .key.escape_debug(), .differs.join(" and another "), short(.first), short(.given), .what.trim_start_matches("the ")
 )]
-pub struct KeyReused {
+pub struct KeyReuseError {
     /// Kind of the key: `the id`, or `the key`.
     pub what: &'static str,
     pub key: Text,
@@ -70,7 +70,12 @@ impl RequestParts {
     ///
     /// # Errors
     /// [`KeyReused`].
-    pub fn repeats(&self, first: &Self, what: &'static str, key: &str) -> Result<(), KeyReused> {
+    pub fn repeats(
+        &self,
+        first: &Self,
+        what: &'static str,
+        key: &str,
+    ) -> Result<(), KeyReuseError> {
         let differs = |part: &'static str| {
             let of = |asked: &Self| asked.0.iter().find(|(name, _)| *name == part).cloned();
             of(self) != of(first)
@@ -81,7 +86,7 @@ impl RequestParts {
             return Ok(());
         }
         let (first, given) = (first.digest(), self.digest());
-        Err(KeyReused { what, key: Text::from(key), differs, first, given })
+        Err(KeyReuseError { what, key: Text::from(key), differs, first, given })
     }
 }
 
@@ -152,7 +157,7 @@ mod tests {
         let reused = asked("shop/ship", "1").repeats(&first, "the key", "a\nb");
         let said = reused.expect_err("it differs").to_string();
         for part in [
-            "the key `a\\nb` stands for another request: another function and another input",
+            "the key `a\\nb` was used for another request: another function and another input",
             &short(&first.digest()),
             &short(&asked("shop/ship", "1").digest()),
             "use another key",

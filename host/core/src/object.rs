@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     id::{ObjectId, PromiseId},
-    limit::Rule,
+    limit::AdmissionRule,
     value::{Payload, Text},
 };
 
@@ -32,7 +32,7 @@ pub const LONGEST_NAME: usize = 1_024;
 
 /// Queue of an object. Without a row, no execution ever had a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Line {
+pub struct ObjectQueue {
     /// The execution that has the turn, or had it last, as long as its promise exists.
     pub holder: Option<PromiseId>,
     /// The last execution in the queue.
@@ -42,7 +42,7 @@ pub struct Line {
     pub run: Option<PromiseId>,
 }
 
-impl Line {
+impl ObjectQueue {
     /// True if this execution has the turn, or had it last.
     pub fn is_held_by(&self, id: &PromiseId) -> bool {
         self.holder.as_ref() == Some(id)
@@ -77,7 +77,7 @@ pub struct ModuleFacts {
     pub shared: BTreeSet<Text>,
     /// Limits of its functions, by function.
     #[serde(default)]
-    pub limits: BTreeMap<Text, Rule>,
+    pub limits: BTreeMap<Text, AdmissionRule>,
     /// Functions of objects that run once per key (`OBJECT/FUNCTION`).
     #[serde(default)]
     pub runs: BTreeSet<Text>,

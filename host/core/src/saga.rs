@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use segno_saga::{FactKind, SagaNext, StepEnd, StepView, declines, saga_next};
+pub use segno_saga::{FactKind, SagaNext, StepEnd, StepOutcome, declines, saga_next};
 
 use crate::{
     id::PromiseId,

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     graph::{NodeFact, NodeFactKey, NodeRow},
-    id::{Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId, Version},
+    id::{Digest, HostName, ObjectId, PromiseId, ResourceName, ScheduleId, Version},
     invocation::{JournalHead, Record},
-    limit::{Limit, LimitName, Partition, PartitionId, Place},
-    object::{Line, StateKey},
+    limit::{Limit, LimitName, LimitPosition, Partition, PartitionId},
+    object::{ObjectQueue, StateKey},
     promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task},
     saga::{Fact, FactKey},
     tree::TreeCount,
@@ -38,7 +38,7 @@ pub struct Snapshot {
     /// Aliases and the modules they refer to.
     pub aliases: BTreeMap<Text, Digest>,
     /// Hosts and their incarnations.
-    pub hosts: BTreeMap<NodeName, u64>,
+    pub hosts: BTreeMap<HostName, u64>,
     /// Signal keys by (invocation, key): the number of the signal.
     #[serde(with = "rows")]
     pub signal_keys: BTreeMap<(PromiseId, Text), u32>,
@@ -59,7 +59,7 @@ pub struct Snapshot {
     pub tree_counts: BTreeMap<PromiseId, TreeCount>,
     /// Queues of objects.
     #[serde(default)]
-    pub lines: BTreeMap<ObjectId, Line>,
+    pub lines: BTreeMap<ObjectId, ObjectQueue>,
     /// State of objects, by object and name.
     #[serde(default, with = "rows")]
     pub state: BTreeMap<StateKey, Payload>,
@@ -70,7 +70,7 @@ pub struct Snapshot {
     pub partitions: BTreeMap<PartitionId, Partition>,
     /// Places of executions behind limits.
     #[serde(default)]
-    pub places: BTreeMap<PromiseId, Place>,
+    pub places: BTreeMap<PromiseId, LimitPosition>,
 }
 
 /// A journal with its head. Records are included as far as the view holds them.

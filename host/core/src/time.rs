@@ -45,9 +45,9 @@ impl Timestamp {
     ///
     /// # Errors
     /// [`TooFar`]: the result is not before [`Timestamp::NEVER`].
-    pub fn in_time(self, length_ms: u64) -> Result<Self, TooFar> {
+    pub fn in_time(self, length_ms: u64) -> Result<Self, TimeRangeError> {
         let end = i64::try_from(length_ms).ok().and_then(|length| self.0.checked_add(length));
-        end.map(Self).filter(|end| *end < Self::NEVER).ok_or(TooFar)
+        end.map(Self).filter(|end| *end < Self::NEVER).ok_or(TimeRangeError)
     }
 
     /// Time since `earlier`; never negative.
@@ -59,7 +59,7 @@ impl Timestamp {
 /// Error: a delay, a time limit or a deadline ends after the last supported instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ends after the year 9999, the last in which something can be due; leave it out for none")]
-pub struct TooFar;
+pub struct TimeRangeError;
 
 impl Millis {
     pub const ZERO: Self = Self(0);
@@ -134,8 +134,8 @@ mod tests {
         let left = Timestamp::NEVER.0.unsigned_abs() - 5;
         assert_eq!(Timestamp(5).in_time(left - 1), Ok(Timestamp(Timestamp::NEVER.0 - 1)));
         for length in [left, i64::MAX.unsigned_abs(), u64::MAX] {
-            assert_eq!(Timestamp(5).in_time(length), Err(TooFar), "{length}");
+            assert_eq!(Timestamp(5).in_time(length), Err(TimeRangeError), "{length}");
         }
-        assert_eq!(Timestamp(i64::MAX).in_time(1), Err(TooFar));
+        assert_eq!(Timestamp(i64::MAX).in_time(1), Err(TimeRangeError));
     }
 }

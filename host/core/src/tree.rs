@@ -5,9 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    command::{FenceAct, FenceAction},
+    command::{FenceAction, FenceOperation},
     id::PromiseId,
-    limit::{Bucket, Rate},
+    limit::{AdmissionRate, TokenBucket},
     promise::{NewPromise, Promise},
     tags,
     time::{Millis, Timestamp},
@@ -25,7 +25,7 @@ pub struct TreeCount {
     /// Executions created.
     pub executions: u64,
     /// Token bucket for the number of executions created per second.
-    pub births: Bucket,
+    pub births: TokenBucket,
     /// True if the root was killed: executions attached to it create nothing more.
     pub killed: bool,
 }
@@ -79,7 +79,7 @@ impl TreeBounds {
         if count.executions.max(known) >= self.executions {
             return Err(TreeStop::Executions(self.executions));
         }
-        let rate = self.births.map(|births| Rate {
+        let rate = self.births.map(|births| AdmissionRate {
             count: births,
             period_ms: Millis::seconds(1),
             burst: births.max(1),
@@ -98,7 +98,7 @@ impl TreeBounds {
     /// creating invocation was itself created by another.
     pub fn counts(&self, was_made: bool, actions: &[FenceAction]) -> bool {
         let births = actions.iter().filter(|action| match &action.act {
-            FenceAct::Create { new } => is_execution(new),
+            FenceOperation::Create { new } => is_execution(new),
             _ => false,
         });
         let least = if was_made || self.births.is_some() { 1 } else { BATCH_OF_A_ROOT };

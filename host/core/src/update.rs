@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::{
     id::PromiseId,
-    json::{self, NotJson},
+    json::{self, JsonError},
     value::{Text, Value},
 };
 
@@ -39,7 +39,7 @@ pub fn readdressed(told: &Value, answer: &PromiseId) -> Option<Value> {
 ///
 /// # Errors
 /// [`NotJson`]: `input` is not JSON.
-pub fn payload(answer: &PromiseId, input: &str) -> Result<Value, NotJson> {
+pub fn payload(answer: &PromiseId, input: &str) -> Result<Value, JsonError> {
     json::check(input)?;
     let answer = serde_json::Value::from(answer.as_str());
     let text = format!(r#"{{"promise":{answer},"input":{input}}}"#);
@@ -49,10 +49,10 @@ pub fn payload(answer: &PromiseId, input: &str) -> Result<Value, NotJson> {
 /// The input in the payload of the signal.
 pub fn input_in(payload: &[u8]) -> Option<serde_json::Value> {
     #[derive(Deserialize)]
-    struct Told {
+    struct UpdatePayload {
         input: serde_json::Value,
     }
-    serde_json::from_slice::<Told>(payload).ok().map(|told| told.input)
+    serde_json::from_slice::<UpdatePayload>(payload).ok().map(|told| told.input)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use segno_core::{
     id::{CommandIndex, Digest},
     invocation::{
-        CodecError, CommandKind, EngineFacts, Outcome, Record, RecordBody, Request, Seed,
+        CodecError, CommandKind, CommandRequest, EngineFacts, Outcome, Record, RecordBody, Seed,
         StepResult, decode_records, encode_records, join_records,
     },
     time::Timestamp,
@@ -51,7 +51,7 @@ fn every_shape() -> Vec<Record> {
             index: CommandIndex(index as u32),
             kind,
             name: Text::from("step"),
-            request: Request::of(&[("input", &large), ("timeout_ms", b"1000")]),
+            request: CommandRequest::of(&[("input", &large), ("timeout_ms", b"1000")]),
         });
     }
     let outcomes = [
@@ -132,7 +132,7 @@ fn record() -> impl Strategy<Value = Record> {
         RecordBody::Command {
             index: CommandIndex(index),
             kind: CommandKind::Run,
-            request: Request::of(&[(&name, &input)]),
+            request: CommandRequest::of(&[(&name, &input)]),
             name: Text::from(name),
         }
     });

@@ -10,7 +10,7 @@ use segno_env::Env;
 use serde_json::json;
 
 use super::{
-    order::{ExpectedOutcome, Order},
+    order::{DemoOrder, ExpectedOutcome},
     retry::insist,
 };
 
@@ -36,7 +36,7 @@ impl DemoClient<'_> {
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn place(&self, order: &Order) -> Result<(), ClientError> {
+    pub async fn place(&self, order: &DemoOrder) -> Result<(), ClientError> {
         let start = StartInvocation {
             id: Some(order.id.clone()),
             target: format!("{}/order", self.module),
@@ -52,7 +52,7 @@ impl DemoClient<'_> {
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn decide(&self, order: &Order, after: Millis) -> Result<bool, ClientError> {
+    pub async fn decide(&self, order: &DemoOrder, after: Millis) -> Result<bool, ClientError> {
         if matches!(order.fate, ExpectedOutcome::Forgotten | ExpectedOutcome::TooDear)
             || !self.asked(order).await?
         {
@@ -79,7 +79,7 @@ impl DemoClient<'_> {
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn ended(&self, order: &Order) -> Result<Invocation, ClientError> {
+    pub async fn ended(&self, order: &DemoOrder) -> Result<Invocation, ClientError> {
         loop {
             let wait = async || self.client.wait(&order.id, WAIT).await;
             if is_over(insist(self.env, RETRY_TIMEOUT, wait).await?.state) {
@@ -90,7 +90,7 @@ impl DemoClient<'_> {
     }
 
     /// Waits until the approval is requested. Returns false if the order ended without a request.
-    async fn asked(&self, order: &Order) -> Result<bool, ClientError> {
+    async fn asked(&self, order: &DemoOrder) -> Result<bool, ClientError> {
         let id = order.approval();
         loop {
             let promise = insist(self.env, RETRY_TIMEOUT, async || self.client.promise(&id).await);

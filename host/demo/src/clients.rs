@@ -9,17 +9,17 @@ use segno_client::ClientError;
 use segno_core::time::Millis;
 use tokio::sync::watch;
 
-use super::{client::DemoClient, order::Order};
+use super::{client::DemoClient, order::DemoOrder};
 
 /// The progress of all orders together.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct OrderTally {
     placed: AtomicUsize,
     decided: AtomicUsize,
     ended: AtomicUsize,
 }
 
-impl Tally {
+impl OrderTally {
     /// Number of orders that the host accepted.
     pub fn placed(&self) -> usize {
         self.placed.load(Ordering::Relaxed)
@@ -39,7 +39,7 @@ impl Tally {
 /// One order and its times.
 #[derive(Debug, Clone)]
 pub struct PlannedOrder {
-    pub order: Order,
+    pub order: DemoOrder,
     /// The phase in which the order is placed.
     pub phase: usize,
     /// Time from the beginning of the phase to placing the order.
@@ -56,8 +56,8 @@ pub async fn serve(
     client: &DemoClient<'_>,
     orders: &[PlannedOrder],
     phase: &watch::Receiver<usize>,
-    tally: &Tally,
-) -> Result<Vec<(Order, Invocation)>, ClientError> {
+    tally: &OrderTally,
+) -> Result<Vec<(DemoOrder, Invocation)>, ClientError> {
     let serve_one = async |planned: &PlannedOrder| {
         // An error means that no further phase begins; then all orders may start.
         let _ = phase.clone().wait_for(|reached| *reached >= planned.phase).await;

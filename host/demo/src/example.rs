@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use segno_build::{
-    Language, Progress,
+    BuildProgress, Language,
     crate_build::{self, BuildError, BuildOptions},
     template::{self, TemplateError},
     toolchain::{self, ToolchainError, ToolchainRequest},
@@ -42,7 +42,7 @@ pub enum ExampleError {
 ///
 /// # Errors
 /// See [`ExampleError`].
-pub fn build(folder: &Path, progress: &dyn Progress) -> Result<Vec<u8>, ExampleError> {
+pub fn build(folder: &Path, progress: &dyn BuildProgress) -> Result<Vec<u8>, ExampleError> {
     let directory = match checkout() {
         Some(directory) => directory,
         None => unpack(folder)?,

@@ -58,7 +58,7 @@ impl ExpectedOutcome {
 
 /// An order to place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Order {
+pub struct DemoOrder {
     /// The order number, which is also the id of its invocation.
     pub id: String,
     pub fate: ExpectedOutcome,
@@ -66,7 +66,7 @@ pub struct Order {
     pub input: Value,
 }
 
-impl Order {
+impl DemoOrder {
     /// Creates order `number`, paid at the service at `payments`. If the order is forgotten, its
     /// approval times out after `patience`.
     pub fn new(number: usize, fate: ExpectedOutcome, payments: &str, patience: Millis) -> Self {

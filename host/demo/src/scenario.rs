@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use segno_api::model::{JournalRecord, Replay, ReplayVerdict};
-use segno_build::Progress;
+use segno_build::BuildProgress;
 use segno_client::ClientError;
 use segno_core::time::Millis;
 use segno_env::Env;
@@ -12,13 +12,13 @@ use tokio::sync::watch;
 
 use super::{
     client::DemoClient,
-    clients::{self, PlannedOrder, Tally},
+    clients::{self, OrderTally, PlannedOrder},
     example::MODULE,
-    order::{ExpectedOutcome, Order},
+    order::{DemoOrder, ExpectedOutcome},
     payments::{ChildError, PaymentsChild},
     rng::DemoRng,
-    server::{Server, ServerError, ServerOptions},
-    verdict::Verdict,
+    server::{DemoServer, ServerError, ServerOptions},
+    verdict::DemoVerdict,
 };
 
 /// Number of orders.
@@ -51,7 +51,7 @@ pub struct ScenarioOptions {
 
 /// A kill of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Kill {
+pub struct HostKill {
     /// Id of the killed process.
     pub pid: u32,
     /// Time since the first order, in milliseconds.
@@ -68,8 +68,8 @@ pub struct ScenarioRun {
     pub seed: u64,
     /// Time from the first order to the last end, in milliseconds.
     pub took_ms: i64,
-    pub kills: Vec<Kill>,
-    pub verdict: Verdict,
+    pub kills: Vec<HostKill>,
+    pub verdict: DemoVerdict,
     /// Number of replays per execution, by id.
     pub replays: BTreeMap<String, u32>,
     pub records: Vec<JournalRecord>,
@@ -126,7 +126,7 @@ pub enum ScenarioError {
 pub async fn play(
     options: ScenarioOptions,
     env: Env,
-    progress: &dyn Progress,
+    progress: &dyn BuildProgress,
 ) -> Result<ScenarioRun, ScenarioError> {
     let mut rng = DemoRng::new(options.seed);
     let payments =
@@ -135,7 +135,7 @@ pub async fn play(
 
     let settings = ServerOptions::within(&options.folder, &options.binary)?;
     settings.allow_http(MODULE, payments.address())?;
-    let mut server = Server::start(settings, env.clone()).await?;
+    let mut server = DemoServer::start(settings, env.clone()).await?;
     progress.step(&format!("host at {} (pid {})", server.client().server(), server.pid()));
     let deployed = server.client().deploy(options.component, Some(MODULE)).await?;
     progress.step(&format!("deployed {MODULE}, {} bytes", deployed.module.size));
@@ -143,7 +143,7 @@ pub async fn play(
     let orders = planned_orders(payments.address(), &mut rng);
     let client = server.client().clone();
     let orders_client = DemoClient { client: &client, env: &env, module: MODULE };
-    let (tally, began) = (Tally::default(), env.clock.now());
+    let (tally, began) = (OrderTally::default(), env.clock.now());
     let (_phase, phase) = watch::channel(0);
     progress.step(&format!("{ORDERS} orders are placed; the host will be killed in the middle"));
     let mut killer = HostKiller {
@@ -164,7 +164,7 @@ pub async fn play(
     let took_ms = env.clock.now().since(began).0;
 
     progress.step("all orders have ended; reading the ledger");
-    let verdict = Verdict::of(&ended, &payments.entries().await?);
+    let verdict = DemoVerdict::of(&ended, &payments.entries().await?);
     let replays = server.replays()?;
     let shown = &orders[rng.between(0, 4) as usize].order.id;
     progress.step(&format!("replaying {shown}"));
@@ -182,7 +182,7 @@ fn planned_orders(payments: &str, rng: &mut DemoRng) -> Vec<PlannedOrder> {
         _ => ExpectedOutcome::Approved,
     };
     let planned = |number| PlannedOrder {
-        order: Order::new(number, fate(number), payments, APPROVAL_TIMEOUT),
+        order: DemoOrder::new(number, fate(number), payments, APPROVAL_TIMEOUT),
         phase: 0,
         place_after: rng.length(0, 600),
         decide_after: rng.length(300, 2_500),
@@ -192,11 +192,11 @@ fn planned_orders(payments: &str, rng: &mut DemoRng) -> Vec<PlannedOrder> {
 
 /// Kills the host three times: among the charges, among the approvals, and near the end.
 struct HostKiller<'a> {
-    server: &'a mut Server,
+    server: &'a mut DemoServer,
     payments: &'a PaymentsChild,
-    tally: &'a Tally,
-    progress: &'a dyn Progress,
-    kills: Vec<Kill>,
+    tally: &'a OrderTally,
+    progress: &'a dyn BuildProgress,
+    kills: Vec<HostKill>,
 }
 
 impl HostKiller<'_> {
@@ -240,7 +240,7 @@ impl HostKiller<'_> {
             "the host is back after {back_after_ms} ms (pid {})",
             self.server.pid()
         ));
-        self.kills.push(Kill { pid, after_ms: now.since(began).0, in_flight, back_after_ms });
+        self.kills.push(HostKill { pid, after_ms: now.since(began).0, in_flight, back_after_ms });
         Ok(())
     }
 }

@@ -84,7 +84,7 @@ pub enum ServerError {
 }
 
 /// A running or just killed host.
-pub struct Server {
+pub struct DemoServer {
     options: ServerOptions,
     client: Client,
     env: Env,
@@ -92,7 +92,7 @@ pub struct Server {
     starts: u32,
 }
 
-impl Server {
+impl DemoServer {
     /// Starts a host and waits until it accepts work.
     ///
     /// # Errors

@@ -4,13 +4,13 @@ use segno_model::{Invocation, InvocationState};
 use serde::Serialize;
 
 use super::{
-    order::Order,
-    payments::ledger::{Entry, Kind},
+    order::DemoOrder,
+    payments::ledger::{LedgerEntry, PaymentKind},
 };
 
 /// The verdict on one order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Judged {
+pub struct OrderVerdict {
     pub order: String,
     /// The outcome in words.
     pub outcome: String,
@@ -30,17 +30,17 @@ pub struct Judged {
 
 /// The verdict on all orders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Verdict {
+pub struct DemoVerdict {
     /// The verdicts, in the order in which the orders were given.
-    pub orders: Vec<Judged>,
+    pub orders: Vec<OrderVerdict>,
     /// Deviations that concern no particular order.
     pub wrong: Vec<String>,
 }
 
-impl Verdict {
+impl DemoVerdict {
     /// Compares `ended` and the ledger with the expected outcomes.
-    pub fn of(ended: &[(Order, Invocation)], entries: &[Entry]) -> Self {
-        let known = |entry: &&Entry| ended.iter().any(|(order, _)| order.id == entry.order);
+    pub fn of(ended: &[(DemoOrder, Invocation)], entries: &[LedgerEntry]) -> Self {
+        let known = |entry: &&LedgerEntry| ended.iter().any(|(order, _)| order.id == entry.order);
         let strangers = entries.iter().filter(|entry| !known(entry));
         Self {
             orders: ended
@@ -72,15 +72,15 @@ impl Verdict {
     }
 }
 
-fn judge(order: &Order, invocation: &Invocation, entries: &[Entry]) -> Judged {
-    let count = |kind: Kind| {
+fn judge(order: &DemoOrder, invocation: &Invocation, entries: &[LedgerEntry]) -> OrderVerdict {
+    let count = |kind: PaymentKind| {
         let accepted = entries.iter().filter(|entry| entry.accepted && entry.kind == kind);
         u32::try_from(accepted.filter(|entry| entry.order == order.id).count()).unwrap_or(u32::MAX)
     };
     let charging =
-        entries.iter().filter(|entry| entry.kind == Kind::Charge && entry.order == order.id);
+        entries.iter().filter(|entry| entry.kind == PaymentKind::Charge && entry.order == order.id);
     let (outcome, charges, refunds) =
-        (outcome(order, invocation), count(Kind::Charge), count(Kind::Refund));
+        (outcome(order, invocation), count(PaymentKind::Charge), count(PaymentKind::Refund));
 
     let mut wrong = Vec::new();
     let mut expect = |what: &str, is: String, must_be: String| {
@@ -93,7 +93,7 @@ fn judge(order: &Order, invocation: &Invocation, entries: &[Entry]) -> Judged {
     }
     expect("accepted charges", charges.to_string(), order.fate.charges().to_string());
     expect("refunds", refunds.to_string(), order.fate.refunds().to_string());
-    Judged {
+    OrderVerdict {
         order: order.id.clone(),
         outcome,
         claims: invocation.version,
@@ -105,7 +105,7 @@ fn judge(order: &Order, invocation: &Invocation, entries: &[Entry]) -> Judged {
     }
 }
 
-fn is_as_fated(order: &Order, invocation: &Invocation) -> bool {
+fn is_as_fated(order: &DemoOrder, invocation: &Invocation) -> bool {
     match order.fate.code() {
         None => invocation.state == InvocationState::Resolved,
         Some(code) => {
@@ -116,7 +116,7 @@ fn is_as_fated(order: &Order, invocation: &Invocation) -> bool {
 }
 
 /// The expected outcome in a word, if reached; otherwise the state, with the reason if known.
-fn outcome(order: &Order, invocation: &Invocation) -> String {
+fn outcome(order: &DemoOrder, invocation: &Invocation) -> String {
     if is_as_fated(order, invocation) {
         return order.fate.word().to_owned();
     }
@@ -136,8 +136,8 @@ mod tests {
     use super::*;
     use crate::order::ExpectedOutcome;
 
-    fn order(fate: ExpectedOutcome) -> Order {
-        Order::new(1, fate, "http://127.0.0.1:1", Millis(1))
+    fn order(fate: ExpectedOutcome) -> DemoOrder {
+        DemoOrder::new(1, fate, "http://127.0.0.1:1", Millis(1))
     }
 
     fn ended(code: Option<u32>) -> Invocation {
@@ -151,8 +151,8 @@ mod tests {
         .unwrap()
     }
 
-    fn entry(kind: Kind, key: &str) -> Entry {
-        Entry {
+    fn entry(kind: PaymentKind, key: &str) -> LedgerEntry {
+        LedgerEntry {
             key: key.into(),
             kind,
             order: "order-001".into(),
@@ -165,9 +165,9 @@ mod tests {
 
     #[test]
     fn an_order_is_right_when_outcome_and_ledger_agree_with_its_fate() {
-        let charge = entry(Kind::Charge, "k");
-        let refund = entry(Kind::Refund, "r");
-        let cases: [(ExpectedOutcome, Option<u32>, &[&Entry], bool); 8] = [
+        let charge = entry(PaymentKind::Charge, "k");
+        let refund = entry(PaymentKind::Refund, "r");
+        let cases: [(ExpectedOutcome, Option<u32>, &[&LedgerEntry], bool); 8] = [
             (ExpectedOutcome::Approved, None, &[&charge], true),
             (ExpectedOutcome::Approved, None, &[], false),
             (ExpectedOutcome::Approved, None, &[&charge, &charge], false),
@@ -178,8 +178,8 @@ mod tests {
             (ExpectedOutcome::TooDear, Some(402), &[], true),
         ];
         for (fate, code, entries, right) in cases {
-            let entries: Vec<Entry> = entries.iter().copied().cloned().collect();
-            let verdict = Verdict::of(&[(order(fate), ended(code))], &entries);
+            let entries: Vec<LedgerEntry> = entries.iter().copied().cloned().collect();
+            let verdict = DemoVerdict::of(&[(order(fate), ended(code))], &entries);
             assert_eq!(
                 verdict.is_right(),
                 right,
@@ -191,9 +191,9 @@ mod tests {
 
     #[test]
     fn money_of_nobody_is_wrong() {
-        let stranger = Entry { order: "order-999".into(), ..entry(Kind::Charge, "k") };
+        let stranger = LedgerEntry { order: "order-999".into(), ..entry(PaymentKind::Charge, "k") };
         let verdict =
-            Verdict::of(&[(order(ExpectedOutcome::TooDear), ended(Some(402)))], &[stranger]);
+            DemoVerdict::of(&[(order(ExpectedOutcome::TooDear), ended(Some(402)))], &[stranger]);
         assert!(!verdict.is_right());
         assert!(verdict.complaints()[0].contains("order-999"));
     }

@@ -10,7 +10,7 @@ pub(crate) struct Document {
 
 /// A group of documents for one purpose.
 #[derive(Debug)]
-pub(crate) struct Section {
+pub(crate) struct DocumentGroup {
     pub(crate) name: &'static str,
     /// The documents, in reading order.
     pub(crate) documents: &'static [Document],
@@ -18,7 +18,7 @@ pub(crate) struct Section {
 
 /// A file that documents show or link to.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct SiteFile {
     pub(crate) path: &'static str,
     pub(crate) bytes: &'static [u8],
 }
@@ -35,15 +35,15 @@ macro_rules! document {
 
 macro_rules! file {
     ($path:literal) => {
-        File {
+        SiteFile {
             path: $path,
             bytes: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../", $path)),
         }
     };
 }
 
-pub(crate) static SECTIONS: [Section; 6] = [
-    Section {
+pub(crate) static SECTIONS: [DocumentGroup; 6] = [
+    DocumentGroup {
         name: "Begin",
         documents: &[
             document!("Overview", "README.md"),
@@ -52,7 +52,7 @@ pub(crate) static SECTIONS: [Section; 6] = [
             document!("How to", "docs/howto.md"),
         ],
     },
-    Section {
+    DocumentGroup {
         name: "Write workflows",
         documents: &[
             document!("Functions in Rust", "docs/sdk.md"),
@@ -66,7 +66,7 @@ pub(crate) static SECTIONS: [Section; 6] = [
             document!("Bundles", "docs/bundles.md"),
         ],
     },
-    Section {
+    DocumentGroup {
         name: "Run a host",
         documents: &[
             document!("One machine", "docs/running.md"),
@@ -77,7 +77,7 @@ pub(crate) static SECTIONS: [Section; 6] = [
             document!("Beyond one database", "docs/growing.md"),
         ],
     },
-    Section {
+    DocumentGroup {
         name: "Other systems",
         documents: &[
             document!("Resonate applications", "docs/resonate.md"),
@@ -85,7 +85,7 @@ pub(crate) static SECTIONS: [Section; 6] = [
             document!("Components for Restate", "docs/restate-endpoint.md"),
         ],
     },
-    Section {
+    DocumentGroup {
         name: "Reference",
         documents: &[
             document!("Command line", "docs/reference/cli.md"),
@@ -96,7 +96,7 @@ pub(crate) static SECTIONS: [Section; 6] = [
             document!("The contract in WIT", "docs/reference/wit.md"),
         ],
     },
-    Section {
+    DocumentGroup {
         name: "Understand",
         documents: &[
             document!("Comparison", "docs/comparison.md"),
@@ -108,11 +108,11 @@ pub(crate) static SECTIONS: [Section; 6] = [
 ];
 
 /// The pictures that documents show.
-pub(crate) static PICTURES: [File; 2] =
+pub(crate) static PICTURES: [SiteFile; 2] =
     [file!("docs/images/console-execution.png"), file!("docs/images/session.svg")];
 
 /// The sources that documents link to; each has a page that shows it.
-pub(crate) static SOURCES: [File; 26] = [
+pub(crate) static SOURCES: [SiteFile; 26] = [
     file!("CONTRIBUTING.md"),
     file!("Dockerfile"),
     file!("LICENSE"),
@@ -142,12 +142,12 @@ pub(crate) static SOURCES: [File; 26] = [
 ];
 
 /// The logo, shared with the console.
-pub(crate) static LOGO: File = file!("host/console/assets/logo.svg");
+pub(crate) static LOGO: SiteFile = file!("host/console/assets/logo.svg");
 
-pub(crate) static STYLE: File = file!("host/docs/assets/docs.css");
+pub(crate) static STYLE: SiteFile = file!("host/docs/assets/docs.css");
 
 /// The search script of a site without a server.
-pub(crate) static SCRIPT: File = file!("host/docs/assets/search.js");
+pub(crate) static SCRIPT: SiteFile = file!("host/docs/assets/search.js");
 
 /// All documents, in the order of the navigation.
 pub(crate) fn documents() -> impl Iterator<Item = &'static Document> {

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::{
     contents::SCRIPT,
     index::passages,
-    layout::{Content, Place, framed},
+    layout::{PageContent, SiteLocation, framed},
     site::entries,
 };
 
@@ -17,11 +17,11 @@ const SEARCH: &str = "assets/search.js";
 /// Yields each file of the site: its path in the folder and its contents.
 pub fn export() -> impl Iterator<Item = (String, Bytes)> {
     let pages = entries().map(|(address, entry)| {
-        let bytes = entry.bytes(&address, Place::Folder);
+        let bytes = entry.bytes(&address, SiteLocation::Folder);
         (address, bytes)
     });
     let search = [
-        (Place::Folder.search(), Bytes::from(search_page())),
+        (SiteLocation::Folder.search(), Bytes::from(search_page())),
         (INDEX, Bytes::from(index())),
         (SEARCH, Bytes::from_static(SCRIPT.bytes)),
     ];
@@ -32,15 +32,15 @@ fn search_page() -> String {
     let html = "<h1>Search</h1>\n\
         <p class=\"soft\" role=\"status\" id=\"said\">The search needs a script.</p>\n\
         <ol class=\"results\" id=\"results\"></ol>\n";
-    let content = Content {
-        address: Place::Folder.search(),
+    let content = PageContent {
+        address: SiteLocation::Folder.search(),
         title: "Search",
         html,
         headings: &[],
         query: "",
         scripts: &[INDEX, SEARCH],
     };
-    framed(&content, Place::Folder)
+    framed(&content, SiteLocation::Folder)
 }
 
 fn index() -> String {

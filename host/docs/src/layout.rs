@@ -15,14 +15,14 @@ const LONG: usize = 120;
 
 /// The place where the pages are viewed. Only the search differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum SiteLocation {
     /// Below `/docs/` on a host, which answers searches and has a console.
     Host,
     /// In a folder, where a script in the page answers searches.
     Folder,
 }
 
-impl Place {
+impl SiteLocation {
     /// The address of the search.
     pub(crate) fn search(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Place {
 
 /// A page without its frame.
 #[derive(Debug)]
-pub(crate) struct Content<'a> {
+pub(crate) struct PageContent<'a> {
     pub(crate) address: &'a str,
     pub(crate) title: &'a str,
     /// The content, as HTML.
@@ -47,14 +47,14 @@ pub(crate) struct Content<'a> {
 }
 
 /// Renders the complete page as HTML.
-pub(crate) fn framed(content: &Content<'_>, place: Place) -> String {
-    let Content { address, title, html, headings, query, scripts } = content;
+pub(crate) fn framed(content: &PageContent<'_>, place: SiteLocation) -> String {
+    let PageContent { address, title, html, headings, query, scripts } = content;
     let up = up(address);
     let (title, query) = (escaped(title), escaped(query));
     let search = place.search();
     let console = match place {
-        Place::Host => format!("<a href=\"{up}../console/\">Console</a>"),
-        Place::Folder => String::new(),
+        SiteLocation::Host => format!("<a href=\"{up}../console/\">Console</a>"),
+        SiteLocation::Folder => String::new(),
     };
     let scripts: String = scripts
         .iter()

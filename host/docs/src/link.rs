@@ -7,7 +7,7 @@ use crate::{
 
 /// The target of a link.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum LinkTarget {
     /// An address: on the same page, on the site, or elsewhere.
     Address(String),
     /// A file that the site does not have.
@@ -15,17 +15,17 @@ pub(crate) enum Target {
 }
 
 /// Resolves a link in the document at `path`, relative to that document's page.
-pub(crate) fn target(path: &str, link: &str) -> Target {
+pub(crate) fn target(path: &str, link: &str) -> LinkTarget {
     if link.starts_with('#') || link.contains("://") {
-        return Target::Address(link.to_owned());
+        return LinkTarget::Address(link.to_owned());
     }
     let (file, anchor) = match link.split_once('#') {
         Some((file, anchor)) => (file, format!("#{anchor}")),
         None => (link, String::new()),
     };
     let file = joined(path, file);
-    let Some(address) = address(&file) else { return Target::Missing(file) };
-    Target::Address(format!("{}{address}{anchor}", up(&of_document(path))))
+    let Some(address) = address(&file) else { return LinkTarget::Missing(file) };
+    LinkTarget::Address(format!("{}{address}{anchor}", up(&of_document(path))))
 }
 
 fn address(path: &str) -> Option<String> {
@@ -54,7 +54,7 @@ fn joined(document: &str, relative: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Target, target};
+    use super::{LinkTarget, target};
 
     #[test]
     fn links_lead_to_pages_pictures_and_sources() {
@@ -67,13 +67,17 @@ mod tests {
             ("docs/console.md", "images/console-execution.png", "images/console-execution.png"),
             ("docs/sdk.md", "../examples/trip/src/lib.rs", "source/examples/trip/src/lib.rs.html"),
         ] {
-            assert_eq!(target(path, link), Target::Address(address.to_owned()), "{path} {link}");
+            assert_eq!(
+                target(path, link),
+                LinkTarget::Address(address.to_owned()),
+                "{path} {link}"
+            );
         }
     }
 
     #[test]
     fn a_file_that_is_not_on_the_site_is_missing() {
         let missing = target("docs/api.md", "../host/src/main.rs");
-        assert_eq!(missing, Target::Missing("host/src/main.rs".to_owned()));
+        assert_eq!(missing, LinkTarget::Missing("host/src/main.rs".to_owned()));
     }
 }

@@ -9,13 +9,13 @@ use crate::{
     code,
     contents::Document,
     escape::escaped,
-    link::{Target, target},
+    link::{LinkTarget, target},
     picture::picture,
 };
 
 /// A rendered document.
 #[derive(Debug, Default)]
-pub(crate) struct Rendered {
+pub(crate) struct RenderedDocument {
     /// The content as HTML, including its first heading.
     pub(crate) html: String,
     /// The headings, in order; the first is the title.
@@ -36,34 +36,34 @@ pub(crate) struct Heading {
     pub(crate) passage: String,
 }
 
-pub(crate) fn render(document: &'static Document) -> Rendered {
-    let mut reader = Reader {
+pub(crate) fn render(document: &'static Document) -> RenderedDocument {
+    let mut reader = DocumentRenderer {
         document,
         events: Parser::new_ext(document.markdown, Options::ENABLE_TABLES),
         anchors: Anchors::default(),
         links: Vec::new(),
         written: Vec::new(),
-        rendered: Rendered::default(),
+        rendered: RenderedDocument::default(),
     };
     while let Some(event) = reader.events.next() {
         reader.read(event);
     }
-    let Reader { written, mut rendered, .. } = reader;
+    let DocumentRenderer { written, mut rendered, .. } = reader;
     html::push_html(&mut rendered.html, written.into_iter());
     rendered
 }
 
-struct Reader {
+struct DocumentRenderer {
     document: &'static Document,
     events: Parser<'static>,
     anchors: Anchors,
     /// The currently open links. True if the link has a target on the site.
     links: Vec<bool>,
     written: Vec<Event<'static>>,
-    rendered: Rendered,
+    rendered: RenderedDocument,
 }
 
-impl Reader {
+impl DocumentRenderer {
     fn read(&mut self, event: Event<'static>) {
         match event {
             Event::Start(Tag::Heading { level, .. }) => self.heading(level),
@@ -138,19 +138,19 @@ impl Reader {
     fn picture(&mut self, link: &str) {
         let description = self.text_until(TagEnd::Image);
         match target(self.document.path, link) {
-            Target::Address(address) => self.write(&picture(&address, &description)),
-            Target::Missing(path) => self.rendered.missing.push(path),
+            LinkTarget::Address(address) => self.write(&picture(&address, &description)),
+            LinkTarget::Missing(path) => self.rendered.missing.push(path),
         }
     }
 
     fn link(&mut self, link: &str) {
         let target = target(self.document.path, link);
-        self.links.push(matches!(target, Target::Address(_)));
+        self.links.push(matches!(target, LinkTarget::Address(_)));
         match target {
-            Target::Address(address) => {
+            LinkTarget::Address(address) => {
                 self.write(&format!("<a href=\"{}\">", escaped(&address)));
             }
-            Target::Missing(path) => {
+            LinkTarget::Missing(path) => {
                 self.write("<span>");
                 self.rendered.missing.push(path);
             }

@@ -4,7 +4,7 @@ use segno_asset::Asset;
 
 use crate::{
     escape::escaped,
-    layout::{Content, Place, framed},
+    layout::{PageContent, SiteLocation, framed},
 };
 
 /// Renders the page for an unknown address, with suggestions.
@@ -13,11 +13,11 @@ pub fn missing(address: &str) -> Asset {
     let words = shown.trim_end_matches(".html").replace(['/', '-', '_', '.'], " ");
     let html = format!(
         "<h1>No such page</h1>\n<p>The documentation of Segno {} has no page <code>{}</code>. Search for what \
-         you look for, or choose from the pages beside.</p>\n",
+         you look for, or choose from the list of pages.</p>\n",
         env!("CARGO_PKG_VERSION"),
         escaped(&shown)
     );
-    let content = Content {
+    let content = PageContent {
         address,
         title: "No such page",
         html: &html,
@@ -25,5 +25,5 @@ pub fn missing(address: &str) -> Asset {
         query: words.trim(),
         scripts: &[],
     };
-    Asset::new("missing.html", framed(&content, Place::Host))
+    Asset::new("missing.html", framed(&content, SiteLocation::Host))
 }

@@ -13,11 +13,11 @@ const MOST_MENTIONS: usize = 4;
 
 /// The words of a query, in lower case.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Query {
+pub(crate) struct SearchQuery {
     words: Vec<String>,
 }
 
-impl Query {
+impl SearchQuery {
     /// Parses the text that was typed.
     pub(crate) fn new(typed: &str) -> Self {
         let typed: String = typed.chars().take(LONGEST).collect();
@@ -80,7 +80,7 @@ pub(crate) fn places<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = u
 
 #[cfg(test)]
 mod tests {
-    use super::{Passage, Query};
+    use super::{Passage, SearchQuery};
 
     fn passage(page: &'static str, heading: &str, text: &str) -> Passage {
         let address = format!("{page}#{heading}");
@@ -89,11 +89,11 @@ mod tests {
 
     #[test]
     fn a_query_is_bounded() {
-        let query = Query::new("  \"Exit\" code? exit (--wait) ");
+        let query = SearchQuery::new("  \"Exit\" code? exit (--wait) ");
         assert_eq!(query.words(), ["exit", "code", "--wait"]);
-        assert_eq!(Query::new(&"é".repeat(10_000)).words()[0].chars().count(), 200);
-        assert_eq!(Query::new(&"a b c d e f g h i j ".repeat(9)).words().len(), 8);
-        assert_eq!(Query::new(" ?! ").words().len(), 0);
+        assert_eq!(SearchQuery::new(&"é".repeat(10_000)).words()[0].chars().count(), 200);
+        assert_eq!(SearchQuery::new(&"a b c d e f g h i j ".repeat(9)).words().len(), 8);
+        assert_eq!(SearchQuery::new(" ?! ").words().len(), 0);
     }
 
     #[test]
@@ -104,7 +104,7 @@ mod tests {
             passage("Engine", "Time", "A release, no more."),
         ];
         let found = |typed| -> Vec<usize> {
-            let found = Query::new(typed).find(&passages);
+            let found = SearchQuery::new(typed).find(&passages);
             let place = |one: &Passage| passages.iter().position(|other| std::ptr::eq(one, other));
             found.into_iter().filter_map(place).collect()
         };

@@ -7,8 +7,8 @@ use segno_asset::Asset;
 use crate::{
     escape::escaped,
     index::{Passage, passages},
-    layout::{Content, Place, framed},
-    query::{Query, places},
+    layout::{PageContent, SiteLocation, framed},
+    query::{SearchQuery, places},
 };
 
 /// Approximate size of an excerpt on each side of the first match, in bytes.
@@ -21,7 +21,7 @@ pub fn search(query: &str) -> Asset {
 }
 
 fn html(typed: &str) -> String {
-    let query = Query::new(typed);
+    let query = SearchQuery::new(typed);
     let found = query.find(passages());
     let said = match (query.words(), found.len()) {
         ([], _) => "Type one or more words.".to_owned(),
@@ -38,7 +38,7 @@ fn html(typed: &str) -> String {
         html += "</ol>\n";
     }
     let shown: String = typed.chars().take(200).collect();
-    let content = Content {
+    let content = PageContent {
         address: "search",
         title: "Search",
         html: &html,
@@ -46,7 +46,7 @@ fn html(typed: &str) -> String {
         query: &shown,
         scripts: &[],
     };
-    framed(&content, Place::Host)
+    framed(&content, SiteLocation::Host)
 }
 
 fn result(html: &mut String, passage: &Passage, words: &[String]) {

@@ -11,23 +11,23 @@ use segno_asset::Asset;
 use crate::{
     address::{of_document, of_picture, of_source},
     code,
-    contents::{Document, File, LOGO, PICTURES, SOURCES, STYLE, documents},
+    contents::{Document, LOGO, PICTURES, SOURCES, STYLE, SiteFile, documents},
     escape::escaped,
-    layout::{Content, Place, framed},
+    layout::{PageContent, SiteLocation, framed},
     markdown::render,
 };
 
-static PAGES: LazyLock<BTreeMap<String, (Entry, OnceLock<Asset>)>> = LazyLock::new(|| {
+static PAGES: LazyLock<BTreeMap<String, (SiteEntry, OnceLock<Asset>)>> = LazyLock::new(|| {
     entries().map(|(address, entry)| (address, (entry, OnceLock::new()))).collect()
 });
 
 /// The content at an address.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Entry {
+pub(crate) enum SiteEntry {
     Document(&'static Document),
-    Source(&'static File),
+    Source(&'static SiteFile),
     /// A file, served unchanged.
-    File(&'static File),
+    File(&'static SiteFile),
 }
 
 /// The page or file at this address, which is the path after `/docs/`; the empty address is the
@@ -35,22 +35,24 @@ pub(crate) enum Entry {
 pub fn page(address: &str) -> Option<&'static Asset> {
     let address = if address.is_empty() { "index.html" } else { address };
     let (address, (entry, page)) = PAGES.get_key_value(address)?;
-    Some(page.get_or_init(|| Asset::new(address, entry.bytes(address, Place::Host))))
+    Some(page.get_or_init(|| Asset::new(address, entry.bytes(address, SiteLocation::Host))))
 }
 
 /// All entries of the site except the search, by address.
-pub(crate) fn entries() -> impl Iterator<Item = (String, Entry)> {
-    let pages = documents().map(|document| (of_document(document.path), Entry::Document(document)));
-    let sources = SOURCES.iter().map(|file| (of_source(file.path), Entry::Source(file)));
-    let pictures = PICTURES.iter().map(|file| (of_picture(file.path), Entry::File(file)));
+pub(crate) fn entries() -> impl Iterator<Item = (String, SiteEntry)> {
+    let pages =
+        documents().map(|document| (of_document(document.path), SiteEntry::Document(document)));
+    let sources = SOURCES.iter().map(|file| (of_source(file.path), SiteEntry::Source(file)));
+    let pictures = PICTURES.iter().map(|file| (of_picture(file.path), SiteEntry::File(file)));
     let assets = [("assets/logo.svg", &LOGO), ("assets/docs.css", &STYLE)];
-    let assets = assets.into_iter().map(|(address, file)| (address.to_owned(), Entry::File(file)));
+    let assets =
+        assets.into_iter().map(|(address, file)| (address.to_owned(), SiteEntry::File(file)));
     pages.chain(sources).chain(pictures).chain(assets)
 }
 
-impl Entry {
+impl SiteEntry {
     /// Renders the content for a browser.
-    pub(crate) fn bytes(self, address: &str, place: Place) -> Bytes {
+    pub(crate) fn bytes(self, address: &str, place: SiteLocation) -> Bytes {
         match self {
             Self::Document(document) => document_page(document, address, place).into(),
             Self::Source(file) => source_page(file, address, place).into(),
@@ -59,10 +61,10 @@ impl Entry {
     }
 }
 
-fn document_page(document: &'static Document, address: &str, place: Place) -> String {
+fn document_page(document: &'static Document, address: &str, place: SiteLocation) -> String {
     let rendered = render(document);
     let title = rendered.headings.first().map_or(document.name, |heading| &heading.text);
-    let content = Content {
+    let content = PageContent {
         address,
         title,
         html: &rendered.html,
@@ -73,14 +75,20 @@ fn document_page(document: &'static Document, address: &str, place: Place) -> St
     framed(&content, place)
 }
 
-fn source_page(file: &File, address: &str, place: Place) -> String {
+fn source_page(file: &SiteFile, address: &str, place: SiteLocation) -> String {
     let text = String::from_utf8_lossy(file.bytes);
     let language = file.path.rsplit_once('.').map_or("sh", |(_, ending)| ending);
     let (path, code) = (escaped(file.path), code::block(language, &text));
     let html = format!(
         "<h1 class=\"file\">{path}</h1>\n<p class=\"soft\">A file of the repository.</p>\n{code}"
     );
-    let content =
-        Content { address, title: file.path, html: &html, headings: &[], query: "", scripts: &[] };
+    let content = PageContent {
+        address,
+        title: file.path,
+        html: &html,
+        headings: &[],
+        query: "",
+        scripts: &[],
+    };
     framed(&content, place)
 }

@@ -25,10 +25,10 @@ use segno_guest::{
 };
 use segno_restate::{
     immutable::ErrorMessage,
-    wire::{Header, Start},
+    wire::{Header, StartMessage},
 };
 
-use super::{Endpoint, Handler};
+use super::{Endpoint, OfferedHandler};
 
 /// The header with the retry policy of a call from another endpoint.
 pub(super) const RETRY_HEADER: &str = "segno-retry";
@@ -38,11 +38,11 @@ pub(super) const RETRY_HEADER: &str = "segno-retry";
 pub(super) const ATTEMPT_TIMEOUT_HEADER: &str = "segno-attempt-timeout-ms";
 
 /// An attempt of an activity.
-pub(super) struct Performance {
+pub(super) struct ActivityAttempt {
     pub(super) endpoint: Arc<Endpoint>,
-    pub(super) handler: Arc<Handler>,
+    pub(super) handler: Arc<OfferedHandler>,
     pub(super) invocation: String,
-    pub(super) start: Start,
+    pub(super) start: StartMessage,
     pub(super) input: Payload,
     /// True if the attempt was asked to stop.
     pub(super) is_cancelled: Arc<AtomicBool>,
@@ -50,7 +50,7 @@ pub(super) struct Performance {
     pub(super) limit: Option<Millis>,
 }
 
-impl Performance {
+impl ActivityAttempt {
     pub(super) async fn perform(self) -> Result<Outcome, GuestError> {
         let Self { endpoint, handler, invocation, start, input, is_cancelled, limit } = self;
         let context = ActivityContext {
@@ -63,7 +63,7 @@ impl Performance {
             started_at_ms: u64::try_from(endpoint.env.clock.now().0).unwrap_or(0),
             deadline_ms: None,
         };
-        let host = Arc::new(Performing {
+        let host = Arc::new(EndpointActivityHost {
             outbound: endpoint.outbound.clone(),
             module: endpoint.offer.module.clone(),
             function: handler.function.clone(),
@@ -93,7 +93,7 @@ pub(super) fn limit(headers: &[Header]) -> Result<Option<Millis>, Failure> {
 ///
 /// # Errors
 /// 400 if the header is not a policy.
-pub(super) fn policy(headers: &[Header], handler: &Handler) -> Result<RetryPolicy, Failure> {
+pub(super) fn policy(headers: &[Header], handler: &OfferedHandler) -> Result<RetryPolicy, Failure> {
     let given = headers.iter().find(|header| header.key.eq_ignore_ascii_case(RETRY_HEADER));
     match given {
         Some(header) => values::read_policy(&header.value).map_err(|message| Failure {
@@ -106,7 +106,7 @@ pub(super) fn policy(headers: &[Header], handler: &Handler) -> Result<RetryPolic
 }
 
 /// The number of this attempt, from 1, if nothing was stored since the first attempt.
-pub(super) fn attempt_of(start: &Start) -> u32 {
+pub(super) fn attempt_of(start: &StartMessage) -> u32 {
     start.retry_count.saturating_add(1)
 }
 
@@ -129,7 +129,7 @@ pub(super) fn again(
     }
 }
 
-struct Performing {
+struct EndpointActivityHost {
     outbound: Arc<dyn Outbound>,
     module: String,
     function: String,
@@ -138,7 +138,7 @@ struct Performing {
 }
 
 #[async_trait]
-impl ActivityHost for Performing {
+impl ActivityHost for EndpointActivityHost {
     async fn heartbeat(&self, _progress: Option<Payload>) -> bool {
         self.is_cancelled.load(Ordering::Relaxed)
     }
@@ -164,10 +164,10 @@ mod tests {
     use crate::offer::tests::offer;
 
     /// Guests whose activities never end.
-    struct Hangs;
+    struct EndlessActivities;
 
     #[async_trait]
-    impl Guests for Hangs {
+    impl Guests for EndlessActivities {
         async fn describe(
             &self,
             module: Digest,
@@ -210,13 +210,13 @@ mod tests {
         assert_eq!(limit(&[header("0")]).map_err(|failure| failure.code), Err(400));
         let offer = offer(&["ship!"]);
         let handler = offer.handler("shop", "ship").expect("it is there").clone();
-        let (guests, digest) = (Arc::new(Hangs), Digest::of(b"it"));
+        let (guests, digest) = (Arc::new(EndlessActivities), Digest::of(b"it"));
         let endpoint = Endpoint::new(guests, Arc::new(NoGuests), Env::system(), offer, digest);
-        let performance = Performance {
+        let performance = ActivityAttempt {
             endpoint: Arc::new(endpoint),
             handler,
             invocation: "inv".to_owned(),
-            start: Start::default(),
+            start: StartMessage::default(),
             input: Payload::Json("1".to_owned()),
             is_cancelled: Arc::default(),
             limit: limit(&[header("250")]).expect("it is one"),

@@ -19,7 +19,7 @@ use futures::{
     stream::{BoxStream, FuturesUnordered},
 };
 use segno_engine::{attempt_limit, values::code, worker::request_once};
-use segno_guest::{Context, Failure, GuestError, Outcome, Stop, Workflow};
+use segno_guest::{Context, Failure, GuestError, Outcome, StopReason, Workflow};
 use segno_restate::{
     ProtocolVersion,
     deployment::{self, AttemptError},
@@ -30,58 +30,58 @@ use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Endpoint, Handler,
-    activity::{self, Performance},
-    stream_journal::{StepRequest, StreamJournal, Waits},
+    Endpoint, OfferedHandler,
+    activity::{self, ActivityAttempt},
+    stream_journal::{StepRequest, StreamJournal, WorkflowWait},
     values,
 };
 
 /// The body of a request, in pieces. An error means that the connection broke off.
-pub type Input = BoxStream<'static, Result<Bytes, ()>>;
+pub type RequestStream = BoxStream<'static, Result<Bytes, ()>>;
 
-type Sending = Pin<Box<dyn Future<Output = (StepRequest, Outcome)> + Send>>;
+type PendingRequest = Pin<Box<dyn Future<Output = (StepRequest, Outcome)> + Send>>;
 
 /// One attempt. Dropping it ends it in any phase.
-pub struct Attempt {
+pub struct EndpointAttempt {
     endpoint: Arc<Endpoint>,
-    handler: Arc<Handler>,
+    handler: Arc<OfferedHandler>,
     version: ProtocolVersion,
-    input: Input,
+    input: RequestStream,
     /// Cancelled when the process shuts down. The attempt then suspends as soon as it waits.
     draining: CancellationToken,
-    phase: Phase,
+    phase: EndpointPhase,
 }
 
-enum Phase {
+enum EndpointPhase {
     /// The journal is incomplete.
-    Reading(deployment::Attempt),
+    Reading(deployment::DeploymentAttempt),
     /// A workflow is running.
-    Running(Box<Running>),
+    Running(Box<RunningWorkflow>),
     /// An activity is running, or the remaining output is being written.
-    Performing(deployment::Attempt),
+    Performing(deployment::DeploymentAttempt),
     /// All output was written.
     Over,
 }
 
 /// A running workflow.
-struct Running {
+struct RunningWorkflow {
     journal: Arc<Mutex<StreamJournal>>,
     instance: Box<dyn Workflow>,
-    sending: FuturesUnordered<Sending>,
+    sending: FuturesUnordered<PendingRequest>,
     /// A request that failed and must be sent again. The attempt ends when the other requests are
     /// done.
     failed: Option<(u32, ErrorMessage)>,
 }
 
-impl Attempt {
+impl EndpointAttempt {
     pub(super) fn new(
         endpoint: Arc<Endpoint>,
-        handler: Arc<Handler>,
+        handler: Arc<OfferedHandler>,
         version: ProtocolVersion,
-        input: Input,
+        input: RequestStream,
     ) -> Self {
         let draining = endpoint.draining.clone();
-        let phase = Phase::Reading(deployment::Attempt::new(version));
+        let phase = EndpointPhase::Reading(deployment::DeploymentAttempt::new(version));
         Self { endpoint, handler, version, input, draining, phase }
     }
 
@@ -96,31 +96,31 @@ impl Attempt {
             if self.phase.is_over() {
                 return None;
             }
-            self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
-                Phase::Reading(attempt) => self.read(attempt).await,
-                Phase::Running(running) => self.run(running).await,
-                Phase::Performing(attempt) => self.perform(attempt).await,
-                Phase::Over => Phase::Over,
+            self.phase = match std::mem::replace(&mut self.phase, EndpointPhase::Over) {
+                EndpointPhase::Reading(attempt) => self.read(attempt).await,
+                EndpointPhase::Running(running) => self.run(running).await,
+                EndpointPhase::Performing(attempt) => self.perform(attempt).await,
+                EndpointPhase::Over => EndpointPhase::Over,
             };
         }
     }
 
     /// Reads until the journal is complete, then begins.
-    async fn read(&mut self, mut attempt: deployment::Attempt) -> Phase {
+    async fn read(&mut self, mut attempt: deployment::DeploymentAttempt) -> EndpointPhase {
         while !attempt.is_ready() && !attempt.is_over() {
             match self.input.next().await {
                 Some(Ok(bytes)) => drop(attempt.receive(&bytes)),
                 None => drop(attempt.end_of_input()),
-                Some(Err(())) => return Phase::Over,
+                Some(Err(())) => return EndpointPhase::Over,
             }
         }
         match self.handler.is_activity || attempt.is_over() {
-            true => Phase::Performing(attempt),
+            true => EndpointPhase::Performing(attempt),
             false => self.begin(attempt).await,
         }
     }
 
-    async fn begin(&mut self, mut attempt: deployment::Attempt) -> Phase {
+    async fn begin(&mut self, mut attempt: deployment::DeploymentAttempt) -> EndpointPhase {
         let invocation = invocation(&attempt);
         let function = self.handler.started_as(&attempt.start().key);
         let input = input(attempt.input());
@@ -129,14 +129,14 @@ impl Attempt {
             && let Some(misfit) = self.endpoint.misfit(&self.handler, &input).await
         {
             self.ended(&mut attempt, &Outcome::Failure(misfit));
-            return Phase::Performing(attempt);
+            return EndpointPhase::Performing(attempt);
         }
         let seed = Sha256::digest(attempt.random_seed().to_le_bytes()).to_vec();
         let instance = match self.endpoint.guests.instantiate(self.endpoint.digest, None).await {
             Ok(instance) => instance,
             Err(error) => {
                 attempt.fail(of_guest(&error));
-                return Phase::Performing(attempt);
+                return EndpointPhase::Performing(attempt);
             }
         };
         let clock = self.endpoint.env.clock.clone();
@@ -150,7 +150,7 @@ impl Attempt {
                 0
             }
         };
-        let mut running = Box::new(Running {
+        let mut running = Box::new(RunningWorkflow {
             journal: Arc::new(Mutex::new(journal)),
             instance,
             sending: FuturesUnordered::new(),
@@ -162,11 +162,11 @@ impl Attempt {
             let started = running.instance.start(journal, &function, input, context).await;
             running.polled(started);
         }
-        Phase::Running(running)
+        EndpointPhase::Running(running)
     }
 
     /// Continues a waiting workflow with the next event, or with new input.
-    async fn run(&mut self, mut running: Box<Running>) -> Phase {
+    async fn run(&mut self, mut running: Box<RunningWorkflow>) -> EndpointPhase {
         if running.journal().finished().is_some() {
             return self.leave(running).await;
         }
@@ -177,35 +177,35 @@ impl Attempt {
                     let journal = running.journal.clone();
                     let resumed = running.instance.resume(journal, event).await;
                     running.polled(resumed);
-                    return Phase::Running(running);
+                    return EndpointPhase::Running(running);
                 }
                 Ok(None) => {}
                 Err(error) => {
                     running.journal().attempt.fail(of_journal(&error));
-                    return Phase::Running(running);
+                    return EndpointPhase::Running(running);
                 }
             }
             self.send(&mut running);
         } else if running.sending.is_empty() {
             let (completion_id, error) = running.failed.take().expect("it is there");
             running.journal().attempt.fail_run(completion_id, error);
-            return Phase::Running(running);
+            return EndpointPhase::Running(running);
         }
         let waits = running.journal().waits();
         match waits {
-            Waits::ForNothing if running.sending.is_empty() => {
+            WorkflowWait::ForNothing if running.sending.is_empty() => {
                 let message = "the workflow waits for nothing: it neither ended nor asked for anything that can come";
                 running.fail_for_good(failure::INTERNAL, message);
-                Phase::Running(running)
+                EndpointPhase::Running(running)
             }
             // Only work that the guest does not wait for is running.
-            Waits::ForNothing => self.wait(running, None).await,
-            Waits::For(future) => self.wait(running, Some(future)).await,
+            WorkflowWait::ForNothing => self.wait(running, None).await,
+            WorkflowWait::For(future) => self.wait(running, Some(future)).await,
         }
     }
 
     /// Ends the calls that the workflow leaves open, then the invocation.
-    async fn leave(&mut self, mut running: Box<Running>) -> Phase {
+    async fn leave(&mut self, mut running: Box<RunningWorkflow>) -> EndpointPhase {
         running.sending.clear();
         let waits = {
             let mut journal = running.journal();
@@ -227,12 +227,12 @@ impl Attempt {
         };
         match waits {
             Some(waits) => self.wait(running, Some(waits)).await,
-            None => Phase::Running(running),
+            None => EndpointPhase::Running(running),
         }
     }
 
     /// Starts to send the HTTP requests of the workflow.
-    fn send(&self, running: &mut Running) {
+    fn send(&self, running: &mut RunningWorkflow) {
         let requests = running.journal().take_requests();
         for request in requests {
             if !running.journal().is_wanted(&request) {
@@ -256,7 +256,11 @@ impl Attempt {
     }
 
     /// Waits for input or a response. Suspends if no more can arrive.
-    async fn wait(&mut self, mut running: Box<Running>, waits: Option<Wait>) -> Phase {
+    async fn wait(
+        &mut self,
+        mut running: Box<RunningWorkflow>,
+        waits: Option<Wait>,
+    ) -> EndpointPhase {
         let ended = {
             let mut journal = running.journal();
             if let Some(waits) = &waits {
@@ -267,7 +271,7 @@ impl Attempt {
             if journal.attempt.has_output() {
                 // New commands are sent before the attempt waits.
                 drop(journal);
-                return Phase::Running(running);
+                return EndpointPhase::Running(running);
             }
             journal.attempt.input_ended() || self.draining.is_cancelled()
         };
@@ -281,7 +285,7 @@ impl Attempt {
                 journal.attempt.fail(of_journal(&error));
             }
             drop(journal);
-            return Phase::Running(running);
+            return EndpointPhase::Running(running);
         }
         tokio::select! {
             biased;
@@ -293,25 +297,25 @@ impl Attempt {
                     None => drop(journal.attempt.end_of_input()),
                     Some(Err(())) => {
                         drop(journal);
-                        return Phase::Over;
+                        return EndpointPhase::Over;
                     }
                 }
             }
             () = self.draining.cancelled(), if !ended => {}
         }
-        Phase::Running(running)
+        EndpointPhase::Running(running)
     }
 
-    async fn perform(&mut self, mut attempt: deployment::Attempt) -> Phase {
+    async fn perform(&mut self, mut attempt: deployment::DeploymentAttempt) -> EndpointPhase {
         if attempt.is_over() {
-            return Phase::Performing(attempt);
+            return EndpointPhase::Performing(attempt);
         }
         let invocation = invocation(&attempt);
         let is_cancelled = Arc::new(AtomicBool::new(attempt.is_cancel_due()));
         if attempt.is_cancel_due() {
             // No attempt of the activity is running, so the invocation ends without one.
             self.ended(&mut attempt, &cancelled());
-            return Phase::Performing(attempt);
+            return EndpointPhase::Performing(attempt);
         }
         let headers = &attempt.input().headers;
         let told = activity::policy(headers, &self.handler);
@@ -320,15 +324,15 @@ impl Attempt {
             Ok(told) => told,
             Err(refused) => {
                 self.ended(&mut attempt, &Outcome::Failure(refused));
-                return Phase::Performing(attempt);
+                return EndpointPhase::Performing(attempt);
             }
         };
         let input = input(attempt.input());
         if let Some(misfit) = self.endpoint.misfit(&self.handler, &input).await {
             self.ended(&mut attempt, &Outcome::Failure(misfit));
-            return Phase::Performing(attempt);
+            return EndpointPhase::Performing(attempt);
         }
-        let performance = Performance {
+        let performance = ActivityAttempt {
             endpoint: self.endpoint.clone(),
             handler: self.handler.clone(),
             invocation: invocation.clone(),
@@ -345,12 +349,12 @@ impl Attempt {
                 piece = self.input.next(), if !attempt.input_ended() => match piece {
                     Some(Ok(bytes)) => {
                         if attempt.receive(&bytes).is_err() {
-                            return Phase::Performing(attempt);
+                            return EndpointPhase::Performing(attempt);
                         }
                         is_cancelled.store(attempt.is_cancel_due(), Ordering::Relaxed);
                     }
                     None => drop(attempt.end_of_input()),
-                    Some(Err(())) => return Phase::Over,
+                    Some(Err(())) => return EndpointPhase::Over,
                 },
             }
         };
@@ -368,17 +372,17 @@ impl Attempt {
             }
             Ok(outcome @ Outcome::Success(_)) => self.ended(&mut attempt, &outcome),
         }
-        Phase::Performing(attempt)
+        EndpointPhase::Performing(attempt)
     }
 
-    fn ended(&self, attempt: &mut deployment::Attempt, outcome: &Outcome) {
+    fn ended(&self, attempt: &mut deployment::DeploymentAttempt, outcome: &Outcome) {
         if let Err(error) = attempt.finish(values::told(outcome, self.version)) {
             attempt.fail(of_journal(&error));
         }
     }
 }
 
-impl Running {
+impl RunningWorkflow {
     fn journal(&self) -> MutexGuard<'_, StreamJournal> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -390,7 +394,7 @@ impl Running {
         let stopped = journal.take_error();
         match (stopped, &error) {
             (Some(stopped), _) => journal.attempt.fail(of_journal(&stopped)),
-            (None, GuestError::Stopped { stop: Stop::Contract(_), .. }) => {
+            (None, GuestError::Stopped { stop: StopReason::Contract(_), .. }) => {
                 let message = ErrorMessage { behavior: PAUSE, ..of_guest(&error) };
                 journal.attempt.fail_handler(message);
             }
@@ -426,7 +430,7 @@ impl Running {
     }
 }
 
-impl Phase {
+impl EndpointPhase {
     fn output(&mut self) -> Bytes {
         match self {
             Self::Reading(attempt) | Self::Performing(attempt) => attempt.take_output(),
@@ -467,7 +471,7 @@ fn of_guest(error: &GuestError) -> ErrorMessage {
 }
 
 /// The printable id of the invocation.
-fn invocation(attempt: &deployment::Attempt) -> String {
+fn invocation(attempt: &deployment::DeploymentAttempt) -> String {
     let start = attempt.start();
     match start.debug_id.is_empty() {
         false => start.debug_id.clone(),

@@ -11,23 +11,23 @@ use segno_core::address::{Address, ModuleRef};
 use segno_engine::values::code;
 use segno_guest::Failure;
 
-use super::Offer;
+use super::ServiceOffer;
 
 /// The handler that a call addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Callee {
+pub(super) struct HandlerAddress {
     pub(super) service: String,
     /// The key of the object. Empty for a plain service.
     pub(super) key: String,
     pub(super) handler: String,
 }
 
-impl Callee {
+impl HandlerAddress {
     /// Resolves `function` for a caller in the module of this offer.
     ///
     /// # Errors
     /// The failure with which the command completes.
-    pub(super) fn of(function: &str, offer: &Offer) -> Result<Self, Failure> {
+    pub(super) fn of(function: &str, offer: &ServiceOffer) -> Result<Self, Failure> {
         let address = Address::parse(function)
             .map_err(|error| failure(code::BAD_REQUEST, error.to_string()))?;
         match address {
@@ -111,7 +111,7 @@ mod tests {
             ("restate://Greeter/greet", "Greeter", "", "greet"),
             ("restate://Counter/a/b/add", "Counter", "a/b", "add"),
         ] {
-            let callee = Callee::of(function, &offer).expect(function);
+            let callee = HandlerAddress::of(function, &offer).expect(function);
             let named = (&*callee.service, &*callee.key, &*callee.handler);
             assert_eq!(named, (service, key, handler), "{function}");
         }
@@ -131,7 +131,7 @@ mod tests {
             (&exact, 422, "services have names"),
             ("a b", 400, "is not an address"),
         ] {
-            let refused = Callee::of(function, &offer).expect_err(function);
+            let refused = HandlerAddress::of(function, &offer).expect_err(function);
             assert_eq!(refused.code, code, "{function}");
             assert!(refused.message.contains(said), "{}", refused.message);
         }

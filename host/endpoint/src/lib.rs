@@ -30,9 +30,9 @@ use segno_restate::version::{ProtocolVersion, VersionRange};
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
-    attempt::{Attempt, Input},
-    http::{Callers, Identity, InvalidKey, endpoint_router, serve_endpoint},
-    offer::{Handler, NoOffer, Offer},
+    attempt::{EndpointAttempt, RequestStream},
+    http::{IdentityKeyError, IdentityKeys, PermittedCallers, endpoint_router, serve_endpoint},
+    offer::{OfferRefusal, OfferedHandler, ServiceOffer},
 };
 
 /// The versions of the protocol that an endpoint speaks.
@@ -47,7 +47,7 @@ pub struct Endpoint {
     /// Clock and timers.
     pub env: Env,
     /// The services of the component.
-    pub offer: Arc<Offer>,
+    pub offer: Arc<ServiceOffer>,
     pub digest: Digest,
     /// Cancelled when the process shuts down. Attempts are then suspended when they wait.
     pub draining: CancellationToken,
@@ -59,7 +59,7 @@ impl Endpoint {
         guests: Arc<dyn Guests>,
         outbound: Arc<dyn Outbound>,
         env: Env,
-        offer: Offer,
+        offer: ServiceOffer,
         digest: Digest,
     ) -> Self {
         let (offer, draining) = (Arc::new(offer), CancellationToken::new());
@@ -68,7 +68,7 @@ impl Endpoint {
 
     /// The failure with which an invocation ends before it begins, because its input does not fit
     /// the schema.
-    async fn misfit(&self, handler: &Handler, input: &Payload) -> Option<Failure> {
+    async fn misfit(&self, handler: &OfferedHandler, input: &Payload) -> Option<Failure> {
         // A component that cannot be described cannot be started either.
         let functions = self.guests.describe(self.digest).await.ok()?;
         let function = functions.iter().find(|function| function.name == handler.function)?;
@@ -79,11 +79,11 @@ impl Endpoint {
     /// An attempt at `handler` in this protocol version, V5 to V7, with the body of a request.
     pub fn attempt(
         self: &Arc<Self>,
-        handler: &Arc<Handler>,
+        handler: &Arc<OfferedHandler>,
         version: ProtocolVersion,
-        input: Input,
-    ) -> Attempt {
-        Attempt::new(self.clone(), handler.clone(), version, input)
+        input: RequestStream,
+    ) -> EndpointAttempt {
+        EndpointAttempt::new(self.clone(), handler.clone(), version, input)
     }
 }
 

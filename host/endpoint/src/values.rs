@@ -9,7 +9,7 @@ use segno_guest::{Failure, Outcome, Payload};
 use segno_restate::{
     ProtocolVersion,
     immutable::NotificationResult,
-    wire::{self, Outcome as Told},
+    wire::{self, OperationOutcome as Told},
 };
 use segno_services::outcome;
 use serde_json::Value as Json;

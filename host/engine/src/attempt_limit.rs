@@ -18,7 +18,7 @@ pub fn read(said: Option<&str>) -> Result<Option<Millis>, Failure> {
         _ => Err(Failure {
             code: code::BAD_REQUEST,
             message: format!(
-                "the label `{}` is `{said}`: it takes a number of milliseconds above 0",
+                "the label `{}` is `{said}`: give a number of milliseconds above 0",
                 tags::ATTEMPT_TIMEOUT_LABEL
             ),
             details: None,
@@ -30,7 +30,10 @@ pub fn read(said: Option<&str>) -> Result<Option<Millis>, Failure> {
 pub fn passed(attempt: u32, limit: Millis) -> Failure {
     Failure {
         code: code::TIMED_OUT,
-        message: format!("attempt {attempt} took longer than an attempt may, {} ms", limit.0),
+        message: format!(
+            "attempt {attempt} took longer than the time limit of an attempt, {} ms",
+            limit.0
+        ),
         details: None,
     }
 }

@@ -10,13 +10,13 @@ use async_trait::async_trait;
 use segno_core::{
     command::Command,
     config::Config,
-    id::{Digest, Holder, NodeName},
+    id::{Digest, Holder, HostName},
     reply::Reply,
     time::Millis,
 };
 use segno_env::{DebugClock, Env};
 use segno_guest::{
-    Compiler, ComponentSource, Gate, GuestError, HttpClient, HttpLimits, Limits, PolicySource,
+    Compiler, ComponentSource, GuestError, HttpClient, HttpGate, HttpLimits, Limits, PolicySource,
     Wasm, WasmConfig,
 };
 use segno_store::{
@@ -43,7 +43,7 @@ pub struct BootConfig {
     pub compiler: Compiler,
     /// The node's name. It must be the same after a restart, so that the host recovers its own work
     /// immediately.
-    pub node: NodeName,
+    pub node: HostName,
     pub engine: Config,
     /// The limits of guests: memory, fuel, instances.
     pub limits: Limits,
@@ -71,10 +71,10 @@ pub enum StoreConfig {
 pub enum BootError {
     /// The data directory cannot be used.
     #[error(transparent)]
-    Directory(#[from] sqlite::OpenError),
+    Directory(#[from] sqlite::SqliteOpenError),
     /// The database cannot be used.
     #[error(transparent)]
-    Database(#[from] postgres::OpenError),
+    Database(#[from] postgres::PostgresOpenError),
     /// The wasm engine cannot be set up.
     #[error(transparent)]
     Guest(#[from] GuestError),
@@ -89,14 +89,14 @@ pub enum BootError {
 /// A host that takes no work yet.
 pub struct Prepared {
     pub host: Host,
-    node: NodeName,
+    node: HostName,
     worker: WorkerSettings,
     retention: Retention,
     shared: Option<Arc<PostgresStore>>,
 }
 
 /// A host that has started.
-pub struct Running {
+pub struct RunningHost {
     pub host: Host,
     /// Number of tasks that earlier incarnations of this node held and that were released.
     pub recovered: usize,
@@ -124,14 +124,14 @@ pub async fn prepare(config: BootConfig, env: Env) -> Result<(Prepared, Arc<Wasm
         // A debugger sets the time.
         database.server_time = false;
     }
-    let Opened { store, shared, env } =
+    let OpenedStore { store, shared, env } =
         open(store, config.engine.clone(), deciding, notifier.clone()).await?;
     // The host's own loops use the same clock as decisions, unless a debugger sets that clock.
     let env = match &config.debug {
         Some(clock) => Env { clock: clock.loops(), ..env },
         None => env,
     };
-    let source = Arc::new(Components(store.clone()));
+    let source = Arc::new(StoredComponents(store.clone()));
     let policy = config.policy.clone();
     let mut limits = config.limits;
     // Executions that compute for a long time leave most slots and most of the instance pool to
@@ -147,7 +147,7 @@ pub async fn prepare(config: BootConfig, env: Env) -> Result<(Prepared, Arc<Wasm
         counts: false,
         source,
     })?);
-    let outbound = Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?));
+    let outbound = Arc::new(HttpGate::new(policy, HttpClient::new(HttpLimits::default())?));
     let host = Host::new(env, config.engine, store, wasm.clone(), outbound, notifier);
     let BootConfig { node, worker, retention, .. } = config;
     Ok((Prepared { host, node, worker, retention, shared }, wasm))
@@ -158,7 +158,7 @@ impl Prepared {
     ///
     /// # Errors
     /// The store did not answer.
-    pub async fn start(self) -> Result<Running, StoreError> {
+    pub async fn start(self) -> Result<RunningHost, StoreError> {
         let Self { host, node, worker, retention, shared } = self;
         let running = start_keeping(host, node.clone(), worker, retention).await?;
         if let Some(database) = shared {
@@ -170,7 +170,7 @@ impl Prepared {
 }
 
 /// An open store, and the same store as a PostgreSQL store if other hosts use it too.
-struct Opened {
+struct OpenedStore {
     store: Arc<dyn Store>,
     shared: Option<Arc<PostgresStore>>,
     env: Env,
@@ -182,17 +182,17 @@ async fn open(
     engine: Config,
     env: Env,
     notifier: Arc<CommitNotifier>,
-) -> Result<Opened, BootError> {
+) -> Result<OpenedStore, BootError> {
     match store {
         StoreConfig::Sqlite(config) => {
             let store = SqliteStore::open(config, engine, env.clone(), notifier).await?;
-            Ok(Opened { store, shared: None, env })
+            Ok(OpenedStore { store, shared: None, env })
         }
         StoreConfig::Postgres(config) => {
             let store = PostgresStore::open(config, engine, env.clone(), notifier).await?;
             let clock = store.time();
             let env = Env { clock, ..env };
-            Ok(Opened { store: store.clone(), shared: Some(store), env })
+            Ok(OpenedStore { store: store.clone(), shared: Some(store), env })
         }
     }
 }
@@ -203,9 +203,9 @@ async fn open(
 /// The store did not answer.
 pub async fn start(
     host: Host,
-    node: NodeName,
+    node: HostName,
     settings: WorkerSettings,
-) -> Result<Running, StoreError> {
+) -> Result<RunningHost, StoreError> {
     start_keeping(host, node, settings, Retention::default()).await
 }
 
@@ -216,10 +216,10 @@ pub async fn start(
 /// The store did not answer.
 pub async fn start_keeping(
     host: Host,
-    node: NodeName,
+    node: HostName,
     settings: WorkerSettings,
     retention: Retention,
-) -> Result<Running, StoreError> {
+) -> Result<RunningHost, StoreError> {
     let replies = host.store.execute(vec![Command::HostStart { node: node.clone() }]).await?;
     let Some(Reply::Host { incarnation, held }) = replies.into_iter().next() else {
         return Err(StoreError::Unavailable {
@@ -240,10 +240,10 @@ pub async fn start_keeping(
     let recovery = Recovery::start_keeping(&host, retention);
     let worker = Worker::start(host.clone(), Holder { node, incarnation }, settings);
     let superseded = worker.superseded();
-    Ok(Running { host, recovered, incarnation, superseded, worker, recovery })
+    Ok(RunningHost { host, recovered, incarnation, superseded, worker, recovery })
 }
 
-impl Running {
+impl RunningHost {
     /// Claims no more work, waits up to `limit` for running executions, releases the rest, and
     /// closes the store. Returns the number of claims that were released unfinished.
     pub async fn shutdown(self, limit: Millis) -> usize {
@@ -254,10 +254,10 @@ impl Running {
     }
 }
 
-struct Components(Arc<dyn Store>);
+struct StoredComponents(Arc<dyn Store>);
 
 #[async_trait]
-impl ComponentSource for Components {
+impl ComponentSource for StoredComponents {
     async fn component(&self, digest: Digest) -> anyhow::Result<Option<Arc<[u8]>>> {
         Ok(self.0.modules().component(digest).await?)
     }

@@ -20,21 +20,21 @@ const WATCHERS: usize = 128;
 
 /// The watchers of a host.
 #[derive(Debug, Default)]
-pub struct Changes {
-    watchers: Mutex<Vec<Arc<Watched>>>,
+pub struct ChangeWatchers {
+    watchers: Mutex<Vec<Arc<WatchState>>>,
     open: AtomicUsize,
 }
 
 /// One watcher. Dropping it ends the watch.
 #[derive(Debug)]
 pub struct ChangeWatcher {
-    watched: Arc<Watched>,
-    changes: Arc<Changes>,
+    watched: Arc<WatchState>,
+    changes: Arc<ChangeWatchers>,
 }
 
 /// The changes since the last report to a watcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changed {
+pub struct WatchedChanges {
     /// The promises whose rows were written or removed.
     pub ids: BTreeSet<PromiseId>,
     /// True if there were more changes than are kept. Then any promise may have changed.
@@ -42,18 +42,19 @@ pub struct Changed {
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchState {
     /// Limits the watch to this promise and to those below it by id.
     within: Option<PromiseId>,
-    pending: Mutex<Changed>,
+    pending: Mutex<WatchedChanges>,
     wake: Notify,
 }
 
-impl Changes {
+impl ChangeWatchers {
     /// Adds a watcher of all promises, or of one promise and those below it. `None` if there are
     /// too many watchers.
     pub fn watch(self: &Arc<Self>, within: Option<PromiseId>) -> Option<ChangeWatcher> {
-        let watched = Arc::new(Watched { within, pending: Mutex::default(), wake: Notify::new() });
+        let watched =
+            Arc::new(WatchState { within, pending: Mutex::default(), wake: Notify::new() });
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         if watchers.len() >= WATCHERS {
             return None;
@@ -77,7 +78,7 @@ impl Changes {
     }
 }
 
-impl Watched {
+impl WatchState {
     fn add(&self, ids: &BTreeSet<PromiseId>) {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let known = pending.ids.len();
@@ -87,7 +88,7 @@ impl Watched {
             }
             pending.ids.insert(id.clone());
             if pending.ids.len() > KEPT {
-                *pending = Changed { ids: BTreeSet::new(), missed: true };
+                *pending = WatchedChanges { ids: BTreeSet::new(), missed: true };
             }
         }
         if pending.missed || pending.ids.len() > known {
@@ -104,7 +105,7 @@ impl Watched {
 
 impl ChangeWatcher {
     /// Waits for the first change since the last report. Returns all changes up to now.
-    pub async fn next(&self) -> Changed {
+    pub async fn next(&self) -> WatchedChanges {
         loop {
             {
                 let mut pending =
@@ -138,13 +139,13 @@ mod tests {
 
     #[test]
     fn a_watcher_is_told_once_of_what_concerns_it() {
-        let changes = Arc::new(Changes::default());
+        let changes = Arc::new(ChangeWatchers::default());
         assert!(!changes.are_watched());
         let all = changes.watch(None).expect("there is room");
         let one = changes.watch(Some("a".into())).expect("there is room");
         changes.tell(&ids(&["a", "a/0", "ab", "b"]));
         let told = |watcher: &ChangeWatcher| watcher.next().now_or_never();
-        let changed = |names| Some(Changed { ids: ids(names), missed: false });
+        let changed = |names| Some(WatchedChanges { ids: ids(names), missed: false });
         assert_eq!(told(&all), changed(&["a", "a/0", "ab", "b"]));
         assert_eq!(told(&one), changed(&["a", "a/0"]));
         changes.tell(&ids(&["b"]));
@@ -155,13 +156,13 @@ mod tests {
 
     #[test]
     fn a_slow_watcher_keeps_a_bounded_set_and_learns_that_it_missed_some() {
-        let changes = Arc::new(Changes::default());
+        let changes = Arc::new(ChangeWatchers::default());
         let watcher = changes.watch(None).expect("there is room");
         for number in 0..2 * KEPT {
             changes.tell(&ids(&[format!("x{number}").as_str()]));
         }
         let told = watcher.next().now_or_never();
-        assert_eq!(told, Some(Changed { ids: BTreeSet::new(), missed: true }));
+        assert_eq!(told, Some(WatchedChanges { ids: BTreeSet::new(), missed: true }));
         changes.tell(&ids(&["y"]));
         assert_eq!(watcher.next().now_or_never().map(|changed| changed.ids), Some(ids(&["y"])));
         let more: Vec<_> = (1..=WATCHERS).map_while(|_| changes.watch(None)).collect();

@@ -9,8 +9,8 @@ use segno_store::Store;
 
 use crate::{
     commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, notifier::CommitNotifier,
-    protocols::Protocols, quarantine::Quarantine, signal_check::Descriptions,
-    slots::ExecutionSlots, traces::Traces, worker::Shadows,
+    protocols::Protocols, quarantine::Quarantine, signal_check::DescriptionCache,
+    slots::ExecutionSlots, traces::TraceSender, worker::QueryReplicas,
 };
 
 /// The shared parts of a host. Cheap to clone.
@@ -26,7 +26,7 @@ pub struct Host {
     /// The schemas of modules, which values are checked against.
     pub schemas: Arc<Schemas>,
     /// The descriptions of modules, for the same check.
-    pub descriptions: Arc<Descriptions>,
+    pub descriptions: Arc<DescriptionCache>,
     /// Sends the HTTP requests of guests.
     pub outbound: Arc<dyn Outbound>,
     /// Receives the effects of commits.
@@ -42,9 +42,9 @@ pub struct Host {
     /// Rows that this host skips for a while because handling them failed.
     pub quarantine: Arc<Quarantine>,
     /// The receiver of spans; see [`Host::traces`].
-    pub traces: Arc<OnceLock<Traces>>,
+    pub traces: Arc<OnceLock<TraceSender>>,
     /// Instances that answer queries.
-    pub shadows: Arc<Shadows>,
+    pub shadows: Arc<QueryReplicas>,
     /// The worker's slots; see [`Host::slots`].
     pub slots: Arc<OnceLock<Weak<ExecutionSlots>>>,
 }
@@ -92,12 +92,12 @@ impl Host {
     }
 
     /// The receiver of the spans of finished invocations. `None` if tracing is off.
-    pub fn traces(&self) -> Option<&Traces> {
+    pub fn traces(&self) -> Option<&TraceSender> {
         self.traces.get()
     }
 
     /// Sets the receiver of spans. Only the first call has an effect.
-    pub fn trace(&self, traces: Traces) {
+    pub fn trace(&self, traces: TraceSender) {
         let _ = self.traces.set(traces);
     }
 }

@@ -10,12 +10,12 @@ use std::{
 };
 
 use segno_core::{effect::Effect, id::PromiseId, promise::OutboxKey, time::Timestamp};
-use segno_store::{Commit, Hints};
+use segno_store::{CommitMetrics, Hints};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::{
-    changes::Changes, commit_latency::CommitLatency, delivery::Channels, metrics::Metrics,
-    traces::Traces,
+    changes::ChangeWatchers, commit_latency::CommitLatency, delivery::Channels, metrics::Metrics,
+    traces::TraceSender,
 };
 
 /// Maximum number of effects queued for the dispatcher. Beyond it, the scan of the store finds the
@@ -36,11 +36,11 @@ pub struct CommitNotifier {
     /// The number of events published on this host.
     events: watch::Sender<u64>,
     /// The watchers of changed promises.
-    pub changes: Arc<Changes>,
+    pub changes: Arc<ChangeWatchers>,
     pub(crate) channels: Arc<Channels>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) commit_latency: Arc<CommitLatency>,
-    pub(crate) traces: Arc<OnceLock<Traces>>,
+    pub(crate) traces: Arc<OnceLock<TraceSender>>,
 }
 
 impl Default for CommitNotifier {
@@ -161,7 +161,7 @@ impl CommitNotifier {
                     %id,
                     signals,
                     promises = names,
-                    "it ended, and nobody read some of what it had been sent: `segno inspect {id}` lists it"
+                    "the execution ended, and left signals or promises unread: `segno inspect {id}` lists them"
                 );
                 self.metrics.engine.unread(*signals, promises.len());
             }
@@ -169,14 +169,14 @@ impl CommitNotifier {
                 self.metrics.engine.skipped(*reason, *count);
                 tracing::warn!(
                     %schedule, %reason, count, at = %at.in_utc(), detail = %&**detail,
-                    "a schedule left out what was to occur"
+                    "a schedule skipped occurrences"
                 );
             }
             Effect::OccurrenceFailed { schedule, id, verdict } => {
                 self.metrics.engine.occurrence_failed(*verdict);
                 tracing::warn!(
                     %schedule, execution = %id, outcome = ?verdict,
-                    "what a schedule started ended without a result"
+                    "an execution that a schedule started ended without a result"
                 );
             }
             Effect::Count(metric) => self.metrics.engine.count(*metric),
@@ -226,8 +226,8 @@ impl Hints for CommitNotifier {
         self.changes.tell(ids);
     }
 
-    fn measured(&self, commit: &Commit) {
-        let Commit { commands, took, waiting } = *commit;
+    fn measured(&self, commit: &CommitMetrics) {
+        let CommitMetrics { commands, took, waiting } = *commit;
         self.metrics.store.committed(commands, took, waiting);
         self.commit_latency.took(took);
     }

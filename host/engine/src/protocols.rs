@@ -6,7 +6,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
-use segno_core::{address::Address, id::PromiseId, invocation::Field};
+use segno_core::{address::Address, id::PromiseId, invocation::RequestField};
 use serde_json::Value as Json;
 
 use crate::{metrics::ClaimEnd, recovery::retention::KeepRule};
@@ -33,7 +33,7 @@ pub trait Protocol: KeepRule {
     fn run_of(&self, address: &Address) -> Option<PromiseId>;
 
     /// A field of a recorded request, for people; `None`: it is shown as any other.
-    fn shown(&self, field: &Field) -> Option<Json>;
+    fn shown(&self, field: &RequestField) -> Option<Json>;
 
     /// A module lost an alias: what is remembered of aliases may be wrong.
     fn alias_taken(&self);
@@ -65,7 +65,7 @@ impl Protocols {
     }
 
     /// As [`Protocol::shown`].
-    pub fn shown(&self, field: &Field) -> Option<Json> {
+    pub fn shown(&self, field: &RequestField) -> Option<Json> {
         self.first(|protocol| protocol.shown(field))
     }
 

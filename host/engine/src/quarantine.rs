@@ -26,11 +26,11 @@ const KEPT: usize = 65_536;
 
 /// The quarantined subjects with their cases.
 #[derive(Debug, Default)]
-pub struct Quarantine(Mutex<BTreeMap<Subject, Case>>);
+pub struct Quarantine(Mutex<BTreeMap<Subject, QuarantineCase>>);
 
 /// The failures of a quarantined subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Case {
+pub struct QuarantineCase {
     /// The error of the last try.
     pub reason: String,
     /// The instant of the first failure.
@@ -49,13 +49,13 @@ impl Quarantine {
         if tries == 0 {
             tracing::error!(
                 %subject, %reason,
-                "quarantined: the host leaves it alone and goes on with everything else; see `segno doctor`"
+                "quarantined: the host skips it and continues with everything else; see `segno doctor`"
             );
         }
         let wait = Millis(FIRST_WAIT.0 << tries.min(16)).min(LONGEST_WAIT);
         let since = cases.get(subject).map_or(now, |case| case.since);
         if cases.len() < KEPT || tries > 0 {
-            let case = Case { reason, since, retry_at: now + wait, tries: tries + 1 };
+            let case = QuarantineCase { reason, since, retry_at: now + wait, tries: tries + 1 };
             cases.insert(subject.clone(), case);
         }
     }
@@ -64,11 +64,11 @@ impl Quarantine {
     pub fn release(&self, subject: &Subject) {
         let mut cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if cases.remove(subject).is_some() {
-            tracing::info!(%subject, "released: what kept it from being dealt with is gone");
+            tracing::info!(%subject, "released: the reason of its quarantine is gone");
         }
     }
 
-    pub fn cases(&self) -> BTreeMap<Subject, Case> {
+    pub fn cases(&self) -> BTreeMap<Subject, QuarantineCase> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -10,7 +10,7 @@ use crate::host::Host;
 
 /// The number of attempts, and the back-off between them.
 #[derive(Debug, Clone, Copy)]
-pub struct Resend {
+pub struct ResendPolicy {
     /// Maximum number of attempts.
     attempts: u32,
     /// The pause before the second attempt. It doubles, up to one second.
@@ -20,21 +20,24 @@ pub struct Resend {
 }
 
 /// For clients, who wait for the reply: a few attempts without a pause.
-pub const FOR_CLIENTS: Resend = Resend { attempts: 3, pause: Millis::ZERO, again: is_unclear };
+pub const FOR_CLIENTS: ResendPolicy =
+    ResendPolicy { attempts: 3, pause: Millis::ZERO, again: is_unclear };
 
 /// For executions, whose claims last longer than an outage of the store.
-pub const UNDER_CLAIMS: Resend =
-    Resend { attempts: 20, pause: Millis(10), again: is_unclear_or_away };
+pub const UNDER_CLAIMS: ResendPolicy =
+    ResendPolicy { attempts: 20, pause: Millis(10), again: is_unclear_or_away };
 
 /// For the results of deliveries: a message whose result is not stored is delivered again.
-pub const OF_DELIVERIES: Resend = Resend { attempts: 3, pause: Millis(100), again: is_open };
+pub const OF_DELIVERIES: ResendPolicy =
+    ResendPolicy { attempts: 3, pause: Millis(100), again: is_open };
 
 /// For heartbeats: one more attempt without a pause. After that, the next beat follows soon.
-pub const OF_HEARTBEATS: Resend = Resend { attempts: 2, pause: Millis::ZERO, again: is_open };
+pub const OF_HEARTBEATS: ResendPolicy =
+    ResendPolicy { attempts: 2, pause: Millis::ZERO, again: is_open };
 
 /// Commands that were committed.
 #[derive(Debug)]
-pub struct Sent {
+pub struct SentCommands {
     /// The replies, one per command.
     pub replies: Vec<Reply>,
     /// True if the commands were sent only once. A command that reports no change then found the
@@ -64,13 +67,13 @@ impl Host {
     pub async fn send(
         &self,
         commands: impl Into<Arc<[Command]>>,
-        resend: Resend,
-    ) -> Result<Sent, StoreError> {
+        resend: ResendPolicy,
+    ) -> Result<SentCommands, StoreError> {
         let commands = commands.into();
         let mut pause = resend.pause;
         for attempt in 1.. {
             match self.store.execute_kept(commands.clone()).await {
-                Ok(replies) => return Ok(Sent { replies, at_first: attempt == 1 }),
+                Ok(replies) => return Ok(SentCommands { replies, at_first: attempt == 1 }),
                 Err(error) if attempt >= resend.attempts || !(resend.again)(&error) => {
                     return Err(error);
                 }

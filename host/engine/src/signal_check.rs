@@ -11,7 +11,7 @@ use segno_core::{
     promise::Task,
     value::Value,
 };
-use segno_guest::{Failure, Misfit, SchemaOf, Schemas, misfit_words};
+use segno_guest::{Failure, SchemaMismatch, SchemaSubject, Schemas, misfit_words};
 use segno_model::{Function, MessageKind, ModuleDescription};
 use segno_store::{PromiseRow, StoreError};
 use serde_json::Value as Json;
@@ -27,11 +27,11 @@ const MODULES: usize = 512;
 
 /// The reason why a workflow does not take a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SignalNotTaken {
+pub enum SignalRefusal {
     /// The workflow takes no signal of this name. Contains the names that it takes.
     Unknown(Vec<String>),
     /// The payload does not match the schema.
-    Misfits(Vec<Misfit>),
+    Misfits(Vec<SchemaMismatch>),
 }
 
 /// Checks a signal to `function`.
@@ -44,21 +44,21 @@ pub fn check(
     function: &Function,
     name: &str,
     payload: &Json,
-) -> Result<(), SignalNotTaken> {
+) -> Result<(), SignalRefusal> {
     let known = || function.messages.iter().filter(|known| known.kind == MessageKind::Signal);
     let message = known().find(|known| known.name == name);
     if !function.signals || (message.is_none() && known().next().is_some()) {
-        return Err(SignalNotTaken::Unknown(known().map(|known| known.name.clone()).collect()));
+        return Err(SignalRefusal::Unknown(known().map(|known| known.name.clone()).collect()));
     }
     let Some(message) = message else { return Ok(()) };
-    let of = SchemaOf::Sent(message.kind.as_str(), &message.name);
+    let of = SchemaSubject::Sent(message.kind.as_str(), &message.name);
     let errors = schemas.misfits(module, &function.name, of, &message.schema, payload);
-    if errors.is_empty() { Ok(()) } else { Err(SignalNotTaken::Misfits(errors)) }
+    if errors.is_empty() { Ok(()) } else { Err(SignalRefusal::Misfits(errors)) }
 }
 
 /// The cached descriptions of modules, which never change.
 #[derive(Debug, Default)]
-pub struct Descriptions(Mutex<HashMap<Digest, Arc<ModuleDescription>>>);
+pub struct DescriptionCache(Mutex<HashMap<Digest, Arc<ModuleDescription>>>);
 
 impl Host {
     /// The failure of a command that sends this signal to an invocation that does not take it.
@@ -86,14 +86,14 @@ impl Host {
         };
         let (called, of) = (&function.name, invocation);
         let message = match not_taken {
-            SignalNotTaken::Unknown(known) if known.is_empty() => {
+            SignalRefusal::Unknown(known) if known.is_empty() => {
                 format!("`{called}` of `{of}` does not take the signal `{name}`: it takes none")
             }
-            SignalNotTaken::Unknown(known) => format!(
+            SignalRefusal::Unknown(known) => format!(
                 "`{called}` of `{of}` does not take the signal `{name}`: it takes {}",
                 known.join(", ")
             ),
-            SignalNotTaken::Misfits(errors) => format!(
+            SignalRefusal::Misfits(errors) => format!(
                 "the signal `{name}` to `{called}` of `{of}` does not fit its schema: {}",
                 misfit_words(&errors)
             ),

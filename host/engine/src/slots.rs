@@ -62,17 +62,17 @@ pub struct SlotLimits {
 /// The end of the pool for callers that create invocations.
 pub struct ExecutionSlots {
     claims: ClaimContext,
-    shared: Arc<Shared>,
+    shared: Arc<SlotState>,
 }
 
 /// The state that both ends and all slots share.
-struct Shared {
-    rooms: Mutex<Rooms>,
+struct SlotState {
+    rooms: Mutex<SlotShares>,
     changes: mpsc::UnboundedSender<Vec<ClaimedTask>>,
     freed: Notify,
 }
 
-struct Rooms {
+struct SlotShares {
     executions: FairShares<Text>,
     requests: FairShares<Text>,
     activities: FairShares<Text>,
@@ -125,7 +125,7 @@ pub struct StartRequest {
 
 /// The dispatcher's end of the pool.
 pub struct SlotPool {
-    shared: Arc<Shared>,
+    shared: Arc<SlotState>,
     changed: mpsc::UnboundedReceiver<Vec<ClaimedTask>>,
 }
 
@@ -135,7 +135,7 @@ pub struct Slot {
     /// The module or service that holds it.
     who: Text,
     places: usize,
-    shared: Arc<Shared>,
+    shared: Arc<SlotState>,
 }
 
 /// A task that was claimed by a caller with a slot.
@@ -150,13 +150,13 @@ pub struct ClaimedTask {
 /// The two ends of a pool with this number of slots.
 pub fn pool(claims: ClaimContext, limits: SlotLimits) -> (ExecutionSlots, SlotPool) {
     let (changes, changed) = mpsc::unbounded_channel();
-    let rooms = Rooms {
+    let rooms = SlotShares {
         executions: FairShares::new(limits.executions),
         requests: FairShares::new(limits.requests),
         activities: FairShares::new(limits.activities),
         known: HashMap::new(),
     };
-    let shared = Arc::new(Shared { rooms: Mutex::new(rooms), changes, freed: Notify::new() });
+    let shared = Arc::new(SlotState { rooms: Mutex::new(rooms), changes, freed: Notify::new() });
     let slots = ExecutionSlots { claims, shared: shared.clone() };
     (slots, SlotPool { shared, changed })
 }
@@ -241,7 +241,7 @@ impl ExecutionSlots {
     }
 }
 
-impl Rooms {
+impl SlotShares {
     fn of(&mut self, kind: SlotKind) -> &mut FairShares<Text> {
         match kind {
             SlotKind::Execution => &mut self.executions,
@@ -262,8 +262,8 @@ impl Rooms {
     }
 }
 
-impl Shared {
-    fn rooms(&self) -> MutexGuard<'_, Rooms> {
+impl SlotState {
+    fn rooms(&self) -> MutexGuard<'_, SlotShares> {
         self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -283,7 +283,7 @@ impl Shared {
 }
 
 impl Slot {
-    fn new(kind: SlotKind, who: Text, places: usize, shared: &Arc<Shared>) -> Self {
+    fn new(kind: SlotKind, who: Text, places: usize, shared: &Arc<SlotState>) -> Self {
         Self { kind, who, places, shared: shared.clone() }
     }
 
@@ -354,6 +354,6 @@ impl SlotPool {
 
     /// The next claimed tasks. An empty list means that a slot became free.
     pub async fn next(&mut self) -> Vec<ClaimedTask> {
-        self.changed.recv().await.expect("the sender lives beside the receiver")
+        self.changed.recv().await.expect("the sender lives as long as the receiver")
     }
 }

@@ -67,8 +67,7 @@ impl SystemClock {
             JUMPS[0].fetch_add(1, Ordering::Relaxed);
             tracing::warn!(
                 ahead_s = jumped / 1_000_000,
-                "the machine's clock went ahead at once, since it was set or the machine slept: deadlines and leases that \
-                 came meanwhile are carried out now"
+                "the machine's clock jumped ahead, because it was set or the machine slept: the host now handles the deadlines and leases that passed"
             );
         }
         let ahead = before.max(given);

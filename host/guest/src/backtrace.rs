@@ -36,12 +36,12 @@ pub struct Backtrace {
     /// All frames as text, with names and lines where known.
     pub text: String,
     /// The frames of the author's own code.
-    pub own: Vec<Frame>,
+    pub own: Vec<BacktraceFrame>,
 }
 
 /// A function that the author wrote, and the line it was at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Frame {
+pub struct BacktraceFrame {
     /// The path of the function within its crate. Empty for a closure or an `async fn`.
     pub function: String,
     /// The path of the file within its workspace.
@@ -65,7 +65,8 @@ impl Backtrace {
         // Without wasmtime's heading.
         let text = backtrace.to_string();
         let lines: Vec<&str> = text.lines().skip(1).map(str::trim_end).collect();
-        let frames: Vec<Frame> = backtrace.frames().iter().flat_map(Frame::all_of).collect();
+        let frames: Vec<BacktraceFrame> =
+            backtrace.frames().iter().flat_map(BacktraceFrame::all_of).collect();
         let own = frames.iter().enumerate().filter(|(_, frame)| frame.is_own());
         let own = own.map(|(at, frame)| frame.for_people(frames.get(at + 1)));
         let own = own.take(FRAMES).collect();
@@ -73,7 +74,7 @@ impl Backtrace {
     }
 }
 
-impl Frame {
+impl BacktraceFrame {
     /// The functions of one stack frame: the inlined ones and the called one.
     fn all_of(frame: &FrameInfo) -> Vec<Self> {
         let called = frame.func_name().unwrap_or_default();
@@ -163,9 +164,9 @@ fn short_function(function: &str) -> String {
 mod tests {
     use super::*;
 
-    fn frame(function: &str, file: Option<&str>) -> Frame {
+    fn frame(function: &str, file: Option<&str>) -> BacktraceFrame {
         let file = file.map(ToOwned::to_owned);
-        Frame { function: readable(function), file, line: Some(12), column: Some(9) }
+        BacktraceFrame { function: readable(function), file, line: Some(12), column: Some(9) }
     }
 
     #[test]

@@ -6,10 +6,10 @@
 use segno_core::json;
 
 use super::{
-    Stop,
+    StopReason,
     commands::{
-        Call, ContinueAsNew, GuestCommand, Http, Publish, Send, SetState, Settle,
-        SettleObjectPromise, SignalInvocation, StepCommand,
+        CallCommand, ContinueAsNewCommand, GuestCommand, HttpCommand, PublishCommand, SendCommand,
+        SendSignalCommand, SetStateCommand, SettleCommand, SettleObjectPromiseCommand, StepCommand,
     },
     contract::{CallOptions, Failure, Outcome, Payload, RetryOptions},
 };
@@ -18,31 +18,31 @@ use super::{
 ///
 /// # Errors
 /// [`Stop::Contract`] names the command, the place and the reason.
-pub fn command(command: &GuestCommand) -> Result<(), Stop> {
-    command.check().map_err(Stop::Contract)
+pub fn command(command: &GuestCommand) -> Result<(), StopReason> {
+    command.check().map_err(StopReason::Contract)
 }
 
 /// Checks the result of a `run` that was executed.
 ///
 /// # Errors
 /// [`Stop::Contract`], as for commands.
-pub fn run_result(command: u32, outcome: &Outcome) -> Result<(), Stop> {
+pub fn run_result(command: u32, outcome: &Outcome) -> Result<(), StopReason> {
     let place = || format!("result of the `run` with index {command}");
-    outcome_is_json(outcome, place).map_err(Stop::Contract)
+    outcome_is_json(outcome, place).map_err(StopReason::Contract)
 }
 
 /// Checks the result of an invocation.
 ///
 /// # Errors
 /// [`Stop::Contract`], as for commands.
-pub fn result(outcome: &Outcome) -> Result<(), Stop> {
-    outcome_is_json(outcome, || "result".to_owned()).map_err(Stop::Contract)
+pub fn result(outcome: &Outcome) -> Result<(), StopReason> {
+    outcome_is_json(outcome, || "result".to_owned()).map_err(StopReason::Contract)
 }
 
 impl GuestCommand {
     fn check(&self) -> Result<(), String> {
         match self {
-            Self::Call(call) | Self::Send(Send(call)) => call.check(),
+            Self::Call(call) | Self::Send(SendCommand(call)) => call.check(),
             Self::SagaCall(step) => step.command.check(),
             Self::Undo(undo) => undo.call.check(),
             Self::Http(http) => http.check(),
@@ -50,22 +50,22 @@ impl GuestCommand {
                 let StepCommand { command, .. } = &**step;
                 command.check()
             }
-            Self::Settle(Settle { promise_id, outcome }) => {
+            Self::Settle(SettleCommand { promise_id, outcome }) => {
                 outcome_is_json(outcome, || format!("outcome for promise `{promise_id}`"))
             }
-            Self::SettleObjectPromise(SettleObjectPromise { name, outcome }) => {
+            Self::SettleObjectPromise(SettleObjectPromiseCommand { name, outcome }) => {
                 outcome_is_json(outcome, || format!("outcome for promise `{name}` of the object"))
             }
-            Self::Publish(Publish { topic, payload }) => {
+            Self::Publish(PublishCommand { topic, payload }) => {
                 is_json(payload, || format!("event on topic `{topic}`"))
             }
-            Self::SetState(SetState { name, value }) => {
+            Self::SetState(SetStateCommand { name, value }) => {
                 is_json(value, || format!("value of state `{name}`"))
             }
-            Self::SendSignal(SignalInvocation { name, payload, .. }) => {
+            Self::SendSignal(SendSignalCommand { name, payload, .. }) => {
                 is_json(payload, || format!("value of signal `{name}`"))
             }
-            Self::ContinueAsNew(ContinueAsNew { input, .. }) => {
+            Self::ContinueAsNew(ContinueAsNewCommand { input, .. }) => {
                 is_json(input, || "input of the next generation".to_owned())
             }
             Self::Sleep(_)
@@ -84,14 +84,14 @@ impl GuestCommand {
     }
 }
 
-impl Call {
+impl CallCommand {
     fn check(&self) -> Result<(), String> {
         is_json(&self.input, || format!("input of `{}`", self.function))?;
         options_are_finite(&self.options, || format!("call of `{}`", self.function))
     }
 }
 
-impl Http {
+impl HttpCommand {
     fn check(&self) -> Result<(), String> {
         let place = || format!("HTTP request to `{}`", self.request.url);
         if let Some(body) = &self.request.body {
@@ -156,8 +156,8 @@ mod tests {
         CallOptions { timeout_ms: None, start_at_ms: None, retry, labels: Vec::new() }
     }
 
-    fn call(text: &str) -> Call {
-        Call { function: "echo".to_owned(), input: json(text), options: options(None) }
+    fn call(text: &str) -> CallCommand {
+        CallCommand { function: "echo".to_owned(), input: json(text), options: options(None) }
     }
 
     #[test]
@@ -180,36 +180,36 @@ mod tests {
             max_attempts: None,
             non_retryable: Vec::new(),
         };
-        let with = |policy| Call { options: options(Some(policy)), ..call("1") };
+        let with = |policy| CallCommand { options: options(Some(policy)), ..call("1") };
         let (name, id) = (|| "n".to_owned(), "p".to_owned());
         let commands: [(GuestCommand, &str); 10] = [
             (call("NaN").into(), "the input of `echo` is not JSON: NaN at column 1"),
             (
-                Send(call(r#""\ud83d""#)).into(),
+                SendCommand(call(r#""\ud83d""#)).into(),
                 "the input of `echo` is not JSON: half of a surrogate pair",
             ),
             (
-                Http { request, options: options(None) }.into(),
+                HttpCommand { request, options: options(None) }.into(),
                 "the body of the HTTP request to `http://a/` is not JSON: key must be a string",
             ),
             (
-                Settle { promise_id: id.clone(), outcome: success("[1,]") }.into(),
+                SettleCommand { promise_id: id.clone(), outcome: success("[1,]") }.into(),
                 "the outcome for promise `p` is not JSON: trailing comma",
             ),
             (
-                Settle { promise_id: id, outcome: failure("-Infinity") }.into(),
+                SettleCommand { promise_id: id, outcome: failure("-Infinity") }.into(),
                 "the details of the outcome for promise `p` is not JSON: -Infinity at column 1",
             ),
             (
-                Publish { topic: name(), payload: json("undefined") }.into(),
+                PublishCommand { topic: name(), payload: json("undefined") }.into(),
                 "the event on topic `n` is not JSON: undefined at column 1",
             ),
             (
-                SetState { name: name(), value: json("{\"a\":1,\"a\":2}") }.into(),
+                SetStateCommand { name: name(), value: json("{\"a\":1,\"a\":2}") }.into(),
                 "the value of state `n` is not JSON: the key `a` a second time",
             ),
             (
-                SettleObjectPromise { name: name(), outcome: success("1 2") }.into(),
+                SettleObjectPromiseCommand { name: name(), outcome: success("1 2") }.into(),
                 "the outcome for promise `n` of the object is not JSON: trailing characters",
             ),
             (

@@ -8,9 +8,9 @@ use wasmtime::{ResourceLimiter, UpdateDeadline};
 use super::{
     Limits,
     engine::TICK_MS,
-    log_room::LogRoom,
-    trap::Halt,
-    turns::{Crowded, Turn},
+    log_room::LogBudget,
+    trap::TrapCause,
+    turns::{InstanceTurn, TooManyComputing},
 };
 
 /// Minimum CPU time within an epoch for a guest to count as computing, not merely delayed.
@@ -27,8 +27,8 @@ const PAYLOADS: usize = 8;
 pub(super) struct Budget {
     limits: Arc<Limits>,
     /// The turn that the guest waits for at the end of each epoch.
-    turn: Turn,
-    log_room: LogRoom,
+    turn: InstanceTurn,
+    log_room: LogBudget,
     /// Bytes that this call handed over and that stay in memory until they are committed.
     handed_over: usize,
     memory_bytes: usize,
@@ -48,9 +48,9 @@ pub(super) struct Budget {
 
 impl Budget {
     /// Creates a fresh budget. The guest waits for `turn` at the end of each epoch.
-    pub(super) fn new(limits: Arc<Limits>, turn: Turn) -> Self {
+    pub(super) fn new(limits: Arc<Limits>, turn: InstanceTurn) -> Self {
         Self {
-            log_room: LogRoom::new(limits.log_bytes, limits.log_line_bytes),
+            log_room: LogBudget::new(limits.log_bytes, limits.log_line_bytes),
             handed_over: 0,
             limits,
             turn,
@@ -76,7 +76,7 @@ impl Budget {
     }
 
     /// The limits on log lines, shared with the guest's output streams.
-    pub(super) fn log_room(&self) -> &LogRoom {
+    pub(super) fn log_room(&self) -> &LogBudget {
         &self.log_room
     }
 
@@ -89,7 +89,7 @@ impl Budget {
         self.handed_over = self.handed_over.saturating_add(size.saturating_add(COMMAND_BYTES));
         if self.handed_over > limit {
             let (what, size) = ("output in one call".to_owned(), self.handed_over);
-            return Err(Halt::OutputTooLarge { what, size, limit }.into());
+            return Err(TrapCause::OutputTooLarge { what, size, limit }.into());
         }
         Ok(())
     }
@@ -122,7 +122,7 @@ impl Budget {
         self.turn.end();
     }
 
-    pub(super) fn turn(&self) -> Turn {
+    pub(super) fn turn(&self) -> InstanceTurn {
         self.turn.clone()
     }
 
@@ -142,14 +142,14 @@ impl Budget {
         self.used += if std::mem::take(&mut self.waited) { 1 } else { 10 };
         let limit_ms = self.limits.cpu_ms;
         if self.used * TICK_MS / 10 > limit_ms {
-            return Err(Halt::OutOfTime { limit_ms }.into());
+            return Err(TrapCause::OutOfTime { limit_ms }.into());
         }
         let is_long = self.turn.is_long() || (self.turn.takes_turns() && self.computes());
         let next = match is_long {
             true => self
                 .turn
                 .next(self.used / 10)
-                .map_err(|Crowded { limit }| Halt::Crowded { limit })?,
+                .map_err(|TooManyComputing { limit }| TrapCause::Crowded { limit })?,
             false => None,
         };
         Ok(match next {
@@ -194,7 +194,7 @@ impl ResourceLimiter for Budget {
         if self.within_declared {
             // The machine is short of memory. The guest must not observe that: on another host the
             // growth would have succeeded.
-            return Err(Halt::HostMemory(format!("{error:#}")).into());
+            return Err(TrapCause::HostMemory(format!("{error:#}")).into());
         }
         Ok(())
     }
@@ -219,13 +219,14 @@ mod tests {
     use segno_core::id::Digest;
 
     use super::*;
-    use crate::turns::Turns;
+    use crate::turns::FairScheduler;
 
     const MODULE: Digest = Digest([1; 32]);
 
     #[test]
     fn a_call_takes_turns_once_it_has_computed_through_an_epoch() {
-        let mut budget = Budget::new(Arc::default(), Turn::new(Some(Turns::new(1, 8)), MODULE));
+        let mut budget =
+            Budget::new(Arc::default(), InstanceTurn::new(Some(FairScheduler::new(1, 8)), MODULE));
         let goes_on = |deadline| matches!(deadline, Ok(UpdateDeadline::Continue(1)));
         budget.begin_call();
         assert!(goes_on(budget.tick()), "it may have begun a moment ago");
@@ -240,9 +241,9 @@ mod tests {
 
     #[tokio::test]
     async fn beside_others_that_compute_the_first_epoch_counts() {
-        let turns = Turns::new(1, 8);
-        let other = Turn::new(Some(turns.clone()), MODULE);
-        let mut budget = Budget::new(Arc::default(), Turn::new(Some(turns), MODULE));
+        let turns = FairScheduler::new(1, 8);
+        let other = InstanceTurn::new(Some(turns.clone()), MODULE);
+        let mut budget = Budget::new(Arc::default(), InstanceTurn::new(Some(turns), MODULE));
         let goes_on = |deadline| matches!(deadline, Ok(UpdateDeadline::Continue(1)));
         other.next(1).expect("there is no crowd").expect("it takes turns").await;
         budget.begin_call();

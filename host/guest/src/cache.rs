@@ -46,7 +46,7 @@ pub(super) struct CodeCache {
 }
 
 /// A file that contains compiled code.
-struct Kept {
+struct CachedCode {
     code: PathBuf,
     bytes: u64,
     last_use: SystemTime,
@@ -135,7 +135,7 @@ impl CodeCache {
         let mut bytes: u64 = kept.iter().map(|kept| kept.bytes).sum();
         kept.sort_by_key(|kept| kept.last_use);
         let latest = latest.map(|digest| self.code(digest));
-        for Kept { code, bytes: its_bytes, .. } in kept {
+        for CachedCode { code, bytes: its_bytes, .. } in kept {
             if bytes <= self.limit {
                 return;
             }
@@ -146,14 +146,14 @@ impl CodeCache {
         }
     }
 
-    fn kept(&self) -> Vec<Kept> {
+    fn kept(&self) -> Vec<CachedCode> {
         let code = files(&self.root).into_iter().filter(|path| has_extension(path, CODE));
         let kept = code.filter_map(|code| {
             let bytes = fs::metadata(&code).ok()?.len();
             // Code without a hash is useless.
             let hash = fs::metadata(code.with_extension(HASH));
             let last_use = hash.and_then(|hash| hash.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-            Some(Kept { code, bytes, last_use })
+            Some(CachedCode { code, bytes, last_use })
         });
         kept.collect()
     }

@@ -9,58 +9,58 @@ use super::contract::{
 #[derive(Debug, Clone, PartialEq)]
 pub enum GuestCommand {
     /// Calls a function and waits for it.
-    Call(Call),
+    Call(CallCommand),
     /// Starts a function that the invocation does not wait for.
-    Send(Send),
+    Send(SendCommand),
     /// Sleeps until an instant.
-    Sleep(Sleep),
+    Sleep(SleepCommand),
     /// Creates a promise.
-    Promise(NewPromise),
+    Promise(PromiseCommand),
     /// Settles a promise.
-    Settle(Settle),
+    Settle(SettleCommand),
     /// Sends an HTTP request.
-    Http(Http),
+    Http(HttpCommand),
     /// Cancels an earlier command.
-    Cancel(Cancel),
+    Cancel(CancelCommand),
     /// Publishes an event.
-    Publish(Publish),
+    Publish(PublishCommand),
     /// Computes a value in the guest, once, and records it.
-    Run(Run),
+    Run(RunCommand),
     /// A call that is a step of a saga.
-    SagaCall(Box<StepCommand<Call>>),
+    SagaCall(Box<StepCommand<CallCommand>>),
     /// A request that is a step of a saga.
-    SagaHttp(Box<StepCommand<Http>>),
+    SagaHttp(Box<StepCommand<HttpCommand>>),
     /// Undoes a step of a saga.
-    Undo(Box<Undo>),
+    Undo(Box<UndoCommand>),
     /// Requests a person's decision about a step of a saga.
-    AskAboutStep(AskAboutStep),
+    AskAboutStep(AskAboutStepCommand),
     /// Reads one entry of the object's state.
-    GetState(GetState),
+    GetState(GetStateCommand),
     /// Lists the names of the entries in the object's state.
-    StateNames(StateNames),
+    StateNames(StateNamesCommand),
     /// Writes one entry of the object's state.
-    SetState(SetState),
+    SetState(SetStateCommand),
     /// Removes one entry of the object's state.
-    ClearState(ClearState),
+    ClearState(ClearStateCommand),
     /// Removes all entries of the object's state.
-    ClearAllState(ClearAllState),
+    ClearAllState(ClearAllStateCommand),
     /// Waits for a promise of the object.
-    WaitObjectPromise(WaitObjectPromise),
+    WaitObjectPromise(WaitObjectPromiseCommand),
     /// Reads the status of a promise of the object without waiting.
-    PeekObjectPromise(PeekObjectPromise),
+    PeekObjectPromise(PeekObjectPromiseCommand),
     /// Settles a promise of the object.
-    SettleObjectPromise(SettleObjectPromise),
+    SettleObjectPromise(SettleObjectPromiseCommand),
     /// Sends a signal to another invocation.
-    SendSignal(SignalInvocation),
+    SendSignal(SendSignalCommand),
     /// Reports the signals that were never read.
-    Unread(UnreadSignals),
+    Unread(UnreadCommand),
     /// Ends this generation and starts the next one.
-    ContinueAsNew(ContinueAsNew),
+    ContinueAsNew(ContinueAsNewCommand),
 }
 
 /// The arguments of [`GuestCommand::Call`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call {
+pub struct CallCommand {
     /// A function of the caller's module, or an address.
     pub function: String,
     /// The input of the function.
@@ -71,18 +71,18 @@ pub struct Call {
 
 /// The arguments of [`GuestCommand::Send`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Send(pub Call);
+pub struct SendCommand(pub CallCommand);
 
 /// The arguments of [`GuestCommand::Sleep`].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sleep {
+pub struct SleepCommand {
     /// Milliseconds since the Unix epoch.
     pub until_ms: u64,
 }
 
 /// The arguments of [`GuestCommand::Promise`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct NewPromise {
+pub struct PromiseCommand {
     /// The promise's name within the invocation. `None` if the promise is identified by the index
     /// of its command.
     pub name: Option<String>,
@@ -92,14 +92,14 @@ pub struct NewPromise {
 
 /// The arguments of [`GuestCommand::Settle`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settle {
+pub struct SettleCommand {
     pub promise_id: String,
     pub outcome: Outcome,
 }
 
 /// The arguments of [`GuestCommand::Http`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Http {
+pub struct HttpCommand {
     pub request: HttpRequest,
     /// Deadline, start, retry policy and labels.
     pub options: CallOptions,
@@ -107,20 +107,20 @@ pub struct Http {
 
 /// The arguments of [`GuestCommand::Cancel`].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cancel {
+pub struct CancelCommand {
     pub command: u32,
 }
 
 /// The arguments of [`GuestCommand::Publish`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Publish {
+pub struct PublishCommand {
     pub topic: String,
     pub payload: Payload,
 }
 
 /// The arguments of [`GuestCommand::Run`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub struct RunCommand {
     pub name: String,
 }
 
@@ -134,29 +134,29 @@ pub struct StepCommand<C> {
 
 /// The arguments of [`GuestCommand::Undo`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Undo {
+pub struct UndoCommand {
     /// The call of the function that undoes the step.
-    pub call: Call,
+    pub call: CallCommand,
     pub step: SagaStep,
 }
 
 /// The arguments of [`GuestCommand::AskAboutStep`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct AskAboutStep(pub SagaStep);
+pub struct AskAboutStepCommand(pub SagaStep);
 
 /// The arguments of [`GuestCommand::GetState`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct GetState {
+pub struct GetStateCommand {
     pub name: String,
 }
 
 /// [`GuestCommand::StateNames`], which has no arguments.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct StateNames;
+pub struct StateNamesCommand;
 
 /// The arguments of [`GuestCommand::SetState`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct SetState {
+pub struct SetStateCommand {
     pub name: String,
     /// The new value of the entry.
     pub value: Payload,
@@ -164,29 +164,29 @@ pub struct SetState {
 
 /// The arguments of [`GuestCommand::ClearState`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct ClearState {
+pub struct ClearStateCommand {
     pub name: String,
 }
 
 /// [`GuestCommand::ClearAllState`], which has no arguments.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ClearAllState;
+pub struct ClearAllStateCommand;
 
 /// The arguments of [`GuestCommand::WaitObjectPromise`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct WaitObjectPromise {
+pub struct WaitObjectPromiseCommand {
     pub name: String,
 }
 
 /// The arguments of [`GuestCommand::PeekObjectPromise`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct PeekObjectPromise {
+pub struct PeekObjectPromiseCommand {
     pub name: String,
 }
 
 /// The arguments of [`GuestCommand::SettleObjectPromise`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct SettleObjectPromise {
+pub struct SettleObjectPromiseCommand {
     pub name: String,
     /// The outcome of the promise.
     pub outcome: Outcome,
@@ -194,7 +194,7 @@ pub struct SettleObjectPromise {
 
 /// The arguments of [`GuestCommand::SendSignal`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct SignalInvocation {
+pub struct SendSignalCommand {
     /// The id of the receiving invocation.
     pub invocation: String,
     pub name: String,
@@ -203,14 +203,14 @@ pub struct SignalInvocation {
 
 /// The arguments of [`GuestCommand::Unread`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct UnreadSignals {
+pub struct UnreadCommand {
     /// Numbers of the unread signals, ascending.
     pub signals: Vec<u32>,
 }
 
 /// The arguments of [`GuestCommand::ContinueAsNew`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct ContinueAsNew {
+pub struct ContinueAsNewCommand {
     /// The input of the next generation.
     pub input: Payload,
     /// True if the next generation runs on the same code as this one.
@@ -221,7 +221,7 @@ impl GuestCommand {
     /// Size of the command's texts and payloads, in bytes.
     pub fn size(&self) -> usize {
         match self {
-            Self::Call(call) | Self::Send(Send(call)) => call.size(),
+            Self::Call(call) | Self::Send(SendCommand(call)) => call.size(),
             Self::Sleep(_) | Self::Cancel(_) => 0,
             Self::Promise(promise) => promise.name.as_ref().map_or(0, String::len),
             Self::Settle(settle) => settle.promise_id.len() + outcome_size(&settle.outcome),
@@ -231,31 +231,32 @@ impl GuestCommand {
             Self::SagaCall(of) => of.command.size() + step_size(&of.step),
             Self::SagaHttp(of) => of.command.size() + step_size(&of.step),
             Self::Undo(of) => of.call.size() + step_size(&of.step),
-            Self::AskAboutStep(AskAboutStep(step)) => step_size(step),
-            Self::GetState(GetState { name }) | Self::ClearState(ClearState { name }) => name.len(),
-            Self::SetState(SetState { name, value }) => name.len() + size(value),
+            Self::AskAboutStep(AskAboutStepCommand(step)) => step_size(step),
+            Self::GetState(GetStateCommand { name })
+            | Self::ClearState(ClearStateCommand { name }) => name.len(),
+            Self::SetState(SetStateCommand { name, value }) => name.len() + size(value),
             Self::StateNames(_) | Self::ClearAllState(_) => 0,
-            Self::WaitObjectPromise(WaitObjectPromise { name })
-            | Self::PeekObjectPromise(PeekObjectPromise { name }) => name.len(),
-            Self::SettleObjectPromise(SettleObjectPromise { name, outcome }) => {
+            Self::WaitObjectPromise(WaitObjectPromiseCommand { name })
+            | Self::PeekObjectPromise(PeekObjectPromiseCommand { name }) => name.len(),
+            Self::SettleObjectPromise(SettleObjectPromiseCommand { name, outcome }) => {
                 name.len() + outcome_size(outcome)
             }
-            Self::SendSignal(SignalInvocation { invocation, name, payload }) => {
+            Self::SendSignal(SendSignalCommand { invocation, name, payload }) => {
                 invocation.len() + name.len() + size(payload)
             }
-            Self::Unread(UnreadSignals { signals }) => size_of_val(signals.as_slice()),
-            Self::ContinueAsNew(ContinueAsNew { input, .. }) => size(input),
+            Self::Unread(UnreadCommand { signals }) => size_of_val(signals.as_slice()),
+            Self::ContinueAsNew(ContinueAsNewCommand { input, .. }) => size(input),
         }
     }
 }
 
-impl Call {
+impl CallCommand {
     fn size(&self) -> usize {
         self.function.len() + size(&self.input) + pairs(&self.options.labels)
     }
 }
 
-impl Http {
+impl HttpCommand {
     fn size(&self) -> usize {
         let HttpRequest { method, url, headers, body } = &self.request;
         let body = body.as_ref().map_or(0, size);
@@ -282,11 +283,11 @@ macro_rules! variants {
 }
 
 variants! {
-    Call: Call, Send: Send, Sleep: Sleep, Promise: NewPromise, Settle: Settle, Http: Http,
-    Cancel: Cancel, Publish: Publish, Run: Run, SagaCall: Box<StepCommand<Call>>, SagaHttp: Box<StepCommand<Http>>,
-    Undo: Box<Undo>, AskAboutStep: AskAboutStep,
-    GetState: GetState, StateNames: StateNames, SetState: SetState, ClearState: ClearState,
-    ClearAllState: ClearAllState, WaitObjectPromise: WaitObjectPromise,
-    PeekObjectPromise: PeekObjectPromise, SettleObjectPromise: SettleObjectPromise,
-    SendSignal: SignalInvocation, Unread: UnreadSignals, ContinueAsNew: ContinueAsNew
+    Call: CallCommand, Send: SendCommand, Sleep: SleepCommand, Promise: PromiseCommand, Settle: SettleCommand, Http: HttpCommand,
+    Cancel: CancelCommand, Publish: PublishCommand, Run: RunCommand, SagaCall: Box<StepCommand<CallCommand>>, SagaHttp: Box<StepCommand<HttpCommand>>,
+    Undo: Box<UndoCommand>, AskAboutStep: AskAboutStepCommand,
+    GetState: GetStateCommand, StateNames: StateNamesCommand, SetState: SetStateCommand, ClearState: ClearStateCommand,
+    ClearAllState: ClearAllStateCommand, WaitObjectPromise: WaitObjectPromiseCommand,
+    PeekObjectPromise: PeekObjectPromiseCommand, SettleObjectPromise: SettleObjectPromiseCommand,
+    SendSignal: SendSignalCommand, Unread: UnreadCommand, ContinueAsNew: ContinueAsNewCommand
 }

@@ -42,7 +42,7 @@ pub enum Compiler {
 }
 
 /// Compiles for one host, one component at a time.
-pub(super) struct Compiling {
+pub(super) struct CompileService {
     compiler: Compiler,
     limits: Arc<Limits>,
     engine: Arc<GuestEngine>,
@@ -50,7 +50,7 @@ pub(super) struct Compiling {
     alone: Semaphore,
 }
 
-impl Compiling {
+impl CompileService {
     /// A compiler that stores compiled code in `cache`.
     pub(super) fn new(
         compiler: Compiler,

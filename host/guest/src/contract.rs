@@ -27,7 +27,7 @@ pub use bindings::segno::workflow::types::{
 
 /// One call of an import of the interface `journal`.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ask {
+pub enum JournalCall {
     /// A command, which writes a record.
     Command(GuestCommand),
     /// The guest no longer waits for this command.
@@ -56,13 +56,13 @@ pub enum Ask {
     },
 }
 
-impl<C: Into<GuestCommand>> From<C> for Ask {
+impl<C: Into<GuestCommand>> From<C> for JournalCall {
     fn from(command: C) -> Self {
         Self::Command(command.into())
     }
 }
 
-impl Ask {
+impl JournalCall {
     /// Size of the texts and payloads, in bytes.
     pub fn size(&self) -> usize {
         match self {
@@ -94,7 +94,7 @@ pub(super) fn outcome_size(outcome: &Outcome) -> usize {
 
 /// The answer to an [`Ask`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum JournalAnswer {
     /// The index of the new command.
     Command(u32),
     /// The index of a promise command and the promise's id.

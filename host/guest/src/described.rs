@@ -6,12 +6,12 @@ use wasmtime::Store;
 
 use super::{
     FunctionDescription, FunctionKind, FunctionLimits, GuestError, HandlerDescription,
-    MessageDescription, ObjectAccess, exports::Exports, workflow::WorkflowState,
+    MessageDescription, ObjectAccess, exports::GuestExports, workflow::WorkflowState,
 };
-use segno_core::address::Keyed;
+use segno_core::address::ObjectFunctionPath;
 
 /// The self-description of a component, from its `describe` functions.
-pub(super) struct Described {
+pub(super) struct ComponentDescription {
     pub(super) functions: Arc<Vec<FunctionDescription>>,
     pub(super) messages: Vec<MessageDescription>,
     /// Functions of objects, in the component's order.
@@ -26,17 +26,17 @@ pub(super) struct Described {
 
 /// The function that an execution runs, with the object it belongs to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Called {
+pub(super) struct CalledFunction {
     /// The function's name in the module.
     pub(super) name: String,
     /// The key of the object and the kind of access. `None` if the function belongs to no object.
     pub(super) object: Option<(String, ObjectAccess)>,
 }
 
-impl Described {
+impl ComponentDescription {
     /// Calls the description functions of an instance.
     pub(super) async fn of(
-        exports: &Exports,
+        exports: &GuestExports,
         store: &mut Store<WorkflowState>,
     ) -> wasmtime::Result<Self> {
         Ok(Self {
@@ -93,19 +93,21 @@ impl Described {
     ///
     /// # Errors
     /// [`GuestError::NoSuchFunction`], [`GuestError::NeedsKey`].
-    pub(super) fn called(&self, function: &str) -> Result<Called, GuestError> {
+    pub(super) fn called(&self, function: &str) -> Result<CalledFunction, GuestError> {
         let objects: BTreeMap<&str, ObjectAccess> =
             self.objects.iter().map(|of| (of.function.as_str(), of.access)).collect();
-        let Some(keyed) = Keyed::parse(function) else {
+        let Some(keyed) = ObjectFunctionPath::parse(function) else {
             known(&self.functions, FunctionKind::Workflow, function)?;
             return match objects.contains_key(function) {
                 true => Err(GuestError::NeedsKey { function: function.to_owned() }),
-                false => Ok(Called { name: function.to_owned(), object: None }),
+                false => Ok(CalledFunction { name: function.to_owned(), object: None }),
             };
         };
         let name = keyed.name();
         match objects.get(&*name) {
-            Some(access) => Ok(Called { name, object: Some((keyed.key.to_owned(), *access)) }),
+            Some(access) => {
+                Ok(CalledFunction { name, object: Some((keyed.key.to_owned(), *access)) })
+            }
             None => {
                 let known = named(objects.keys().copied());
                 Err(GuestError::NoSuchFunction {
@@ -159,7 +161,7 @@ mod tests {
             timeout_ms: None,
             retry: None,
         };
-        let described = Described {
+        let described = ComponentDescription {
             functions: Arc::new(vec![function("order"), function("Cart/total")]),
             messages: Vec::new(),
             runs: Vec::new(),
@@ -170,10 +172,10 @@ mod tests {
                 access: ObjectAccess::Shared,
             }],
         };
-        let order = Called { name: "order".to_owned(), object: None };
+        let order = CalledFunction { name: "order".to_owned(), object: None };
         assert_eq!(described.called("order").expect("a workflow"), order);
         let object = Some(("a/d@a".to_owned(), ObjectAccess::Shared));
-        let total = Called { name: "Cart/total".to_owned(), object };
+        let total = CalledFunction { name: "Cart/total".to_owned(), object };
         assert_eq!(described.called("Cart@a/d@a/total").expect("a function of an object"), total);
         for (function, said) in [
             ("Cart/total", "call it as `Cart@KEY/total`"),

@@ -23,8 +23,11 @@ use wasmtime::{
 
 use super::{
     GuestError, Limits,
-    pool::{CORE_INSTANCES, CORE_INSTANCES_PER_PLACE, Needs, Pool, Probe, Share, TABLES_PER_PLACE},
-    turns::Turns,
+    pool::{
+        CORE_INSTANCES, CORE_INSTANCES_PER_PLACE, InstanceNeeds, InstancePool, InstanceProbe,
+        ModuleShare, TABLES_PER_PLACE,
+    },
+    turns::FairScheduler,
 };
 
 /// Length of an epoch, in milliseconds: the time that a busy guest runs before others get a turn.
@@ -47,9 +50,9 @@ const SPARE_PLACES: u32 = 64;
 pub(super) struct GuestEngine {
     engine: Engine,
     ticker: Ticker,
-    pool: Pool,
-    probe: Probe,
-    turns: Turns,
+    pool: InstancePool,
+    probe: InstanceProbe,
+    turns: FairScheduler,
     pooled: bool,
     counts: bool,
 }
@@ -72,9 +75,9 @@ impl GuestEngine {
         };
         let ticker = Ticker::start(engine.weak());
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let turns = Turns::new(processors, limits.computing);
-        let probe = Probe::new(config(limits, None, counts), allocation(limits, 1));
-        Ok(Self { engine, ticker, pool: Pool::new(places), probe, turns, pooled, counts })
+        let turns = FairScheduler::new(processors, limits.computing);
+        let probe = InstanceProbe::new(config(limits, None, counts), allocation(limits, 1));
+        Ok(Self { engine, ticker, pool: InstancePool::new(places), probe, turns, pooled, counts })
     }
 
     pub(super) fn wasmtime(&self) -> &Engine {
@@ -100,16 +103,16 @@ impl GuestEngine {
     }
 
     /// The scheduler of calls that compute for long.
-    pub(super) fn turns(&self) -> Turns {
+    pub(super) fn turns(&self) -> FairScheduler {
         self.turns.clone()
     }
 
     /// Keeps epochs advancing until the returned guard is dropped.
-    pub(super) fn running(&self) -> Running {
+    pub(super) fn running(&self) -> RunningCall {
         self.ticker.running()
     }
 
-    pub(super) fn pool(&self) -> &Pool {
+    pub(super) fn pool(&self) -> &InstancePool {
         &self.pool
     }
 
@@ -117,8 +120,12 @@ impl GuestEngine {
     ///
     /// # Errors
     /// The reason that no instance of the module can be created here.
-    pub(super) fn share(&self, module: Digest, component: &Component) -> Result<Share, String> {
-        let needs = Needs::of(component, &self.probe)
+    pub(super) fn share(
+        &self,
+        module: Digest,
+        component: &Component,
+    ) -> Result<ModuleShare, String> {
+        let needs = InstanceNeeds::of(component, &self.probe)
             .ok_or("it imports core modules, which nothing here can provide")?;
         self.pool.share(module, &needs)
     }
@@ -214,7 +221,7 @@ struct TickerState {
 }
 
 /// One running call.
-pub(super) struct Running {
+pub(super) struct RunningCall {
     shared: Arc<TickerState>,
 }
 
@@ -229,11 +236,11 @@ impl Ticker {
         Self { shared, thread: Some(thread) }
     }
 
-    fn running(&self) -> Running {
+    fn running(&self) -> RunningCall {
         if self.shared.running.fetch_add(1, Ordering::AcqRel) == 0 {
             self.wake();
         }
-        Running { shared: Arc::clone(&self.shared) }
+        RunningCall { shared: Arc::clone(&self.shared) }
     }
 
     fn wake(&self) {
@@ -254,7 +261,7 @@ impl Drop for Ticker {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         self.shared.running.fetch_sub(1, Ordering::AcqRel);
     }

@@ -2,7 +2,7 @@
 
 use segno_core::id::Digest;
 
-use super::{Stop, backtrace::Backtrace, panics::Panic, text::cut};
+use super::{StopReason, backtrace::Backtrace, panics::Panic, text::cut};
 
 /// Maximum size of a trap's message, in bytes.
 const MESSAGE_BYTES: usize = 4 << 10;
@@ -13,7 +13,7 @@ pub enum GuestError {
     /// The [`Journal`](super::Journal) stopped the guest.
     #[error("{stop}")]
     Stopped {
-        stop: Stop,
+        stop: StopReason,
         /// The guest's stack, with names where known.
         backtrace: Option<Backtrace>,
     },
@@ -124,7 +124,7 @@ impl GuestError {
     /// Returns true if the guest's code is the cause, so that a retry would fail in the same way.
     pub fn is_of_guest(&self) -> bool {
         match self {
-            Self::Stopped { stop, .. } => !matches!(stop, Stop::Damaged(_)),
+            Self::Stopped { stop, .. } => !matches!(stop, StopReason::Damaged(_)),
             Self::Panicked { .. }
             | Self::Trap { .. }
             | Self::OutOfTime { .. }

@@ -14,8 +14,8 @@ use super::{
     ActivityContext, Context, Event, Failure, FunctionDescription, FunctionLimits,
     HandlerDescription, MessageDescription, ObjectFunction, Outcome, Payload,
     border::{failure_is_json, outcome_is_json},
-    snapshot::Access,
-    trap::Halt,
+    snapshot::InstanceAccess,
+    trap::TrapCause,
     versions::{VERSIONS, interface},
 };
 
@@ -24,14 +24,14 @@ type Perform = (String, Payload, ActivityContext);
 type Question = (String, Payload);
 
 /// A linked component, with the export indices of its functions.
-pub(super) struct Linked<T: 'static> {
+pub(super) struct LinkedComponent<T: 'static> {
     pre: InstancePre<T>,
-    places: Places,
+    places: ExportIndices,
 }
 
 /// The typed export indices of the contract's functions.
 #[derive(Clone, Copy)]
-struct Places {
+struct ExportIndices {
     describe: ComponentExportIndex,
     start: ComponentExportIndex,
     resume: ComponentExportIndex,
@@ -40,34 +40,34 @@ struct Places {
     describe_objects: Option<ComponentExportIndex>,
     describe_runs: Option<ComponentExportIndex>,
     describe_limits: Option<ComponentExportIndex>,
-    handlers: Option<HandlerPlaces>,
+    handlers: Option<HandlerIndices>,
 }
 
 /// The typed export indices of the functions of `handlers`.
 #[derive(Clone, Copy)]
-struct HandlerPlaces {
+struct HandlerIndices {
     describe: ComponentExportIndex,
     query: ComponentExportIndex,
     validate: ComponentExportIndex,
 }
 
 /// An instance with the typed functions for calling it repeatedly.
-pub(super) struct Exports {
+pub(super) struct GuestExports {
     instance: Instance,
-    places: Places,
+    places: ExportIndices,
     resume: TypedFunc<(Event,), ()>,
 }
 
-impl<T: 'static> Clone for Linked<T> {
+impl<T: 'static> Clone for LinkedComponent<T> {
     fn clone(&self) -> Self {
         Self { pre: self.pre.clone(), places: self.places }
     }
 }
 
-impl<T: Send + 'static> Linked<T> {
+impl<T: Send + 'static> LinkedComponent<T> {
     /// Finds the exported functions and checks their types.
     pub(super) fn new(pre: InstancePre<T>) -> wasmtime::Result<Self> {
-        let places = Places {
+        let places = ExportIndices {
             describe: needed::<T, (), (Vec<FunctionDescription>,)>(&pre, "describe")?,
             start: needed::<T, Start, ()>(&pre, "start")?,
             resume: needed::<T, (Event,), ()>(&pre, "resume")?,
@@ -88,20 +88,20 @@ impl<T: Send + 'static> Linked<T> {
                 "limits",
                 "describe-limits",
             )?,
-            handlers: HandlerPlaces::of(&pre)?,
+            handlers: HandlerIndices::of(&pre)?,
         };
         Ok(Self { pre, places })
     }
 
     /// Makes an instance.
-    pub(super) async fn instantiate(&self, store: &mut Store<T>) -> wasmtime::Result<Exports> {
+    pub(super) async fn instantiate(&self, store: &mut Store<T>) -> wasmtime::Result<GuestExports> {
         let instance = self.pre.instantiate_async(&mut *store).await?;
         let resume = instance.get_typed_func(&mut *store, self.places.resume)?;
-        Ok(Exports { instance, places: self.places, resume })
+        Ok(GuestExports { instance, places: self.places, resume })
     }
 }
 
-impl HandlerPlaces {
+impl HandlerIndices {
     /// Returns `None` if the component does not export the interface.
     fn of<T>(pre: &InstancePre<T>) -> wasmtime::Result<Option<Self>> {
         let name = "handlers";
@@ -119,10 +119,10 @@ impl HandlerPlaces {
     }
 }
 
-impl Exports {
+impl GuestExports {
     /// Access to the state that the instance keeps, if its component was made accessible.
-    pub(super) fn access(&self) -> Access {
-        Access::of(self.instance)
+    pub(super) fn access(&self) -> InstanceAccess {
+        InstanceAccess::of(self.instance)
     }
 
     pub(super) async fn describe<T: Send + 'static>(
@@ -193,7 +193,7 @@ impl Exports {
     ) -> wasmtime::Result<Option<Outcome>> {
         let Some(places) = self.places.handlers else { return Ok(None) };
         let (outcome,) = self.call(store, places.query, (name.clone(), input)).await?;
-        outcome_is_json(&outcome, || format!("answer of `{name}`")).map_err(Halt::Refused)?;
+        outcome_is_json(&outcome, || format!("answer of `{name}`")).map_err(TrapCause::Refused)?;
         Ok(Some(outcome))
     }
 
@@ -209,7 +209,7 @@ impl Exports {
         let (refused,) = self.call(store, places.validate, (name.clone(), input)).await?;
         if let Some(failure) = &refused {
             let place = || format!("refusal of `{name}`");
-            failure_is_json(failure, place).map_err(Halt::Refused)?;
+            failure_is_json(failure, place).map_err(TrapCause::Refused)?;
         }
         Ok(Some(refused))
     }

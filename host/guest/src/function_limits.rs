@@ -1,12 +1,12 @@
 //! The limits on concurrency and rate that a component declares for its functions.
 
 use segno_core::{
-    limit::{self, Rule},
+    limit::{self, AdmissionRule},
     time::Millis,
 };
 use wasmtime::component::{ComponentType, Lift};
 
-use super::{invalid::Invalid, report::FunctionReport};
+use super::{invalid::InvalidComponent, report::FunctionReport};
 
 /// The declared limits of one function.
 #[derive(Debug, Clone, PartialEq, Eq, ComponentType, Lift)]
@@ -18,31 +18,31 @@ pub struct FunctionLimits {
     pub key: Option<String>,
     /// The limits for each key.
     #[component(name = "per-key")]
-    pub per_key: Bounds,
+    pub per_key: DeclaredBounds,
     /// The limits for all keys together.
-    pub total: Bounds,
+    pub total: DeclaredBounds,
     /// The order of waiting executions by priority.
-    pub priority: Option<Priority>,
+    pub priority: Option<DeclaredPriority>,
     /// The treatment of a new execution whose key already has one.
-    pub singleton: Option<Singleton>,
+    pub singleton: Option<DeclaredSingleton>,
     /// Delays the executions of a key until no other has arrived for a while.
-    pub debounce: Option<Debounce>,
+    pub debounce: Option<DeclaredDebounce>,
 }
 
 /// Limits on concurrency and rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ComponentType, Lift)]
 #[component(record)]
-pub struct Bounds {
+pub struct DeclaredBounds {
     /// Maximum number of executions that are admitted and not yet settled.
     pub concurrency: Option<u32>,
     /// Maximum rate of admissions.
-    pub rate: Option<Rate>,
+    pub rate: Option<DeclaredRate>,
 }
 
 /// A rate of admissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ComponentType, Lift)]
 #[component(record)]
-pub struct Rate {
+pub struct DeclaredRate {
     /// Number of admissions per period.
     pub count: u32,
     /// The period, in milliseconds.
@@ -55,18 +55,18 @@ pub struct Rate {
 /// The source and the meaning of an execution's priority.
 #[derive(Debug, Clone, PartialEq, Eq, ComponentType, Lift)]
 #[component(record)]
-pub struct Priority {
+pub struct DeclaredPriority {
     /// Path of a number in the input.
     pub path: String,
     /// The effect of a higher priority.
-    pub order: Order,
+    pub order: DeclaredOrder,
 }
 
 /// The effect of a higher priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ComponentType, Lift)]
 #[component(enum)]
 #[repr(u8)]
-pub enum Order {
+pub enum DeclaredOrder {
     /// The execution with the higher priority goes first.
     #[component(name = "strict")]
     Strict,
@@ -79,7 +79,7 @@ pub enum Order {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ComponentType, Lift)]
 #[component(enum)]
 #[repr(u8)]
-pub enum Singleton {
+pub enum DeclaredSingleton {
     /// The new execution does not begin.
     #[component(name = "skip")]
     Skip,
@@ -91,7 +91,7 @@ pub enum Singleton {
 /// Admits only the last of several executions of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ComponentType, Lift)]
 #[component(record)]
-pub struct Debounce {
+pub struct DeclaredDebounce {
     /// Quiet period before the execution begins, in milliseconds: no other of the same key has
     /// arrived for that long.
     #[component(name = "period-ms")]
@@ -110,35 +110,37 @@ impl FunctionLimits {
     }
 
     /// Converts the limits to a rule, which is not validated yet.
-    fn rule(self) -> Rule {
+    fn rule(self) -> AdmissionRule {
         let Self { function: _, key, per_key, total, priority, singleton, debounce } = self;
-        Rule {
+        AdmissionRule {
             key: key.map(Into::into),
             per_key: per_key.into(),
             total: total.into(),
-            priority: priority.map(|Priority { path, order }| limit::Priority {
+            priority: priority.map(|DeclaredPriority { path, order }| limit::PriorityRule {
                 path: path.into(),
                 order: match order {
-                    Order::Strict => limit::Order::Strict,
-                    Order::Weighted => limit::Order::Weighted,
+                    DeclaredOrder::Strict => limit::PriorityOrder::Strict,
+                    DeclaredOrder::Weighted => limit::PriorityOrder::Weighted,
                 },
             }),
             singleton: singleton.map(|singleton| match singleton {
-                Singleton::Skip => limit::Singleton::Skip,
-                Singleton::Replace => limit::Singleton::Replace,
+                DeclaredSingleton::Skip => limit::SingletonPolicy::Skip,
+                DeclaredSingleton::Replace => limit::SingletonPolicy::Replace,
             }),
-            debounce: debounce.map(|Debounce { period_ms, longest_ms }| limit::Debounce {
-                period_ms: millis(period_ms),
-                longest_ms: longest_ms.map(millis),
+            debounce: debounce.map(|DeclaredDebounce { period_ms, longest_ms }| {
+                limit::DebounceRule {
+                    period_ms: millis(period_ms),
+                    longest_ms: longest_ms.map(millis),
+                }
             }),
-            ..Rule::default()
+            ..AdmissionRule::default()
         }
     }
 }
 
-impl From<Bounds> for limit::Bounds {
-    fn from(Bounds { concurrency, rate }: Bounds) -> Self {
-        let rate = rate.map(|Rate { count, period_ms, burst }| limit::Rate {
+impl From<DeclaredBounds> for limit::AdmissionBounds {
+    fn from(DeclaredBounds { concurrency, rate }: DeclaredBounds) -> Self {
+        let rate = rate.map(|DeclaredRate { count, period_ms, burst }| limit::AdmissionRate {
             count,
             period_ms: millis(period_ms),
             burst,
@@ -156,9 +158,12 @@ fn millis(length: u64) -> Millis {
 pub(super) fn with_limits(
     mut reports: Vec<FunctionReport>,
     limits: &[FunctionLimits],
-) -> Result<Vec<FunctionReport>, Invalid> {
+) -> Result<Vec<FunctionReport>, InvalidComponent> {
     for limit in limits {
-        let bad = |reason: String| Invalid::BadLimit { function: limit.function.clone(), reason };
+        let bad = |reason: String| InvalidComponent::BadLimit {
+            function: limit.function.clone(),
+            reason,
+        };
         let report = reports.iter_mut().find(|report| report.name == limit.function);
         let report = report.ok_or_else(|| bad("the module has no such function".to_owned()))?;
         let rule = limit.clone().rule();
@@ -193,8 +198,8 @@ mod tests {
         FunctionLimits {
             function: "send".to_owned(),
             key: None,
-            per_key: Bounds { concurrency: Some(5), rate: None },
-            total: Bounds::default(),
+            per_key: DeclaredBounds { concurrency: Some(5), rate: None },
+            total: DeclaredBounds::default(),
             priority: None,
             singleton: None,
             debounce: None,
@@ -211,13 +216,16 @@ mod tests {
         let order = FunctionLimits {
             function: "order".to_owned(),
             key: Some("customer.id".to_owned()),
-            per_key: Bounds {
+            per_key: DeclaredBounds {
                 concurrency: None,
-                rate: Some(Rate { count: 10, period_ms: 1_000, burst: 20 }),
+                rate: Some(DeclaredRate { count: 10, period_ms: 1_000, burst: 20 }),
             },
-            total: Bounds { concurrency: Some(100), rate: None },
-            priority: Some(Priority { path: "urgency".to_owned(), order: Order::Weighted }),
-            debounce: Some(Debounce { period_ms: 5_000, longest_ms: Some(60_000) }),
+            total: DeclaredBounds { concurrency: Some(100), rate: None },
+            priority: Some(DeclaredPriority {
+                path: "urgency".to_owned(),
+                order: DeclaredOrder::Weighted,
+            }),
+            debounce: Some(DeclaredDebounce { period_ms: 5_000, longest_ms: Some(60_000) }),
             ..limit()
         };
         let reports = with_limits(vec![report("order"), report("send")], &[limit(), order]);
@@ -237,11 +245,11 @@ mod tests {
 
     #[test]
     fn a_limit_that_cannot_be_used_is_refused_with_its_function_and_the_reason() {
-        let zero = Bounds { concurrency: Some(0), rate: None };
-        let long = Rate { count: 1, period_ms: u64::MAX, burst: 1 };
-        let long = Bounds { concurrency: None, rate: Some(long) };
+        let zero = DeclaredBounds { concurrency: Some(0), rate: None };
+        let long = DeclaredRate { count: 1, period_ms: u64::MAX, burst: 1 };
+        let long = DeclaredBounds { concurrency: None, rate: Some(long) };
         let elsewhere = FunctionLimits { function: "ship".to_owned(), ..limit() };
-        let singleton = Some(Singleton::Skip);
+        let singleton = Some(DeclaredSingleton::Skip);
         for (limits, said) in [
             (
                 vec![elsewhere],
@@ -256,7 +264,10 @@ mod tests {
                 "the limit of `send` cannot be used: a concurrency of 0 would let nothing begin",
             ),
             (vec![FunctionLimits { per_key: long, ..limit() }], "is too large"),
-            (vec![FunctionLimits { per_key: Bounds::default(), ..limit() }], "says nothing"),
+            (
+                vec![FunctionLimits { per_key: DeclaredBounds::default(), ..limit() }],
+                "says nothing",
+            ),
             (vec![FunctionLimits { total: limit().per_key, ..limit() }], "give the limit a key"),
             (vec![FunctionLimits { key: Some(".".to_owned()), ..limit() }], "`.` is no path"),
             (vec![FunctionLimits { singleton, ..limit() }], "a singleton has a concurrency of 1"),

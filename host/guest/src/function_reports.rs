@@ -6,14 +6,16 @@ use std::collections::BTreeSet;
 use segno_core::{id::check_name, json};
 
 use super::{
-    FunctionDescription, MessageDescription, MessageKind, ObjectAccess, ObjectFunction,
+    FunctionDescription, MessageDescription, NamedMessageKind, ObjectAccess, ObjectFunction,
     border::not_finite,
-    invalid::Invalid,
-    report::{Access, FunctionReport, Kind, MessageReport},
+    invalid::InvalidComponent,
+    report::{AccessReport, FunctionReport, FunctionReportKind, MessageReport},
 };
 
 /// Builds the reports of the functions that a module describes.
-pub(super) fn described(functions: &[FunctionDescription]) -> Result<Vec<FunctionReport>, Invalid> {
+pub(super) fn described(
+    functions: &[FunctionDescription],
+) -> Result<Vec<FunctionReport>, InvalidComponent> {
     let mut names = BTreeSet::new();
     let mut reports = Vec::new();
     for function in functions {
@@ -24,18 +26,22 @@ pub(super) fn described(functions: &[FunctionDescription]) -> Result<Vec<Functio
             Ok(()) => Some(format!("`{}` more than once", function.name)),
         };
         if let Some(described) = bad {
-            return Err(Invalid::BadName { name: function.name.clone(), described });
+            return Err(InvalidComponent::BadName { name: function.name.clone(), described });
         }
         let report = FunctionReport::new(function).map_err(|(which, error)| {
-            Invalid::BadSchema { which, function: function.name.clone(), reason: error.to_string() }
+            InvalidComponent::BadSchema {
+                which,
+                function: function.name.clone(),
+                reason: error.to_string(),
+            }
         })?;
         if let Some(reason) = function.retry.as_ref().and_then(not_finite) {
-            return Err(Invalid::BadRetry { function: function.name.clone(), reason });
+            return Err(InvalidComponent::BadRetry { function: function.name.clone(), reason });
         }
         for (which, schema) in [("input", &report.input_schema), ("output", &report.output_schema)]
         {
             let Some(schema) = schema else { continue };
-            jsonschema::validator_for(schema).map_err(|error| Invalid::BadSchema {
+            jsonschema::validator_for(schema).map_err(|error| InvalidComponent::BadSchema {
                 which,
                 function: function.name.clone(),
                 reason: error.to_string(),
@@ -50,20 +56,21 @@ pub(super) fn described(functions: &[FunctionDescription]) -> Result<Vec<Functio
 pub(super) fn with_messages(
     mut reports: Vec<FunctionReport>,
     mut messages: Vec<MessageDescription>,
-) -> Result<Vec<FunctionReport>, Invalid> {
+) -> Result<Vec<FunctionReport>, InvalidComponent> {
     messages.sort_by(|one, other| (one.kind, &one.name).cmp(&(other.kind, &other.name)));
     for MessageDescription { function, kind, name, schema } in messages {
-        let is_signal = kind == MessageKind::Signal;
+        let is_signal = kind == NamedMessageKind::Signal;
         let what = if is_signal { "signal" } else { "promise" };
-        let bad = |reason: String| Invalid::BadMessage {
+        let bad = |reason: String| InvalidComponent::BadMessage {
             what,
             name: name.clone(),
             function: function.clone(),
             reason,
         };
         check_name("its name", &name).map_err(|error| bad(error.to_string()))?;
-        let is_it =
-            |report: &&mut FunctionReport| report.name == function && report.kind == Kind::Workflow;
+        let is_it = |report: &&mut FunctionReport| {
+            report.name == function && report.kind == FunctionReportKind::Workflow
+        };
         let report = reports.iter_mut().find(is_it);
         let report = report.ok_or_else(|| bad("there is no such workflow".into()))?;
         if report.messages.iter().any(|known| known.is_signal == is_signal && known.name == name) {
@@ -83,9 +90,9 @@ pub(super) fn with_messages(
 pub(super) fn with_objects(
     mut reports: Vec<FunctionReport>,
     objects: &[ObjectFunction],
-) -> Result<Vec<FunctionReport>, Invalid> {
+) -> Result<Vec<FunctionReport>, InvalidComponent> {
     for ObjectFunction { function, access } in objects {
-        let bad = |reason: &str| Invalid::BadObject {
+        let bad = |reason: &str| InvalidComponent::BadObject {
             function: function.clone(),
             reason: reason.to_owned(),
         };
@@ -97,12 +104,12 @@ pub(super) fn with_objects(
         }
         let report = reports.iter_mut().find(|report| report.name == *function);
         let report = report.ok_or_else(|| bad("the module has no such function"))?;
-        if report.kind != Kind::Workflow {
+        if report.kind != FunctionReportKind::Workflow {
             return Err(bad("it is an activity; only workflows are functions of objects"));
         }
         let access = match access {
-            ObjectAccess::Exclusive => Access::Exclusive,
-            ObjectAccess::Shared => Access::Shared,
+            ObjectAccess::Exclusive => AccessReport::Exclusive,
+            ObjectAccess::Shared => AccessReport::Shared,
         };
         if report.access.replace(access).is_some() {
             return Err(bad("it is described twice"));
@@ -115,15 +122,18 @@ pub(super) fn with_objects(
 pub(super) fn with_runs(
     mut reports: Vec<FunctionReport>,
     runs: &[String],
-) -> Result<Vec<FunctionReport>, Invalid> {
+) -> Result<Vec<FunctionReport>, InvalidComponent> {
     for function in runs {
-        let bad = |reason: String| Invalid::BadRun { function: function.clone(), reason };
+        let bad = |reason: String| InvalidComponent::BadRun { function: function.clone(), reason };
         let report = reports.iter_mut().find(|report| report.name == *function);
         let report = report.ok_or_else(|| bad("the module has no such function".to_owned()))?;
         match report.access {
-            Some(Access::Exclusive) => {}
-            Some(Access::Shared) => {
-                return Err(bad("it is a shared function, which waits for nobody".to_owned()));
+            Some(AccessReport::Exclusive) => {}
+            Some(AccessReport::Shared) => {
+                return Err(bad(
+                    "it is a shared function, and only an exclusive one can run once a key"
+                        .to_owned(),
+                ));
             }
             None => return Err(bad("it is a function of no object, and has no key".to_owned())),
         }
@@ -132,7 +142,7 @@ pub(super) fn with_runs(
         }
         let object = |name: &str| name.split_once('/').map(|(object, _)| object.to_owned());
         let other = reports.iter().find(|other| {
-            other.access == Some(Access::Exclusive)
+            other.access == Some(AccessReport::Exclusive)
                 && other.name != *function
                 && object(&other.name) == object(function)
         });

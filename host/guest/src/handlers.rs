@@ -4,8 +4,8 @@ use serde_json::Value;
 use wasmtime::component::{ComponentType, Lift};
 
 use super::{
-    invalid::Invalid,
-    report::{FunctionReport, HandlerReport, Kind},
+    invalid::InvalidComponent,
+    report::{FunctionReport, FunctionReportKind, HandlerReport},
 };
 
 /// Maximum length of a name, in bytes.
@@ -44,11 +44,11 @@ pub enum HandlerKind {
 pub(super) fn with_handlers(
     mut reports: Vec<FunctionReport>,
     mut handlers: Vec<HandlerDescription>,
-) -> Result<Vec<FunctionReport>, Invalid> {
+) -> Result<Vec<FunctionReport>, InvalidComponent> {
     handlers.sort_by(|one, other| (one.kind, &one.name).cmp(&(other.kind, &other.name)));
     for handler in handlers {
         let is_update = handler.kind == HandlerKind::Update;
-        let bad = |reason: String| Invalid::BadHandler {
+        let bad = |reason: String| InvalidComponent::BadHandler {
             what: if is_update { "update" } else { "query" },
             name: handler.name.clone(),
             function: handler.function.clone(),
@@ -59,7 +59,7 @@ pub(super) fn with_handlers(
             return Err(bad(rule.to_owned()));
         }
         let is_it = |report: &&mut FunctionReport| {
-            report.name == handler.function && report.kind == Kind::Workflow
+            report.name == handler.function && report.kind == FunctionReportKind::Workflow
         };
         let report = reports.iter_mut().find(is_it);
         let report = report.ok_or_else(|| bad("there is no such workflow".to_owned()))?;

@@ -10,7 +10,7 @@ use reqwest::{
 
 use super::{
     Failure, HttpRequest, HttpResponse, Outbound, Payload,
-    policy::{Grants, NoSecret, NotReadable, PolicySource, Refused, Secrets},
+    policy::{Grants, MissingSecret, OriginRefusal, PolicySource, Secrets, VariableError},
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -84,19 +84,19 @@ impl HttpClient {
 }
 
 /// Outbound HTTP: checks each request against the policy and sends it with the client.
-pub struct Gate {
+pub struct HttpGate {
     policy: PolicySource,
     client: HttpClient,
 }
 
-impl Gate {
+impl HttpGate {
     /// Creates outbound HTTP under `policy`.
     pub fn new(policy: PolicySource, client: HttpClient) -> Self {
         Self { policy, client }
     }
 
     /// The refusal as a failure. It mentions if the newest policy file is not in force.
-    fn refusal(&self, refused: Refused) -> Failure {
+    fn refusal(&self, refused: OriginRefusal) -> Failure {
         let mut failure = Failure::from(refused);
         if let Some(problem) = self.policy.problem() {
             failure.message += &format!(" ({problem}; the policy before it is in force)");
@@ -106,7 +106,7 @@ impl Gate {
 }
 
 #[async_trait]
-impl Outbound for Gate {
+impl Outbound for HttpGate {
     async fn send(&self, module: &str, request: HttpRequest) -> Result<HttpResponse, Failure> {
         let grants = self.policy.get().grants(module);
         grants.allows_http(&request.url).map_err(|refused| self.refusal(refused))?;
@@ -205,23 +205,23 @@ fn failure(code: u32, message: String) -> Failure {
     Failure { code, message, details: None }
 }
 
-impl From<Refused> for Failure {
+impl From<OriginRefusal> for Failure {
     /// Code 403 is final: another attempt would be refused as well.
-    fn from(refused: Refused) -> Self {
+    fn from(refused: OriginRefusal) -> Self {
         failure(403, refused.to_string())
     }
 }
 
-impl From<NoSecret> for Failure {
+impl From<MissingSecret> for Failure {
     /// Code 403 is final, as for a refused address.
-    fn from(none: NoSecret) -> Self {
+    fn from(none: MissingSecret) -> Self {
         failure(403, none.to_string())
     }
 }
 
-impl From<NotReadable> for Failure {
+impl From<VariableError> for Failure {
     /// Not final: another attempt succeeds once the operator has fixed the setting.
-    fn from(not_readable: NotReadable) -> Self {
+    fn from(not_readable: VariableError) -> Self {
         failure(503, not_readable.to_string())
     }
 }

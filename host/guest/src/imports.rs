@@ -9,19 +9,19 @@ use wasmtime::{
 };
 
 use super::{
-    report::How,
+    report::ImportTreatment,
     versions::{self, PACKAGE},
 };
 
 /// The parts of `PACKAGE/INTERFACE@VERSION`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Interface<'a> {
+pub(super) struct InterfaceName<'a> {
     pub(super) package: &'a str,
     pub(super) name: &'a str,
 }
 
 /// One imported interface with its functions.
-pub(super) struct Import {
+pub(super) struct ImportedInterface {
     /// The name, in the component's spelling.
     pub(super) name: String,
     /// The functions, in the component's order.
@@ -88,7 +88,7 @@ const INSTEAD_OF_SOCKETS: &str =
 const INSTEAD_OF_SLEEP: &str = "use `ctx.sleep`";
 const INSTEAD_OF_EXIT: &str = "return from the function";
 
-impl<'a> Interface<'a> {
+impl<'a> InterfaceName<'a> {
     /// Parses the name `import`. `None` if the host does not provide the interface.
     pub(super) fn known(import: &'a str) -> Option<Self> {
         let (path, version) = import.split_once('@')?;
@@ -109,13 +109,14 @@ impl<'a> Interface<'a> {
     }
 
     /// The treatment of a workflow's call of `function`.
-    pub(super) fn in_workflow(self, function: &str) -> How {
-        let refused = |instead: &str| How::RefusedWhenCalled { use_instead: instead.into() };
+    pub(super) fn in_workflow(self, function: &str) -> ImportTreatment {
+        let refused =
+            |instead: &str| ImportTreatment::RefusedWhenCalled { use_instead: instead.into() };
         match (self.package, self.name) {
             (PACKAGE, "configuration") if function == "secret" => refused(INSTEAD_OF_SECRETS),
             (PACKAGE, "configuration") => refused(INSTEAD_OF_CONFIGURATION),
             (PACKAGE, "files") => refused(INSTEAD_OF_FILES),
-            (PACKAGE, _) => How::Provided,
+            (PACKAGE, _) => ImportTreatment::Provided,
             ("wasi:filesystem", _) if !HARMLESS_FILES.contains(&function) => {
                 refused(INSTEAD_OF_FILES)
             }
@@ -124,20 +125,20 @@ impl<'a> Interface<'a> {
                 refused(INSTEAD_OF_SLEEP)
             }
             ("wasi:cli", "exit") => refused(INSTEAD_OF_EXIT),
-            _ => How::DeterministicWasi,
+            _ => ImportTreatment::DeterministicWasi,
         }
     }
 }
 
 /// All imports of `component`, in its order. Functions imported outside an interface are separate
 /// entries.
-pub(super) fn of_component(engine: &Engine, component: &Component) -> Vec<Import> {
+pub(super) fn of_component(engine: &Engine, component: &Component) -> Vec<ImportedInterface> {
     let component_type = component.component_type();
     let mut known: Vec<ResourceType> = Vec::new();
     let mut imports = Vec::new();
     for (name, import) in component_type.imports(engine) {
         let ComponentItem::ComponentInstance(instance) = import.ty else {
-            imports.push(Import {
+            imports.push(ImportedInterface {
                 name: name.into(),
                 functions: Vec::new(),
                 resources: Vec::new(),
@@ -157,7 +158,7 @@ pub(super) fn of_component(engine: &Engine, component: &Component) -> Vec<Import
                 _ => {}
             }
         }
-        imports.push(Import { name: name.into(), functions, resources });
+        imports.push(ImportedInterface { name: name.into(), functions, resources });
     }
     imports
 }
@@ -186,7 +187,7 @@ mod tests {
             ("wasi:clocks/wall-clock", false),
             ("stray-function", false),
         ] {
-            assert_eq!(Interface::known(import).is_some(), known, "{import}");
+            assert_eq!(InterfaceName::known(import).is_some(), known, "{import}");
         }
     }
 }

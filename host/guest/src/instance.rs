@@ -10,14 +10,14 @@ use super::{
     Payload, SharedJournal, Workflow,
     budget::Budget,
     cost,
-    described::{Called, Described},
-    engine::{GuestEngine, Running},
-    exports::Exports,
+    described::{CalledFunction, ComponentDescription},
+    engine::{GuestEngine, RunningCall},
+    exports::GuestExports,
     modules::LoadedModule,
-    pool::Places,
+    pool::PoolPermit,
     state::OwnObject,
     trap::explain,
-    turns::Turn,
+    turns::InstanceTurn,
     workflow::WorkflowState,
 };
 
@@ -27,19 +27,19 @@ const OVERHEAD_BYTES: usize = 16 << 10;
 /// An instance, with the state of the current call.
 pub(super) struct Instance {
     /// `None` while the guest is asked for its description.
-    described: Option<Arc<Described>>,
+    described: Option<Arc<ComponentDescription>>,
     engine: Arc<GuestEngine>,
     /// `None` after a call failed or was dropped midway: the memory cannot be trusted any more.
-    live: Option<Live>,
+    live: Option<LiveInstance>,
 }
 
 /// The parts that move along with a call. The store is dropped before its places, so that the next
 /// instance finds them free.
-struct Live {
+struct LiveInstance {
     store: Store<WorkflowState>,
-    exports: Exports,
+    exports: GuestExports,
     loaded: Arc<LoadedModule>,
-    _places: Places,
+    _places: PoolPermit,
 }
 
 impl Instance {
@@ -62,7 +62,7 @@ impl Instance {
             state.budget.end_call();
             let last_words = state.last_words();
             match exports {
-                Ok(exports) => Ok(Live { store, exports, loaded, _places: places }),
+                Ok(exports) => Ok(LiveInstance { store, exports, loaded, _places: places }),
                 Err(error) => {
                     Err(explain(&error, &state.budget, FunctionKind::Workflow, last_words))
                 }
@@ -73,11 +73,11 @@ impl Instance {
     }
 
     /// Calls the description functions of the guest.
-    pub(super) async fn describe(&mut self) -> Result<Described, GuestError> {
+    pub(super) async fn describe(&mut self) -> Result<ComponentDescription, GuestError> {
         let mut call = self.call(None)?;
         let turn = call.turn();
         let describing = async move {
-            let answer = Described::of(&call.live.exports, &mut call.live.store).await;
+            let answer = ComponentDescription::of(&call.live.exports, &mut call.live.store).await;
             call.end(answer)
         };
         let described = self.ended(turn.taking(describing).await)?;
@@ -89,7 +89,7 @@ impl Instance {
 
     /// Begins a call. The instance counts as broken until the call succeeds, even if the call is
     /// dropped before.
-    fn call(&mut self, journal: Option<SharedJournal>) -> Result<Call, GuestError> {
+    fn call(&mut self, journal: Option<SharedJournal>) -> Result<InstanceCall, GuestError> {
         let mut live = self
             .live
             .take()
@@ -102,10 +102,10 @@ impl Instance {
             wasi.begin_call(journal.clone());
         }
         state.journal = journal;
-        Ok(Call { live, _running: running })
+        Ok(InstanceCall { live, _running: running })
     }
 
-    fn ended<T>(&mut self, ended: Result<(Live, T), GuestError>) -> Result<T, GuestError> {
+    fn ended<T>(&mut self, ended: Result<(LiveInstance, T), GuestError>) -> Result<T, GuestError> {
         let (live, answer) = ended?;
         self.live = Some(live);
         Ok(answer)
@@ -123,7 +123,7 @@ impl Workflow for Instance {
     ) -> Result<(), GuestError> {
         let mut called = match &self.described {
             Some(described) => described.called(function)?,
-            None => Called { name: function.to_owned(), object: None },
+            None => CalledFunction { name: function.to_owned(), object: None },
         };
         let mut call = self.call(Some(journal))?;
         call.live.store.data_mut().object = called.object.take().map(OwnObject::from);
@@ -132,7 +132,7 @@ impl Workflow for Instance {
         }
         let turn = call.turn();
         let starting = async move {
-            let Live { store, exports, .. } = &mut call.live;
+            let LiveInstance { store, exports, .. } = &mut call.live;
             let answer = exports.start(store, called.name, input, context).await;
             call.end(answer)
         };
@@ -143,7 +143,7 @@ impl Workflow for Instance {
         let mut call = self.call(Some(journal))?;
         let turn = call.turn();
         let resuming = async move {
-            let Live { store, exports, .. } = &mut call.live;
+            let LiveInstance { store, exports, .. } = &mut call.live;
             let answer = exports.resume(store, event).await;
             call.end(answer)
         };
@@ -159,7 +159,7 @@ impl Workflow for Instance {
         let mut call = self.call(Some(journal))?;
         let (turn, name) = (call.turn(), name.to_owned());
         let asking = async move {
-            let Live { store, exports, .. } = &mut call.live;
+            let LiveInstance { store, exports, .. } = &mut call.live;
             let answer = exports.query(store, name, input).await;
             call.end(answer)
         };
@@ -175,7 +175,7 @@ impl Workflow for Instance {
         let mut call = self.call(Some(journal))?;
         let (turn, name) = (call.turn(), name.to_owned());
         let asking = async move {
-            let Live { store, exports, .. } = &mut call.live;
+            let LiveInstance { store, exports, .. } = &mut call.live;
             let answer = exports.validate(store, name, input).await;
             call.end(answer)
         };
@@ -257,18 +257,18 @@ async fn unbounded<T>(
 }
 
 /// One call into the guest with everything that it needs, so that it can move between threads.
-struct Call {
-    live: Live,
-    _running: Running,
+struct InstanceCall {
+    live: LiveInstance,
+    _running: RunningCall,
 }
 
-impl Call {
-    fn turn(&self) -> Turn {
+impl InstanceCall {
+    fn turn(&self) -> InstanceTurn {
         self.live.store.data().budget.turn()
     }
 
     /// Returns the instance if it can be used again.
-    fn end<T>(mut self, answer: wasmtime::Result<T>) -> Result<(Live, T), GuestError> {
+    fn end<T>(mut self, answer: wasmtime::Result<T>) -> Result<(LiveInstance, T), GuestError> {
         let state = self.live.store.data_mut();
         state.journal = None;
         state.budget.end_call();

@@ -4,7 +4,7 @@ use super::{GuestError, versions::VERSIONS};
 
 /// The reason that a component cannot be deployed.
 #[derive(Debug, thiserror::Error)]
-pub enum Invalid {
+pub enum InvalidComponent {
     /// The component is larger than this host accepts.
     #[error("the component has {size} bytes; the limit is {limit} (`limits.component_bytes`)")]
     TooLarge {
@@ -71,9 +71,7 @@ pub enum Invalid {
         if names.len() == 1 { "it" } else { "them" },
         if names.len() == 1 { "its" } else { "their" },
     )]
-    Unlisted {
-        names: Vec<String>,
-    },
+    Unlisted { names: Vec<String> },
     /// A schema is not a JSON schema.
     #[error("the {which} schema of `{function}` is not a JSON schema: {reason}")]
     BadSchema {

@@ -78,7 +78,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use segno_core::{id::Digest, invocation::EngineFacts};
 
-pub use backtrace::{Backtrace, Frame};
+pub use backtrace::{Backtrace, BacktraceFrame};
 pub use commands::GuestCommand;
 pub use compile::{COMMAND as COMPILE_COMMAND, Compiler, compile_into};
 pub use contract::*;
@@ -86,38 +86,38 @@ pub use cost::Cost;
 pub use error::GuestError;
 pub use function_limits::FunctionLimits;
 pub use handlers::{HandlerDescription, HandlerKind};
-pub use http::{Gate, HttpClient, HttpLimits};
-pub use invalid::Invalid;
+pub use http::{HttpClient, HttpGate, HttpLimits};
+pub use invalid::InvalidComponent;
 pub use limits::Limits;
-pub use messages::{MessageDescription, MessageKind};
+pub use messages::{MessageDescription, NamedMessageKind};
 pub use modules::ComponentSource;
 pub use nobody::NoGuests;
 pub use objects::{ObjectAccess, ObjectFunction};
 pub use panics::Panic;
 pub use policy::{Policy, PolicySource};
-pub use pool::GiveUp;
+pub use pool::EvictionCallback;
 pub use report::{
-    Access, FunctionReport, HandlerReport, How, ImportReport, Kind, MessageReport, ModuleReport,
-    RetryReport,
+    AccessReport, FunctionReport, FunctionReportKind, HandlerReport, ImportReport, ImportTreatment,
+    MessageReport, ModuleReport, RetryReport,
 };
-pub use schemas::{Misfit, SchemaOf, Schemas, misfit_words};
+pub use schemas::{SchemaMismatch, SchemaSubject, Schemas, misfit_words};
 pub use snapshot::{Memory, MemoryChange, SnapshotFiles, SnapshotKey, SnapshotPolicy};
 pub use turns::COMPUTING;
 pub use wasm::{Wasm, WasmConfig};
 
 /// The implementation of a running workflow's imports. Every import is one [`Ask`].
-pub trait Journal: Send {
+pub trait GuestJournal: Send {
     /// Answers without waiting. An error stops the guest, and its message becomes the trap's
     /// message.
-    fn ask(&mut self, ask: Ask) -> Result<Answer, Stop>;
+    fn ask(&mut self, ask: JournalCall) -> Result<JournalAnswer, StopReason>;
 }
 
 /// A [`Journal`] as an instance holds it during a poll; nothing else holds the lock then.
-pub type SharedJournal = Arc<Mutex<dyn Journal>>;
+pub type SharedJournal = Arc<Mutex<dyn GuestJournal>>;
 
 /// The reason that a [`Journal`] stopped its guest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Stop {
+pub enum StopReason {
     /// The guest issued another command than the recorded one. The journal keeps the report.
     #[error("the command differs from the recorded one")]
     Divergence,
@@ -218,7 +218,7 @@ pub trait Guests: Send + Sync {
     }
 
     /// Sets the callback that removes waiting instances when the pool is full.
-    fn when_full(&self, _give_up: GiveUp) {}
+    fn when_full(&self, _give_up: EvictionCallback) {}
 
     /// Number of pool places that an instance takes; 1 if it is not known.
     async fn places(&self, _module: Digest) -> usize {

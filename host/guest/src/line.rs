@@ -16,25 +16,25 @@ const STEP: u64 = 64;
 
 /// The queue. Clones share it.
 #[derive(Clone)]
-pub(super) struct Line(Arc<Mutex<State>>);
+pub(super) struct ComputeQueue(Arc<Mutex<QueueState>>);
 
-struct State {
+struct QueueState {
     at_once: usize,
     computing: usize,
     /// Number of calls that entered the queue so far.
     entered: u64,
     /// Waiting calls in order; the second number separates calls at the same position.
-    waiting: BTreeMap<(u64, u64), oneshot::Sender<Place>>,
+    waiting: BTreeMap<(u64, u64), oneshot::Sender<ComputePermit>>,
 }
 
 /// The permit to compute, until dropped.
-pub(super) struct Place(Line);
+pub(super) struct ComputePermit(ComputeQueue);
 
-impl Line {
+impl ComputeQueue {
     /// Creates a queue with `at_once` permits.
     pub(super) fn new(at_once: usize) -> Self {
         let waiting = BTreeMap::new();
-        Self(Arc::new(Mutex::new(State {
+        Self(Arc::new(Mutex::new(QueueState {
             at_once: at_once.max(1),
             computing: 0,
             entered: 0,
@@ -53,7 +53,7 @@ impl Line {
     }
 
     /// Waits for a permit, for a call that has computed for `epochs` epochs so far.
-    pub(super) async fn place(&self, epochs: u64) -> Place {
+    pub(super) async fn place(&self, epochs: u64) -> ComputePermit {
         loop {
             let told = match self.enter(epochs) {
                 Ok(place) => return place,
@@ -66,11 +66,11 @@ impl Line {
         }
     }
 
-    fn enter(&self, epochs: u64) -> Result<Place, oneshot::Receiver<Place>> {
+    fn enter(&self, epochs: u64) -> Result<ComputePermit, oneshot::Receiver<ComputePermit>> {
         let mut state = self.state();
         if state.waiting.is_empty() && state.computing < state.at_once {
             state.computing += 1;
-            return Ok(Place(self.clone()));
+            return Ok(ComputePermit(self.clone()));
         }
         state.entered += 1;
         let (tell, told) = oneshot::channel();
@@ -95,16 +95,16 @@ impl Line {
         drop(state);
         for tell in next {
             // A call that was dropped before it received the permit returns it immediately.
-            let _ = tell.send(Place(self.clone()));
+            let _ = tell.send(ComputePermit(self.clone()));
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Place {
+impl Drop for ComputePermit {
     fn drop(&mut self) {
         self.0.leave();
     }
@@ -116,9 +116,9 @@ mod tests {
 
     use super::*;
 
-    type Waits = std::pin::Pin<Box<dyn Future<Output = Place>>>;
+    type Waits = std::pin::Pin<Box<dyn Future<Output = ComputePermit>>>;
 
-    fn waits(line: &Line, epochs: u64) -> Waits {
+    fn waits(line: &ComputeQueue, epochs: u64) -> Waits {
         let line = line.clone();
         let mut waits: Waits = Box::pin(async move { line.place(epochs).await });
         assert!(waits.as_mut().now_or_never().is_none());
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn who_has_just_begun_passes_a_crowd_that_goes_on_and_on() {
-        let line = Line::new(1);
+        let line = ComputeQueue::new(1);
         let mut place = line.place(1).now_or_never().expect("it is free");
         let mut crowd: Vec<Waits> = (0..250).map(|_| waits(&line, 1_000)).collect();
         let mut newcomer = waits(&line, 1);
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn who_left_the_line_is_passed_over() {
-        let line = Line::new(1);
+        let line = ComputeQueue::new(1);
         let place = line.place(1).now_or_never().expect("it is free");
         let gone = waits(&line, 1);
         let told = waits(&line, 1);

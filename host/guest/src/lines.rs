@@ -15,10 +15,10 @@ use wasmtime_wasi::{
     p2::{OutputStream, Pollable, StreamResult},
 };
 
-use super::{Level, log_room::LogRoom, text::cut};
+use super::{Level, log_room::LogBudget, text::cut};
 
 /// Callback that receives one line.
-pub(super) type Sink = Box<dyn Fn(Level, String) + Send>;
+pub(super) type LineSink = Box<dyn Fn(Level, String) + Send>;
 
 /// Maximum size of one write, in bytes.
 const CHUNK: usize = 64 << 10;
@@ -27,23 +27,23 @@ const LAST_WORDS: usize = 2 << 10;
 
 /// A stream of lines; clones share the incomplete line.
 #[derive(Clone)]
-pub(super) struct Lines {
-    shared: Arc<Mutex<Unended>>,
+pub(super) struct LineStream {
+    shared: Arc<Mutex<IncompleteLine>>,
 }
 
-struct Unended {
+struct IncompleteLine {
     level: Level,
-    room: LogRoom,
+    room: LogBudget,
     line: Vec<u8>,
     /// The last lines of this call, up to `LAST_WORDS` bytes.
     last: String,
-    sink: Sink,
+    sink: LineSink,
 }
 
-impl Lines {
+impl LineStream {
     /// Sends lines to `sink` at `level`, within the limits of `room`.
-    pub(super) fn new(level: Level, room: LogRoom, sink: Sink) -> Self {
-        let unended = Unended { level, room, line: Vec::new(), last: String::new(), sink };
+    pub(super) fn new(level: Level, room: LogBudget, sink: LineSink) -> Self {
+        let unended = IncompleteLine { level, room, line: Vec::new(), last: String::new(), sink };
         Self { shared: Arc::new(Mutex::new(unended)) }
     }
 
@@ -79,7 +79,7 @@ impl Lines {
     }
 }
 
-impl Unended {
+impl IncompleteLine {
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
@@ -104,13 +104,13 @@ impl Unended {
     }
 }
 
-impl IsTerminal for Lines {
+impl IsTerminal for LineStream {
     fn is_terminal(&self) -> bool {
         false
     }
 }
 
-impl StdoutStream for Lines {
+impl StdoutStream for LineStream {
     fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
         Box::new(self.clone())
     }
@@ -121,11 +121,11 @@ impl StdoutStream for Lines {
 }
 
 #[async_trait]
-impl Pollable for Lines {
+impl Pollable for LineStream {
     async fn ready(&mut self) {}
 }
 
-impl OutputStream for Lines {
+impl OutputStream for LineStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.push(&bytes);
         Ok(())
@@ -140,7 +140,7 @@ impl OutputStream for Lines {
     }
 }
 
-impl AsyncWrite for Lines {
+impl AsyncWrite for LineStream {
     fn poll_write(
         self: Pin<&mut Self>,
         _context: &mut Context<'_>,
@@ -166,9 +166,9 @@ mod tests {
     fn written(parts: &[&str]) -> Vec<String> {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&kept);
-        let lines = Lines::new(
+        let lines = LineStream::new(
             Level::Info,
-            LogRoom::new(1_000, 8),
+            LogBudget::new(1_000, 8),
             Box::new(move |_, line| sink.lock().expect("not poisoned").push(line)),
         );
         for part in parts {
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_last_words_are_bounded_and_told_once() {
-        let lines = Lines::new(Level::Warn, LogRoom::new(0, 1_000), Box::new(|_, _| {}));
+        let lines = LineStream::new(Level::Warn, LogBudget::new(0, 1_000), Box::new(|_, _| {}));
         lines.push(b"early\n");
         assert_eq!(lines.last_words(), "early");
         assert_eq!(lines.last_words(), "");

@@ -18,16 +18,16 @@ use wasmtime_wasi::{
 
 use super::{
     activity::ActivityState,
-    exports::Linked,
-    imports::{self, Import, Interface},
+    exports::LinkedComponent,
+    imports::{self, ImportedInterface, InterfaceName},
     provided::provide,
-    report::How,
-    trap::Halt,
+    report::ImportTreatment,
+    trap::TrapCause,
     workflow::WorkflowState,
 };
 
 /// The type of every handle of a refusing interface, which never returns one.
-pub(super) enum Nothing {}
+pub(super) enum NoResource {}
 
 const OPEN: &str = "[method]descriptor.open-at";
 /// File name extensions of scripts, for languages whose interpreters become components.
@@ -40,7 +40,7 @@ const NO_DIRECTORIES: &str =
 pub(super) fn for_workflows(
     engine: &Engine,
     component: &Component,
-) -> wasmtime::Result<Linked<WorkflowState>> {
+) -> wasmtime::Result<LinkedComponent<WorkflowState>> {
     let mut linker = Linker::new(engine);
     provide(&mut linker)?;
     let imports = imports::of_component(engine, component);
@@ -48,7 +48,7 @@ pub(super) fn for_workflows(
         wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
         linker.allow_shadowing(true);
         for import in &imports {
-            let Some(interface) = Interface::known(&import.name) else { continue };
+            let Some(interface) = InterfaceName::known(&import.name) else { continue };
             match (interface.package, interface.name) {
                 ("wasi:clocks", "wall-clock") => wall_clock(&mut linker.instance(&import.name)?)?,
                 ("wasi:clocks", "monotonic-clock") => {
@@ -69,7 +69,7 @@ pub(super) fn for_workflows(
             }
         }
     }
-    Linked::new(linker.instantiate_pre(component)?)
+    LinkedComponent::new(linker.instantiate_pre(component)?)
 }
 
 /// Links `component` with I/O. Without `directories`, its file functions refuse and name the
@@ -78,7 +78,7 @@ pub(super) fn for_activities(
     engine: &Engine,
     component: &Component,
     directories: bool,
-) -> wasmtime::Result<Linked<ActivityState>> {
+) -> wasmtime::Result<LinkedComponent<ActivityState>> {
     let mut linker = Linker::new(engine);
     provide(&mut linker)?;
     let imports = imports::of_component(engine, component);
@@ -87,7 +87,7 @@ pub(super) fn for_activities(
         wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
         linker.allow_shadowing(true);
         for import in &imports {
-            let Some(interface) = Interface::known(&import.name) else { continue };
+            let Some(interface) = InterfaceName::known(&import.name) else { continue };
             let reason = match interface.package {
                 "wasi:filesystem" if !directories => NO_DIRECTORIES,
                 "wasi:sockets" => NO_SOCKETS,
@@ -96,12 +96,12 @@ pub(super) fn for_activities(
             let mut instance = linker.instance(&import.name)?;
             nothing(&mut instance, import)?;
             refuse(&mut instance, import, |function| {
-                let refused = interface.in_workflow(function) != How::DeterministicWasi;
+                let refused = interface.in_workflow(function) != ImportTreatment::DeterministicWasi;
                 refused.then(|| format!("{function} is refused: {reason}"))
             })?;
         }
     }
-    Linked::new(linker.instantiate_pre(component)?)
+    LinkedComponent::new(linker.instantiate_pre(component)?)
 }
 
 /// Returns true if `component` imports any WASI interface.
@@ -109,16 +109,16 @@ pub(super) fn needs_wasi(engine: &Engine, component: &Component) -> bool {
     imports::of_component(engine, component).iter().any(is_wasi)
 }
 
-fn is_wasi(import: &Import) -> bool {
-    Interface::known(&import.name).is_some_and(Interface::is_wasi)
+fn is_wasi(import: &ImportedInterface) -> bool {
+    InterfaceName::known(&import.name).is_some_and(InterfaceName::is_wasi)
 }
 
-fn workflow_refusal(interface: Interface<'_>, function: &str) -> Option<String> {
+fn workflow_refusal(interface: InterfaceName<'_>, function: &str) -> Option<String> {
     match interface.in_workflow(function) {
-        How::RefusedWhenCalled { use_instead } => {
+        ImportTreatment::RefusedWhenCalled { use_instead } => {
             Some(format!("{function} is refused in a workflow: {use_instead}"))
         }
-        How::Provided | How::DeterministicWasi => None,
+        ImportTreatment::Provided | ImportTreatment::DeterministicWasi => None,
     }
 }
 
@@ -126,7 +126,7 @@ fn workflow_refusal(interface: Interface<'_>, function: &str) -> Option<String> 
 /// its interface.
 fn refuse<T: 'static>(
     instance: &mut LinkerInstance<'_, T>,
-    import: &Import,
+    import: &ImportedInterface,
     refusal: impl Fn(&str) -> Option<String>,
 ) -> wasmtime::Result<()> {
     for function in &import.functions {
@@ -136,8 +136,9 @@ fn refuse<T: 'static>(
                 open(instance, message)?;
                 continue;
             }
-            instance
-                .func_new(function, move |_, _, _, _| Err(Halt::Refused(message.clone()).into()))?;
+            instance.func_new(function, move |_, _, _, _| {
+                Err(TrapCause::Refused(message.clone()).into())
+            })?;
         }
     }
     Ok(())
@@ -147,14 +148,14 @@ fn refuse<T: 'static>(
 /// search for something optional, and a runtime opens its script's source to show a line of it in a
 /// stack trace.
 fn open<T: 'static>(instance: &mut LinkerInstance<'_, T>, refusal: String) -> wasmtime::Result<()> {
-    type Parameters = (Resource<Nothing>, PathFlags, String, OpenFlags, DescriptorFlags);
+    type Parameters = (Resource<NoResource>, PathFlags, String, OpenFlags, DescriptorFlags);
     instance.func_wrap(OPEN, move |_, (_, _, path, open, how): Parameters| {
         let reads_source = SOURCES.iter().any(|extension| path.ends_with(extension))
             && !how.contains(DescriptorFlags::WRITE);
         if open.contains(OpenFlags::DIRECTORY) || reads_source {
-            return Ok((no_entry::<Resource<Nothing>>(),));
+            return Ok((no_entry::<Resource<NoResource>>(),));
         }
-        Err(Halt::Refused(format!("{refusal} (it was to open `{path}`)")).into())
+        Err(TrapCause::Refused(format!("{refusal} (it was to open `{path}`)")).into())
     })
 }
 
@@ -162,39 +163,39 @@ fn open<T: 'static>(instance: &mut LinkerInstance<'_, T>, refusal: String) -> wa
 /// the root, and it is empty.
 fn nothing<T: WasiView + 'static>(
     instance: &mut LinkerInstance<'_, T>,
-    import: &Import,
+    import: &ImportedInterface,
 ) -> wasmtime::Result<()> {
     for resource in &import.resources {
-        instance.resource(resource, ResourceType::host::<Nothing>(), |_, _| Ok(()))?;
+        instance.resource(resource, ResourceType::host::<NoResource>(), |_, _| Ok(()))?;
     }
     for function in &import.functions {
         match function.as_str() {
             "get-directories" => instance.func_wrap(function, |_, (): ()| {
-                Ok((vec![(Resource::<Nothing>::new_own(0), "/".to_owned())],))
+                Ok((vec![(Resource::<NoResource>::new_own(0), "/".to_owned())],))
             })?,
             "[method]descriptor.get-type" => {
-                instance.func_wrap(function, |_, (_directory,): (Resource<Nothing>,)| {
+                instance.func_wrap(function, |_, (_directory,): (Resource<NoResource>,)| {
                     Ok((Ok::<_, ErrorCode>(DescriptorType::Directory),))
                 })?;
             }
             "[method]descriptor.get-flags" => {
-                instance.func_wrap(function, |_, (_directory,): (Resource<Nothing>,)| {
+                instance.func_wrap(function, |_, (_directory,): (Resource<NoResource>,)| {
                     Ok((Ok::<_, ErrorCode>(DescriptorFlags::READ),))
                 })?;
             }
             "[method]descriptor.stat-at" => {
-                type Parameters = (Resource<Nothing>, PathFlags, String);
+                type Parameters = (Resource<NoResource>, PathFlags, String);
                 instance
                     .func_wrap(function, |_, _: Parameters| Ok((no_entry::<DescriptorStat>(),)))?;
             }
             "[method]descriptor.metadata-hash-at" => {
-                type Parameters = (Resource<Nothing>, PathFlags, String);
+                type Parameters = (Resource<NoResource>, PathFlags, String);
                 instance.func_wrap(function, |_, _: Parameters| {
                     Ok((no_entry::<MetadataHashValue>(),))
                 })?;
             }
             "[method]descriptor.readlink-at" => {
-                type Parameters = (Resource<Nothing>, String);
+                type Parameters = (Resource<NoResource>, String);
                 instance.func_wrap(function, |_, _: Parameters| Ok((no_entry::<String>(),)))?;
             }
             "filesystem-error-code" => {

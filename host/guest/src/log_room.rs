@@ -19,18 +19,18 @@ const LINE_BYTES: usize = 64;
 
 /// The limits of one instance; clones share them.
 #[derive(Clone)]
-pub(super) struct LogRoom(Arc<Shared>);
+pub(super) struct LogBudget(Arc<SharedLogBudget>);
 
-struct Shared {
+struct SharedLogBudget {
     call_limit: usize,
     line_limit: usize,
-    call: Mutex<Call>,
+    call: Mutex<CallLogUse>,
     /// Secrets that no line may contain.
     secrets: OnceLock<Arc<Secrets>>,
 }
 
 #[derive(Default)]
-struct Call {
+struct CallLogUse {
     used: usize,
     /// True once the line that reports dropped lines was logged.
     is_over: bool,
@@ -38,11 +38,11 @@ struct Call {
     panic: Option<String>,
 }
 
-impl LogRoom {
+impl LogBudget {
     /// Allows `call_limit` bytes per call and `line_limit` bytes per line.
     pub(super) fn new(call_limit: usize, line_limit: usize) -> Self {
         let (call, secrets) = (Mutex::default(), OnceLock::new());
-        Self(Arc::new(Shared { call_limit, line_limit, call, secrets }))
+        Self(Arc::new(SharedLogBudget { call_limit, line_limit, call, secrets }))
     }
 
     /// Replaces the values of `secrets` by `{secret:NAME}` from now on. Only the first call has an
@@ -58,7 +58,7 @@ impl LogRoom {
 
     /// Resets the count for a new call.
     pub(super) fn begin_call(&self) {
-        *self.call() = Call::default();
+        *self.call() = CallLogUse::default();
     }
 
     /// The line of this call's panic. `None` if it did not panic.
@@ -97,7 +97,7 @@ impl LogRoom {
         Some((Level::Warn, notice))
     }
 
-    fn call(&self) -> std::sync::MutexGuard<'_, Call> {
+    fn call(&self) -> std::sync::MutexGuard<'_, CallLogUse> {
         self.0.call.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn lines_are_let_through_until_the_room_is_used_up_and_then_once_that_it_is() {
-        let room = LogRoom::new(3 * LINE_BYTES, 8);
+        let room = LogBudget::new(3 * LINE_BYTES, 8);
         let admit = |line: &str| room.admit(Level::Info, line.into()).map(|(_, line)| line);
         for _ in 0..2 {
             room.begin_call();
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_first_panic_of_a_call_is_let_through_and_kept() {
-        let room = LogRoom::new(0, 30);
+        let room = LogBudget::new(0, 30);
         let admit = |line: &str| room.admit(Level::Error, line.into()).map(|(_, line)| line);
         for _ in 0..2 {
             room.begin_call();

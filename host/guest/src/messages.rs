@@ -9,7 +9,7 @@ pub struct MessageDescription {
     /// Name of the workflow.
     pub function: String,
     /// Promise or signal.
-    pub kind: MessageKind,
+    pub kind: NamedMessageKind,
     pub name: String,
     /// JSON schema of the value, as text.
     pub schema: String,
@@ -18,7 +18,7 @@ pub struct MessageDescription {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ComponentType, Lift)]
 #[component(enum)]
 #[repr(u8)]
-pub enum MessageKind {
+pub enum NamedMessageKind {
     #[component(name = "promise")]
     Promise,
     #[component(name = "signal")]

@@ -16,12 +16,12 @@ use super::{
     GuestError, Limits,
     activity::ActivityState,
     cache::CodeCache,
-    compile::{Compiler, Compiling},
-    described::Described,
+    compile::{CompileService, Compiler},
+    described::ComponentDescription,
     engine::GuestEngine,
-    exports::Linked,
+    exports::LinkedComponent,
     link,
-    pool::Share,
+    pool::ModuleShare,
     workflow::WorkflowState,
 };
 
@@ -70,15 +70,15 @@ impl ComponentSource for BTreeMap<Digest, Arc<[u8]>> {
 pub(super) struct LoadedModule {
     pub(super) component: Component,
     /// The module's share of places in the pool.
-    pub(super) share: Share,
+    pub(super) share: ModuleShare,
     /// True if the module imports any WASI interface.
     pub(super) wasi: bool,
     /// Linked without I/O.
-    pub(super) workflow: Linked<WorkflowState>,
+    pub(super) workflow: LinkedComponent<WorkflowState>,
     /// Linked with I/O: without directories, and with them.
-    activities: [OnceCell<Linked<ActivityState>>; 2],
+    activities: [OnceCell<LinkedComponent<ActivityState>>; 2],
     /// The module's self-description, cached after the first request.
-    pub(super) described: OnceCell<Arc<Described>>,
+    pub(super) described: OnceCell<Arc<ComponentDescription>>,
 }
 
 impl LoadedModule {
@@ -107,7 +107,7 @@ impl LoadedModule {
         &self,
         engine: &GuestEngine,
         directories: bool,
-    ) -> Result<&Linked<ActivityState>, GuestError> {
+    ) -> Result<&LinkedComponent<ActivityState>, GuestError> {
         self.activities[usize::from(directories)]
             .get_or_try_init(|| async {
                 link::for_activities(engine.wasmtime(), &self.component, directories)
@@ -122,17 +122,17 @@ pub(super) struct ModuleStore {
     engine: Arc<GuestEngine>,
     source: Arc<dyn ComponentSource>,
     cache: Option<Arc<CodeCache>>,
-    compiling: Compiling,
-    loaded: Mutex<Loaded>,
+    compiling: CompileService,
+    loaded: Mutex<LoadedModules>,
 }
 
 #[derive(Default)]
-struct Loaded {
-    modules: HashMap<Digest, Place>,
+struct LoadedModules {
+    modules: HashMap<Digest, ModuleSlot>,
     uses: u64,
 }
 
-struct Place {
+struct ModuleSlot {
     /// Shared by all requests for the same module, so that it is compiled once.
     cell: Arc<OnceCell<Arc<LoadedModule>>>,
     last_use: u64,
@@ -161,7 +161,7 @@ impl ModuleStore {
                 .map(Arc::new)
         });
         let compiling =
-            Compiling::new(compiler, Arc::clone(limits), Arc::clone(&engine), cache.clone());
+            CompileService::new(compiler, Arc::clone(limits), Arc::clone(&engine), cache.clone());
         Self { engine, source, cache, compiling, loaded: Mutex::default() }
     }
 
@@ -199,7 +199,7 @@ impl ModuleStore {
         let place = loaded
             .modules
             .entry(digest)
-            .or_insert_with(|| Place { cell: Arc::default(), last_use });
+            .or_insert_with(|| ModuleSlot { cell: Arc::default(), last_use });
         place.last_use = last_use;
         let cell = Arc::clone(&place.cell);
         if loaded.modules.len() > LOADED {

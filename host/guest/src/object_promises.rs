@@ -5,7 +5,7 @@ use super::{
     Outcome,
     activity::{ActivityState, for_workflows},
     bindings::segno::workflow::object_promises,
-    commands::{PeekObjectPromise, SettleObjectPromise, WaitObjectPromise},
+    commands::{PeekObjectPromiseCommand, SettleObjectPromiseCommand, WaitObjectPromiseCommand},
     contract::outcome_size,
     state::check_name,
     workflow::WorkflowState,
@@ -18,20 +18,20 @@ impl object_promises::Host for WorkflowState {
     fn wait(&mut self, name: String) -> wasmtime::Result<u32> {
         self.object("object-promises.wait")?;
         check_name(WHAT, &name)?;
-        self.command(WaitObjectPromise { name })
+        self.command(WaitObjectPromiseCommand { name })
     }
 
     fn peek(&mut self, name: String) -> wasmtime::Result<u32> {
         self.object("object-promises.peek")?;
         check_name(WHAT, &name)?;
-        self.command(PeekObjectPromise { name })
+        self.command(PeekObjectPromiseCommand { name })
     }
 
     fn settle(&mut self, name: String, outcome: Outcome) -> wasmtime::Result<u32> {
         self.object("object-promises.settle")?;
         check_name(WHAT, &name)?;
         self.check(outcome_size(&outcome), || format!("outcome of the promise `{name}`"))?;
-        self.command(SettleObjectPromise { name, outcome })
+        self.command(SettleObjectPromiseCommand { name, outcome })
     }
 }
 

@@ -66,11 +66,11 @@ impl fmt::Display for Panic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Frame;
+    use crate::BacktraceFrame;
 
     fn stack(file: &str) -> Backtrace {
         let (function, file) = ("order".to_owned(), Some(file.to_owned()));
-        let frame = Frame { function, file, line: Some(12), column: Some(9) };
+        let frame = BacktraceFrame { function, file, line: Some(12), column: Some(9) };
         Backtrace { text: String::new(), own: vec![frame] }
     }
 

@@ -5,7 +5,7 @@
 use super::FunctionKind;
 
 /// A fragment of a panic message, and the advice for a workflow and for an activity.
-struct Lack {
+struct MissingFeature {
     message: &'static str,
     workflow: &'static str,
     activity: &'static str,
@@ -21,57 +21,61 @@ const NO_ENVIRONMENT_IN_ACTIVITY: &str =
     "use `ctx.env`, or `ctx.secret`; the operator sets both in policy.toml";
 
 /// In order: the first match wins.
-const LACKS: [Lack; 11] = [
-    Lack {
+const LACKS: [MissingFeature; 11] = [
+    MissingFeature {
         message: "time not implemented on this platform",
         workflow: "use `ctx.now()`, which a replay repeats, in place of `SystemTime` and `Instant`",
         activity: "use `ctx.started_at()` in place of `SystemTime` and `Instant`",
     },
-    Lack {
+    MissingFeature {
         message: "can't sleep",
         workflow: "use `ctx.sleep(…).await`, which outlives the host, in place of `thread::sleep`",
         activity: "return an error to be tried again later by the retry policy, or sleep in the workflow, with `ctx.sleep`",
     },
-    Lack {
+    MissingFeature {
         message: "failed to spawn thread",
         workflow: NO_THREADS,
         activity: NO_THREADS_IN_ACTIVITY,
     },
-    Lack {
+    MissingFeature {
         message: "condvar wait not supported",
         workflow: NO_THREADS,
         activity: NO_THREADS_IN_ACTIVITY,
     },
-    Lack {
+    MissingFeature {
         message: "this target does not support random data generation",
         workflow: "use `ctx.random()`, which a replay repeats",
         activity: "draw the number in the workflow, with `ctx.random()`, and put it into the input",
     },
-    Lack { message: "no pids on this platform", workflow: NO_PROCESS, activity: NO_PROCESS },
-    Lack {
+    MissingFeature {
+        message: "no pids on this platform",
+        workflow: NO_PROCESS,
+        activity: NO_PROCESS,
+    },
+    MissingFeature {
         message: "no filesystem on this platform",
         workflow: "a workflow has no files: read and write them in an activity, by `ctx.files()`",
         activity: "use `ctx.files()`; the operator allows directories in policy.toml (`dirs`)",
     },
     // `std::env::vars`, and `set_var` with its reason.
-    Lack {
+    MissingFeature {
         message: "cannot set env vars on this platform",
         workflow: NO_ENVIRONMENT,
         activity: NO_ENVIRONMENT_IN_ACTIVITY,
     },
     // `std::env::var(…).unwrap()`.
-    Lack {
+    MissingFeature {
         message: "on an `Err` value: NotPresent",
         workflow: NO_ENVIRONMENT,
         activity: NO_ENVIRONMENT_IN_ACTIVITY,
     },
     // The `unwrap` of a result of `std::fs`, `std::net`, `std::process` and others.
-    Lack {
+    MissingFeature {
         message: "operation not supported on this platform",
         workflow: "a workflow has no files, sockets, processes and threads: use `ctx.http`, or call an activity",
         activity: "a component has no files, sockets, processes and threads of its own: use `ctx.files()` and `ctx.http`, as far as policy.toml allows it",
     },
-    Lack {
+    MissingFeature {
         message: "not supported on this platform",
         workflow: NO_ENVIRONMENT,
         activity: NO_ENVIRONMENT_IN_ACTIVITY,

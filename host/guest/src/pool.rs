@@ -26,18 +26,18 @@ pub(super) const CORE_INSTANCES: u32 = 1_024;
 
 /// Callback that removes a waiting instance, of this module or of any. Returns false if there is
 /// none.
-pub type GiveUp = Arc<dyn Fn(Option<Digest>) -> bool + Send + Sync>;
+pub type EvictionCallback = Arc<dyn Fn(Option<Digest>) -> bool + Send + Sync>;
 
-pub(super) struct Pool {
+pub(super) struct InstancePool {
     places: u32,
     free: Arc<Semaphore>,
     /// Number of instances that wait for places of the pool.
     waiting: AtomicUsize,
-    give_up: Mutex<Option<GiveUp>>,
+    give_up: Mutex<Option<EvictionCallback>>,
 }
 
 /// The places that the instances of one module may hold together.
-pub(super) struct Share {
+pub(super) struct ModuleShare {
     module: Digest,
     /// Number of places that one instance takes.
     places: u32,
@@ -47,12 +47,12 @@ pub(super) struct Share {
 }
 
 /// The places of one instance, returned to the pool on drop.
-pub(super) struct Places {
+pub(super) struct PoolPermit {
     _of_pool: OwnedSemaphorePermit,
     _of_share: OwnedSemaphorePermit,
 }
 
-impl Share {
+impl ModuleShare {
     pub(super) fn module(&self) -> Digest {
         self.module
     }
@@ -63,7 +63,7 @@ impl Share {
     }
 }
 
-impl Pool {
+impl InstancePool {
     /// Creates a pool with all places free.
     pub(super) fn new(places: u32) -> Self {
         let free = Arc::new(Semaphore::new(places as usize));
@@ -72,7 +72,7 @@ impl Pool {
 
     /// Sets the callback that removes waiting instances when the pool is full, replacing the
     /// previous one.
-    pub(super) fn when_full(&self, give_up: GiveUp) {
+    pub(super) fn when_full(&self, give_up: EvictionCallback) {
         *self.give_up.lock().unwrap_or_else(PoisonError::into_inner) = Some(give_up);
     }
 
@@ -80,10 +80,14 @@ impl Pool {
     ///
     /// # Errors
     /// The reason that an instance would not fit into the pool.
-    pub(super) fn share(&self, module: Digest, needs: &Needs) -> Result<Share, String> {
+    pub(super) fn share(
+        &self,
+        module: Digest,
+        needs: &InstanceNeeds,
+    ) -> Result<ModuleShare, String> {
         let places = needs.places();
         if places > self.places {
-            let Needs { core_instances, memories, tables } = needs;
+            let InstanceNeeds { core_instances, memories, tables } = needs;
             return Err(format!(
                 "an instance of it has {core_instances} core instances, {memories} memories and {tables} tables, which \
                  take {places} places of the host's pool; it has {} (`limits.instances`)",
@@ -93,15 +97,15 @@ impl Pool {
         // A quarter of the pool stays available to other modules.
         let all = (self.places - self.places / 4).max(places);
         let free = Arc::new(Semaphore::new(all as usize));
-        Ok(Share { module, places, free, waiting: AtomicUsize::new(0) })
+        Ok(ModuleShare { module, places, free, waiting: AtomicUsize::new(0) })
     }
 
     /// Waits until an instance of this share has its places.
-    pub(super) async fn room(&self, share: &Share) -> Places {
+    pub(super) async fn room(&self, share: &ModuleShare) -> PoolPermit {
         let of_share =
             self.take(&share.free, share.places, &share.waiting, Some(share.module)).await;
         let of_pool = self.take(&self.free, share.places, &self.waiting, None).await;
-        Places { _of_pool: of_pool, _of_share: of_share }
+        PoolPermit { _of_pool: of_pool, _of_share: of_share }
     }
 
     async fn take(
@@ -120,13 +124,13 @@ impl Pool {
                 break;
             }
         }
-        let _waiting = Waiting::new(waiting);
+        let _waiting = WaitingCounter::new(waiting);
         let permit = Arc::clone(free).acquire_many_owned(places).await;
         permit.expect("the semaphore is never closed")
     }
 
     /// Returns true if another instance waits for places that this share holds.
-    pub(super) fn is_awaited(&self, share: &Share) -> bool {
+    pub(super) fn is_awaited(&self, share: &ModuleShare) -> bool {
         let waits = |waiting: &AtomicUsize| waiting.load(Ordering::Relaxed) > 0;
         waits(&self.waiting) || waits(&share.waiting)
     }
@@ -137,16 +141,16 @@ impl Pool {
 }
 
 /// Counts one waiting instance, until dropped.
-struct Waiting<'a>(&'a AtomicUsize);
+struct WaitingCounter<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitingCounter<'a> {
     fn new(waiting: &'a AtomicUsize) -> Self {
         waiting.fetch_add(1, Ordering::Relaxed);
         Self(waiting)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingCounter<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -154,15 +158,15 @@ impl Drop for Waiting<'_> {
 
 /// The resources that one instance of a component takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Needs {
+pub(super) struct InstanceNeeds {
     core_instances: u32,
     memories: u32,
     tables: u32,
 }
 
-impl Needs {
+impl InstanceNeeds {
     /// The needs of `component`. `None` if they are not known before instantiation.
-    pub(super) fn of(component: &Component, probe: &Probe) -> Option<Self> {
+    pub(super) fn of(component: &Component, probe: &InstanceProbe) -> Option<Self> {
         let required = component.resources_required()?;
         let core_instances = probe.core_instances(component);
         Some(Self { core_instances, memories: required.num_memories, tables: required.num_tables })
@@ -179,9 +183,9 @@ impl Needs {
 /// Counts the core instances of components. wasmtime does not report the count, but rejects
 /// components with too many and names the count: the probe is an engine with a limit that every
 /// component exceeds.
-pub(super) struct Probe(Option<Engine>);
+pub(super) struct InstanceProbe(Option<Engine>);
 
-impl Probe {
+impl InstanceProbe {
     /// Creates an engine with this configuration, which compiles the same code, and a pool for the
     /// probe only.
     pub(super) fn new(mut config: Config, mut pool: PoolingAllocationConfig) -> Self {

@@ -14,7 +14,7 @@ use super::{
 };
 
 /// The implementation of all imports.
-pub(super) trait Answers:
+pub(super) trait ImportHost:
     journal::Host
     + sagas::Host
     + state::Host
@@ -29,7 +29,7 @@ pub(super) trait Answers:
 {
 }
 
-impl<T> Answers for T where
+impl<T> ImportHost for T where
     T: journal::Host
         + sagas::Host
         + state::Host
@@ -85,7 +85,7 @@ macro_rules! waiting_functions {
 }
 
 /// Defines every import of the contract.
-pub(super) fn provide<T: Answers>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+pub(super) fn provide<T: ImportHost>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     for version in VERSIONS {
         let mut of =
             |name: &str, define: fn(LinkerInstance<'_, T>) -> wasmtime::Result<()>| match imports(
@@ -108,7 +108,7 @@ pub(super) fn provide<T: Answers>(linker: &mut Linker<T>) -> wasmtime::Result<()
     Ok(())
 }
 
-fn journal<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+fn journal<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
     functions! { instance, journal: answering {
         "call" = call(function, input, options);
         "send" = send(function, input, options);
@@ -129,7 +129,7 @@ fn journal<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<
     Ok(())
 }
 
-fn sagas<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+fn sagas<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
     functions! { instance, sagas: answering {
         "call" = call(function, input, options, step);
         "http" = http(request, options, step);
@@ -140,7 +140,7 @@ fn sagas<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()
     Ok(())
 }
 
-fn signals<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+fn signals<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
     functions! { instance, signals: answering {
         "send" = send(invocation, name, payload);
     } silent {
@@ -149,7 +149,7 @@ fn signals<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<
     Ok(())
 }
 
-fn generations<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+fn generations<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
     functions! { instance, generations: answering {
     } silent {
         "continue-as-new" = continue_as_new(input, same_code);
@@ -157,7 +157,7 @@ fn generations<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Res
     Ok(())
 }
 
-fn state<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+fn state<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
     functions! { instance, state: answering {
         "key" = key();
         "get" = get(name);
@@ -170,7 +170,7 @@ fn state<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()
     Ok(())
 }
 
-fn object_promises<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+fn object_promises<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
     functions! { instance, object_promises: answering {
         "wait" = wait(name);
         "peek" = peek(name);
@@ -180,7 +180,7 @@ fn object_promises<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime:
     Ok(())
 }
 
-fn activity<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+fn activity<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
     waiting_functions! { instance, activity: answering {
         "heartbeat" = heartbeat(progress);
         "http" = http(request);
@@ -190,7 +190,7 @@ fn activity<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result
     Ok(())
 }
 
-fn configuration<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+fn configuration<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
     functions! { instance, configuration: answering {
         "env" = env(name);
         "secret" = secret(name);
@@ -199,7 +199,7 @@ fn configuration<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::R
     Ok(())
 }
 
-fn files<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+fn files<T: ImportHost>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
     waiting_functions! { instance, files: answering {
         "read" = read(path, offset, length);
         "write" = write(path, content);

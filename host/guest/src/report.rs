@@ -1,8 +1,8 @@
 //! The report about a module, as it is stored and shown.
 
 use segno_core::{
-    json::{self, NotJson},
-    limit::Rule,
+    json::{self, JsonError},
+    limit::AdmissionRule,
 };
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct ImportReport {
     pub name: String,
     /// The treatment of a call.
     #[serde(flatten)]
-    pub how: How,
+    pub how: ImportTreatment,
     pub functions: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ pub struct ImportReport {
 /// allows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "kebab-case")]
-pub enum How {
+pub enum ImportTreatment {
     /// The host implements the function.
     Provided,
     /// The host returns the same answer in every replay.
@@ -54,7 +54,7 @@ pub enum How {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FunctionReport {
     pub name: String,
-    pub kind: Kind,
+    pub kind: FunctionReportKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// The JSON schema of its input.
@@ -65,7 +65,7 @@ pub struct FunctionReport {
     pub output_schema: Option<serde_json::Value>,
     /// The access to its object. `None` if it is not a function of an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub access: Option<Access>,
+    pub access: Option<AccessReport>,
     /// True if it runs once per key of its object.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub runs_once: bool,
@@ -85,13 +85,13 @@ pub struct FunctionReport {
     pub retry: Option<RetryReport>,
     /// Limits on concurrency and rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Rule>,
+    pub limit: Option<AdmissionRule>,
 }
 
 /// The access of a function to its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Access {
+pub enum AccessReport {
     /// Reads and writes: one execution at a time, in the order of acceptance.
     Exclusive,
     /// Only reads, and never waits for other executions.
@@ -125,7 +125,7 @@ pub struct HandlerReport {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum FunctionReportKind {
     /// Replayed from its journal; no I/O.
     Workflow,
     /// Run at least once; does I/O.
@@ -154,7 +154,7 @@ impl FunctionReport {
     ///
     /// # Errors
     /// The kind of the schema that is not JSON, and the parser's error.
-    pub fn new(function: &FunctionDescription) -> Result<Self, (&'static str, NotJson)> {
+    pub fn new(function: &FunctionDescription) -> Result<Self, (&'static str, JsonError)> {
         let parse = |which, schema: &Option<String>| {
             let schema = schema.as_deref().map(json::parse);
             schema.transpose().map_err(|error| (which, error))
@@ -162,8 +162,8 @@ impl FunctionReport {
         Ok(Self {
             name: function.name.clone(),
             kind: match function.kind {
-                FunctionKind::Workflow => Kind::Workflow,
-                FunctionKind::Activity => Kind::Activity,
+                FunctionKind::Workflow => FunctionReportKind::Workflow,
+                FunctionKind::Activity => FunctionReportKind::Activity,
             },
             summary: function.summary.clone(),
             input_schema: parse("input", &function.input_schema)?,

@@ -4,10 +4,10 @@ use super::{
     CallOptions, HttpRequest, Payload, SagaStep,
     activity::{ActivityState, for_workflows},
     bindings::segno::workflow::sagas,
-    commands::{AskAboutStep, Call, Http, StepCommand, Undo},
+    commands::{AskAboutStepCommand, CallCommand, HttpCommand, StepCommand, UndoCommand},
     contract::size,
     text::cut,
-    trap::Halt,
+    trap::TrapCause,
     workflow::WorkflowState,
 };
 
@@ -24,7 +24,10 @@ impl sagas::Host for WorkflowState {
     ) -> wasmtime::Result<u32> {
         check_step(&step)?;
         self.check(size(&input), || format!("input of `{function}`"))?;
-        self.command(Box::new(StepCommand { command: Call { function, input, options }, step }))
+        self.command(Box::new(StepCommand {
+            command: CallCommand { function, input, options },
+            step,
+        }))
     }
 
     fn http(
@@ -36,7 +39,7 @@ impl sagas::Host for WorkflowState {
         check_step(&step)?;
         let size = request.body.as_ref().map_or(0, size);
         self.check(size, || format!("HTTP request to `{}`", request.url))?;
-        self.command(Box::new(StepCommand { command: Http { request, options }, step }))
+        self.command(Box::new(StepCommand { command: HttpCommand { request, options }, step }))
     }
 
     fn undo(
@@ -48,12 +51,12 @@ impl sagas::Host for WorkflowState {
         check_step(&step)?;
         let function = step.compensate.clone();
         self.check(size(&input), || format!("input of `{function}`"))?;
-        self.command(Box::new(Undo { call: Call { function, input, options }, step }))
+        self.command(Box::new(UndoCommand { call: CallCommand { function, input, options }, step }))
     }
 
     fn ask(&mut self, step: SagaStep) -> wasmtime::Result<u32> {
         check_step(&step)?;
-        self.command(AskAboutStep(step))
+        self.command(AskAboutStepCommand(step))
     }
 }
 
@@ -89,11 +92,11 @@ fn check_step(step: &SagaStep) -> wasmtime::Result<()> {
         let message = format!(
             "`{begin}` cannot be the name of a saga: it takes 1 to {LONGEST_NAME} letters, digits, `-`, `_`, `.`"
         );
-        return Err(Halt::Refused(message).into());
+        return Err(TrapCause::Refused(message).into());
     }
     if compensate.is_empty() {
         let message = format!("step {seq} of the saga `{saga}` names no function that undoes it");
-        return Err(Halt::Refused(message).into());
+        return Err(TrapCause::Refused(message).into());
     }
     Ok(())
 }

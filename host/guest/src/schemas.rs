@@ -24,13 +24,13 @@ const BAD_INPUT: u32 = 400;
 
 /// A place in a value that does not match the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misfit {
+pub struct SchemaMismatch {
     /// A JSON pointer into the value. Empty for the value itself.
     pub path: String,
     pub reason: String,
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for SchemaMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.path.as_str() {
             "" => f.write_str(&self.reason),
@@ -41,7 +41,7 @@ impl fmt::Display for Misfit {
 
 /// The subject of a schema of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SchemaOf<'a> {
+pub enum SchemaSubject<'a> {
     /// The function's input.
     Input,
     /// The function's result.
@@ -51,12 +51,12 @@ pub enum SchemaOf<'a> {
 }
 
 /// The compiled schemas of a module. `None` marks one that cannot be used.
-type Compiled = HashMap<String, Option<Arc<Validator>>>;
+type CompiledSchemas = HashMap<String, Option<Arc<Validator>>>;
 
 /// Schemas by module, each compiled on first use.
 #[derive(Debug, Default)]
 pub struct Schemas {
-    modules: Mutex<HashMap<Digest, Compiled>>,
+    modules: Mutex<HashMap<Digest, CompiledSchemas>>,
 }
 
 impl Schemas {
@@ -66,16 +66,16 @@ impl Schemas {
         &self,
         module: Digest,
         function: &str,
-        of: SchemaOf<'_>,
+        of: SchemaSubject<'_>,
         schema: &Value,
         value: &Value,
-    ) -> Vec<Misfit> {
+    ) -> Vec<SchemaMismatch> {
         let key = match of {
-            SchemaOf::Input => {
+            SchemaSubject::Input => {
                 return self.of_input(module, function, || Some(schema.clone()), value);
             }
-            SchemaOf::Output => format!("{function}\n"),
-            SchemaOf::Sent(kind, name) => format!("{function}\n{kind}\n{name}"),
+            SchemaSubject::Output => format!("{function}\n"),
+            SchemaSubject::Sent(kind, name) => format!("{function}\n{kind}\n{name}"),
         };
         let validator = self.validator(module, &key, || Some(schema.clone()));
         validator.map_or_else(Vec::new, |validator| misfits(&validator, value))
@@ -105,7 +105,10 @@ impl Schemas {
             }
             (Err(_), Payload::Bytes(_)) => Vec::new(),
             (Err(error), Payload::Json(_)) => {
-                vec![Misfit { path: String::new(), reason: format!("it is not JSON: {error}") }]
+                vec![SchemaMismatch {
+                    path: String::new(),
+                    reason: format!("it is not JSON: {error}"),
+                }]
             }
         };
         if errors.is_empty() {
@@ -122,7 +125,7 @@ impl Schemas {
         function: &str,
         schema: impl FnOnce() -> Option<Value>,
         value: &Value,
-    ) -> Vec<Misfit> {
+    ) -> Vec<SchemaMismatch> {
         let validator = self.validator(module, function, schema);
         validator.map_or_else(Vec::new, |validator| misfits(&validator, value))
     }
@@ -151,18 +154,18 @@ impl Schemas {
 }
 
 /// Formats misfits for people.
-pub fn misfit_words(misfits: &[Misfit]) -> String {
+pub fn misfit_words(misfits: &[SchemaMismatch]) -> String {
     let words: Vec<String> = misfits.iter().map(ToString::to_string).collect();
     words.join("; ")
 }
 
-fn misfits(validator: &Validator, value: &Value) -> Vec<Misfit> {
+fn misfits(validator: &Validator, value: &Value) -> Vec<SchemaMismatch> {
     if validator.is_valid(value) {
         return Vec::new();
     }
     let errors = validator.iter_errors(value).take(MISFITS);
     errors
-        .map(|error| Misfit {
+        .map(|error| SchemaMismatch {
             path: error.instance_path().to_string(),
             reason: error.to_string().chars().take(REASON).collect(),
         })

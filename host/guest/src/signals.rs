@@ -4,9 +4,9 @@ use super::{
     Payload,
     activity::{ActivityState, for_workflows},
     bindings::segno::workflow::{generations, signals},
-    commands::{ContinueAsNew, SignalInvocation, UnreadSignals},
+    commands::{ContinueAsNewCommand, SendSignalCommand, UnreadCommand},
     contract::size,
-    trap::Halt,
+    trap::TrapCause,
     workflow::WorkflowState,
 };
 
@@ -18,17 +18,17 @@ impl signals::Host for WorkflowState {
         payload: Payload,
     ) -> wasmtime::Result<u32> {
         self.check(size(&payload), || format!("signal `{name}` to `{invocation}`"))?;
-        self.command(SignalInvocation { invocation, name, payload })
+        self.command(SendSignalCommand { invocation, name, payload })
     }
 
     fn unread(&mut self, signals: Vec<u32>) -> wasmtime::Result<()> {
         if !signals.is_sorted_by(|one, next| one < next) {
             let message = "the numbers of unread signals ascend, and none comes twice";
-            return Err(Halt::Refused(message.to_owned()).into());
+            return Err(TrapCause::Refused(message.to_owned()).into());
         }
         match signals.is_empty() {
             true => Ok(()),
-            false => self.command(UnreadSignals { signals }).map(drop),
+            false => self.command(UnreadCommand { signals }).map(drop),
         }
     }
 }
@@ -38,10 +38,10 @@ impl generations::Host for WorkflowState {
         if self.object.is_some() {
             let message = "a function of an object does not continue as new: what lasts is the object's state, so end it, and \
                            call it again";
-            return Err(Halt::Refused(message.to_owned()).into());
+            return Err(TrapCause::Refused(message.to_owned()).into());
         }
         self.check(size(&input), || "input of the next generation".to_owned())?;
-        self.command(ContinueAsNew { input, same_code }).map(drop)
+        self.command(ContinueAsNewCommand { input, same_code }).map(drop)
     }
 }
 

@@ -5,9 +5,12 @@ use super::{
     ObjectAccess, Payload,
     activity::{ActivityState, for_workflows},
     bindings::segno::workflow::state,
-    commands::{ClearAllState, ClearState, GetState, SetState, StateNames},
+    commands::{
+        ClearAllStateCommand, ClearStateCommand, GetStateCommand, SetStateCommand,
+        StateNamesCommand,
+    },
     contract::size,
-    trap::Halt,
+    trap::TrapCause,
     workflow::WorkflowState,
 };
 
@@ -24,30 +27,30 @@ impl state::Host for WorkflowState {
     fn get(&mut self, name: String) -> wasmtime::Result<u32> {
         self.object("state.get")?;
         check_name(WHAT, &name)?;
-        self.command(GetState { name })
+        self.command(GetStateCommand { name })
     }
 
     fn names(&mut self) -> wasmtime::Result<u32> {
         self.object("state.names")?;
-        self.command(StateNames)
+        self.command(StateNamesCommand)
     }
 
     fn set(&mut self, name: String, value: Payload) -> wasmtime::Result<u32> {
         self.writes("state.set")?;
         check_name(WHAT, &name)?;
         self.check(size(&value), || format!("value of `{name}` in the state"))?;
-        self.command(SetState { name, value })
+        self.command(SetStateCommand { name, value })
     }
 
     fn clear(&mut self, name: String) -> wasmtime::Result<u32> {
         self.writes("state.clear")?;
         check_name(WHAT, &name)?;
-        self.command(ClearState { name })
+        self.command(ClearStateCommand { name })
     }
 
     fn clear_all(&mut self) -> wasmtime::Result<u32> {
         self.writes("state.clear-all")?;
-        self.command(ClearAllState)
+        self.command(ClearAllStateCommand)
     }
 }
 
@@ -97,7 +100,7 @@ impl WorkflowState {
             let message = format!(
                 "`{import}` is for functions of objects: describe this one in `objects`, and call it as `OBJECT@KEY/FUNCTION`"
             );
-            Halt::Refused(message).into()
+            TrapCause::Refused(message).into()
         })
     }
 
@@ -108,7 +111,7 @@ impl WorkflowState {
         let message = format!(
             "`{import}` is refused in a function whose access is `shared`: it only reads; describe it as `exclusive` to write"
         );
-        Err(Halt::Refused(message).into())
+        Err(TrapCause::Refused(message).into())
     }
 }
 
@@ -117,7 +120,7 @@ pub(super) fn check_name(what: &str, name: &str) -> wasmtime::Result<()> {
     if name.len() > LONGEST_NAME {
         let message =
             format!("a name {what} has 1 to {LONGEST_NAME} bytes, and this one has {}", name.len());
-        return Err(Halt::Refused(message).into());
+        return Err(TrapCause::Refused(message).into());
     }
     Ok(())
 }

@@ -2,7 +2,9 @@
 
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 
-use super::{FunctionKind, GuestError, Stop, backtrace::Backtrace, budget::Budget, panics::Panic};
+use super::{
+    FunctionKind, GuestError, StopReason, backtrace::Backtrace, budget::Budget, panics::Panic,
+};
 
 /// A part of wasmtime's message for a call that makes the host allocate too much; the error has no
 /// dedicated type.
@@ -10,9 +12,9 @@ const CROSSED_TOO_MUCH: &str = "fuel allocated for hostcalls has been exhausted"
 
 /// The error with which a host function ends a call.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Halt {
+pub(super) enum TrapCause {
     #[error("{0}")]
-    Stopped(Stop),
+    Stopped(StopReason),
     /// The call used more epochs than its limit.
     #[error("more than {limit_ms} ms of CPU time in one call")]
     OutOfTime { limit_ms: u64 },
@@ -40,21 +42,21 @@ pub(super) fn explain(
     last_words: String,
 ) -> GuestError {
     let backtrace = || error.downcast_ref::<WasmBacktrace>().and_then(Backtrace::of);
-    match error.downcast_ref::<Halt>() {
-        Some(Halt::Stopped(stop)) => {
+    match error.downcast_ref::<TrapCause>() {
+        Some(TrapCause::Stopped(stop)) => {
             return GuestError::Stopped { stop: stop.clone(), backtrace: backtrace() };
         }
-        Some(Halt::OutOfTime { limit_ms }) => {
+        Some(TrapCause::OutOfTime { limit_ms }) => {
             return GuestError::OutOfTime { limit_ms: *limit_ms, backtrace: backtrace() };
         }
-        Some(Halt::OutputTooLarge { what, size, limit }) => {
+        Some(TrapCause::OutputTooLarge { what, size, limit }) => {
             return GuestError::OutputTooLarge { what: what.clone(), size: *size, limit: *limit };
         }
-        Some(Halt::Refused(message)) => {
+        Some(TrapCause::Refused(message)) => {
             return GuestError::trap(message.clone(), last_words, backtrace());
         }
-        Some(Halt::Crowded { limit }) => return GuestError::Crowded { limit: *limit },
-        Some(halt @ Halt::HostMemory(_)) => return GuestError::Host(halt.to_string()),
+        Some(TrapCause::Crowded { limit }) => return GuestError::Crowded { limit: *limit },
+        Some(halt @ TrapCause::HostMemory(_)) => return GuestError::Host(halt.to_string()),
         None => {}
     }
     // The pool is full for the moment; a retry finds places later.

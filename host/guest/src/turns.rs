@@ -28,7 +28,7 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use super::line::{Line, Place};
+use super::line::{ComputePermit, ComputeQueue};
 
 /// Niceness of the threads, relative to the other threads.
 #[cfg(target_os = "linux")]
@@ -42,61 +42,65 @@ pub const COMPUTING: &str = "segno-compute";
 
 /// The scheduler that decides which calls compute, and on which threads.
 #[derive(Clone)]
-pub(super) struct Turns(Arc<Order>);
+pub(super) struct FairScheduler(Arc<SchedulerState>);
 
-struct Order {
-    line: Line,
+struct SchedulerState {
+    line: ComputeQueue,
     /// Permits of calls that compute for long, with or without a current turn, by module.
     crowd: Mutex<FairShares<Digest>>,
     /// Started with the first long call. `None` if the threads could not be started.
-    threads: OnceLock<Option<Threads>>,
+    threads: OnceLock<Option<ComputeThreads>>,
 }
 
 /// The turn of one instance.
 #[derive(Clone)]
-pub(super) struct Turn {
+pub(super) struct InstanceTurn {
     /// `None` if the call continues at each epoch, on the caller's thread.
-    turns: Option<Turns>,
+    turns: Option<FairScheduler>,
     module: Digest,
-    present: Arc<Present>,
+    present: Arc<TurnState>,
 }
 
 /// Error: the maximum number of calls computes for long already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Crowded {
+pub(super) struct TooManyComputing {
     /// The maximum number of calls that compute for long.
     pub(super) limit: u32,
 }
 
 #[derive(Default)]
-struct Present {
+struct TurnState {
     /// True if the current call has used up an epoch.
     is_long: AtomicBool,
-    place: Mutex<Option<Place>>,
+    place: Mutex<Option<ComputePermit>>,
     /// True if the call is never rejected.
     stays: AtomicBool,
     /// Permit held while the call computes for long.
-    of_crowd: Mutex<Option<OfCrowd>>,
+    of_crowd: Mutex<Option<CrowdPermit>>,
 }
 
 /// A permit to be one of the calls that compute for long.
-struct OfCrowd {
-    turns: Turns,
+struct CrowdPermit {
+    turns: FairScheduler,
     module: Digest,
 }
 
-impl Drop for OfCrowd {
+impl Drop for CrowdPermit {
     fn drop(&mut self) {
         self.turns.crowd().give_back(&self.module, 1);
     }
 }
 
-impl Turns {
+impl FairScheduler {
     /// Creates a scheduler for `at_once` concurrent guests, out of at most `crowd_limit` that
     /// compute for long.
     pub(super) fn new(at_once: usize, crowd_limit: u32) -> Self {
         let crowd = Mutex::new(FairShares::new(crowd_limit as usize));
-        Self(Arc::new(Order { line: Line::new(at_once), crowd, threads: OnceLock::new() }))
+        Self(Arc::new(SchedulerState {
+            line: ComputeQueue::new(at_once),
+            crowd,
+            threads: OnceLock::new(),
+        }))
     }
 
     fn crowd(&self) -> MutexGuard<'_, FairShares<Digest>> {
@@ -104,27 +108,28 @@ impl Turns {
     }
 
     /// The threads for long calls. `None` if calls stay on their callers' threads.
-    fn threads(&self) -> Option<&Threads> {
-        let started = self.0.threads.get_or_init(|| match Threads::start(self.0.line.at_once()) {
-            Ok(threads) => Some(threads),
-            Err(error) => {
-                tracing::warn!("no threads for guests that compute for long: {error}");
-                None
-            }
-        });
+    fn threads(&self) -> Option<&ComputeThreads> {
+        let started =
+            self.0.threads.get_or_init(|| match ComputeThreads::start(self.0.line.at_once()) {
+                Ok(threads) => Some(threads),
+                Err(error) => {
+                    tracing::warn!("no threads for guests that compute for long: {error}");
+                    None
+                }
+            });
         started.as_ref()
     }
 }
 
-impl Turn {
+impl InstanceTurn {
     /// The turn of an instance of `module` that shares the processors by `turns`. With `None`, it
     /// computes without a pause.
-    pub(super) fn new(turns: Option<Turns>, module: Digest) -> Self {
+    pub(super) fn new(turns: Option<FairScheduler>, module: Digest) -> Self {
         Self { turns, module, present: Arc::default() }
     }
 
     /// Like [`Turn::new`], for an instance that is never rejected.
-    pub(super) fn at_once(turns: Option<Turns>, module: Digest) -> Self {
+    pub(super) fn at_once(turns: Option<FairScheduler>, module: Digest) -> Self {
         let turn = Self::new(turns, module);
         turn.stay();
         turn
@@ -147,7 +152,7 @@ impl Turn {
 
     /// Returns true if any call has a turn now.
     pub(super) fn somebody_computes(&self) -> bool {
-        self.turns.as_ref().is_some_and(|Turns(order)| order.line.is_used())
+        self.turns.as_ref().is_some_and(|FairScheduler(order)| order.line.is_used())
     }
 
     /// Ends the current turn. The future completes when the next one begins. `None` if the call
@@ -158,8 +163,8 @@ impl Turn {
     pub(super) fn next(
         &self,
         epochs: u64,
-    ) -> Result<Option<impl Future<Output = ()> + Send + use<>>, Crowded> {
-        let Some(turns @ Turns(order)) = &self.turns else { return Ok(None) };
+    ) -> Result<Option<impl Future<Output = ()> + Send + use<>>, TooManyComputing> {
+        let Some(turns @ FairScheduler(order)) = &self.turns else { return Ok(None) };
         self.join_crowd(turns)?;
         drop(self.place().take());
         self.present.is_long.store(true, Ordering::Relaxed);
@@ -171,14 +176,16 @@ impl Turn {
         }))
     }
 
-    fn join_crowd(&self, turns: &Turns) -> Result<(), Crowded> {
+    fn join_crowd(&self, turns: &FairScheduler) -> Result<(), TooManyComputing> {
         let mut of_crowd = self.of_crowd();
         if of_crowd.is_none() && !self.present.stays.load(Ordering::Relaxed) {
             let mut crowd = turns.crowd();
             if !crowd.take(self.module, 1) {
-                return Err(Crowded { limit: u32::try_from(crowd.all()).unwrap_or(u32::MAX) });
+                return Err(TooManyComputing {
+                    limit: u32::try_from(crowd.all()).unwrap_or(u32::MAX),
+                });
             }
-            *of_crowd = Some(OfCrowd { turns: turns.clone(), module: self.module });
+            *of_crowd = Some(CrowdPermit { turns: turns.clone(), module: self.module });
         }
         Ok(())
     }
@@ -197,7 +204,7 @@ impl Turn {
         self,
         call: impl Future<Output = T> + Send + 'static,
     ) -> T {
-        let mut call: Call<T> = Box::pin(call);
+        let mut call: ComputingCall<T> = Box::pin(call);
         let short = poll_fn(|context| match call.as_mut().poll(context) {
             Poll::Ready(answer) => Poll::Ready(Some(answer)),
             Poll::Pending if self.is_long() => Poll::Ready(None),
@@ -205,18 +212,21 @@ impl Turn {
         });
         match short.await {
             Some(answer) => answer,
-            None => match self.turns.as_ref().filter(|_| has_threads()).and_then(Turns::threads) {
-                Some(threads) => threads.carry_out(call).await,
-                None => call.await,
-            },
+            None => {
+                match self.turns.as_ref().filter(|_| has_threads()).and_then(FairScheduler::threads)
+                {
+                    Some(threads) => threads.carry_out(call).await,
+                    None => call.await,
+                }
+            }
         }
     }
 
-    fn of_crowd(&self) -> MutexGuard<'_, Option<OfCrowd>> {
+    fn of_crowd(&self) -> MutexGuard<'_, Option<CrowdPermit>> {
         self.present.of_crowd.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn place(&self) -> MutexGuard<'_, Option<Place>> {
+    fn place(&self) -> MutexGuard<'_, Option<ComputePermit>> {
         self.present.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -226,12 +236,12 @@ fn has_threads() -> bool {
     Handle::try_current().is_ok_and(|here| here.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
-type Call<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type ComputingCall<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// The threads for long calls.
-struct Threads(Option<Runtime>);
+struct ComputeThreads(Option<Runtime>);
 
-impl Threads {
+impl ComputeThreads {
     fn start(count: usize) -> std::io::Result<Self> {
         let mut threads = Builder::new_multi_thread();
         threads.worker_threads(count).thread_name(COMPUTING).on_thread_start(step_back);
@@ -239,7 +249,7 @@ impl Threads {
     }
 
     /// Runs `call` in the context of the caller's runtime: tasks that it spawns run there.
-    async fn carry_out<T: Send + 'static>(&self, mut call: Call<T>) -> T {
+    async fn carry_out<T: Send + 'static>(&self, mut call: ComputingCall<T>) -> T {
         let Some(threads) = &self.0 else { return call.await };
         let home = Handle::current();
         let away = poll_fn(move |context| {
@@ -257,7 +267,7 @@ impl Threads {
     }
 }
 
-impl Drop for Threads {
+impl Drop for ComputeThreads {
     fn drop(&mut self) {
         // Shut down in the background: this may be dropped by a task, which must not block.
         if let Some(threads) = self.0.take() {
@@ -313,14 +323,14 @@ mod tests {
         Digest::of(&[number])
     }
 
-    fn next(turn: &Turn) -> impl Future<Output = ()> + use<> {
+    fn next(turn: &InstanceTurn) -> impl Future<Output = ()> + use<> {
         Box::pin(turn.next(1).expect("there is no crowd").expect("it takes turns"))
     }
 
     #[tokio::test]
     async fn turns_go_round_and_are_given_up_by_whoever_waits_or_ends() {
-        let turns = Turns::new(2, 8);
-        let guests = [(); 4].map(|()| Turn::new(Some(turns.clone()), module(1)));
+        let turns = FairScheduler::new(2, 8);
+        let guests = [(); 4].map(|()| InstanceTurn::new(Some(turns.clone()), module(1)));
         next(&guests[0]).await;
         next(&guests[1]).await;
         let mut third = Box::pin(next(&guests[2]));
@@ -343,16 +353,16 @@ mod tests {
 
     #[tokio::test]
     async fn one_too_many_is_put_off_until_another_has_ended() {
-        let turns = Turns::new(1, 2);
-        let guests = [1, 2, 3].map(|number| Turn::new(Some(turns.clone()), module(number)));
+        let turns = FairScheduler::new(1, 2);
+        let guests = [1, 2, 3].map(|number| InstanceTurn::new(Some(turns.clone()), module(number)));
         for _ in 0..3 {
             assert!(
                 guests[0].next(1).is_ok() && guests[1].next(1).is_ok(),
                 "they were there first"
             );
-            assert_eq!(guests[2].next(1).map(|_| ()), Err(Crowded { limit: 2 }));
+            assert_eq!(guests[2].next(1).map(|_| ()), Err(TooManyComputing { limit: 2 }));
         }
-        let described = Turn::at_once(Some(turns), module(1));
+        let described = InstanceTurn::at_once(Some(turns), module(1));
         assert!(described.next(1).is_ok(), "a call that is never put off takes no place");
         guests[0].end();
         assert!(guests[2].next(1).is_ok());
@@ -363,9 +373,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_module_that_computes_in_as_many_calls_as_it_can_leaves_room_for_another() {
-        let turns = Turns::new(1, 10);
-        let of = |number| Turn::new(Some(turns.clone()), module(number));
-        let crowd: Vec<Turn> = std::iter::repeat_with(|| of(1)).take(20).collect();
+        let turns = FairScheduler::new(1, 10);
+        let of = |number| InstanceTurn::new(Some(turns.clone()), module(number));
+        let crowd: Vec<InstanceTurn> = std::iter::repeat_with(|| of(1)).take(20).collect();
         let joined = crowd.iter().filter(|turn| turn.next(1).is_ok()).count();
         assert_eq!(joined, 8);
         let other = of(2);
@@ -374,7 +384,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_long_call_goes_on_where_it_holds_up_nobody_and_matters_less() {
-        let turn = Turn::new(Some(Turns::new(1, 8)), module(1));
+        let turn = InstanceTurn::new(Some(FairScheduler::new(1, 8)), module(1));
         let (other, heard) = mpsc::channel();
         let mut tasks = JoinSet::new();
         let guest = turn.clone();
@@ -397,7 +407,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_long_call_that_nobody_waits_for_any_more_is_dropped() {
-        let turn = Turn::new(Some(Turns::new(1, 8)), module(1));
+        let turn = InstanceTurn::new(Some(FairScheduler::new(1, 8)), module(1));
         let (begun, begins) = oneshot::channel();
         let (held, dropped) = oneshot::channel::<()>();
         let guest = turn.clone();
@@ -418,7 +428,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     #[should_panic(expected = "out of nowhere")]
     async fn a_panic_in_a_long_call_is_that_of_who_waits_for_it() {
-        let turn = Turn::new(Some(Turns::new(1, 8)), module(1));
+        let turn = InstanceTurn::new(Some(FairScheduler::new(1, 8)), module(1));
         let guest = turn.clone();
         let call = async move {
             next(&guest).await;

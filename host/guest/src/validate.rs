@@ -15,10 +15,10 @@ use super::{
     function_limits::with_limits,
     function_reports::{described, with_messages, with_objects, with_runs},
     handlers::with_handlers,
-    imports::{self, Interface},
-    invalid::Invalid,
+    imports::{self, InterfaceName},
+    invalid::InvalidComponent,
     modules::LoadError,
-    report::{How, ImportReport, ModuleReport},
+    report::{ImportReport, ImportTreatment, ModuleReport},
     snapshot,
     versions::{PACKAGE, VERSIONS, interface},
     wasm::Wasm,
@@ -30,7 +30,10 @@ const FUNCTIONS: &str = "functions";
 const EXPORTS: &[&str] = &["describe", "start", "resume", "perform"];
 
 /// Checks `bytes`; see [`Wasm::inspect`].
-pub(super) async fn inspect(wasm: &Wasm, bytes: Arc<[u8]>) -> Result<ModuleReport, Invalid> {
+pub(super) async fn inspect(
+    wasm: &Wasm,
+    bytes: Arc<[u8]>,
+) -> Result<ModuleReport, InvalidComponent> {
     recognise(&bytes, wasm.limits.component_bytes)?;
     let digest = Digest::of(&bytes);
     let inspected = compiled(wasm, digest, bytes).await;
@@ -41,30 +44,34 @@ pub(super) async fn inspect(wasm: &Wasm, bytes: Arc<[u8]>) -> Result<ModuleRepor
 }
 
 /// Checks the compiled component.
-async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<ModuleReport, Invalid> {
+async fn compiled(
+    wasm: &Wasm,
+    digest: Digest,
+    bytes: Arc<[u8]>,
+) -> Result<ModuleReport, InvalidComponent> {
     let size = bytes.len();
     let declared = declared(&bytes);
     let looked_at = Arc::clone(&bytes);
     let snapshots = tokio::task::spawn_blocking(move || snapshot::rewrite(&looked_at).err());
     let engine = wasm.engine.wasmtime();
     let module = wasm.modules.admit(digest, bytes).await.map_err(|error| match error {
-        LoadError::Compile(reason) => Invalid::Malformed { reason },
+        LoadError::Compile(reason) => InvalidComponent::Malformed { reason },
         LoadError::Link { component, reason } => misfit(engine, &component, reason),
-        LoadError::Share(reason) => Invalid::TooDemanding { reason },
-        LoadError::Host(error) => Invalid::Host(error.to_string()),
+        LoadError::Share(reason) => InvalidComponent::TooDemanding { reason },
+        LoadError::Host(error) => InvalidComponent::Host(error.to_string()),
     })?;
     // An interface with only types links under any name.
     let unknown = unknown_imports(engine, &module.component);
     if !unknown.is_empty() {
-        return Err(Invalid::UnknownImports { imports: unknown });
+        return Err(InvalidComponent::UnknownImports { imports: unknown });
     }
     let said = wasm.described(&module).await.map_err(|error| match error {
-        GuestError::Host(reason) => Invalid::Host(reason),
-        error => Invalid::NoDescription(error),
+        GuestError::Host(reason) => InvalidComponent::Host(reason),
+        error => InvalidComponent::NoDescription(error),
     })?;
     let unlisted = unlisted(&declared, &said.functions, &said.handlers);
     if !unlisted.is_empty() {
-        return Err(Invalid::Unlisted { names: unlisted });
+        return Err(InvalidComponent::Unlisted { names: unlisted });
     }
     let functions = with_messages(described(&said.functions)?, said.messages.clone())?;
     let functions = with_runs(with_objects(functions, &said.objects)?, &said.runs)?;
@@ -129,40 +136,40 @@ fn handler_kind(kind: &str) -> Option<HandlerKind> {
 }
 
 /// Performs the checks that need no compilation.
-fn recognise(bytes: &[u8], limit: usize) -> Result<(), Invalid> {
+fn recognise(bytes: &[u8], limit: usize) -> Result<(), InvalidComponent> {
     if bytes.len() > limit {
-        return Err(Invalid::TooLarge { size: bytes.len(), limit });
+        return Err(InvalidComponent::TooLarge { size: bytes.len(), limit });
     }
     if Parser::is_core_wasm(bytes) {
-        return Err(Invalid::CoreModule);
+        return Err(InvalidComponent::CoreModule);
     }
     if Parser::is_component(bytes) {
         return Ok(());
     }
     match bytes.starts_with(b"\0asm") {
-        true => Err(Invalid::Malformed { reason: "its version is not known here".into() }),
-        false => Err(Invalid::NotWasm),
+        true => Err(InvalidComponent::Malformed { reason: "its version is not known here".into() }),
+        false => Err(InvalidComponent::NotWasm),
     }
 }
 
 /// The most specific reason that a compiled component could not be linked.
-fn misfit(engine: &Engine, component: &Component, reason: String) -> Invalid {
+fn misfit(engine: &Engine, component: &Component, reason: String) -> InvalidComponent {
     let unknown = unknown_imports(engine, component);
     if !unknown.is_empty() {
-        return Invalid::UnknownImports { imports: unknown };
+        return InvalidComponent::UnknownImports { imports: unknown };
     }
     let missing = missing_exports(engine, component);
     if !missing.is_empty() {
-        return Invalid::MissingExports { missing };
+        return InvalidComponent::MissingExports { missing };
     }
-    Invalid::DoesNotFit { reason }
+    InvalidComponent::DoesNotFit { reason }
 }
 
 /// Imports that the host does not know, in backquotes.
 fn unknown_imports(engine: &Engine, component: &Component) -> Vec<String> {
     imports::of_component(engine, component)
         .into_iter()
-        .filter(|import| Interface::known(&import.name).is_none())
+        .filter(|import| InterfaceName::known(&import.name).is_none())
         .map(|import| format!("`{}`", import.name))
         .collect()
 }
@@ -190,7 +197,7 @@ fn missing_exports(engine: &Engine, component: &Component) -> Vec<String> {
 fn imports_of(engine: &Engine, component: &Component) -> Vec<ImportReport> {
     let mut reports: Vec<ImportReport> = Vec::new();
     for import in imports::of_component(engine, component) {
-        let Some(interface) = Interface::known(&import.name) else { continue };
+        let Some(interface) = InterfaceName::known(&import.name) else { continue };
         let first = reports.len();
         for function in import.functions {
             let how = interface.in_workflow(&function);
@@ -205,7 +212,7 @@ fn imports_of(engine: &Engine, component: &Component) -> Vec<ImportReport> {
         }
         if reports.len() == first {
             // An interface with only types has nothing to refuse.
-            let (name, how) = (import.name, How::Provided);
+            let (name, how) = (import.name, ImportTreatment::Provided);
             reports.push(ImportReport { name, how, functions: Vec::new() });
         }
     }

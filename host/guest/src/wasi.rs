@@ -16,34 +16,36 @@ use rand_chacha::{
 use sha2::{Digest, Sha256};
 use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxView};
 
-use super::{Ask, Level, SharedJournal, Stop, lines::Lines, log_room::LogRoom};
+use super::{
+    JournalCall, Level, SharedJournal, StopReason, lines::LineStream, log_room::LogBudget,
+};
 
 /// The WASI state of a workflow instance.
 pub(super) struct DeterministicWasi {
     context: WasiCtx,
     table: ResourceTable,
     generators: Generators,
-    voice: Arc<Mutex<Voice>>,
-    output: Lines,
-    error: Lines,
+    voice: Arc<Mutex<LogSink>>,
+    output: LineStream,
+    error: LineStream,
 }
 
 /// The receiver of lines during a call.
 #[derive(Default)]
-struct Voice {
+struct LogSink {
     journal: Option<SharedJournal>,
-    stop: Option<Stop>,
+    stop: Option<StopReason>,
 }
 
 impl DeterministicWasi {
     /// Before the seed is set, random numbers come from an empty seed: all instances start the
     /// same.
-    pub(super) fn new(room: &LogRoom) -> Self {
-        let voice = Arc::new(Mutex::new(Voice::default()));
+    pub(super) fn new(room: &LogBudget) -> Self {
+        let voice = Arc::new(Mutex::new(LogSink::default()));
         let lines = |level| {
             let voice = Arc::clone(&voice);
             let say = Box::new(move |level, line| say(&voice, level, line));
-            Lines::new(level, room.clone(), say)
+            LineStream::new(level, room.clone(), say)
         };
         let (output, error) = (lines(Level::Info), lines(Level::Warn));
         let generators = Generators::of(&[]);
@@ -81,11 +83,12 @@ impl DeterministicWasi {
 
     /// Sends lines to `journal` until the call ends.
     pub(super) fn begin_call(&mut self, journal: Option<SharedJournal>) {
-        *self.voice.lock().unwrap_or_else(PoisonError::into_inner) = Voice { journal, stop: None };
+        *self.voice.lock().unwrap_or_else(PoisonError::into_inner) =
+            LogSink { journal, stop: None };
     }
 
     /// Ends incomplete lines. Returns the journal's refusal, if it refused any line.
-    pub(super) fn end_call(&mut self) -> Option<Stop> {
+    pub(super) fn end_call(&mut self) -> Option<StopReason> {
         self.output.flush();
         self.error.flush();
         let voice = std::mem::take(&mut *self.voice.lock().unwrap_or_else(PoisonError::into_inner));
@@ -103,20 +106,22 @@ impl DeterministicWasi {
     }
 }
 
-fn say(voice: &Mutex<Voice>, level: Level, message: String) {
+fn say(voice: &Mutex<LogSink>, level: Level, message: String) {
     let mut voice = voice.lock().unwrap_or_else(PoisonError::into_inner);
     // Outside of a call there is no receiver; after a refusal the call has failed anyway.
     if let (Some(journal), None) = (&voice.journal, &voice.stop) {
-        let answer =
-            journal.lock().expect("a journal does not panic").ask(Ask::Log { level, message });
+        let answer = journal
+            .lock()
+            .expect("a journal does not panic")
+            .ask(JournalCall::Log { level, message });
         voice.stop = answer.err();
     }
 }
 
 /// The sources of random numbers of one instance.
 struct Generators {
-    secure: Shared,
-    insecure: Shared,
+    secure: SharedGenerator,
+    insecure: SharedGenerator,
     insecure_seed: u128,
 }
 
@@ -124,7 +129,7 @@ impl Generators {
     fn of(seed: &[u8]) -> Self {
         let mut insecure_seed = [0; 16];
         generator(seed, "insecure-seed").fill_bytes(&mut insecure_seed);
-        let shared = |interface| Shared(Arc::new(Mutex::new(generator(seed, interface))));
+        let shared = |interface| SharedGenerator(Arc::new(Mutex::new(generator(seed, interface))));
         Self {
             secure: shared("random"),
             insecure: shared("insecure"),
@@ -132,22 +137,22 @@ impl Generators {
         }
     }
 
-    fn all(&self) -> [&Shared; 2] {
+    fn all(&self) -> [&SharedGenerator; 2] {
         [&self.secure, &self.insecure]
     }
 }
 
 /// A generator that the guest draws from, with a known position.
 #[derive(Clone)]
-struct Shared(Arc<Mutex<ChaCha20Rng>>);
+struct SharedGenerator(Arc<Mutex<ChaCha20Rng>>);
 
-impl Shared {
+impl SharedGenerator {
     fn lock(&self) -> MutexGuard<'_, ChaCha20Rng> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl TryRng for Shared {
+impl TryRng for SharedGenerator {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
@@ -164,7 +169,7 @@ impl TryRng for Shared {
     }
 }
 
-fn context(generators: &Generators, output: &Lines, error: &Lines) -> WasiCtx {
+fn context(generators: &Generators, output: &LineStream, error: &LineStream) -> WasiCtx {
     WasiCtx::builder()
         .secure_random(generators.secure.clone())
         .insecure_random(generators.insecure.clone())

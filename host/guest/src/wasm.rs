@@ -10,15 +10,15 @@ use super::{
     Limits, Outcome, Payload, PolicySource, Workflow, activity,
     budget::Budget,
     compile::Compiler,
-    described::Described,
+    described::ComponentDescription,
     engine::{GuestEngine, engine_facts},
     instance::Instance,
-    invalid::Invalid,
+    invalid::InvalidComponent,
     modules::{LoadedModule, ModuleStore},
-    pool::GiveUp,
+    pool::EvictionCallback,
     report::ModuleReport,
-    snapshot::{Accessible, SnapshotFiles, SnapshotPolicy},
-    turns::{Turn, Turns},
+    snapshot::{AccessibleSource, SnapshotFiles, SnapshotPolicy},
+    turns::{FairScheduler, InstanceTurn},
     validate,
 };
 
@@ -81,7 +81,7 @@ impl Wasm {
         let configuration = engine.configuration();
         let cache_dir = config.cache_dir.as_deref();
         let accessible = modules(
-            Arc::new(Accessible(config.source.clone())),
+            Arc::new(AccessibleSource(config.source.clone())),
             cache_dir.filter(|_| makes_snapshots(&config)),
             &format!("{configuration}-accessible-{ACCESSIBLE}"),
         );
@@ -110,7 +110,7 @@ impl Wasm {
     ///
     /// # Errors
     /// [`Invalid`] names the fault and its remedy.
-    pub async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleReport, Invalid> {
+    pub async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleReport, InvalidComponent> {
         validate::inspect(self, component).await
     }
 
@@ -122,12 +122,12 @@ impl Wasm {
         Ok(Arc::new(Self::new(config)?))
     }
 
-    fn turns(&self) -> Option<Turns> {
+    fn turns(&self) -> Option<FairScheduler> {
         self.config.fair.then(|| self.engine.turns())
     }
 
-    fn turn(&self, module: Digest) -> Turn {
-        Turn::new(self.turns(), module)
+    fn turn(&self, module: Digest) -> InstanceTurn {
+        InstanceTurn::new(self.turns(), module)
     }
 
     pub(super) fn budget(&self, module: Digest) -> Budget {
@@ -180,14 +180,14 @@ impl Wasm {
     pub(super) async fn described(
         &self,
         module: &Arc<LoadedModule>,
-    ) -> Result<Arc<Described>, GuestError> {
+    ) -> Result<Arc<ComponentDescription>, GuestError> {
         module
             .described
             .get_or_try_init(|| async {
                 // Never rejected: the upload waits for the answer, and so may starts of the module.
                 let budget = Budget::new(
                     Arc::clone(&self.limits),
-                    Turn::at_once(self.turns(), module.share.module()),
+                    InstanceTurn::at_once(self.turns(), module.share.module()),
                 );
                 let mut instance = Instance::new(&self.engine, budget, Arc::clone(module)).await?;
                 instance.describe().await.map(Arc::new)
@@ -263,7 +263,7 @@ impl Guests for Wasm {
         self.modules.get(module).await.map_or(1, |module| module.share.places())
     }
 
-    fn when_full(&self, give_up: GiveUp) {
+    fn when_full(&self, give_up: EvictionCallback) {
         self.engine.pool().when_full(give_up);
     }
 

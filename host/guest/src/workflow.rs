@@ -4,17 +4,20 @@ use wasmtime::Store;
 use wasmtime_wasi::{WasiCtxView, WasiView};
 
 use super::{
-    Answer, Ask, CallOptions, GuestCommand, HttpRequest, HttpResponse, Level, Outcome, Payload,
-    PromiseOptions, SharedJournal,
+    CallOptions, GuestCommand, HttpRequest, HttpResponse, JournalAnswer, JournalCall, Level,
+    Outcome, Payload, PromiseOptions, SharedJournal,
     bindings::segno::workflow::{activity, configuration, files, journal, types},
     budget::Budget,
-    commands::{Call, Cancel, Http, NewPromise, Publish, Run, Send, Settle, Sleep},
+    commands::{
+        CallCommand, CancelCommand, HttpCommand, PromiseCommand, PublishCommand, RunCommand,
+        SendCommand, SettleCommand, SleepCommand,
+    },
     contract::{Failure, RunAnswer, outcome_size, size},
     cost,
     engine::GuestEngine,
     imports::{INSTEAD_OF_CONFIGURATION, INSTEAD_OF_FILES, INSTEAD_OF_SECRETS},
     state::OwnObject,
-    trap::Halt,
+    trap::TrapCause,
     wasi::DeterministicWasi,
 };
 
@@ -51,8 +54,8 @@ impl WorkflowState {
         if self.journal.is_none() {
             return Ok(0);
         }
-        match self.ask(Ask::Now)? {
-            Answer::Now(now) => Ok(now),
+        match self.ask(JournalCall::Now)? {
+            JournalAnswer::Now(now) => Ok(now),
             other => Err(mismatch("logical time", &other)),
         }
     }
@@ -62,25 +65,25 @@ impl WorkflowState {
         self.wasi.as_ref().map(|wasi| wasi.last_words()).unwrap_or_default()
     }
 
-    fn ask(&self, ask: Ask) -> wasmtime::Result<Answer> {
+    fn ask(&self, ask: JournalCall) -> wasmtime::Result<JournalAnswer> {
         let Some(journal) = &self.journal else {
             let message = "the functions of `segno:workflow/journal` may be called during `start` and `resume` only";
-            return Err(Halt::Refused(message.into()).into());
+            return Err(TrapCause::Refused(message.into()).into());
         };
         let mut journal = journal.lock().expect("a journal does not panic");
-        journal.ask(ask).map_err(|stop| Halt::Stopped(stop).into())
+        journal.ask(ask).map_err(|stop| TrapCause::Stopped(stop).into())
     }
 
     pub(super) fn command(&mut self, command: impl Into<GuestCommand>) -> wasmtime::Result<u32> {
-        match self.hand_over(Ask::Command(command.into()))? {
-            Answer::Command(index) => Ok(index),
+        match self.hand_over(JournalCall::Command(command.into()))? {
+            JournalAnswer::Command(index) => Ok(index),
             other => Err(mismatch("a command's index", &other)),
         }
     }
 
     /// Issues a command that stays in memory until it is committed. Refused if this call has issued
     /// too much.
-    fn hand_over(&mut self, ask: Ask) -> wasmtime::Result<Answer> {
+    fn hand_over(&mut self, ask: JournalCall) -> wasmtime::Result<JournalAnswer> {
         self.budget.hand_over(ask.size())?;
         self.ask(ask)
     }
@@ -98,12 +101,12 @@ pub(super) fn check_size(
     what: impl FnOnce() -> String,
 ) -> wasmtime::Result<()> {
     if size > limit {
-        return Err(Halt::OutputTooLarge { what: what(), size, limit }.into());
+        return Err(TrapCause::OutputTooLarge { what: what(), size, limit }.into());
     }
     Ok(())
 }
 
-fn mismatch(wanted: &str, answer: &Answer) -> wasmtime::Error {
+fn mismatch(wanted: &str, answer: &JournalAnswer) -> wasmtime::Error {
     wasmtime::format_err!("the host answered {answer:?} where {wanted} was due")
 }
 
@@ -123,7 +126,7 @@ impl journal::Host for WorkflowState {
         options: CallOptions,
     ) -> wasmtime::Result<u32> {
         self.check(size(&input), || format!("input of `{function}`"))?;
-        self.command(Call { function, input, options })
+        self.command(CallCommand { function, input, options })
     }
 
     fn send(
@@ -133,11 +136,11 @@ impl journal::Host for WorkflowState {
         options: CallOptions,
     ) -> wasmtime::Result<u32> {
         self.check(size(&input), || format!("input of `{function}`"))?;
-        self.command(Send(Call { function, input, options }))
+        self.command(SendCommand(CallCommand { function, input, options }))
     }
 
     fn sleep_until(&mut self, time_ms: u64) -> wasmtime::Result<u32> {
-        self.command(Sleep { until_ms: time_ms })
+        self.command(SleepCommand { until_ms: time_ms })
     }
 
     fn promise(
@@ -145,51 +148,51 @@ impl journal::Host for WorkflowState {
         name: Option<String>,
         options: PromiseOptions,
     ) -> wasmtime::Result<(u32, String)> {
-        match self.hand_over(NewPromise { name, options }.into())? {
-            Answer::Promise(index, id) => Ok((index, id)),
+        match self.hand_over(PromiseCommand { name, options }.into())? {
+            JournalAnswer::Promise(index, id) => Ok((index, id)),
             other => Err(mismatch("a promise", &other)),
         }
     }
 
     fn settle(&mut self, promise_id: String, outcome: Outcome) -> wasmtime::Result<u32> {
         self.check(outcome_size(&outcome), || format!("outcome for promise `{promise_id}`"))?;
-        self.command(Settle { promise_id, outcome })
+        self.command(SettleCommand { promise_id, outcome })
     }
 
     fn http(&mut self, request: HttpRequest, options: CallOptions) -> wasmtime::Result<u32> {
         let size = request.body.as_ref().map_or(0, size);
         self.check(size, || format!("HTTP request to `{}`", request.url))?;
-        self.command(Http { request, options })
+        self.command(HttpCommand { request, options })
     }
 
     fn cancel(&mut self, command: u32) -> wasmtime::Result<u32> {
-        self.command(Cancel { command })
+        self.command(CancelCommand { command })
     }
 
     fn forget(&mut self, command: u32) -> wasmtime::Result<()> {
-        self.ask(Ask::Forget { command }).map(drop)
+        self.ask(JournalCall::Forget { command }).map(drop)
     }
 
     fn publish(&mut self, topic: String, payload: Payload) -> wasmtime::Result<u32> {
         self.check(size(&payload), || format!("event on topic `{topic}`"))?;
-        self.command(Publish { topic, payload })
+        self.command(PublishCommand { topic, payload })
     }
 
     fn run(&mut self, name: String) -> wasmtime::Result<RunAnswer> {
-        match self.hand_over(Run { name }.into())? {
-            Answer::Run(answer) => Ok(answer),
+        match self.hand_over(RunCommand { name }.into())? {
+            JournalAnswer::Run(answer) => Ok(answer),
             other => Err(mismatch("the answer of `run`", &other)),
         }
     }
 
     fn run_done(&mut self, command: u32, outcome: Outcome) -> wasmtime::Result<()> {
         self.check(outcome_size(&outcome), || format!("result of the `run` with index {command}"))?;
-        self.hand_over(Ask::RunDone { command, outcome }).map(drop)
+        self.hand_over(JournalCall::RunDone { command, outcome }).map(drop)
     }
 
     fn now(&mut self) -> wasmtime::Result<u64> {
-        match self.ask(Ask::Now)? {
-            Answer::Now(now) => Ok(now),
+        match self.ask(JournalCall::Now)? {
+            JournalAnswer::Now(now) => Ok(now),
             other => Err(mismatch("logical time", &other)),
         }
     }
@@ -198,14 +201,14 @@ impl journal::Host for WorkflowState {
         let admitted = self.budget.log_room().admit(level, message);
         // Outside of an execution, only a panic in `describe` is logged.
         match admitted.filter(|_| self.journal.is_some()) {
-            Some((level, message)) => self.ask(Ask::Log { level, message }).map(drop),
+            Some((level, message)) => self.ask(JournalCall::Log { level, message }).map(drop),
             None => Ok(()),
         }
     }
 
     fn finish(&mut self, outcome: Outcome) -> wasmtime::Result<()> {
         self.check(outcome_size(&outcome), || "result".into())?;
-        self.hand_over(Ask::Finish { outcome }).map(drop)
+        self.hand_over(JournalCall::Finish { outcome }).map(drop)
     }
 }
 
@@ -260,7 +263,7 @@ no_files! {
 }
 
 fn for_activities(function: &str, instead: &str) -> wasmtime::Error {
-    Halt::Refused(format!(
+    TrapCause::Refused(format!(
         "`segno:workflow/{function}` is for activities, and this is a workflow: {instead}"
     ))
     .into()

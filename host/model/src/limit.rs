@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use segno_core::limit::Rule;
+use segno_core::limit::AdmissionRule;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -40,14 +40,14 @@ pub struct LimitItem {
     /// The effective rule; absent if the function is not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<LimitRule>)]
-    pub rule: Option<Rule>,
+    pub rule: Option<AdmissionRule>,
     /// Source of the effective rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<LimitSource>,
     /// The rule that the module declares, if an operator's rule overrides it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<LimitRule>)]
-    pub declared: Option<Rule>,
+    pub declared: Option<AdmissionRule>,
     /// Number of executions that were admitted and have not settled.
     pub running: u64,
     /// Number of executions that wait to be admitted.
@@ -116,7 +116,7 @@ flattened!(LimitChanged, limit, before);
 /// The body of `PUT /v1/limits/{module}/{function}`: the whole rule.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct SetLimit(pub Rule);
+pub struct SetLimit(pub AdmissionRule);
 
 impl<'de> Deserialize<'de> for SetLimit {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -143,7 +143,7 @@ pub struct LimitBefore {
     /// The rule; absent if the function was not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<LimitRule>)]
-    pub rule: Option<Rule>,
+    pub rule: Option<AdmissionRule>,
     /// Source of the rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<LimitSource>,

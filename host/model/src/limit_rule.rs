@@ -114,7 +114,7 @@ pub struct LimitDebounce {
 
 #[cfg(test)]
 mod tests {
-    use segno_core::limit::Rule;
+    use segno_core::limit::AdmissionRule;
 
     use super::*;
 
@@ -127,7 +127,7 @@ mod tests {
             r#"{"key":"id","singleton":"replace"}"#,
             r#"{"key":"id","debounce":{"period_ms":5000,"longest_ms":60000}}"#,
         ] {
-            let rule: Rule = serde_json::from_str(json).expect("a rule");
+            let rule: AdmissionRule = serde_json::from_str(json).expect("a rule");
             let described: LimitRule = serde_json::from_str(json).expect("it is described");
             assert_eq!(serde_json::to_string(&rule).expect("JSON"), json);
             assert_eq!(serde_json::to_string(&described).expect("JSON"), json);

@@ -1,6 +1,6 @@
 //! Modules, their functions and imports.
 
-use segno_core::{limit::Rule, object::ModuleFacts, value::Text};
+use segno_core::{limit::AdmissionRule, object::ModuleFacts, value::Text};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -124,7 +124,7 @@ pub struct Function {
     /// Bounds on the concurrency and the start rate of executions, as the module declares them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<LimitRule>)]
-    pub limit: Option<Rule>,
+    pub limit: Option<AdmissionRule>,
 }
 
 /// A function's access to the object to which it belongs.

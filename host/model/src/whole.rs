@@ -7,9 +7,9 @@ use serde_json::{Number, Value};
 /// The bound below which every whole number is an exact float.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-struct Given(i64);
+struct WholeNumber(i64);
 
-impl<'de> Deserialize<'de> for Given {
+impl<'de> Deserialize<'de> for WholeNumber {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let given = Value::deserialize(from)?;
         if let Some(number) = given.as_i64() {
@@ -32,7 +32,7 @@ fn exact(number: f64) -> Option<i64> {
 
 /// Parses a signed number.
 pub fn signed<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
-    Ok(Given::deserialize(from)?.0)
+    Ok(WholeNumber::deserialize(from)?.0)
 }
 
 /// Parses a number that is not negative.
@@ -43,7 +43,7 @@ pub fn unsigned<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
 
 /// Parses an optional signed number.
 pub fn signed_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
-    Ok(Option::<Given>::deserialize(from)?.map(|given| given.0))
+    Ok(Option::<WholeNumber>::deserialize(from)?.map(|given| given.0))
 }
 
 /// Parses an optional number that is not negative.

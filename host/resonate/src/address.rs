@@ -8,7 +8,7 @@
 //! ```
 
 use reqwest::Url;
-use segno_core::address::{Address, LONGEST, Poll};
+use segno_core::address::{Address, LONGEST, PollAddress};
 use segno_engine::delivery::{Private, Reach};
 
 use super::protocol_error::ProtocolError;
@@ -32,7 +32,7 @@ pub enum Destination {
 impl Destination {
     /// Parses an address; `None` if it is not one of an external worker.
     pub fn parse(address: &str) -> Option<Self> {
-        if let Some(Poll { group, worker, alone }) = Poll::parse(address) {
+        if let Some(PollAddress { group, worker, alone }) = PollAddress::parse(address) {
             let (group, worker) = (group.to_owned(), worker.map(str::to_owned));
             return Some(Self::Poll { group, worker, alone });
         }

@@ -3,14 +3,14 @@
 
 use segno_core::{
     id::PromiseId,
-    promise::{Message, MessageKind, OutboxKey, TaskState},
+    promise::{OutboxKey, OutboxMessage, OutboxMessageKind, TaskState},
     time::Timestamp,
 };
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::{
-    envelope::{Answer, ResonateRequest},
+    envelope::{ResonateAnswer, ResonateRequest},
     handler::Resonate,
     protocol_error::ProtocolError,
     wire,
@@ -20,7 +20,7 @@ use super::{
 const PAGE: u32 = 1_000;
 
 #[derive(Deserialize)]
-struct Tick {
+struct DebugTickData {
     time: i64,
 }
 
@@ -28,7 +28,7 @@ struct Tick {
 pub(super) async fn answer(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
+) -> Result<ResonateAnswer, ProtocolError> {
     request.may_all()?;
     let Some(clock) = &front.settings.debug else {
         return Err(ProtocolError::forbidden(
@@ -43,12 +43,15 @@ pub(super) async fn answer(
         "debug.tick" => return tick(front, request).await,
         kind => return Err(ProtocolError::bad(format!("Unknown operation: {kind}"))),
     }
-    Ok(Answer::ok(json!({})))
+    Ok(ResonateAnswer::ok(json!({})))
 }
 
 /// Executes everything that is due at an instant, as the host's own timers would.
-async fn tick(front: &Resonate, request: &ResonateRequest) -> Result<Answer, ProtocolError> {
-    let Tick { time } = request.read()?;
+async fn tick(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<ResonateAnswer, ProtocolError> {
+    let DebugTickData { time } = request.read()?;
     if named_time(request)?.is_some_and(|named| named.0 != time) {
         return Err(ProtocolError::bad("`time` differs from `resonate:debug_time`"));
     }
@@ -59,18 +62,18 @@ async fn tick(front: &Resonate, request: &ResonateRequest) -> Result<Answer, Pro
     let store = &front.host.store;
     loop {
         let mut due = store.work_queue().due(now, PAGE).await?.commands;
-        for kind in MessageKind::ALL.into_iter().filter(|kind| kind.is_own()) {
+        for kind in OutboxMessageKind::ALL.into_iter().filter(|kind| kind.is_own()) {
             due.extend(store.work_queue().outbox_due(kind, now, PAGE).await?.commands);
         }
         if due.is_empty() {
-            return Ok(Answer::ok(json!([])));
+            return Ok(ResonateAnswer::ok(json!([])));
         }
         store.execute(due).await?;
     }
 }
 
 /// Returns all rows, by id.
-async fn snap(front: &Resonate) -> Result<Answer, ProtocolError> {
+async fn snap(front: &Resonate) -> Result<ResonateAnswer, ProtocolError> {
     let dump = front.host.store.read().dump().await?;
     let pending = dump.promises.values().filter(|promise| promise.is_pending());
     let promise_timeouts: Vec<Json> = pending
@@ -95,7 +98,7 @@ async fn snap(front: &Resonate) -> Result<Answer, ProtocolError> {
     });
     let messages = dump.outbox.iter().filter_map(|(key, row)| {
         let (address, message) = match (key, &row.message) {
-            (OutboxKey::Execute(id), Message::Execute { version }) => (
+            (OutboxKey::Execute(id), OutboxMessage::Execute { version }) => (
                 dump.promises.get(id)?.target()?,
                 json!({ "kind": "execute", "head": {}, "data": { "task": { "id": id.as_str(), "version": version.0 } } }),
             ),
@@ -110,7 +113,7 @@ async fn snap(front: &Resonate) -> Result<Answer, ProtocolError> {
     let listeners: Vec<Json> = (dump.listeners.iter())
         .map(|(id, address)| json!({ "id": id.as_str(), "address": address.as_str() }))
         .collect();
-    Ok(Answer::ok(json!({
+    Ok(ResonateAnswer::ok(json!({
         "promises": dump.promises.values().map(wire::promise).collect::<Vec<_>>(),
         "promiseTimeouts": promise_timeouts,
         "callbacks": callbacks,
@@ -129,12 +132,12 @@ async fn snap(front: &Resonate) -> Result<Answer, ProtocolError> {
 pub(super) async fn at<'a>(
     front: &'a Resonate,
     request: &ResonateRequest,
-) -> Result<Option<Named<'a>>, ProtocolError> {
+) -> Result<Option<RequestTimeGuard<'a>>, ProtocolError> {
     let Some(clock) = &front.settings.debug else { return Ok(None) };
     let named = named_time(request)?;
     let turn = front.debugging.lock().await;
     clock.set(named);
-    Ok(Some(Named { front, _turn: turn }))
+    Ok(Some(RequestTimeGuard { front, _turn: turn }))
 }
 
 fn named_time(request: &ResonateRequest) -> Result<Option<Timestamp>, ProtocolError> {
@@ -156,12 +159,12 @@ fn instant(field: &str, time: i64) -> Result<Timestamp, ProtocolError> {
 }
 
 /// Guard of the time named by one request.
-pub(super) struct Named<'a> {
+pub(super) struct RequestTimeGuard<'a> {
     front: &'a Resonate,
     _turn: tokio::sync::MutexGuard<'a, ()>,
 }
 
-impl Drop for Named<'_> {
+impl Drop for RequestTimeGuard<'_> {
     fn drop(&mut self) {
         if let Some(clock) = &self.front.settings.debug {
             clock.set(None);

@@ -8,19 +8,19 @@ use bytes::Bytes;
 use segno_core::{
     command::Command,
     id::{PromiseId, Version},
-    promise::{Delivery, MessageKind, OutboxKey, Promise, Task, TaskState},
+    promise::{Delivery, OutboxKey, OutboxMessageKind, Promise, Task, TaskState},
     time::Millis,
 };
 use segno_engine::{
-    delivery::{Channel, Delivered},
+    delivery::{Channel, DeliveryResult},
     host::Host,
 };
 use serde_json::{Value as Json, json};
 
 use super::{
     address::Destination,
-    push::{NotTaken, Push},
-    streams::{Sent, Streams},
+    push::{PushClient, PushRefusal},
+    streams::{StreamSendResult, WorkerStreams},
     wire,
 };
 
@@ -34,67 +34,72 @@ const FULL: Millis = Millis(200);
 
 /// Delivers messages to external workers. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Deliverer {
+pub(super) struct MessageDeliverer {
     host: Host,
-    streams: Arc<Streams>,
-    pub(super) push: Push,
+    streams: Arc<WorkerStreams>,
+    pub(super) push: PushClient,
     server_url: String,
 }
 
-impl Deliverer {
-    pub(super) fn new(host: Host, streams: Arc<Streams>, push: Push, server_url: String) -> Self {
+impl MessageDeliverer {
+    pub(super) fn new(
+        host: Host,
+        streams: Arc<WorkerStreams>,
+        push: PushClient,
+        server_url: String,
+    ) -> Self {
         Self { host, streams, push, server_url }
     }
 
     /// Offers a task once; the task's retry timer offers it again.
-    fn execute(&self, task: &PromiseId, version: Version, target: &str) -> Delivered {
+    fn execute(&self, task: &PromiseId, version: Version, target: &str) -> DeliveryResult {
         let message = execute(task, version, &self.server_url);
         match Destination::parse(target) {
             Some(Destination::Poll { group, worker, alone }) => {
                 let sent = self.streams.send(&group, worker.as_deref(), alone, task, &message);
-                if sent != Sent::Accepted {
+                if sent != StreamSendResult::Accepted {
                     let only = worker.as_deref().filter(|_| alone);
                     self.streams.wait(&group, only, OutboxKey::Execute(task.clone()));
                     tracing::debug!(%task, target, ?sent, "no worker can take the task now");
                 }
                 match sent {
-                    Sent::Nobody => Delivered::Elsewhere,
-                    Sent::Accepted | Sent::Full => Delivered::Done,
+                    StreamSendResult::Nobody => DeliveryResult::Elsewhere,
+                    StreamSendResult::Accepted | StreamSendResult::Full => DeliveryResult::Done,
                 }
             }
             Some(Destination::Http(url)) => {
                 self.push.insist(url, message);
-                Delivered::Done
+                DeliveryResult::Done
             }
-            None => Delivered::NotMine,
+            None => DeliveryResult::NotMine,
         }
     }
 
     /// Delivers a settlement, with retries until the transport accepts it.
-    async fn unblock(&self, promise: &Promise, address: &str, attempt: u32) -> Delivered {
+    async fn unblock(&self, promise: &Promise, address: &str, attempt: u32) -> DeliveryResult {
         if attempt > UNBLOCK_ATTEMPTS {
             tracing::info!(id = %promise.id(), address, "a listener took no message in an hour of attempts and is given up");
-            return Delivered::Done;
+            return DeliveryResult::Done;
         }
         let message = unblock(promise);
         match Destination::parse(address) {
             Some(Destination::Poll { group, worker, alone }) => {
                 let id = promise.id();
                 match self.streams.send(&group, worker.as_deref(), alone, id, &message) {
-                    Sent::Accepted => Delivered::Done,
-                    Sent::Full => Delivered::Again { after: FULL },
-                    Sent::Nobody => {
+                    StreamSendResult::Accepted => DeliveryResult::Done,
+                    StreamSendResult::Full => DeliveryResult::Again { after: FULL },
+                    StreamSendResult::Nobody => {
                         let key = OutboxKey::Unblock(promise.id().clone(), address.into());
                         self.streams.wait(&group, worker.as_deref().filter(|_| alone), key);
-                        Delivered::Elsewhere
+                        DeliveryResult::Elsewhere
                     }
                 }
             }
             Some(Destination::Http(url)) => match self.push.once(&url, message).await {
-                Ok(()) => Delivered::Done,
-                Err(NotTaken { wait }) => Delivered::Again { after: wait },
+                Ok(()) => DeliveryResult::Done,
+                Err(PushRefusal { wait }) => DeliveryResult::Again { after: wait },
             },
-            None => Delivered::NotMine,
+            None => DeliveryResult::NotMine,
         }
     }
 
@@ -122,7 +127,7 @@ impl Deliverer {
                 OutboxKey::Unblock(id, address) if !promise.is_pending() => {
                     let sent = self.send(address, id, &unblock(promise));
                     tracing::debug!(%id, ?sent, "the news of a settlement had waited");
-                    if sent == Some(Sent::Accepted) {
+                    if sent == Some(StreamSendResult::Accepted) {
                         // If this command is lost, the settlement is delivered again.
                         let _ = self.host.store.execute(vec![Command::OutboxAck { key }]).await;
                     }
@@ -136,7 +141,7 @@ impl Deliverer {
     }
 
     /// Sends a message to the streams of this host.
-    fn send(&self, address: &str, about: &PromiseId, message: &Bytes) -> Option<Sent> {
+    fn send(&self, address: &str, about: &PromiseId, message: &Bytes) -> Option<StreamSendResult> {
         match Destination::parse(address)? {
             Destination::Poll { group, worker, alone } => {
                 Some(self.streams.send(&group, worker.as_deref(), alone, about, message))
@@ -147,13 +152,13 @@ impl Deliverer {
 }
 
 #[async_trait]
-impl Channel for Deliverer {
+impl Channel for MessageDeliverer {
     fn name(&self) -> &'static str {
         "resonate"
     }
 
-    fn takes(&self, kind: MessageKind) -> bool {
-        matches!(kind, MessageKind::Execute | MessageKind::Unblock)
+    fn takes(&self, kind: OutboxMessageKind) -> bool {
+        matches!(kind, OutboxMessageKind::Execute | OutboxMessageKind::Unblock)
     }
 
     fn wanted(&self, key: &OutboxKey) {
@@ -165,13 +170,13 @@ impl Channel for Deliverer {
         self.host.env.runtime.spawn("offer", Box::pin(offering));
     }
 
-    async fn deliver(&self, delivery: &Delivery) -> Delivered {
+    async fn deliver(&self, delivery: &Delivery) -> DeliveryResult {
         match delivery {
             Delivery::Execute { task, version, target } => self.execute(task, *version, target),
             Delivery::Unblock { promise, address, attempt } => {
                 self.unblock(promise, address, *attempt).await
             }
-            Delivery::Event { .. } => Delivered::NotMine,
+            Delivery::Event { .. } => DeliveryResult::NotMine,
         }
     }
 }

@@ -8,7 +8,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use segno_api::Rights;
+use segno_api::ClientRights;
 use segno_core::{id::PromiseId, tags, value::Tags};
 use serde::{
     Deserialize, Deserializer as _,
@@ -18,7 +18,7 @@ use serde_json::{Value as Json, json, value::RawValue};
 
 use super::{
     handler,
-    json::{self, Object},
+    json::{self, StrictObject},
     protocol_error::ProtocolError,
 };
 
@@ -39,12 +39,12 @@ pub struct ResonateRequest {
     /// The operation's data: a JSON object.
     pub data: Box<RawValue>,
     /// The rights of the sender.
-    pub rights: Rights,
+    pub rights: ClientRights,
 }
 
 /// The answer to an operation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct ResonateAnswer {
     /// 200, or 300 if a suspended task can continue immediately.
     pub status: u16,
     /// The operation's data.
@@ -53,7 +53,7 @@ pub struct Answer {
 
 /// The readable parts of an invalid request, so that its sender can match the refusal.
 #[derive(Debug)]
-pub struct Unreadable {
+pub struct UnreadableRequest {
     /// The name of the operation, or `unknown`.
     pub kind: String,
     /// The caller's correlation id, or `0`.
@@ -65,13 +65,13 @@ pub struct Unreadable {
 #[derive(Deserialize)]
 struct Envelope {
     kind: String,
-    head: Object<Head>,
+    head: StrictObject<EnvelopeHead>,
     data: Box<RawValue>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head {
+struct EnvelopeHead {
     corr_id: String,
     version: String,
     #[serde(default)]
@@ -82,7 +82,7 @@ struct Head {
 
 /// The parts of an invalid request that could be read.
 #[derive(Default)]
-struct Salvaged {
+struct PartialEnvelope {
     kind: Option<String>,
     corr_id: Option<String>,
 }
@@ -92,16 +92,16 @@ impl ResonateRequest {
     ///
     /// # Errors
     /// [`Unreadable`]: the text is not JSON, not an envelope, or of an unsupported version.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
+    pub fn decode(bytes: &[u8]) -> Result<Self, UnreadableRequest> {
         Self::parse(bytes).map_err(|refused| Self::unreadable(bytes, refused))
     }
 
     /// Builds the refusal of a request; `beginning` is the first part of its body, or all of it.
-    pub fn unreadable(beginning: &[u8], refused: ProtocolError) -> Unreadable {
-        let mut salvaged = Salvaged::default();
+    pub fn unreadable(beginning: &[u8], refused: ProtocolError) -> UnreadableRequest {
+        let mut salvaged = PartialEnvelope::default();
         let _ = serde_json::Deserializer::from_slice(beginning).deserialize_map(&mut salvaged);
         let kind = salvaged.kind.filter(|kind| !kind.is_empty());
-        Unreadable {
+        UnreadableRequest {
             kind: kind.unwrap_or_else(|| "unknown".to_owned()),
             corr_id: salvaged.corr_id.unwrap_or_else(|| "0".to_owned()),
             refused,
@@ -112,7 +112,7 @@ impl ResonateRequest {
         let envelope: Envelope = json::read(bytes).map_err(|misread| {
             ProtocolError::bad(format!("the request is no envelope: {misread}"))
         })?;
-        let Envelope { kind, head: Object(head), data } = envelope;
+        let Envelope { kind, head: StrictObject(head), data } = envelope;
         if kind.is_empty() {
             return Err(ProtocolError::bad("`kind` must not be empty"));
         }
@@ -125,9 +125,9 @@ impl ResonateRequest {
         if !data.get().starts_with('{') {
             return Err(ProtocolError::bad("`data` must be an object"));
         }
-        let Head { corr_id, auth, debug_time, .. } = head;
+        let EnvelopeHead { corr_id, auth, debug_time, .. } = head;
         // Replaced after the token has been checked.
-        let rights = Rights::all();
+        let rights = ClientRights::all();
         Ok(Self { kind, corr_id, auth, debug_time, data, rights })
     }
 
@@ -187,7 +187,7 @@ impl ResonateRequest {
     }
 }
 
-impl<'de> Visitor<'de> for &mut Salvaged {
+impl<'de> Visitor<'de> for &mut PartialEnvelope {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -217,7 +217,7 @@ fn text(value: &RawValue) -> Option<String> {
     serde_json::from_str(value.get()).ok()
 }
 
-impl Answer {
+impl ResonateAnswer {
     /// Creates an answer with status 200.
     pub fn ok(data: Json) -> Self {
         Self { status: 200, data }
@@ -225,9 +225,13 @@ impl Answer {
 }
 
 /// Wraps an answer in its envelope.
-pub fn wrapped(kind: &str, corr_id: &str, answer: Result<Answer, ProtocolError>) -> (u16, Json) {
+pub fn wrapped(
+    kind: &str,
+    corr_id: &str,
+    answer: Result<ResonateAnswer, ProtocolError>,
+) -> (u16, Json) {
     let (status, data) = match answer {
-        Ok(Answer { status, data }) => (status, data),
+        Ok(ResonateAnswer { status, data }) => (status, data),
         Err(ProtocolError { status, message }) => (status, Json::String(message)),
     };
     let head = json!({ "corrId": corr_id, "status": status, "version": VERSION });
@@ -238,7 +242,7 @@ pub fn wrapped(kind: &str, corr_id: &str, answer: Result<Answer, ProtocolError>)
 mod tests {
     use super::*;
 
-    fn refused(request: &str) -> Unreadable {
+    fn refused(request: &str) -> UnreadableRequest {
         ResonateRequest::decode(request.as_bytes()).expect_err(request)
     }
 

@@ -1,35 +1,35 @@
 //! The fence: an operation on another promise under a claim, in one transaction.
 
 use segno_core::{
-    command::{Command, FenceAct, FenceAction},
+    command::{Command, FenceAction, FenceOperation},
     id::CommandIndex,
-    reply::{Acted, Reply},
+    reply::{FenceResult, Reply},
 };
 use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    envelope::{Answer, ResonateRequest, wrapped},
+    envelope::{ResonateAnswer, ResonateRequest, wrapped},
     handler::{Resonate, unexpected},
-    json::Object,
-    promises::{Create, Settle},
+    json::StrictObject,
+    promises::{PromiseCreateData, PromiseSettleData},
     protocol_error::ProtocolError,
-    tasks::{Action, claim},
+    tasks::{NestedOperation, claim},
     wire,
 };
 
 #[derive(Deserialize)]
-struct Fence {
+struct TaskFenceData {
     id: String,
     version: u64,
-    action: Object<Action>,
+    action: StrictObject<NestedOperation>,
 }
 
 pub(super) async fn fence(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let Fence { id, version, action: Object(action) } = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let TaskFenceData { id, version, action: StrictObject(action) } = request.read()?;
     let claim = claim(request, id, version)?;
     let act = act(front, request, &action)?;
     if act.promise() == Some(&claim.id) {
@@ -43,34 +43,35 @@ pub(super) async fn fence(
     let reply = front.decide(Command::TaskFence { claim, records, logs, actions }).await?;
     let Reply::Fenced { mut outcomes, .. } = reply else { return Err(unexpected(&reply)) };
     let inner = match outcomes.pop() {
-        Some((_, Ok(Acted::Promise { promise, .. }))) => {
-            Ok(Answer::ok(json!({ "promise": wire::promise(&promise) })))
+        Some((_, Ok(FenceResult::Promise { promise, .. }))) => {
+            Ok(ResonateAnswer::ok(json!({ "promise": wire::promise(&promise) })))
         }
         Some((_, Err(refusal))) => Err(refusal.into()),
-        Some((_, Ok(Acted::Done))) | None => {
+        Some((_, Ok(FenceResult::Done))) | None => {
             return Err(ProtocolError::internal("the engine did not say what an action did"));
         }
     };
     let (_, inner) = wrapped(&action.kind, &request.corr_id, inner);
     // The worker knows its last step, and received the earlier ones when it acquired the task.
-    Ok(Answer::ok(json!({ "action": inner, "preload": [] })))
+    Ok(ResonateAnswer::ok(json!({ "action": inner, "preload": [] })))
 }
 
 fn act(
     front: &Resonate,
     request: &ResonateRequest,
-    action: &Action,
-) -> Result<FenceAct, ProtocolError> {
+    action: &NestedOperation,
+) -> Result<FenceOperation, ProtocolError> {
     match action.kind.as_str() {
         "promise.create" => {
-            let new = action.read::<Create>("promise.create")?.checked(front, request)?;
-            Ok(FenceAct::CreateLoose { new })
+            let new =
+                action.read::<PromiseCreateData>("promise.create")?.checked(front, request)?;
+            Ok(FenceOperation::CreateLoose { new })
         }
         "promise.settle" => {
-            let settle: Settle = action.read("promise.settle")?;
+            let settle: PromiseSettleData = action.read("promise.settle")?;
             let id = request.id("id", settle.id.clone())?;
             let (verdict, value) = settle.checked()?;
-            Ok(FenceAct::Settle { id, verdict, value })
+            Ok(FenceOperation::Settle { id, verdict, value })
         }
         kind => Err(ProtocolError::bad(format!(
             "`{kind}` cannot be done under a claim: use promise.create or promise.settle"

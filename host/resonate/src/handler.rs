@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use segno_api::{Access, Api};
+use segno_api::{AccessControl, Api};
 use segno_core::{
     command::Command,
     id::{PromiseId, fits},
@@ -13,14 +13,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     debug,
-    deliver::Deliverer,
-    envelope::{Answer, ResonateRequest},
+    deliver::MessageDeliverer,
+    envelope::{ResonateAnswer, ResonateRequest},
     fence, promises,
     protocol_error::ProtocolError,
-    push::Push,
+    push::PushClient,
     schedules, search,
-    settings::Settings,
-    streams::Streams,
+    settings::ResonateSettings,
+    streams::WorkerStreams,
     tasks,
 };
 
@@ -32,10 +32,10 @@ pub struct Resonate(Arc<FrontEndParts>);
 pub struct FrontEndParts {
     pub(super) api: Api,
     pub(super) host: Host,
-    pub(super) access: Access,
-    pub(super) settings: Settings,
-    pub(super) streams: Arc<Streams>,
-    pub(super) deliverer: Deliverer,
+    pub(super) access: AccessControl,
+    pub(super) settings: ResonateSettings,
+    pub(super) streams: Arc<WorkerStreams>,
+    pub(super) deliverer: MessageDeliverer,
     /// Cancelled when the host stops; ends the streams.
     pub(super) stopping: CancellationToken,
     /// Held by one request at a time if requests may name a time.
@@ -55,13 +55,13 @@ impl Resonate {
     ///
     /// # Errors
     /// The HTTP client for posting messages cannot be set up.
-    pub fn start(api: &Api, settings: Settings) -> Result<Self, reqwest::Error> {
+    pub fn start(api: &Api, settings: ResonateSettings) -> Result<Self, reqwest::Error> {
         let (api, host, access) = (api.clone(), api.host.clone(), api.access.clone());
         let stopping = api.stopping.clone();
-        let streams = Arc::new(Streams::new(settings.streams, settings.buffer));
-        let push = Push::new(host.clone(), api.reach)?;
+        let streams = Arc::new(WorkerStreams::new(settings.streams, settings.buffer));
+        let push = PushClient::new(host.clone(), api.reach)?;
         let deliverer =
-            Deliverer::new(host.clone(), streams.clone(), push, settings.server_url.clone());
+            MessageDeliverer::new(host.clone(), streams.clone(), push, settings.server_url.clone());
         host.channels.add(Arc::new(deliverer.clone()));
         let debugging = tokio::sync::Mutex::default();
         Ok(Self(Arc::new(FrontEndParts {
@@ -77,7 +77,10 @@ impl Resonate {
     }
 
     /// Answers a request with an authorized sender.
-    pub(super) async fn answer(&self, request: &ResonateRequest) -> Result<Answer, ProtocolError> {
+    pub(super) async fn answer(
+        &self,
+        request: &ResonateRequest,
+    ) -> Result<ResonateAnswer, ProtocolError> {
         let _named = debug::at(self, request).await?;
         match request.kind.as_str() {
             "promise.get" => promises::get(self, request).await,

@@ -10,17 +10,17 @@ use serde::{
 /// A structure that must be an object. Without this wrapper serde would also accept a list, field
 /// by field.
 #[derive(Debug, Default)]
-pub(super) struct Object<T>(pub(super) T);
+pub(super) struct StrictObject<T>(pub(super) T);
 
 /// A fault in a JSON text.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) struct Misread {
+pub(super) struct JsonFault {
     /// Path of the faulty field, for example `action.data`. Empty if the whole text is faulty.
     path: String,
     what: String,
 }
 
-impl fmt::Display for Misread {
+impl fmt::Display for JsonFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.path.as_str() {
             "" => f.write_str(&self.what),
@@ -29,7 +29,7 @@ impl fmt::Display for Misread {
     }
 }
 
-impl Misread {
+impl JsonFault {
     /// Prefixes the path with `outer`.
     pub(super) fn within(self, outer: &str) -> Self {
         let path = match self.path.as_str() {
@@ -44,17 +44,17 @@ impl Misread {
 ///
 /// # Errors
 /// [`Misread`].
-pub(super) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Misread> {
-    match serde_json::from_slice::<Object<T>>(text) {
-        Ok(Object(read)) => Ok(read),
+pub(super) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonFault> {
+    match serde_json::from_slice::<StrictObject<T>>(text) {
+        Ok(StrictObject(read)) => Ok(read),
         Err(error) => Err(misread::<T>(text, &error)),
     }
 }
 
 /// Parses a second time, slowly, to find the path of the fault.
-fn misread<T: DeserializeOwned>(text: &[u8], error: &serde_json::Error) -> Misread {
+fn misread<T: DeserializeOwned>(text: &[u8], error: &serde_json::Error) -> JsonFault {
     let mut again = serde_json::Deserializer::from_slice(text);
-    let path = match serde_path_to_error::deserialize::<_, Object<T>>(&mut again) {
+    let path = match serde_path_to_error::deserialize::<_, StrictObject<T>>(&mut again) {
         Err(located) => located.path().to_string(),
         Ok(_) => String::new(),
     };
@@ -64,26 +64,26 @@ fn misread<T: DeserializeOwned>(text: &[u8], error: &serde_json::Error) -> Misre
         true => what.rsplit_once(" at line ").map_or(what.as_str(), |(what, _)| what).to_owned(),
         false => what,
     };
-    Misread { path: if path == "." { String::new() } else { path }, what }
+    JsonFault { path: if path == "." { String::new() } else { path }, what }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for StrictObject<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields<T>(PhantomData<T>);
+        struct ObjectVisitor<T>(PhantomData<T>);
 
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
-            type Value = Object<T>;
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+            type Value = StrictObject<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<StrictObject<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(StrictObject)
             }
         }
 
-        deserializer.deserialize_map(Fields(PhantomData))
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     #[derive(Debug, Deserialize)]
     struct Outer {
         #[serde(rename = "list")]
-        _list: Vec<Object<Inner>>,
+        _list: Vec<StrictObject<Inner>>,
         #[serde(rename = "raw")]
         _raw: Box<RawValue>,
     }

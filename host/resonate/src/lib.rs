@@ -36,7 +36,7 @@ mod search;
 mod tasks;
 
 pub use handler::Resonate;
-pub use settings::Settings;
+pub use settings::ResonateSettings;
 
 #[cfg(test)]
 mod tests;

@@ -10,13 +10,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use segno_api::{EndsWithClient, Rights};
+use segno_api::{ClientRights, EndsWithClient};
 use segno_core::{command::Command, id::Holder, time::Millis};
 
 use super::{
     handler::Resonate,
     router::plain,
-    streams::{Messages, Streams},
+    streams::{StreamMessages, WorkerStreams},
     tasks,
 };
 
@@ -27,21 +27,21 @@ const HELLO: Bytes = Bytes::from_static(b": connected\n\n");
 const NAME_LIMIT: usize = 512;
 
 /// An open stream; dropping it closes it.
-struct Listening {
+struct PollStream {
     front: Resonate,
-    streams: Arc<Streams>,
+    streams: Arc<WorkerStreams>,
     group: String,
     worker: String,
     number: u64,
-    messages: Messages,
-    rights: Rights,
+    messages: StreamMessages,
+    rights: ClientRights,
     greeted: bool,
 }
 
 /// Opens a stream.
 pub(super) async fn poll(
     State(front): State<Resonate>,
-    Extension(rights): Extension<Rights>,
+    Extension(rights): Extension<ClientRights>,
     Path((group, worker)): Path<(String, String)>,
 ) -> Response {
     if group.len() > NAME_LIMIT || worker.len() > NAME_LIMIT {
@@ -55,7 +55,7 @@ pub(super) async fn poll(
     };
     tracing::debug!(group, worker, "a worker listens");
     let waiting = stream.waiting;
-    let listening = Listening {
+    let listening = PollStream {
         streams: front.streams.clone(),
         front: front.clone(),
         group,
@@ -79,7 +79,7 @@ pub(super) async fn poll(
     (headers, Extension(EndsWithClient), Body::from_stream(frames)).into_response()
 }
 
-impl Listening {
+impl PollStream {
     async fn next(&mut self) -> Option<Bytes> {
         if !self.greeted {
             // Sent first, so that the client knows immediately that it is connected.
@@ -101,7 +101,7 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for PollStream {
     fn drop(&mut self) {
         let was_last = self.streams.close(&self.group, self.number);
         let Some(grace) = self.front.settings.grace else { return };
@@ -117,7 +117,7 @@ impl Drop for Listening {
 
 /// Releases the claims of a worker whose streams closed. A worker that reconnects or sends a
 /// heartbeat within the grace period keeps its claims.
-async fn left(front: &Resonate, worker: &str, rights: &Rights, grace: Millis) {
+async fn left(front: &Resonate, worker: &str, rights: &ClientRights, grace: Millis) {
     let closed_at = front.host.env.clock.now();
     front.host.env.runtime.sleep(grace).await;
     if front.streams.is_open(worker) || front.stopping.is_cancelled() {

@@ -1,7 +1,7 @@
 //! The recorded steps of a tree that a worker receives with a task, so that it need not request
 //! each of them. The list is bounded; the worker requests omitted steps.
 
-use segno_api::Rights;
+use segno_api::ClientRights;
 use segno_core::id::PromiseId;
 use segno_store::PromiseFilter;
 use serde_json::Value as Json;
@@ -17,7 +17,7 @@ const BYTES: usize = 1024 * 1024;
 /// choose, so promises outside the sender's rights are omitted.
 pub(super) async fn of(
     front: &Resonate,
-    rights: &Rights,
+    rights: &ClientRights,
     branch: &str,
     except: &PromiseId,
 ) -> Result<Vec<Json>, ProtocolError> {

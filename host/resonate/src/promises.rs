@@ -13,54 +13,54 @@ use serde_json::json;
 
 use super::{
     address::{check_listener, check_target},
-    envelope::{Answer, ResonateRequest},
+    envelope::{ResonateAnswer, ResonateRequest},
     handler::{Resonate, unexpected},
-    json::Object,
+    json::StrictObject,
     protocol_error::ProtocolError,
     values::{self, WireValue},
     wire,
 };
 
 #[derive(Deserialize)]
-struct Named {
+struct PromiseIdData {
     id: String,
 }
 
 /// The data of `promise.create`, alone or within another operation.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Create {
+pub(super) struct PromiseCreateData {
     id: String,
     timeout_at: i64,
     #[serde(default)]
-    param: Option<Object<WireValue>>,
+    param: Option<StrictObject<WireValue>>,
     #[serde(default)]
     tags: Option<Tags>,
 }
 
 /// The data of `promise.settle`, alone or within another operation.
 #[derive(Deserialize)]
-pub(super) struct Settle {
+pub(super) struct PromiseSettleData {
     pub(super) id: String,
     state: String,
     #[serde(default)]
-    value: Option<Object<WireValue>>,
+    value: Option<StrictObject<WireValue>>,
 }
 
 /// The data of `promise.register_callback`, alone or within another operation.
 #[derive(Deserialize)]
-pub(super) struct Callback {
+pub(super) struct CallbackData {
     pub(super) awaited: String,
     pub(super) awaiter: String,
 }
 
 #[derive(Deserialize)]
-struct Listener {
+struct ListenerData {
     awaited: String,
     address: String,
 }
 
-impl Create {
+impl PromiseCreateData {
     /// Returns the promise to create.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl Create {
     }
 }
 
-impl Settle {
+impl PromiseSettleData {
     /// Returns the verdict and the value of the settlement.
     ///
     /// # Errors
@@ -122,8 +122,8 @@ impl Settle {
 pub(super) async fn get(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let Named { id } = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let PromiseIdData { id } = request.read()?;
     let id = request.id("id", id)?;
     shown(front.decide(Command::PromiseGet { id }).await?)
 }
@@ -131,16 +131,16 @@ pub(super) async fn get(
 pub(super) async fn create(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let new = request.read::<Create>()?.checked(front, request)?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let new = request.read::<PromiseCreateData>()?.checked(front, request)?;
     shown(front.decide(Command::PromiseCreate(new)).await?)
 }
 
 pub(super) async fn settle(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let settle: Settle = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let settle: PromiseSettleData = request.read()?;
     let id = request.id("id", settle.id.clone())?;
     let (verdict, value) = settle.checked()?;
     shown(front.decide(Command::PromiseSettle { id, verdict, value }).await?)
@@ -149,8 +149,8 @@ pub(super) async fn settle(
 pub(super) async fn register_callback(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let Callback { awaited, awaiter } = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let CallbackData { awaited, awaiter } = request.read()?;
     let awaited = request.id("awaited", awaited)?;
     let awaiter = request.id("awaiter", awaiter)?;
     shown(front.decide(Command::RegisterCallback { awaited, awaiter }).await?)
@@ -159,18 +159,18 @@ pub(super) async fn register_callback(
 pub(super) async fn register_listener(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let Listener { awaited, address } = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let ListenerData { awaited, address } = request.read()?;
     let awaited = request.id("awaited", awaited)?;
     check_listener(front.api.reach, &address)?;
     let address = Text::from(address);
     shown(front.decide(Command::RegisterListener { awaited, address }).await?)
 }
 
-fn shown(reply: Reply) -> Result<Answer, ProtocolError> {
+fn shown(reply: Reply) -> Result<ResonateAnswer, ProtocolError> {
     match reply {
         Reply::Promise { promise, .. } => {
-            Ok(Answer::ok(json!({ "promise": wire::promise(&promise) })))
+            Ok(ResonateAnswer::ok(json!({ "promise": wire::promise(&promise) })))
         }
         other => Err(unexpected(&other)),
     }

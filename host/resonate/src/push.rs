@@ -12,10 +12,10 @@ use segno_core::time::Millis;
 use segno_engine::{
     delivery::{
         Reach,
-        backoff::{AddressHealth, Pauses, causes, shown},
+        backoff::{AddressHealth, BackoffSettings, causes, shown},
     },
     host::Host,
-    metrics::Pushed,
+    metrics::PushResult,
 };
 use segno_env::http_client_within;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -34,32 +34,33 @@ const POST_TIMEOUT: Millis = Millis(10_000);
 /// Delays between attempts to offer a task.
 const PAUSES: [Millis; 3] = [Millis(100), Millis(500), Millis(2_000)];
 /// Pauses of an address that fails.
-const ADDRESS_PAUSES: Pauses = Pauses { first: Millis(100), longest: Millis(30_000) };
+const ADDRESS_PAUSES: BackoffSettings =
+    BackoffSettings { first: Millis(100), longest: Millis(30_000) };
 /// Delay before retrying if too many messages are in transit.
 const RETRY_AFTER: Millis = Millis(200);
 
 /// Posts messages. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Push {
+pub(super) struct PushClient {
     host: Host,
     http: Client,
     reach: Reach,
     in_all: Arc<Semaphore>,
     offers: Arc<Semaphore>,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<PushState>>,
 }
 
 #[derive(Default)]
-struct Known {
+struct PushState {
     /// Permits for messages being posted to each server.
     servers: BTreeMap<String, Arc<Semaphore>>,
     /// Addresses that failed and have not accepted a message since.
-    failing: BTreeMap<Url, Failing>,
+    failing: BTreeMap<Url, FailingAddress>,
 }
 
 /// Health of an address that fails.
 #[derive(Clone, Copy, Default)]
-struct Failing {
+struct FailingAddress {
     health: AddressHealth,
     /// True while a message is in transit to test if the address has recovered.
     probed: bool,
@@ -67,12 +68,12 @@ struct Failing {
 
 /// The message was not accepted; an attempt before the delay is useless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NotTaken {
+pub(super) struct PushRefusal {
     /// The minimum delay before the next attempt.
     pub(super) wait: Millis,
 }
 
-impl Push {
+impl PushClient {
     pub(super) fn new(host: Host, reach: Reach) -> Result<Self, reqwest::Error> {
         let http = http_client_within(reach).build()?;
         let in_all = Arc::new(Semaphore::new(IN_ALL));
@@ -83,14 +84,16 @@ impl Push {
     /// Posts a message in the background, with a few retries.
     pub(super) fn insist(&self, url: String, message: Bytes) {
         let Ok(offer) = self.offers.clone().try_acquire_owned() else {
-            self.count(Pushed::HeldBack);
+            self.count(PushResult::HeldBack);
             return tracing::debug!(url, "too many tasks are being offered; this one comes later");
         };
         let push = self.clone();
         let posting = async move {
             let _offer = offer;
             for pause in PAUSES {
-                let Err(NotTaken { wait }) = push.once(&url, message.clone()).await else { return };
+                let Err(PushRefusal { wait }) = push.once(&url, message.clone()).await else {
+                    return;
+                };
                 let wait = wait.max(pause);
                 if wait > PAUSES[PAUSES.len() - 1] {
                     break;
@@ -119,15 +122,15 @@ impl Push {
     ///
     /// # Errors
     /// [`NotTaken`].
-    pub(super) async fn once(&self, url: &str, message: Bytes) -> Result<(), NotTaken> {
+    pub(super) async fn once(&self, url: &str, message: Bytes) -> Result<(), PushRefusal> {
         // Addresses are validated when a client gives them.
         let Ok(url) = Url::parse(url) else {
-            return Err(NotTaken { wait: ADDRESS_PAUSES.longest });
+            return Err(PushRefusal { wait: ADDRESS_PAUSES.longest });
         };
-        let _room = self.room(&url).inspect_err(|_| self.count(Pushed::HeldBack))?;
+        let _room = self.room(&url).inspect_err(|_| self.count(PushResult::HeldBack))?;
         if let Err(private) = self.reach.allows(&url) {
-            self.count(Pushed::Failed);
-            return Err(NotTaken { wait: self.failed(&url, &private.to_string()) });
+            self.count(PushResult::Failed);
+            return Err(PushRefusal { wait: self.failed(&url, &private.to_string()) });
         }
         let env = &self.host.env;
         let request = self.http.post(url.clone()).header(header::CONTENT_TYPE, "application/json");
@@ -135,27 +138,29 @@ impl Push {
         let answer = env.within(POST_TIMEOUT, request.body(message).send()).await;
         let (pushed, failure) = match answer {
             Some(Ok(response)) if response.status().is_success() => {
-                self.count(Pushed::Taken);
+                self.count(PushResult::Taken);
                 self.recovered(&url);
                 return Ok(());
             }
-            Some(Ok(response)) => (Pushed::Refused, format!("it answered {}", response.status())),
-            Some(Err(error)) => (Pushed::Failed, causes(&error)),
-            None => (Pushed::Failed, format!("no answer within {} s", POST_TIMEOUT.0 / 1_000)),
+            Some(Ok(response)) => {
+                (PushResult::Refused, format!("it answered {}", response.status()))
+            }
+            Some(Err(error)) => (PushResult::Failed, causes(&error)),
+            None => (PushResult::Failed, format!("no answer within {} s", POST_TIMEOUT.0 / 1_000)),
         };
         self.count(pushed);
-        Err(NotTaken { wait: self.failed(&url, &failure) })
+        Err(PushRefusal { wait: self.failed(&url, &failure) })
     }
 
     /// Takes the permits for a message, held until dropped.
-    fn room(&self, url: &Url) -> Result<[OwnedSemaphorePermit; 2], NotTaken> {
+    fn room(&self, url: &Url) -> Result<[OwnedSemaphorePermit; 2], PushRefusal> {
         let now = self.host.env.clock.now();
-        let full = || NotTaken { wait: RETRY_AFTER };
+        let full = || PushRefusal { wait: RETRY_AFTER };
         let mut known = self.lock();
         if let Some(failing) = known.failing.get(url) {
             let left = failing.health.pause(now);
             if left > Millis::ZERO || failing.probed {
-                return Err(NotTaken { wait: left.max(RETRY_AFTER) });
+                return Err(PushRefusal { wait: left.max(RETRY_AFTER) });
             }
         }
         let server = url.authority().to_owned();
@@ -201,11 +206,11 @@ impl Push {
         failed.pause
     }
 
-    fn count(&self, pushed: Pushed) {
+    fn count(&self, pushed: PushResult) {
         self.host.metrics.delivery.pushed(pushed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, PushState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

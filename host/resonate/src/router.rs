@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json_, json};
 
 use super::{
-    envelope::{Answer, ResonateRequest, Unreadable, wrapped},
+    envelope::{ResonateAnswer, ResonateRequest, UnreadableRequest, wrapped},
     handler::Resonate,
     poll,
     protocol_error::ProtocolError,
@@ -83,7 +83,7 @@ async fn operate(
     };
     let (body, beginning) = with_beginning(body);
     let unreadable =
-        |Unreadable { kind, corr_id, refused }| told(&kind, &corr_id, None, Err(refused));
+        |UnreadableRequest { kind, corr_id, refused }| told(&kind, &corr_id, None, Err(refused));
     let (bytes, _room) = match front.api.read(&headers, body, entry, LIMIT, "of requests").await {
         Ok(read) => read,
         Err(error) => {
@@ -125,7 +125,7 @@ fn with_beginning(body: Body) -> (Body, Arc<Mutex<Vec<u8>>>) {
 
 /// The ids in a request, for the log.
 #[derive(Default, Deserialize)]
-struct About {
+struct RequestIds {
     id: Option<String>,
     awaited: Option<String>,
 }
@@ -136,13 +136,13 @@ fn told(
     kind: &str,
     corr_id: &str,
     request: Option<&ResonateRequest>,
-    answer: Result<Answer, ProtocolError>,
+    answer: Result<ResonateAnswer, ProtocolError>,
 ) -> Response {
     if let Err(ProtocolError { status, message }) = &answer
         && tracing::enabled!(tracing::Level::DEBUG)
     {
         let data = request.map(|request| request.data.get());
-        let about: About =
+        let about: RequestIds =
             data.and_then(|data| serde_json::from_str(data).ok()).unwrap_or_default();
         let id = about.id.or(about.awaited).unwrap_or_default();
         tracing::debug!(kind, id, corr_id, status, message, "an operation was refused");

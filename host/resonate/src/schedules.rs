@@ -3,7 +3,7 @@
 use segno_core::{
     command::Command,
     id::ScheduleId,
-    promise::{NewSchedule, Overlap, Schedule, Template},
+    promise::{NewSchedule, Overlap, PromiseTemplate, Schedule},
     reply::Reply,
     tags,
     time::Millis,
@@ -15,9 +15,9 @@ use serde_json::{Value as Json, json};
 
 use super::{
     address::check_target,
-    envelope::{Answer, ResonateRequest},
+    envelope::{ResonateAnswer, ResonateRequest},
     handler::{self, Resonate, unexpected},
-    json::Object,
+    json::StrictObject,
     protocol_error::ProtocolError,
     values::{self, WireValue},
 };
@@ -26,25 +26,25 @@ const DEFAULT: u32 = 10;
 const MOST: u32 = 1_000;
 
 #[derive(Deserialize)]
-struct Named {
+struct ScheduleIdData {
     id: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Create {
+struct ScheduleCreateData {
     id: String,
     cron: String,
     promise_id: String,
     promise_timeout: i64,
     #[serde(default)]
-    promise_param: Option<Object<WireValue>>,
+    promise_param: Option<StrictObject<WireValue>>,
     #[serde(default)]
     promise_tags: Option<Tags>,
 }
 
 #[derive(Deserialize)]
-struct Search {
+struct ScheduleSearchData {
     #[serde(default)]
     tags: Option<Tags>,
     #[serde(default)]
@@ -56,8 +56,8 @@ struct Search {
 pub(super) async fn create(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let create: Create = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let create: ScheduleCreateData = request.read()?;
     let id = schedule_id(request, create.id)?;
     handler::id("promiseId", create.promise_id.clone())?;
     // The ids of a schedule's promises begin with the text before the first placeholder; the
@@ -67,7 +67,7 @@ pub(super) async fn create(
     let mut tags = values::stored_tags(create.promise_tags.unwrap_or_default());
     request.narrow(&mut tags);
     tags::target(&tags).map(|target| check_target(front.api.reach, target)).transpose()?;
-    let template = Template {
+    let template = PromiseTemplate {
         id: Text::from(create.promise_id),
         param: values::stored(create.promise_param.unwrap_or_default().0)?,
         tags,
@@ -77,7 +77,7 @@ pub(super) async fn create(
     let new = NewSchedule::plain(id, cron, template, Overlap::Allow);
     match front.decide(Command::ScheduleCreate(new)).await? {
         Reply::Schedule { schedule, .. } => {
-            Ok(Answer::ok(json!({ "schedule": record(&schedule) })))
+            Ok(ResonateAnswer::ok(json!({ "schedule": record(&schedule) })))
         }
         other => Err(unexpected(&other)),
     }
@@ -86,11 +86,11 @@ pub(super) async fn create(
 pub(super) async fn get(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let Named { id } = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let ScheduleIdData { id } = request.read()?;
     let id = schedule_id(request, id)?;
     match front.host.store.read().schedule(&id).await? {
-        Some(schedule) => Ok(Answer::ok(json!({ "schedule": record(&schedule) }))),
+        Some(schedule) => Ok(ResonateAnswer::ok(json!({ "schedule": record(&schedule) }))),
         None => Err(ProtocolError::unknown(format!("there is no schedule `{id}`"))),
     }
 }
@@ -98,10 +98,10 @@ pub(super) async fn get(
 pub(super) async fn delete(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let Named { id } = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let ScheduleIdData { id } = request.read()?;
     match front.decide(Command::ScheduleDelete { id: schedule_id(request, id)? }).await? {
-        Reply::Done => Ok(Answer::ok(json!({}))),
+        Reply::Done => Ok(ResonateAnswer::ok(json!({}))),
         other => Err(unexpected(&other)),
     }
 }
@@ -109,9 +109,9 @@ pub(super) async fn delete(
 pub(super) async fn search(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
+) -> Result<ResonateAnswer, ProtocolError> {
     request.may_all()?;
-    let Search { tags, limit, cursor } = request.read()?;
+    let ScheduleSearchData { tags, limit, cursor } = request.read()?;
     let limit = limit.unwrap_or(DEFAULT);
     if !(1..=MOST).contains(&limit) {
         return Err(ProtocolError::bad(format!("`limit` must be between 1 and {MOST}")));
@@ -124,7 +124,7 @@ pub(super) async fn search(
     if let Some(next) = page.next {
         data["cursor"] = Json::String(next.to_string());
     }
-    Ok(Answer::ok(data))
+    Ok(ResonateAnswer::ok(data))
 }
 
 fn schedule_id(request: &ResonateRequest, id: String) -> Result<ScheduleId, ProtocolError> {

@@ -7,13 +7,13 @@ use segno_core::{
     reply::Reply,
     value::Tags,
 };
-use segno_store::{PromiseFilter, PromiseRow, Standing};
+use segno_store::{PromiseFilter, PromiseRow, PromiseStateFilter};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::{
     debug,
-    envelope::{Answer, ResonateRequest},
+    envelope::{ResonateAnswer, ResonateRequest},
     handler::{Resonate, unexpected},
     protocol_error::ProtocolError,
     values::stored_tags,
@@ -24,7 +24,7 @@ const DEFAULT: u32 = 100;
 const MOST: u32 = 1_000;
 
 #[derive(Deserialize)]
-struct Search {
+struct SearchData {
     #[serde(default)]
     state: Option<String>,
     #[serde(default)]
@@ -38,24 +38,24 @@ struct Search {
 pub(super) async fn promises(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
+) -> Result<ResonateAnswer, ProtocolError> {
     request.may_all()?;
-    let search: Search = request.read()?;
+    let search: SearchData = request.read()?;
     let standing = search.state.as_deref().map(standing).transpose()?;
     let tags = stored_tags(search.tags.clone().unwrap_or_default());
     let filter = PromiseFilter { standing, tags, ..page(&search)? };
     let (rows, cursor) = found(front, filter).await?;
     let records: Vec<Json> =
         current(front, rows).await?.iter().map(|row| wire::promise(&row.promise)).collect();
-    Ok(Answer::ok(paged(json!({ "promises": records }), cursor)))
+    Ok(ResonateAnswer::ok(paged(json!({ "promises": records }), cursor)))
 }
 
 pub(super) async fn tasks(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
+) -> Result<ResonateAnswer, ProtocolError> {
     request.may_all()?;
-    let search: Search = request.read()?;
+    let search: SearchData = request.read()?;
     let status = search.state.as_deref().map(status).transpose()?;
     let filter = PromiseFilter { tasks: true, status, ..page(&search)? };
     let (rows, cursor) = found(front, filter).await?;
@@ -69,7 +69,7 @@ pub(super) async fn tasks(
             other => return Err(unexpected(&other)),
         }
     }
-    Ok(Answer::ok(paged(json!({ "tasks": records }), cursor)))
+    Ok(ResonateAnswer::ok(paged(json!({ "tasks": records }), cursor)))
 }
 
 /// Brings the rows up to date: deadlines that have passed are executed first.
@@ -95,7 +95,7 @@ pub(super) async fn current(
     Ok(rows)
 }
 
-fn page(search: &Search) -> Result<PromiseFilter, ProtocolError> {
+fn page(search: &SearchData) -> Result<PromiseFilter, ProtocolError> {
     let limit = search.limit.unwrap_or(DEFAULT);
     if !(1..=MOST).contains(&limit) {
         return Err(ProtocolError::bad(format!("`limit` must be between 1 and {MOST}")));
@@ -120,13 +120,13 @@ fn paged(mut data: Json, cursor: Option<String>) -> Json {
     data
 }
 
-fn standing(state: &str) -> Result<Standing, ProtocolError> {
+fn standing(state: &str) -> Result<PromiseStateFilter, ProtocolError> {
     Ok(match state {
-        "pending" => Standing::Pending,
-        "resolved" => Standing::Settled(Verdict::Resolved),
-        "rejected" => Standing::Settled(Verdict::Rejected),
-        "rejected_canceled" => Standing::Settled(Verdict::Canceled),
-        "rejected_timedout" => Standing::Settled(Verdict::TimedOut),
+        "pending" => PromiseStateFilter::Pending,
+        "resolved" => PromiseStateFilter::Settled(Verdict::Resolved),
+        "rejected" => PromiseStateFilter::Settled(Verdict::Rejected),
+        "rejected_canceled" => PromiseStateFilter::Settled(Verdict::Canceled),
+        "rejected_timedout" => PromiseStateFilter::Settled(Verdict::TimedOut),
         other => return Err(ProtocolError::bad(format!("`{other}` is no state of a promise"))),
     })
 }

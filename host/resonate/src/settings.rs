@@ -8,7 +8,7 @@ use segno_env::DebugClock;
 
 /// Settings of the front end.
 #[derive(Clone)]
-pub struct Settings {
+pub struct ResonateSettings {
     /// The URL at which workers reach this host, sent with messages.
     pub server_url: String,
     /// Maximum number of open streams.
@@ -24,7 +24,7 @@ pub struct Settings {
     pub debug: Option<Arc<DebugClock>>,
 }
 
-impl Settings {
+impl ResonateSettings {
     /// The defaults for a host with this URL.
     pub fn new(server_url: impl Into<String>) -> Self {
         Self {

@@ -14,7 +14,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use segno_api::Rights;
+use segno_api::ClientRights;
 use segno_core::{id::PromiseId, promise::OutboxKey};
 use tokio::sync::mpsc;
 
@@ -33,7 +33,7 @@ const BYTES_IN_ALL: usize = 64 * 1024 * 1024;
 
 /// The result of sending a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sent {
+pub enum StreamSendResult {
     /// A stream accepted the message.
     Accepted,
     /// All matching streams have too many messages queued.
@@ -44,8 +44,8 @@ pub enum Sent {
 
 /// The open streams.
 #[derive(Debug)]
-pub struct Streams {
-    table: Mutex<Table>,
+pub struct WorkerStreams {
+    table: Mutex<StreamTable>,
     /// Number of bytes queued for readers.
     queued: Arc<AtomicUsize>,
     limit: usize,
@@ -54,32 +54,32 @@ pub struct Streams {
 
 /// An open stream, for its owner.
 #[derive(Debug)]
-pub struct Stream {
+pub struct WorkerStream {
     /// Number of the stream, needed to close it.
     pub number: u64,
     /// The receiving end of the messages.
-    pub messages: Messages,
+    pub messages: StreamMessages,
     /// Keys of messages that waited for this stream.
     pub waiting: Vec<OutboxKey>,
 }
 
 /// The reader's end of a stream.
 #[derive(Debug)]
-pub struct Messages {
+pub struct StreamMessages {
     received: mpsc::Receiver<Bytes>,
-    queued: Queued,
+    queued: QueuedBytes,
 }
 
 /// Queued bytes of one reader, and of all readers.
 #[derive(Debug, Clone)]
-struct Queued {
+struct QueuedBytes {
     own: Arc<AtomicUsize>,
     all: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
-    groups: BTreeMap<String, Vec<Open>>,
+struct StreamTable {
+    groups: BTreeMap<String, Vec<OpenStream>>,
     /// Number of streams of each worker, in all groups.
     workers: BTreeMap<String, usize>,
     open: usize,
@@ -92,16 +92,16 @@ struct Table {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenStream {
     number: u64,
     worker: String,
     /// Rights that limit its messages.
-    rights: Rights,
+    rights: ClientRights,
     sender: mpsc::Sender<Bytes>,
-    queued: Queued,
+    queued: QueuedBytes,
 }
 
-impl Streams {
+impl WorkerStreams {
     /// Allows `limit` streams, each with up to `buffer` messages queued.
     pub fn new(limit: usize, buffer: usize) -> Self {
         Self { table: Mutex::default(), queued: Arc::default(), limit, buffer: buffer.max(1) }
@@ -109,23 +109,28 @@ impl Streams {
 
     /// Opens a stream of a worker, limited to messages within `rights`. `None` if `limit` streams
     /// are open.
-    pub fn open(&self, group: &str, worker: &str, rights: &Rights) -> Option<Stream> {
+    pub fn open(&self, group: &str, worker: &str, rights: &ClientRights) -> Option<WorkerStream> {
         let mut table = self.lock();
         if table.open >= self.limit {
             return None;
         }
         let (sender, received) = mpsc::channel(self.buffer);
-        let queued = Queued { own: Arc::default(), all: self.queued.clone() };
-        let messages = Messages { received, queued: queued.clone() };
+        let queued = QueuedBytes { own: Arc::default(), all: self.queued.clone() };
+        let messages = StreamMessages { received, queued: queued.clone() };
         let number = table.next;
         table.next += 1;
         table.open += 1;
         *table.workers.entry(worker.to_owned()).or_default() += 1;
-        let open =
-            Open { number, worker: worker.to_owned(), rights: rights.clone(), sender, queued };
+        let open = OpenStream {
+            number,
+            worker: worker.to_owned(),
+            rights: rights.clone(),
+            sender,
+            queued,
+        };
         table.groups.entry(group.to_owned()).or_default().push(open);
         let waiting = table.take_waiting(group, worker, rights);
-        Some(Stream { number, messages, waiting })
+        Some(WorkerStream { number, messages, waiting })
     }
 
     /// Closes a stream. Returns true if it was the worker's last, in any group.
@@ -175,13 +180,13 @@ impl Streams {
         alone: bool,
         id: &PromiseId,
         message: &Bytes,
-    ) -> Sent {
+    ) -> StreamSendResult {
         let mut table = self.lock();
         table.turn = table.turn.wrapping_add(1);
         let turn = table.turn;
-        let Some(members) = table.groups.get(group) else { return Sent::Nobody };
+        let Some(members) = table.groups.get(group) else { return StreamSendResult::Nobody };
         let may_hear = members.iter().filter(|open| open.rights.over(id.as_str()));
-        let (named, others): (Vec<&Open>, Vec<&Open>) =
+        let (named, others): (Vec<&OpenStream>, Vec<&OpenStream>) =
             may_hear.partition(|open| Some(open.worker.as_str()) == worker);
         // Newest first: after a reconnection the older stream may be dead without having been
         // closed.
@@ -190,21 +195,21 @@ impl Streams {
         let others = others[start..].iter().chain(&others[..start]).copied().filter(|_| !alone);
         let said = fingerprint(message);
         let last = table.taken.get(&said);
-        let (passed, first): (Vec<&Open>, Vec<&Open>) =
+        let (passed, first): (Vec<&OpenStream>, Vec<&OpenStream>) =
             named.chain(others).partition(|open| Some(&open.number) == last);
-        let mut sent = Sent::Nobody;
+        let mut sent = StreamSendResult::Nobody;
         for open in first.into_iter().chain(passed) {
             match open.send(message) {
-                Sent::Accepted => {
+                StreamSendResult::Accepted => {
                     let number = open.number;
                     if table.taken.len() >= TAKEN {
                         table.taken.clear();
                     }
                     table.taken.insert(said, number);
-                    return Sent::Accepted;
+                    return StreamSendResult::Accepted;
                 }
-                Sent::Full => sent = Sent::Full,
-                Sent::Nobody => {}
+                StreamSendResult::Full => sent = StreamSendResult::Full,
+                StreamSendResult::Nobody => {}
             }
         }
         sent
@@ -220,7 +225,7 @@ impl Streams {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, StreamTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -232,23 +237,23 @@ fn fingerprint(message: &Bytes) -> u64 {
     hasher.finish()
 }
 
-impl Open {
-    fn send(&self, message: &Bytes) -> Sent {
+impl OpenStream {
+    fn send(&self, message: &Bytes) -> StreamSendResult {
         if !self.queued.take(message.len()) {
-            return Sent::Full;
+            return StreamSendResult::Full;
         }
         let sent = match self.sender.try_send(message.clone()) {
-            Ok(()) => return Sent::Accepted,
-            Err(mpsc::error::TrySendError::Full(_)) => Sent::Full,
+            Ok(()) => return StreamSendResult::Accepted,
+            Err(mpsc::error::TrySendError::Full(_)) => StreamSendResult::Full,
             // The stream is being closed.
-            Err(mpsc::error::TrySendError::Closed(_)) => Sent::Nobody,
+            Err(mpsc::error::TrySendError::Closed(_)) => StreamSendResult::Nobody,
         };
         self.queued.give_back(message.len());
         sent
     }
 }
 
-impl Messages {
+impl StreamMessages {
     /// Receives the next message; `None` when the stream is closed.
     pub async fn recv(&mut self) -> Option<Bytes> {
         let message = self.received.recv().await?;
@@ -267,14 +272,14 @@ impl Messages {
     }
 }
 
-impl Drop for Messages {
+impl Drop for StreamMessages {
     fn drop(&mut self) {
         self.received.close();
         while self.try_recv().is_ok() {}
     }
 }
 
-impl Queued {
+impl QueuedBytes {
     /// Reserves `bytes` bytes of the queue if they are free. Senders are serialized by the table's
     /// lock.
     fn take(&self, bytes: usize) -> bool {
@@ -296,12 +301,12 @@ impl Queued {
     }
 }
 
-impl Table {
+impl StreamTable {
     fn is_open(&self, worker: &str) -> bool {
         self.workers.contains_key(worker)
     }
 
-    fn take_waiting(&mut self, group: &str, worker: &str, rights: &Rights) -> Vec<OutboxKey> {
+    fn take_waiting(&mut self, group: &str, worker: &str, rights: &ClientRights) -> Vec<OutboxKey> {
         let Some(of_group) = self.waiting.get_mut(group) else { return Vec::new() };
         let before = of_group.len();
         let mut taken = Vec::new();
@@ -327,73 +332,96 @@ mod tests {
 
     #[test]
     fn messages_go_to_the_worker_named_or_to_any() {
-        let streams = Streams::new(10, 10);
-        assert_eq!(streams.send("g", None, false, &"id".into(), &HELLO), Sent::Nobody);
-        let mut first = streams.open("g", "one", &Rights::all()).expect("room");
-        let mut second = streams.open("g", "two", &Rights::all()).expect("room");
+        let streams = WorkerStreams::new(10, 10);
+        assert_eq!(streams.send("g", None, false, &"id".into(), &HELLO), StreamSendResult::Nobody);
+        let mut first = streams.open("g", "one", &ClientRights::all()).expect("room");
+        let mut second = streams.open("g", "two", &ClientRights::all()).expect("room");
         for n in 0..4 {
             let message = Bytes::from(format!("message {n}"));
-            assert_eq!(streams.send("g", None, false, &"id".into(), &message), Sent::Accepted);
+            assert_eq!(
+                streams.send("g", None, false, &"id".into(), &message),
+                StreamSendResult::Accepted
+            );
         }
-        let received =
-            |stream: &mut Stream| std::iter::from_fn(|| stream.messages.try_recv().ok()).count();
+        let received = |stream: &mut WorkerStream| {
+            std::iter::from_fn(|| stream.messages.try_recv().ok()).count()
+        };
         assert_eq!((received(&mut first), received(&mut second)), (2, 2), "in turn");
-        assert_eq!(streams.send("g", Some("two"), false, &"id".into(), &HELLO), Sent::Accepted);
+        assert_eq!(
+            streams.send("g", Some("two"), false, &"id".into(), &HELLO),
+            StreamSendResult::Accepted
+        );
         assert_eq!((received(&mut first), received(&mut second)), (0, 1), "the one preferred");
-        assert_eq!(streams.send("g", Some("three"), true, &"id".into(), &HELLO), Sent::Nobody);
-        assert_eq!(streams.send("g", Some("three"), false, &"id".into(), &HELLO), Sent::Accepted);
-        assert_eq!(streams.send("h", None, false, &"id".into(), &HELLO), Sent::Nobody);
+        assert_eq!(
+            streams.send("g", Some("three"), true, &"id".into(), &HELLO),
+            StreamSendResult::Nobody
+        );
+        assert_eq!(
+            streams.send("g", Some("three"), false, &"id".into(), &HELLO),
+            StreamSendResult::Accepted
+        );
+        assert_eq!(streams.send("h", None, false, &"id".into(), &HELLO), StreamSendResult::Nobody);
     }
 
     #[test]
     fn a_message_that_is_given_again_goes_to_another_stream() {
-        let streams = Streams::new(10, 100);
-        let mut frozen = streams.open("g", "frozen", &Rights::all()).expect("room");
-        let mut good = streams.open("g", "good", &Rights::all()).expect("room");
-        let count =
-            |stream: &mut Stream| std::iter::from_fn(|| stream.messages.try_recv().ok()).count();
+        let streams = WorkerStreams::new(10, 100);
+        let mut frozen = streams.open("g", "frozen", &ClientRights::all()).expect("room");
+        let mut good = streams.open("g", "good", &ClientRights::all()).expect("room");
+        let count = |stream: &mut WorkerStream| {
+            std::iter::from_fn(|| stream.messages.try_recv().ok()).count()
+        };
         for (n, preferred) in (0..40).zip([None, Some("frozen")].into_iter().cycle()) {
             let message = Bytes::from(format!("execute {n}"));
             let send = || streams.send("g", preferred, false, &"id".into(), &message);
-            assert_eq!((send(), send()), (Sent::Accepted, Sent::Accepted));
+            assert_eq!((send(), send()), (StreamSendResult::Accepted, StreamSendResult::Accepted));
             assert_eq!((count(&mut frozen), count(&mut good)), (1, 1), "{n}: one each");
         }
         // If there is no other stream, or the message is for one worker only, the same stream
         // receives it again.
         let send = |alone| streams.send("g", Some("good"), alone, &"id".into(), &HELLO);
-        assert_eq!((send(true), send(true)), (Sent::Accepted, Sent::Accepted));
+        assert_eq!(
+            (send(true), send(true)),
+            (StreamSendResult::Accepted, StreamSendResult::Accepted)
+        );
         assert_eq!((count(&mut frozen), count(&mut good)), (0, 2));
         streams.close("g", frozen.number);
-        assert_eq!((send(false), send(false)), (Sent::Accepted, Sent::Accepted));
+        assert_eq!(
+            (send(false), send(false)),
+            (StreamSendResult::Accepted, StreamSendResult::Accepted)
+        );
     }
 
     #[test]
     fn there_is_room_for_so_many_and_no_more() {
-        let streams = Streams::new(1, 1);
-        let stream = streams.open("g", "w", &Rights::all()).expect("room");
-        assert!(streams.open("g", "v", &Rights::all()).is_none());
-        assert_eq!(streams.send("g", None, false, &"id".into(), &HELLO), Sent::Accepted);
-        assert_eq!(streams.send("g", None, false, &"id".into(), &HELLO), Sent::Full);
+        let streams = WorkerStreams::new(1, 1);
+        let stream = streams.open("g", "w", &ClientRights::all()).expect("room");
+        assert!(streams.open("g", "v", &ClientRights::all()).is_none());
+        assert_eq!(
+            streams.send("g", None, false, &"id".into(), &HELLO),
+            StreamSendResult::Accepted
+        );
+        assert_eq!(streams.send("g", None, false, &"id".into(), &HELLO), StreamSendResult::Full);
         assert!(streams.close("g", stream.number), "it was the last of its worker");
         assert!(!streams.close("g", stream.number));
-        assert!(streams.open("g", "v", &Rights::all()).is_some());
+        assert!(streams.open("g", "v", &ClientRights::all()).is_some());
     }
 
     #[test]
     fn what_waits_for_readers_is_bounded_in_bytes_too() {
-        let streams = Streams::new(100, 100);
+        let streams = WorkerStreams::new(100, 100);
         let [large, half] = [BYTES + 1, BYTES / 2].map(|size| Bytes::from(vec![b'x'; size]));
-        let mut slow = streams.open("g", "slow", &Rights::all()).expect("room");
+        let mut slow = streams.open("g", "slow", &ClientRights::all()).expect("room");
         assert_eq!(
             streams.send("g", None, false, &"id".into(), &large),
-            Sent::Accepted,
+            StreamSendResult::Accepted,
             "alone it may be large"
         );
-        assert_eq!(streams.send("g", None, false, &"id".into(), &HELLO), Sent::Full);
-        let other = streams.open("g", "other", &Rights::all()).expect("room");
+        assert_eq!(streams.send("g", None, false, &"id".into(), &HELLO), StreamSendResult::Full);
+        let other = streams.open("g", "other", &ClientRights::all()).expect("room");
         assert_eq!(
             streams.send("g", None, false, &"id".into(), &half),
-            Sent::Accepted,
+            StreamSendResult::Accepted,
             "another takes it"
         );
         assert_eq!(streams.queued(), large.len() + half.len());
@@ -401,18 +429,21 @@ mod tests {
         assert_eq!(streams.queued(), half.len());
         drop((slow, other));
         assert_eq!(streams.queued(), 0, "the reader is gone");
-        let open: Vec<Stream> = (0..99)
-            .map(|n| streams.open("h", &format!("{n}"), &Rights::all()).expect("room"))
-            .take_while(|_| streams.send("h", None, false, &"id".into(), &large) == Sent::Accepted)
+        let open: Vec<WorkerStream> = (0..99)
+            .map(|n| streams.open("h", &format!("{n}"), &ClientRights::all()).expect("room"))
+            .take_while(|_| {
+                streams.send("h", None, false, &"id".into(), &large) == StreamSendResult::Accepted
+            })
             .collect();
         assert_eq!(open.len(), BYTES_IN_ALL / large.len(), "for all of them there is a bound");
     }
 
     #[test]
     fn a_worker_is_gone_when_its_last_stream_is() {
-        let streams = Streams::new(9, 1);
-        let [old, new] = [(); 2].map(|()| streams.open("g", "w", &Rights::all()).expect("room"));
-        let other = streams.open("h", "w", &Rights::all()).expect("room");
+        let streams = WorkerStreams::new(9, 1);
+        let [old, new] =
+            [(); 2].map(|()| streams.open("g", "w", &ClientRights::all()).expect("room"));
+        let other = streams.open("h", "w", &ClientRights::all()).expect("room");
         assert!(!streams.close("g", old.number) && !streams.close("h", other.number));
         assert!(streams.is_open("w"));
         assert!(streams.close("g", new.number));
@@ -422,39 +453,48 @@ mod tests {
 
     #[test]
     fn what_waits_is_told_to_the_stream_that_opens() {
-        let streams = Streams::new(9, 1);
+        let streams = WorkerStreams::new(9, 1);
         let key = |id: &str| OutboxKey::Execute(PromiseId::from(id));
         streams.wait("g", None, key("a"));
         streams.wait("g", Some("w"), key("b"));
         streams.wait("g", Some("v"), key("c"));
         streams.wait("h", None, key("d"));
-        let stream = streams.open("g", "w", &Rights::all()).expect("room");
+        let stream = streams.open("g", "w", &ClientRights::all()).expect("room");
         assert_eq!(stream.waiting, [key("a"), key("b")]);
-        assert!(streams.open("g", "w", &Rights::all()).expect("room").waiting.is_empty());
-        assert_eq!(streams.open("g", "v", &Rights::all()).expect("room").waiting, [key("c")]);
+        assert!(streams.open("g", "w", &ClientRights::all()).expect("room").waiting.is_empty());
+        assert_eq!(streams.open("g", "v", &ClientRights::all()).expect("room").waiting, [key("c")]);
         for n in 0..2 * WAITING {
             streams.wait("i", None, key(&n.to_string()));
         }
         assert_eq!(
-            streams.open("i", "w", &Rights::all()).expect("room").waiting.len(),
+            streams.open("i", "w", &ClientRights::all()).expect("room").waiting.len(),
             WAITING - 1
         );
     }
 
     #[test]
     fn a_stream_hears_only_of_what_it_has_rights_over() {
-        let streams = Streams::new(9, 9);
+        let streams = WorkerStreams::new(9, 9);
         let until = segno_core::time::Timestamp::NEVER;
-        let of_a = Rights::below("a:", until);
+        let of_a = ClientRights::below("a:", until);
         let key = |id: &str| OutboxKey::Execute(PromiseId::from(id));
         streams.wait("g", None, key("a:1"));
         streams.wait("g", None, key("b:1"));
         let mut own = streams.open("g", "w", &of_a).expect("room");
         assert_eq!(own.waiting, [key("a:1")]);
-        assert_eq!(streams.send("g", None, false, &"b:2".into(), &HELLO), Sent::Nobody);
-        assert_eq!(streams.send("g", Some("w"), true, &"b:2".into(), &HELLO), Sent::Nobody);
-        assert_eq!(streams.send("g", None, false, &"a:2".into(), &HELLO), Sent::Accepted);
+        assert_eq!(streams.send("g", None, false, &"b:2".into(), &HELLO), StreamSendResult::Nobody);
+        assert_eq!(
+            streams.send("g", Some("w"), true, &"b:2".into(), &HELLO),
+            StreamSendResult::Nobody
+        );
+        assert_eq!(
+            streams.send("g", None, false, &"a:2".into(), &HELLO),
+            StreamSendResult::Accepted
+        );
         assert!(own.messages.try_recv().is_ok() && own.messages.try_recv().is_err());
-        assert_eq!(streams.open("g", "v", &Rights::all()).expect("room").waiting, [key("b:1")]);
+        assert_eq!(
+            streams.open("g", "v", &ClientRights::all()).expect("room").waiting,
+            [key("b:1")]
+        );
     }
 }

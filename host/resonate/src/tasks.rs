@@ -15,11 +15,11 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{json, value::RawValue};
 
 use super::{
-    envelope::{Answer, ResonateRequest},
+    envelope::{ResonateAnswer, ResonateRequest},
     handler::{Resonate, unexpected},
-    json::{self, Object},
+    json::{self, StrictObject},
     preload,
-    promises::{Callback, Create, Settle},
+    promises::{CallbackData, PromiseCreateData, PromiseSettleData},
     protocol_error::ProtocolError,
     wire,
 };
@@ -28,18 +28,18 @@ use super::{
 const HELD_PAGE: u32 = 1_000;
 
 #[derive(Deserialize)]
-struct Named {
+struct TaskIdData {
     id: String,
 }
 
 #[derive(Deserialize)]
-struct Claimed {
+struct TaskClaimData {
     id: String,
     version: u64,
 }
 
 #[derive(Deserialize)]
-struct Acquire {
+struct TaskAcquireData {
     id: String,
     version: u64,
     pid: String,
@@ -47,41 +47,41 @@ struct Acquire {
 }
 
 #[derive(Deserialize)]
-struct CreateTask {
+struct TaskCreateData {
     pid: String,
     ttl: i64,
-    action: Object<Action>,
+    action: StrictObject<NestedOperation>,
 }
 
 #[derive(Deserialize)]
-struct Suspend {
+struct TaskSuspendData {
     id: String,
     version: u64,
-    actions: Vec<Object<Action>>,
+    actions: Vec<StrictObject<NestedOperation>>,
 }
 
 #[derive(Deserialize)]
-struct Fulfill {
+struct TaskFulfillData {
     id: String,
     version: u64,
-    action: Object<Action>,
+    action: StrictObject<NestedOperation>,
 }
 
 #[derive(Deserialize)]
-struct Heartbeat {
+struct TaskHeartbeatData {
     pid: String,
     #[serde(default)]
-    tasks: Vec<Object<Claimed>>,
+    tasks: Vec<StrictObject<TaskClaimData>>,
 }
 
 /// An operation within another one, in its own envelope.
 #[derive(Deserialize)]
-pub(super) struct Action {
+pub(super) struct NestedOperation {
     pub(super) kind: String,
     data: Box<RawValue>,
 }
 
-impl Action {
+impl NestedOperation {
     /// Parses the inner operation's data, if it is the expected operation.
     ///
     /// # Errors
@@ -114,19 +114,19 @@ pub(super) fn claim(
 pub(super) async fn get(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let Named { id } = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let TaskIdData { id } = request.read()?;
     let task = taken(front.decide(Command::TaskGet { id: request.id("id", id)? }).await?)?;
-    Ok(Answer::ok(json!({ "task": wire::task(&task.task, task.resumes) })))
+    Ok(ResonateAnswer::ok(json!({ "task": wire::task(&task.task, task.resumes) })))
 }
 
 pub(super) async fn create(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let CreateTask { pid, ttl, action: Object(action) } = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let TaskCreateData { pid, ttl, action: StrictObject(action) } = request.read()?;
     let claim_request = claim_request(front, &pid, ttl)?;
-    let new = action.read::<Create>("promise.create")?.checked(front, request)?;
+    let new = action.read::<PromiseCreateData>("promise.create")?.checked(front, request)?;
     if tags::target(&new.tags).is_none() {
         return Err(ProtocolError::bad("the promise of a task needs the tag resonate:target"));
     }
@@ -143,8 +143,8 @@ pub(super) async fn create(
 pub(super) async fn acquire(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let Acquire { id, version, pid, ttl } = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let TaskAcquireData { id, version, pid, ttl } = request.read()?;
     let claim = claim(request, id, version)?;
     let claim_request = claim_request(front, &pid, ttl)?;
     let command = Command::TaskAcquire { claim, request: claim_request, stall_limit: None };
@@ -156,8 +156,8 @@ pub(super) async fn acquire(
 pub(super) async fn release(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let Claimed { id, version } = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let TaskClaimData { id, version } = request.read()?;
     let (claim, reason) = (claim(request, id, version)?, ReleaseReason::Yield);
     done(front.decide(Command::TaskRelease { claim, reason }).await?)
 }
@@ -165,8 +165,8 @@ pub(super) async fn release(
 pub(super) async fn suspend(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let Suspend { id, version, actions } = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let TaskSuspendData { id, version, actions } = request.read()?;
     if actions.is_empty() {
         return Err(ProtocolError::bad(
             "`actions` is empty: a task waits for at least one promise",
@@ -174,8 +174,8 @@ pub(super) async fn suspend(
     }
     let claim = claim(request, id, version)?;
     let mut awaits = BTreeSet::new();
-    for Object(action) in &actions {
-        let Callback { awaited, awaiter } = action.read("promise.register_callback")?;
+    for StrictObject(action) in &actions {
+        let CallbackData { awaited, awaiter } = action.read("promise.register_callback")?;
         let awaited = request.id("awaited", awaited)?;
         if awaiter != claim.id.as_str() || awaited == claim.id {
             return Err(ProtocolError::bad(format!(
@@ -189,10 +189,10 @@ pub(super) async fn suspend(
     }
     let (records, logs) = (Vec::new(), Vec::new());
     match front.decide(Command::TaskSuspend { claim, records, logs, awaits }).await? {
-        Reply::Suspended => Ok(Answer::ok(json!({}))),
+        Reply::Suspended => Ok(ResonateAnswer::ok(json!({}))),
         // The worker creates each step again and receives its record in the answer, so nothing is
         // preloaded.
-        Reply::Ready { .. } => Ok(Answer { status: 300, data: json!({ "preload": [] }) }),
+        Reply::Ready { .. } => Ok(ResonateAnswer { status: 300, data: json!({ "preload": [] }) }),
         other => Err(unexpected(&other)),
     }
 }
@@ -200,10 +200,10 @@ pub(super) async fn suspend(
 pub(super) async fn fulfill(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let Fulfill { id, version, action: Object(action) } = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let TaskFulfillData { id, version, action: StrictObject(action) } = request.read()?;
     let claim = claim(request, id, version)?;
-    let settle: Settle = action.read("promise.settle")?;
+    let settle: PromiseSettleData = action.read("promise.settle")?;
     if settle.id != claim.id.as_str() {
         let id = &settle.id;
         return Err(ProtocolError::bad(format!(
@@ -220,7 +220,7 @@ pub(super) async fn fulfill(
             Err(Refusal::from(Conflict::PromiseSettled(promise.id().clone())).into())
         }
         (Reply::Promise { promise, .. }, _) => {
-            Ok(Answer::ok(json!({ "promise": wire::promise(&promise) })))
+            Ok(ResonateAnswer::ok(json!({ "promise": wire::promise(&promise) })))
         }
         (other, _) => Err(unexpected(&other)),
     }
@@ -229,10 +229,10 @@ pub(super) async fn fulfill(
 pub(super) async fn heartbeat(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let Heartbeat { pid, tasks } = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let TaskHeartbeatData { pid, tasks } = request.read()?;
     let holder = holder(&pid)?;
-    let item = |Object(claimed): Object<Claimed>| {
+    let item = |StrictObject(claimed): StrictObject<TaskClaimData>| {
         Ok(HeartbeatItem { claim: claim(request, claimed.id, claimed.version)?, progress: None })
     };
     let items = tasks.into_iter().map(item).collect::<Result<Vec<_>, ProtocolError>>()?;
@@ -248,7 +248,7 @@ pub(super) async fn heartbeat(
     };
     match front.decide(command).await? {
         // Ended claims are not reported: the next write is refused.
-        Reply::Heartbeat(_) => Ok(Answer::ok(json!({}))),
+        Reply::Heartbeat(_) => Ok(ResonateAnswer::ok(json!({}))),
         other => Err(unexpected(&other)),
     }
 }
@@ -281,16 +281,16 @@ pub(super) async fn held(
 pub(super) async fn halt(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let Named { id } = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let TaskIdData { id } = request.read()?;
     done(front.decide(Command::TaskHalt { id: request.id("id", id)? }).await?)
 }
 
 pub(super) async fn proceed(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<Answer, ProtocolError> {
-    let Named { id } = request.read()?;
+) -> Result<ResonateAnswer, ProtocolError> {
+    let TaskIdData { id } = request.read()?;
     done(front.decide(Command::TaskContinue { id: request.id("id", id)? }).await?)
 }
 
@@ -314,14 +314,14 @@ async fn answered(
     request: &ResonateRequest,
     task: &TaskReply,
     may_have: bool,
-) -> Result<Answer, ProtocolError> {
+) -> Result<ResonateAnswer, ProtocolError> {
     let branch = task.promise.spec.tags.get(tags::BRANCH);
     let branch = branch.filter(|_| may_have && task.task.status() == TaskStatus::Acquired);
     let preload = match branch {
         Some(branch) => preload::of(front, &request.rights, branch, &task.task.id).await?,
         None => Vec::new(),
     };
-    Ok(Answer::ok(json!({
+    Ok(ResonateAnswer::ok(json!({
         "task": wire::task(&task.task, task.resumes),
         "promise": wire::promise(&task.promise),
         "preload": preload,
@@ -335,9 +335,9 @@ fn taken(reply: Reply) -> Result<TaskReply, ProtocolError> {
     }
 }
 
-fn done(reply: Reply) -> Result<Answer, ProtocolError> {
+fn done(reply: Reply) -> Result<ResonateAnswer, ProtocolError> {
     match reply {
-        Reply::Done => Ok(Answer::ok(json!({}))),
+        Reply::Done => Ok(ResonateAnswer::ok(json!({}))),
         other => Err(unexpected(&other)),
     }
 }

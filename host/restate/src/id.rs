@@ -65,9 +65,7 @@ pub enum InvalidId {
     },
     /// The text is not base64, or too short to contain an index.
     #[error("`{text}` is not the id and the index of an awakeable in base64")]
-    Awakeable {
-        text: String,
-    },
+    Awakeable { text: String },
 }
 
 /// The id of an invocation. Invocations with the same partition key belong together.

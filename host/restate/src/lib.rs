@@ -34,6 +34,6 @@ pub mod runtime;
 pub mod id;
 pub mod manifest;
 
-pub use version::{Family, NoCommonVersion, ProtocolVersion, VersionRange};
-pub use violation::{FrameType, Violation};
-pub use wire::{Failure, Outcome, Start};
+pub use version::{NoCommonVersion, ProtocolFamily, ProtocolVersion, VersionRange};
+pub use violation::{FrameType, ProtocolViolation};
+pub use wire::{Failure, OperationOutcome, StartMessage};

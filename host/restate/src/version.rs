@@ -26,7 +26,7 @@ pub enum ProtocolVersion {
 
 /// The two journal formats. Their frames share type numbers but differ in meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Family {
+pub enum ProtocolFamily {
     /// V1 to V3: an entry is completed in place.
     Mutable,
     /// V5 to V8: a result is a separate record.
@@ -56,10 +56,10 @@ impl ProtocolVersion {
     }
 
     /// Returns the family of the version.
-    pub const fn family(self) -> Family {
+    pub const fn family(self) -> ProtocolFamily {
         match self {
-            Self::V1 | Self::V2 | Self::V3 => Family::Mutable,
-            Self::V5 | Self::V6 | Self::V7 | Self::V8 => Family::Immutable,
+            Self::V1 | Self::V2 | Self::V3 => ProtocolFamily::Mutable,
+            Self::V5 | Self::V6 | Self::V7 | Self::V8 => ProtocolFamily::Immutable,
         }
     }
 
@@ -198,7 +198,11 @@ mod tests {
     #[test]
     fn families_divide_at_the_version_that_never_was() {
         for version in ProtocolVersion::ALL {
-            let expected = if version.number() < 4 { Family::Mutable } else { Family::Immutable };
+            let expected = if version.number() < 4 {
+                ProtocolFamily::Mutable
+            } else {
+                ProtocolFamily::Immutable
+            };
             assert_eq!(version.family(), expected, "{version}");
         }
     }

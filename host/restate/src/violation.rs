@@ -21,7 +21,7 @@ impl fmt::Display for FrameType {
 
 /// A violation of the protocol: frame, index, and rule. The attempt is over.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct Violation {
+pub struct ProtocolViolation {
     /// The code to report, one of [`failure`].
     pub code: u16,
     /// The offending frame, if any.
@@ -32,7 +32,7 @@ pub struct Violation {
     pub what: String,
 }
 
-impl Violation {
+impl ProtocolViolation {
     /// Creates a violation without a frame or an index.
     pub fn new(what: impl Into<String>) -> Self {
         Self { code: failure::PROTOCOL_VIOLATION, frame: None, index: None, what: what.into() }
@@ -54,7 +54,7 @@ impl Violation {
     }
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for ProtocolViolation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(frame) = &self.frame {
             write!(out, "{frame}")?;
@@ -76,11 +76,11 @@ mod tests {
     #[test]
     fn a_violation_names_its_frame_and_its_place() {
         let frame = FrameType { number: 0x0401, name: "Output" };
-        let whole = Violation::of(frame, "a second one").at(7);
+        let whole = ProtocolViolation::of(frame, "a second one").at(7);
         assert_eq!(whole.to_string(), "Output (0x0401) at index 7: a second one");
-        assert_eq!(Violation::of(frame, "late").to_string(), "Output (0x0401): late");
-        assert_eq!(Violation::new("late").at(1).to_string(), "at index 1: late");
-        assert_eq!(Violation::new("late").to_string(), "late");
+        assert_eq!(ProtocolViolation::of(frame, "late").to_string(), "Output (0x0401): late");
+        assert_eq!(ProtocolViolation::new("late").at(1).to_string(), "at index 1: late");
+        assert_eq!(ProtocolViolation::new("late").to_string(), "late");
         assert_eq!(whole.code, 571);
     }
 }

@@ -10,7 +10,7 @@ use crate::version::ProtocolVersion;
 
 /// The first frame of an attempt, sent by the runtime.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct Start {
+pub struct StartMessage {
     /// The bytes of the invocation's id, the same in every attempt.
     #[prost(bytes = "bytes", tag = "1")]
     pub id: Bytes,
@@ -49,7 +49,7 @@ pub struct Start {
     pub idempotency_key: Option<String>,
 }
 
-impl Start {
+impl StartMessage {
     /// Removes the fields that `version` does not have.
     pub fn in_version(mut self, version: ProtocolVersion) -> Self {
         if version < ProtocolVersion::V2 {
@@ -94,12 +94,12 @@ pub struct Void {}
 
 /// Bytes, possibly empty, wrapped in a message so that they can also be absent.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct Value {
+pub struct ValueMessage {
     #[prost(bytes = "bytes", tag = "1")]
     pub content: Bytes,
 }
 
-impl From<Bytes> for Value {
+impl From<Bytes> for ValueMessage {
     fn from(content: Bytes) -> Self {
         Self { content }
     }
@@ -179,7 +179,7 @@ pub struct IdempotentRequestTarget {
 
 /// Outcome of an operation: bytes, or a failure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum OperationOutcome {
     /// Success with these bytes.
     Success(Bytes),
     /// Failure with these details.
@@ -190,10 +190,10 @@ pub enum Outcome {
 mod tests {
     use super::*;
 
-    fn whole() -> Start {
+    fn whole() -> StartMessage {
         let text = || Some("t".to_owned());
         let entry = StateEntry { key: "k".into(), value: "v".into() };
-        Start {
+        StartMessage {
             id: "id".into(),
             debug_id: "inv".into(),
             known_entries: 3,

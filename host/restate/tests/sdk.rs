@@ -10,18 +10,18 @@ use restate_sdk_shared_core::{
     VM as _, VMOptions, Value as SdkValue,
 };
 use segno_restate::{
-    Failure, Outcome,
+    Failure, OperationOutcome,
     ProtocolVersion::{self, *},
-    Start,
+    StartMessage,
     deployment::{self, KeysRead, StateRead},
     frame::{Frame, FrameDecoder},
     immutable::{
         Call, Combinator, Command, CommandKind, ErrorBehavior, Input, InvocationTarget, Message,
-        Notification, NotificationId, NotificationKind, NotificationResult, OneWayCall, Settled,
-        SignalKey, SignalResult,
+        Notification, NotificationId, NotificationKind, NotificationOutcome, NotificationResult,
+        OneWayCall, SignalKey, SignalResult,
     },
-    runtime::immutable::{Action, Attempt},
-    wire::{Header, IdempotentRequestTarget, StateEntry, Value, WorkflowTarget},
+    runtime::immutable::{CommandAction, ImmutableRuntimeAttempt},
+    wire::{Header, IdempotentRequestTarget, StateEntry, ValueMessage, WorkflowTarget},
 };
 
 const VERSIONS: [ProtocolVersion; 4] = [V5, V6, V7, V8];
@@ -29,15 +29,15 @@ const VERSIONS: [ProtocolVersion; 4] = [V5, V6, V7, V8];
 /// A runtime with one invocation, and the SDK's core in one attempt.
 struct Session {
     version: ProtocolVersion,
-    start: Start,
+    start: StartMessage,
     journal: Vec<Bytes>,
-    runtime: Attempt,
+    runtime: ImmutableRuntimeAttempt,
     sdk: CoreVM,
 }
 
 impl Session {
-    fn new(version: ProtocolVersion, start: Start) -> Self {
-        let value = Some(Value { content: "input".into() });
+    fn new(version: ProtocolVersion, start: StartMessage) -> Self {
+        let value = Some(ValueMessage { content: "input".into() });
         let headers = vec![Header { key: "a".into(), value: "b".into() }];
         let input = Input { headers, value, name: String::new() };
         let journal = vec![Message::Command(input.into()).encode(version).to_bytes()];
@@ -51,11 +51,11 @@ impl Session {
     }
 
     /// Passes the SDK's output to the runtime, and stores its commands.
-    fn exchange(&mut self) -> Vec<Action> {
+    fn exchange(&mut self) -> Vec<CommandAction> {
         let bytes = self.sdk.take_output();
         let actions = self.runtime.receive(&bytes).expect("an SDK keeps the protocol");
         for action in &actions {
-            if let Action::Append { record, .. } = action {
+            if let CommandAction::Append { record, .. } = action {
                 self.journal.push(record.clone());
             }
         }
@@ -90,14 +90,18 @@ impl Session {
             .unwrap();
         self.sdk.sys_end().unwrap();
         let actions = self.exchange();
-        assert_eq!(actions.last(), Some(&Action::Ended), "{actions:?}");
+        assert_eq!(actions.last(), Some(&CommandAction::Ended), "{actions:?}");
         assert_eq!(self.runtime.end_of_input(), Ok(()));
     }
 }
 
-fn attempt(version: ProtocolVersion, start: &Start, journal: &[Bytes]) -> (Attempt, CoreVM) {
+fn attempt(
+    version: ProtocolVersion,
+    start: &StartMessage,
+    journal: &[Bytes],
+) -> (ImmutableRuntimeAttempt, CoreVM) {
     let records = journal.iter().map(|record| &record[..]);
-    let (runtime, bytes) = Attempt::open(version, start.clone(), records).unwrap();
+    let (runtime, bytes) = ImmutableRuntimeAttempt::open(version, start.clone(), records).unwrap();
     let headers = vec![("content-type".to_owned(), version.media_type())];
     let mut sdk = CoreVM::new(headers, VMOptions::default()).unwrap();
     assert_eq!(sdk.get_response_head().headers[0].value, version.media_type());
@@ -122,8 +126,8 @@ fn attempt(version: ProtocolVersion, start: &Start, journal: &[Bytes]) -> (Attem
     (runtime, sdk)
 }
 
-fn start() -> Start {
-    Start {
+fn start() -> StartMessage {
+    StartMessage {
         id: vec![9; 24].into(),
         debug_id: "inv_1".into(),
         key: "k".into(),
@@ -132,7 +136,7 @@ fn start() -> Start {
         scope: Some("s".into()),
         limit_key: Some("l".into()),
         idempotency_key: Some("i".into()),
-        ..Start::default()
+        ..StartMessage::default()
     }
 }
 
@@ -197,7 +201,7 @@ fn ask_everything(sdk: &mut CoreVM) -> Vec<NotificationHandle> {
 }
 
 /// Issues the same operations on our deployment.
-fn ask_everything_of_ours(attempt: &mut deployment::Attempt) {
+fn ask_everything_of_ours(attempt: &mut deployment::DeploymentAttempt) {
     let headers = || vec![Header { key: "h".into(), value: "v".into() }];
     assert_eq!(attempt.state("key", "get"), Ok(StateRead::Asked(1)));
     assert_eq!(attempt.state_keys("keys"), Ok(KeysRead::Asked(2)));
@@ -229,7 +233,7 @@ fn ask_everything_of_ours(attempt: &mut deployment::Attempt) {
         .unwrap();
     attempt.promise("p", "").unwrap();
     attempt.peek_promise("p", "").unwrap();
-    attempt.complete_promise("p", Outcome::Success("v".into()), "").unwrap();
+    attempt.complete_promise("p", OperationOutcome::Success("v".into()), "").unwrap();
     attempt.attach(InvocationTarget::InvocationId("inv_2".into()), "").unwrap();
     let workflow =
         WorkflowTarget { workflow_name: "W".into(), workflow_key: "k".into(), scope: None };
@@ -249,7 +253,7 @@ fn ask_everything_of_ours(attempt: &mut deployment::Attempt) {
     let failure = Failure::new(418, "no");
     let go = SignalKey::Name("go".into());
     attempt.send_signal("inv_4", go, SignalResult::Failure(failure.clone()), "").unwrap();
-    attempt.complete_awakeable("sign_1AAAA", Outcome::Failure(failure), "").unwrap();
+    attempt.complete_awakeable("sign_1AAAA", OperationOutcome::Failure(failure), "").unwrap();
 }
 
 /// An answer for each operation, in the order of the completion ids.
@@ -293,7 +297,7 @@ fn an_sdk_is_understood_in_everything_it_asks_and_understands_all_answers() {
         let asked: Vec<_> = actions
             .iter()
             .map(|action| match action {
-                Action::Append { command, .. } => command.kind().unwrap(),
+                CommandAction::Append { command, .. } => command.kind().unwrap(),
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -352,13 +356,13 @@ fn our_deployment_writes_what_an_sdk_writes() {
             .unwrap();
         session.sdk.sys_end().unwrap();
 
-        let mut ours = deployment::Attempt::new(version);
+        let mut ours = deployment::DeploymentAttempt::new(version);
         let records = session.journal.iter().map(|record| &record[..]);
-        ours.receive(&Attempt::open(version, start(), records).unwrap().1).unwrap();
+        ours.receive(&ImmutableRuntimeAttempt::open(version, start(), records).unwrap().1).unwrap();
         ask_everything_of_ours(&mut ours);
         let run = ours.run("run").unwrap();
-        ours.propose_run(run.completion_id, Outcome::Success("done".into())).unwrap();
-        ours.finish(Outcome::Success("out".into())).unwrap();
+        ours.propose_run(run.completion_id, OperationOutcome::Success("done".into())).unwrap();
+        ours.finish(OperationOutcome::Success("out".into())).unwrap();
         let theirs = frames(&session.sdk.take_output());
         let ours = frames(&ours.take_output());
         assert_eq!(ours.len(), 21);
@@ -378,9 +382,9 @@ fn frames(bytes: &[u8]) -> Vec<Frame> {
 #[test]
 fn awakeables_have_the_ids_of_an_sdk() {
     let mut session = Session::new(V6, start());
-    let mut ours = deployment::Attempt::new(V6);
+    let mut ours = deployment::DeploymentAttempt::new(V6);
     let records = session.journal.iter().map(|record| &record[..]);
-    ours.receive(&Attempt::open(V6, start(), records).unwrap().1).unwrap();
+    ours.receive(&ImmutableRuntimeAttempt::open(V6, start(), records).unwrap().1).unwrap();
     for _ in 0..2 {
         let awakeable = session.sdk.sys_awakeable().unwrap();
         let own = ours.awakeable().unwrap();
@@ -396,17 +400,19 @@ fn awakeables_have_the_ids_of_an_sdk() {
 #[test]
 fn a_run_is_kept() {
     for version in VERSIONS {
-        for outcome in [Outcome::Success("done".into()), Outcome::Failure(Failure::new(418, "no"))]
-        {
+        for outcome in [
+            OperationOutcome::Success("done".into()),
+            OperationOutcome::Failure(Failure::new(418, "no")),
+        ] {
             let mut session = Session::new(version, start());
             let run = session.sdk.sys_run("run".into()).unwrap();
             assert!(!run.replayed);
             assert_eq!(session.wait(run.handle).unwrap(), AwaitResponse::ExecuteRun(run.handle));
             let (exit, expected) = match &outcome {
-                Outcome::Success(value) => {
+                OperationOutcome::Success(value) => {
                     (RunExitResult::Success(value.clone()), SdkValue::Success(value.clone()))
                 }
-                Outcome::Failure(_) => {
+                OperationOutcome::Failure(_) => {
                     (RunExitResult::TerminalFailure(failed("no")), SdkValue::Failure(failed("no")))
                 }
             };
@@ -414,8 +420,11 @@ fn a_run_is_kept() {
             session.sdk.propose_run_completion(run.handle, exit, policy).unwrap();
             let actions = session.exchange();
             let requires_ack = version >= V7;
-            let proposed =
-                Action::ProposeRun { completion_id: 1, outcome: outcome.clone(), requires_ack };
+            let proposed = CommandAction::ProposeRun {
+                completion_id: 1,
+                outcome: outcome.clone(),
+                requires_ack,
+            };
             assert_eq!(actions.last(), Some(&proposed), "{version}");
             session.tell(Notification::run(1, outcome.clone()));
             assert_eq!(session.take(run.handle), expected, "{version}");
@@ -450,14 +459,14 @@ fn a_failing_run_is_tried_again_with_its_count() {
             // The retries are exhausted, because of the retry count in the start.
             answer.unwrap();
             let failure = Failure::new(500, "boom");
-            let Some(Action::ProposeRun { outcome, .. }) = actions.last() else {
+            let Some(CommandAction::ProposeRun { outcome, .. }) = actions.last() else {
                 panic!("{actions:?}")
             };
-            assert_eq!(*outcome, Outcome::Failure(failure));
+            assert_eq!(*outcome, OperationOutcome::Failure(failure));
             return;
         }
         answer.unwrap_err();
-        let Some(Action::Failed(error)) = actions.last() else { panic!("{actions:?}") };
+        let Some(CommandAction::Failed(error)) = actions.last() else { panic!("{actions:?}") };
         assert_eq!((error.code, &error.message[..]), (500, "boom"));
         assert_eq!(error.related_command_index, Some(1));
         assert_eq!(error.related_command_name.as_deref(), Some("run"));
@@ -473,7 +482,7 @@ fn a_failing_run_is_tried_again_with_its_count() {
 fn eager_state_is_read_without_the_runtime() {
     for version in VERSIONS {
         let entry = StateEntry { key: "a".into(), value: "1".into() };
-        let start = Start { partial_state: false, state_map: vec![entry], ..start() };
+        let start = StartMessage { partial_state: false, state_map: vec![entry], ..start() };
         let mut session = Session::new(version, start);
         let options = PayloadOptions::default;
         let a = session.sdk.sys_state_get("a".into(), None, options()).unwrap();
@@ -487,7 +496,9 @@ fn eager_state_is_read_without_the_runtime() {
             .exchange()
             .iter()
             .map(|action| match action {
-                Action::Append { command, .. } => (command.kind().unwrap(), command.wanted()),
+                CommandAction::Append { command, .. } => {
+                    (command.kind().unwrap(), command.wanted())
+                }
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -517,12 +528,12 @@ fn a_deployment_that_has_to_wait_suspends() {
         let handles = [nap(&mut session), nap(&mut session)];
         let waiting = session.sdk.do_await(all(handles)).unwrap();
         assert!(matches!(waiting, AwaitResponse::WaitingExternalProgress { .. }));
-        let hinted = session.exchange().iter().any(|it| matches!(it, Action::AwaitingOn(_)));
+        let hinted = session.exchange().iter().any(|it| matches!(it, CommandAction::AwaitingOn(_)));
         assert_eq!(hinted, version >= V7);
         session.half_close();
         session.sdk.do_await(all(handles)).unwrap_err();
         let actions = session.exchange();
-        let [Action::Suspend(suspended)] = &actions[..] else { panic!("{actions:?}") };
+        let [CommandAction::Suspend(suspended)] = &actions[..] else { panic!("{actions:?}") };
         assert!(!suspended.ready);
         let leaves: Vec<_> = suspended.awaiting.leaves().into_iter().collect();
         let (first, second) = (NotificationId::Completion(1), NotificationId::Completion(2));
@@ -530,7 +541,7 @@ fn a_deployment_that_has_to_wait_suspends() {
         let settled = |known: &'static [u32]| {
             suspended.awaiting.is_satisfied(|id| {
                 let known = known.iter().any(|known| *id == NotificationId::Completion(*known));
-                known.then_some(Settled::Succeeded)
+                known.then_some(NotificationOutcome::Succeeded)
             })
         };
         // A tree waits for both; a list cannot express that.
@@ -567,7 +578,8 @@ fn a_cancelled_deployment_cancels_its_calls() {
         let response = session.wait(call.call_notification_handle).unwrap();
         assert_eq!(response, AwaitResponse::CancelSignalReceived);
         let actions = session.exchange();
-        let [Action::Append { command: Command::SendSignal(sent), .. }] = &actions[..] else {
+        let [CommandAction::Append { command: Command::SendSignal(sent), .. }] = &actions[..]
+        else {
             panic!("{actions:?}")
         };
         assert_eq!(sent.target_invocation_id, "inv_9");
@@ -578,7 +590,7 @@ fn a_cancelled_deployment_cancels_its_calls() {
             .sys_write_output(NonEmptyValue::Failure(cancelled), PayloadOptions::default())
             .unwrap();
         session.sdk.sys_end().unwrap();
-        assert_eq!(session.exchange().last(), Some(&Action::Ended));
+        assert_eq!(session.exchange().last(), Some(&CommandAction::Ended));
     }
 }
 
@@ -592,7 +604,7 @@ fn errors_say_what_to_do_as_their_version_can() {
         }
         session.sdk.notify_error(error, None);
         let actions = session.exchange();
-        let [Action::Failed(error)] = &actions[..] else { panic!("{actions:?}") };
+        let [CommandAction::Failed(error)] = &actions[..] else { panic!("{actions:?}") };
         assert_eq!((error.code, &error.message[..]), (571, "odd"));
         let expected = if version >= V7 { ErrorBehavior::Pause } else { ErrorBehavior::Retry };
         assert_eq!(error.behavior(), expected);
@@ -607,7 +619,7 @@ fn a_changed_handler_reports_a_mismatch() {
     session.again();
     session.sdk.sys_run("run".into()).unwrap_err();
     let actions = session.exchange();
-    let [Action::Failed(error)] = &actions[..] else { panic!("{actions:?}") };
+    let [CommandAction::Failed(error)] = &actions[..] else { panic!("{actions:?}") };
     assert_eq!(error.code, u32::from(segno_restate::failure::JOURNAL_MISMATCH));
 }
 
@@ -616,7 +628,7 @@ fn state_is_read_without_a_record_in_v8() {
     let mut session = Session::new(V8, start());
     let id = session.sdk.ephemeral_state_get("a".into()).unwrap();
     let actions = session.exchange();
-    let [Action::ReadState { ephemeral_completion_id, key }] = &actions[..] else {
+    let [CommandAction::ReadState { ephemeral_completion_id, key }] = &actions[..] else {
         panic!("{actions:?}")
     };
     assert_eq!(key, "a");

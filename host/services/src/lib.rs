@@ -9,9 +9,9 @@ pub mod front;
 mod run;
 
 pub use deployments::{
-    AttemptRequest, BY, Change, ConnectError, Connector, Deployment, DeploymentAnswer, Endpoint,
-    Exchange, FailedAttempt, FailedCommand, HEADER, HandlerFacts, HandlerKind, HttpConnector,
-    IDEMPOTENCY, Incoming, NoConnector, PauseRequest, PauseRequests, RetryPolicy, SPOKEN,
-    ServiceRetention, Services, Timeouts, UnknownHandler, Unreadable, frames, identity, ids, kind,
-    outcome, signals, state_names,
+    AttemptRequest, BY, ConnectError, Connector, Deployment, DeploymentAddress, DeploymentAnswer,
+    Exchange, FailedAttempt, FailedCommand, HEADER, HandlerConcurrency, HandlerFacts,
+    HandlerRetryPolicy, HttpConnector, IDEMPOTENCY, NoConnector, PauseRequest, PauseRequests,
+    ResponseStream, SPOKEN, ServiceChange, ServiceRetention, Services, Timeouts, UnknownHandler,
+    UnreadableDeployment, frames, identity, ids, kind, outcome, signals, state_names,
 };

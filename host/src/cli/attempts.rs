@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     CliError, Console,
     console::YELLOW,
-    pages::Pages,
+    pages::PageOptions,
     show::{failed_attempts, plain},
 };
 use crate::{
@@ -27,7 +27,7 @@ impl FailedAttempts {
             let query = TreeQuery { depth: Some(1), width: None, after, limit: Some(limit) };
             client.tree(id, &query).await
         };
-        let tree = Pages::every().read(ask).await?;
+        let tree = PageOptions::every().read(ask).await?;
         let steps = tree.nodes.into_iter().filter(|node| node.attempt > 0);
         let by_index = steps.filter_map(|node| {
             let index = node.id.strip_prefix(id)?.strip_prefix('/')?.parse().ok()?;

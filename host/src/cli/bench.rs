@@ -8,12 +8,12 @@ use comfy_table::Color as Ink;
 use super::{
     CliError, Console, Exit,
     console::{BOLD, DIM},
-    table::{Cell, Column, Table},
+    table::{TextCell, TextColumn, TextTable},
 };
 use crate::{
     bench::{
-        BenchOptions, Scenario, bench, hold,
-        report::{Conditions, Figure, Report, Role, Section, Verdict},
+        BenchOptions, BenchScenario, bench, hold,
+        report::{BenchReport, BenchSection, Conditions, Figure, FigureRole, GoalVerdict},
     },
     runtime::Env,
 };
@@ -22,7 +22,7 @@ use crate::{
 ///
 /// Every scenario measures its baseline in the same run and in turns with itself, so that the
 /// ratios are meaningful even where the figures are not. A figure is the median of the repetitions;
-/// the minimum and the maximum beside it show how noisy the machine is. The command starts its own
+/// the minimum and the maximum next to it show how noisy the machine is. The command starts its own
 /// host, on temporary data.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -36,10 +36,10 @@ Examples:
 
 Commits are those of a real host: an acknowledged write survives a power loss. Choose a directory on the disk that you
 want to know; one in memory shows commits that cost nothing.")]
-pub struct Bench {
+pub struct BenchArgs {
     /// Scenarios to measure (default: all)
     #[arg(value_enum, value_name = "SCENARIO")]
-    scenarios: Vec<Scenario>,
+    scenarios: Vec<BenchScenario>,
     /// Small sizes and one repetition
     #[arg(long)]
     quick: bool,
@@ -53,7 +53,7 @@ pub struct Bench {
     /// PostgreSQL database to measure hosts on, in a temporary schema:
     /// postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "ADDRESS", env = "SEGNO_BENCH_POSTGRES", hide_env_values = true)]
-    postgres: Option<Address>,
+    postgres: Option<MaskedAddress>,
     /// Program of Restate's server to measure services on as well (the native one, not a script that
     /// starts it)
     #[arg(long, value_name = "PATH", env = "SEGNO_BENCH_RESTATE_SERVER")]
@@ -63,7 +63,7 @@ pub struct Bench {
     hold: Option<String>,
 }
 
-impl Bench {
+impl BenchArgs {
     pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
         if let Some(url) = &self.hold {
             return match hold(url, &Env::system()).await {
@@ -74,9 +74,9 @@ impl Bench {
         let binary = std::env::current_exe().map_err(|error| failed(&error.into()))?;
         let scenarios = match self.scenarios.as_slice() {
             [] => {
-                let all = Scenario::value_variants().iter().copied();
+                let all = BenchScenario::value_variants().iter().copied();
                 // Hosts on a database are measured only if the database is given.
-                all.filter(|one| *one != Scenario::Peers || self.postgres.is_some()).collect()
+                all.filter(|one| *one != BenchScenario::Peers || self.postgres.is_some()).collect()
             }
             chosen => chosen.to_vec(),
         };
@@ -104,15 +104,15 @@ impl Bench {
 
 /// The address of a database, which may contain a password and is never printed.
 #[derive(Clone)]
-struct Address(String);
+struct MaskedAddress(String);
 
-impl From<String> for Address {
+impl From<String> for MaskedAddress {
     fn from(address: String) -> Self {
         Self(address)
     }
 }
 
-impl std::fmt::Debug for Address {
+impl std::fmt::Debug for MaskedAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("an address")
     }
@@ -125,7 +125,7 @@ fn failed(error: &anyhow::Error) -> CliError {
     }
 }
 
-fn show(report: &Report, console: &mut Console) -> Result<(), CliError> {
+fn show(report: &BenchReport, console: &mut Console) -> Result<(), CliError> {
     for section in &report.sections {
         console.line(console.paint(BOLD, &section.scenario))?;
         console.line(console.paint(DIM, &section.about))?;
@@ -135,14 +135,14 @@ fn show(report: &Report, console: &mut Console) -> Result<(), CliError> {
     conditions(&report.conditions, console)
 }
 
-fn table(section: &Section, console: &mut Console) -> Result<(), CliError> {
-    let mut table = Table::new(&[
-        Column::prose(""),
-        Column::number("MEDIAN"),
-        Column::number("LEAST").rank(1),
-        Column::number("GREATEST").rank(2),
-        Column::whole(""),
-        Column::prose("GOAL"),
+fn table(section: &BenchSection, console: &mut Console) -> Result<(), CliError> {
+    let mut table = TextTable::new(&[
+        TextColumn::prose(""),
+        TextColumn::number("MEDIAN"),
+        TextColumn::number("LEAST").rank(1),
+        TextColumn::number("GREATEST").rank(2),
+        TextColumn::whole(""),
+        TextColumn::prose("GOAL"),
     ]);
     for figure in &section.figures {
         table.row(row(figure));
@@ -150,25 +150,25 @@ fn table(section: &Section, console: &mut Console) -> Result<(), CliError> {
     console.table(&table)
 }
 
-fn row(figure: &Figure) -> Vec<Cell> {
+fn row(figure: &Figure) -> Vec<TextCell> {
     let name = match figure.role {
-        Role::Measured => figure.name.clone(),
-        Role::Floor => format!("  floor: {}", figure.name),
-        Role::Ratio => format!("  = {}", figure.name),
+        FigureRole::Measured => figure.name.clone(),
+        FigureRole::Floor => format!("  floor: {}", figure.name),
+        FigureRole::Ratio => format!("  = {}", figure.name),
     };
     let (color, goal) = match figure.verdict {
         None => (None, String::new()),
-        Some(Verdict::Good) => (Some(Ink::Green), "as aimed at".to_owned()),
-        Some(Verdict::Enough) => (Some(Ink::Yellow), "as it must be".to_owned()),
-        Some(Verdict::Missed) => (Some(Ink::Red), format!("missed: {}", wanted(figure))),
+        Some(GoalVerdict::Good) => (Some(Ink::Green), "as aimed at".to_owned()),
+        Some(GoalVerdict::Enough) => (Some(Ink::Yellow), "as it must be".to_owned()),
+        Some(GoalVerdict::Missed) => (Some(Ink::Red), format!("missed: {}", wanted(figure))),
     };
     vec![
-        Cell::from(name),
-        Cell::colored(number(figure.median), color),
-        Cell::from(number(figure.min)),
-        Cell::from(number(figure.max)),
-        Cell::from(figure.unit),
-        Cell::from(goal),
+        TextCell::from(name),
+        TextCell::colored(number(figure.median), color),
+        TextCell::from(number(figure.min)),
+        TextCell::from(number(figure.max)),
+        TextCell::from(figure.unit),
+        TextCell::from(goal),
     ]
 }
 

@@ -12,13 +12,13 @@ use segno_core::id::Digest;
 
 use super::{
     CliError, Console, Exit, compile,
-    console::{CYAN, DIM, Progress},
+    console::{CYAN, DIM, ProgressMessage},
     modules::{contents, function_table},
     show::size,
 };
 use crate::{
     api::{ComponentInspector, model::ModuleDescription},
-    build::{Project, ProjectError, ProjectOptions, crate_build::Built, report},
+    build::{Project, ProjectError, ProjectOptions, crate_build::BuiltComponent, report},
     guest::{Compiler, Limits, PolicySource, Wasm, WasmConfig},
 };
 
@@ -27,18 +27,17 @@ use crate::{
 /// A folder with a Cargo.toml is a crate in Rust, one with a package.json is in
 /// JavaScript, one with a pyproject.toml or app.py in Python.
 ///
-/// Rust needs a compiler for wasm32-unknown-unknown: the one of the Rust toolchain,
-/// of rustup, or of Debian. JavaScript needs Node 20 with esbuild and
-/// componentize-qjs, Python needs Python 3.10 with componentize-py: those of the
-/// project, or Segno's own. What is missing is installed, once, on a terminal or
-/// with --prepare.
+/// Rust needs a compiler for wasm32-unknown-unknown: the one of the Rust toolchain, of rustup, or
+/// of Debian. JavaScript needs Node 20 with esbuild and componentize-qjs, Python needs Python 3.10
+/// with componentize-py: those of the project, or Segno's own. Missing tools are installed, once,
+/// on a terminal or with --prepare.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno build
   segno build examples/order --prepare
   segno build --out order.wasm && segno deploy order.wasm")]
-pub struct Build {
+pub struct BuildArgs {
     /// Folder of the project
     #[arg(value_name = "PROJECT", default_value = ".")]
     path: PathBuf,
@@ -49,13 +48,13 @@ pub struct Build {
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
-    how: How,
+    how: BuildFlags,
 }
 
 /// Options of a build; shared with `deploy`.
 #[derive(Debug, Clone, Args)]
-pub struct How {
-    /// Install what the build needs and is not there: the default on a terminal
+pub struct BuildFlags {
+    /// Install missing build tools: the default on a terminal
     #[arg(long)]
     prepare: bool,
     /// Install nothing, also on a terminal
@@ -66,7 +65,7 @@ pub struct How {
     locked: bool,
 }
 
-impl How {
+impl BuildFlags {
     /// Options of the build; `on_terminal` is true if a person can see and stop installations.
     fn options(&self, on_terminal: bool) -> ProjectOptions {
         let prepare = self.prepare || (on_terminal && !self.no_prepare);
@@ -75,7 +74,7 @@ impl How {
 }
 
 #[derive(serde::Serialize)]
-struct Document<'a> {
+struct BuildOutput<'a> {
     package: &'a str,
     path: &'a Path,
     size: usize,
@@ -86,7 +85,7 @@ struct Document<'a> {
     description: &'a ModuleDescription,
 }
 
-impl Build {
+impl BuildArgs {
     pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
         let built = build(&self.path, self.how, console).await?;
         let path = match self.out {
@@ -104,7 +103,7 @@ impl Build {
         let description = describe(component.clone()).await?;
         let digest = Digest::of(&component).to_string();
         if console.json() {
-            console.document(&Document {
+            console.document(&BuildOutput {
                 package: &built.package,
                 path: &path,
                 size: component.len(),
@@ -149,7 +148,11 @@ pub async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliErro
 }
 
 /// Builds the project at `path` and prints the steps and the compiler's warnings.
-pub async fn build(path: &Path, how: How, console: &mut Console) -> Result<Built, CliError> {
+pub async fn build(
+    path: &Path,
+    how: BuildFlags,
+    console: &mut Console,
+) -> Result<BuiltComponent, CliError> {
     let progress = console.progress(format!("building {}", path.display()));
     let path = path.to_owned();
     let building = tokio::task::spawn_blocking(move || build_here(&path, &how, &progress));
@@ -178,7 +181,11 @@ pub fn warn_of_clock(component: &[u8], console: &mut Console) {
     }
 }
 
-fn build_here(path: &Path, how: &How, progress: &Progress) -> Result<Built, CliError> {
+fn build_here(
+    path: &Path,
+    how: &BuildFlags,
+    progress: &ProgressMessage,
+) -> Result<BuiltComponent, CliError> {
     let on_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let project = Project::locate(path).map_err(|error| other("no-project", &error))?;
     project.build(how.options(on_terminal), progress).map_err(|error| {
@@ -209,7 +216,7 @@ mod tests {
     #[test]
     fn something_is_installed_on_request_or_before_the_eyes_of_a_person() {
         let prepares = |prepare, no_prepare, on_terminal| {
-            How { prepare, no_prepare, locked: false }.options(on_terminal).prepare
+            BuildFlags { prepare, no_prepare, locked: false }.options(on_terminal).prepare
         };
         assert!(prepares(true, false, false) && prepares(false, false, true));
         assert!(!prepares(false, false, false) && !prepares(false, true, true));

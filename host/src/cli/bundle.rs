@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::Args;
-use segno_bundle::{BundleError, BundleReader, EXTENSION, Item, Link, Role};
+use segno_bundle::{BundleError, BundleItem, BundleReader, BundleRole, ChainLink, EXTENSION};
 use segno_core::id::Digest;
 use serde_json::json;
 
@@ -19,14 +19,15 @@ use super::{
 };
 use crate::{
     api::model::BundleQuery,
-    client::{Client, Download},
+    client::{BundleDownload, Client},
 };
 
 /// Write an invocation into one file, which can be replayed anywhere without a host
 ///
 /// The file has the journal, logs and values of the invocation, the components that ran it and the
-/// settings of the engine, all as of one instant. A hash chain covers every byte: a changed one is
-/// found and named. Anyone with the file can read the values in it, unless --redact hides them.
+/// settings of the engine, all as of one instant. A hash chain covers every byte: a changed byte is
+/// found, and its place is named. Anyone with the file can read the values in it, unless --redact
+/// hides them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -35,7 +36,7 @@ Examples:
   segno bundle order-1001 --redact                # for people who must not see the data
   segno bundle --in-flight shop -o shop.segno-bundle
   segno replay order-1001.segno-bundle            # no host, no network")]
-pub struct Bundle {
+pub struct BundleArgs {
     /// Id of the invocation
     #[arg(required_unless_present = "in_flight", conflicts_with = "in_flight")]
     id: Option<String>,
@@ -45,7 +46,7 @@ pub struct Bundle {
     /// New file to write (default: the id or the name, with .segno-bundle)
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// With all that it called and made, and what that called and made
+    /// With all its descendants: its calls and promises, and theirs
     #[arg(long)]
     tree: bool,
     /// Hide values and keep shapes; a replay may then differ where the code looks at a value
@@ -56,7 +57,7 @@ pub struct Bundle {
     without_modules: bool,
 }
 
-impl Bundle {
+impl BundleArgs {
     pub(super) async fn run(
         self,
         client: &Client,
@@ -155,12 +156,12 @@ struct Summary {
     records: usize,
     /// Modules without their components.
     missing: Vec<Digest>,
-    seal: Link,
+    seal: ChainLink,
 }
 
 /// Writes to a temporary name first and reads the file back: a file with the requested name is
 /// complete.
-async fn receive(file: &Path, download: Download) -> Result<Summary, CliError> {
+async fn receive(file: &Path, download: BundleDownload) -> Result<Summary, CliError> {
     let mut name = file.as_os_str().to_owned();
     name.push(".part");
     let part = PathBuf::from(name);
@@ -175,7 +176,7 @@ async fn receive(file: &Path, download: Download) -> Result<Summary, CliError> {
     kept
 }
 
-async fn receive_into(part: &Path, mut download: Download) -> Result<Summary, CliError> {
+async fn receive_into(part: &Path, mut download: BundleDownload) -> Result<Summary, CliError> {
     let failed = |source| cannot_write(part, source);
     let mut out = BufWriter::new(File::create(part).map_err(failed)?);
     while let Some(chunk) = download.chunk().await? {
@@ -193,11 +194,13 @@ fn summary(from: impl Read) -> Result<Summary, BundleError> {
     let (mut executions, mut records, mut missing) = (0, 0, Vec::new());
     while let Some(item) = reader.next_item()? {
         match item {
-            Item::Execution(execution) => executions += usize::from(execution.role != Role::Value),
-            Item::Record(_) => records += 1,
-            Item::Line(_) => {}
-            Item::Module(module) => missing.push(module.digest),
-            Item::Component(_) => drop(missing.pop()),
+            BundleItem::Execution(execution) => {
+                executions += usize::from(execution.role != BundleRole::Value)
+            }
+            BundleItem::Record(_) => records += 1,
+            BundleItem::Line(_) => {}
+            BundleItem::Module(module) => missing.push(module.digest),
+            BundleItem::Component(_) => drop(missing.pop()),
         }
     }
     Ok(Summary { executions, records, missing, seal: reader.seal() })

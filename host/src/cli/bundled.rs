@@ -13,8 +13,8 @@ use segno_core::id::PromiseId;
 
 use super::{CliError, Console, build::other, compile, deploy::read_component, show::plain};
 use crate::{
-    api::{Access, Api, LocalApi},
-    bundles::{self, Contents, ContentsError},
+    api::{AccessControl, Api, LocalApi},
+    bundles::{self, BundleContents, ContentsError},
     client::{Client, LocalHost},
     guest::Limits,
     runtime::Env,
@@ -24,8 +24,8 @@ use crate::{
 const NAMED: usize = 8;
 
 /// The bundles that were read.
-pub struct Bundled {
-    contents: Contents,
+pub struct LoadedBundles {
+    contents: BundleContents,
 }
 
 /// The bundle that an argument names, if it is a file with the extension or the beginning of a
@@ -42,13 +42,13 @@ pub fn named(argument: &str) -> Option<PathBuf> {
     (ends || begins().is_some()).then(|| path.to_owned())
 }
 
-impl Bundled {
+impl LoadedBundles {
     /// Reads bundles, and the bundles in folders.
     ///
     /// # Errors
     /// The file that cannot be read or is damaged, and the place.
     pub fn read(paths: &[PathBuf]) -> Result<Self, CliError> {
-        let mut contents = Contents::default();
+        let mut contents = BundleContents::default();
         for file in files(paths)? {
             let from = File::open(&file).map_err(|source| cannot_read(&file, source))?;
             contents.add(BufReader::new(from)).map_err(|error| refused(&file, &error))?;
@@ -72,7 +72,7 @@ impl Bundled {
             Some(false) => Err(CliError::Other {
                 code: "value-only",
                 message: format!(
-                    "of `{}` the bundle has only the value that another journal refers to: make one with --tree, or of \
+                    "the bundle has only the value of `{}`, to which another journal refers: make one with --tree, or of \
                      `{}` itself",
                     plain(id),
                     plain(id)
@@ -164,7 +164,7 @@ impl Bundled {
     }
 
     /// The combined contents of the bundles.
-    pub fn contents(&self) -> &Contents {
+    pub fn contents(&self) -> &BundleContents {
         &self.contents
     }
 
@@ -205,11 +205,11 @@ impl Bundled {
                 .await;
         let (host, wasm) = opened.map_err(|error| other("not-opened", &error))?;
         let address = ([127, 0, 0, 1], 0).into();
-        let access = Access::new(address, None, false, Vec::new())
+        let access = AccessControl::new(address, None, false, Vec::new())
             .map_err(|error| other("not-opened", &error))?;
         let limit = wasm.limits().component_bytes.max(Limits::default().component_bytes);
         let api = LocalApi::new(Api::new(host, wasm, access, limit));
-        Ok(Client::local(Arc::new(Local(api)))?)
+        Ok(Client::local(Arc::new(InProcessHost(api)))?)
     }
 }
 
@@ -224,10 +224,10 @@ fn named_in_words<'a>(ids: impl Iterator<Item = &'a PromiseId>) -> String {
 }
 
 /// The in-process host, behind the client's transport.
-struct Local(LocalApi);
+struct InProcessHost(LocalApi);
 
 #[async_trait]
-impl LocalHost for Local {
+impl LocalHost for InProcessHost {
     async fn answer(
         &self,
         request: http::Request<Vec<u8>>,

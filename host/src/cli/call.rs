@@ -7,7 +7,7 @@ use clap::Args;
 use super::{
     CliError, Console, Exit,
     result::{answer, wait_for},
-    start::What,
+    start::InvocationArgs,
     time::read_length,
 };
 use crate::{api::model::InvocationOutcome, client::Client};
@@ -21,15 +21,15 @@ Examples:
   segno call shop/order @order.json && echo shipped
 
 The exit code says how it ended: 0 resolved, 4 rejected, 5 cancelled, 6 timed out, halted, or still running after --wait or Ctrl-C.")]
-pub struct Call {
+pub struct CallArgs {
     #[command(flatten)]
-    what: What,
+    what: InvocationArgs,
     /// Maximum wait; the invocation continues beyond it
     #[arg(long, value_name = "LENGTH", value_parser = read_length)]
     wait: Option<Duration>,
 }
 
-impl Call {
+impl CallArgs {
     pub(super) async fn run(
         self,
         client: &Client,
@@ -68,7 +68,7 @@ async fn wait_unless(
 /// Explains how to return to an invocation that continues.
 fn left(id: &str, console: &mut Console) -> Exit {
     console.remark(&format!(
-        "`{id}` goes on: `segno result {id} --wait 1h` prints its outcome, `segno cancel {id}` ends it"
+        "`{id}` continues: `segno result {id} --wait 1h` prints its outcome, `segno cancel {id}` ends it"
     ));
     Exit::TimedOut
 }
@@ -76,7 +76,7 @@ fn left(id: &str, console: &mut Console) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::tests::{Written, host};
+    use crate::cli::tests::{WrittenBytes, host};
 
     #[tokio::test]
     async fn an_interrupted_call_names_what_goes_on() {
@@ -85,7 +85,7 @@ mod tests {
         let client = Client::new(&server, None).expect("a client");
         let ended = wait_unless(async { true }, &client, "order", None).await.expect("no error");
         assert!(ended.is_none());
-        let err = Written::default();
+        let err = WrittenBytes::default();
         let mut console = Console::plain(Vec::new(), err.clone(), false);
         assert_eq!(left("order", &mut console), Exit::TimedOut);
         assert!(err.text().contains("`order` goes on: `segno result order"), "{}", err.text());

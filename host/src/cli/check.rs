@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN, DIM, YELLOW},
-    costs::Costs,
+    costs::CostSummary,
     difference,
-    polling::Polling,
+    polling::PollDeadline,
     show::{plain, plain_lines, short_digest},
-    table::{Cell, Column, Table},
+    table::{TextCell, TextColumn, TextTable},
 };
 use crate::{
     api::model::{CheckRequest, CheckVerdict, CheckedExecution, ReplayVerdict},
@@ -37,7 +37,7 @@ const VERDICTS: [(CheckVerdict, &str, &str); 7] = [
 
 /// The findings of a check.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct CheckReport {
     /// The alias that the executions were called by.
     alias: String,
     /// The digest of the checked module.
@@ -48,17 +48,17 @@ pub struct Report {
     ended: BTreeMap<CheckVerdict, usize>,
     /// Costs of replays, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    costs: Option<Costs>,
+    costs: Option<CostSummary>,
     /// The result for each execution.
     executions: Vec<CheckedExecution>,
     /// The migrated executions, and the reasons for others, by id.
     #[serde(skip_serializing_if = "Option::is_none")]
-    moved: Option<Moves>,
+    moved: Option<MigrationResult>,
 }
 
 /// Selects the executions whose differences are printed; all are counted.
 #[derive(Debug, Clone, Copy)]
-pub enum Differences {
+pub enum ShownDifferences {
     /// Executions in flight and ended ones.
     All,
     /// Executions in flight only: a difference of an ended one has no consequences.
@@ -67,14 +67,14 @@ pub enum Differences {
 
 /// The results of a migration.
 #[derive(Debug, Default, Serialize)]
-pub struct Moves {
+pub struct MigrationResult {
     /// Executions that now run on the candidate.
     done: Vec<String>,
     /// Executions that were not moved, with the reasons.
     left: BTreeMap<String, String>,
 }
 
-impl Report {
+impl CheckReport {
     /// Checks `candidate` against all executions of `alias` in flight and the latest `ended` ones,
     /// and counts the costs of some.
     ///
@@ -111,7 +111,7 @@ impl Report {
             *counts.entry(execution.verdict).or_default() += 1;
         }
         let (alias, candidate) = (alias.to_owned(), candidate.to_owned());
-        let costs = Costs::of(&executions);
+        let costs = CostSummary::of(&executions);
         Ok(Self { alias, candidate, in_flight, ended: over, costs, executions, moved: None })
     }
 
@@ -156,7 +156,7 @@ impl Report {
             .map(|execution| execution.id.as_str())
             .collect();
         let progress = console.progress("moving");
-        let mut moves = Moves::default();
+        let mut moves = MigrationResult::default();
         for (number, id) in ids.iter().enumerate() {
             progress.say(format!("moving {} of {}", number + 1, ids.len()));
             match relocated(client, id, &self.candidate).await {
@@ -176,7 +176,7 @@ impl Report {
     /// # Errors
     /// When the stream is closed.
     pub fn print(&self, console: &mut Console) -> Result<(), CliError> {
-        self.print_findings(Differences::All, console)?;
+        self.print_findings(ShownDifferences::All, console)?;
         match &self.moved {
             None if !self.executions.is_empty() => self.advice(console),
             _ => Ok(()),
@@ -189,7 +189,7 @@ impl Report {
     /// When the stream is closed.
     pub fn print_findings(
         &self,
-        differences: Differences,
+        differences: ShownDifferences,
         console: &mut Console,
     ) -> Result<(), CliError> {
         let alias = console.paint(CYAN, &self.alias);
@@ -200,8 +200,8 @@ impl Report {
         console.line(format!("{alias}  {digest}  {}", executions(self.executions.len())))?;
         self.summary(console)?;
         match differences {
-            Differences::All => print_differences(&self.executions, console)?,
-            Differences::InFlight => {
+            ShownDifferences::All => print_differences(&self.executions, console)?,
+            ShownDifferences::InFlight => {
                 let in_flight = self.executions.iter().filter(|it| !it.state.is_settled());
                 print_groups(groups(in_flight), console)?;
             }
@@ -217,7 +217,7 @@ impl Report {
             _ => " What diverges or fails finishes on the code that it began with.",
         };
         let advice = format!(
-            "This proves the past only: what the code does after the last record, no journal says. Nothing was activated; the same command without --check puts the code under `{}`, and with --migrate same it moves what repeats its journal.{stays}",
+            "This proves the past only: no journal says what the code does after the last record. Nothing was activated; the same command without --check puts the code under `{}`, and with --migrate same it moves executions that repeat their journal.{stays}",
             self.alias
         );
         console.line("")?;
@@ -226,25 +226,30 @@ impl Report {
     }
 
     fn summary(&self, console: &mut Console) -> Result<(), CliError> {
-        let mut table = Table::new(&[
-            Column::whole(""),
-            Column::number("IN FLIGHT"),
-            Column::number("ENDED"),
-            Column::prose(""),
+        let mut table = TextTable::new(&[
+            TextColumn::whole(""),
+            TextColumn::number("IN FLIGHT"),
+            TextColumn::number("ENDED"),
+            TextColumn::prose(""),
         ]);
         for (verdict, name, says) in VERDICTS {
             let count = |counts: &BTreeMap<CheckVerdict, usize>| counts.get(&verdict).copied();
             let (in_flight, ended) = (count(&self.in_flight), count(&self.ended));
             if in_flight.is_some() || ended.is_some() {
-                let number = |count: Option<usize>| Cell::from(count.unwrap_or(0).to_string());
-                table.row([Cell::from(name), number(in_flight), number(ended), Cell::from(says)]);
+                let number = |count: Option<usize>| TextCell::from(count.unwrap_or(0).to_string());
+                table.row([
+                    TextCell::from(name),
+                    number(in_flight),
+                    number(ended),
+                    TextCell::from(says),
+                ]);
             }
         }
         console.table(&table)
     }
 }
 
-impl Moves {
+impl MigrationResult {
     fn print(&self, console: &mut Console) -> Result<(), CliError> {
         console.line("")?;
         let head = console.paint(BOLD, "moved");
@@ -269,27 +274,29 @@ pub fn print_differences(
     print_groups(groups(executions), console)
 }
 
-fn print_groups(groups: Vec<Group<'_>>, console: &mut Console) -> Result<(), CliError> {
+fn print_groups(groups: Vec<DifferenceGroup<'_>>, console: &mut Console) -> Result<(), CliError> {
     groups.iter().try_for_each(|group| group.print(console))
 }
 
 /// Groups the executions that cannot continue by equal differences.
-fn groups<'a>(executions: impl IntoIterator<Item = &'a CheckedExecution>) -> Vec<Group<'a>> {
+fn groups<'a>(
+    executions: impl IntoIterator<Item = &'a CheckedExecution>,
+) -> Vec<DifferenceGroup<'a>> {
     let mut groups: BTreeMap<String, Vec<&CheckedExecution>> = BTreeMap::new();
     for execution in executions {
         if let Some(key) = key(execution) {
             groups.entry(key).or_default().push(execution);
         }
     }
-    let mut groups: Vec<Group<'_>> = groups.into_values().map(Group).collect();
+    let mut groups: Vec<DifferenceGroup<'_>> = groups.into_values().map(DifferenceGroup).collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.0.len()));
     groups
 }
 
 /// Executions with the same difference.
-struct Group<'a>(Vec<&'a CheckedExecution>);
+struct DifferenceGroup<'a>(Vec<&'a CheckedExecution>);
 
-impl Group<'_> {
+impl DifferenceGroup<'_> {
     fn print(&self, console: &mut Console) -> Result<(), CliError> {
         let Some(first) = self.0.first() else { return Ok(()) };
         console.line("")?;
@@ -342,7 +349,7 @@ fn key(execution: &CheckedExecution) -> Option<String> {
 async fn relocated(client: &Client, id: &str, module: &str) -> Result<(), CliError> {
     let passes = |error: &ClientError| matches!(error.code(), "wrong-state" | "journal-grew");
     let relocate = async || client.relocate(id, module).await;
-    Polling::of(Some(PATIENCE))?.ask(relocate, passes).await?;
+    PollDeadline::of(Some(PATIENCE))?.ask(relocate, passes).await?;
     Ok(())
 }
 

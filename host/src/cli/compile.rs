@@ -25,7 +25,7 @@ pub(super) fn kept() -> Option<PathBuf> {
 
 /// Compile the component on standard input into a file, for a host
 #[derive(Debug, clap::Args)]
-pub struct CompileComponent {
+pub struct CompileComponentArgs {
     /// Limits of the host, as JSON
     #[arg(long, value_name = "JSON")]
     limits: String,
@@ -37,7 +37,7 @@ pub struct CompileComponent {
     into: PathBuf,
 }
 
-impl CompileComponent {
+impl CompileComponentArgs {
     pub(super) fn run(self) -> Result<Exit, CliError> {
         let limits: Limits = serde_json::from_str(&self.limits)
             .map_err(|error| CliError::Usage(format!("--limits: {error}")))?;

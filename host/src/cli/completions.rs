@@ -12,12 +12,12 @@ Examples:
   segno completions bash > ~/.local/share/bash-completion/completions/segno
   segno completions zsh > ~/.zfunc/_segno
   segno completions fish > ~/.config/fish/completions/segno.fish")]
-pub struct Completions {
+pub struct CompletionsArgs {
     /// The shell
     shell: Shell,
 }
 
-impl Completions {
+impl CompletionsArgs {
     pub(super) fn run(self, console: &mut Console) -> Result<Exit, CliError> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "segno", &mut script);

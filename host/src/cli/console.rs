@@ -11,7 +11,7 @@ use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use super::{CliError, Color, show::plain_lines, table::Table, text};
+use super::{CliError, Color, show::plain_lines, table::TextTable, text};
 
 /// Delay before progress is shown.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
@@ -134,7 +134,7 @@ impl Console {
     ///
     /// # Errors
     /// When the stream is closed.
-    pub fn table(&mut self, table: &Table) -> Result<(), CliError> {
+    pub fn table(&mut self, table: &TextTable) -> Result<(), CliError> {
         for line in table.lines(self.width, self.styled) {
             self.line(line)?;
         }
@@ -185,20 +185,20 @@ impl Console {
     }
 
     /// A progress bar; its length is set when known.
-    pub fn bar(&self, text: &'static str) -> Bar {
+    pub fn bar(&self, text: &'static str) -> ProgressMeter {
         if !self.progress {
-            return Bar { bar: None };
+            return ProgressMeter { bar: None };
         }
         let style = "{msg} {wide_bar} {human_pos} of {human_len} rows ({eta})";
         let style =
             ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
-        Bar { bar: Some(ProgressBar::no_length().with_message(text).with_style(style)) }
+        ProgressMeter { bar: Some(ProgressBar::no_length().with_message(text).with_style(style)) }
     }
 
     /// A progress message, shown after one second, until dropped.
-    pub fn progress(&self, text: impl Into<String>) -> Progress {
+    pub fn progress(&self, text: impl Into<String>) -> ProgressMessage {
         if !self.progress {
-            return Progress { bar: None, speaks: self.speaks };
+            return ProgressMessage { bar: None, speaks: self.speaks };
         }
         let bar = ProgressBar::new_spinner().with_message(text::plain(&text.into()));
         let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})")
@@ -213,16 +213,16 @@ impl Console {
                 delayed.enable_steady_tick(Duration::from_millis(120));
             }
         });
-        Progress { bar: Some(bar), speaks: self.speaks }
+        ProgressMessage { bar: Some(bar), speaks: self.speaks }
     }
 }
 
 /// A progress bar, removed when dropped.
-pub struct Bar {
+pub struct ProgressMeter {
     bar: Option<ProgressBar>,
 }
 
-impl Bar {
+impl ProgressMeter {
     /// Sets the total.
     pub fn expect(&self, all: u64) {
         if let Some(bar) = &self.bar {
@@ -238,7 +238,7 @@ impl Bar {
     }
 }
 
-impl Drop for Bar {
+impl Drop for ProgressMeter {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -247,13 +247,13 @@ impl Drop for Bar {
 }
 
 /// A progress message, removed when dropped.
-pub struct Progress {
+pub struct ProgressMessage {
     bar: Option<ProgressBar>,
     /// True if steps are printed.
     speaks: bool,
 }
 
-impl Progress {
+impl ProgressMessage {
     /// Changes the message.
     pub fn say(&self, text: impl Into<String>) {
         if let Some(bar) = &self.bar {
@@ -262,7 +262,7 @@ impl Progress {
     }
 }
 
-impl crate::build::Progress for Progress {
+impl crate::build::BuildProgress for ProgressMessage {
     /// Prints a step that stays on the screen, because it changed this machine.
     fn step(&self, message: &str) {
         let say = || anstream::eprintln!("{DIM}{message}{DIM:#}");
@@ -278,7 +278,7 @@ impl crate::build::Progress for Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressMessage {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

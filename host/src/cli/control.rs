@@ -10,7 +10,7 @@ use crate::{api::model::Accepted, client::Client};
 #[command(after_help = "\
 Examples:
   segno cancel order-1001 && segno result order-1001 --wait 1m")]
-pub struct Cancel {
+pub struct CancelArgs {
     /// Id of the invocation
     id: String,
 }
@@ -23,12 +23,12 @@ pub struct Cancel {
 #[command(after_help = "\
 Examples:
   segno kill order-1001")]
-pub struct Kill {
+pub struct KillArgs {
     /// Id of the invocation
     id: String,
 }
 
-impl Cancel {
+impl CancelArgs {
     pub(super) async fn run(
         self,
         client: &Client,
@@ -38,7 +38,7 @@ impl Cancel {
     }
 }
 
-impl Kill {
+impl KillArgs {
     pub(super) async fn run(
         self,
         client: &Client,

@@ -6,48 +6,48 @@ use super::{
     CliError, Console,
     console::{BOLD, CYAN},
     show::{plain, size},
-    table::{Cell, Column, Table},
+    table::{TextCell, TextColumn, TextTable},
 };
 use crate::api::model::{CheckedExecution, CostComparison};
 
 /// The costs of the counted executions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Costs {
+pub struct CostSummary {
     /// Number of counted executions.
     executions: usize,
     /// Median number of records.
     records: u64,
     /// Executed wasm instructions.
-    instructions: Middle,
+    instructions: CostMedians,
     /// Memory, in bytes.
-    memory_bytes: Middle,
+    memory_bytes: CostMedians,
     /// The execution with the largest rise in instructions, if any rose.
     #[serde(skip_serializing_if = "Option::is_none")]
-    largest_rise: Option<Rise>,
+    largest_rise: Option<CostRise>,
 }
 
 /// The medians over all executions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-struct Middle {
+struct CostMedians {
     own: u64,
     candidate: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-struct Rise {
+struct CostRise {
     id: String,
     own: u64,
     candidate: u64,
 }
 
-impl Costs {
+impl CostSummary {
     /// The costs of `executions`. `None` if nothing was counted.
     pub fn of(executions: &[CheckedExecution]) -> Option<Self> {
         let counted: Vec<(&CheckedExecution, CostComparison)> =
             executions.iter().filter_map(|it| Some((it, it.cost?))).collect();
         let middle = |of: fn(&CostComparison) -> (u64, u64)| {
             let (own, candidate): (Vec<_>, Vec<_>) = counted.iter().map(|(_, it)| of(it)).unzip();
-            Some(Middle { own: median(own)?, candidate: median(candidate)? })
+            Some(CostMedians { own: median(own)?, candidate: median(candidate)? })
         };
         let rise = |it: &CostComparison| ratio(it.own.instructions, it.candidate.instructions);
         let largest = counted.iter().max_by(|a, b| rise(&a.1).total_cmp(&rise(&b.1)));
@@ -57,7 +57,7 @@ impl Costs {
             records: median(counted.iter().map(|(it, _)| it.records.into()).collect())?,
             instructions: middle(|it| (it.own.instructions, it.candidate.instructions))?,
             memory_bytes: middle(|it| (it.own.memory_bytes, it.candidate.memory_bytes))?,
-            largest_rise: rises.map(|(execution, it)| Rise {
+            largest_rise: rises.map(|(execution, it)| CostRise {
                 id: execution.id.clone(),
                 own: it.own.instructions,
                 candidate: it.candidate.instructions,
@@ -76,13 +76,13 @@ impl Costs {
         console.line(format!(
             "{head}  the middle of {executions} that are the same, of {records} records"
         ))?;
-        let mut table = Table::new(&[
-            Column::whole(""),
-            Column::number("OWN CODE"),
-            Column::number("THIS CODE"),
-            Column::number("CHANGE"),
+        let mut table = TextTable::new(&[
+            TextColumn::whole(""),
+            TextColumn::number("OWN CODE"),
+            TextColumn::number("THIS CODE"),
+            TextColumn::number("CHANGE"),
         ]);
-        let Middle { own, candidate } = self.instructions;
+        let CostMedians { own, candidate } = self.instructions;
         let instructions = [own, candidate].map(grouped);
         let memory = [self.memory_bytes.own, self.memory_bytes.candidate];
         for (name, texts, [own, candidate]) in
@@ -90,10 +90,10 @@ impl Costs {
         {
             let [own_text, candidate_text] = texts;
             let change = change(own, candidate);
-            table.row([name.to_owned(), own_text, candidate_text, change].map(Cell::from));
+            table.row([name.to_owned(), own_text, candidate_text, change].map(TextCell::from));
         }
         console.table(&table)?;
-        let Some(Rise { id, own, candidate }) = &self.largest_rise else { return Ok(()) };
+        let Some(CostRise { id, own, candidate }) = &self.largest_rise else { return Ok(()) };
         let (id, rise) = (console.paint(CYAN, &plain(id)), change(*own, *candidate));
         console.paragraph("", &format!("The largest rise of instructions is {rise}: {id}"), 0)
     }
@@ -160,12 +160,12 @@ mod tests {
             execution("c", Some((2_000, 6_000))),
             execution("d", Some((3_000, 3_030))),
         ];
-        let costs = Costs::of(&executions).expect("three were counted");
+        let costs = CostSummary::of(&executions).expect("three were counted");
         assert_eq!((costs.executions, costs.records), (3, 5));
-        assert_eq!(costs.instructions, Middle { own: 2_000, candidate: 3_030 });
+        assert_eq!(costs.instructions, CostMedians { own: 2_000, candidate: 3_030 });
         assert_eq!(costs.largest_rise.expect("one rises").id, "c");
-        assert_eq!(Costs::of(&executions[1..2]), None);
-        let falls = Costs::of(&[execution("a", Some((10, 9)))]).expect("one was counted");
+        assert_eq!(CostSummary::of(&executions[1..2]), None);
+        let falls = CostSummary::of(&[execution("a", Some((10, 9)))]).expect("one was counted");
         assert_eq!(falls.largest_rise, None);
     }
 

@@ -12,13 +12,13 @@ use super::{
     console::{BOLD, DIM, GREEN, RED},
     narrator::Narrator,
     replay,
-    table::{Cell, Column, Table},
+    table::{TextCell, TextColumn, TextTable},
 };
 use crate::{
     demo::{
         example::{self, MODULE},
         scenario::{self, ScenarioOptions, ScenarioRun},
-        verdict::Judged,
+        verdict::OrderVerdict,
     },
     runtime::Env,
 };
@@ -39,7 +39,7 @@ Examples:
   segno demo --json | jq .right
 
 The exit code is 0 only if every order ended as it had to, with exactly one accepted charge each.")]
-pub struct Demo {
+pub struct DemoArgs {
     /// Seed of the random instants (default: a different one each time)
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
@@ -50,7 +50,7 @@ pub struct Demo {
 
 /// The answer as JSON.
 #[derive(Serialize)]
-struct Document<'a> {
+struct DemoOutput<'a> {
     right: bool,
     #[serde(flatten)]
     run: &'a ScenarioRun,
@@ -59,7 +59,7 @@ struct Document<'a> {
     folder: Option<&'a Path>,
 }
 
-impl Demo {
+impl DemoArgs {
     pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
         let env = Env::system();
         let narrator = Narrator::new(env.clone());
@@ -96,7 +96,7 @@ impl Demo {
         if console.json() {
             let complaints = run.complaints();
             let folder = kept.as_deref();
-            console.document(&Document { right: is_right, run: &run, complaints, folder })?;
+            console.document(&DemoOutput { right: is_right, run: &run, complaints, folder })?;
         } else {
             show(&run, console)?;
         }
@@ -139,14 +139,14 @@ fn show(run: &ScenarioRun, console: &mut Console) -> Result<(), CliError> {
 }
 
 fn orders(run: &ScenarioRun, console: &mut Console) -> Result<(), CliError> {
-    let mut table = Table::new(&[
-        Column::id("ORDER"),
-        Column::prose("OUTCOME"),
-        Column::number("CLAIMS").rank(1),
-        Column::number("REPLAYS").rank(2),
-        Column::number("CHARGE ATTEMPTS"),
-        Column::number("CHARGES"),
-        Column::number("REFUNDS"),
+    let mut table = TextTable::new(&[
+        TextColumn::id("ORDER"),
+        TextColumn::prose("OUTCOME"),
+        TextColumn::number("CLAIMS").rank(1),
+        TextColumn::number("REPLAYS").rank(2),
+        TextColumn::number("CHARGE ATTEMPTS"),
+        TextColumn::number("CHARGES"),
+        TextColumn::number("REFUNDS"),
     ]);
     for order in &run.verdict.orders {
         let replays = run.replays.get(&order.order).copied().unwrap_or(0);
@@ -156,17 +156,17 @@ fn orders(run: &ScenarioRun, console: &mut Console) -> Result<(), CliError> {
     console.table(&table)
 }
 
-fn row(order: &Judged, replays: u32) -> Vec<Cell> {
+fn row(order: &OrderVerdict, replays: u32) -> Vec<TextCell> {
     let color = if order.wrong.is_empty() { Ink::Green } else { Ink::Red };
     let money = |number: u32| {
-        Cell::colored(number.to_string(), Some(Ink::Red).filter(|_| !order.wrong.is_empty()))
+        TextCell::colored(number.to_string(), Some(Ink::Red).filter(|_| !order.wrong.is_empty()))
     };
     vec![
-        Cell::from(&order.order),
-        Cell::colored(order.outcome.clone(), Some(color)),
-        Cell::from(order.claims),
-        Cell::from(replays),
-        Cell::from(order.charge_requests),
+        TextCell::from(&order.order),
+        TextCell::colored(order.outcome.clone(), Some(color)),
+        TextCell::from(order.claims),
+        TextCell::from(replays),
+        TextCell::from(order.charge_requests),
         money(order.charges),
         money(order.refunds),
     ]

@@ -9,9 +9,9 @@ use clap::Args;
 
 use super::{
     CliError, Console, Exit,
-    build::{How, build, warn_of_clock},
-    bundled::Bundled,
-    check::Report,
+    build::{BuildFlags, build, warn_of_clock},
+    bundled::LoadedBundles,
+    check::CheckReport,
     console::{CYAN, DIM, YELLOW},
     modules::{function_table, refused_imports},
     shadow,
@@ -27,9 +27,9 @@ use crate::{
 /// Upload a component, or build a project and upload it, under a name
 ///
 /// Executions that began on an older module of this name finish on that module; new ones use this
-/// one. With --check nothing is put under the name: the journals of all that is in flight are
-/// replayed on the new code, without effects, and what it does with them is reported. That proves
-/// the past of each execution only.
+/// one. With --check nothing is put under the name: the journals of all executions in flight are
+/// replayed on the new code, without effects, and the differences are reported. That proves the
+/// past of each execution only.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -38,10 +38,10 @@ Examples:
   segno deploy examples/order --prepare
   segno deploy 3fa94c1e --as shop                      # back to a module the host has
   segno deploy shop-v2.wasm --as shop --check          # exit code 7: something diverges
-  segno deploy shop-v2.wasm --as shop --shadow 10m     # runs beside what is live, without effects
-  segno deploy shop-v2.wasm --as shop --migrate same   # moves what repeats its journal
+  segno deploy shop-v2.wasm --as shop --shadow 10m     # runs next to the live executions, without effects
+  segno deploy shop-v2.wasm --as shop --migrate same   # moves executions that repeat their journal
   segno deploy shop-v2.wasm --as shop --check --bundle in-flight/   # without a host")]
-pub struct Deploy {
+pub struct DeployArgs {
     /// Component file, or folder of a project in Rust, JavaScript or Python; or the digest of a
     /// module that the host has, or its first 8 digits or more
     #[arg(value_name = "FILE.wasm|PROJECT|DIGEST")]
@@ -50,16 +50,16 @@ pub struct Deploy {
     #[arg(long = "as", value_name = "NAME")]
     alias: Option<String>,
     #[command(flatten)]
-    how: How,
-    /// Replay what is in flight under the name on this code, report, and activate nothing
+    how: BuildFlags,
+    /// Replay the executions in flight under the name on this code, report, and activate nothing
     #[arg(long, conflicts_with = "migrate")]
     check: bool,
-    /// Run this code beside the live executions of the name for this long, without effects, and
+    /// Run this code next to the live executions of the name for this long, without effects, and
     /// report differences; activate nothing
     #[arg(long, value_name = "LENGTH", value_parser = read_length, conflicts_with_all = ["check", "migrate"])]
     shadow: Option<Duration>,
     /// With --check: replay the executions in these bundles instead of asking a host; a folder
-    /// stands for those in it
+    /// means all bundles in it
     #[arg(long, value_name = "FILE|FOLDER", num_args = 1.., requires = "check")]
     bundle: Vec<PathBuf>,
     /// With --check or --migrate: number of ended executions that are replayed as well
@@ -71,21 +71,21 @@ pub struct Deploy {
     costs: Option<u32>,
     /// Check, activate, and move executions: those whose journal is the same on this code
     #[arg(long, value_name = "WHICH")]
-    migrate: Option<Which>,
+    migrate: Option<MigrationSelection>,
 }
 
 /// The executions to migrate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Which {
+pub(super) enum MigrationSelection {
     /// Executions that repeat every record, or have none yet
     Same,
 }
 
 /// The destination of a component.
-enum Source {
+enum DeployDestination {
     Host(Client),
     /// The executions in bundles.
-    Bundles(Bundled),
+    Bundles(LoadedBundles),
 }
 
 /// Default number of ended executions that are checked as well.
@@ -93,7 +93,7 @@ const ENDED: u32 = 20;
 /// Default number of executions whose costs are compared.
 pub(super) const COSTS: u32 = 16;
 
-impl Deploy {
+impl DeployArgs {
     pub(super) async fn run(
         self,
         client: impl FnOnce() -> Result<Client, ClientError>,
@@ -101,21 +101,23 @@ impl Deploy {
     ) -> Result<Exit, CliError> {
         // A damaged bundle is reported before a build of a minute.
         let source = match self.bundle.is_empty() {
-            true => Source::Host(client()?),
-            false => Source::Bundles(Bundled::read(&self.bundle)?),
+            true => DeployDestination::Host(client()?),
+            false => DeployDestination::Bundles(LoadedBundles::read(&self.bundle)?),
         };
         let is_project = Project::is_at(&self.path);
         let (component, name) = if is_project {
             // A build takes a minute or two: the host is contacted before it.
-            if let Source::Host(client) = &source {
+            if let DeployDestination::Host(client) = &source {
                 client.modules().await?;
             }
             let built = build(&self.path, self.how.clone(), console).await?;
             (built.component, Some(built.package))
-        } else if let (Some(digest), Source::Host(client)) = (stored(&self.path), &source) {
+        } else if let (Some(digest), DeployDestination::Host(client)) =
+            (stored(&self.path), &source)
+        {
             if self.alias.is_none() {
                 return Err(CliError::Usage(format!(
-                    "which name is to stand for the module {digest}? Give it with --as NAME"
+                    "the module {digest} needs a name: give it with --as NAME"
                 )));
             }
             (client.component(digest).await?, None)
@@ -129,8 +131,8 @@ impl Deploy {
             None => name_of(&self.path)?,
         };
         let client = &match source {
-            Source::Host(client) => client,
-            Source::Bundles(mut bundled) => {
+            DeployDestination::Host(client) => client,
+            DeployDestination::Bundles(mut bundled) => {
                 bundled.supply(&component);
                 bundled.remarks(console);
                 bundled.client().await?
@@ -172,8 +174,10 @@ impl Deploy {
         let usual = if self.bundle.is_empty() { ENDED } else { u32::MAX };
         let (ended, costs) = (self.ended.unwrap_or(usual), self.costs.unwrap_or(COSTS));
         let mut report = match !self.bundle.is_empty() || is_known(client, alias).await? {
-            true => Report::new(client, alias, &candidate.digest, ended, costs, console).await?,
-            false => Report::empty(alias, &candidate.digest),
+            true => {
+                CheckReport::new(client, alias, &candidate.digest, ended, costs, console).await?
+            }
+            false => CheckReport::empty(alias, &candidate.digest),
         };
         if self.migrate.is_some() {
             client.deploy(component, Some(alias)).await?;

@@ -3,7 +3,7 @@
 use super::{
     CliError, Console,
     show::{self, plain_lines},
-    table::{Cell, Column, Table},
+    table::{TextCell, TextColumn, TextTable},
 };
 use crate::api::model::{self, ReplayVerdict};
 
@@ -26,10 +26,13 @@ pub(super) fn divergence(replay: &model::Replay, console: &mut Console) -> Resul
         return Ok(());
     }
     console.line("")?;
-    let mut table =
-        Table::new(&[Column::whole("FIELD"), Column::prose("RECORDED"), Column::prose("ASKED")]);
+    let mut table = TextTable::new(&[
+        TextColumn::whole("FIELD"),
+        TextColumn::prose("RECORDED"),
+        TextColumn::prose("ASKED"),
+    ]);
     for field in &divergence.fields {
-        table.row([&field.field, &field.recorded, &field.asked].map(Cell::from));
+        table.row([&field.field, &field.recorded, &field.asked].map(TextCell::from));
     }
     console.table(&table)
 }

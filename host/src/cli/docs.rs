@@ -15,20 +15,20 @@ use super::{CliError, Console, Exit};
 #[command(after_help = "\
 Examples:
   segno docs -o site && xdg-open site/index.html")]
-pub struct Docs {
-    /// Folder of the site; files of these names in it are written over
+pub struct DocsArgs {
+    /// Folder of the site; files of the same names in it are overwritten
     #[arg(long, short, value_name = "FOLDER")]
     output: PathBuf,
 }
 
 #[derive(Serialize)]
-struct Document {
+struct DocsOutput {
     folder: String,
     files: usize,
     bytes: usize,
 }
 
-impl Docs {
+impl DocsArgs {
     pub(super) fn run(self, console: &mut Console) -> Result<Exit, CliError> {
         let (mut files, mut bytes) = (0, 0);
         for (path, content) in segno_docs::export() {
@@ -45,7 +45,7 @@ impl Docs {
         }
         let folder = self.output.display().to_string();
         if console.json() {
-            console.document(&Document { folder, files, bytes })?;
+            console.document(&DocsOutput { folder, files, bytes })?;
         } else {
             let first = self.output.join("index.html");
             console.line(format!("{}  {files} files, {} kB", first.display(), bytes / 1_000))?;

@@ -8,21 +8,21 @@ use super::{
     CliError, Console, Exit,
     build::other,
     console::{GREEN, RED},
-    place::Place,
-    table::{Cell, Column, Table},
+    place::StoreOptions,
+    table::{TextCell, TextColumn, TextTable},
 };
 use crate::{
     recovery::{Repair, RepairStep, class, describe, repair},
     runtime::Env,
-    store::{Diagnosis, Finding, Scan, examine},
+    store::{Diagnosis, Scan, StoreProblem, examine},
 };
 
-/// Check a store: every invariant, and what recovery would repair
+/// Check a store: every invariant, and the damage that recovery can repair
 ///
 /// Changes nothing without --repair, and may be used while a host runs. Reads a thousand promises
 /// at a time, with their journals, so its memory does not grow with the store. With --repair it
-/// takes the actions that `segno recovery policy` lists, and no others: what follows from other
-/// facts is repaired, an execution whose rows contradict each other is halted.
+/// takes the actions that `segno recovery policy` lists, and no others: it repairs facts that
+/// follow from others, and halts an execution whose rows contradict each other.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -32,15 +32,15 @@ Examples:
   segno doctor --json | jq '.symptoms[] | {rule, ids}'
 
 The exit code is 0 when nothing is wrong, 9 when something is (with --repair: still is).")]
-pub struct Doctor {
+pub struct DoctorArgs {
     #[command(flatten)]
-    place: Place,
+    place: StoreOptions,
     /// Repair what the policy allows; no host may run on the data directory
     #[arg(long)]
     repair: bool,
 }
 
-impl Doctor {
+impl DoctorArgs {
     pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
         if self.repair {
             return self.repair_store(console).await;
@@ -107,14 +107,14 @@ impl Doctor {
     }
 
     fn table(&self, diagnosis: &Diagnosis, console: &mut Console) -> Result<(), CliError> {
-        let mut table = Table::new(&[
-            Column::prose("RULE"),
-            Column::id("WHERE"),
-            Column::prose("WHAT IS WRONG"),
+        let mut table = TextTable::new(&[
+            TextColumn::prose("RULE"),
+            TextColumn::id("WHERE"),
+            TextColumn::prose("WHAT IS WRONG"),
         ]);
         for finding in diagnosis.findings.iter().take(SHOWN) {
             let (rule, ids) = place(finding);
-            table.row([rule, ids.join(", "), describe(finding)].map(Cell::from));
+            table.row([rule, ids.join(", "), describe(finding)].map(TextCell::from));
         }
         console.table(&table)?;
         let more = diagnosis.count.saturating_sub(SHOWN as u64);
@@ -140,12 +140,15 @@ fn done(repaired: &Repair, console: &mut Console) -> Result<(), CliError> {
         return Ok(());
     }
     console.line("")?;
-    let mut table =
-        Table::new(&[Column::prose("MENDED"), Column::id("WHERE"), Column::prose("ACTION TAKEN")]);
+    let mut table = TextTable::new(&[
+        TextColumn::prose("MENDED"),
+        TextColumn::id("WHERE"),
+        TextColumn::prose("ACTION TAKEN"),
+    ]);
     for found in &repaired.steps {
         if let RepairStep::Repaired { id, orphan } = found {
             let class = class(*orphan);
-            table.row([class.class, id.as_str(), class.action.words()].map(Cell::from));
+            table.row([class.class, id.as_str(), class.action.words()].map(TextCell::from));
         }
     }
     if !table.is_empty() {
@@ -162,23 +165,27 @@ fn exit(diagnosis: &Diagnosis) -> Exit {
 }
 
 /// The violated rule, and the places.
-fn place(finding: &Finding) -> (String, Vec<String>) {
+fn place(finding: &StoreProblem) -> (String, Vec<String>) {
     match finding {
-        Finding::Broken(violation) => {
+        StoreProblem::Broken(violation) => {
             (violation.name.to_owned(), violation.ids.iter().map(ToString::to_string).collect())
         }
-        Finding::Orphan { id, orphan } => (class(*orphan).class.to_owned(), vec![id.to_string()]),
-        Finding::Unreadable(_) => ("unreadable-row".to_owned(), Vec::new()),
-        Finding::Database(_) => ("database".to_owned(), Vec::new()),
+        StoreProblem::Orphan { id, orphan } => {
+            (class(*orphan).class.to_owned(), vec![id.to_string()])
+        }
+        StoreProblem::Unreadable(_) => ("unreadable-row".to_owned(), Vec::new()),
+        StoreProblem::Database(_) => ("database".to_owned(), Vec::new()),
     }
 }
 
 fn document(diagnosis: &Diagnosis) -> Value {
-    let finding = |finding: &Finding| {
+    let finding = |finding: &StoreProblem| {
         let (rule, ids) = place(finding);
         let action = match finding {
-            Finding::Orphan { orphan, .. } => Some(class(*orphan).action),
-            Finding::Broken(_) | Finding::Unreadable(_) | Finding::Database(_) => None,
+            StoreProblem::Orphan { orphan, .. } => Some(class(*orphan).action),
+            StoreProblem::Broken(_) | StoreProblem::Unreadable(_) | StoreProblem::Database(_) => {
+                None
+            }
         };
         json!({ "rule": rule, "ids": ids, "detail": describe(finding), "action": action })
     };

@@ -16,7 +16,7 @@ use tokio::{
 
 use super::{
     CliError, Console, Exit,
-    build::{How, build, other},
+    build::{BuildFlags, build, other},
     compile,
     console::{CYAN, DIM},
     deploy::{name_of, read_component},
@@ -24,11 +24,11 @@ use super::{
     serve::{limits, taken},
 };
 use crate::{
-    api::Access,
+    api::AccessControl,
     build::Project,
     client::Client,
-    endpoint::{Callers, Endpoint as Served, Identity, Offer, serve_endpoint},
-    guest::{Gate, HttpClient, HttpLimits, Limits, PolicySource, Wasm, WasmConfig},
+    endpoint::{Endpoint as Served, IdentityKeys, PermittedCallers, ServiceOffer, serve_endpoint},
+    guest::{HttpClient, HttpGate, HttpLimits, Limits, PolicySource, Wasm, WasmConfig},
     runtime::Env,
 };
 
@@ -50,7 +50,7 @@ Examples:
 Then register it with the runtime:
   curl http://127.0.0.1:9070/deployments \\
       --json '{\"uri\": \"http://127.0.0.1:9080\"}'")]
-pub struct Endpoint {
+pub struct EndpointArgs {
     /// Component file, folder of a project, or name of a module of the host at --server
     #[arg(long, value_name = "FILE.wasm|PROJECT|NAME")]
     module: String,
@@ -84,11 +84,11 @@ pub struct Endpoint {
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, env = "SEGNO_LOG_FORMAT")]
     log_format: LogFormat,
     #[command(flatten)]
-    how: How,
+    how: BuildFlags,
 }
 
 #[derive(serde::Serialize)]
-struct Document<'a> {
+struct EndpointOutput<'a> {
     url: String,
     module: &'a str,
     digest: String,
@@ -96,7 +96,7 @@ struct Document<'a> {
     services: BTreeMap<&'a str, Vec<&'a str>>,
 }
 
-impl Endpoint {
+impl EndpointArgs {
     pub(super) async fn run(
         self,
         client: impl FnOnce() -> Result<Client, crate::client::ClientError>,
@@ -105,7 +105,7 @@ impl Endpoint {
         if let Err(reason) = logging::to_standard_error(self.log_format) {
             console.warn(&reason);
         }
-        let identity = Identity::new(self.identity_keys.iter().map(String::as_str))
+        let identity = IdentityKeys::new(self.identity_keys.iter().map(String::as_str))
             .map_err(|error| CliError::Usage(error.to_string()))?;
         self.may_listen(&identity)?;
         let policy = self.policy()?;
@@ -135,9 +135,9 @@ impl Endpoint {
             }
         };
         let callers = match identity.is_required() {
-            true => Callers::Signed(identity),
-            false => Callers::Anybody(
-                Access::new(address, None, self.insecure, self.names.clone())
+            true => PermittedCallers::Signed(identity),
+            false => PermittedCallers::Anybody(
+                AccessControl::new(address, None, self.insecure, self.names.clone())
                     .map_err(|error| CliError::Usage(error.to_string()))?,
             ),
         };
@@ -145,7 +145,7 @@ impl Endpoint {
         Ok(Exit::Done)
     }
 
-    fn may_listen(&self, identity: &Identity) -> Result<(), CliError> {
+    fn may_listen(&self, identity: &IdentityKeys) -> Result<(), CliError> {
         if self.listen.ip().is_loopback() || identity.is_required() || self.insecure {
             return Ok(());
         }
@@ -212,11 +212,11 @@ impl Endpoint {
         let report =
             wasm.inspect(component).await.map_err(|error| other("invalid-module", &error))?;
         let service = self.service.as_deref().unwrap_or(name);
-        let offer =
-            Offer::new(name, service, &report).map_err(|error| other("no-services", &error))?;
+        let offer = ServiceOffer::new(name, service, &report)
+            .map_err(|error| other("no-services", &error))?;
         let client =
             HttpClient::new(HttpLimits::default()).map_err(|error| other("not-started", &error))?;
-        let outbound = Arc::new(Gate::new(shared, client));
+        let outbound = Arc::new(HttpGate::new(shared, client));
         Ok(Arc::new(Served::new(Arc::new(wasm), outbound, Env::system(), offer, digest)))
     }
 }
@@ -228,7 +228,7 @@ fn banner(endpoint: &Served, address: SocketAddr, console: &mut Console) -> Resu
     }
     let url = format!("http://{address}");
     if console.json() {
-        return console.document(&Document {
+        return console.document(&EndpointOutput {
             url,
             module: &endpoint.offer.module,
             digest: endpoint.digest.to_string(),
@@ -252,21 +252,21 @@ mod tests {
     use super::*;
 
     #[derive(clap::Parser)]
-    struct Alone {
+    struct EndpointParser {
         #[command(flatten)]
-        endpoint: Endpoint,
+        endpoint: EndpointArgs,
     }
 
-    fn parsed(arguments: &[&str]) -> Endpoint {
+    fn parsed(arguments: &[&str]) -> EndpointArgs {
         let arguments = ["endpoint", "--module", "x"].iter().chain(arguments);
-        Alone::try_parse_from(arguments).expect("arguments").endpoint
+        EndpointParser::try_parse_from(arguments).expect("arguments").endpoint
     }
 
     #[test]
     fn what_others_can_reach_needs_a_key_or_a_word() {
-        let open = Identity::default();
+        let open = IdentityKeys::default();
         let key = "publickeyv1_w7YHemBctH5Ck2nQRQ47iBBqhNHy4FV7t2Usbye2A6f";
-        let known = Identity::new([key]).expect("a key");
+        let known = IdentityKeys::new([key]).expect("a key");
         for (arguments, identity, may) in [
             (&[][..], &open, true),
             (&["--listen", "[::1]:1"], &open, true),

@@ -20,8 +20,8 @@ Examples:
   segno events
   segno events --topic 'order.*' --json | jq .data
   segno events --follow --ack --json | while read -r event; do handle \"$event\"; done")]
-pub struct Events {
-    /// Pattern of topics; * stands for any text
+pub struct EventsArgs {
+    /// Pattern of topics; * matches any text
     #[arg(long, value_name = "PATTERN")]
     topic: Option<String>,
     /// Acknowledge the printed events, so that they are not printed again
@@ -40,7 +40,7 @@ const PAGE: usize = 500;
 /// Maximum wait of one request, in milliseconds.
 const WAIT_MS: u64 = 30_000;
 
-impl Events {
+impl EventsArgs {
     pub(super) async fn run(
         self,
         client: &Client,

@@ -9,10 +9,12 @@ use std::{
 use clap::Args;
 use serde_json::json;
 
-use super::{CliError, Console, Exit, build::other, console::Bar, place::Place, show::size};
+use super::{
+    CliError, Console, Exit, build::other, console::ProgressMeter, place::StoreOptions, show::size,
+};
 use crate::store::{
     Scan,
-    archive::{ArchiveError, ArchiveSink, ArchiveWriter, Head, Row},
+    archive::{ArchiveError, ArchiveHead, ArchiveRow, ArchiveSink, ArchiveWriter},
 };
 
 /// Write a whole store into one file, to move it
@@ -26,15 +28,15 @@ Examples:
   segno export store.segno
   segno export --store /var/lib/segno /backup/store.segno
   segno export store.segno && segno import --store /srv/segno store.segno")]
-pub struct Export {
+pub struct ExportArgs {
     #[command(flatten)]
-    place: Place,
+    place: StoreOptions,
     /// New file to write
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
 
-impl Export {
+impl ExportArgs {
     pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
         if self.file.exists() {
             let file = self.file.display();
@@ -66,7 +68,7 @@ impl Export {
         &self,
         scan: &dyn Scan,
         console: &Console,
-    ) -> Result<Head, ArchiveError> {
+    ) -> Result<ArchiveHead, ArchiveError> {
         let mut name = self.file.as_os_str().to_owned();
         name.push(".part");
         let part = PathBuf::from(name);
@@ -83,9 +85,9 @@ async fn write_archive_into(
     part: &std::path::Path,
     scan: &dyn Scan,
     console: &Console,
-) -> Result<Head, ArchiveError> {
+) -> Result<ArchiveHead, ArchiveError> {
     let writer = ArchiveWriter::begin(BufWriter::new(File::create(part)?))?;
-    let mut counted = Counted { writer, bar: console.bar("exporting"), head: None };
+    let mut counted = ByteCountingWriter { writer, bar: console.bar("exporting"), head: None };
     scan.export(&mut counted).await?;
     let out = counted.writer.end()?.into_inner().map_err(|error| error.into_error())?;
     out.sync_all()?;
@@ -93,20 +95,20 @@ async fn write_archive_into(
 }
 
 /// Counts the written bytes.
-struct Counted<W: Write> {
+struct ByteCountingWriter<W: Write> {
     writer: ArchiveWriter<W>,
-    bar: Bar,
-    head: Option<Head>,
+    bar: ProgressMeter,
+    head: Option<ArchiveHead>,
 }
 
-impl<W: Write + Send> ArchiveSink for Counted<W> {
-    fn head(&mut self, head: &Head) -> Result<(), ArchiveError> {
+impl<W: Write + Send> ArchiveSink for ByteCountingWriter<W> {
+    fn head(&mut self, head: &ArchiveHead) -> Result<(), ArchiveError> {
         self.bar.expect(head.rows());
         self.head = Some(head.clone());
         self.writer.head(head)
     }
 
-    fn write_row(&mut self, table: usize, row: Row) -> Result<(), ArchiveError> {
+    fn write_row(&mut self, table: usize, row: ArchiveRow) -> Result<(), ArchiveError> {
         self.bar.advance(1);
         self.writer.write_row(table, row)
     }

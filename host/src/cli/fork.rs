@@ -29,13 +29,13 @@ Examples:
   segno fork order-1001 --at 7                       # starts order-1001-f1
   segno fork order-1001 --at 7 --set 3='{\"ok\":true}' --id what-if
   segno fork order-1001 --at 7 --fail 3='card declined'
-  segno fork order-1001 --at 7 --module shop         # goes on with the present module shop
+  segno fork order-1001 --at 7 --module shop         # continues on the present module shop
   segno fork order-1001 --at 7 --module shop --dry-run
   segno replay order-1001 --step                     # finds the place
 
 The exit code is 0, also if a dry run ends otherwise than the old invocation did; 7 if the module
 does not repeat the records.")]
-pub struct Fork {
+pub struct ForkArgs {
     /// Id of the invocation
     id: String,
     /// Number of records that the new invocation begins with: in the numbering of `segno inspect`,
@@ -69,7 +69,7 @@ fn read_command(text: &str) -> Result<(u32, String), String> {
     Ok((command, result.to_owned()))
 }
 
-impl Fork {
+impl ForkArgs {
     pub(super) async fn run(
         self,
         client: &Client,

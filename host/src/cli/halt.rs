@@ -13,12 +13,12 @@ use crate::client::Client;
 Examples:
   segno halt order-1001
   segno list --state halted    # says why each is halted")]
-pub struct Halt {
+pub struct HaltArgs {
     /// Id of the invocation
     id: String,
 }
 
-impl Halt {
+impl HaltArgs {
     pub(super) async fn run(
         self,
         client: &Client,

@@ -10,13 +10,16 @@ use clap::Args;
 use segno_core::config::Config;
 use serde_json::json;
 
-use super::{CliError, Console, Exit, build::other, console::Bar, place::Place};
+use super::{CliError, Console, Exit, build::other, console::ProgressMeter, place::StoreOptions};
 use crate::{
     recovery::describe,
     runtime::Env,
     store::{
         Diagnosis,
-        archive::{ArchiveError, ArchiveReader, ArchiveSource, Bounds, Head, Row, verify},
+        archive::{
+            ArchiveBounds, ArchiveError, ArchiveHead, ArchiveReader, ArchiveRow, ArchiveSource,
+            verify,
+        },
         examine,
         sqlite::schema,
     },
@@ -34,9 +37,9 @@ Examples:
   segno import store.segno
   segno import --store /srv/segno store.segno
   segno export --store old store.segno && segno import --store new store.segno")]
-pub struct Import {
+pub struct ImportArgs {
     #[command(flatten)]
-    place: Place,
+    place: StoreOptions,
     /// File to read
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -49,7 +52,7 @@ pub struct Import {
     max_expansion: u64,
 }
 
-impl Import {
+impl ImportArgs {
     pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
         let mut file = File::open(&self.file).map_err(|source| CliError::File {
             what: "read",
@@ -68,7 +71,7 @@ impl Import {
             }
             error => other("not-imported", &error),
         };
-        let bounds = Bounds { expansion: self.max_expansion, ..Bounds::default() };
+        let bounds = ArchiveBounds { expansion: self.max_expansion, ..ArchiveBounds::default() };
         let reader =
             |file: &File| ArchiveReader::bounded(BufReader::new(file.try_clone()?), bounds);
         let from = reader(&file).map_err(refused)?;
@@ -76,14 +79,14 @@ impl Import {
         let known = schema(head.format).await.map_err(refused)?;
         let bar = console.bar("checking the file");
         bar.expect(head.rows());
-        let mut counted = Counted { from, bar };
+        let mut counted = ByteCountingReader { from, bar };
         verify(&mut counted, &known).map_err(refused)?;
         drop(counted);
         file.rewind().map_err(|error| refused(error.into()))?;
         let reader = reader(&file).map_err(refused)?;
         let bar = console.bar("importing");
         bar.expect(head.rows());
-        let mut counted = Counted { from: reader, bar };
+        let mut counted = ByteCountingReader { from: reader, bar };
         let import = self.place.import(&mut counted).await.map_err(refused)?;
         drop(counted);
         let diagnosis =
@@ -133,17 +136,17 @@ async fn check(
 }
 
 /// Counts the bytes read.
-struct Counted {
+struct ByteCountingReader {
     from: ArchiveReader<BufReader<File>>,
-    bar: Bar,
+    bar: ProgressMeter,
 }
 
-impl ArchiveSource for Counted {
-    fn head(&self) -> &Head {
+impl ArchiveSource for ByteCountingReader {
+    fn head(&self) -> &ArchiveHead {
         self.from.head()
     }
 
-    fn read_rows(&mut self) -> Result<Option<(usize, Vec<Row>)>, ArchiveError> {
+    fn read_rows(&mut self) -> Result<Option<(usize, Vec<ArchiveRow>)>, ArchiveError> {
         let rows = self.from.read_rows()?;
         self.bar.advance(rows.as_ref().map_or(0, |(_, rows)| rows.len() as u64));
         Ok(rows)

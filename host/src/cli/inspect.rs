@@ -12,8 +12,8 @@ use super::{
         self, facts, failure_line, function, plain, plain_lines, short_digest, short_target,
         state_cell, state_name, state_style,
     },
-    subject::{Asked, Subject},
-    table::{Cell, Column, Table},
+    subject::{SubjectArgs, SubjectExecution},
+    table::{TextCell, TextColumn, TextTable},
     time::{length, now_ms, occurrence, relative, when},
     timeline::record_line,
 };
@@ -33,16 +33,16 @@ Examples:
   segno inspect order-1001 --records 0
   segno inspect order-1001 --json | jq .waits
   segno inspect order-1001.segno-bundle   # as it was when the bundle was made: no host, no network")]
-pub struct Inspect {
+pub struct InspectArgs {
     #[command(flatten)]
-    subject: Subject,
+    subject: SubjectArgs,
     /// Number of journal records to show, the latest ones; of a graph run, of facts of its history
     #[arg(long, value_name = "N", default_value_t = 50)]
     records: u32,
 }
 
 #[derive(serde::Serialize)]
-struct Document<'a> {
+struct InspectOutput<'a> {
     #[serde(flatten)]
     invocation: &'a Invocation,
     journal: &'a [JournalRecord],
@@ -50,14 +50,14 @@ struct Document<'a> {
     history: Option<&'a [GraphFact]>,
 }
 
-impl Inspect {
+impl InspectArgs {
     pub(super) async fn run(
         self,
         host: impl FnOnce() -> Result<Client, ClientError>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         let most = self.records;
-        let Asked { client, id, bundled } = self.subject.open(host, console).await?;
+        let SubjectExecution { client, id, bundled } = self.subject.open(host, console).await?;
         let invocation = client.invocation(&id).await?;
         let records = journal(&client, &id, invocation.journal_len, most).await?;
         // Bundles contain journals, but no histories of graphs.
@@ -67,7 +67,8 @@ impl Inspect {
         };
         let latest = facts.as_deref().map(|facts| latest(facts, most));
         if console.json() {
-            let document = Document { invocation: &invocation, journal: &records, history: latest };
+            let document =
+                InspectOutput { invocation: &invocation, journal: &records, history: latest };
             console.document(&document)?;
             return Ok(Exit::Done);
         }
@@ -270,7 +271,7 @@ fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
             WaitKind::Signal => "waits for a signal".to_owned(),
             WaitKind::Promise => match PromiseId::from(invocation.id.as_str()).asked_about(id) {
                 Some((saga, seq)) => format!(
-                    "nobody knows whether step {seq} of the saga {saga} acted; find out, and say it with `segno saga settle {} {saga} {seq} --acted` or `--not-acted`",
+                    "step {seq} of the saga `{saga}` is unclear: check whether it acted, then answer with `segno saga settle {} {saga} {seq} --acted` or `--not-acted`",
                     invocation.id
                 ),
                 None => format!("waits for promise {id}{until}; settle it with `segno resolve {id} JSON`"),
@@ -287,7 +288,7 @@ fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
     match invocation.cancel {
         CancelProgress::None => {}
         CancelProgress::Requested => reasons.push("cancellation requested".to_owned()),
-        CancelProgress::Delivered => reasons.push("told of its cancellation".to_owned()),
+        CancelProgress::Delivered => reasons.push("cancellation delivered".to_owned()),
         CancelProgress::Missed => {
             reasons.push("ended before the cancellation reached it".to_owned());
         }
@@ -321,7 +322,7 @@ fn attempts(wait: &Wait, now: i64) -> String {
             facts.push(match next {
                 Some(at) if at > now => format!("the next {}", relative(at, now)),
                 Some(_) => "the next waits for a worker".to_owned(),
-                None => "the next is going on".to_owned(),
+                None => "the next is running".to_owned(),
             });
         }
         Some(_) | None => {}
@@ -357,22 +358,22 @@ fn children(invocation: &Invocation, console: &mut Console) -> Result<(), CliErr
     let (head, shown) = (console.paint(BOLD, "calls"), console.paint(DIM, shown));
     console.line(format!("{head}  {shown}").trim_end())?;
     let columns = [
-        Column::id(""),
-        Column::text(""),
-        Column::whole(""),
-        Column::number(""),
-        Column::whole(""),
+        TextColumn::id(""),
+        TextColumn::text(""),
+        TextColumn::whole(""),
+        TextColumn::number(""),
+        TextColumn::whole(""),
     ];
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     // Oldest first, as in the journal below.
     for child in invocation.children.iter().rev() {
         let took = length(child.settled_at_ms.unwrap_or_else(now_ms) - child.created_at_ms);
         table.row([
-            Cell::from(format!("  {}", plain(&child.id))),
-            Cell::from(function(&child.target, child.function.as_deref())),
+            TextCell::from(format!("  {}", plain(&child.id))),
+            TextCell::from(function(&child.target, child.function.as_deref())),
             state_cell(child.state, child.killed),
-            Cell::from(took),
-            Cell::from(show::failed_attempts(child.attempt).unwrap_or_default()),
+            TextCell::from(took),
+            TextCell::from(show::failed_attempts(child.attempt).unwrap_or_default()),
         ]);
     }
     console.table(&table)

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
 use clap::{Args, Subcommand, ValueEnum};
 use segno_core::{
-    limit::{Bounds, Debounce, Order, Priority, Rate, Rule, Singleton},
+    limit::{
+        AdmissionBounds, AdmissionRate, AdmissionRule, DebounceRule, PriorityOrder, PriorityRule,
+        SingletonPolicy,
+    },
     time::Millis,
     value::Text,
 };
@@ -14,9 +17,9 @@ use super::{
     console::CYAN,
     input::read_json,
     limit_words::limit_words,
-    pages::{self, Pages},
+    pages::{self, PageOptions},
     show::{facts, plain},
-    table::{Cell, Column, Table},
+    table::{TextCell, TextColumn, TextTable},
     time::{as_ms, now_ms, read_length, relative},
 };
 use crate::{
@@ -36,17 +39,17 @@ Examples:
   segno limit set shop/order --key customer.id --concurrency 5
   segno limit set shop/Cart/add --rate 10/s --burst 20
   segno limit clear shop/order       # back to what the module declares")]
-pub struct Limit {
+pub struct LimitArgs {
     #[command(subcommand)]
-    what: What,
+    what: LimitCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
-    List(List),
-    Show(Show),
-    Set(Box<Set>),
-    Clear(Clear),
+enum LimitCommand {
+    List(LimitListArgs),
+    Show(LimitShowArgs),
+    Set(Box<LimitSetArgs>),
+    Clear(LimitClearArgs),
 }
 
 /// List the limits that modules declare or operators set
@@ -55,9 +58,9 @@ enum What {
 Examples:
   segno limit list
   segno limit list --all --json | jq '.items[] | select(.waiting > 0)'")]
-struct List {
+struct LimitListArgs {
     #[command(flatten)]
-    pages: Pages,
+    pages: PageOptions,
 }
 
 /// Show a limit: its rule and origin, the running and the waiting executions
@@ -67,15 +70,15 @@ Examples:
   segno limit show shop/order
   segno limit show shop/order --keys --all
   segno limit show shop/order --keys --json | jq '.keys[] | {key, waiting}'")]
-struct Show {
+struct LimitShowArgs {
     /// Function: MODULE/FUNCTION, or MODULE/OBJECT/FUNCTION
     #[arg(value_name = "MODULE/FUNCTION")]
-    name: Name,
+    name: LimitedFunction,
     /// Show the keys with running or waiting executions, or with too few tokens
     #[arg(long)]
     keys: bool,
     #[command(flatten)]
-    pages: Pages,
+    pages: PageOptions,
 }
 
 /// Set the limit of a function: the whole rule, which replaces the previous one
@@ -89,10 +92,10 @@ Examples:
   segno limit set reports/build --key account --singleton skip
   segno limit set index/update --key page --debounce 5s --debounce-longest 1m
   segno limit set shop/order --file rule.json     # as `segno limit show --json` has it in `rule`")]
-struct Set {
+struct LimitSetArgs {
     /// Function: MODULE/FUNCTION, or MODULE/OBJECT/FUNCTION
     #[arg(value_name = "MODULE/FUNCTION")]
-    name: Name,
+    name: LimitedFunction,
     /// Path of the key in the input, as customer.id; without it all executions have one key
     #[arg(long, value_name = "PATH")]
     key: Option<String>,
@@ -101,7 +104,7 @@ struct Set {
     concurrency: Option<u32>,
     /// Maximum rate of starts of a key: 10/s, 100/m, 5/10s
     #[arg(long, value_name = "COUNT/TIME", value_parser = read_rate)]
-    rate: Option<Rate>,
+    rate: Option<AdmissionRate>,
     /// Maximum burst of starts of a key (default: COUNT)
     #[arg(long, value_name = "N", requires = "rate")]
     burst: Option<u32>,
@@ -110,7 +113,7 @@ struct Set {
     total_concurrency: Option<u32>,
     /// Maximum rate of starts of all keys
     #[arg(long, value_name = "COUNT/TIME", value_parser = read_rate)]
-    total_rate: Option<Rate>,
+    total_rate: Option<AdmissionRate>,
     /// Maximum burst of starts of all keys (default: COUNT)
     #[arg(long, value_name = "N", requires = "total_rate")]
     total_burst: Option<u32>,
@@ -125,7 +128,7 @@ struct Set {
     weights: Vec<(String, u32)>,
     /// Rule for a new execution whose key already has one
     #[arg(long, value_enum, value_name = "RULE", conflicts_with = "debounce")]
-    singleton: Option<Another>,
+    singleton: Option<SingletonChoice>,
     /// Begin only the last of several executions of a key, once none has arrived for this long
     #[arg(long, value_name = "LENGTH", value_parser = read_length)]
     debounce: Option<Duration>,
@@ -145,7 +148,7 @@ struct Set {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Another {
+enum SingletonChoice {
     /// The new execution does not begin
     Skip,
     /// The other execution is cancelled, and the new one begins when it has ended
@@ -157,20 +160,20 @@ enum Another {
 #[command(after_help = "\
 Examples:
   segno limit clear shop/order")]
-struct Clear {
+struct LimitClearArgs {
     /// Function: MODULE/FUNCTION, or MODULE/OBJECT/FUNCTION
     #[arg(value_name = "MODULE/FUNCTION")]
-    name: Name,
+    name: LimitedFunction,
 }
 
 /// The name of the limited function.
 #[derive(Debug, Clone)]
-struct Name {
+struct LimitedFunction {
     module: String,
     function: String,
 }
 
-impl FromStr for Name {
+impl FromStr for LimitedFunction {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -186,14 +189,14 @@ impl FromStr for Name {
     }
 }
 
-impl Name {
+impl LimitedFunction {
     fn parts(&self) -> [&str; 2] {
         [&self.module, &self.function]
     }
 }
 
 /// Parses `10/s`, `100/m` or `5/10s`; the burst defaults to the count.
-fn read_rate(text: &str) -> Result<Rate, String> {
+fn read_rate(text: &str) -> Result<AdmissionRate, String> {
     let wrong = "write COUNT/TIME, such as 10/s, 100/m or 5/10s";
     let (count, time) = text.split_once('/').ok_or(wrong)?;
     let count: u32 = count.trim().parse().map_err(|_| wrong)?;
@@ -204,7 +207,7 @@ fn read_rate(text: &str) -> Result<Rate, String> {
     };
     let period = length.map_err(|_| wrong)?.as_millis();
     let period_ms = Millis(i64::try_from(period).unwrap_or(i64::MAX));
-    Ok(Rate { count, period_ms, burst: count })
+    Ok(AdmissionRate { count, period_ms, burst: count })
 }
 
 /// Parses `KEY=N`; the key may contain an equals sign.
@@ -214,20 +217,20 @@ fn read_weight(text: &str) -> Result<(String, u32), String> {
     Ok((key.to_owned(), weight.parse().map_err(|_| wrong)?))
 }
 
-impl Limit {
+impl LimitArgs {
     pub(super) async fn run(
         self: Box<Self>,
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         match self.what {
-            What::List(list) => list.run(client, console).await?,
-            What::Show(show) => show.run(client, console).await?,
-            What::Set(set) => {
+            LimitCommand::List(list) => list.run(client, console).await?,
+            LimitCommand::Show(show) => show.run(client, console).await?,
+            LimitCommand::Set(set) => {
                 let (name, rule) = (set.name.clone(), set.rule()?);
                 changed(&client.set_limit(name.parts(), Some(&rule)).await?, console)?;
             }
-            What::Clear(Clear { name }) => {
+            LimitCommand::Clear(LimitClearArgs { name }) => {
                 changed(&client.set_limit(name.parts(), None).await?, console)?;
             }
         }
@@ -235,7 +238,7 @@ impl Limit {
     }
 }
 
-impl List {
+impl LimitListArgs {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
         let ask =
             async |after, limit| client.limits(&LimitQuery { after, limit: Some(limit) }).await;
@@ -247,20 +250,20 @@ impl List {
             console.remark("no limits; set one with `segno limit set MODULE/FUNCTION`");
             return Ok(());
         }
-        let mut table = Table::new(&[
-            Column::id("FUNCTION"),
-            Column::number("RUNNING"),
-            Column::number("WAITING"),
-            Column::whole("SET BY").rank(1),
-            Column::prose("LIMIT"),
+        let mut table = TextTable::new(&[
+            TextColumn::id("FUNCTION"),
+            TextColumn::number("RUNNING"),
+            TextColumn::number("WAITING"),
+            TextColumn::whole("SET BY").rank(1),
+            TextColumn::prose("LIMIT"),
         ]);
         for item in &found.items {
             table.row([
-                Cell::from(plain(&item.limit)),
-                Cell::from(item.running),
-                Cell::from(item.waiting),
-                Cell::from(item.source.map_or("-", source)),
-                Cell::from(words(item.rule.as_ref())),
+                TextCell::from(plain(&item.limit)),
+                TextCell::from(item.running),
+                TextCell::from(item.waiting),
+                TextCell::from(item.source.map_or("-", source)),
+                TextCell::from(words(item.rule.as_ref())),
             ]);
         }
         console.table(&table)?;
@@ -269,12 +272,12 @@ impl List {
     }
 }
 
-impl Show {
+impl LimitShowArgs {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
         let ask = async |after, limit| {
             client.limit(self.name.parts(), &LimitQuery { after, limit: Some(limit) }).await
         };
-        let pages = if self.keys { self.pages } else { Pages::first(1) };
+        let pages = if self.keys { self.pages } else { PageOptions::first(1) };
         let view = pages.read(ask).await?;
         if console.json() {
             return match self.keys {
@@ -290,7 +293,7 @@ impl Show {
     }
 }
 
-impl Set {
+impl LimitSetArgs {
     /// The rule from the options, or from the file.
     fn rule(self) -> Result<SetLimit, CliError> {
         if let Some(file) = &self.file {
@@ -302,27 +305,30 @@ impl Set {
             });
         }
         let text = |path: String| Text::from(path.as_str());
-        let with = |rate: Option<Rate>, burst: Option<u32>| {
-            rate.map(|rate| Rate { burst: burst.unwrap_or(rate.burst), ..rate })
+        let with = |rate: Option<AdmissionRate>, burst: Option<u32>| {
+            rate.map(|rate| AdmissionRate { burst: burst.unwrap_or(rate.burst), ..rate })
         };
-        let order = if self.weighted { Order::Weighted } else { Order::Strict };
+        let order = if self.weighted { PriorityOrder::Weighted } else { PriorityOrder::Strict };
         let weights = self.weights.into_iter().map(|(key, weight)| (text(key), weight));
         let longest_ms = self.debounce_longest.map(millis).transpose()?;
         let debounce = self.debounce.map(millis).transpose()?;
-        Ok(SetLimit(Rule {
+        Ok(SetLimit(AdmissionRule {
             key: self.key.map(text),
-            per_key: Bounds { concurrency: self.concurrency, rate: with(self.rate, self.burst) },
-            total: Bounds {
+            per_key: AdmissionBounds {
+                concurrency: self.concurrency,
+                rate: with(self.rate, self.burst),
+            },
+            total: AdmissionBounds {
                 concurrency: self.total_concurrency,
                 rate: with(self.total_rate, self.total_burst),
             },
-            priority: self.priority.map(|path| Priority { path: text(path), order }),
+            priority: self.priority.map(|path| PriorityRule { path: text(path), order }),
             weights: weights.collect::<BTreeMap<_, _>>(),
             singleton: self.singleton.map(|another| match another {
-                Another::Skip => Singleton::Skip,
-                Another::Replace => Singleton::Replace,
+                SingletonChoice::Skip => SingletonPolicy::Skip,
+                SingletonChoice::Replace => SingletonPolicy::Replace,
             }),
-            debounce: debounce.map(|period_ms| Debounce { period_ms, longest_ms }),
+            debounce: debounce.map(|period_ms| DebounceRule { period_ms, longest_ms }),
         }))
     }
 }
@@ -411,32 +417,34 @@ fn keys(view: &LimitView, console: &mut Console) -> Result<(), CliError> {
         return Ok(());
     }
     let has = |what: fn(&LimitKey) -> bool| view.keys.iter().any(what);
-    let mut columns = vec![Column::id("KEY"), Column::number("RUNNING"), Column::number("WAITING")];
+    let mut columns =
+        vec![TextColumn::id("KEY"), TextColumn::number("RUNNING"), TextColumn::number("WAITING")];
     let lanes = has(|key| !key.priorities.is_empty());
     let tokens = has(|key| key.tokens.is_some());
     let next = has(|key| key.next_token_at_ms.is_some() || key.debounced_until_ms.is_some());
-    columns.extend(lanes.then(|| Column::text("BY PRIORITY").rank(2)));
-    columns.extend(tokens.then(|| Column::number("TOKENS")));
-    columns.extend(next.then(|| Column::whole("NEXT")));
+    columns.extend(lanes.then(|| TextColumn::text("BY PRIORITY").rank(2)));
+    columns.extend(tokens.then(|| TextColumn::number("TOKENS")));
+    columns.extend(next.then(|| TextColumn::whole("NEXT")));
     let held = has(|key| !key.holders.is_empty());
-    columns.extend(held.then(|| Column::text("HELD BY").rank(1)));
-    let mut table = Table::new(&columns);
+    columns.extend(held.then(|| TextColumn::text("HELD BY").rank(1)));
+    let mut table = TextTable::new(&columns);
     for key in &view.keys {
         let name = if key.key.is_empty() { "(all)".to_owned() } else { plain(&key.key) };
-        let mut cells = vec![Cell::from(name), Cell::from(key.running), Cell::from(key.waiting)];
+        let mut cells =
+            vec![TextCell::from(name), TextCell::from(key.running), TextCell::from(key.waiting)];
         // Highest first, since it goes first.
         let by_priority = key.priorities.iter().rev();
         let by_priority: Vec<String> =
             by_priority.map(|(priority, waiting)| format!("{priority}: {waiting}")).collect();
-        cells.extend(lanes.then(|| Cell::from(by_priority.join(", "))));
+        cells.extend(lanes.then(|| TextCell::from(by_priority.join(", "))));
         let of_key = key.tokens.map_or_else(|| "-".to_owned(), |tokens| tokens.to_string());
-        cells.extend(tokens.then(|| Cell::from(of_key)));
+        cells.extend(tokens.then(|| TextCell::from(of_key)));
         let at = key.debounced_until_ms.max(key.next_token_at_ms);
         let at = at.map_or_else(|| "-".to_owned(), |at| relative(at, now));
-        cells.extend(next.then(|| Cell::from(at)));
+        cells.extend(next.then(|| TextCell::from(at)));
         let more = if key.running > 3 { ", …" } else { "" };
         let by = format!("{}{more}", behind::holders(&key.holders));
-        cells.extend(held.then(|| Cell::from(by)));
+        cells.extend(held.then(|| TextCell::from(by)));
         table.row(cells);
     }
     console.line("")?;
@@ -452,7 +460,7 @@ fn source(source: LimitSource) -> &'static str {
     }
 }
 
-fn words(rule: Option<&Rule>) -> String {
+fn words(rule: Option<&AdmissionRule>) -> String {
     rule.map_or_else(|| "not limited".to_owned(), |rule| plain(&limit_words(rule)))
 }
 
@@ -482,12 +490,19 @@ mod tests {
     #[test]
     fn names_and_weights_say_how_they_are_written() {
         assert_eq!(
-            "wasm://shop/Cart/add".parse::<Name>().map(|name| name.function),
+            "wasm://shop/Cart/add".parse::<LimitedFunction>().map(|name| name.function),
             Ok("Cart/add".to_owned())
         );
-        assert!("cart/Cart@ada/add".parse::<Name>().expect_err("a key").contains("without @KEY"));
+        assert!(
+            "cart/Cart@ada/add"
+                .parse::<LimitedFunction>()
+                .expect_err("a key")
+                .contains("without @KEY")
+        );
         for wrong in ["shop", "/order", "shop/"] {
-            assert!(wrong.parse::<Name>().expect_err(wrong).contains("such as shop/order"));
+            assert!(
+                wrong.parse::<LimitedFunction>().expect_err(wrong).contains("such as shop/order")
+            );
         }
         assert_eq!(read_weight("a=b=3"), Ok(("a=b".to_owned(), 3)));
         assert!(read_weight("acme").expect_err("no number").contains("KEY=N"));

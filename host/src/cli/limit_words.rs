@@ -1,35 +1,38 @@
 //! Describes the limits of a function in a few words.
 
 use segno_core::{
-    limit::{Bounds, Debounce, Order, Priority, Rate, Rule, Singleton},
+    limit::{
+        AdmissionBounds, AdmissionRate, AdmissionRule, DebounceRule, PriorityOrder, PriorityRule,
+        SingletonPolicy,
+    },
     time::Millis,
 };
 
 /// Formats a rule as `at most 5 per customer.id, 10/s; in all at most 100`.
-pub fn limit_words(rule: &Rule) -> String {
-    let Rule { key, per_key, total, priority, weights, singleton, debounce } = rule;
+pub fn limit_words(rule: &AdmissionRule) -> String {
+    let AdmissionRule { key, per_key, total, priority, weights, singleton, debounce } = rule;
     let per = key.as_ref().map(|key| format!(" per {key}")).unwrap_or_default();
     let mut parts = Vec::new();
     if let Some(singleton) = singleton {
         let another = match singleton {
-            Singleton::Skip => "another is skipped",
-            Singleton::Replace => "another replaces it",
+            SingletonPolicy::Skip => "another is skipped",
+            SingletonPolicy::Replace => "another replaces it",
         };
         parts.push(format!("one{per}, {another}"));
     }
-    if let Some(Debounce { period_ms, longest_ms }) = debounce {
+    if let Some(DebounceRule { period_ms, longest_ms }) = debounce {
         let longest = longest_ms.map(|longest| format!(", at most {}", length(longest)));
         let longest = longest.unwrap_or_default();
         parts.push(format!("debounced for {}{per}{longest}", length(*period_ms)));
     }
     // The text of the singleton implies this.
     let concurrency = per_key.concurrency.filter(|_| singleton.is_none());
-    parts.extend(bounds_words(Bounds { concurrency, ..*per_key }, &per));
+    parts.extend(bounds_words(AdmissionBounds { concurrency, ..*per_key }, &per));
     parts.extend(bounds_words(*total, "").map(|total| format!("in all {total}")));
-    if let Some(Priority { path, order }) = priority {
+    if let Some(PriorityRule { path, order }) = priority {
         parts.push(match order {
-            Order::Strict => format!("higher {path} first"),
-            Order::Weighted => format!("more turns for higher {path}"),
+            PriorityOrder::Strict => format!("higher {path} first"),
+            PriorityOrder::Weighted => format!("more turns for higher {path}"),
         });
     }
     match weights.len() {
@@ -41,9 +44,12 @@ pub fn limit_words(rule: &Rule) -> String {
 }
 
 /// Formats bounds as `at most 5 per customer.id, 10/s`; `per` follows the first of both.
-fn bounds_words(Bounds { concurrency, rate }: Bounds, per: &str) -> Option<String> {
+fn bounds_words(
+    AdmissionBounds { concurrency, rate }: AdmissionBounds,
+    per: &str,
+) -> Option<String> {
     let concurrency = concurrency.map(|most| format!("at most {most}"));
-    let rate = rate.map(|Rate { count, period_ms, burst }| {
+    let rate = rate.map(|AdmissionRate { count, period_ms, burst }| {
         let rate = format!("{count}/{}", period(period_ms));
         if burst == count { rate } else { format!("{rate} (burst {burst})") }
     });
@@ -108,7 +114,7 @@ mod tests {
                 "debounced for 5s 500ms per id, at most 1h 30m",
             ),
         ] {
-            let rule: Rule = serde_json::from_str(json).expect("a rule");
+            let rule: AdmissionRule = serde_json::from_str(json).expect("a rule");
             assert_eq!(rule.check(), Ok(()), "{json}");
             assert_eq!(limit_words(&rule), expected, "{json}");
         }

@@ -6,12 +6,12 @@ use clap::Args;
 
 use super::{
     CliError, Console, Exit,
-    bundled::Bundled,
+    bundled::LoadedBundles,
     console::{CYAN, DIM},
     input::read_label,
-    pages::{self, Pages},
+    pages::{self, PageOptions},
     show::{forked_from, function, plain, plain_lines, state_cell},
-    table::{Cell, Column, Table},
+    table::{TextCell, TextColumn, TextTable},
     time::{day_and_minute, length, now_ms, occurrence, read_since, relative},
 };
 use crate::{
@@ -30,7 +30,7 @@ use crate::{
 Examples:
   segno list
   segno list --since 2h
-  segno list --stuck           # what cannot go on by itself, and why; calls as well
+  segno list --stuck           # what cannot continue by itself, and why; calls as well
   segno list --stuck --json | jq -r '.items[] | [.id, .stuck.reason] | @tsv'
   segno list --module shop --label customer=42
   segno list --error declined --since 1d
@@ -38,7 +38,7 @@ Examples:
   segno list --all             # every one, calls as well
   segno list --roots --all     # every one, without calls
   segno list --bundle order.segno-bundle --calls")]
-pub struct List {
+pub struct ListArgs {
     /// State of the invocations
     #[arg(long, value_name = "STATE", value_parser = state_parser())]
     state: Option<String>,
@@ -77,18 +77,18 @@ pub struct List {
     /// Only those created before then
     #[arg(long, value_name = "WHEN", value_parser = read_since)]
     until: Option<i64>,
-    /// List executions in these bundles instead of asking a host; a folder stands for those in it
+    /// List executions in these bundles instead of asking a host; a folder means all bundles in it
     #[arg(long, value_name = "FILE|FOLDER", num_args = 1..)]
     bundle: Vec<PathBuf>,
     #[command(flatten)]
-    pages: Pages,
+    pages: PageOptions,
 }
 
 fn state_parser() -> clap::builder::PossibleValuesParser {
     InvocationState::ALL.map(InvocationState::as_str).into()
 }
 
-impl List {
+impl ListArgs {
     pub(super) async fn run(
         self,
         host: impl FnOnce() -> Result<Client, ClientError>,
@@ -97,7 +97,7 @@ impl List {
         let client = &match self.bundle.is_empty() {
             true => host()?,
             false => {
-                let bundled = Bundled::read(&self.bundle)?;
+                let bundled = LoadedBundles::read(&self.bundle)?;
                 bundled.remarks(console);
                 bundled.client().await?
             }
@@ -114,8 +114,8 @@ impl List {
         }
         let mut table = table(&page);
         for row in &page.unreadable {
-            let state = Cell::from("unreadable");
-            table.row([Cell::from(plain(&row.id)), Cell::from(&row.kind), state]);
+            let state = TextCell::from("unreadable");
+            table.row([TextCell::from(plain(&row.id)), TextCell::from(&row.kind), state]);
         }
         console.table(&table)?;
         if asks_why {
@@ -166,41 +166,41 @@ impl List {
 
 /// The rows of a listing. Columns for the instants of schedules, and for the number of unread
 /// signals and promises of ended invocations, appear if any row has them.
-fn table(page: &InvocationPage) -> Table {
+fn table(page: &InvocationPage) -> TextTable {
     let now = now_ms();
     let due = |id: &str| occurrence(id).map(day_and_minute);
-    let mut columns = vec![Column::id("ID")];
+    let mut columns = vec![TextColumn::id("ID")];
     let is_scheduled = page.items.iter().any(|item| due(&item.id).is_some());
-    columns.extend(is_scheduled.then_some(Column::whole("DUE (UTC)").rank(1)));
+    columns.extend(is_scheduled.then_some(TextColumn::whole("DUE (UTC)").rank(1)));
     let unread = |item: &InvocationSummary| item.settled_at_ms.map_or(0, |_| item.unread);
     let has_unread = page.items.iter().any(|item| unread(item) > 0);
     let has_forks = page.items.iter().any(|item| item.forked_from.is_some());
     columns.extend([
-        Column::text("FUNCTION"),
-        Column::whole("STATE"),
-        Column::whole("STARTED").rank(2),
-        Column::number("TOOK").rank(3),
-        Column::number("RECORDS").rank(5),
-        Column::number("RETRIES").rank(4),
+        TextColumn::text("FUNCTION"),
+        TextColumn::whole("STATE"),
+        TextColumn::whole("STARTED").rank(2),
+        TextColumn::number("TOOK").rank(3),
+        TextColumn::number("RECORDS").rank(5),
+        TextColumn::number("RETRIES").rank(4),
     ]);
-    columns.extend(has_unread.then_some(Column::number("UNREAD").rank(2)));
-    columns.extend(has_forks.then_some(Column::text("FORKED")));
-    let mut table = Table::new(&columns);
+    columns.extend(has_unread.then_some(TextColumn::number("UNREAD").rank(2)));
+    columns.extend(has_forks.then_some(TextColumn::text("FORKED")));
+    let mut table = TextTable::new(&columns);
     for item in &page.items {
         let took = length(item.settled_at_ms.unwrap_or(now) - item.created_at_ms);
-        let mut row = vec![Cell::from(plain(&item.id))];
-        row.extend(is_scheduled.then(|| Cell::from(due(&item.id).unwrap_or_default())));
+        let mut row = vec![TextCell::from(plain(&item.id))];
+        row.extend(is_scheduled.then(|| TextCell::from(due(&item.id).unwrap_or_default())));
         row.extend([
-            Cell::from(function(&item.target, item.function.as_deref())),
+            TextCell::from(function(&item.target, item.function.as_deref())),
             state_cell(item.state, item.killed),
-            Cell::from(relative(item.created_at_ms, now)),
-            Cell::from(took),
-            Cell::from(item.journal_len),
-            Cell::from(item.attempt),
+            TextCell::from(relative(item.created_at_ms, now)),
+            TextCell::from(took),
+            TextCell::from(item.journal_len),
+            TextCell::from(item.attempt),
         ]);
-        row.extend(has_unread.then(|| Cell::from(unread(item))));
+        row.extend(has_unread.then(|| TextCell::from(unread(item))));
         let forked = item.forked_from.as_ref().map(forked_from).unwrap_or_default();
-        row.extend(has_forks.then(|| Cell::from(forked)));
+        row.extend(has_forks.then(|| TextCell::from(forked)));
         table.row(row);
     }
     table

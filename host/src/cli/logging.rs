@@ -83,13 +83,13 @@ fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt:
     if field.name() != "message" {
         write!(writer, "{}=", field.name())?;
     }
-    write!(Escaping(writer), "{value:?}")
+    write!(EscapingWriter(writer), "{value:?}")
 }
 
 /// Writes invisible characters as escapes.
-struct Escaping<'a, 'w>(&'a mut Writer<'w>);
+struct EscapingWriter<'a, 'w>(&'a mut Writer<'w>);
 
-impl fmt::Write for Escaping<'_, '_> {
+impl fmt::Write for EscapingWriter<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for letter in text.chars() {
             match letter {
@@ -113,9 +113,9 @@ mod tests {
 
     /// Keeps the written bytes.
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Kept {
+    impl io::Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
             Ok(bytes.len())
@@ -128,7 +128,7 @@ mod tests {
 
     /// The output while `says` runs.
     fn written(format: LogFormat, says: impl FnOnce()) -> String {
-        let kept = Kept::default();
+        let kept = LogBuffer::default();
         let writer = kept.clone();
         let lines = lines(format, false, move || writer.clone());
         let subscriber = tracing_subscriber::registry().with(lines);
@@ -187,7 +187,7 @@ mod tests {
             (Some("debug,cranelift_codegen=debug"), &["a pass", "a task"]),
             (Some("wasmtime=debug"), &["a module"]),
         ] {
-            let kept = Kept::default();
+            let kept = LogBuffer::default();
             let writer = kept.clone();
             let lines = lines(LogFormat::Text, false, move || writer.clone());
             let subscriber = tracing_subscriber::registry()
@@ -217,7 +217,7 @@ mod tests {
             });
         };
         for colours in [false, true] {
-            let kept = Kept::default();
+            let kept = LogBuffer::default();
             let writer = kept.clone();
             let lines = lines(LogFormat::Text, colours, move || writer.clone());
             let subscriber = tracing_subscriber::registry().with(lines);

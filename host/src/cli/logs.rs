@@ -11,7 +11,7 @@ use super::{
     CliError, Console, Exit,
     console::{DIM, GREEN, RED, YELLOW},
     show::{plain_lines, short_target},
-    subject::{Asked, Subject},
+    subject::{SubjectArgs, SubjectExecution},
     time::instant,
 };
 use crate::{
@@ -27,11 +27,11 @@ Examples:
   segno logs order-1001 --own --level warn
   segno logs order-1001 --follow
   segno logs order-1001.segno-bundle   # those in a bundle: no host, no network")]
-pub struct Logs {
+pub struct LogsArgs {
     #[command(flatten)]
-    subject: Subject,
+    subject: SubjectArgs,
     #[command(flatten)]
-    shown: Shown,
+    shown: LogFilterArgs,
     /// Continue until the invocation has ended
     #[arg(long, short)]
     follow: bool,
@@ -39,7 +39,7 @@ pub struct Logs {
 
 /// Selects the lines that are shown.
 #[derive(Debug, Args)]
-struct Shown {
+struct LogFilterArgs {
     /// Minimum level: trace, debug, info, warn, error
     #[arg(long, value_name = "LEVEL", default_value = "trace", value_parser = read_level)]
     level: LogLevel,
@@ -53,7 +53,7 @@ const CALLS: usize = 1_000;
 const PAGE: u32 = 1_000;
 
 /// An invocation whose lines are read, and the number of its next line.
-struct Source {
+struct LogSource {
     id: String,
     function: String,
     from: u32,
@@ -61,7 +61,7 @@ struct Source {
     uncommitted: Vec<LogLine>,
 }
 
-impl Source {
+impl LogSource {
     fn new(id: String, function: String) -> Self {
         Self { id, function, from: 0, uncommitted: Vec::new() }
     }
@@ -74,7 +74,7 @@ fn read_level(text: &str) -> Result<LogLevel, String> {
         .ok_or_else(|| "it is one of trace, debug, info, warn, error".to_owned())
 }
 
-impl Logs {
+impl LogsArgs {
     pub(super) async fn run(
         self,
         host: impl FnOnce() -> Result<Client, ClientError>,
@@ -85,7 +85,7 @@ impl Logs {
             let message = "a bundle does not change: --follow is for what a host runs".to_owned();
             return Err(CliError::Usage(message));
         }
-        let Asked { client, id, .. } = subject.open(host, console).await?;
+        let SubjectExecution { client, id, .. } = subject.open(host, console).await?;
         let mut sources = BTreeMap::new();
         loop {
             // Requested before the lines are read, so that the last lines are not missed.
@@ -108,15 +108,15 @@ impl Logs {
     }
 }
 
-impl Shown {
+impl LogFilterArgs {
     /// Adds the invocation and its new callees.
     async fn find_sources(
         &self,
         client: &Client,
         id: &str,
-        sources: &mut BTreeMap<String, Source>,
+        sources: &mut BTreeMap<String, LogSource>,
     ) -> Result<(), CliError> {
-        let own = Source::new(id.to_owned(), String::new());
+        let own = LogSource::new(id.to_owned(), String::new());
         sources.entry(id.to_owned()).or_insert(own);
         let mut parents = VecDeque::from([id.to_owned()]);
         while let Some(parent) = parents.pop_front().filter(|_| !self.own) {
@@ -131,7 +131,7 @@ impl Shown {
                 }
                 parents.push_back(call.id.clone());
                 let function = short_target(&call.target).to_owned();
-                let source = Source::new(call.id.clone(), function);
+                let source = LogSource::new(call.id.clone(), function);
                 sources.entry(call.id).or_insert(source);
             }
         }
@@ -141,7 +141,7 @@ impl Shown {
     async fn read(
         &self,
         client: &Client,
-        source: &mut Source,
+        source: &mut LogSource,
         lines: &mut Vec<(String, LogLine)>,
     ) -> Result<(), CliError> {
         loop {

@@ -12,13 +12,13 @@ use super::{Cli, CliError, Console, Exit};
 Examples:
   segno man | man -l -
   segno man --dir ~/.local/share/man/man1 && man segno-deploy")]
-pub struct Man {
+pub struct ManArgs {
     /// Folder for the pages of all commands, created if missing
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
-impl Man {
+impl ManArgs {
     pub(super) fn run(self, console: &mut Console) -> Result<Exit, CliError> {
         let command = Cli::command();
         let Some(dir) = self.dir else {

@@ -8,7 +8,7 @@ use super::{
     console::{BOLD, CYAN},
     limit_words::limit_words,
     show::{short_digest, size},
-    table::{Cell, Column, Table},
+    table::{TextCell, TextColumn, TextTable},
     time::{now_ms, relative},
 };
 use crate::{
@@ -29,12 +29,12 @@ Examples:
   segno modules
   segno modules shop
   segno modules shop --json | jq '.functions[] | {name, input_schema}'")]
-pub struct Modules {
+pub struct ModulesArgs {
     /// Name or digest of the module to describe
     name: Option<String>,
 }
 
-impl Modules {
+impl ModulesArgs {
     pub(super) async fn run(
         self,
         client: &Client,
@@ -58,13 +58,13 @@ async fn list(client: &Client, console: &mut Console) -> Result<(), CliError> {
         return Ok(());
     }
     let now = now_ms();
-    let mut table = Table::new(&[
-        Column::text("NAME"),
-        Column::whole("DIGEST").rank(2),
-        Column::number("SIZE").rank(3),
-        Column::text("FUNCTIONS"),
-        Column::number("RUNNING"),
-        Column::whole("UPLOADED").rank(1),
+    let mut table = TextTable::new(&[
+        TextColumn::text("NAME"),
+        TextColumn::whole("DIGEST").rank(2),
+        TextColumn::number("SIZE").rank(3),
+        TextColumn::text("FUNCTIONS"),
+        TextColumn::number("RUNNING"),
+        TextColumn::whole("UPLOADED").rank(1),
     ]);
     for module in &modules.modules {
         // The services of a deployment, by name.
@@ -81,12 +81,12 @@ async fn list(client: &Client, console: &mut Console) -> Result<(), CliError> {
             (true, false) => module.aliases.join(", "),
         };
         table.row([
-            Cell::from(names),
-            Cell::from(short_digest(&module.digest)),
-            Cell::from(size(module.size)),
-            Cell::from(functions),
-            Cell::from(module.in_use),
-            Cell::from(relative(module.created_at_ms, now)),
+            TextCell::from(names),
+            TextCell::from(short_digest(&module.digest)),
+            TextCell::from(size(module.size)),
+            TextCell::from(functions),
+            TextCell::from(module.in_use),
+            TextCell::from(relative(module.created_at_ms, now)),
         ]);
     }
     console.table(&table)
@@ -153,8 +153,9 @@ pub fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(),
     }
     if !module.imports.is_empty() {
         console.line("")?;
-        let columns = [Column::text("IMPORT"), Column::whole("STATUS"), Column::prose("")];
-        let mut table = Table::new(&columns);
+        let columns =
+            [TextColumn::text("IMPORT"), TextColumn::whole("STATUS"), TextColumn::prose("")];
+        let mut table = TextTable::new(&columns);
         for import in &module.imports {
             let status = match import.status {
                 ImportStatus::Provided => "provided",
@@ -162,7 +163,7 @@ pub fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(),
                 ImportStatus::Refused => "refused in workflows",
             };
             let note = import.note.as_deref().unwrap_or_default();
-            table.row([import.name.as_str(), status, note].map(Cell::from));
+            table.row([import.name.as_str(), status, note].map(TextCell::from));
         }
         console.table(&table)?;
     }
@@ -174,23 +175,24 @@ pub fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(),
 }
 
 /// The functions of a module with their limits, queries and updates, as a table.
-pub fn function_table(module: &ModuleDescription) -> Table {
-    let columns = [Column::text("FUNCTION"), Column::whole("KIND"), Column::prose("SUMMARY")];
-    let mut table = Table::new(&columns);
+pub fn function_table(module: &ModuleDescription) -> TextTable {
+    let columns =
+        [TextColumn::text("FUNCTION"), TextColumn::whole("KIND"), TextColumn::prose("SUMMARY")];
+    let mut table = TextTable::new(&columns);
     for function in &module.functions {
         table.row([
-            Cell::from(&function.name),
-            Cell::from(kind_of(function)),
-            Cell::from(words(&function.summary)),
+            TextCell::from(&function.name),
+            TextCell::from(kind_of(function)),
+            TextCell::from(words(&function.summary)),
         ]);
         if let Some(limit) = &function.limit {
-            table.row(["", "limit", &limit_words(limit)].map(Cell::from));
+            table.row(["", "limit", &limit_words(limit)].map(TextCell::from));
         }
         for handler in &function.handlers {
             table.row([
-                Cell::from(format!("  {}", handler.name)),
-                Cell::from(handler.kind.as_str()),
-                Cell::from(words(&handler.summary)),
+                TextCell::from(format!("  {}", handler.name)),
+                TextCell::from(handler.kind.as_str()),
+                TextCell::from(words(&handler.summary)),
             ]);
         }
     }

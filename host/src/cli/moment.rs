@@ -17,14 +17,14 @@ use crate::{
 const LINES: usize = 10;
 
 /// The state at a moment, in addition to the records.
-pub(super) struct Moment {
+pub(super) struct ReplayMoment {
     /// The open commands, with the code locations that issued them.
     pub places: Vec<OpenPlaceView>,
     /// All lines of the log.
     pub log: Vec<LogLine>,
 }
 
-impl Moment {
+impl ReplayMoment {
     /// Reads the log of an execution, for a moment with these open commands.
     pub(super) async fn read(
         client: &Client,
@@ -46,7 +46,7 @@ impl Moment {
 }
 
 fn show(
-    moment: &Moment,
+    moment: &ReplayMoment,
     records: &[JournalRecord],
     at: u32,
     console: &mut Console,

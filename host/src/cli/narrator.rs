@@ -10,7 +10,7 @@ use super::{
     console::{CYAN, DIM},
     text::cut,
 };
-use crate::{build::Progress, runtime::Env};
+use crate::{build::BuildProgress, runtime::Env};
 
 /// Maximum width of a tool's latest line, in characters.
 const WIDTH: usize = 100;
@@ -47,7 +47,7 @@ impl Narrator {
     }
 }
 
-impl Progress for Narrator {
+impl BuildProgress for Narrator {
     fn step(&self, message: &str) {
         self.say(message);
     }

@@ -13,18 +13,18 @@ use crate::build::{Language, template};
 Examples:
   segno new my-flow
   segno new my-flow --lang js && cd my-flow && segno deploy . --prepare")]
-pub struct New {
+pub struct NewArgs {
     /// New folder, whose name becomes the project's
     #[arg(value_name = "NAME")]
     path: PathBuf,
     /// Language of the project
     #[arg(long, value_enum, value_name = "LANGUAGE", default_value_t = Lang::Rust)]
-    lang: Lang,
+    lang: TemplateLanguage,
 }
 
 /// The languages that have a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Lang {
+enum TemplateLanguage {
     /// A crate with tests
     Rust,
     /// JavaScript, or TypeScript without checks of its types; needs Node 20
@@ -33,17 +33,17 @@ enum Lang {
     Py,
 }
 
-impl From<Lang> for Language {
-    fn from(lang: Lang) -> Self {
+impl From<TemplateLanguage> for Language {
+    fn from(lang: TemplateLanguage) -> Self {
         match lang {
-            Lang::Rust => Self::Rust,
-            Lang::Js => Self::JavaScript,
-            Lang::Py => Self::Python,
+            TemplateLanguage::Rust => Self::Rust,
+            TemplateLanguage::Js => Self::JavaScript,
+            TemplateLanguage::Py => Self::Python,
         }
     }
 }
 
-impl New {
+impl NewArgs {
     pub(super) fn run(self, console: &mut Console) -> Result<Exit, CliError> {
         let name = template::create(&self.path, self.lang.into())
             .map_err(|error| other("no-new-crate", &error))?;
@@ -58,7 +58,7 @@ impl New {
         let shown = console.paint(CYAN, name.as_str());
         console.line(format!("{shown} is in {path}"))?;
         console.line(format!("\nwhat next:\n  cd {path}"))?;
-        if self.lang == Lang::Rust {
+        if self.lang == TemplateLanguage::Rust {
             console.line(
                 "  cargo test                  # the workflow, natively and in virtual time",
             )?;

@@ -9,10 +9,10 @@ use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM},
     input::read_json,
-    pages::Pages,
-    settle::Standing,
+    pages::PageOptions,
+    settle::PromiseStatus,
     show::{facts, plain, promise_style, size, value},
-    table::{Cell, Column, Table},
+    table::{TextCell, TextColumn, TextTable},
     text,
 };
 use crate::{
@@ -36,46 +36,46 @@ Examples:
   segno object clear cart/Cart@ada --all
   segno object promise resolve web/Signup@ada confirmed true
   segno call cart/Cart@ada/add '\"hat\"'       # calls a function of it")]
-pub struct Object {
+pub struct ObjectArgs {
     #[command(subcommand)]
-    what: What,
+    what: ObjectCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
-    List(List),
-    Get(Get),
-    Set(Set),
-    Clear(Clear),
-    Promise(Promise),
+enum ObjectCommand {
+    List(ObjectListArgs),
+    Get(ObjectGetArgs),
+    Set(ObjectSetArgs),
+    Clear(ObjectClearArgs),
+    Promise(ObjectPromiseArgs),
 }
 
 /// List objects that have state, or a stored execution
 #[derive(Debug, Args)]
-struct List {
+struct ObjectListArgs {
     /// Only names with this prefix
     #[arg(value_name = "PREFIX")]
     prefix: Option<String>,
     #[command(flatten)]
-    pages: Pages,
+    pages: PageOptions,
 }
 
 /// Show the state of an object, its promises and queue, or print one value
 #[derive(Debug, Args)]
-struct Get {
+struct ObjectGetArgs {
     /// Object: MODULE/OBJECT@KEY
     #[arg(value_name = "OBJECT")]
-    object: Name,
+    object: ObjectAddress,
     /// Name in its state: the field, or FIELD/KEY
     name: Option<String>,
 }
 
 /// Set a value in the state of an object
 #[derive(Debug, Args)]
-struct Set {
+struct ObjectSetArgs {
     /// Object: MODULE/OBJECT@KEY
     #[arg(value_name = "OBJECT")]
-    object: Name,
+    object: ObjectAddress,
     /// Name in its state: the field, or FIELD/KEY
     name: String,
     /// Value: JSON, @FILE, or - for standard input
@@ -85,10 +85,10 @@ struct Set {
 
 /// Remove values from the state of an object
 #[derive(Debug, Args)]
-struct Clear {
+struct ObjectClearArgs {
     /// Object: MODULE/OBJECT@KEY
     #[arg(value_name = "OBJECT")]
-    object: Name,
+    object: ObjectAddress,
     /// Names in its state
     #[arg(value_name = "NAME", required_unless_present = "all")]
     names: Vec<String>,
@@ -108,33 +108,33 @@ Examples:
   segno object promise get web/Signup@ada confirmed
   segno object promise resolve web/Signup@ada confirmed true
   segno object promise reject web/Signup@ada confirmed 'no such address' --code 422")]
-struct Promise {
+struct ObjectPromiseArgs {
     #[command(subcommand)]
-    what: PromiseWhat,
+    what: ObjectPromiseCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum PromiseWhat {
+enum ObjectPromiseCommand {
     /// Show a promise: its outcome, and the executions that wait for it
-    Get(Which),
-    Resolve(Resolve),
-    Reject(Reject),
+    Get(ObjectPromiseName),
+    Resolve(ObjectResolveArgs),
+    Reject(ObjectRejectArgs),
 }
 
 #[derive(Debug, Args)]
-struct Which {
+struct ObjectPromiseName {
     /// Object: MODULE/OBJECT@KEY
     #[arg(value_name = "OBJECT")]
-    object: Name,
+    object: ObjectAddress,
     /// Name of the promise: the field
     name: String,
 }
 
 /// Settle a promise of an object with a value
 #[derive(Debug, Args)]
-struct Resolve {
+struct ObjectResolveArgs {
     #[command(flatten)]
-    which: Which,
+    which: ObjectPromiseName,
     /// Value: JSON, @FILE, or - for standard input (default: null)
     #[arg(value_name = "JSON")]
     value: Option<String>,
@@ -142,9 +142,9 @@ struct Resolve {
 
 /// Settle a promise of an object with a failure
 #[derive(Debug, Args)]
-struct Reject {
+struct ObjectRejectArgs {
     #[command(flatten)]
-    which: Which,
+    which: ObjectPromiseName,
     /// Message of the failure
     #[arg(value_name = "MESSAGE", default_value = "rejected from outside")]
     message: String,
@@ -158,13 +158,13 @@ struct Reject {
 
 /// The name of an object.
 #[derive(Debug, Clone)]
-struct Name {
+struct ObjectAddress {
     module: String,
     object: String,
     key: String,
 }
 
-impl FromStr for Name {
+impl FromStr for ObjectAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -178,53 +178,56 @@ impl FromStr for Name {
     }
 }
 
-impl Name {
+impl ObjectAddress {
     fn parts(&self) -> [&str; 3] {
         [&self.module, &self.object, &self.key]
     }
 }
 
-impl Object {
+impl ObjectArgs {
     pub(super) async fn run(
         self,
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         match self.what {
-            What::List(list) => list.run(client, console).await?,
-            What::Get(Get { object, name: None }) => {
+            ObjectCommand::List(list) => list.run(client, console).await?,
+            ObjectCommand::Get(ObjectGetArgs { object, name: None }) => {
                 show(&client.object(object.parts(), None).await?, console)?;
             }
-            What::Get(Get { object, name: Some(name) }) => {
+            ObjectCommand::Get(ObjectGetArgs { object, name: Some(name) }) => {
                 return one(&client.object(object.parts(), Some(&name)).await?, &name, console);
             }
-            What::Set(Set { object, name, value }) => {
+            ObjectCommand::Set(ObjectSetArgs { object, name, value }) => {
                 let set = [(name, read_json(&value)?)].into();
                 let change = ChangeState { set, ..ChangeState::default() };
                 show(&client.change_object(object.parts(), &change).await?, console)?;
             }
-            What::Clear(Clear { object, names, all }) => {
+            ObjectCommand::Clear(ObjectClearArgs { object, names, all }) => {
                 let change = ChangeState { clear_all: all, clear: names, ..ChangeState::default() };
                 show(&client.change_object(object.parts(), &change).await?, console)?;
             }
-            What::Promise(promise) => promise.run(client, console).await?,
+            ObjectCommand::Promise(promise) => promise.run(client, console).await?,
         }
         Ok(Exit::Done)
     }
 }
 
-impl Promise {
+impl ObjectPromiseArgs {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
         let view = match self.what {
-            PromiseWhat::Get(Which { object, name }) => {
+            ObjectPromiseCommand::Get(ObjectPromiseName { object, name }) => {
                 client.object_promise(object.parts(), &name).await?
             }
-            PromiseWhat::Resolve(Resolve { which: Which { object, name }, value }) => {
+            ObjectPromiseCommand::Resolve(ObjectResolveArgs {
+                which: ObjectPromiseName { object, name },
+                value,
+            }) => {
                 let value = value.as_deref().map_or(Ok(Value::Null), read_json)?;
                 client.resolve_object_promise(object.parts(), &name, value).await?
             }
-            PromiseWhat::Reject(Reject {
-                which: Which { object, name },
+            ObjectPromiseCommand::Reject(ObjectRejectArgs {
+                which: ObjectPromiseName { object, name },
                 message,
                 code,
                 details,
@@ -238,13 +241,13 @@ impl Promise {
             return console.document(&view);
         }
         let ObjectPromiseView { id, state, value, failure, changed, awaited_by, .. } = &view;
-        Standing { id, state: *state, value: value.as_ref(), failure: failure.as_ref() }
+        PromiseStatus { id, state: *state, value: value.as_ref(), failure: failure.as_ref() }
             .print(*changed, console)?;
         facts(awaited_by.iter().map(|by| ("waits", plain(by))).collect(), console)
     }
 }
 
-impl List {
+impl ObjectListArgs {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
         let prefix = self.prefix;
         let ask = async |after, limit| {
@@ -265,18 +268,18 @@ impl List {
             );
             return Ok(());
         }
-        let mut table = Table::new(&[
-            Column::id("OBJECT"),
-            Column::number("NAMES"),
-            Column::number("SIZE"),
-            Column::text("WHOSE TURN"),
+        let mut table = TextTable::new(&[
+            TextColumn::id("OBJECT"),
+            TextColumn::number("NAMES"),
+            TextColumn::number("SIZE"),
+            TextColumn::text("WHOSE TURN"),
         ]);
         for item in &found.items {
             table.row([
-                Cell::from(plain(&item.object)),
-                Cell::from(item.names),
-                Cell::from(size(item.bytes)),
-                Cell::from(item.holder.as_deref().map_or("-".to_owned(), plain)),
+                TextCell::from(plain(&item.object)),
+                TextCell::from(item.names),
+                TextCell::from(size(item.bytes)),
+                TextCell::from(item.holder.as_deref().map_or("-".to_owned(), plain)),
             ]);
         }
         console.table(&table)?;

@@ -3,7 +3,7 @@
 use super::{
     Console,
     show::plain,
-    table::{Cell, Table},
+    table::{TextCell, TextTable},
 };
 use crate::{
     api::model::{
@@ -20,7 +20,7 @@ const LARGEST: u32 = 1000;
 
 /// The paging options of every listing command.
 #[derive(Debug, Args)]
-pub struct Pages {
+pub struct PageOptions {
     /// Maximum number of items
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
@@ -32,7 +32,7 @@ pub struct Pages {
     all: bool,
 }
 
-impl Pages {
+impl PageOptions {
     /// Options for all pages.
     pub fn every() -> Self {
         Self { limit: LARGEST, after: None, all: true }
@@ -53,7 +53,7 @@ impl Pages {
     ///
     /// # Errors
     /// The first error of `ask`.
-    pub async fn read<P: Page>(
+    pub async fn read<P: ListPage>(
         self,
         ask: impl AsyncFn(Option<String>, u32) -> Result<P, ClientError>,
     ) -> Result<P, ClientError> {
@@ -75,7 +75,7 @@ impl Pages {
 }
 
 /// One page of a listing, or several consecutive ones.
-pub trait Page {
+pub trait ListPage {
     /// The type of an item.
     type Item;
 
@@ -102,7 +102,7 @@ pub trait Page {
     }
 }
 
-impl Page for LimitList {
+impl ListPage for LimitList {
     type Item = LimitItem;
 
     fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
@@ -110,7 +110,7 @@ impl Page for LimitList {
     }
 }
 
-impl Page for LimitView {
+impl ListPage for LimitView {
     type Item = LimitKey;
 
     fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
@@ -118,7 +118,7 @@ impl Page for LimitView {
     }
 }
 
-impl Page for ObjectList {
+impl ListPage for ObjectList {
     type Item = ObjectItem;
 
     fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
@@ -126,7 +126,7 @@ impl Page for ObjectList {
     }
 }
 
-impl Page for InvocationPage {
+impl ListPage for InvocationPage {
     type Item = InvocationSummary;
 
     fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
@@ -138,7 +138,7 @@ impl Page for InvocationPage {
     }
 }
 
-impl Page for PromisePage {
+impl ListPage for PromisePage {
     type Item = PromiseSummary;
 
     fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
@@ -150,7 +150,7 @@ impl Page for PromisePage {
     }
 }
 
-impl Page for TaskPage {
+impl ListPage for TaskPage {
     type Item = TaskView;
 
     fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
@@ -162,7 +162,7 @@ impl Page for TaskPage {
     }
 }
 
-impl Page for ScheduleList {
+impl ListPage for ScheduleList {
     type Item = ScheduleView;
 
     fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
@@ -174,7 +174,7 @@ impl Page for ScheduleList {
     }
 }
 
-impl Page for TreePage {
+impl ListPage for TreePage {
     type Item = TreeNode;
 
     fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
@@ -183,11 +183,11 @@ impl Page for TreePage {
 }
 
 /// Adds unreadable rows to a table whose column `column` has the state.
-pub fn show_unreadable(rows: &[UnreadableRow], column: usize, table: &mut Table) {
+pub fn show_unreadable(rows: &[UnreadableRow], column: usize, table: &mut TextTable) {
     for row in rows {
-        let blanks = std::iter::repeat_with(|| Cell::from("-")).take(column.saturating_sub(1));
-        let state = Cell::from("unreadable");
-        table.row([Cell::from(plain(&row.id))].into_iter().chain(blanks).chain([state]));
+        let blanks = std::iter::repeat_with(|| TextCell::from("-")).take(column.saturating_sub(1));
+        let state = TextCell::from("unreadable");
+        table.row([TextCell::from(plain(&row.id))].into_iter().chain(blanks).chain([state]));
     }
 }
 
@@ -212,7 +212,10 @@ mod tests {
     use super::*;
 
     /// Reads a listing whose pages have these ids.
-    async fn read(pages: Pages, listing: &[&[&str]]) -> (Vec<String>, Option<String>, Vec<u32>) {
+    async fn read(
+        pages: PageOptions,
+        listing: &[&[&str]],
+    ) -> (Vec<String>, Option<String>, Vec<u32>) {
         let asked = RefCell::new(Vec::new());
         let ask = async |after: Option<String>, limit| {
             asked.borrow_mut().push(limit);
@@ -235,11 +238,11 @@ mod tests {
     #[tokio::test]
     async fn short_pages_are_gone_through_until_there_is_enough() {
         let listing: &[&[&str]] = &[&[], &["a"], &[], &["b", "c"], &["d"]];
-        let (ids, next, asked) = read(Pages::first(3), listing).await;
+        let (ids, next, asked) = read(PageOptions::first(3), listing).await;
         assert_eq!(ids, ["a", "b", "c"]);
         assert_eq!((next.as_deref(), asked), (Some("4"), vec![3, 3, 2, 2]));
-        let (ids, next, _) = read(Pages::every(), listing).await;
+        let (ids, next, _) = read(PageOptions::every(), listing).await;
         assert_eq!((ids.join(""), next), ("abcd".to_owned(), None));
-        assert_eq!(read(Pages::first(9), &[&[]]).await.0.len(), 0);
+        assert_eq!(read(PageOptions::first(9), &[&[]]).await.0.len(), 0);
     }
 }

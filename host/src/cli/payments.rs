@@ -5,12 +5,12 @@ use crate::demo::payments::{self, PaymentsArgs};
 
 /// Run the demo's payment service
 #[derive(Debug, clap::Args)]
-pub struct Payments {
+pub struct PaymentServiceArgs {
     #[command(flatten)]
     arguments: PaymentsArgs,
 }
 
-impl Payments {
+impl PaymentServiceArgs {
     pub(super) async fn run(self) -> Result<Exit, CliError> {
         match payments::run(self.arguments).await {
             Ok(()) => Ok(Exit::Done),

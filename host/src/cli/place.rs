@@ -15,14 +15,14 @@ use crate::{
     store::{
         Scan, Store,
         archive::{ArchiveError, ArchiveSource},
-        postgres::{PostgresConfig, PostgresImport, PostgresLook, PostgresStore},
-        sqlite::{OpenError, SqliteConfig, SqliteImport, SqliteLook, SqliteStore},
+        postgres::{PostgresConfig, PostgresImport, PostgresReader, PostgresStore},
+        sqlite::{SqliteConfig, SqliteImport, SqliteOpenError, SqliteReader, SqliteStore},
     },
 };
 
 /// The options that name a store.
 #[derive(Debug, Args)]
-pub struct Place {
+pub struct StoreOptions {
     /// Store: a data directory, or postgres://USER@HOST/DATABASE (default: ./segno-data)
     #[arg(long, value_name = "STORE", env = "SEGNO_STORE", hide_env_values = true)]
     store: Option<String>,
@@ -31,7 +31,7 @@ pub struct Place {
     data: Option<PathBuf>,
 }
 
-enum Where {
+enum StoreLocation {
     Sqlite(PathBuf),
     Postgres(PostgresConfig),
 }
@@ -46,19 +46,19 @@ pub enum ImportedStore {
 
 /// A store opened read-only.
 #[expect(clippy::large_enum_variant, reason = "there is one, and it lives as long as the command")]
-pub enum Look {
+pub enum ReadOnlyStore {
     /// A data directory.
-    Sqlite(SqliteLook),
+    Sqlite(SqliteReader),
     /// A database.
-    Postgres(PostgresLook),
+    Postgres(PostgresReader),
 }
 
-impl Place {
+impl StoreOptions {
     /// The address without its password.
     pub fn name(&self) -> String {
         match self.place() {
-            Ok(Where::Sqlite(dir)) => dir.display().to_string(),
-            Ok(Where::Postgres(config)) => config.shown().to_owned(),
+            Ok(StoreLocation::Sqlite(dir)) => dir.display().to_string(),
+            Ok(StoreLocation::Postgres(config)) => config.shown().to_owned(),
             Err(_) => "the store".to_owned(),
         }
     }
@@ -67,14 +67,14 @@ impl Place {
     ///
     /// # Errors
     /// The reason that the store cannot be read.
-    pub async fn look(&self) -> Result<Look, CliError> {
+    pub async fn look(&self) -> Result<ReadOnlyStore, CliError> {
         match self.place()? {
-            Where::Sqlite(dir) => {
-                Ok(Look::Sqlite(SqliteLook::at(&dir).await.map_err(|error| refused(&error))?))
-            }
-            Where::Postgres(config) => {
+            StoreLocation::Sqlite(dir) => Ok(ReadOnlyStore::Sqlite(
+                SqliteReader::at(&dir).await.map_err(|error| refused(&error))?,
+            )),
+            StoreLocation::Postgres(config) => {
                 let look = PostgresStore::look(&config, &Env::system()).await;
-                Ok(Look::Postgres(look.map_err(|error| other("not-opened", &error))?))
+                Ok(ReadOnlyStore::Postgres(look.map_err(|error| other("not-opened", &error))?))
             }
         }
     }
@@ -89,10 +89,10 @@ impl Place {
     ) -> Result<ImportedStore, ArchiveError> {
         let place = self.place().map_err(|error| ArchiveError::Place(error.to_string()))?;
         match place {
-            Where::Sqlite(dir) => {
+            StoreLocation::Sqlite(dir) => {
                 Ok(ImportedStore::Sqlite(SqliteImport::from_source(&dir, from).await?))
             }
-            Where::Postgres(config) => {
+            StoreLocation::Postgres(config) => {
                 let env = Env::system();
                 let filled = PostgresImport::from_source(&config, &env, from).await?;
                 Ok(ImportedStore::Postgres(filled))
@@ -108,34 +108,34 @@ impl Place {
     pub async fn open(&self) -> Result<Arc<dyn Store>, CliError> {
         let (env, notifier) = (Env::system(), Arc::new(CommitNotifier::default()));
         match self.place()? {
-            Where::Sqlite(dir) => {
+            StoreLocation::Sqlite(dir) => {
                 // A wrong path must not create a new store.
                 self.look().await?.close().await;
                 let config = SqliteConfig::new(dir);
                 let opened = SqliteStore::open(config, Config::default(), env, notifier).await;
                 Ok(opened.map_err(|error| refused(&error))?)
             }
-            Where::Postgres(config) => {
+            StoreLocation::Postgres(config) => {
                 let opened = PostgresStore::open(config, Config::default(), env, notifier).await;
                 Ok(opened.map_err(|error| other("not-opened", &error))?)
             }
         }
     }
 
-    fn place(&self) -> Result<Where, CliError> {
+    fn place(&self) -> Result<StoreLocation, CliError> {
         let store = match (&self.store, &self.data) {
             (Some(store), _) => store.as_str(),
-            (None, Some(dir)) => return Ok(Where::Sqlite(dir.clone())),
+            (None, Some(dir)) => return Ok(StoreLocation::Sqlite(dir.clone())),
             (None, None) => "segno-data",
         };
         if store.starts_with("postgres://") || store.starts_with("postgresql://") {
             let config = PostgresConfig::new(store);
-            return Ok(Where::Postgres(
+            return Ok(StoreLocation::Postgres(
                 config.map_err(|error| CliError::Usage(error.to_string()))?,
             ));
         }
         let dir = store.strip_prefix("sqlite:").unwrap_or(store);
-        Ok(Where::Sqlite(Path::new(dir.strip_prefix("//").unwrap_or(dir)).to_owned()))
+        Ok(StoreLocation::Sqlite(Path::new(dir.strip_prefix("//").unwrap_or(dir)).to_owned()))
     }
 }
 
@@ -160,7 +160,7 @@ impl ImportedStore {
     }
 }
 
-impl Look {
+impl ReadOnlyStore {
     /// The data of the store.
     pub fn scan(&self) -> &dyn Scan {
         match self {
@@ -178,10 +178,10 @@ impl Look {
     }
 }
 
-fn refused(error: &OpenError) -> CliError {
+fn refused(error: &SqliteOpenError) -> CliError {
     let code = match error {
-        OpenError::InUse { .. } => "in-use",
-        OpenError::Nothing { .. } => {
+        SqliteOpenError::InUse { .. } => "in-use",
+        SqliteOpenError::Nothing { .. } => {
             let message = format!(
                 "{error}. Name the store by --data or --store (SEGNO_DATA, SEGNO_STORE): this command reads the store itself, and asks no host (--server, SEGNO_SERVER)"
             );

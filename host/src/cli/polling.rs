@@ -19,11 +19,11 @@ const PAUSE: Millis = Millis(100);
 
 /// The time limit of a poll.
 #[derive(Debug, Clone, Copy)]
-pub struct Polling {
+pub struct PollDeadline {
     until_at_ms: i64,
 }
 
-impl Polling {
+impl PollDeadline {
     /// Starts the limit now. Without a limit, only one request is sent.
     ///
     /// # Errors

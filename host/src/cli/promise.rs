@@ -8,10 +8,10 @@ use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM, RED},
     input::{read_json, read_label},
-    pages::{self, Pages},
-    settle::{self, Reject, Resolve},
+    pages::{self, PageOptions},
+    settle::{self, RejectArgs, ResolveArgs},
     show::{self, facts, failure_line, plain, promise_cell, promise_style, short_target},
-    table::{Cell, Column, Table},
+    table::{TextCell, TextColumn, TextTable},
     time::{as_ms, now_ms, read_limit, relative, when},
 };
 use crate::{
@@ -30,21 +30,21 @@ Examples:
   segno promise list --state pending --prefix approval-
   segno promise get approval-7
   segno promise resolve approval-7 '{\"approved\": true}'")]
-pub struct Promise {
+pub struct PromiseArgs {
     #[command(subcommand)]
-    what: What,
+    what: PromiseCliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
-    List(List),
+enum PromiseCliCommand {
+    List(PromiseListArgs),
     /// Show a promise: its value, its tags, the invocations that wait for it
-    Get(Named),
-    Create(Create),
-    Resolve(Resolve),
-    Reject(Reject),
+    Get(PromiseIdArgs),
+    Create(PromiseCreateArgs),
+    Resolve(ResolveArgs),
+    Reject(RejectArgs),
     /// Settle a promise as cancelled
-    Cancel(Named),
+    Cancel(PromiseIdArgs),
 }
 
 /// List promises, by id: those of invocations, and all others
@@ -54,7 +54,7 @@ Examples:
   segno promise list --state pending --external
   segno promise list --prefix order-1001/
   segno promise list --tag target=poll://any@packers --tag team=finance --all --json")]
-struct List {
+struct PromiseListArgs {
     /// State of the promises
     #[arg(long, value_name = "STATE", value_parser = states())]
     state: Option<String>,
@@ -68,11 +68,11 @@ struct List {
     #[arg(long = "tag", value_name = "NAME=VALUE", value_parser = read_label)]
     tags: Vec<(String, String)>,
     #[command(flatten)]
-    pages: Pages,
+    pages: PageOptions,
 }
 
 #[derive(Debug, Args)]
-struct Named {
+struct PromiseIdArgs {
     /// Id of the promise
     id: String,
 }
@@ -87,7 +87,7 @@ Examples:
   segno promise create approval-7 --timeout 3d
   segno promise create later --timeout 90s --tag timer=true
   segno promise create pack-7 --timeout 1h --tag target=poll://any@packers '{\"func\": \"pack\", \"args\": [7]}'")]
-struct Create {
+struct PromiseCreateArgs {
     /// Id of the promise
     id: String,
     /// Parameter for the client or worker that settles the promise: JSON, @FILE, or - for standard
@@ -106,19 +106,21 @@ fn states() -> clap::builder::PossibleValuesParser {
     PromiseState::ALL.map(PromiseState::as_str).into()
 }
 
-impl Promise {
+impl PromiseArgs {
     pub(super) async fn run(
         self,
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         match self.what {
-            What::List(list) => list.run(client, console).await?,
-            What::Get(Named { id }) => show(&client.promise(&id).await?, console)?,
-            What::Create(create) => create.run(client, console).await?,
-            What::Resolve(resolve) => return resolve.run(client, console).await,
-            What::Reject(reject) => return reject.run(client, console).await,
-            What::Cancel(Named { id }) => {
+            PromiseCliCommand::List(list) => list.run(client, console).await?,
+            PromiseCliCommand::Get(PromiseIdArgs { id }) => {
+                show(&client.promise(&id).await?, console)?
+            }
+            PromiseCliCommand::Create(create) => create.run(client, console).await?,
+            PromiseCliCommand::Resolve(resolve) => return resolve.run(client, console).await,
+            PromiseCliCommand::Reject(reject) => return reject.run(client, console).await,
+            PromiseCliCommand::Cancel(PromiseIdArgs { id }) => {
                 return settle::settled(&client.cancel_promise(&id).await?, console);
             }
         }
@@ -126,7 +128,7 @@ impl Promise {
     }
 }
 
-impl List {
+impl PromiseListArgs {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
         let page = self.fetch(client, console).await?;
         if console.json() {
@@ -137,12 +139,12 @@ impl List {
             return Ok(());
         }
         let now = now_ms();
-        let mut table = Table::new(&[
-            Column::id("ID"),
-            Column::whole("STATE"),
-            Column::text("PRODUCED BY"),
-            Column::whole("MADE").rank(2),
-            Column::whole("DEADLINE").rank(1),
+        let mut table = TextTable::new(&[
+            TextColumn::id("ID"),
+            TextColumn::whole("STATE"),
+            TextColumn::text("PRODUCED BY"),
+            TextColumn::whole("MADE").rank(2),
+            TextColumn::whole("DEADLINE").rank(1),
         ]);
         for item in &page.items {
             let deadline = match (item.settled_at_ms, item.timeout_at_ms) {
@@ -150,11 +152,11 @@ impl List {
                 (Some(_), _) | (None, None) => "-".to_owned(),
             };
             table.row([
-                Cell::from(plain(&item.id)),
+                TextCell::from(plain(&item.id)),
                 promise_cell(item.state),
-                Cell::from(plain(&producer(&item.tags))),
-                Cell::from(relative(item.created_at_ms, now)),
-                Cell::from(deadline),
+                TextCell::from(plain(&producer(&item.tags))),
+                TextCell::from(relative(item.created_at_ms, now)),
+                TextCell::from(deadline),
             ]);
         }
         pages::show_unreadable(&page.unreadable, 1, &mut table);
@@ -182,7 +184,7 @@ impl List {
     }
 }
 
-impl Create {
+impl PromiseCreateArgs {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
         let request = CreatePromise {
             id: self.id,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{CliError, Console, Exit, input::read_json};
 use crate::{api::model::SendQuery, client::Client};
 
-/// Ask a workflow, whatever it is doing
+/// Query a workflow, in any state
 ///
 /// The workflow may run, wait, be halted, or have ended. Nothing is changed, and its journal gets no
 /// record. `segno modules NAME` lists the queries of a module's functions.
@@ -16,7 +16,7 @@ Examples:
   segno query order-1001 progress
   segno query order-1001 has-item '\"tea\"'
   segno query order-1001 progress --at 7        # as it was when its journal had 7 records")]
-pub struct Query {
+pub struct QueryArgs {
     /// Id of the invocation
     id: String,
     /// Name of the query
@@ -24,12 +24,12 @@ pub struct Query {
     /// Input: JSON, @FILE, or - for standard input (default: null)
     #[arg(value_name = "JSON")]
     input: Option<String>,
-    /// Ask the workflow as it was when its journal had this number of records
+    /// Query the workflow as it was when its journal had this number of records
     #[arg(long, value_name = "RECORDS", value_parser = clap::value_parser!(u32).range(1..))]
     at: Option<u32>,
 }
 
-impl Query {
+impl QueryArgs {
     pub(super) async fn run(
         self,
         client: &Client,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use super::{CliError, Console, Exit, console::GREEN, polling::Polling, time::read_length};
+use super::{CliError, Console, Exit, console::GREEN, polling::PollDeadline, time::read_length};
 use crate::client::{Client, ClientError};
 
 /// Check that a host accepts work
@@ -18,19 +18,19 @@ Examples:
   segno ready && segno deploy . --as shop
   segno serve & segno ready --wait 30s
   segno ready --server http://127.0.0.1:7766")]
-pub struct Ready {
+pub struct ReadyArgs {
     /// Maximum wait for a host that starts
     #[arg(long, value_name = "LENGTH", value_parser = read_length)]
     wait: Option<Duration>,
 }
 
-impl Ready {
+impl ReadyArgs {
     pub(super) async fn run(
         self,
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        let polling = Polling::of(self.wait)?;
+        let polling = PollDeadline::of(self.wait)?;
         let readiness = {
             let _progress = console.progress("waiting for the host");
             polling.ask(async || client.ready().await, starting).await?

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{
     CliError, Console, Exit,
     build::other,
-    table::{Cell, Column, Table},
+    table::{TextCell, TextColumn, TextTable},
     time::length,
 };
 use crate::recovery::{policy, retention::Retention};
@@ -21,13 +21,13 @@ Examples:
   segno recovery policy
   segno recovery policy --retention retention.toml
   segno recovery policy --json | jq '.classes[] | {class, action}'")]
-pub struct Recovery {
+pub struct RecoveryArgs {
     #[command(subcommand)]
-    what: What,
+    what: RecoveryCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum RecoveryCommand {
     /// Print the duties, the action for each kind of damage, and the retention rules
     Policy {
         /// Retention rules to show (default: retention.toml in ./segno-data)
@@ -36,9 +36,9 @@ enum What {
     },
 }
 
-impl Recovery {
+impl RecoveryArgs {
     pub(super) fn run(self, console: &mut Console) -> Result<Exit, CliError> {
-        let What::Policy { retention } = self.what;
+        let RecoveryCommand::Policy { retention } = self.what;
         if let Some(missing) = retention.as_ref().filter(|path| !path.exists()) {
             let message = format!("there are no retention rules `{}`", missing.display());
             return Err(CliError::Usage(message));
@@ -54,38 +54,39 @@ impl Recovery {
             }))?;
             return Ok(Exit::Done);
         }
-        let mut table = Table::new(&[
-            Column::whole("DUTY"),
-            Column::number("LOOKS EVERY"),
-            Column::number("REST").rank(1),
-            Column::number("PAGE").rank(2),
-            Column::prose("PURPOSE"),
+        let mut table = TextTable::new(&[
+            TextColumn::whole("DUTY"),
+            TextColumn::number("LOOKS EVERY"),
+            TextColumn::number("REST").rank(1),
+            TextColumn::number("PAGE").rank(2),
+            TextColumn::prose("PURPOSE"),
         ]);
         for duty in &policy.duties {
             let pause = duty.round_pause_ms.map_or_else(|| "-".to_owned(), length);
             table.row([
-                Cell::from(duty.duty),
-                Cell::from(length(duty.period_ms)),
-                Cell::from(pause),
-                Cell::from(duty.page),
-                Cell::from(duty.purpose),
+                TextCell::from(duty.duty),
+                TextCell::from(length(duty.period_ms)),
+                TextCell::from(pause),
+                TextCell::from(duty.page),
+                TextCell::from(duty.purpose),
             ]);
         }
         console.table(&table)?;
         console.line("")?;
-        let mut table = Table::new(&[
-            Column::prose("DAMAGE"),
-            Column::prose("SEEN BY"),
-            Column::prose("WHAT IS DONE"),
+        let mut table = TextTable::new(&[
+            TextColumn::prose("DAMAGE"),
+            TextColumn::prose("SEEN BY"),
+            TextColumn::prose("WHAT IS DONE"),
         ]);
         for class in &policy.classes {
-            table.row([class.class, class.detection, class.action.words()].map(Cell::from));
+            table.row([class.class, class.detection, class.action.words()].map(TextCell::from));
         }
         console.table(&table)?;
         console.line("")?;
-        let mut table = Table::new(&[Column::prose("WHAT HAS ENDED"), Column::prose("IS KEPT")]);
+        let mut table =
+            TextTable::new(&[TextColumn::prose("WHAT HAS ENDED"), TextColumn::prose("IS KEPT")]);
         for (what, keep) in rules.lines() {
-            table.row([what, keep.to_string()].map(Cell::from));
+            table.row([what, keep.to_string()].map(TextCell::from));
         }
         console.table(&table)?;
         Ok(Exit::Done)

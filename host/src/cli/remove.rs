@@ -13,8 +13,9 @@ use crate::client::Client;
 
 /// Remove an invocation that has ended, with its journal and everything that it created
 ///
-/// It cannot be undone. The id can be used again then. What still runs is cancelled or killed first:
-/// `--cancel` does it, for the invocation and everything that it made.
+/// The removal cannot be undone. Afterwards the id can be used again. Executions that still run
+/// must be cancelled or killed first: `--cancel` cancels the invocation and everything that it
+/// created.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -22,7 +23,7 @@ Examples:
   segno remove --cancel order-1001
   segno remove --journal order-1001      # its outcome stays
   segno kill order-1001 && segno remove order-1001 && segno start shop/order @order.json --id order-1001")]
-pub struct Remove {
+pub struct RemoveArgs {
     /// Id of the invocation
     id: String,
     /// Remove only its journal and log: its outcome stays, and a start under its id is answered
@@ -37,7 +38,7 @@ pub struct Remove {
     grace: Duration,
 }
 
-impl Remove {
+impl RemoveArgs {
     pub(super) async fn run(
         self,
         client: &Client,

@@ -7,14 +7,14 @@ use clap::Args;
 use super::{
     CliError, Console, Exit,
     attempts::FailedAttempts,
-    bundled::Bundled,
+    bundled::LoadedBundles,
     console::{BOLD, DIM, GREEN, RED},
     deploy::read_component,
     difference,
-    moment::Moment,
+    moment::ReplayMoment,
     show::{self, plain_lines, short_digest},
     step,
-    subject::{Asked, Subject},
+    subject::{SubjectArgs, SubjectExecution},
     timeline::record_line,
 };
 use crate::{
@@ -39,16 +39,16 @@ Examples:
   printf 'g 7\\nn\\nq\\n' | segno replay order-1001 --step
 
 The exit code is 0 if the replay is identical and 7 if it diverges.")]
-pub struct Replay {
+pub struct ReplayArgs {
     #[command(flatten)]
-    subject: Subject,
+    subject: SubjectArgs,
     #[command(flatten)]
-    how: How,
+    how: ReplayOptions,
 }
 
 /// Options of a replay and its output.
 #[derive(Debug, Args)]
-struct How {
+struct ReplayOptions {
     /// Another module: its name, its digest, or a component file, which is uploaded without a name
     #[arg(long, value_name = "NAME|DIGEST|FILE.wasm")]
     module: Option<String>,
@@ -63,7 +63,7 @@ struct How {
     quiet: bool,
 }
 
-impl Replay {
+impl ReplayArgs {
     pub(super) async fn run(
         self,
         host: impl FnOnce() -> Result<Client, ClientError>,
@@ -72,7 +72,7 @@ impl Replay {
         let Self { subject, how } = self;
         let module = how.module.as_deref();
         let names_one = subject.names_one();
-        let prepare = |bundled: &mut Bundled, id: &str| {
+        let prepare = |bundled: &mut LoadedBundles, id: &str| {
             if !names_one {
                 bundled.check_journal(id)?;
             }
@@ -83,13 +83,17 @@ impl Replay {
     }
 }
 
-impl How {
-    async fn replay(self, asked: &Asked, console: &mut Console) -> Result<Exit, CliError> {
-        let Asked { client, id, bundled } = asked;
-        let redacted = bundled.as_ref().is_some_and(Bundled::is_redacted);
+impl ReplayOptions {
+    async fn replay(
+        self,
+        asked: &SubjectExecution,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let SubjectExecution { client, id, bundled } = asked;
+        let redacted = bundled.as_ref().is_some_and(LoadedBundles::is_redacted);
         if self.step {
             if console.json() {
-                let message = "--step is for people: `--at N --json` tells the same".to_owned();
+                let message = "--step is for people: use `--at N --json` instead".to_owned();
                 return Err(CliError::Usage(message));
             }
             return step::of_host(client, id, self.at.unwrap_or(1), console).await;
@@ -118,7 +122,7 @@ impl How {
         }
         verdict(&replay, redacted, console)?;
         if let Some(at) = self.at {
-            let moment = Moment::read(client, id, replay.open).await?;
+            let moment = ReplayMoment::read(client, id, replay.open).await?;
             moment.show(&records, at, console)?;
         }
         Ok(exit(replay.verdict))

@@ -10,9 +10,9 @@ use segno_core::{
 
 use super::{CliError, build::other};
 use crate::{
-    api::{Access, AllowedOrigins, Api},
+    api::{AccessControl, AllowedOrigins, Api},
     delivery::Reach,
-    resonate::{Resonate, Settings},
+    resonate::{Resonate, ResonateSettings},
     runtime::{DebugClock, Env},
 };
 
@@ -83,7 +83,7 @@ impl ResonateOptions {
     }
 
     /// The addresses to which a host listening on `address` posts messages.
-    pub(super) fn reach(&self, address: SocketAddr, access: &Access) -> Reach {
+    pub(super) fn reach(&self, address: SocketAddr, access: &AccessControl) -> Reach {
         // If all clients are on this machine, its local addresses are theirs.
         let is_for_this_machine = address.ip().is_loopback() && !access.takes_signed_tokens();
         Reach { private: self.allow_private_targets || is_for_this_machine }
@@ -101,12 +101,12 @@ impl ResonateOptions {
             return Err(CliError::Usage("--grace-s must not be negative".to_owned()));
         }
         let url = self.url.clone().unwrap_or_else(|| format!("http://{address}"));
-        let settings = Settings {
+        let settings = ResonateSettings {
             streams: self.streams,
             grace: (!self.no_grace).then_some(Millis(grace)),
             cors: self.origins(),
             debug,
-            ..Settings::new(url)
+            ..ResonateSettings::new(url)
         };
         Resonate::start(api, settings).map_err(|error| other("not-started", &error))
     }

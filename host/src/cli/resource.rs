@@ -17,8 +17,8 @@ use crate::{api::model::ResourceView, client::Client};
 /// Lease and write values that several writers share
 ///
 /// A lease gives one writer at a time a token, larger than every earlier one. A write is accepted
-/// only with a token larger than that of the last write, so that a writer whose lease has ended
-/// unnoticed changes nothing.
+/// only with a token larger than that of the last write, so that a writer that missed the end of
+/// its lease changes nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,28 +26,28 @@ Examples:
   segno resource put stock '{\"left\": 12}' --lease-token 7
   segno resource get stock
   segno resource lease stock --holder importer-1 --for 0s     # returns it")]
-pub struct Resource {
+pub struct ResourceArgs {
     #[command(subcommand)]
-    what: What,
+    what: ResourceCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
-    Get(Get),
-    Lease(Lease),
-    Put(Put),
+enum ResourceCommand {
+    Get(ResourceGetArgs),
+    Lease(ResourceLeaseArgs),
+    Put(ResourcePutArgs),
 }
 
 /// Show a resource, and the last lease on it
 #[derive(Debug, Args)]
-struct Get {
+struct ResourceGetArgs {
     /// Name of the resource
     name: String,
 }
 
 /// Lease a resource; each lease has its own token, even for the same holder
 #[derive(Debug, Args)]
-struct Lease {
+struct ResourceLeaseArgs {
     /// Name of the resource
     name: String,
     /// Name of the holder
@@ -60,7 +60,7 @@ struct Lease {
 
 /// Write a resource under a token
 #[derive(Debug, Args)]
-struct Put {
+struct ResourcePutArgs {
     /// Name of the resource
     name: String,
     /// Value: JSON, @FILE, or - for standard input
@@ -71,18 +71,18 @@ struct Put {
     lease_token: u64,
 }
 
-impl Resource {
+impl ResourceArgs {
     pub(super) async fn run(
         self,
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         let resource = match self.what {
-            What::Get(Get { name }) => client.resource(&name).await?,
-            What::Lease(Lease { name, holder, length }) => {
+            ResourceCommand::Get(ResourceGetArgs { name }) => client.resource(&name).await?,
+            ResourceCommand::Lease(ResourceLeaseArgs { name, holder, length }) => {
                 client.lease(&name, &holder, as_ms(length)?).await?
             }
-            What::Put(Put { name, value, lease_token }) => {
+            ResourceCommand::Put(ResourcePutArgs { name, value, lease_token }) => {
                 client.put(&name, read_json(&value)?, lease_token).await?
             }
         };

@@ -15,7 +15,7 @@ Examples:
   segno restart order-1001                    # starts order-1001-r1
   segno restart order-1001 --id order-1001b --module shop
   segno list --label restart-of=order-1001")]
-pub struct Restart {
+pub struct RestartArgs {
     /// Id of the invocation
     id: String,
     /// Id of the new invocation (default: the first free of ID-r1, ID-r2, …)
@@ -26,7 +26,7 @@ pub struct Restart {
     module: Option<String>,
 }
 
-impl Restart {
+impl RestartArgs {
     pub(super) async fn run(
         self,
         client: &Client,

@@ -10,9 +10,9 @@ use tokio::net::TcpListener;
 
 use super::{CliError, serve::taken};
 use crate::{
-    api::{Access, serve_beside},
+    api::{AccessControl, serve_beside},
     services::{
-        front::{Api, admin_router, ingress_router},
+        front::{ServicesApi, admin_router, ingress_router},
         identity::RequestIdentity,
     },
 };
@@ -26,7 +26,7 @@ const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9070)
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Restate services")]
 pub(super) struct RestateOptions {
-    /// Run services written for Restate: take calls of them, and let them be registered
+    /// Run services written for Restate: accept their calls and registrations
     #[arg(long)]
     restate: bool,
     /// Address that takes calls of services (default: 127.0.0.1:8080); port 0 takes a free port.
@@ -69,7 +69,7 @@ impl RestateOptions {
     /// Listens, if services are to be run. `access` decides if an address may be listened on.
     pub(super) async fn listen(
         &self,
-        access: impl Fn(SocketAddr) -> Result<Access, CliError>,
+        access: impl Fn(SocketAddr) -> Result<AccessControl, CliError>,
     ) -> Result<Option<RestateListeners>, CliError> {
         if !self.restate && self.restate_ingress.is_none() && self.restate_admin.is_none() {
             return Ok(None);
@@ -88,7 +88,7 @@ impl RestateOptions {
 
 impl RestateListeners {
     /// Serves both listeners until the host stops.
-    pub(super) fn start(self, api: &Api) {
+    pub(super) fn start(self, api: &ServicesApi) {
         let runtime = api.host.env.runtime.clone();
         let ingress = serve_beside(self.ingress, api.native.clone(), ingress_router(api.clone()));
         let admin = serve_beside(self.admin, api.native.clone(), admin_router(api.clone()));

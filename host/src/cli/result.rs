@@ -26,7 +26,7 @@ Examples:
   segno result order-1001 --wait 5m | jq .receipt
 
 The exit code says how it ended: 0 resolved, 4 rejected, 5 cancelled, 6 timed out, halted, or still running.")]
-pub struct ResultOf {
+pub struct ResultArgs {
     /// Id of the invocation
     id: String,
     /// Maximum wait for the end
@@ -34,7 +34,7 @@ pub struct ResultOf {
     wait: Option<Duration>,
 }
 
-impl ResultOf {
+impl ResultArgs {
     pub(super) async fn run(
         self,
         client: &Client,

@@ -8,7 +8,7 @@ use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
     show::{failure_line, plain, short_target},
-    table::{Cell, Column, Table},
+    table::{TextCell, TextColumn, TextTable},
 };
 use crate::{
     api::model::{
@@ -27,20 +27,20 @@ Examples:
   segno saga show trip-1
   segno saga settle trip-1 booking 2 --acted         # it is undone
   segno saga settle trip-1 booking 2 --not-acted     # there is nothing to undo")]
-pub struct Saga {
+pub struct SagaArgs {
     #[command(subcommand)]
-    what: What,
+    what: SagaCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum SagaCommand {
     /// Show the sagas of an invocation: their steps, and what is undone
-    Show(Show),
-    Settle(Settle),
+    Show(SagaShowArgs),
+    Settle(SagaSettleArgs),
 }
 
 #[derive(Debug, Args)]
-struct Show {
+struct SagaShowArgs {
     /// Id of the invocation
     id: String,
 }
@@ -55,7 +55,7 @@ struct Show {
 Examples:
   segno saga settle trip-1 booking 2 --acted
   segno saga settle trip-1 booking 2 --not-acted")]
-struct Settle {
+struct SagaSettleArgs {
     /// Id of the invocation
     id: String,
     /// Name of the saga
@@ -70,27 +70,27 @@ struct Settle {
     not_acted: bool,
 }
 
-impl Saga {
+impl SagaArgs {
     pub(super) async fn run(
         self,
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         match self.what {
-            What::Show(Show { id }) => {
+            SagaCommand::Show(SagaShowArgs { id }) => {
                 let page = client.sagas(&id).await?;
                 match console.json() {
                     true => console.document(&page)?,
                     false => show(&page, console)?,
                 }
             }
-            What::Settle(settle) => settle.run(client, console).await?,
+            SagaCommand::Settle(settle) => settle.run(client, console).await?,
         }
         Ok(Exit::Done)
     }
 }
 
-impl Settle {
+impl SagaSettleArgs {
     async fn run(&self, client: &Client, console: &mut Console) -> Result<(), CliError> {
         let Self { id, saga, seq, acted, .. } = self;
         let page = client.sagas(id).await?;
@@ -104,9 +104,9 @@ impl Settle {
         }
         let step = console.paint(CYAN, &format!("{id}, step {seq} of {saga}"));
         let said = match (settled.changed, acted) {
-            (Some(false), _) => "somebody has said it meanwhile",
+            (Some(false), _) => "another request has settled it meanwhile",
             (_, true) => "acted, and is undone now",
-            (_, false) => "did not act; the unwinding goes on",
+            (_, false) => "did not act; the unwinding continues",
         };
         console.line(format!("{step}  {said}"))
     }
@@ -132,14 +132,14 @@ impl Settle {
         step.question.clone().ok_or_else(|| {
             let why = match step.state {
                 SagaStepState::Unknown if saga.state == SagaState::Forward => {
-                    "nobody asks while nothing is undone"
+                    "the saga is not being undone"
                 }
                 SagaStepState::Unknown => "steps behind it are undone first",
                 SagaStepState::Open => "it has not ended",
                 SagaStepState::Acted => "it acted",
                 SagaStepState::Failed => "it did not act",
             };
-            wrong(format!("step {seq} of `{name}` is not unclear: {why}"))
+            wrong(format!("step {seq} of `{name}` cannot be settled: {why}"))
         })
     }
 }
@@ -173,29 +173,29 @@ pub(super) fn headline(page: &SagaPage, saga: &SagaView, console: &Console) -> S
     }
     let seq = saga.next_seq.unwrap_or_default();
     let (style, state) = match saga.state {
-        SagaState::Forward => (GREEN, "goes on".to_owned()),
+        SagaState::Forward => (GREEN, "in progress".to_owned()),
         SagaState::Kept => (GREEN, "nothing undone".to_owned()),
         SagaState::Unwinding => (YELLOW, "is unwound".to_owned()),
         SagaState::Undone => (YELLOW, "undone".to_owned()),
         SagaState::Failed => (RED, format!("step {seq} could not be undone")),
-        SagaState::Unclear => (RED, format!("nobody knows whether step {seq} acted")),
+        SagaState::Unclear => (RED, format!("step {seq} is unclear")),
     };
     format!("{}  {}", console.paint(BOLD, &plain(&saga.name)), console.paint(style, &state))
 }
 
-const COLUMNS: [Column; 5] = [
-    Column::number("STEP"),
-    Column::text("FUNCTION"),
-    Column::whole("STATE"),
-    Column::text("UNDONE BY").rank(1),
-    Column::whole("UNDOING"),
+const COLUMNS: [TextColumn; 5] = [
+    TextColumn::number("STEP"),
+    TextColumn::text("FUNCTION"),
+    TextColumn::whole("STATE"),
+    TextColumn::text("UNDONE BY").rank(1),
+    TextColumn::whole("UNDOING"),
 ];
 
 fn show_saga(page: &SagaPage, saga: &SagaView, console: &mut Console) -> Result<(), CliError> {
     let id = &page.id;
     let head = headline(page, saga, console);
     console.line(head)?;
-    let mut table = Table::new(&COLUMNS);
+    let mut table = TextTable::new(&COLUMNS);
     for step in &saga.steps {
         table.row(row(step, page.ended));
     }
@@ -233,7 +233,7 @@ fn ended_without_undoing(page: &SagaPage, saga: &SagaView) -> Option<&'static st
     }
 }
 
-fn row(step: &SagaStepView, ended: Option<InvocationState>) -> [Cell; 5] {
+fn row(step: &SagaStepView, ended: Option<InvocationState>) -> [TextCell; 5] {
     let (color, state) = match step.state {
         SagaStepState::Open => (None, "open"),
         SagaStepState::Acted => (Some(Color::Green), "acted"),
@@ -253,10 +253,10 @@ fn row(step: &SagaStepView, ended: Option<InvocationState>) -> [Cell; 5] {
             (None, false) => (None, ""),
         };
     [
-        Cell::colored(step.seq.to_string(), None),
-        Cell::colored(plain(step.function.as_deref().unwrap_or("HTTP request")), None),
-        Cell::colored(state, color),
-        Cell::colored(short_target(&step.compensate), None),
-        Cell::colored(undoing, undoing_color),
+        TextCell::colored(step.seq.to_string(), None),
+        TextCell::colored(plain(step.function.as_deref().unwrap_or("HTTP request")), None),
+        TextCell::colored(state, color),
+        TextCell::colored(short_target(&step.compensate), None),
+        TextCell::colored(undoing, undoing_color),
     ]
 }

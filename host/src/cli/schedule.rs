@@ -9,9 +9,9 @@ use super::{
     CliError, Console, Exit,
     console::CYAN,
     input::{read_json, read_label},
-    pages::{self, Pages},
+    pages::{self, PageOptions},
     show::{self, facts, function, plain},
-    table::{Cell, Column, Table},
+    table::{TextCell, TextColumn, TextTable},
     time::{as_ms, instant, length, now_ms, read_instant, read_limit, relative},
 };
 use crate::{
@@ -31,25 +31,25 @@ Examples:
   segno schedule pause nightly
   segno schedule trigger nightly
   segno schedule backfill nightly --from 2031-02-01T00:00:00Z --to 2031-03-01T00:00:00Z")]
-pub struct Schedule {
+pub struct ScheduleArgs {
     #[command(subcommand)]
-    what: What,
+    what: ScheduleCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
-    Create(Create),
-    List(List),
+enum ScheduleCommand {
+    Create(ScheduleCreateArgs),
+    List(ScheduleListArgs),
     /// Show a schedule
-    Show(Named),
+    Show(ScheduleIdArgs),
     /// Pause a schedule until it is resumed
-    Pause(Named),
+    Pause(ScheduleIdArgs),
     /// Resume a paused schedule with its next occurrence
-    Resume(Named),
+    Resume(ScheduleIdArgs),
     /// Remove a schedule; its invocations remain
-    Delete(Named),
-    Trigger(StartNow),
-    Backfill(Range),
+    Delete(ScheduleIdArgs),
+    Trigger(ScheduleTriggerArgs),
+    Backfill(ScheduleBackfillArgs),
 }
 
 /// Create a schedule
@@ -64,7 +64,7 @@ Examples:
   segno schedule create nightly '0 3 * * *' reports/daily --zone Europe/Berlin
   segno schedule create poll-mail '*/30 * * * * *' mail/fetch --overlap skip
   segno schedule create invoices '0 8 1 * *' billing/run @input.json --timeout 6h --label team=finance")]
-struct Create {
+struct ScheduleCreateArgs {
     /// Id of the schedule
     id: String,
     /// Cron expression
@@ -86,7 +86,7 @@ struct Create {
     jitter: Option<Duration>,
     /// Rule for occurrences while the last invocation has not ended
     #[arg(long, value_enum, value_name = "RULE", default_value_t = Rule::Allow)]
-    overlap: Rule,
+    overlap: OverlapRule,
     /// Time limit of each invocation, from its occurrence
     #[arg(long, value_name = "LENGTH", value_parser = read_limit)]
     timeout: Option<Duration>,
@@ -100,7 +100,7 @@ struct Create {
 
 /// List schedules, by id
 #[derive(Debug, Args)]
-struct List {
+struct ScheduleListArgs {
     /// Prefix of ids
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
@@ -110,7 +110,7 @@ struct List {
 }
 
 #[derive(Debug, Args)]
-struct Named {
+struct ScheduleIdArgs {
     /// Id of the schedule
     id: String,
 }
@@ -120,7 +120,7 @@ struct Named {
 /// Occurrences started before are not started again, so the command may be repeated. Time limits
 /// count from now.
 #[derive(Debug, Args)]
-struct Range {
+struct ScheduleBackfillArgs {
     /// Id of the schedule
     id: String,
     /// Beginning of the interval (inclusive)
@@ -135,7 +135,7 @@ struct Range {
 ///
 /// Its time limit counts from now. The next occurrence stays as it is.
 #[derive(Debug, Args)]
-struct StartNow {
+struct ScheduleTriggerArgs {
     /// Id of the schedule
     id: String,
     /// Instant that the invocation is named after (default: now); repeated with it, the command starts
@@ -145,7 +145,7 @@ struct StartNow {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Rule {
+enum OverlapRule {
     /// Start a further invocation
     Allow,
     /// Skip the occurrence
@@ -154,35 +154,37 @@ enum Rule {
     Queue,
 }
 
-impl From<Rule> for Overlap {
-    fn from(rule: Rule) -> Self {
+impl From<OverlapRule> for Overlap {
+    fn from(rule: OverlapRule) -> Self {
         match rule {
-            Rule::Allow => Self::Allow,
-            Rule::Skip => Self::Skip,
-            Rule::Queue => Self::Queue,
+            OverlapRule::Allow => Self::Allow,
+            OverlapRule::Skip => Self::Skip,
+            OverlapRule::Queue => Self::Queue,
         }
     }
 }
 
-impl Schedule {
+impl ScheduleArgs {
     pub(super) async fn run(
         self,
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         match self.what {
-            What::Create(create) => create.run(client, console).await?,
-            What::List(list) => list.run(client, console).await?,
-            What::Show(Named { id }) => show(&client.schedule(&id).await?, console)?,
-            What::Pause(Named { id }) => {
+            ScheduleCommand::Create(create) => create.run(client, console).await?,
+            ScheduleCommand::List(list) => list.run(client, console).await?,
+            ScheduleCommand::Show(ScheduleIdArgs { id }) => {
+                show(&client.schedule(&id).await?, console)?
+            }
+            ScheduleCommand::Pause(ScheduleIdArgs { id }) => {
                 changed(&client.pause_schedule(&id, true).await?, "paused", console)?;
             }
-            What::Resume(Named { id }) => {
+            ScheduleCommand::Resume(ScheduleIdArgs { id }) => {
                 let schedule = client.pause_schedule(&id, false).await?;
-                let what = format!("goes on, next {}", next_in_words(&schedule));
+                let what = format!("resumed, next {}", next_in_words(&schedule));
                 changed(&schedule, &what, console)?;
             }
-            What::Delete(Named { id }) => {
+            ScheduleCommand::Delete(ScheduleIdArgs { id }) => {
                 let deleted = client.delete_schedule(&id).await?;
                 if console.json() {
                     console.document(&deleted)?;
@@ -191,14 +193,14 @@ impl Schedule {
                     console.line(format!("{id}  removed"))?;
                 }
             }
-            What::Trigger(trigger) => trigger.run(client, console).await?,
-            What::Backfill(range) => range.run(client, console).await?,
+            ScheduleCommand::Trigger(trigger) => trigger.run(client, console).await?,
+            ScheduleCommand::Backfill(range) => range.run(client, console).await?,
         }
         Ok(Exit::Done)
     }
 }
 
-impl Create {
+impl ScheduleCreateArgs {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
         let request = CreateSchedule {
             id: self.id,
@@ -227,7 +229,7 @@ impl Create {
     }
 }
 
-impl List {
+impl ScheduleListArgs {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
         let query = ScheduleQuery {
             prefix: self.prefix,
@@ -237,7 +239,7 @@ impl List {
         let ask = async |after, limit| {
             client.schedules(&ScheduleQuery { after, limit: Some(limit), ..query.clone() }).await
         };
-        let all = Pages::every().read(ask).await?;
+        let all = PageOptions::every().read(ask).await?;
         if console.json() {
             return console.document(&all);
         }
@@ -245,26 +247,26 @@ impl List {
             console.remark("no schedules; make one with `segno schedule create`");
             return Ok(());
         }
-        let mut table = Table::new(&[
-            Column::id("ID"),
-            Column::text("WHEN"),
-            Column::text("FUNCTION"),
-            Column::whole("NEXT"),
-            Column::whole("AT (UTC)").rank(3),
-            Column::whole("LAST").rank(1),
-            Column::number("SKIPPED").rank(2),
+        let mut table = TextTable::new(&[
+            TextColumn::id("ID"),
+            TextColumn::text("WHEN"),
+            TextColumn::text("FUNCTION"),
+            TextColumn::whole("NEXT"),
+            TextColumn::whole("AT (UTC)").rank(3),
+            TextColumn::whole("LAST").rank(1),
+            TextColumn::number("SKIPPED").rank(2),
         ]);
         for schedule in &all.items {
             let last = schedule.last_at_ms.map(|at| relative(at, now_ms()));
             let (next, at) = next(schedule);
             table.row([
-                Cell::from(plain(&schedule.id)),
-                Cell::from(when(schedule)),
-                Cell::from(function(&schedule.target, schedule.function.as_deref())),
-                Cell::from(next),
-                Cell::from(at.as_deref().unwrap_or("-")),
-                Cell::from(last.as_deref().unwrap_or("-")),
-                Cell::from(schedule.skipped),
+                TextCell::from(plain(&schedule.id)),
+                TextCell::from(when(schedule)),
+                TextCell::from(function(&schedule.target, schedule.function.as_deref())),
+                TextCell::from(next),
+                TextCell::from(at.as_deref().unwrap_or("-")),
+                TextCell::from(last.as_deref().unwrap_or("-")),
+                TextCell::from(schedule.skipped),
             ]);
         }
         // An unreadable schedule starts nothing.
@@ -279,7 +281,7 @@ impl List {
     }
 }
 
-impl Range {
+impl ScheduleBackfillArgs {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
         let to_at_ms = self.to.unwrap_or_else(|| now_ms().saturating_add(1));
         let (mut started, mut existing, mut skipped) = (0_u64, 0_u64, 0_u64);
@@ -304,7 +306,7 @@ impl Range {
         }
         let id = console.paint(CYAN, &self.id);
         console.line(format!(
-            "{id}  {started} started, {existing} had been before, {skipped} left out"
+            "{id}  {started} started, {existing} existed before, {skipped} left out"
         ))?;
         if let Some(because) = because {
             console.warn(&format!("the last one was left out: {}", plain(&because)));
@@ -313,7 +315,7 @@ impl Range {
     }
 }
 
-impl StartNow {
+impl ScheduleTriggerArgs {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
         let triggered = client.trigger(&self.id, &Trigger { at_ms: self.at }).await?;
         if console.json() {
@@ -348,8 +350,8 @@ fn show(schedule: &ScheduleView, console: &mut Console) -> Result<(), CliError> 
     let timeout = schedule.timeout_ms.map(|ms| length(i64::try_from(ms).unwrap_or(i64::MAX)));
     lines.extend(timeout.map(|timeout| ("timeout", timeout)));
     let overlap = match schedule.overlap {
-        Overlap::Allow => "allow: another is started beside the last",
-        Overlap::Skip => "skip: left out while the last is going on",
+        Overlap::Allow => "allow: another is started although the last has not ended",
+        Overlap::Skip => "skip: left out while the last has not ended",
         Overlap::Queue => "queue: begins when the last has ended",
     };
     lines.push(("overlap", overlap.to_owned()));
@@ -369,12 +371,13 @@ fn show(schedule: &ScheduleView, console: &mut Console) -> Result<(), CliError> 
     }
     console.line("")?;
     let starts = schedule.jitter_ms.is_some();
-    let mut columns = vec![Column::whole("NEXT, THERE"), Column::whole("UTC")];
-    columns.extend(starts.then_some(Column::whole("STARTS (UTC)")));
-    let mut table = Table::new(&columns);
+    let mut columns = vec![TextColumn::whole("NEXT, THERE"), TextColumn::whole("UTC")];
+    columns.extend(starts.then_some(TextColumn::whole("STARTS (UTC)")));
+    let mut table = TextTable::new(&columns);
     for occurrence in &schedule.upcoming {
-        let mut row = vec![Cell::from(&occurrence.local), Cell::from(instant(occurrence.at_ms))];
-        row.extend(occurrence.starts_at_ms.map(|at| Cell::from(instant(at))));
+        let mut row =
+            vec![TextCell::from(&occurrence.local), TextCell::from(instant(occurrence.at_ms))];
+        row.extend(occurrence.starts_at_ms.map(|at| TextCell::from(instant(at))));
         table.row(row);
     }
     console.table(&table)

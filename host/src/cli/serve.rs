@@ -3,7 +3,7 @@
 use std::{io::ErrorKind, net::SocketAddr, path::PathBuf, sync::Arc};
 
 use clap::Args;
-use segno_core::{config::Config, id::NodeName, time::Millis};
+use segno_core::{config::Config, id::HostName, time::Millis};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -24,10 +24,10 @@ use super::{
     store_address::StoreAddress,
 };
 use crate::{
-    api::{Access, Api, CONNECTIONS, CONNECTIONS_OF_A_PEER, serve, serve_metrics},
-    boot::{BootConfig, BootError, Running, StoreConfig, prepare},
+    api::{AccessControl, Api, CONNECTIONS, CONNECTIONS_OF_A_PEER, serve, serve_metrics},
+    boot::{BootConfig, BootError, RunningHost, StoreConfig, prepare},
     guest::{Limits, PolicySource},
-    recovery::retention::{Keep, Retention},
+    recovery::retention::{Retention, RetentionPeriod},
     runtime::Env,
     services::{
         HttpConnector, Services,
@@ -58,7 +58,7 @@ The policy says what modules may reach; without one they reach nothing:
   http.allow = [\"https://pay.example.com\"]
   dirs = [{ host = \"/srv/data\", guest = \"/data\" }]
   env = { MODE = \"test\", KEY = { from = \"ORDER_KEY\" } }")]
-pub struct Serve {
+pub struct ServeArgs {
     /// Store: sqlite:DIR, or postgres://USER@HOST/DATABASE for any number of hosts (default: the
     /// data directory)
     #[arg(long, value_name = "STORE", env = "SEGNO_STORE", hide_env_values = true)]
@@ -128,7 +128,7 @@ pub struct Serve {
     retention: Option<PathBuf>,
     /// Retention without a matching rule, like 30d or forever
     #[arg(long, value_name = "AGE")]
-    keep: Option<Keep>,
+    keep: Option<RetentionPeriod>,
     /// Do not wait until commits are on disk: about ten times cheaper; a power loss may undo the
     /// last commits, a crash of the process never does
     #[arg(long)]
@@ -147,7 +147,7 @@ pub struct Serve {
 
 /// A host that has started, as it is announced.
 struct Started<'a> {
-    running: &'a Running,
+    running: &'a RunningHost,
     address: SocketAddr,
     place: &'a str,
     node: &'a str,
@@ -156,7 +156,7 @@ struct Started<'a> {
     identity: Option<&'a str>,
 }
 
-impl Serve {
+impl ServeArgs {
     pub(super) async fn run(
         self,
         token: Option<&str>,
@@ -190,11 +190,11 @@ impl Serve {
             }
         })?;
         let address = listener.local_addr()?;
-        let access = Access::signed(address, token, jwt, self.insecure, self.names.clone())
+        let access = AccessControl::signed(address, token, jwt, self.insecure, self.names.clone())
             .map_err(|error| CliError::Usage(error.to_string()))?;
         let may_listen = |at| {
             let jwt = self.tokens.jwt()?;
-            Access::signed(at, token, jwt, self.insecure, self.names.clone())
+            AccessControl::signed(at, token, jwt, self.insecure, self.names.clone())
                 .map_err(|error| CliError::Usage(error.to_string()))
         };
         let restate = self.restate.listen(may_listen).await?;
@@ -210,7 +210,7 @@ impl Serve {
         let reach = self.resonate.reach(address, &access);
         let node = self.node_name(&store, &data)?;
         let config = BootConfig {
-            node: NodeName::from(node.as_str()),
+            node: HostName::from(node.as_str()),
             cache_dir: data.join("compiled"),
             compiler: compile::compiler(),
             engine: self.resonate.engine(self.engine(engine)),
@@ -251,7 +251,7 @@ impl Serve {
         };
         self.banner(&started, console)?;
         if let Some(listeners) = restate {
-            let mut front = front::Api::new(api.clone(), services);
+            let mut front = front::ServicesApi::new(api.clone(), services);
             front.settings = RestateSettings {
                 ingress: Some(format!("http://{}/", listeners.ingress_at).into()),
                 origins: self.resonate.origins(),
@@ -281,7 +281,7 @@ impl Serve {
         let left = running.shutdown(Millis::seconds(i64::from(self.drain_s))).await;
         if left > 0 {
             console.warn(&format!(
-                "{left} executions were given back unfinished; they go on with the next start"
+                "{left} unfinished executions were released; they continue with the next start"
             ));
         }
         Ok(Exit::Done)

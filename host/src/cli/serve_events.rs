@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{CliError, build::other};
 use crate::{
-    events::{Push, Route, Routes, offer},
+    events::{EventChannel, Route, Routes, offer},
     host::Host,
 };
 
@@ -54,7 +54,7 @@ pub(super) async fn push(host: &Host, routes: Routes) -> Result<(), CliError> {
     if routes.0.is_empty() {
         return Ok(());
     }
-    let channel = Push::new(routes.clone(), host.env.clone())
+    let channel = EventChannel::new(routes.clone(), host.env.clone())
         .map_err(|error| other("invalid-events", &error))?;
     host.channels.add(channel);
     host.notifier.wake_outbox();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{CliError, build::other};
-use crate::api::Jwt;
+use crate::api::TokenVerifier;
 
 /// Options for signed tokens (JWT).
 #[derive(Debug, Clone, Args)]
@@ -25,11 +25,11 @@ pub(super) struct TokenOptions {
 
 impl TokenOptions {
     /// The keys of accepted tokens. `None` without a key.
-    pub(super) fn jwt(&self) -> Result<Option<Jwt>, CliError> {
+    pub(super) fn jwt(&self) -> Result<Option<TokenVerifier>, CliError> {
         if self.keys.is_empty() {
             return Ok(None);
         }
-        let mut jwt = Jwt::new(self.issuer.clone(), self.audience.clone());
+        let mut jwt = TokenVerifier::new(self.issuer.clone(), self.audience.clone());
         for file in &self.keys {
             jwt.add_file(file).map_err(|error| other("invalid-key", &error))?;
         }

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{CliError, build::other};
-use crate::{host::Host, traces::Exporting};
+use crate::{host::Host, traces::TraceExporter};
 
 /// The receiver of traces.
 #[derive(Debug, Args)]
@@ -25,8 +25,9 @@ impl TraceOptions {
         if disabled || (self.otlp.is_none() && !VARIABLES.into_iter().any(named)) {
             return Ok(());
         }
-        let (traces, exporting) = Exporting::new(host.store.clone(), self.otlp.as_deref(), node)
-            .map_err(|error| other("invalid-otlp", &error))?;
+        let (traces, exporting) =
+            TraceExporter::new(host.store.clone(), self.otlp.as_deref(), node)
+                .map_err(|error| other("invalid-otlp", &error))?;
         host.trace(traces);
         let runtime = host.env.runtime.clone();
         runtime.clone().spawn("traces", Box::pin(exporting.run(runtime)));

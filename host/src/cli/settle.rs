@@ -10,7 +10,7 @@ use super::{
     CliError, Console, Exit,
     console::CYAN,
     input::read_json,
-    polling::Polling,
+    polling::PollDeadline,
     result::wait_for,
     show::{failure_line, plain, state_style},
     text,
@@ -33,14 +33,14 @@ Examples:
   segno resolve order-1001/p/approval @decision.json
   segno resolve order-1001/p/approval true --wait 30s && segno result order-1001
   segno resolve order-1001/3")]
-pub struct Resolve {
+pub struct ResolveArgs {
     /// Id of the promise
     id: String,
     /// Value: JSON, @FILE, or - for standard input (default: null)
     #[arg(value_name = "JSON")]
     value: Option<String>,
     #[command(flatten)]
-    then: Then,
+    then: SettleWaitArgs,
 }
 
 /// Settle a promise with a failure
@@ -49,7 +49,7 @@ pub struct Resolve {
 Examples:
   segno reject order-1001/p/approval 'over the limit'
   segno reject order-1001/p/approval --message 'no stock' --code 409 --details '{\"sku\": 7}'")]
-pub struct Reject {
+pub struct RejectArgs {
     /// Id of the promise
     id: String,
     /// Message of the failure (default: rejected from outside)
@@ -65,12 +65,12 @@ pub struct Reject {
     #[arg(long, value_name = "JSON")]
     details: Option<String>,
     #[command(flatten)]
-    then: Then,
+    then: SettleWaitArgs,
 }
 
 /// Options for the time after the settlement.
 #[derive(Debug, Args)]
-struct Then {
+struct SettleWaitArgs {
     /// Maximum wait for the promise to be created, if it does not exist yet, and then for the end
     /// of the invocation that created it
     #[arg(long, value_name = "LENGTH", value_parser = read_length)]
@@ -79,13 +79,13 @@ struct Then {
 
 /// The answer of a command that waited.
 #[derive(serde::Serialize)]
-struct Document<'a> {
+struct SettleOutput<'a> {
     #[serde(flatten)]
     promise: &'a PromiseView,
     invocation: &'a InvocationOutcome,
 }
 
-impl Resolve {
+impl ResolveArgs {
     pub(super) async fn run(
         self,
         client: &Client,
@@ -103,7 +103,7 @@ impl Resolve {
     }
 }
 
-impl Reject {
+impl RejectArgs {
     pub(super) async fn run(
         self,
         client: &Client,
@@ -124,7 +124,7 @@ impl Reject {
     }
 }
 
-impl Then {
+impl SettleWaitArgs {
     async fn settle(
         &self,
         client: &Client,
@@ -132,7 +132,7 @@ impl Then {
         settle: impl AsyncFn() -> Result<PromiseView, ClientError>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        let polling = Polling::of(self.wait)?;
+        let polling = PollDeadline::of(self.wait)?;
         let promise = match polling.ask(settle, is_missing).await {
             Err(error) if is_missing(&error) && !console.json() => {
                 name_others(client, id, console).await;
@@ -165,7 +165,7 @@ impl Then {
             wait_for(client, owner, Some(polling.left())).await?
         };
         if console.json() {
-            console.document(&Document { promise: &promise, invocation: &invocation })?;
+            console.document(&SettleOutput { promise: &promise, invocation: &invocation })?;
             return Ok(Exit::of(invocation.state));
         }
         settled(&promise, console)?;
@@ -223,7 +223,7 @@ pub(super) fn settled(promise: &PromiseView, console: &mut Console) -> Result<Ex
         return Ok(Exit::Done);
     }
     let PromiseView { id, state, value, failure, changed, .. } = promise;
-    Standing { id, state: *state, value: value.as_ref(), failure: failure.as_ref() }
+    PromiseStatus { id, state: *state, value: value.as_ref(), failure: failure.as_ref() }
         .print(*changed, console)?;
     if let Some(kept) = &promise.kept_for {
         say_kept(kept, console);
@@ -237,26 +237,26 @@ fn say_kept(kept: &KeptFor, console: &mut Console) {
     let (of, name) = (plain(invocation), plain(name));
     if declares.is_empty() || declares.contains(&kept.name) {
         console.remark(&format!(
-            "`{of}` has not made `{name}` yet: this is kept until it does (`segno inspect {of}` lists what is kept)"
+            "`{of}` has not created `{name}` yet: the outcome is kept until it does (`segno inspect {of}` lists what is kept)"
         ));
         return;
     }
     let declares: Vec<String> = declares.iter().map(|one| format!("`{}`", plain(one))).collect();
     console.warn(&format!(
-        "`{of}` has not made `{name}`, and its module declares {} only: this is kept, but nobody may ever wait for it",
+        "`{of}` has not created `{name}`, and its module declares {} only: the outcome is kept, but may never be read",
         declares.join(", ")
     ));
 }
 
 /// The status of a promise.
-pub(super) struct Standing<'a> {
+pub(super) struct PromiseStatus<'a> {
     pub(super) id: &'a str,
     pub(super) state: PromiseState,
     pub(super) value: Option<&'a Value>,
     pub(super) failure: Option<&'a FailureView>,
 }
 
-impl Standing<'_> {
+impl PromiseStatus<'_> {
     /// Prints the status as one line; `changed` is true if this request settled the promise.
     pub(super) fn print(
         &self,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{
     CliError, Console, Exit, check,
     console::{CYAN, DIM},
-    polling::Polling,
+    polling::PollDeadline,
     show::short_digest,
     time::{as_ms, length as shown},
 };
@@ -24,7 +24,7 @@ const KNOWN: usize = 1_000;
 
 /// The findings.
 #[derive(Debug, Serialize)]
-struct Followed {
+struct ShadowReport {
     alias: String,
     candidate: String,
     /// Number of followed executions.
@@ -45,8 +45,8 @@ pub(super) async fn follow(
     length: Duration,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
-    let time = Polling::of(Some(length))?;
-    let mut found = Followed {
+    let time = PollDeadline::of(Some(length))?;
+    let mut found = ShadowReport {
         alias: alias.to_owned(),
         candidate: candidate.to_owned(),
         executions: 0,
@@ -57,7 +57,7 @@ pub(super) async fn follow(
         let (name, digest) = (console.paint(CYAN, alias), short_digest(candidate));
         let digest = console.paint(DIM, digest);
         let time_left = shown(i64::try_from(as_ms(length)?).unwrap_or(i64::MAX));
-        console.line(format!("{name}  {digest}  runs beside, for {time_left}"))?;
+        console.line(format!("{name}  {digest}  runs without effects, for {time_left}"))?;
     }
     loop {
         let wait = time.left().min(STRETCH);
@@ -92,7 +92,7 @@ pub(super) async fn follow(
     Ok(exit)
 }
 
-impl Followed {
+impl ShadowReport {
     fn summary(&self) -> String {
         let Self { executions, records, differences, .. } = self;
         match differences.len() {

@@ -9,12 +9,12 @@ pub use super::text::plain;
 use super::{
     CliError, Console,
     console::{CYAN, DIM, GREEN, RED, YELLOW},
-    table::Cell,
+    table::TextCell,
     text,
 };
 use crate::{
     api::model::{FailureView, ForkedFrom, InvocationState, Note, PromiseState},
-    guest::Frame,
+    guest::BacktraceFrame,
 };
 
 /// The colour of a state.
@@ -29,7 +29,7 @@ pub fn state_style(state: InvocationState) -> Style {
 }
 
 /// A state in a table.
-pub fn state_cell(state: InvocationState, is_killed: bool) -> Cell {
+pub fn state_cell(state: InvocationState, is_killed: bool) -> TextCell {
     let color = match state {
         InvocationState::Pending | InvocationState::Suspended => None,
         InvocationState::Acquired => Some(Color::Cyan),
@@ -37,7 +37,7 @@ pub fn state_cell(state: InvocationState, is_killed: bool) -> Cell {
         InvocationState::Resolved => Some(Color::Green),
         InvocationState::Rejected | InvocationState::TimedOut => Some(Color::Red),
     };
-    Cell::colored(state_name(state, is_killed), color)
+    TextCell::colored(state_name(state, is_killed), color)
 }
 
 /// The name of a state; a killed invocation counts as cancelled, but was not asked to clean up.
@@ -56,14 +56,14 @@ pub fn promise_style(state: PromiseState) -> Style {
 }
 
 /// A promise's state in a table.
-pub fn promise_cell(state: PromiseState) -> Cell {
+pub fn promise_cell(state: PromiseState) -> TextCell {
     let color = match state {
         PromiseState::Pending => None,
         PromiseState::Resolved => Some(Color::Green),
         PromiseState::Cancelled => Some(Color::Yellow),
         PromiseState::Rejected | PromiseState::TimedOut => Some(Color::Red),
     };
-    Cell::colored(state.as_str(), color)
+    TextCell::colored(state.as_str(), color)
 }
 
 /// Width before the text of a fact, in columns.
@@ -163,8 +163,8 @@ pub fn note(note: &Note, console: &mut Console) -> Result<(), CliError> {
 /// When the stream is closed.
 pub fn frames(details: Option<&Value>, console: &mut Console) -> Result<(), CliError> {
     let frames = details.and_then(|details| details.get("frames"));
-    let frames = frames.and_then(|frames| Vec::<Frame>::deserialize(frames).ok());
-    for Frame { function, file, line, .. } in frames.unwrap_or_default() {
+    let frames = frames.and_then(|frames| Vec::<BacktraceFrame>::deserialize(frames).ok());
+    for BacktraceFrame { function, file, line, .. } in frames.unwrap_or_default() {
         let place = match (file, line) {
             (Some(file), Some(line)) => format!("{file}:{line}"),
             (Some(file), None) => file,
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_blank_follows_each_name_of_a_fact() {
-        let out = crate::cli::tests::Written::default();
+        let out = crate::cli::tests::WrittenBytes::default();
         let mut console = Console::plain(out.clone(), Vec::new(), false);
         let lines = vec![("due", "now".to_owned()), ("generation", "2 of 3".to_owned())];
         facts(lines, &mut console).expect("it is written");

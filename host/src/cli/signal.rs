@@ -6,8 +6,8 @@ use clap::Args;
 use serde_json::Value;
 
 use super::{
-    CliError, Console, Exit, console::CYAN, input::read_json, polling::Polling, result::wait_for,
-    settle::waited_for, time::read_length,
+    CliError, Console, Exit, console::CYAN, input::read_json, polling::PollDeadline,
+    result::wait_for, settle::waited_for, time::read_length,
 };
 use crate::{
     api::model::{InvocationOutcome, SendSignal, SignalAccepted, StartFirst},
@@ -24,7 +24,7 @@ Examples:
   segno signal order-1001 nudge --key nudge-1   # sent twice with one key, it arrives once
   segno signal cart-7 add '\"tea\"' --start shop/cart   # starts cart-7 in the same step, if it is not there
   segno signal order-1001 approve true --wait 30s && segno result order-1001")]
-pub struct Signal {
+pub struct SignalArgs {
     /// Id of the invocation
     id: String,
     /// Name of the signal, by which the function receives it
@@ -48,13 +48,13 @@ pub struct Signal {
 
 /// The answer of a command that waited.
 #[derive(serde::Serialize)]
-struct Document<'a> {
+struct SignalOutput<'a> {
     #[serde(flatten)]
     accepted: &'a SignalAccepted,
     invocation: &'a InvocationOutcome,
 }
 
-impl Signal {
+impl SignalArgs {
     pub(super) async fn run(
         self,
         client: &Client,
@@ -64,7 +64,7 @@ impl Signal {
         let input = self.start_input.as_deref().map_or(Ok(Value::Null), read_json)?;
         let start = self.start.map(|target| StartFirst { target, input, ..StartFirst::default() });
         let signal = SendSignal { name: self.name, payload, key: self.key, start };
-        let polling = Polling::of(self.wait)?;
+        let polling = PollDeadline::of(self.wait)?;
         let accepted =
             polling.ask(async || client.signal(&self.id, &signal).await, is_missing).await?;
         let invocation = match self.wait {
@@ -77,7 +77,7 @@ impl Signal {
         if console.json() {
             match &invocation {
                 Some(invocation) => {
-                    console.document(&Document { accepted: &accepted, invocation })?
+                    console.document(&SignalOutput { accepted: &accepted, invocation })?
                 }
                 None => console.document(&accepted)?,
             }

@@ -5,13 +5,13 @@ use clap::Args;
 use super::{
     CliError, Console, Exit,
     build::other,
-    place::Place,
+    place::StoreOptions,
     show::{plain, short_digest, short_target, size},
-    table::{Cell, Column, Table},
+    table::{TextCell, TextColumn, TextTable},
 };
 use crate::store::SizeReport;
 
-/// Show what takes space in a store
+/// Show how the space in a store is used
 ///
 /// By table, and the largest trees (an invocation with all its descendants), functions and modules.
 /// Reads the whole database, and may be used while a host runs.
@@ -21,15 +21,15 @@ Examples:
   segno size
   segno size --store /var/lib/segno --top 20
   segno size --json | jq '.trees[0]'")]
-pub struct Size {
+pub struct SizeArgs {
     #[command(flatten)]
-    place: Place,
+    place: StoreOptions,
     /// Number of trees, functions and modules to name
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: u32,
 }
 
-impl Size {
+impl SizeArgs {
     pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
         let look = self.place.look().await?;
         let report = {
@@ -52,57 +52,58 @@ impl Size {
             free => format!(", {} of it free for what comes next", size(free)),
         };
         console.line(format!("{}: {}{free}\n", self.place.name(), size(report.bytes)))?;
-        let columns = [Column::text("KIND"), Column::number("ROWS"), Column::number("SIZE")];
-        let mut table = Table::new(&columns);
+        let columns =
+            [TextColumn::text("KIND"), TextColumn::number("ROWS"), TextColumn::number("SIZE")];
+        let mut table = TextTable::new(&columns);
         for part in &report.parts {
             table.row([
-                Cell::from(&part.name),
-                Cell::from(part.rows),
-                Cell::from(size(part.bytes)),
+                TextCell::from(&part.name),
+                TextCell::from(part.rows),
+                TextCell::from(size(part.bytes)),
             ]);
         }
         console.table(&table)?;
         if !report.trees.is_empty() {
             console.line("")?;
-            let mut table = Table::new(&[
-                Column::id("LARGEST TREES"),
-                Column::number("PROMISES"),
-                Column::number("CONTENT"),
-                Column::whole("").rank(1),
+            let mut table = TextTable::new(&[
+                TextColumn::id("LARGEST TREES"),
+                TextColumn::number("PROMISES"),
+                TextColumn::number("CONTENT"),
+                TextColumn::whole("").rank(1),
             ]);
             for tree in &report.trees {
                 let state = if tree.settled { "" } else { "has not ended" };
                 table.row([
-                    Cell::from(plain(&tree.id)),
-                    Cell::from(tree.promises),
-                    Cell::from(size(tree.bytes)),
-                    Cell::from(state),
+                    TextCell::from(plain(&tree.id)),
+                    TextCell::from(tree.promises),
+                    TextCell::from(size(tree.bytes)),
+                    TextCell::from(state),
                 ]);
             }
             console.table(&table)?;
         }
         if !report.functions.is_empty() {
             console.line("")?;
-            let mut table = Table::new(&[
-                Column::text("LARGEST FUNCTIONS"),
-                Column::number("INVOCATIONS"),
-                Column::number("CONTENT"),
+            let mut table = TextTable::new(&[
+                TextColumn::text("LARGEST FUNCTIONS"),
+                TextColumn::number("INVOCATIONS"),
+                TextColumn::number("CONTENT"),
             ]);
             for function in &report.functions {
                 table.row([
-                    Cell::from(plain(short_target(&function.target))),
-                    Cell::from(function.invocations),
-                    Cell::from(size(function.bytes)),
+                    TextCell::from(plain(short_target(&function.target))),
+                    TextCell::from(function.invocations),
+                    TextCell::from(size(function.bytes)),
                 ]);
             }
             console.table(&table)?;
         }
         if !report.modules.is_empty() {
             console.line("")?;
-            let mut table = Table::new(&[
-                Column::whole("LARGEST MODULES"),
-                Column::text("NAMES"),
-                Column::number("SIZE"),
+            let mut table = TextTable::new(&[
+                TextColumn::whole("LARGEST MODULES"),
+                TextColumn::text("NAMES"),
+                TextColumn::number("SIZE"),
             ]);
             for module in &report.modules {
                 let names = if module.aliases.is_empty() {
@@ -111,9 +112,9 @@ impl Size {
                     module.aliases.join(", ")
                 };
                 table.row([
-                    Cell::from(short_digest(&module.digest)),
-                    Cell::from(names),
-                    Cell::from(size(module.bytes)),
+                    TextCell::from(short_digest(&module.digest)),
+                    TextCell::from(names),
+                    TextCell::from(size(module.bytes)),
                 ]);
             }
             console.table(&table)?;

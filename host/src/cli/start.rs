@@ -29,14 +29,14 @@ Examples:
   segno start shop/order @order.json --timeout 2h
   jq .order big.json | segno start shop/order -
   segno start reminders/remind --delay 3days --label customer=42")]
-pub struct Start {
+pub struct StartArgs {
     #[command(flatten)]
-    what: What,
+    what: InvocationArgs,
 }
 
 /// The parameters of a start; shared with `call`.
 #[derive(Debug, Args)]
-pub struct What {
+pub struct InvocationArgs {
     /// Function, as MODULE/FUNCTION
     #[arg(value_name = "MODULE/FUNCTION")]
     target: String,
@@ -69,7 +69,7 @@ pub struct What {
     labels: Vec<(String, String)>,
 }
 
-impl What {
+impl InvocationArgs {
     pub(super) fn request(&self, wait: Option<Duration>) -> Result<StartInvocation, CliError> {
         let input = self.input.as_deref().or(self.named_input.as_deref());
         let input = input.map_or(Ok(Value::Null), read_json)?;
@@ -96,7 +96,7 @@ impl What {
     }
 }
 
-impl Start {
+impl StartArgs {
     pub(super) async fn run(
         self,
         client: &Client,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN, DIM},
-    moment::Moment,
+    moment::ReplayMoment,
     show::{self, plain},
     timeline::record_line,
 };
@@ -19,19 +19,19 @@ use crate::{
 };
 
 /// The data of an execution for stepping, independent of its storage.
-pub(super) trait Source {
+pub(super) trait StepSource {
     /// All records of the execution.
     fn records(&self) -> &[JournalRecord];
 
     /// The state after the first `at` records.
-    async fn moment(&self, at: u32) -> Result<Moment, CliError>;
+    async fn moment(&self, at: u32) -> Result<ReplayMoment, CliError>;
 
     /// The answers to its queries without input after the first `at` records, or the errors.
     async fn answers(&self, at: u32) -> Result<Vec<(String, Result<Value, String>)>, CliError>;
 }
 
 /// An execution that a host stores.
-struct Hosted<'a> {
+struct HostedExecution<'a> {
     client: &'a Client,
     id: &'a str,
     records: Vec<JournalRecord>,
@@ -39,14 +39,14 @@ struct Hosted<'a> {
     queries: Vec<String>,
 }
 
-impl Source for Hosted<'_> {
+impl StepSource for HostedExecution<'_> {
     fn records(&self) -> &[JournalRecord] {
         &self.records
     }
 
-    async fn moment(&self, at: u32) -> Result<Moment, CliError> {
+    async fn moment(&self, at: u32) -> Result<ReplayMoment, CliError> {
         let replay = self.client.replay_to(self.id, None, Some(at)).await?;
-        Moment::read(self.client, self.id, replay.open).await
+        ReplayMoment::read(self.client, self.id, replay.open).await
     }
 
     async fn answers(&self, at: u32) -> Result<Vec<(String, Result<Value, String>)>, CliError> {
@@ -90,7 +90,7 @@ pub(super) async fn of_host(
         .filter(|handler| handler.kind == HandlerKind::Query && takes_nothing(handler))
         .map(|handler| handler.name)
         .collect();
-    let source = Hosted { client, id, records, queries };
+    let source = HostedExecution { client, id, records, queries };
     let mut keys = std::io::BufReader::new(std::io::stdin());
     step(&source, at, &mut keys, console).await?;
     Ok(Exit::Done)
@@ -107,7 +107,7 @@ fn takes_nothing(handler: &Handler) -> bool {
 
 /// The meaning of an input line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
+enum StepInput {
     Next,
     Back,
     Go(u32),
@@ -115,7 +115,7 @@ enum Key {
     Unknown,
 }
 
-impl Key {
+impl StepInput {
     fn read(line: &str) -> Self {
         let line = line.trim();
         // Escape sequences of the arrow keys.
@@ -133,7 +133,7 @@ impl Key {
 
 /// Steps through the records from `at` on, controlled by the lines of `keys`.
 pub(super) async fn step(
-    source: &impl Source,
+    source: &impl StepSource,
     mut at: u32,
     keys: &mut impl BufRead,
     console: &mut Console,
@@ -152,18 +152,18 @@ pub(super) async fn step(
             if keys.read_line(&mut line)? == 0 {
                 return Ok(());
             }
-            match Key::read(&line) {
-                Key::Quit => return Ok(()),
-                Key::Next if at < last => break at + 1,
-                Key::Next => console.remark("this is the last record"),
-                Key::Back if at > 1 => break at - 1,
-                Key::Back => console.remark("this is the first record"),
-                Key::Go(to) if (1..=last).contains(&to) => break to,
-                Key::Go(to) => {
+            match StepInput::read(&line) {
+                StepInput::Quit => return Ok(()),
+                StepInput::Next if at < last => break at + 1,
+                StepInput::Next => console.remark("this is the last record"),
+                StepInput::Back if at > 1 => break at - 1,
+                StepInput::Back => console.remark("this is the first record"),
+                StepInput::Go(to) if (1..=last).contains(&to) => break to,
+                StepInput::Go(to) => {
                     console
                         .remark(&format!("there is no place {to}: it has the records 1 to {last}"));
                 }
-                Key::Unknown => console.remark("n, p, g N or q"),
+                StepInput::Unknown => console.remark("n, p, g N or q"),
             }
         };
     }
@@ -171,7 +171,7 @@ pub(super) async fn step(
 
 /// Prints the reached record and the state of the execution at that point.
 async fn shown(
-    source: &impl Source,
+    source: &impl StepSource,
     at: u32,
     last: u32,
     console: &mut Console,
@@ -207,17 +207,17 @@ async fn shown(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{api::model::OpenPlaceView, cli::tests::Written};
+    use crate::{api::model::OpenPlaceView, cli::tests::WrittenBytes};
 
     /// A recorded workflow that called, slept and ended.
-    struct Told(Vec<JournalRecord>);
+    struct RecordedSource(Vec<JournalRecord>);
 
-    impl Source for Told {
+    impl StepSource for RecordedSource {
         fn records(&self) -> &[JournalRecord] {
             &self.0
         }
 
-        async fn moment(&self, at: u32) -> Result<Moment, CliError> {
+        async fn moment(&self, at: u32) -> Result<ReplayMoment, CliError> {
             let frames = serde_json::json!({ "frames": [{ "function": "order", "file": "src/lib.rs", "line": 12 }] });
             let place = OpenPlaceView {
                 index: 0,
@@ -228,7 +228,7 @@ mod tests {
             let log =
                 serde_json::json!([{ "line": 0, "at_ms": 3, "level": "info", "message": "told" }]);
             let log = serde_json::from_value(log).expect("lines");
-            Ok(Moment { places: if at == 2 { vec![place] } else { Vec::new() }, log })
+            Ok(ReplayMoment { places: if at == 2 { vec![place] } else { Vec::new() }, log })
         }
 
         async fn answers(&self, at: u32) -> Result<Vec<(String, Result<Value, String>)>, CliError> {
@@ -243,8 +243,8 @@ mod tests {
             { "seq": 1, "at_ms": 1, "kind": "command", "index": 0, "command": "call", "name": "ship" },
             { "seq": 2, "at_ms": 3, "kind": "notified", "index": 0, "outcome": { "value": 7 } },
         ]);
-        let source = Told(serde_json::from_value(records).expect("records"));
-        let (out, err) = (Written::default(), Written::default());
+        let source = RecordedSource(serde_json::from_value(records).expect("records"));
+        let (out, err) = (WrittenBytes::default(), WrittenBytes::default());
         let mut console = Console::plain(out.clone(), err.clone(), false);
         let mut keys = &b"n\nn\nn\np\ng 1\np\ng 9\nwhat\nq\nn\n"[..];
         step(&source, 1, &mut keys, &mut console).await.expect("it is written");
@@ -265,18 +265,18 @@ mod tests {
     #[test]
     fn lines_are_keys() {
         for (line, key) in [
-            ("\n", Key::Next),
-            ("n\n", Key::Next),
-            ("\u{1b}[C\n", Key::Next),
-            ("p\n", Key::Back),
-            ("\u{1b}[A\n", Key::Back),
-            ("g 7\n", Key::Go(7)),
-            ("g7\n", Key::Go(7)),
-            ("7\n", Key::Go(7)),
-            ("q\n", Key::Quit),
-            ("what\n", Key::Unknown),
+            ("\n", StepInput::Next),
+            ("n\n", StepInput::Next),
+            ("\u{1b}[C\n", StepInput::Next),
+            ("p\n", StepInput::Back),
+            ("\u{1b}[A\n", StepInput::Back),
+            ("g 7\n", StepInput::Go(7)),
+            ("g7\n", StepInput::Go(7)),
+            ("7\n", StepInput::Go(7)),
+            ("q\n", StepInput::Quit),
+            ("what\n", StepInput::Unknown),
         ] {
-            assert_eq!(Key::read(line), key, "{line:?}");
+            assert_eq!(StepInput::read(line), key, "{line:?}");
         }
     }
 }

@@ -4,14 +4,14 @@ use clap::Args;
 
 use super::{
     CliError, Console,
-    bundled::{self, Bundled},
+    bundled::{self, LoadedBundles},
     show::plain,
 };
 use crate::client::{Client, ClientError};
 
 /// The id of an execution, or a bundle that contains it.
 #[derive(Debug, Args)]
-pub struct Subject {
+pub struct SubjectArgs {
     /// Id of the invocation, or a bundle that has it
     #[arg(value_name = "ID|FILE.segno-bundle")]
     id: String,
@@ -21,16 +21,16 @@ pub struct Subject {
 }
 
 /// An execution, with a client for it.
-pub struct Asked {
+pub struct SubjectExecution {
     /// A client of the host, or of an in-process host over the bundle.
     pub client: Client,
     /// The execution.
     pub id: String,
     /// The bundle, if one is named.
-    pub bundled: Option<Bundled>,
+    pub bundled: Option<LoadedBundles>,
 }
 
-impl Subject {
+impl SubjectArgs {
     /// Opens a client of the host, or of an in-process host over the named bundle.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Subject {
         self,
         host: impl FnOnce() -> Result<Client, ClientError>,
         console: &mut Console,
-    ) -> Result<Asked, CliError> {
+    ) -> Result<SubjectExecution, CliError> {
         self.open_with(host, |_, _| Ok(()), console).await
     }
 
@@ -51,22 +51,22 @@ impl Subject {
     pub async fn open_with(
         self,
         host: impl FnOnce() -> Result<Client, ClientError>,
-        prepare: impl FnOnce(&mut Bundled, &str) -> Result<(), CliError>,
+        prepare: impl FnOnce(&mut LoadedBundles, &str) -> Result<(), CliError>,
         console: &mut Console,
-    ) -> Result<Asked, CliError> {
+    ) -> Result<SubjectExecution, CliError> {
         let Some(file) = bundled::named(&self.id) else {
             if self.of.is_some() {
                 let message =
                     format!("`{}` is no bundle: only of one, an id is named", plain(&self.id));
                 return Err(CliError::Usage(message));
             }
-            return Ok(Asked { client: host()?, id: self.id, bundled: None });
+            return Ok(SubjectExecution { client: host()?, id: self.id, bundled: None });
         };
-        let mut bundled = Bundled::read(&[file])?;
+        let mut bundled = LoadedBundles::read(&[file])?;
         let id = bundled.subject(self.of.as_deref())?;
         prepare(&mut bundled, &id)?;
         bundled.remarks(console);
-        Ok(Asked { client: bundled.client().await?, id, bundled: Some(bundled) })
+        Ok(SubjectExecution { client: bundled.client().await?, id, bundled: Some(bundled) })
     }
 
     /// Returns true if an execution of a bundle is named.

@@ -11,17 +11,17 @@ const GAP: usize = 2;
 const NARROWEST: usize = 6;
 
 /// A table.
-pub struct Table {
-    columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
+pub struct TextTable {
+    columns: Vec<TextColumn>,
+    rows: Vec<Vec<TextCell>>,
 }
 
 /// A column of a table.
 #[derive(Clone, Copy)]
-pub struct Column {
+pub struct TextColumn {
     head: &'static str,
     /// The way of shortening its texts, and the minimum width before other columns are left out.
-    narrows: Option<(Cut, usize)>,
+    narrows: Option<(TruncationMode, usize)>,
     is_right: bool,
     /// 0: the column is always shown; the largest rank is left out first.
     rank: u8,
@@ -29,13 +29,13 @@ pub struct Column {
 
 /// The way of shortening the texts of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Cut {
+enum TruncationMode {
     End,
     Middle,
     Wrap,
 }
 
-impl Column {
+impl TextColumn {
     /// A column whose texts are never cut.
     pub const fn whole(head: &'static str) -> Self {
         Self { head, narrows: None, is_right: false, rank: 0 }
@@ -48,17 +48,17 @@ impl Column {
 
     /// A column of ids, cut in the middle.
     pub const fn id(head: &'static str) -> Self {
-        Self { narrows: Some((Cut::Middle, 21)), ..Self::whole(head) }
+        Self { narrows: Some((TruncationMode::Middle, 21)), ..Self::whole(head) }
     }
 
     /// A column of texts, cut at the end.
     pub const fn text(head: &'static str) -> Self {
-        Self { narrows: Some((Cut::End, 14)), ..Self::whole(head) }
+        Self { narrows: Some((TruncationMode::End, 14)), ..Self::whole(head) }
     }
 
     /// A column of sentences, broken into lines.
     pub const fn prose(head: &'static str) -> Self {
-        Self { narrows: Some((Cut::Wrap, 20)), ..Self::whole(head) }
+        Self { narrows: Some((TruncationMode::Wrap, 20)), ..Self::whole(head) }
     }
 
     /// Sets the rank: the column is left out if the width does not suffice, before all of a smaller
@@ -69,27 +69,27 @@ impl Column {
 }
 
 /// A cell of a table.
-pub struct Cell {
+pub struct TextCell {
     text: String,
     color: Option<comfy_table::Color>,
 }
 
-impl Cell {
+impl TextCell {
     /// A cell with this text, in this colour if colours are enabled.
     pub fn colored(text: impl Into<String>, color: Option<comfy_table::Color>) -> Self {
         Self { text: text::tame(&text.into(), false), color }
     }
 }
 
-impl<T: ToString> From<T> for Cell {
+impl<T: ToString> From<T> for TextCell {
     fn from(text: T) -> Self {
         Self { text: text::tame(&text.to_string(), false), color: None }
     }
 }
 
-impl Table {
+impl TextTable {
     /// An empty table.
-    pub fn new(columns: &[Column]) -> Self {
+    pub fn new(columns: &[TextColumn]) -> Self {
         Self { columns: columns.to_vec(), rows: Vec::new() }
     }
 
@@ -99,7 +99,7 @@ impl Table {
     }
 
     /// Adds a row; trailing columns may be missing.
-    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+    pub fn row(&mut self, cells: impl IntoIterator<Item = TextCell>) {
         self.rows.push(cells.into_iter().collect());
     }
 
@@ -127,7 +127,9 @@ impl Table {
         }
         for (column, &at) in table.column_iter_mut().zip(&places) {
             column.set_padding((0, GAP as u16));
-            if let (Some((Cut::Wrap, _)), Some(width)) = (self.columns[at].narrows, widths[at]) {
+            if let (Some((TruncationMode::Wrap, _)), Some(width)) =
+                (self.columns[at].narrows, widths[at])
+            {
                 let width = u16::try_from(width + GAP).unwrap_or(u16::MAX);
                 column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(width)));
             }
@@ -187,12 +189,12 @@ impl Table {
     }
 }
 
-impl Cell {
-    fn shown(&self, column: &Column, width: usize) -> comfy_table::Cell {
+impl TextCell {
+    fn shown(&self, column: &TextColumn, width: usize) -> comfy_table::Cell {
         let text = match column.narrows {
-            Some((Cut::End, _)) => text::cut(&self.text, width),
-            Some((Cut::Middle, _)) => text::cut_middle(&self.text, width),
-            Some((Cut::Wrap, _)) | None => self.text.clone(),
+            Some((TruncationMode::End, _)) => text::cut(&self.text, width),
+            Some((TruncationMode::Middle, _)) => text::cut_middle(&self.text, width),
+            Some((TruncationMode::Wrap, _)) | None => self.text.clone(),
         };
         let mut cell = comfy_table::Cell::new(text);
         if let Some(color) = self.color {
@@ -206,24 +208,24 @@ impl Cell {
 mod tests {
     use super::*;
 
-    fn table() -> Table {
-        let mut table = Table::new(&[
-            Column::id("ID"),
-            Column::text("FUNCTION"),
-            Column::whole("STATE"),
-            Column::number("TOOK").rank(1),
-            Column::number("RECORDS").rank(3),
-            Column::number("RETRIES").rank(2),
+    fn table() -> TextTable {
+        let mut table = TextTable::new(&[
+            TextColumn::id("ID"),
+            TextColumn::text("FUNCTION"),
+            TextColumn::whole("STATE"),
+            TextColumn::number("TOOK").rank(1),
+            TextColumn::number("RECORDS").rank(3),
+            TextColumn::number("RETRIES").rank(2),
         ]);
         table.row([
-            Cell::from("nightly-report-of-all-customers@1794711600000/12/renewal"),
-            Cell::from("subscriptions/send_invoice_and_reminders"),
-            Cell::from("suspended"),
-            Cell::from("3 m 20 s"),
-            Cell::from(1234),
-            Cell::from(0),
+            TextCell::from("nightly-report-of-all-customers@1794711600000/12/renewal"),
+            TextCell::from("subscriptions/send_invoice_and_reminders"),
+            TextCell::from("suspended"),
+            TextCell::from("3 m 20 s"),
+            TextCell::from(1234),
+            TextCell::from(0),
         ]);
-        table.row([Cell::from("ada"), Cell::from("shop/ship"), Cell::from("resolved")]);
+        table.row([TextCell::from("ada"), TextCell::from("shop/ship"), TextCell::from("resolved")]);
         table
     }
 
@@ -262,8 +264,9 @@ mod tests {
 
     #[test]
     fn sentences_are_broken_between_words() {
-        let mut table = Table::new(&[Column::whole("RULE"), Column::prose("WHAT IS WRONG")]);
-        table.row(["a", "a settled promise has an open task and listeners"].map(Cell::from));
+        let mut table =
+            TextTable::new(&[TextColumn::whole("RULE"), TextColumn::prose("WHAT IS WRONG")]);
+        table.row(["a", "a settled promise has an open task and listeners"].map(TextCell::from));
         let lines = table.lines(Some(30), false);
         assert_eq!(
             lines,

@@ -6,10 +6,10 @@ use comfy_table::Color;
 use super::{
     CliError, Console, Exit,
     console::{CYAN, YELLOW},
-    pages::{self, Pages},
+    pages::{self, PageOptions},
     proceed,
     show::{self, facts, function, plain},
-    table::{Cell, Column, Table},
+    table::{TextCell, TextColumn, TextTable},
     time::{length, now_ms, relative, when},
 };
 use crate::{
@@ -29,21 +29,21 @@ Examples:
   segno task get order-1001
   segno task halt order-1001 && segno task continue order-1001
   segno task release order-1001     # its holder hangs: offer it to others")]
-pub struct Task {
+pub struct TaskArgs {
     #[command(subcommand)]
-    what: What,
+    what: TaskCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
-    List(List),
+enum TaskCommand {
+    List(TaskListArgs),
     /// Show a task: its holder and lease, its version, and the reason of a halt
-    Get(Named),
+    Get(TaskIdArgs),
     /// Halt a task for a person; its holder loses the claim
-    Halt(Named),
+    Halt(TaskIdArgs),
     /// Continue a halted task, with its failures forgotten
-    Continue(Named),
-    Release(Release),
+    Continue(TaskIdArgs),
+    Release(TaskReleaseArgs),
 }
 
 /// List tasks, newest first
@@ -53,7 +53,7 @@ Examples:
   segno task list
   segno task list --state halted
   segno task list --holder worker-7 --json | jq -r '.items[].id'")]
-struct List {
+struct TaskListArgs {
     /// State of the tasks
     #[arg(long, value_name = "STATE", value_parser = states())]
     state: Option<String>,
@@ -64,11 +64,11 @@ struct List {
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
     #[command(flatten)]
-    pages: Pages,
+    pages: PageOptions,
 }
 
 #[derive(Debug, Args)]
-struct Named {
+struct TaskIdArgs {
     /// Id of the task, which is that of its promise
     id: String,
 }
@@ -81,7 +81,7 @@ struct Named {
 Examples:
   segno task release order-1001
   segno task release order-1001 --if-version 4     # only this claim")]
-struct Release {
+struct TaskReleaseArgs {
     /// Id of the task, which is that of its promise
     id: String,
     /// Version of the claim to release, as `segno task get` shows it
@@ -93,23 +93,23 @@ fn states() -> clap::builder::PossibleValuesParser {
     TaskState::LISTED.map(TaskState::as_str).into()
 }
 
-impl Task {
+impl TaskArgs {
     pub(super) async fn run(
         self,
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         match self.what {
-            What::List(list) => list.run(client, console).await?,
-            What::Get(Named { id }) => show(&client.task(&id).await?, console)?,
-            What::Halt(Named { id }) => {
+            TaskCommand::List(list) => list.run(client, console).await?,
+            TaskCommand::Get(TaskIdArgs { id }) => show(&client.task(&id).await?, console)?,
+            TaskCommand::Halt(TaskIdArgs { id }) => {
                 let hint = format!("halted; `segno task continue {id}` sets it going again");
                 said(&client.halt(&id).await?, &hint, "was halted already", console)?;
             }
-            What::Continue(Named { id }) => {
+            TaskCommand::Continue(TaskIdArgs { id }) => {
                 return proceed::run(client, console, &id, None).await;
             }
-            What::Release(Release { id, if_version }) => {
+            TaskCommand::Release(TaskReleaseArgs { id, if_version }) => {
                 let released = client.release(&id, if_version).await?;
                 said(&released, "taken from its holder, and offered again", "", console)?;
             }
@@ -118,7 +118,7 @@ impl Task {
     }
 }
 
-impl List {
+impl TaskListArgs {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
         let page = self.fetch(client, console).await?;
         if console.json() {
@@ -129,27 +129,27 @@ impl List {
             return Ok(());
         }
         let now = now_ms();
-        let mut table = Table::new(&[
-            Column::id("ID"),
-            Column::text("FUNCTION").rank(1),
-            Column::whole("STATE"),
-            Column::number("VERSION").rank(4),
-            Column::text("HOLDER"),
-            Column::whole("UNTIL").rank(2),
-            Column::text("NOTE").rank(3),
+        let mut table = TextTable::new(&[
+            TextColumn::id("ID"),
+            TextColumn::text("FUNCTION").rank(1),
+            TextColumn::whole("STATE"),
+            TextColumn::number("VERSION").rank(4),
+            TextColumn::text("HOLDER"),
+            TextColumn::whole("UNTIL").rank(2),
+            TextColumn::text("NOTE").rank(3),
         ]);
         for item in &page.items {
             let until = item.until_at_ms.or(item.retry_at_ms.filter(|at| *at > now));
             let note = item.note.as_ref().map(|note| format!("{}: {}", note.kind, note.message));
             let note = note.or_else(|| item.halted.clone()).unwrap_or_default();
             table.row([
-                Cell::from(plain(&item.id)),
-                Cell::from(function(&item.target, item.function.as_deref())),
+                TextCell::from(plain(&item.id)),
+                TextCell::from(function(&item.target, item.function.as_deref())),
                 state_cell(item.state),
-                Cell::from(item.version),
-                Cell::from(item.holder.as_deref().map_or("-".to_owned(), plain)),
-                Cell::from(until.map_or("-".to_owned(), |at| relative(at, now))),
-                Cell::from(plain(&note.replace('\n', " "))),
+                TextCell::from(item.version),
+                TextCell::from(item.holder.as_deref().map_or("-".to_owned(), plain)),
+                TextCell::from(until.map_or("-".to_owned(), |at| relative(at, now))),
+                TextCell::from(plain(&note.replace('\n', " "))),
             ]);
         }
         pages::show_unreadable(&page.unreadable, 2, &mut table);
@@ -215,14 +215,14 @@ fn show(task: &TaskView, console: &mut Console) -> Result<(), CliError> {
     Ok(())
 }
 
-fn state_cell(state: TaskState) -> Cell {
+fn state_cell(state: TaskState) -> TextCell {
     let color = match state {
         TaskState::Pending | TaskState::Suspended => None,
         TaskState::Acquired => Some(Color::Cyan),
         TaskState::Halted => Some(Color::Yellow),
         TaskState::Fulfilled => Some(Color::Green),
     };
-    Cell::colored(state.as_str(), color)
+    TextCell::colored(state.as_str(), color)
 }
 
 fn said(

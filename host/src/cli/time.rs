@@ -89,7 +89,7 @@ pub fn read_since(text: &str) -> Result<i64, String> {
             .ok()
             .and_then(|ms| i64::try_from(ms).ok())
             .map(|ms| now_ms().saturating_sub(ms))
-            .ok_or_else(|| "that is longer than anything lasts".to_owned());
+            .ok_or_else(|| "this length of time is too long".to_owned());
     }
     read_instant(text)
         .map_err(|_| "write it like 2h, or in UTC like 2031-02-03T04:05:06Z".to_owned())
@@ -98,7 +98,7 @@ pub fn read_since(text: &str) -> Result<i64, String> {
 /// A duration in the API's milliseconds.
 pub fn as_ms(length: Duration) -> Result<u64, CliError> {
     u64::try_from(length.as_millis())
-        .map_err(|_| CliError::Usage("that is longer than anything lasts".to_owned()))
+        .map_err(|_| CliError::Usage("this length of time is too long".to_owned()))
 }
 
 #[cfg(test)]

@@ -5,20 +5,21 @@ use clap::Args;
 use super::{CliError, Console, Exit, console::CYAN, show::short_digest};
 use crate::client::Client;
 
-/// Take a module's name away: nothing is started by it any more
+/// Remove a module's name: it starts no more executions
 ///
-/// Executions that began finish on the module that they began with. `segno deploy` gives the name to a module again.
+/// Executions in flight finish on the module that they began with. `segno deploy` gives the name to
+/// a module again.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno undeploy shop
   segno undeploy shop --json | jq .module.in_use")]
-pub struct Undeploy {
+pub struct UndeployArgs {
     /// Name of the module
     name: String,
 }
 
-impl Undeploy {
+impl UndeployArgs {
     pub(super) async fn run(
         self,
         client: &Client,
@@ -36,7 +37,7 @@ impl Undeploy {
             1 => ", on which 1 execution in flight finishes".to_owned(),
             more => format!(", on which {more} executions in flight finish"),
         };
-        console.line(format!("{name}  stands for {digest} no more{goes_on}"))?;
+        console.line(format!("{name}  no longer names {digest}{goes_on}"))?;
         Ok(Exit::Done)
     }
 }

@@ -29,7 +29,7 @@ Examples:
 
 The exit code is 0 if the workflow answered (with --accepted: if it took the update), 4 if it answered with a failure or
 ended before it answered, 6 if it had not answered after --wait, and 1 if it refused.")]
-pub struct Update {
+pub struct UpdateArgs {
     /// Id of the invocation
     id: String,
     /// Name of the update
@@ -54,7 +54,7 @@ pub struct Update {
     wait: Duration,
 }
 
-impl Update {
+impl UpdateArgs {
     pub(super) async fn run(
         self,
         client: &Client,

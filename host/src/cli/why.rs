@@ -14,7 +14,7 @@ use crate::{
     client::Client,
 };
 
-/// Explain why an execution does not continue, and what would let it
+/// Explain why an execution does not continue, and how to continue it
 ///
 /// Follows its waits through all executions to the one that needs action: the first line is the
 /// answer, followed by the path to it.
@@ -23,12 +23,12 @@ use crate::{
 Examples:
   segno why order-1001
   segno why order-1001 --json | jq -r '.chain[-1].commands[]'")]
-pub struct Why {
+pub struct WhyArgs {
     /// Id of the invocation
     id: String,
 }
 
-impl Why {
+impl WhyArgs {
     pub(super) async fn run(
         self,
         client: &Client,
@@ -72,7 +72,8 @@ impl Why {
             }
         }
         if why.more {
-            let more = console.paint(DIM, "the chain goes on; ask for the last one");
+            let more =
+                console.paint(DIM, "the chain continues: ask for the last one with `segno why`");
             console.line(format!("  {more}"))?;
         }
         Ok(Exit::Done)
@@ -151,14 +152,14 @@ fn cause(link: &WhyLink, why: &model::Why, now: i64) -> String {
         },
         WhyReason::Call => format!("waits for the call {on}"),
         WhyReason::SagaStep => {
-            "nobody knows whether a step of a saga acted: find out, and say it".to_owned()
+            "a step of a saga is unclear: check whether it acted, and settle it".to_owned()
         }
-        WhyReason::Promise => format!("waits for the promise {on}, which somebody settles"),
+        WhyReason::Promise => format!("waits for the promise {on}, which a client settles"),
         WhyReason::Signal => match takes(link).as_str() {
             "" => "waits for a signal".to_owned(),
             takes => format!("waits for {takes}"),
         },
-        WhyReason::Timer => format!("sleeps: goes on {at}"),
+        WhyReason::Timer => format!("sleeps: continues {at}"),
         WhyReason::Nothing => "is suspended and waits for nothing that is known".to_owned(),
     };
     format!("{text}{at_latest}{others}{}", kept(link))

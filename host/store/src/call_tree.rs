@@ -12,7 +12,7 @@ use super::{PromiseRow, StoreError};
 
 /// A parent in a request for children.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parent {
+pub struct ParentCursor {
     pub id: PromiseId,
     /// Cursor: only children with a number above this one; 0 for all.
     pub after: i64,
@@ -20,7 +20,7 @@ pub struct Parent {
 
 /// A child promise found by [`CallTree`].
 #[derive(Debug, Clone)]
-pub struct Child {
+pub struct ChildRow {
     /// Index of the parent in the request.
     pub parent: usize,
     /// The child's number. Promises are numbered in creation order.
@@ -31,7 +31,7 @@ pub struct Child {
 
 /// The call-tree neighbours of a promise.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Neighbours {
+pub struct TreeNeighbours {
     pub number: i64,
     /// Number of children, counted up to a bound.
     pub children: u32,
@@ -43,11 +43,19 @@ pub struct Neighbours {
 #[async_trait]
 pub trait CallTree: Send + Sync {
     /// Returns the children of each of `parents` in creation order, at most `each` per parent.
-    async fn children(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError>;
+    async fn children(
+        &self,
+        parents: &[ParentCursor],
+        each: u32,
+    ) -> Result<Vec<ChildRow>, StoreError>;
 
     /// Returns the newest children of each of `parents` in creation order, at most `each` per
     /// parent.
-    async fn latest(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError>;
+    async fn latest(
+        &self,
+        parents: &[ParentCursor],
+        each: u32,
+    ) -> Result<Vec<ChildRow>, StoreError>;
 
     /// Returns the neighbours of each promise, in the order of `ids`; `None` for a promise that
     /// does not exist. Counts at most `count` children and names at most `awaits` awaited promises
@@ -57,18 +65,18 @@ pub trait CallTree: Send + Sync {
         ids: &[PromiseId],
         count: u32,
         awaits: u32,
-    ) -> Result<Vec<Option<Neighbours>>, StoreError>;
+    ) -> Result<Vec<Option<TreeNeighbours>>, StoreError>;
 }
 
 /// Merges two lists of children: sorted, at most `each` per parent.
-pub(super) fn in_order(mut found: Vec<Child>, each: u32) -> Vec<Child> {
+pub(super) fn in_order(mut found: Vec<ChildRow>, each: u32) -> Vec<ChildRow> {
     found.sort_by_key(|child| (child.parent, child.number));
     first_of_each(&mut found, each);
     found
 }
 
 /// Merges two lists of newest children: sorted, at most `each` per parent.
-pub(super) fn latest_in_order(mut found: Vec<Child>, each: u32) -> Vec<Child> {
+pub(super) fn latest_in_order(mut found: Vec<ChildRow>, each: u32) -> Vec<ChildRow> {
     found.sort_by_key(|child| (child.parent, std::cmp::Reverse(child.number)));
     first_of_each(&mut found, each);
     found.sort_by_key(|child| (child.parent, child.number));
@@ -76,7 +84,7 @@ pub(super) fn latest_in_order(mut found: Vec<Child>, each: u32) -> Vec<Child> {
 }
 
 /// Keeps the first `each` children of each parent.
-fn first_of_each(found: &mut Vec<Child>, each: u32) {
+fn first_of_each(found: &mut Vec<ChildRow>, each: u32) {
     let (mut of, mut count) = (usize::MAX, 0);
     found.retain(|child| {
         count = if child.parent == of { count + 1 } else { 1 };

@@ -9,14 +9,14 @@ use segno_core::{
     command::Command,
     config::Config,
     id::PromiseId,
-    invariants::{self, Violation},
-    reply::{Orphan, Reply},
+    invariants::{self, InvariantViolation},
+    reply::{DamageKind, Reply},
     snapshot::Snapshot,
     time::Timestamp,
     transition::transition,
 };
 
-use crate::{Examined, Scan, StoreError};
+use crate::{ExaminedPage, Scan, StoreError};
 
 /// Number of promises per page.
 const PAGE: u32 = 1_000;
@@ -25,15 +25,15 @@ const KEPT: usize = 10_000;
 
 /// A problem in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finding {
+pub enum StoreProblem {
     /// An invariant is broken.
-    Broken(Violation),
+    Broken(InvariantViolation),
     /// Damage of a kind that the reconcile duty repairs.
     Orphan {
         /// The damaged promise.
         id: PromiseId,
         /// The kind of damage.
-        orphan: Orphan,
+        orphan: DamageKind,
     },
     /// A row cannot be read.
     Unreadable(String),
@@ -47,7 +47,7 @@ pub struct Diagnosis {
     /// Number of promises examined.
     pub promises: u64,
     /// The first 10,000 problems found.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<StoreProblem>,
     /// Total number of problems, including those not kept in `findings`.
     pub count: u64,
 }
@@ -58,7 +58,7 @@ impl Diagnosis {
         self.count == 0
     }
 
-    fn add(&mut self, finding: Finding) {
+    fn add(&mut self, finding: StoreProblem) {
         self.count += 1;
         if self.findings.len() < KEPT {
             self.findings.push(finding);
@@ -68,9 +68,9 @@ impl Diagnosis {
     /// The affected promises, as input for a repair command.
     pub fn affected(&self) -> BTreeSet<PromiseId> {
         let ids = self.findings.iter().filter_map(|finding| match finding {
-            Finding::Orphan { id, .. } => Some(std::slice::from_ref(id)),
-            Finding::Broken(violation) => Some(violation.ids.as_slice()),
-            Finding::Unreadable(_) | Finding::Database(_) => None,
+            StoreProblem::Orphan { id, .. } => Some(std::slice::from_ref(id)),
+            StoreProblem::Broken(violation) => Some(violation.ids.as_slice()),
+            StoreProblem::Unreadable(_) | StoreProblem::Database(_) => None,
         });
         ids.flatten().cloned().collect()
     }
@@ -102,7 +102,10 @@ pub async fn examine_pages(
     mut progress: impl FnMut(u64),
 ) -> Result<Diagnosis, StoreError> {
     let mut diagnosis = Diagnosis::default();
-    scan.integrity().await?.into_iter().for_each(|line| diagnosis.add(Finding::Database(line)));
+    scan.integrity()
+        .await?
+        .into_iter()
+        .for_each(|line| diagnosis.add(StoreProblem::Database(line)));
     let mut after = 0;
     loop {
         let page = scan.examine(None, after, page).await?;
@@ -116,8 +119,8 @@ pub async fn examine_pages(
     }
 }
 
-fn look_at(page: &Examined, now: Timestamp, config: &Config, diagnosis: &mut Diagnosis) {
-    page.unreadable.iter().for_each(|row| diagnosis.add(Finding::Unreadable(row.clone())));
+fn look_at(page: &ExaminedPage, now: Timestamp, config: &Config, diagnosis: &mut Diagnosis) {
+    page.unreadable.iter().for_each(|row| diagnosis.add(StoreProblem::Unreadable(row.clone())));
     let ids: BTreeSet<&PromiseId> = page.ids.iter().collect();
     let violations = invariants::check(&Snapshot::of(&page.view)).into_iter();
     // The counted executions spread over all pages: the store counts them ([`Scan::integrity`]).
@@ -127,14 +130,14 @@ fn look_at(page: &Examined, now: Timestamp, config: &Config, diagnosis: &mut Dia
         let ours = violation.ids.first().is_none_or(|id| ids.contains(id))
             || violation.name.starts_with("schedule_");
         if ours || is_told_by_another(&violation, &ids) {
-            diagnosis.add(Finding::Broken(violation));
+            diagnosis.add(StoreProblem::Broken(violation));
         }
     }
     for id in &page.ids {
         let look = Command::Reconcile { id: id.clone() };
         if let Reply::Reconciled { orphans } = transition(&page.view, &look, now, config).reply {
             for orphan in orphans {
-                diagnosis.add(Finding::Orphan { id: id.clone(), orphan });
+                diagnosis.add(StoreProblem::Orphan { id: id.clone(), orphan });
             }
         }
     }
@@ -142,7 +145,7 @@ fn look_at(page: &Examined, now: Timestamp, config: &Config, diagnosis: &mut Dia
 
 /// True for a `minted_by_owner` violation about promises outside the page that were minted by
 /// invocations on the page.
-fn is_told_by_another(violation: &Violation, ids: &BTreeSet<&PromiseId>) -> bool {
+fn is_told_by_another(violation: &InvariantViolation, ids: &BTreeSet<&PromiseId>) -> bool {
     violation.name == "minted_by_owner"
         && violation.ids.iter().all(|made| ids.iter().any(|owner| made.is_minted_by(owner)))
 }

@@ -13,7 +13,7 @@ pub enum StoreError {
     #[error("the outcome of a commit is unknown")]
     UnknownOutcome(#[source] anyhow::Error),
     /// Nothing was written, and another attempt fails until the operator acts.
-    #[error("the store cannot go on: {reason}")]
+    #[error("the store is unavailable: {reason}")]
     Unavailable {
         /// The cause and the required action.
         reason: String,

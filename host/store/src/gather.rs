@@ -11,7 +11,9 @@ use segno_core::{
     invocation::{Outcome, Record, RecordBody},
 };
 
-use super::{Child, InvocationFilter, InvocationRow, LogRow, Page, Parent, PromiseRow, StoreError};
+use super::{
+    ChildRow, InvocationFilter, InvocationRow, LogRow, Page, ParentCursor, PromiseRow, StoreError,
+};
 
 /// Promises per read.
 const PROMISES: usize = 64;
@@ -24,16 +26,16 @@ const LISTED: u32 = 1_000;
 
 /// Selection of the executions to gather.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selection {
+pub struct GatherSelection {
     /// The requested executions.
-    pub asked: Asked,
+    pub asked: RequestedExecutions,
     /// True to include all descendants of the requested executions.
     pub tree: bool,
 }
 
 /// The requested executions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum RequestedExecutions {
     /// The promises with these ids.
     Ids(Vec<PromiseId>),
     /// All unfinished executions of the functions of this module, given by the alias under which
@@ -43,7 +45,7 @@ pub enum Asked {
 
 /// Reason for gathering a promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum GatheredAs {
+pub enum GatherReason {
     /// A gathered journal refers to its value. Its own journal is omitted.
     Value,
     /// It belongs to the tree of a requested execution.
@@ -58,7 +60,7 @@ pub trait GatherSink: Send {
     ///
     /// # Errors
     /// Fails if the promise cannot be kept; gathering then ends.
-    fn promise(&mut self, row: PromiseRow, because: GatheredAs) -> io::Result<()>;
+    fn promise(&mut self, row: PromiseRow, because: GatherReason) -> io::Result<()>;
 
     /// Receives the next records of the current promise's journal.
     ///
@@ -88,7 +90,7 @@ pub enum GatherError {
 }
 
 /// A read view of a store as of one instant.
-pub(crate) trait Instant: Send {
+pub(crate) trait InstantView: Send {
     fn promises(
         &mut self,
         ids: &[PromiseId],
@@ -110,9 +112,9 @@ pub(crate) trait Instant: Send {
 
     fn children(
         &mut self,
-        parent: Parent,
+        parent: ParentCursor,
         each: u32,
-    ) -> impl Future<Output = Result<Vec<Child>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Vec<ChildRow>, StoreError>> + Send;
 
     fn list(
         &mut self,
@@ -123,14 +125,16 @@ pub(crate) trait Instant: Send {
 /// Passes the rows of `selection` to `sink`: each promise once, requested promises first, parents
 /// before their children.
 pub(crate) async fn gather(
-    store: &mut impl Instant,
-    selection: &Selection,
+    store: &mut impl InstantView,
+    selection: &GatherSelection,
     sink: &mut dyn GatherSink,
 ) -> Result<(), GatherError> {
-    let mut queue = Queue::default();
+    let mut queue = GatherQueue::default();
     match &selection.asked {
-        Asked::Ids(ids) => ids.iter().for_each(|id| queue.add(id.clone(), GatheredAs::Asked)),
-        Asked::InFlight(module) => in_flight(store, module, &mut queue).await?,
+        RequestedExecutions::Ids(ids) => {
+            ids.iter().for_each(|id| queue.add(id.clone(), GatherReason::Asked))
+        }
+        RequestedExecutions::InFlight(module) => in_flight(store, module, &mut queue).await?,
     }
     loop {
         let batch = queue.take(PROMISES);
@@ -140,14 +144,14 @@ pub(crate) async fn gather(
         let ids: Vec<PromiseId> = batch.iter().map(|(id, _)| id.clone()).collect();
         for ((id, because), row) in batch.into_iter().zip(store.promises(&ids).await?) {
             let Some(row) = row else {
-                if because == GatheredAs::Asked {
+                if because == GatherReason::Asked {
                     return Err(GatherError::NotFound(id));
                 }
                 // The journal stays without this value: the replay reports it.
                 continue;
             };
             sink.promise(row, because)?;
-            if because == GatheredAs::Value {
+            if because == GatherReason::Value {
                 continue;
             }
             journal(store, &id, &mut queue, sink).await?;
@@ -162,25 +166,25 @@ pub(crate) async fn gather(
 /// Promises still to be read. Requested promises and members come before values: a promise that is
 /// both is read once, with its journal.
 #[derive(Default)]
-struct Queue {
-    known: BTreeMap<PromiseId, GatheredAs>,
+struct GatherQueue {
+    known: BTreeMap<PromiseId, GatherReason>,
     whole: VecDeque<PromiseId>,
     values: VecDeque<PromiseId>,
 }
 
-impl Queue {
-    fn add(&mut self, id: PromiseId, because: GatheredAs) {
+impl GatherQueue {
+    fn add(&mut self, id: PromiseId, because: GatherReason) {
         if self.known.get(&id).is_some_and(|known| *known >= because) {
             return;
         }
         match because {
-            GatheredAs::Value => self.values.push_back(id.clone()),
-            GatheredAs::Member | GatheredAs::Asked => self.whole.push_back(id.clone()),
+            GatherReason::Value => self.values.push_back(id.clone()),
+            GatherReason::Member | GatherReason::Asked => self.whole.push_back(id.clone()),
         }
         self.known.insert(id, because);
     }
 
-    fn take(&mut self, count: usize) -> Vec<(PromiseId, GatheredAs)> {
+    fn take(&mut self, count: usize) -> Vec<(PromiseId, GatherReason)> {
         if !self.whole.is_empty() {
             let batch = self.whole.drain(..self.whole.len().min(count));
             return batch
@@ -190,8 +194,8 @@ impl Queue {
         }
         let mut batch = Vec::new();
         while let Some(id) = self.values.pop_front() {
-            if self.known.get(&id) == Some(&GatheredAs::Value) {
-                batch.push((id, GatheredAs::Value));
+            if self.known.get(&id) == Some(&GatherReason::Value) {
+                batch.push((id, GatherReason::Value));
             }
             if batch.len() == count {
                 break;
@@ -202,16 +206,16 @@ impl Queue {
 }
 
 async fn in_flight(
-    store: &mut impl Instant,
+    store: &mut impl InstantView,
     module: &str,
-    queue: &mut Queue,
+    queue: &mut GatherQueue,
 ) -> Result<(), StoreError> {
     let module = Some(module.to_owned());
     let mut filter = InvocationFilter { module, limit: LISTED, ..InvocationFilter::default() };
     loop {
         let page = store.list(&filter).await?;
         for row in page.items.into_iter().filter(|row| row.promise.is_pending()) {
-            queue.add(row.promise.id().clone(), GatheredAs::Asked);
+            queue.add(row.promise.id().clone(), GatherReason::Asked);
         }
         if page.next.is_none() {
             return Ok(());
@@ -221,9 +225,9 @@ async fn in_flight(
 }
 
 async fn journal(
-    store: &mut impl Instant,
+    store: &mut impl InstantView,
     id: &PromiseId,
-    queue: &mut Queue,
+    queue: &mut GatherQueue,
     sink: &mut dyn GatherSink,
 ) -> Result<(), GatherError> {
     let mut from = 0;
@@ -232,7 +236,7 @@ async fn journal(
         let count = records.len() as u32;
         for record in &records {
             if let RecordBody::Notified { index, outcome: Outcome::Own } = &record.body {
-                queue.add(id.command(*index), GatheredAs::Value);
+                queue.add(id.command(*index), GatherReason::Value);
             }
         }
         if count > 0 {
@@ -246,7 +250,7 @@ async fn journal(
 }
 
 async fn lines(
-    store: &mut impl Instant,
+    store: &mut impl InstantView,
     id: &PromiseId,
     sink: &mut dyn GatherSink,
 ) -> Result<(), GatherError> {
@@ -265,17 +269,17 @@ async fn lines(
 }
 
 async fn children(
-    store: &mut impl Instant,
+    store: &mut impl InstantView,
     id: &PromiseId,
-    queue: &mut Queue,
+    queue: &mut GatherQueue,
 ) -> Result<(), StoreError> {
     let mut after = 0;
     loop {
-        let found = store.children(Parent { id: id.clone(), after }, CHILDREN).await?;
+        let found = store.children(ParentCursor { id: id.clone(), after }, CHILDREN).await?;
         let count = found.len();
         for child in found {
             after = after.max(child.number);
-            queue.add(child.row.promise.id().clone(), GatheredAs::Member);
+            queue.add(child.row.promise.id().clone(), GatherReason::Member);
         }
         if count < CHILDREN as usize {
             return Ok(());

@@ -35,12 +35,12 @@ pub trait Hints: Send + Sync + 'static {
     fn changed(&self, _ids: &BTreeSet<PromiseId>) {}
 
     /// Called by the writer after the commit, with its measurements.
-    fn measured(&self, _commit: &Commit) {}
+    fn measured(&self, _commit: &CommitMetrics) {}
 }
 
 /// Measurements of a commit.
 #[derive(Debug, Clone, Copy)]
-pub struct Commit {
+pub struct CommitMetrics {
     /// Number of commands.
     pub commands: usize,
     /// Time from the first decision to the database's answer.
@@ -51,12 +51,12 @@ pub struct Commit {
 
 /// The promises that a commit changes; collected only while the host watches changes.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
+pub(super) struct CommitChanges {
     watched: bool,
     ids: BTreeSet<PromiseId>,
 }
 
-impl Changes {
+impl CommitChanges {
     /// An empty set, which collects ids only if `hints` watches changes.
     pub(super) fn watched_by(hints: &dyn Hints) -> Self {
         Self { watched: hints.watches_changes(), ids: BTreeSet::new() }

@@ -8,7 +8,7 @@ use segno_core::{
 };
 
 use super::{
-    InvocationFilter, InvocationRow, Page, StoreError, Unreadable, promise_filter::tag_pair,
+    InvocationFilter, InvocationRow, Page, StoreError, UnreadableEntity, promise_filter::tag_pair,
 };
 
 /// An invocation state that listings filter by.
@@ -73,7 +73,7 @@ impl ListedState {
 
 /// The set of rows in which a page of invocations is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Base {
+pub(super) enum SearchBase {
     /// All tasks, newest first.
     Tasks,
     /// Halted tasks, newest first.
@@ -158,7 +158,7 @@ pub(super) fn label_pair(label: &str, value: &str) -> String {
 /// another page follows. `bound` is the lowest number examined; `None` if all rows were examined.
 pub(super) fn newest_first(
     found: Vec<(i64, InvocationRow)>,
-    unreadable: Vec<(i64, Unreadable)>,
+    unreadable: Vec<(i64, UnreadableEntity)>,
     limit: u32,
     bound: Option<i64>,
 ) -> Page<InvocationRow> {

@@ -35,21 +35,21 @@ mod writing;
 mod tests;
 
 pub use admissions::{AdmittedFilter, LimitFilter, LimitRow, PartitionFilter};
-pub use call_tree::{CallTree, Child, Neighbours, Parent};
-pub use diagnosis::{Diagnosis, Finding, examine, examine_pages};
+pub use call_tree::{CallTree, ChildRow, ParentCursor, TreeNeighbours};
+pub use diagnosis::{Diagnosis, StoreProblem, examine, examine_pages};
 pub use error::StoreError;
-pub use gather::{Asked, GatherError, GatherSink, GatheredAs, Selection};
-pub use hints::{Commit, Hints};
+pub use gather::{GatherError, GatherReason, GatherSelection, GatherSink, RequestedExecutions};
+pub use hints::{CommitMetrics, Hints};
 pub use memory::MemoryStore;
 pub use modules::{Modules, NewModule};
 pub use objects::{ObjectFilter, ObjectRow, StateSize};
 pub use query::{
-    COUNTED, Counts, Due, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow,
-    ModuleRow, Page, PromiseFilter, PromiseRow, PromiseSize, Ready, ScheduleFilter, SchedulePage,
-    Standing, StateCounts, Unreadable, Waits, Wake,
+    COUNTED, DueWork, EventPosition, EventRow, ExecutionHistory, InvocationFilter, InvocationRow,
+    LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, PromiseSize, PromiseStateFilter, ReadyTask,
+    ScheduleFilter, SchedulePage, StateCounts, StoreCounts, TaskWake, UnreadableEntity, WaitEdges,
 };
 pub use read::Read;
-pub use scan::{Examined, Found, Scan};
+pub use scan::{ExaminedPage, Scan, ScanPage};
 pub use size::{FunctionSize, ModuleSize, PartSize, SizeReport, TreeSize};
 pub use store::Store;
 pub use work_queue::WorkQueue;

@@ -2,7 +2,7 @@
 
 use segno_core::{
     id::{ObjectId, PromiseId},
-    object::Line,
+    object::ObjectQueue,
     value::Text,
 };
 
@@ -24,7 +24,7 @@ pub struct ObjectFilter {
 pub struct ObjectRow {
     pub object: ObjectId,
     /// The object's queue. `None` if it has no row.
-    pub line: Option<Line>,
+    pub line: Option<ObjectQueue>,
     /// Number of entries in its state.
     pub names: u64,
     /// Total bytes of all values in its state.

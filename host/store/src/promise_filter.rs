@@ -5,7 +5,7 @@ use segno_core::{
     tags,
 };
 
-use super::{PromiseFilter, Standing};
+use super::{PromiseFilter, PromiseStateFilter};
 
 /// True if the filter matches every promise in its index range. Otherwise rows are examined that do
 /// not match.
@@ -17,8 +17,8 @@ pub(super) fn finds_all(filter: &PromiseFilter) -> bool {
 pub(super) fn finds(filter: &PromiseFilter, promise: &Promise, task: Option<&Task>) -> bool {
     let spec = &promise.spec;
     let stands = |standing| match (standing, promise.settlement()) {
-        (Standing::Pending, settlement) => settlement.is_none(),
-        (Standing::Settled(verdict), settlement) => {
+        (PromiseStateFilter::Pending, settlement) => settlement.is_none(),
+        (PromiseStateFilter::Settled(verdict), settlement) => {
             settlement.is_some_and(|settlement| settlement.verdict == verdict)
         }
     };

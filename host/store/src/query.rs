@@ -7,7 +7,8 @@ use segno_core::{
     id::{Claim, CommandIndex, Digest, PromiseId, ScheduleId, Version},
     invocation::{LogLevel, LogLine, Record},
     promise::{
-        Message, MessageKind, OutboxKey, OutboxRow, Promise, Schedule, Task, TaskStatus, Verdict,
+        OutboxKey, OutboxMessage, OutboxMessageKind, OutboxRow, Promise, Schedule, Task,
+        TaskStatus, Verdict,
     },
     time::Timestamp,
     value::{Tags, Text, Value},
@@ -32,11 +33,11 @@ pub struct PromiseSize {
 
 /// Due commands, and the time of the next look.
 #[derive(Debug, Clone, Default)]
-pub struct Due {
+pub struct DueWork {
     /// Commands to execute now.
     pub commands: Vec<Command>,
     /// Tasks that some of these commands wake.
-    pub wakes: Vec<Wake>,
+    pub wakes: Vec<TaskWake>,
     /// The earliest instant at which more work will be due. `None` if nothing is scheduled.
     pub next: Option<Timestamp>,
 }
@@ -44,7 +45,7 @@ pub struct Due {
 /// A suspended host task that a due deadline will resume. It may be claimed in the same commit; the
 /// version detects any change in between.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wake {
+pub struct TaskWake {
     /// The promise whose deadline is due.
     pub awaited: PromiseId,
     /// The task, with the version to present when claiming it.
@@ -53,7 +54,7 @@ pub struct Wake {
 
 /// The state from which an execution resumes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct History {
+pub struct ExecutionHistory {
     pub records: Vec<Record>,
     /// Number of lines logged so far.
     pub lines: u32,
@@ -61,7 +62,7 @@ pub struct History {
 
 /// A task that waits for a worker of this kind of host.
 #[derive(Debug, Clone)]
-pub struct Ready {
+pub struct ReadyTask {
     /// Cursor of the next page.
     pub cursor: i64,
     pub id: PromiseId,
@@ -85,7 +86,7 @@ pub struct LogRow {
     pub message: String,
 }
 
-impl History {
+impl ExecutionHistory {
     /// Sorts the records into journal order.
     pub(super) fn sort(&mut self) {
         self.records.sort_by_key(|record| record.seq);
@@ -103,7 +104,7 @@ impl LogRow {
     }
 }
 
-impl Due {
+impl DueWork {
     /// Merges both results.
     pub(super) fn and(mut self, other: Self) -> Self {
         self.commands.extend(other.commands);
@@ -134,7 +135,7 @@ pub struct ModuleRow {
 /// Position of an event among undelivered events: ordered by instant, then number of the
 /// invocation, then command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EventPlace {
+pub struct EventPosition {
     /// Publication time.
     pub at: Timestamp,
     /// Number of the publishing invocation in this store.
@@ -147,7 +148,7 @@ pub struct EventPlace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRow {
     /// Position among the unacknowledged events.
-    pub place: EventPlace,
+    pub place: EventPosition,
     /// The invocation that published it.
     pub source: PromiseId,
     pub topic: Text,
@@ -162,13 +163,13 @@ pub struct EventRow {
 impl EventRow {
     /// The event stored under `key`. `None` if the row is not an event.
     pub(super) fn of(key: &OutboxKey, row: &OutboxRow, number: i64) -> Option<Self> {
-        let (OutboxKey::Event(source, index), Message::Event { topic, payload }) =
+        let (OutboxKey::Event(source, index), OutboxMessage::Event { topic, payload }) =
             (key, &row.message)
         else {
             return None;
         };
         Some(Self {
-            place: EventPlace { at: row.created_at, number, index: *index },
+            place: EventPosition { at: row.created_at, number, index: *index },
             source: source.clone(),
             topic: topic.clone(),
             payload: payload.clone(),
@@ -185,7 +186,7 @@ impl EventRow {
 
 /// Row counts for metrics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct StoreCounts {
     /// Tasks under a claim.
     pub acquired: u64,
     /// Halted tasks, which wait for an operator.
@@ -193,12 +194,12 @@ pub struct Counts {
     /// Host tasks that wait for a worker.
     pub ready: u64,
     /// Messages in the outbox, by kind; kinds without any are omitted.
-    pub outbox: BTreeMap<MessageKind, u64>,
+    pub outbox: BTreeMap<OutboxMessageKind, u64>,
 }
 
 /// The wait edges of a promise.
 #[derive(Debug, Clone, Default)]
-pub struct Waits {
+pub struct WaitEdges {
     /// The promises that this promise's task awaits.
     pub awaits: Vec<PromiseId>,
     /// The promises whose tasks await this one.
@@ -247,7 +248,7 @@ pub struct StateCounts {
 
 /// The state of a promise, as a listing filters it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum PromiseStateFilter {
     /// No value yet; the deadline may have passed without being processed.
     Pending,
     /// Settled with this verdict.
@@ -260,7 +261,7 @@ pub struct PromiseFilter {
     /// Only promises with this `branch` tag that no invocation of a module made.
     pub branch: Option<String>,
     /// Only promises in this state.
-    pub standing: Option<Standing>,
+    pub standing: Option<PromiseStateFilter>,
     /// Only promises with all of these tags.
     pub tags: Tags,
     /// Only promises with a task.
@@ -304,14 +305,14 @@ pub struct SchedulePage {
     /// The schedules, in id order.
     pub items: Vec<Schedule>,
     /// Schedules of this page whose rows cannot be read.
-    pub unreadable: Vec<Unreadable>,
+    pub unreadable: Vec<UnreadableEntity>,
     /// Cursor of the next page. `None` if this was the last.
     pub next: Option<ScheduleId>,
 }
 
 /// Lower bound of a page: inclusive or exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Begin {
+pub(super) enum PageBound {
     /// Inclusive.
     At,
     /// Exclusive.
@@ -320,11 +321,11 @@ pub(super) enum Begin {
 
 impl ScheduleFilter {
     /// The lower bound of the next read: after `after`, and not before the prefix.
-    pub(super) fn begins_at<'a>(&'a self, after: Option<&'a ScheduleId>) -> (Begin, &'a str) {
+    pub(super) fn begins_at<'a>(&'a self, after: Option<&'a ScheduleId>) -> (PageBound, &'a str) {
         let after = after.map_or("", ScheduleId::as_str);
         match self.prefix.as_deref() {
-            Some(prefix) if after < prefix => (Begin::At, prefix),
-            _ => (Begin::Behind, after),
+            Some(prefix) if after < prefix => (PageBound::At, prefix),
+            _ => (PageBound::Behind, after),
         }
     }
 
@@ -365,7 +366,7 @@ impl SchedulePage {
     }
 
     /// Adds the unreadable schedules that sort before the next page.
-    pub(super) fn beside(self, mut unreadable: Vec<Unreadable>) -> Self {
+    pub(super) fn beside(self, mut unreadable: Vec<UnreadableEntity>) -> Self {
         if let Some(next) = &self.next {
             unreadable.retain(|row| row.id.as_str() <= next.as_str());
         }
@@ -379,28 +380,28 @@ impl SchedulePage {
 pub struct Page<T, C = i64> {
     pub items: Vec<T>,
     /// Rows of this page that cannot be read.
-    pub unreadable: Vec<Unreadable>,
+    pub unreadable: Vec<UnreadableEntity>,
     /// Cursor of the next page. `None` if this was the last.
     pub next: Option<C>,
 }
 
 /// An entity that exists but whose rows cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unreadable {
+pub struct UnreadableEntity {
     pub id: String,
     /// The reason why the row cannot be read.
     pub reason: String,
 }
 
-impl Unreadable {
+impl UnreadableEntity {
     /// Describes an unreadable row with this id.
     ///
     /// # Errors
     /// Fails if the database did not return the row.
     pub(super) fn of(
-        id: Result<Option<std::borrow::Cow<'_, str>>, super::sql::Failure>,
-        error: super::sql::Failure,
-    ) -> Result<Self, super::sql::Failure> {
+        id: Result<Option<std::borrow::Cow<'_, str>>, super::sql::SqlFailure>,
+        error: super::sql::SqlFailure,
+    ) -> Result<Self, super::sql::SqlFailure> {
         let id = id.ok().flatten().unwrap_or_default().into_owned();
         Ok(Self { id, reason: super::sql::unreadable(error)? })
     }

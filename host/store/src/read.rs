@@ -7,7 +7,7 @@ use segno_core::{
     graph::{NodeEvent, NodeRow},
     id::{ObjectId, PromiseId, ScheduleId},
     invocation::Record,
-    limit::{Limit, LimitName, Partition, PartitionId, Place},
+    limit::{Limit, LimitName, LimitPosition, Partition, PartitionId},
     promise::Schedule,
     saga::{Fact, FactKey},
     snapshot::Snapshot,
@@ -15,10 +15,10 @@ use segno_core::{
 };
 
 use super::{
-    AdmittedFilter, Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow,
+    AdmittedFilter, EventPosition, EventRow, ExecutionHistory, InvocationFilter, InvocationRow,
     LimitFilter, LimitRow, LogRow, ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter,
-    PromiseRow, PromiseSize, ScheduleFilter, SchedulePage, StateCounts, StateSize, StoreError,
-    Waits,
+    PromiseRow, PromiseSize, ScheduleFilter, SchedulePage, StateCounts, StateSize, StoreCounts,
+    StoreError, WaitEdges,
 };
 
 /// Read operations. Each sees a committed state at least as new as every `execute` answered before
@@ -47,10 +47,11 @@ pub trait Read: Send + Sync {
 
     /// Returns the histories from which executions resume: all journal records of each invocation,
     /// given with its number of records, and the number of logged lines.
-    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError>;
+    async fn histories(&self, of: &[(PromiseId, u32)])
+    -> Result<Vec<ExecutionHistory>, StoreError>;
 
     /// Returns the promises that `id` awaits, and those that await it.
-    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError>;
+    async fn waits(&self, id: &PromiseId) -> Result<WaitEdges, StoreError>;
 
     /// Returns the facts of an invocation's sagas, ordered by saga, step and kind.
     async fn facts(&self, id: &PromiseId) -> Result<Vec<(FactKey, Fact)>, StoreError>;
@@ -105,14 +106,18 @@ pub trait Read: Send + Sync {
 
     /// Returns an execution's queue position at its limit, and the number of executions of the same
     /// priority ahead of it, counted up to `most`.
-    async fn place(&self, id: &PromiseId, most: u32) -> Result<Option<(Place, u64)>, StoreError>;
+    async fn place(
+        &self,
+        id: &PromiseId,
+        most: u32,
+    ) -> Result<Option<(LimitPosition, u64)>, StoreError>;
 
     /// Lists the unsettled executions that a limit has admitted: halted executions first, then in
     /// arrival order.
     async fn admitted(
         &self,
         filter: &AdmittedFilter,
-    ) -> Result<Vec<(PromiseId, Place)>, StoreError>;
+    ) -> Result<Vec<(PromiseId, LimitPosition)>, StoreError>;
 
     /// Lists invocations, newest first.
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError>;
@@ -135,12 +140,12 @@ pub trait Read: Send + Sync {
     /// has processed.
     async fn events(
         &self,
-        after: Option<EventPlace>,
+        after: Option<EventPosition>,
         limit: u32,
     ) -> Result<Vec<EventRow>, StoreError>;
 
     /// Returns the counts for metrics.
-    async fn counts(&self) -> Result<Counts, StoreError>;
+    async fn counts(&self) -> Result<StoreCounts, StoreError>;
 
     /// Returns the whole content in canonical form: two stores with the same content return equal
     /// dumps.

@@ -6,13 +6,13 @@ use async_trait::async_trait;
 use segno_core::{id::PromiseId, promise::Promise, time::Timestamp, view::View};
 
 use super::{
-    GatherError, GatherSink, Selection, SizeReport, StoreError,
+    GatherError, GatherSelection, GatherSink, SizeReport, StoreError,
     archive::{ArchiveError, ArchiveSink},
 };
 
 /// The matches on one page of a scan.
 #[derive(Debug, Clone)]
-pub struct Found<T> {
+pub struct ScanPage<T> {
     pub items: Vec<T>,
     /// Number of promises examined.
     pub looked_at: u32,
@@ -22,7 +22,7 @@ pub struct Found<T> {
 
 /// A page of promises with all their rows, and with the rows of other promises that they refer to.
 #[derive(Debug, Default)]
-pub struct Examined {
+pub struct ExaminedPage {
     pub view: View,
     /// The promises of the page. Other rows in the view are present only as references, and are
     /// incomplete.
@@ -38,7 +38,7 @@ pub struct Examined {
 pub trait Scan: Send + Sync {
     /// Returns repair candidates among the `limit` promises after `after`: promises whose rows
     /// appear to contradict each other. A command decides if they do.
-    async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError>;
+    async fn candidates(&self, after: i64, limit: u32) -> Result<ScanPage<PromiseId>, StoreError>;
 
     /// Returns promises without a maker that settled by `before`, among the `limit` promises after
     /// `after`.
@@ -47,7 +47,7 @@ pub trait Scan: Send + Sync {
         after: i64,
         limit: u32,
         before: Timestamp,
-    ) -> Result<Found<Promise>, StoreError>;
+    ) -> Result<ScanPage<Promise>, StoreError>;
 
     /// Returns all rows of the `limit` promises after `after`; with a `maker`, only of promises it
     /// made.
@@ -56,7 +56,7 @@ pub trait Scan: Send + Sync {
         maker: Option<&PromiseId>,
         after: i64,
         limit: u32,
-    ) -> Result<Examined, StoreError>;
+    ) -> Result<ExaminedPage, StoreError>;
 
     /// Returns damage to the database itself, as reported by the database.
     async fn integrity(&self) -> Result<Vec<String>, StoreError>;
@@ -68,7 +68,7 @@ pub trait Scan: Send + Sync {
     /// of one instant: each promise once, parents before their children.
     async fn gather(
         &self,
-        selection: &Selection,
+        selection: &GatherSelection,
         sink: &mut dyn GatherSink,
     ) -> Result<(), GatherError>;
 

@@ -68,12 +68,12 @@ pub struct FunctionSize {
 
 /// Accumulates the sizes of trees. Uses about 40 bytes of memory per promise.
 #[derive(Debug, Default)]
-pub(super) struct Forest {
+pub(super) struct TreeSizes {
     roots: HashMap<i64, i64>,
     trees: HashMap<i64, TreeSize>,
 }
 
-impl Forest {
+impl TreeSizes {
     /// Adds a promise. Its maker must have been added before.
     pub(super) fn add(&mut self, n: i64, made_by: Option<i64>, settled: bool, bytes: u64) {
         let root = made_by.map_or(n, |maker| self.roots.get(&maker).copied().unwrap_or(maker));
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn trees_are_added_up_under_their_roots() {
-        let mut forest = Forest::default();
+        let mut forest = TreeSizes::default();
         for (n, made_by, bytes) in
             [(1, None, 1), (2, None, 100), (3, Some(1), 10), (4, Some(3), 20), (5, None, 5)]
         {

@@ -1,16 +1,16 @@
 //! The work queue of a host: due commands, tasks ready for a worker, and outbox messages.
 
 use async_trait::async_trait;
-use segno_core::{promise::MessageKind, time::Timestamp};
+use segno_core::{promise::OutboxMessageKind, time::Timestamp};
 
-use super::{Due, Ready, StoreError};
+use super::{DueWork, ReadyTask, StoreError};
 
 /// The work that waits for a host.
 #[async_trait]
 pub trait WorkQueue: Send + Sync {
     /// Returns due commands (deadlines, leases, retries, schedules, limits), at most `limit`, and
     /// the time at which the next one will be due.
-    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError>;
+    async fn due(&self, now: Timestamp, limit: u32) -> Result<DueWork, StoreError>;
 
     /// Returns tasks of hosted targets that are ready for a worker and may be dispatched now, in
     /// creation order, after the cursor `after`.
@@ -19,14 +19,14 @@ pub trait WorkQueue: Send + Sync {
         now: Timestamp,
         after: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<Ready>, StoreError>;
+    ) -> Result<Vec<ReadyTask>, StoreError>;
 
     /// Returns commands for the due outbox rows of this kind, at most `limit`, and the time at
     /// which the next one will be due.
     async fn outbox_due(
         &self,
-        kind: MessageKind,
+        kind: OutboxMessageKind,
         now: Timestamp,
         limit: u32,
-    ) -> Result<Due, StoreError>;
+    ) -> Result<DueWork, StoreError>;
 }

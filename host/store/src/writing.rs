@@ -20,9 +20,9 @@ const TELLS: Duration = Duration::from_secs(5);
 const REFUSED: Duration = Duration::from_secs(1);
 
 /// Tracks if writes succeed; see the module documentation.
-pub(super) struct Writing {
+pub(super) struct WriteHealth {
     clock: Arc<dyn Clock>,
-    last: Mutex<Last>,
+    last: Mutex<LastWrite>,
     /// True once the log reports that writes are refused; reset by the next commit. Keeps the
     /// message from repeating.
     said: AtomicBool,
@@ -32,14 +32,14 @@ pub(super) struct Writing {
 
 /// Result and time of the last write.
 #[derive(Debug, Clone, Default)]
-enum Last {
+enum LastWrite {
     #[default]
     Unknown,
     Committed(Duration),
     Refused(Duration, String),
 }
 
-impl Writing {
+impl WriteHealth {
     /// Starts with an unknown state.
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Writing {
 
     /// Records a successful commit.
     pub(super) fn committed(&self) {
-        *self.last() = Last::Committed(self.clock.elapsed());
+        *self.last() = LastWrite::Committed(self.clock.elapsed());
         if self.said.swap(false, Ordering::Relaxed) {
             tracing::info!("writes are committed again");
         }
@@ -62,8 +62,8 @@ impl Writing {
     pub(super) fn failed(&self, reason: &dyn Display) {
         self.say(reason);
         let mut last = self.last();
-        if matches!(*last, Last::Committed(_)) {
-            *last = Last::Unknown;
+        if matches!(*last, LastWrite::Committed(_)) {
+            *last = LastWrite::Unknown;
         }
     }
 
@@ -73,14 +73,14 @@ impl Writing {
         &self,
         write: impl Future<Output = Result<(), StoreError>>,
     ) -> Result<(), StoreError> {
-        if let Last::Committed(_) = self.told() {
+        if let LastWrite::Committed(_) = self.told() {
             return Ok(());
         }
         let _alone = self.asking.lock().await;
         match self.told() {
-            Last::Committed(_) => return Ok(()),
-            Last::Refused(_, reason) => return Err(StoreError::Unavailable { reason }),
-            Last::Unknown => {}
+            LastWrite::Committed(_) => return Ok(()),
+            LastWrite::Refused(_, reason) => return Err(StoreError::Unavailable { reason }),
+            LastWrite::Unknown => {}
         }
         let written = write.await;
         let reason = match &written {
@@ -93,7 +93,7 @@ impl Writing {
             Err(other) => other.to_string(),
         };
         self.say(&reason);
-        *self.last() = Last::Refused(self.clock.elapsed(), reason);
+        *self.last() = LastWrite::Refused(self.clock.elapsed(), reason);
         written
     }
 
@@ -104,16 +104,16 @@ impl Writing {
     }
 
     /// The result of the last write while it is still conclusive, else `Unknown`.
-    fn told(&self) -> Last {
+    fn told(&self) -> LastWrite {
         let now = self.clock.elapsed();
         match &*self.last() {
-            Last::Committed(at) if now.saturating_sub(*at) >= TELLS => Last::Unknown,
-            Last::Refused(at, _) if now.saturating_sub(*at) >= REFUSED => Last::Unknown,
+            LastWrite::Committed(at) if now.saturating_sub(*at) >= TELLS => LastWrite::Unknown,
+            LastWrite::Refused(at, _) if now.saturating_sub(*at) >= REFUSED => LastWrite::Unknown,
             last => last.clone(),
         }
     }
 
-    fn last(&self) -> MutexGuard<'_, Last> {
+    fn last(&self) -> MutexGuard<'_, LastWrite> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,53 +10,53 @@ use rand_chacha::{
 use crate::{
     error::VerifyError,
     run::Decider,
-    schedule::{Choice, Entry, Fault, Place, Schedule},
+    schedule::{EventChoice, InjectedFault, RelativeId, RunSchedule, ScheduleEntry},
 };
 
 /// Follows a schedule. After its end, takes the first possible event.
-pub struct Scheduled {
-    entries: VecDeque<(usize, Entry)>,
+pub struct ScheduleDecider {
+    entries: VecDeque<(usize, ScheduleEntry)>,
     /// True if entries that are not possible are skipped.
     lenient: bool,
 }
 
-impl Scheduled {
+impl ScheduleDecider {
     /// Follows exactly this schedule.
-    pub fn exactly(schedule: &Schedule) -> Self {
+    pub fn exactly(schedule: &RunSchedule) -> Self {
         Self { entries: numbered(schedule), lenient: false }
     }
 
     /// Follows this schedule as far as it is possible.
-    pub fn roughly(schedule: &Schedule) -> Self {
+    pub fn roughly(schedule: &RunSchedule) -> Self {
         Self { entries: numbered(schedule), lenient: true }
     }
 
-    fn is_possible(entry: &Entry, enabled: &[Choice]) -> bool {
+    fn is_possible(entry: &ScheduleEntry, enabled: &[EventChoice]) -> bool {
         match entry {
-            Entry::Event(Choice::Cancel) => true,
-            Entry::Event(choice) => enabled.contains(choice),
-            Entry::Fault(Fault::Again(place)) => {
-                enabled.contains(&Choice::Go(Place(place.0.clone())))
+            ScheduleEntry::Event(EventChoice::Cancel) => true,
+            ScheduleEntry::Event(choice) => enabled.contains(choice),
+            ScheduleEntry::Fault(InjectedFault::Again(place)) => {
+                enabled.contains(&EventChoice::Go(RelativeId(place.0.clone())))
             }
-            Entry::Fault(_) => true,
+            ScheduleEntry::Fault(_) => true,
         }
     }
 }
 
-fn numbered(schedule: &Schedule) -> VecDeque<(usize, Entry)> {
+fn numbered(schedule: &RunSchedule) -> VecDeque<(usize, ScheduleEntry)> {
     let entries = schedule.0.iter().cloned().enumerate();
     entries
-        .filter(|(_, entry)| *entry != Entry::Fault(Fault::Cold))
+        .filter(|(_, entry)| *entry != ScheduleEntry::Fault(InjectedFault::Cold))
         .map(|(at, entry)| (at + 1, entry))
         .collect()
 }
 
-impl Decider for Scheduled {
-    fn faults(&mut self, enabled: &[Choice]) -> Result<Vec<Fault>, VerifyError> {
+impl Decider for ScheduleDecider {
+    fn faults(&mut self, enabled: &[EventChoice]) -> Result<Vec<InjectedFault>, VerifyError> {
         let mut faults = Vec::new();
-        while let Some((number, Entry::Fault(fault))) = self.entries.front().cloned() {
+        while let Some((number, ScheduleEntry::Fault(fault))) = self.entries.front().cloned() {
             self.entries.pop_front();
-            match Self::is_possible(&Entry::Fault(fault.clone()), enabled) {
+            match Self::is_possible(&ScheduleEntry::Fault(fault.clone()), enabled) {
                 true => faults.push(fault),
                 false if self.lenient => {}
                 false => return Err(VerifyError::misfit(number, fault, enabled)),
@@ -65,10 +65,10 @@ impl Decider for Scheduled {
         Ok(faults)
     }
 
-    fn choose(&mut self, enabled: &[Choice]) -> Result<Option<Choice>, VerifyError> {
+    fn choose(&mut self, enabled: &[EventChoice]) -> Result<Option<EventChoice>, VerifyError> {
         while let Some((number, entry)) = self.entries.front().cloned() {
             // A fault after a skipped event applies before the next event that is kept.
-            let Entry::Event(choice) = &entry else { break };
+            let ScheduleEntry::Event(choice) = &entry else { break };
             self.entries.pop_front();
             match Self::is_possible(&entry, enabled) {
                 true => return Ok(Some(choice.clone())),
@@ -79,7 +79,7 @@ impl Decider for Scheduled {
         Ok(enabled.first().cloned())
     }
 
-    fn ended(&mut self, enabled: &[Choice]) -> Result<(), VerifyError> {
+    fn ended(&mut self, enabled: &[EventChoice]) -> Result<(), VerifyError> {
         match self.entries.front() {
             Some((number, entry)) if !self.lenient => {
                 Err(VerifyError::misfit(*number, entry, enabled))
@@ -90,17 +90,17 @@ impl Decider for Scheduled {
 }
 
 /// Decides at random; time passes only when nothing else can happen.
-pub struct Chance(ChaCha8Rng);
+pub struct RandomDecider(ChaCha8Rng);
 
-impl Chance {
+impl RandomDecider {
     /// The decisions of a seed.
     pub fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 }
 
-impl Decider for Chance {
-    fn choose(&mut self, enabled: &[Choice]) -> Result<Option<Choice>, VerifyError> {
+impl Decider for RandomDecider {
+    fn choose(&mut self, enabled: &[EventChoice]) -> Result<Option<EventChoice>, VerifyError> {
         let soon = in_no_time(enabled);
         let at = self.0.next_u64() % (soon.len() as u64);
         Ok(soon.get(usize::try_from(at).unwrap_or(0)).cloned())
@@ -109,22 +109,22 @@ impl Decider for Chance {
 
 /// Lets time pass whenever it can: timers fire before completions. A workflow may then wait for
 /// ever, so the run is given up after this number of events.
-pub struct TimersFirst(pub usize);
+pub struct TimersFirstDecider(pub usize);
 
-impl Decider for TimersFirst {
-    fn choose(&mut self, enabled: &[Choice]) -> Result<Option<Choice>, VerifyError> {
+impl Decider for TimersFirstDecider {
+    fn choose(&mut self, enabled: &[EventChoice]) -> Result<Option<EventChoice>, VerifyError> {
         let Some(left) = self.0.checked_sub(1) else { return Ok(None) };
         self.0 = left;
-        let time = enabled.iter().find(|choice| **choice == Choice::Time);
+        let time = enabled.iter().find(|choice| **choice == EventChoice::Time);
         Ok(time.or(enabled.first()).cloned())
     }
 }
 
 /// The events that are possible without time passing, or the passing of time if there is no other
 /// event.
-pub fn in_no_time(enabled: &[Choice]) -> &[Choice] {
+pub fn in_no_time(enabled: &[EventChoice]) -> &[EventChoice] {
     match enabled {
-        [soon @ .., Choice::Time] if !soon.is_empty() => soon,
+        [soon @ .., EventChoice::Time] if !soon.is_empty() => soon,
         all => all,
     }
 }

@@ -2,11 +2,11 @@
 
 use serde_json::Value as Json;
 
-use crate::schedule::Place;
+use crate::schedule::RelativeId;
 
 /// One external effect.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Effect {
+pub struct ExternalEffect {
     /// The activity, or the request as `METHOD URL`.
     pub what: String,
     /// The input of the activity, or the body of the request.
@@ -14,14 +14,14 @@ pub struct Effect {
     /// The idempotency key of the request. `None` if it had none.
     pub key: Option<String>,
     /// The promise that the effect belongs to.
-    pub place: Place,
+    pub place: RelativeId,
     /// The activity that sent the request. `None` if the workflow issued the effect itself.
     pub within: Option<String>,
     /// True if it succeeded.
     pub succeeded: bool,
 }
 
-impl Effect {
+impl ExternalEffect {
     /// Returns true if `name` names this effect: an activity, or a request by the beginning of its
     /// address.
     pub fn is(&self, name: &str) -> bool {

@@ -2,8 +2,8 @@
 //! workflow.
 
 use crate::{
-    schedule::{Choice, NoSchedule},
-    script::BadScript,
+    schedule::{EventChoice, ScheduleError},
+    script::VerifyScriptError,
 };
 
 /// The reason that nothing could be verified.
@@ -27,7 +27,7 @@ pub enum VerifyError {
     Script(String),
     /// The script has no answer for a request.
     #[error(
-        "`{request}` is sent, and nothing is sent outside: say in the script what it is answered ([[answer]] with http = \"{request}\"), or let it out with --real"
+        "`{request}` has no answer in the script, and nothing is sent outside: add an answer to the script ([[answer]] with http = \"{request}\"), or let it out with --real"
     )]
     NoAnswer {
         /// Method and address of the request.
@@ -35,7 +35,7 @@ pub enum VerifyError {
     },
     /// The text is not a schedule.
     #[error("{0}")]
-    NoSchedule(#[from] NoSchedule),
+    NoSchedule(#[from] ScheduleError),
     /// The schedule belongs to another run.
     #[error(
         "the schedule does not fit: entry {number}, `{entry}`, is not possible there; possible is {possible}"
@@ -52,15 +52,15 @@ pub enum VerifyError {
     Host(String),
 }
 
-impl From<BadScript> for VerifyError {
-    fn from(error: BadScript) -> Self {
+impl From<VerifyScriptError> for VerifyError {
+    fn from(error: VerifyScriptError) -> Self {
         Self::Script(error.to_string())
     }
 }
 
 impl VerifyError {
     /// An error for an entry that is not among the `enabled` events.
-    pub fn misfit(number: usize, entry: impl ToString, enabled: &[Choice]) -> Self {
+    pub fn misfit(number: usize, entry: impl ToString, enabled: &[EventChoice]) -> Self {
         let possible = match enabled {
             [] => "nothing".to_owned(),
             _ => enabled.iter().map(|choice| format!("`{choice}`")).collect::<Vec<_>>().join(", "),

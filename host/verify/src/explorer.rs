@@ -7,15 +7,15 @@ use std::{
 };
 
 use crate::{
-    decide::{Chance, Scheduled, TimersFirst},
+    decide::{RandomDecider, ScheduleDecider, TimersFirstDecider},
     error::VerifyError,
-    finding::{self, Finding, Identity},
-    orders::Orders,
-    report::{Failure, OrdersReport, Report},
-    run::{self, Decider, End, Run},
-    schedule::{Choice, Entry, Fault, Schedule},
-    setup::Setup,
-    store::Side,
+    finding::{self, Finding, FindingIdentity},
+    orders::OrderDecider,
+    report::{FindingReport, OrdersReport, VerifyReport},
+    run::{self, Decider, RunConclusion, RunResult},
+    schedule::{EventChoice, InjectedFault, RunSchedule, ScheduleEntry},
+    setup::VerifySetup,
+    store::CommitSide,
 };
 
 /// Number of events after which a run with timers first is given up.
@@ -29,7 +29,7 @@ const FAULTY_ORDERS: usize = 50;
 
 /// The bounds of an exploration.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub struct ExplorationBounds {
     /// Maximum number of runs, not counting those that shorten findings.
     pub runs: usize,
     /// Seed of the samples.
@@ -38,13 +38,13 @@ pub struct Bounds {
 
 /// State of an exploration.
 struct Explorer<'a> {
-    setup: &'a Arc<Setup>,
-    bounds: Bounds,
+    setup: &'a Arc<VerifySetup>,
+    bounds: ExplorationBounds,
     runs: usize,
     redundant: usize,
     faults: BTreeMap<&'static str, usize>,
     outcomes: BTreeMap<String, usize>,
-    found: BTreeMap<Identity, (Finding, Run)>,
+    found: BTreeMap<FindingIdentity, (Finding, RunResult)>,
     tell: &'a mut dyn FnMut(usize, usize),
 }
 
@@ -54,10 +54,10 @@ struct Explorer<'a> {
 /// # Errors
 /// Nothing can be verified.
 pub fn explore(
-    setup: &Arc<Setup>,
-    bounds: Bounds,
+    setup: &Arc<VerifySetup>,
+    bounds: ExplorationBounds,
     tell: &mut dyn FnMut(usize, usize),
-) -> Result<Report, VerifyError> {
+) -> Result<VerifyReport, VerifyError> {
     let mut explorer = Explorer {
         setup,
         bounds,
@@ -76,15 +76,15 @@ pub fn explore(
 /// # Errors
 /// Nothing can be verified, or the schedule does not fit.
 pub fn repeat(
-    setup: &Arc<Setup>,
-    schedule: &Schedule,
-    bounds: Bounds,
-) -> Result<Report, VerifyError> {
+    setup: &Arc<VerifySetup>,
+    schedule: &RunSchedule,
+    bounds: ExplorationBounds,
+) -> Result<VerifyReport, VerifyError> {
     let run = run_exactly(setup, schedule)?;
-    let references = References::of(setup, &run)?;
+    let references = ReferenceRuns::of(setup, &run)?;
     let findings = references.judge(setup, &run);
-    let failures = findings.into_iter().map(|finding| Failure::new(finding, &run)).collect();
-    Ok(Report {
+    let failures = findings.into_iter().map(|finding| FindingReport::new(finding, &run)).collect();
+    Ok(VerifyReport {
         function: setup.function().to_owned(),
         seed: bounds.seed,
         runs: 1,
@@ -104,27 +104,27 @@ pub fn repeat(
     })
 }
 
-fn run_exactly(setup: &Arc<Setup>, schedule: &Schedule) -> Result<Run, VerifyError> {
-    let cold = schedule.faults().any(|fault| *fault == Fault::Cold);
-    run::run(setup, cold, &mut Scheduled::exactly(schedule))
+fn run_exactly(setup: &Arc<VerifySetup>, schedule: &RunSchedule) -> Result<RunResult, VerifyError> {
+    let cold = schedule.faults().any(|fault| *fault == InjectedFault::Cold);
+    run::run(setup, cold, &mut ScheduleDecider::exactly(schedule))
 }
 
-fn run_roughly(setup: &Arc<Setup>, schedule: &Schedule) -> Result<Run, VerifyError> {
-    let cold = schedule.faults().any(|fault| *fault == Fault::Cold);
-    run::run(setup, cold, &mut Scheduled::roughly(schedule))
+fn run_roughly(setup: &Arc<VerifySetup>, schedule: &RunSchedule) -> Result<RunResult, VerifyError> {
+    let cold = schedule.faults().any(|fault| *fault == InjectedFault::Cold);
+    run::run(setup, cold, &mut ScheduleDecider::roughly(schedule))
 }
 
 /// The reference runs that another run is compared with.
-struct References {
+struct ReferenceRuns {
     /// The run with default decisions.
-    first: Run,
+    first: RunResult,
     /// The same events without faults, if there were faults.
-    faultless: Option<Run>,
+    faultless: Option<RunResult>,
 }
 
-impl References {
-    fn of(setup: &Arc<Setup>, run: &Run) -> Result<Self, VerifyError> {
-        let first = run_roughly(setup, &Schedule::default())?;
+impl ReferenceRuns {
+    fn of(setup: &Arc<VerifySetup>, run: &RunResult) -> Result<Self, VerifyError> {
+        let first = run_roughly(setup, &RunSchedule::default())?;
         let faultless = match run.schedule.faults().next() {
             Some(_) => Some(run_roughly(setup, &run.schedule.events())?),
             None => None,
@@ -132,14 +132,19 @@ impl References {
         Ok(Self { first, faultless })
     }
 
-    fn judge(&self, setup: &Setup, run: &Run) -> Vec<Finding> {
+    fn judge(&self, setup: &VerifySetup, run: &RunResult) -> Vec<Finding> {
         judge(setup, run, self.faultless.as_ref(), Some(&self.first))
     }
 }
 
 /// All findings of a run: alone, and compared with the same events without faults and with the
 /// first run.
-fn judge(setup: &Setup, run: &Run, faultless: Option<&Run>, first: Option<&Run>) -> Vec<Finding> {
+fn judge(
+    setup: &VerifySetup,
+    run: &RunResult,
+    faultless: Option<&RunResult>,
+    first: Option<&RunResult>,
+) -> Vec<Finding> {
     let script = setup.script();
     let mut findings = finding::alone(run, script);
     if let Some(faultless) = faultless {
@@ -148,7 +153,7 @@ fn judge(setup: &Setup, run: &Run, faultless: Option<&Run>, first: Option<&Run>)
         && !finding::changes_what_happens(run)
     {
         let early =
-            run.steps.iter().any(|step| step.choice == Choice::Time && step.enabled.len() > 1);
+            run.steps.iter().any(|step| step.choice == EventChoice::Time && step.enabled.len() > 1);
         match early {
             true if script.timers_must_not_differ => findings.extend(finding::by_timer(run, first)),
             false if !script.orders_may_differ => findings.extend(finding::by_order(run, first)),
@@ -159,7 +164,7 @@ fn judge(setup: &Setup, run: &Run, faultless: Option<&Run>, first: Option<&Run>)
 }
 
 impl Explorer<'_> {
-    fn explore(&mut self) -> Result<Report, VerifyError> {
+    fn explore(&mut self) -> Result<VerifyReport, VerifyError> {
         let (orders, complete, commits) = self.orders()?;
         let first = orders.first().cloned();
         if let Some(first) = &first {
@@ -182,9 +187,9 @@ impl Explorer<'_> {
         let mut failures = Vec::new();
         for (identity, (finding, run)) in found {
             let (finding, run) = self.shorten(&identity, finding, run)?;
-            failures.push(Failure::new(finding, &run));
+            failures.push(FindingReport::new(finding, &run));
         }
-        Ok(Report {
+        Ok(VerifyReport {
             function: self.setup.function().to_owned(),
             seed: self.bounds.seed,
             runs: self.runs,
@@ -200,9 +205,9 @@ impl Explorer<'_> {
 
     /// Explores all orders, or as many as fit. Returns the runs, true if they are complete, and the
     /// number of commits of the first.
-    fn orders(&mut self) -> Result<(Vec<Run>, bool, u64), VerifyError> {
+    fn orders(&mut self) -> Result<(Vec<RunResult>, bool, u64), VerifyError> {
         let limit = self.bounds.runs * ON_ORDERS / 100;
-        let (mut orders, mut explored) = (Vec::<Run>::new(), Orders::default());
+        let (mut orders, mut explored) = (Vec::<RunResult>::new(), OrderDecider::default());
         loop {
             if !explored.next() {
                 return Ok((orders.clone(), true, commits(&orders)));
@@ -216,9 +221,9 @@ impl Explorer<'_> {
                 continue;
             }
             self.look_at(&run, None, orders.first());
-            let ended = matches!(run.end, End::Settled { .. });
+            let ended = matches!(run.end, RunConclusion::Settled { .. });
             if ended {
-                let cold = self.run(true, &mut Scheduled::roughly(&run.schedule))?;
+                let cold = self.run(true, &mut ScheduleDecider::roughly(&run.schedule))?;
                 self.look_at(&cold, Some(&run), None);
             }
             orders.push(run);
@@ -226,44 +231,47 @@ impl Explorer<'_> {
     }
 
     /// Runs random orders.
-    fn samples(&mut self, first: Option<&Run>) -> Result<usize, VerifyError> {
+    fn samples(&mut self, first: Option<&RunResult>) -> Result<usize, VerifyError> {
         let (mut seen, mut number) = (BTreeSet::new(), 0);
         while self.runs < self.bounds.runs {
             number += 1;
             let seed = self.bounds.seed.wrapping_add(number);
-            let run = self.run(false, &mut Chance::new(seed))?;
+            let run = self.run(false, &mut RandomDecider::new(seed))?;
             self.look_at(&run, None, first);
-            if seen.insert(run.schedule.to_string()) && matches!(run.end, End::Settled { .. }) {
-                let cold = self.run(true, &mut Scheduled::roughly(&run.schedule))?;
+            if seen.insert(run.schedule.to_string())
+                && matches!(run.end, RunConclusion::Settled { .. })
+            {
+                let cold = self.run(true, &mut ScheduleDecider::roughly(&run.schedule))?;
                 self.look_at(&cold, Some(&run), None);
             }
         }
         Ok(seen.len())
     }
 
-    fn timers_first(&mut self, first: &Run) -> Result<(), VerifyError> {
-        let run = self.run(false, &mut TimersFirst(TIMERS_FIRST))?;
+    fn timers_first(&mut self, first: &RunResult) -> Result<(), VerifyError> {
+        let run = self.run(false, &mut TimersFirstDecider(TIMERS_FIRST))?;
         self.look_at(&run, None, Some(first));
-        let cold = self.run(true, &mut Scheduled::roughly(&run.schedule))?;
+        let cold = self.run(true, &mut ScheduleDecider::roughly(&run.schedule))?;
         self.look_at(&cold, Some(&run), None);
         Ok(())
     }
 
     /// Tries every fault at every place of an order.
-    fn faults_of(&mut self, order: &Run, first: &Run) -> Result<(), VerifyError> {
+    fn faults_of(&mut self, order: &RunResult, first: &RunResult) -> Result<(), VerifyError> {
         for (step, event) in order.steps.iter().enumerate() {
-            for fault in [Fault::Crash, Fault::Supplant] {
+            for fault in [InjectedFault::Crash, InjectedFault::Supplant] {
                 self.fault(order, step, fault)?;
             }
             for place in &event.repeatable {
-                if event.choice == Choice::Go(place.clone()) {
-                    self.fault(order, step, Fault::Again(place.clone()))?;
+                if event.choice == EventChoice::Go(place.clone()) {
+                    self.fault(order, step, InjectedFault::Again(place.clone()))?;
                 }
             }
-            for deviation in [Choice::Time, Choice::Cancel] {
+            for deviation in [EventChoice::Time, EventChoice::Cancel] {
                 let is_one = match deviation {
-                    Choice::Time => {
-                        event.choice != Choice::Time && event.enabled.contains(&Choice::Time)
+                    EventChoice::Time => {
+                        event.choice != EventChoice::Time
+                            && event.enabled.contains(&EventChoice::Time)
                     }
                     _ => true,
                 };
@@ -272,23 +280,30 @@ impl Explorer<'_> {
                 }
             }
         }
-        for side in [Side::Before, Side::After] {
+        for side in [CommitSide::Before, CommitSide::After] {
             for skipped in 0.. {
-                let schedule = order.schedule.with(0, Entry::Fault(Fault::Die { skipped, side }));
-                let run = self.run(false, &mut Scheduled::roughly(&schedule))?;
+                let schedule = order
+                    .schedule
+                    .with(0, ScheduleEntry::Fault(InjectedFault::Die { skipped, side }));
+                let run = self.run(false, &mut ScheduleDecider::roughly(&schedule))?;
                 if run.death_left {
                     break;
                 }
-                self.count(&Fault::Die { skipped, side });
+                self.count(&InjectedFault::Die { skipped, side });
                 self.look_at(&run, Some(order), None);
             }
         }
         Ok(())
     }
 
-    fn fault(&mut self, order: &Run, step: usize, fault: Fault) -> Result<(), VerifyError> {
-        let schedule = order.schedule.with(step, Entry::Fault(fault.clone()));
-        let run = self.run(false, &mut Scheduled::roughly(&schedule))?;
+    fn fault(
+        &mut self,
+        order: &RunResult,
+        step: usize,
+        fault: InjectedFault,
+    ) -> Result<(), VerifyError> {
+        let schedule = order.schedule.with(step, ScheduleEntry::Fault(fault.clone()));
+        let run = self.run(false, &mut ScheduleDecider::roughly(&schedule))?;
         self.count(&fault);
         self.look_at(&run, Some(order), None);
         Ok(())
@@ -298,43 +313,48 @@ impl Explorer<'_> {
     /// wait.
     fn deviation(
         &mut self,
-        order: &Run,
-        first: &Run,
+        order: &RunResult,
+        first: &RunResult,
         step: usize,
-        choice: Choice,
+        choice: EventChoice,
     ) -> Result<(), VerifyError> {
         let word = match choice {
-            Choice::Time => "timers before completions",
+            EventChoice::Time => "timers before completions",
             _ => "cancellations at waits",
         };
-        let schedule = order.schedule.with(step, Entry::Event(choice));
-        let run = self.run(false, &mut Scheduled::roughly(&schedule))?;
+        let schedule = order.schedule.with(step, ScheduleEntry::Event(choice));
+        let run = self.run(false, &mut ScheduleDecider::roughly(&schedule))?;
         *self.faults.entry(word).or_default() += 1;
         self.look_at(&run, None, Some(first));
-        let cold = self.run(true, &mut Scheduled::roughly(&run.schedule))?;
+        let cold = self.run(true, &mut ScheduleDecider::roughly(&run.schedule))?;
         self.look_at(&cold, Some(&run), None);
         Ok(())
     }
 
-    fn count(&mut self, fault: &Fault) {
+    fn count(&mut self, fault: &InjectedFault) {
         *self.faults.entry(finding::word(fault)).or_default() += 1;
     }
 
-    fn run(&mut self, cold: bool, decider: &mut dyn Decider) -> Result<Run, VerifyError> {
+    fn run(&mut self, cold: bool, decider: &mut dyn Decider) -> Result<RunResult, VerifyError> {
         let run = run::run(self.setup, cold, decider)?;
         self.runs += 1;
         if cold {
-            self.count(&Fault::Cold);
+            self.count(&InjectedFault::Cold);
         }
         (self.tell)(self.runs, self.found.len());
         Ok(run)
     }
 
-    fn look_at(&mut self, run: &Run, faultless: Option<&Run>, first: Option<&Run>) {
+    fn look_at(
+        &mut self,
+        run: &RunResult,
+        faultless: Option<&RunResult>,
+        first: Option<&RunResult>,
+    ) {
         *self.outcomes.entry(run.end.line()).or_default() += 1;
         for finding in judge(self.setup, run, faultless, first) {
             let identity = finding.identity.clone();
-            let shorter = |(_, known): &(Finding, Run)| {
+            let shorter = |(_, known): &(Finding, RunResult)| {
                 run.schedule.faults().count() < known.schedule.faults().count()
             };
             if self.found.get(&identity).is_none_or(shorter) {
@@ -347,19 +367,19 @@ impl Explorer<'_> {
     /// later events are decided by default.
     fn shorten(
         &mut self,
-        identity: &Identity,
+        identity: &FindingIdentity,
         finding: Finding,
-        run: Run,
-    ) -> Result<(Finding, Run), VerifyError> {
+        run: RunResult,
+    ) -> Result<(Finding, RunResult), VerifyError> {
         let mut best = (finding, run.schedule.clone());
-        let shows = |schedule: &Schedule| -> Result<Option<Finding>, VerifyError> {
+        let shows = |schedule: &RunSchedule| -> Result<Option<Finding>, VerifyError> {
             let Ok(run) = run_exactly(self.setup, schedule) else { return Ok(None) };
-            let references = References::of(self.setup, &run)?;
+            let references = ReferenceRuns::of(self.setup, &run)?;
             let findings = references.judge(self.setup, &run);
             Ok(findings.into_iter().find(|finding| finding.identity == *identity))
         };
         for len in 0..run.schedule.0.len() {
-            let prefix = Schedule(run.schedule.0[..len].to_vec());
+            let prefix = RunSchedule(run.schedule.0[..len].to_vec());
             if let Some(finding) = shows(&prefix)? {
                 best = (finding, prefix);
                 break;
@@ -375,10 +395,10 @@ impl Explorer<'_> {
             }
         }
         let shown = run_exactly(self.setup, &best.1)?;
-        Ok((best.0, Run { schedule: best.1, ..shown }))
+        Ok((best.0, RunResult { schedule: best.1, ..shown }))
     }
 }
 
-fn commits(orders: &[Run]) -> u64 {
+fn commits(orders: &[RunResult]) -> u64 {
     orders.first().map_or(0, |run| run.commits)
 }

@@ -6,15 +6,15 @@ use segno_core::promise::Verdict;
 use serde::Serialize;
 
 use crate::{
-    run::{End, Run},
-    schedule::{Choice, Entry, Fault, Place, Schedule},
-    script::Script,
+    run::{RunConclusion, RunResult},
+    schedule::{EventChoice, InjectedFault, RelativeId, RunSchedule, ScheduleEntry},
+    script::VerifyScript,
 };
 
 /// The kinds of findings, in the order in which they are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum FindingKind {
     /// A replay issues another command than the recorded one.
     Divergence,
     /// The workflow panicked, or was stopped by the engine.
@@ -35,7 +35,7 @@ pub enum Kind {
     LostCompensation,
 }
 
-impl Kind {
+impl FindingKind {
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -66,10 +66,10 @@ impl Kind {
                 "the workflow keeps something that a replay does not bring back, such as state in a static or in a `run`"
             }
             Self::OrderDependence => {
-                "await all of them together (`join_all` keeps the order of the calls), or sort; if it is meant, say `orders_may_differ = true` in the script"
+                "await all of them together (`join_all` keeps the order of the calls), or sort; if the difference is intended, set `orders_may_differ = true` in the script"
             }
             Self::TimerDependence => {
-                "ask again what the call came to before acting on the timer; if it is meant, do not say `timers_must_not_differ` in the script"
+                "check the outcome of the call again before acting on the timer; if the difference is intended, remove `timers_must_not_differ` from the script"
             }
             Self::RepeatedEffect => {
                 "send the idempotency key of the activity (`ctx.idempotency_key()`) with the request, or let the workflow make it with `ctx.http`"
@@ -83,8 +83,8 @@ impl Kind {
 
 /// The identity of a finding, without its circumstances: equal identities have one cause.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Identity {
-    pub kind: Kind,
+pub struct FindingIdentity {
+    pub kind: FindingKind,
     /// The part of the workflow that is affected.
     pub subject: String,
 }
@@ -92,7 +92,7 @@ pub struct Identity {
 /// A finding about a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    pub identity: Identity,
+    pub identity: FindingIdentity,
     /// A description in sentences.
     pub text: String,
     /// The guest's stack, with names where known.
@@ -100,26 +100,26 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn new(kind: Kind, subject: impl Into<String>, text: impl Into<String>) -> Self {
-        let identity = Identity { kind, subject: subject.into() };
+    fn new(kind: FindingKind, subject: impl Into<String>, text: impl Into<String>) -> Self {
+        let identity = FindingIdentity { kind, subject: subject.into() };
         Self { identity, text: text.into(), backtrace: None }
     }
 }
 
 /// The findings about a run by itself.
-pub fn alone(run: &Run, script: &Script) -> Vec<Finding> {
+pub fn alone(run: &RunResult, script: &VerifyScript) -> Vec<Finding> {
     let mut findings = Vec::new();
     match &run.end {
-        End::Halted(halts) => findings.extend(halts.iter().map(|halt| {
+        RunConclusion::Halted(halts) => findings.extend(halts.iter().map(|halt| {
             let kind = match halt.kind.as_str() {
-                "divergence" => Kind::Divergence,
-                "waits-for-nothing" => Kind::Deadlock,
-                _ => Kind::Trap,
+                "divergence" => FindingKind::Divergence,
+                "waits-for-nothing" => FindingKind::Deadlock,
+                _ => FindingKind::Trap,
             };
             // The lines after the first differ from place to place.
             let subject = halt.message.lines().next().unwrap_or_default();
             let subject = match kind {
-                Kind::Divergence => String::new(),
+                FindingKind::Divergence => String::new(),
                 _ => subject.to_owned(),
             };
             let of = match halt.place.as_str() {
@@ -129,29 +129,31 @@ pub fn alone(run: &Run, script: &Script) -> Vec<Finding> {
             let text = format!("{of}{}", halt.message);
             Finding { backtrace: halt.backtrace.clone(), ..Finding::new(kind, subject, text) }
         })),
-        End::Stuck(awaited) => {
+        RunConclusion::Stuck(awaited) => {
             let text = match awaited.as_slice() {
                 [] => "nothing can happen any more, and nothing is waited for".to_owned(),
                 awaited => format!("nothing can happen any more: {}", awaited.join("; ")),
             };
-            findings.push(Finding::new(Kind::Deadlock, awaited.join("; "), text));
+            findings.push(Finding::new(FindingKind::Deadlock, awaited.join("; "), text));
         }
-        End::Endless => {
+        RunConclusion::Endless => {
             let text = format!("after {} events it has not ended", run.steps.len());
-            findings.push(Finding::new(Kind::Endless, "", text));
+            findings.push(Finding::new(FindingKind::Endless, "", text));
         }
-        End::Settled { verdict, .. } => findings.extend(lost_compensations(run, *verdict, script)),
-        End::GivenUp => {}
+        RunConclusion::Settled { verdict, .. } => {
+            findings.extend(lost_compensations(run, *verdict, script))
+        }
+        RunConclusion::GivenUp => {}
     }
     findings
 }
 
-fn lost_compensations(run: &Run, verdict: Verdict, script: &Script) -> Vec<Finding> {
+fn lost_compensations(run: &RunResult, verdict: Verdict, script: &VerifyScript) -> Vec<Finding> {
     let succeeded = verdict == Verdict::Resolved;
     let mut findings = Vec::new();
     for (done, undone) in &script.compensates {
         let (made, undoings) = (effects(run, done), effects(run, undone).len());
-        let open: Vec<&Place> = made
+        let open: Vec<&RelativeId> = made
             .into_values()
             // An effect whose completion the workflow has seen is part of its outcome.
             .filter(|places| !succeeded || !places.iter().any(|place| run.told.contains(*place)))
@@ -162,7 +164,7 @@ fn lost_compensations(run: &Run, verdict: Verdict, script: &Script) -> Vec<Findi
         }
         let at: Vec<String> = open.iter().map(|place| place.to_string()).collect();
         let why = match succeeded {
-            true => "the workflow succeeded without being told of it".to_owned(),
+            true => "the workflow succeeded without receiving its result".to_owned(),
             false => format!("the workflow ended so: {}", run.end.line()),
         };
         let text = format!(
@@ -171,15 +173,15 @@ fn lost_compensations(run: &Run, verdict: Verdict, script: &Script) -> Vec<Findi
             at.join(", "),
             times(undoings)
         );
-        findings.push(Finding::new(Kind::LostCompensation, done.clone(), text));
+        findings.push(Finding::new(FindingKind::LostCompensation, done.clone(), text));
     }
     findings
 }
 
 /// The successful effects of this name with their places, by idempotency key: effects under one key
 /// happened once.
-fn effects<'a>(run: &'a Run, name: &str) -> BTreeMap<String, BTreeSet<&'a Place>> {
-    let mut effects: BTreeMap<String, BTreeSet<&Place>> = BTreeMap::new();
+fn effects<'a>(run: &'a RunResult, name: &str) -> BTreeMap<String, BTreeSet<&'a RelativeId>> {
+    let mut effects: BTreeMap<String, BTreeSet<&RelativeId>> = BTreeMap::new();
     for effect in run.effects.iter().filter(|effect| effect.succeeded && effect.is(name)) {
         let key = effect.key.clone().unwrap_or_else(|| effect.place.to_string());
         effects.entry(key).or_default().insert(&effect.place);
@@ -197,9 +199,10 @@ fn times(count: usize) -> String {
 }
 
 /// The findings about a run compared with one of the same events without faults.
-pub fn beside(run: &Run, reference: &Run) -> Vec<Finding> {
+pub fn beside(run: &RunResult, reference: &RunResult) -> Vec<Finding> {
     let mut findings = repeated_effects(run, reference);
-    if let (End::Settled { .. }, End::Settled { .. }) = (&run.end, &reference.end)
+    if let (RunConclusion::Settled { .. }, RunConclusion::Settled { .. }) =
+        (&run.end, &reference.end)
         && run.end != reference.end
         && !is_reordered(run, reference)
         && !was_told_otherwise(&run.journal, &reference.journal)
@@ -211,15 +214,15 @@ pub fn beside(run: &Run, reference: &Run) -> Vec<Finding> {
             reference.end.line(),
             run.end.line()
         );
-        findings.push(Finding::new(Kind::FaultDependence, "", text));
+        findings.push(Finding::new(FindingKind::FaultDependence, "", text));
     }
     findings
 }
 
 /// Returns true if the same events happened in another order, which may explain a difference.
-fn is_reordered(run: &Run, reference: &Run) -> bool {
+fn is_reordered(run: &RunResult, reference: &RunResult) -> bool {
     let (events, others) = (run.schedule.events(), reference.schedule.events());
-    let sorted = |schedule: &Schedule| {
+    let sorted = |schedule: &RunSchedule| {
         let mut entries = schedule.0.clone();
         entries.sort();
         entries
@@ -274,10 +277,11 @@ fn is_told(record: &str) -> bool {
 }
 
 /// Effects that were requested under more keys than without the fault, or more often without a key.
-fn repeated_effects(run: &Run, reference: &Run) -> Vec<Finding> {
-    type Asked<'a> = BTreeMap<(&'a str, String), (BTreeSet<&'a str>, usize, Option<&'a str>)>;
-    fn asked(run: &Run) -> Asked<'_> {
-        let mut asked = Asked::new();
+fn repeated_effects(run: &RunResult, reference: &RunResult) -> Vec<Finding> {
+    type RequestedEffects<'a> =
+        BTreeMap<(&'a str, String), (BTreeSet<&'a str>, usize, Option<&'a str>)>;
+    fn asked(run: &RunResult) -> RequestedEffects<'_> {
+        let mut asked = RequestedEffects::new();
         for effect in &run.effects {
             let entry = asked.entry((&effect.what, effect.input.to_string())).or_default();
             match &effect.key {
@@ -303,7 +307,7 @@ fn repeated_effects(run: &Run, reference: &Run) -> Vec<Finding> {
                 times(*bare),
                 times(bare_before)
             );
-            findings.push(Finding::new(Kind::RepeatedEffect, *what, text));
+            findings.push(Finding::new(FindingKind::RepeatedEffect, *what, text));
         } else if keys.len() > keys_before && keys.len() > 1 {
             let keys: Vec<&str> = keys.iter().copied().collect();
             let text = format!(
@@ -312,7 +316,7 @@ fn repeated_effects(run: &Run, reference: &Run) -> Vec<Finding> {
                 keys.join(", "),
                 keys_before
             );
-            findings.push(Finding::new(Kind::RepeatedEffect, *what, text));
+            findings.push(Finding::new(FindingKind::RepeatedEffect, *what, text));
         }
     }
     findings
@@ -320,9 +324,9 @@ fn repeated_effects(run: &Run, reference: &Run) -> Vec<Finding> {
 
 /// A finding if the outcome of a run differs from that of the first, whose events came in another
 /// order.
-pub fn by_order(run: &Run, first: &Run) -> Option<Finding> {
-    let differs = matches!(run.end, End::Settled { .. })
-        && matches!(first.end, End::Settled { .. })
+pub fn by_order(run: &RunResult, first: &RunResult) -> Option<Finding> {
+    let differs = matches!(run.end, RunConclusion::Settled { .. })
+        && matches!(first.end, RunConclusion::Settled { .. })
         && run.end != first.end;
     differs.then(|| {
         let text = format!(
@@ -330,14 +334,14 @@ pub fn by_order(run: &Run, first: &Run) -> Option<Finding> {
             run.end.line(),
             first.end.line()
         );
-        Finding::new(Kind::OrderDependence, "", text)
+        Finding::new(FindingKind::OrderDependence, "", text)
     })
 }
 
 /// A finding if the outcome differs because a timer came first.
-pub fn by_timer(run: &Run, first: &Run) -> Option<Finding> {
+pub fn by_timer(run: &RunResult, first: &RunResult) -> Option<Finding> {
     let mut finding = by_order(run, first)?;
-    finding.identity.kind = Kind::TimerDependence;
+    finding.identity.kind = FindingKind::TimerDependence;
     finding.text = format!(
         "if the timer is first, it ends so: {}; else so: {}",
         run.end.line(),
@@ -348,18 +352,18 @@ pub fn by_timer(run: &Run, first: &Run) -> Option<Finding> {
 
 /// Returns true if the run contains an event that changes the possible events (a cancellation), so
 /// that its outcome may differ.
-pub fn changes_what_happens(run: &Run) -> bool {
-    run.schedule.0.contains(&Entry::Event(Choice::Cancel))
+pub fn changes_what_happens(run: &RunResult) -> bool {
+    run.schedule.0.contains(&ScheduleEntry::Event(EventChoice::Cancel))
 }
 
 /// The word for a fault, in counts.
-pub fn word(fault: &Fault) -> &'static str {
+pub fn word(fault: &InjectedFault) -> &'static str {
     match fault {
-        Fault::Cold => "replays at every wait",
-        Fault::Crash => "crashes at waits",
-        Fault::Supplant => "claims lost, the old host goes on",
-        Fault::Again(_) => "deliveries twice",
-        Fault::Die { .. } => "deaths at commits",
+        InjectedFault::Cold => "replays at every wait",
+        InjectedFault::Crash => "crashes at waits",
+        InjectedFault::Supplant => "claims lost, the old host continues",
+        InjectedFault::Again(_) => "deliveries twice",
+        InjectedFault::Die { .. } => "deaths at commits",
     }
 }
 

@@ -11,14 +11,14 @@ use segno_core::{
 
 /// The rows that an event read or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Footprint {
+pub enum EventFootprint {
     /// The event may have read or changed anything.
     All,
     /// The event changed these rows.
     Rows(BTreeSet<String>),
 }
 
-impl Footprint {
+impl EventFootprint {
     /// The changes between two states, by one event. An event after which a workflow read something
     /// outside its own rows may depend on all others.
     pub fn between(before: &Snapshot, after: &Snapshot) -> Self {

@@ -35,9 +35,11 @@ mod report;
 mod error;
 
 pub use error::VerifyError;
-pub use explorer::{Bounds, explore, repeat};
-pub use recorded::{Recorded, recorded};
-pub use report::{Failure, OrdersReport, Report};
-pub use schedule::{Choice, Entry, Fault, NoSchedule, Place, Schedule};
-pub use script::{BadScript, Script};
-pub use setup::{Component, Setup};
+pub use explorer::{ExplorationBounds, explore, repeat};
+pub use recorded::{RecordedExecution, recorded};
+pub use report::{FindingReport, OrdersReport, VerifyReport};
+pub use schedule::{
+    EventChoice, InjectedFault, RelativeId, RunSchedule, ScheduleEntry, ScheduleError,
+};
+pub use script::{VerifyScript, VerifyScriptError};
+pub use setup::{VerifiedComponent, VerifySetup};

@@ -4,40 +4,41 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    decide::in_no_time, error::VerifyError, footprint::Footprint, run::Decider, schedule::Choice,
+    decide::in_no_time, error::VerifyError, footprint::EventFootprint, run::Decider,
+    schedule::EventChoice,
 };
 
 /// Events that were explored elsewhere, with their footprints.
-type Asleep = BTreeMap<Choice, Footprint>;
+type SleepSet = BTreeMap<EventChoice, EventFootprint>;
 
 /// A point of decision.
-struct Node {
-    possible: Vec<Choice>,
+struct DecisionPoint {
+    possible: Vec<EventChoice>,
     /// Events that lead to orders explored already.
-    asleep: Asleep,
+    asleep: SleepSet,
     /// The event that is tried now.
-    choice: Choice,
+    choice: EventChoice,
 }
 
 /// A decider that tries all orders, run after run.
 #[derive(Default)]
-pub struct Orders {
-    path: Vec<Node>,
+pub struct OrderDecider {
+    path: Vec<DecisionPoint>,
     /// Position of this run on the current path.
     depth: usize,
     /// Sleep set of the next node.
-    asleep: Asleep,
+    asleep: SleepSet,
     /// True if this run turned out to repeat an explored one.
     redundant: bool,
     begun: bool,
 }
 
-impl Orders {
+impl OrderDecider {
     /// Moves to the next order. Returns false if there is none.
     pub fn next(&mut self) -> bool {
         self.depth = 0;
         self.redundant = false;
-        self.asleep = Asleep::new();
+        self.asleep = SleepSet::new();
         if !std::mem::replace(&mut self.begun, true) {
             return true;
         }
@@ -59,8 +60,8 @@ impl Orders {
     }
 }
 
-impl Decider for Orders {
-    fn choose(&mut self, enabled: &[Choice]) -> Result<Option<Choice>, VerifyError> {
+impl Decider for OrderDecider {
+    fn choose(&mut self, enabled: &[EventChoice]) -> Result<Option<EventChoice>, VerifyError> {
         if let Some(node) = self.path.get(self.depth) {
             if !enabled.contains(&node.choice) {
                 let why = format!("`{}` was possible in an earlier run", node.choice);
@@ -75,13 +76,14 @@ impl Decider for Orders {
             self.redundant = true;
             return Ok(None);
         };
-        self.path.push(Node { possible, asleep, choice: choice.clone() });
+        self.path.push(DecisionPoint { possible, asleep, choice: choice.clone() });
         Ok(Some(choice))
     }
 
-    fn happened(&mut self, footprint: Footprint) {
+    fn happened(&mut self, footprint: EventFootprint) {
         let Some(node) = self.path.get_mut(self.depth) else { return };
-        let stays = |(_, other): &(&Choice, &Footprint)| other.is_independent_of(&footprint);
+        let stays =
+            |(_, other): &(&EventChoice, &EventFootprint)| other.is_independent_of(&footprint);
         self.asleep = node
             .asleep
             .iter()
@@ -104,34 +106,36 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::schedule::Place;
+    use crate::schedule::RelativeId;
 
     /// Threads with these numbers of events; the events of one thread keep their order, and all
     /// threads of a group write to one place.
     fn explore(threads: &[(usize, &str)]) -> (usize, BTreeSet<Vec<usize>>) {
-        let mut orders = Orders::default();
+        let mut orders = OrderDecider::default();
         let (mut runs, mut seen) = (0, BTreeSet::new());
         while orders.next() {
             let mut left: Vec<usize> = threads.iter().map(|(events, _)| *events).collect();
             let mut order = Vec::new();
             loop {
-                let enabled: Vec<Choice> = (0..threads.len())
+                let enabled: Vec<EventChoice> = (0..threads.len())
                     .filter(|at| left[*at] > 0)
-                    .map(|at| Choice::Go(Place(format!("{at}"))))
+                    .map(|at| EventChoice::Go(RelativeId(format!("{at}"))))
                     .collect();
                 if enabled.is_empty() {
                     runs += 1;
                     seen.insert(order);
                     break;
                 }
-                let Some(Choice::Go(Place(at))) = orders.choose(&enabled).expect("possible") else {
+                let Some(EventChoice::Go(RelativeId(at))) =
+                    orders.choose(&enabled).expect("possible")
+                else {
                     break;
                 };
                 let at: usize = at.parse().expect("a number");
                 left[at] -= 1;
                 order.push(at);
                 let rows = [threads[at].1.to_owned(), format!("thread {at}")];
-                orders.happened(Footprint::Rows(rows.into()));
+                orders.happened(EventFootprint::Rows(rows.into()));
             }
         }
         (runs, seen)

@@ -11,7 +11,7 @@ use segno_core::{
     update,
 };
 use segno_engine::{
-    bundles::Contents,
+    bundles::BundleContents,
     values::{self, journals},
     worker::commands,
 };
@@ -20,38 +20,38 @@ use serde_json::Value as Json;
 
 use crate::{
     outside::json_of,
-    schedule::Place,
-    script::{Answer, Script, ScriptedOutcome, Sending},
+    schedule::RelativeId,
+    script::{ScriptedAnswer, ScriptedOutcome, ScriptedSend, VerifyScript},
 };
 
 /// The call of an execution and the world around it, from a bundle.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct RecordedExecution {
     pub function: String,
     pub input: Json,
     /// The external events in it and in its descendants.
-    pub script: Script,
+    pub script: VerifyScript,
 }
 
 /// A recorded command.
-struct Asked {
+struct RecordedCommand {
     kind: CommandKind,
     name: String,
     fields: Json,
 }
 
 /// Reads an execution of a bundle with its descendants. `None` if its journal is not in the bundle.
-pub fn recorded(contents: &Contents, root: &PromiseId) -> Option<Recorded> {
+pub fn recorded(contents: &BundleContents, root: &PromiseId) -> Option<RecordedExecution> {
     let (_, records) = contents.execution(root)?;
     let RecordBody::Started { function, input, .. } = &records.first()?.body else { return None };
-    let mut script = Script::default();
+    let mut script = VerifyScript::default();
     for (promise, records) in contents.executions() {
         let Some(place) = place_below(root, promise.id()) else { continue };
-        let journal = Journal { contents, id: promise.id(), place };
+        let journal = BundleJournal { contents, id: promise.id(), place };
         journal.read(records.iter().map(|record| &record.body), &mut script);
     }
     let input = json_of(&journals::guest_payload(input));
-    Some(Recorded { function: function.to_string(), input, script })
+    Some(RecordedExecution { function: function.to_string(), input, script })
 }
 
 /// The place of an invocation relative to its ancestor; empty for the ancestor itself.
@@ -63,20 +63,23 @@ fn place_below(root: &PromiseId, id: &PromiseId) -> Option<String> {
 }
 
 /// One of the journals.
-struct Journal<'a> {
-    contents: &'a Contents,
+struct BundleJournal<'a> {
+    contents: &'a BundleContents,
     id: &'a PromiseId,
     place: String,
 }
 
-impl Journal<'_> {
-    fn read<'r>(&self, records: impl Iterator<Item = &'r RecordBody>, script: &mut Script) {
-        let mut asked: BTreeMap<CommandIndex, Asked> = BTreeMap::new();
+impl BundleJournal<'_> {
+    fn read<'r>(&self, records: impl Iterator<Item = &'r RecordBody>, script: &mut VerifyScript) {
+        let mut asked: BTreeMap<CommandIndex, RecordedCommand> = BTreeMap::new();
         for record in records {
             match record {
                 RecordBody::Command { index, kind, name, request } => {
                     let fields = commands::display(request);
-                    asked.insert(*index, Asked { kind: *kind, name: name.to_string(), fields });
+                    asked.insert(
+                        *index,
+                        RecordedCommand { kind: *kind, name: name.to_string(), fields },
+                    );
                 }
                 RecordBody::Notified { index, outcome } => {
                     let Some(asked) = asked.get(index) else { continue };
@@ -89,14 +92,25 @@ impl Journal<'_> {
                     let value = json_of(&journals::guest_payload(payload));
                     let signal = Some(name.to_string());
                     let (to, value) = (self.to(), Some(value));
-                    script.sends.push(Sending { signal, to, value, ..Sending::default() });
+                    script.sends.push(ScriptedSend {
+                        signal,
+                        to,
+                        value,
+                        ..ScriptedSend::default()
+                    });
                 }
                 _ => {}
             }
         }
     }
 
-    fn told(&self, index: CommandIndex, asked: &Asked, outcome: Outcome, script: &mut Script) {
+    fn told(
+        &self,
+        index: CommandIndex,
+        asked: &RecordedCommand,
+        outcome: Outcome,
+        script: &mut VerifyScript,
+    ) {
         match asked.kind {
             CommandKind::Call | CommandKind::Http => {
                 let of = |field: &str| asked.fields.get(field).cloned();
@@ -109,7 +123,13 @@ impl Journal<'_> {
                 let recorded = Some(outcome);
                 let outcomes = vec![ScriptedOutcome { recorded, ..ScriptedOutcome::default() }];
                 let recorded_at = Some(self.place_of(index));
-                script.answers.push(Answer { function, http, input, recorded_at, outcomes });
+                script.answers.push(ScriptedAnswer {
+                    function,
+                    http,
+                    input,
+                    recorded_at,
+                    outcomes,
+                });
             }
             CommandKind::Promise => {
                 let promise = Some(match asked.name.as_str() {
@@ -123,13 +143,25 @@ impl Journal<'_> {
                     Outcome::Failure(failure) => (None, Some(failure.code), Some(failure.message)),
                 };
                 let to = self.to();
-                script.sends.push(Sending { promise, to, value, fails, message, signal: None });
+                script.sends.push(ScriptedSend {
+                    promise,
+                    to,
+                    value,
+                    fails,
+                    message,
+                    signal: None,
+                });
             }
             _ => {}
         }
     }
 
-    fn outcome(&self, index: CommandIndex, asked: &Asked, stored: &Stored) -> Option<Outcome> {
+    fn outcome(
+        &self,
+        index: CommandIndex,
+        asked: &RecordedCommand,
+        stored: &Stored,
+    ) -> Option<Outcome> {
         match stored {
             Stored::Inline(result) => Some(journals::recorded(result)),
             Stored::Own => {
@@ -144,8 +176,8 @@ impl Journal<'_> {
         }
     }
 
-    fn place_of(&self, index: CommandIndex) -> Place {
-        Place(match self.place.as_str() {
+    fn place_of(&self, index: CommandIndex) -> RelativeId {
+        RelativeId(match self.place.as_str() {
             "" => index.0.to_string(),
             place => format!("{place}/{index}"),
         })

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::{finding::Finding, run::Run, schedule::Schedule};
+use crate::{finding::Finding, run::RunResult, schedule::RunSchedule};
 
 /// The scope and the findings of an exploration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub struct VerifyReport {
     pub function: String,
     /// Seed of the samples.
     pub seed: u64,
@@ -20,7 +20,7 @@ pub struct Report {
     pub faults: BTreeMap<&'static str, usize>,
     /// Outcomes of runs, with the number of runs for each.
     pub outcomes: BTreeMap<String, usize>,
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FindingReport>,
     /// Events of a single run, in schedule notation and in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<(String, String)>,
@@ -43,7 +43,7 @@ pub struct OrdersReport {
 
 /// A finding with a schedule that reproduces it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Failure {
+pub struct FindingReport {
     pub kind: &'static str,
     pub text: String,
     /// Advice on fixing it.
@@ -63,8 +63,8 @@ pub struct Failure {
     pub effects: Vec<String>,
 }
 
-impl Failure {
-    pub(crate) fn new(finding: Finding, run: &Run) -> Self {
+impl FindingReport {
+    pub(crate) fn new(finding: Finding, run: &RunResult) -> Self {
         let steps = run.steps.iter().map(|step| (step.choice.to_string(), step.label.clone()));
         let effects = run.effects.iter().map(|effect| {
             let key = effect.key.as_deref().unwrap_or("none");
@@ -88,7 +88,7 @@ impl Failure {
     ///
     /// # Panics
     /// Never panics: a printed schedule always parses.
-    pub fn schedule(&self) -> Schedule {
+    pub fn schedule(&self) -> RunSchedule {
         self.schedule.parse().expect("a schedule is read as it is printed")
     }
 }

@@ -14,14 +14,14 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::{
-    effect::Effect,
+    effect::ExternalEffect,
     error::VerifyError,
-    footprint::Footprint,
+    footprint::EventFootprint,
     journal,
     outside::{ROOT, place_of},
-    schedule::{Choice, Entry, Fault, Place, Schedule},
-    setup::Setup,
-    world::World,
+    schedule::{EventChoice, InjectedFault, RelativeId, RunSchedule, ScheduleEntry},
+    setup::VerifySetup,
+    world::RunWorld,
 };
 
 /// Number of events after which a run counts as endless.
@@ -35,7 +35,7 @@ pub trait Decider {
     ///
     /// # Errors
     /// The decider's choice is not possible.
-    fn faults(&mut self, enabled: &[Choice]) -> Result<Vec<Fault>, VerifyError> {
+    fn faults(&mut self, enabled: &[EventChoice]) -> Result<Vec<InjectedFault>, VerifyError> {
         let _ = enabled;
         Ok(Vec::new())
     }
@@ -44,10 +44,10 @@ pub trait Decider {
     ///
     /// # Errors
     /// The decider's choice is not possible.
-    fn choose(&mut self, enabled: &[Choice]) -> Result<Option<Choice>, VerifyError>;
+    fn choose(&mut self, enabled: &[EventChoice]) -> Result<Option<EventChoice>, VerifyError>;
 
     /// Reports the footprint of the last event, if [`Decider::wants_footprints`].
-    fn happened(&mut self, footprint: Footprint) {
+    fn happened(&mut self, footprint: EventFootprint) {
         let _ = footprint;
     }
 
@@ -60,7 +60,7 @@ pub trait Decider {
     ///
     /// # Errors
     /// The decider had further choices.
-    fn ended(&mut self, enabled: &[Choice]) -> Result<(), VerifyError> {
+    fn ended(&mut self, enabled: &[EventChoice]) -> Result<(), VerifyError> {
         let _ = enabled;
         Ok(())
     }
@@ -68,20 +68,20 @@ pub trait Decider {
 
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct RunStep {
     /// The possible events.
-    pub enabled: Vec<Choice>,
+    pub enabled: Vec<EventChoice>,
     /// The event that happened.
-    pub choice: Choice,
+    pub choice: EventChoice,
     /// A description of the event.
     pub label: String,
     /// The places whose attempts could have run twice.
-    pub repeatable: Vec<Place>,
+    pub repeatable: Vec<RelativeId>,
 }
 
 /// An execution that stopped for a person's attention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Halt {
+pub struct HaltedExecution {
     /// The place of the execution.
     pub place: String,
     /// A short stable identifier: `divergence`, `trap`, `waits-for-nothing`…
@@ -94,7 +94,7 @@ pub struct Halt {
 
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum RunConclusion {
     /// The root has settled.
     Settled {
         /// Resolved, rejected, cancelled or timed out.
@@ -103,7 +103,7 @@ pub enum End {
         value: String,
     },
     /// These executions stopped.
-    Halted(Vec<Halt>),
+    Halted(Vec<HaltedExecution>),
     /// Nothing can happen any more; the texts list what executions wait for.
     Stuck(Vec<String>),
     /// The run continues without end.
@@ -112,7 +112,7 @@ pub enum End {
     GivenUp,
 }
 
-impl End {
+impl RunConclusion {
     /// A one-line description.
     pub fn line(&self) -> String {
         match self {
@@ -133,16 +133,16 @@ impl End {
 
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub struct RunResult {
     /// The events and faults, in order.
-    pub schedule: Schedule,
-    pub steps: Vec<Step>,
+    pub schedule: RunSchedule,
+    pub steps: Vec<RunStep>,
     /// The end.
-    pub end: End,
+    pub end: RunConclusion,
     /// The external effects.
-    pub effects: Vec<Effect>,
+    pub effects: Vec<ExternalEffect>,
     /// The commands whose completion was delivered to their workflow.
-    pub told: BTreeSet<Place>,
+    pub told: BTreeSet<RelativeId>,
     /// The journals, one line per record.
     pub journal: Vec<String>,
     /// Number of commits by hosts.
@@ -155,7 +155,11 @@ pub struct Run {
 ///
 /// # Errors
 /// Nothing can be verified, or a choice of the decider is not possible.
-pub fn run(setup: &Arc<Setup>, cold: bool, decider: &mut dyn Decider) -> Result<Run, VerifyError> {
+pub fn run(
+    setup: &Arc<VerifySetup>,
+    cold: bool,
+    decider: &mut dyn Decider,
+) -> Result<RunResult, VerifyError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
@@ -164,11 +168,15 @@ pub fn run(setup: &Arc<Setup>, cold: bool, decider: &mut dyn Decider) -> Result<
     runtime.block_on(go(setup, cold, decider))
 }
 
-async fn go(setup: &Arc<Setup>, cold: bool, decider: &mut dyn Decider) -> Result<Run, VerifyError> {
-    let mut world = World::new(setup.clone(), cold).await?;
+async fn go(
+    setup: &Arc<VerifySetup>,
+    cold: bool,
+    decider: &mut dyn Decider,
+) -> Result<RunResult, VerifyError> {
+    let mut world = RunWorld::new(setup.clone(), cold).await?;
     let mut entries = Vec::new();
     if cold {
-        entries.push(Entry::Fault(Fault::Cold));
+        entries.push(ScheduleEntry::Fault(InjectedFault::Cold));
     }
     let mut steps = Vec::new();
     world.idle().await?;
@@ -178,14 +186,14 @@ async fn go(setup: &Arc<Setup>, cold: bool, decider: &mut dyn Decider) -> Result
             break end;
         }
         if steps.len() == MOST_EVENTS {
-            break End::Endless;
+            break RunConclusion::Endless;
         }
         let mut enabled = world.enabled().await?;
         let faults = decider.faults(&enabled)?;
         if !faults.is_empty() {
             for fault in faults {
                 world.suffer(&fault).await?;
-                entries.push(Entry::Fault(fault));
+                entries.push(ScheduleEntry::Fault(fault));
             }
             // A fault may have ended an execution.
             if let Some(end) = ended(&world.rows().await?) {
@@ -194,9 +202,9 @@ async fn go(setup: &Arc<Setup>, cold: bool, decider: &mut dyn Decider) -> Result
             enabled = world.enabled().await?;
         }
         if enabled.is_empty() {
-            break End::Stuck(awaited(&world.rows().await?));
+            break RunConclusion::Stuck(awaited(&world.rows().await?));
         }
-        let Some(choice) = decider.choose(&enabled)? else { break End::GivenUp };
+        let Some(choice) = decider.choose(&enabled)? else { break RunConclusion::GivenUp };
         let (label, repeatable) = (world.label(&choice).await?, world.repeatable());
         let before = match decider.wants_footprints() {
             true => Some(world.rows().await?),
@@ -205,31 +213,31 @@ async fn go(setup: &Arc<Setup>, cold: bool, decider: &mut dyn Decider) -> Result
         world.happen(&choice).await?;
         if let Some(before) = before {
             let footprint = match choice {
-                Choice::Time | Choice::Cancel => Footprint::All,
-                Choice::Go(_) | Choice::Send(_) => {
-                    Footprint::between(&before, &world.rows().await?)
+                EventChoice::Time | EventChoice::Cancel => EventFootprint::All,
+                EventChoice::Go(_) | EventChoice::Send(_) => {
+                    EventFootprint::between(&before, &world.rows().await?)
                 }
             };
             decider.happened(footprint);
         }
-        entries.push(Entry::Event(choice.clone()));
-        steps.push(Step { enabled, choice, label, repeatable });
+        entries.push(ScheduleEntry::Event(choice.clone()));
+        steps.push(RunStep { enabled, choice, label, repeatable });
     };
     let enabled = world.enabled().await?;
-    if end != End::GivenUp {
+    if end != RunConclusion::GivenUp {
         decider.ended(&enabled)?;
     }
-    if matches!(end, End::Settled { .. }) {
+    if matches!(end, RunConclusion::Settled { .. }) {
         finish_what_is_left(&mut world).await?;
     }
     let rows = world.rows().await?;
     // The work that was left may have stopped.
     let end = match (end, halted(&rows)) {
-        (End::Settled { .. }, Some(halted)) => halted,
+        (RunConclusion::Settled { .. }, Some(halted)) => halted,
         (end, _) => end,
     };
-    Ok(Run {
-        schedule: Schedule(entries),
+    Ok(RunResult {
+        schedule: RunSchedule(entries),
         steps,
         end,
         effects: world.outside().effects(),
@@ -241,7 +249,7 @@ async fn go(setup: &Arc<Setup>, cold: bool, decider: &mut dyn Decider) -> Result
 }
 
 /// Continues after the end of the root with calls that it gave up and executions that outlive it.
-async fn finish_what_is_left(world: &mut World) -> Result<(), VerifyError> {
+async fn finish_what_is_left(world: &mut RunWorld) -> Result<(), VerifyError> {
     for _ in 0..MOST_LEFT {
         let enabled = world.enabled().await?;
         let Some(choice) = enabled.first() else { break };
@@ -250,7 +258,7 @@ async fn finish_what_is_left(world: &mut World) -> Result<(), VerifyError> {
     Ok(())
 }
 
-fn ended(rows: &Snapshot) -> Option<End> {
+fn ended(rows: &Snapshot) -> Option<RunConclusion> {
     if let Some(halted) = halted(rows) {
         return Some(halted);
     }
@@ -262,11 +270,11 @@ fn ended(rows: &Snapshot) -> Option<End> {
         Some(Payload::Json(text)) => text,
         Some(Payload::Bytes(bytes)) => format!("{bytes:02x?}"),
     };
-    Some(End::Settled { verdict: settlement.verdict, value })
+    Some(RunConclusion::Settled { verdict: settlement.verdict, value })
 }
 
-fn halted(rows: &Snapshot) -> Option<End> {
-    let halts: Vec<Halt> = rows
+fn halted(rows: &Snapshot) -> Option<RunConclusion> {
+    let halts: Vec<HaltedExecution> = rows
         .tasks
         .values()
         .filter(|task| matches!(task.state, TaskState::Halted { .. }))
@@ -274,7 +282,7 @@ fn halted(rows: &Snapshot) -> Option<End> {
             let note = task.note.as_ref();
             let details = note.and_then(|note| serde_json::from_slice::<Json>(&note.details).ok());
             let backtrace = details.as_ref().and_then(|details| details["backtrace"].as_str());
-            Halt {
+            HaltedExecution {
                 place: place_of(task.id.as_str()).0,
                 kind: note.map_or("halted", |note| note.kind.as_str()).to_owned(),
                 message: note.map(|note| note.message.to_string()).unwrap_or_default(),
@@ -282,7 +290,7 @@ fn halted(rows: &Snapshot) -> Option<End> {
             }
         })
         .collect();
-    (!halts.is_empty()).then_some(End::Halted(halts))
+    (!halts.is_empty()).then_some(RunConclusion::Halted(halts))
 }
 
 /// Describes what suspended executions wait for.
@@ -321,7 +329,7 @@ fn who(id: &PromiseId) -> String {
     }
 }
 
-fn told(rows: &Snapshot) -> BTreeSet<Place> {
+fn told(rows: &Snapshot) -> BTreeSet<RelativeId> {
     let journals = rows.journals.iter();
     journals
         .flat_map(|(id, journal)| {

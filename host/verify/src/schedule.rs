@@ -9,17 +9,17 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::store::Side;
+use crate::store::CommitSide;
 
 /// The place of an event: the id of a promise relative to the root.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place(pub String);
+pub struct RelativeId(pub String);
 
 /// An event that may happen next.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Choice {
+pub enum EventChoice {
     /// An attempt of an activity completes, a request is answered, a child begins.
-    Go(Place),
+    Go(RelativeId),
     /// An item that the script sends, by its index from 0: a signal, or the settlement of a
     /// promise.
     Send(usize),
@@ -31,7 +31,7 @@ pub enum Choice {
 
 /// A fault.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
+pub enum InjectedFault {
     /// No instance outlives a wait: each event is delivered to a replayed one.
     Cold,
     /// The host dies and restarts.
@@ -40,61 +40,62 @@ pub enum Fault {
     Supplant,
     /// An attempt runs to its end, but its claim is lost before the result is stored: it runs
     /// again.
-    Again(Place),
+    Again(RelativeId),
     /// The host dies at the commit after `skipped` others.
     Die {
         /// Number of commits that succeed before.
         skipped: u64,
         /// The side of the commit: before or after it takes effect.
-        side: Side,
+        side: CommitSide,
     },
 }
 
 /// An entry of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Entry {
-    Event(Choice),
+pub enum ScheduleEntry {
+    Event(EventChoice),
     /// A fault before the next event.
-    Fault(Fault),
+    Fault(InjectedFault),
 }
 
 /// The events and faults of a run, in order. Later events are decided by default: the first that is
 /// possible, with the passing of time last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Schedule(pub Vec<Entry>);
+pub struct RunSchedule(pub Vec<ScheduleEntry>);
 
 /// The text is not a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{entry}` (entry {number}) is no entry of a schedule: these are go:PLACE, send:N, time, cancel, crash, supplant, again:PLACE, before:N, after:N, and cold at the beginning"
 )]
-pub struct NoSchedule {
+pub struct ScheduleError {
     /// The invalid entry.
     pub entry: String,
     /// Number of the entry, from 1.
     pub number: usize,
 }
 
-impl Schedule {
+impl RunSchedule {
     /// The faults of the schedule.
-    pub fn faults(&self) -> impl Iterator<Item = &Fault> {
+    pub fn faults(&self) -> impl Iterator<Item = &InjectedFault> {
         self.0.iter().filter_map(|entry| match entry {
-            Entry::Fault(fault) => Some(fault),
-            Entry::Event(_) => None,
+            ScheduleEntry::Fault(fault) => Some(fault),
+            ScheduleEntry::Event(_) => None,
         })
     }
 
     /// The schedule without faults.
     #[must_use]
     pub fn events(&self) -> Self {
-        let is_event = |entry: &&Entry| matches!(entry, Entry::Event(_));
+        let is_event = |entry: &&ScheduleEntry| matches!(entry, ScheduleEntry::Event(_));
         Self(self.0.iter().filter(is_event).cloned().collect())
     }
 
     /// The schedule with `entry` inserted before event number `step`, from 0.
     #[must_use]
-    pub fn with(&self, step: usize, entry: Entry) -> Self {
-        let is_event = |(_, entry): &(usize, &Entry)| matches!(entry, Entry::Event(_));
+    pub fn with(&self, step: usize, entry: ScheduleEntry) -> Self {
+        let is_event =
+            |(_, entry): &(usize, &ScheduleEntry)| matches!(entry, ScheduleEntry::Event(_));
         let at = self.0.iter().enumerate().filter(is_event).nth(step).map(|(at, _)| at);
         let mut entries = self.0.clone();
         entries.insert(at.unwrap_or(entries.len()), entry);
@@ -102,7 +103,7 @@ impl Schedule {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RelativeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for character in self.0.chars() {
             match character {
@@ -120,7 +121,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl Place {
+impl RelativeId {
     fn read(text: &str) -> Option<Self> {
         let mut bytes = Vec::with_capacity(text.len());
         let mut rest = text.as_bytes();
@@ -138,7 +139,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for EventChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Go(place) => write!(f, "go:{place}"),
@@ -149,20 +150,20 @@ impl fmt::Display for Choice {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for InjectedFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cold => f.write_str("cold"),
             Self::Crash => f.write_str("crash"),
             Self::Supplant => f.write_str("supplant"),
             Self::Again(place) => write!(f, "again:{place}"),
-            Self::Die { skipped, side: Side::Before } => write!(f, "before:{skipped}"),
-            Self::Die { skipped, side: Side::After } => write!(f, "after:{skipped}"),
+            Self::Die { skipped, side: CommitSide::Before } => write!(f, "before:{skipped}"),
+            Self::Die { skipped, side: CommitSide::After } => write!(f, "after:{skipped}"),
         }
     }
 }
 
-impl fmt::Display for Entry {
+impl fmt::Display for ScheduleEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Event(choice) => choice.fmt(f),
@@ -171,7 +172,7 @@ impl fmt::Display for Entry {
     }
 }
 
-impl fmt::Display for Schedule {
+impl fmt::Display for RunSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, entry) in self.0.iter().enumerate() {
             if number > 0 {
@@ -183,41 +184,41 @@ impl fmt::Display for Schedule {
     }
 }
 
-impl FromStr for Schedule {
-    type Err = NoSchedule;
+impl FromStr for RunSchedule {
+    type Err = ScheduleError;
 
-    fn from_str(text: &str) -> Result<Self, NoSchedule> {
+    fn from_str(text: &str) -> Result<Self, ScheduleError> {
         let entries = text.split_whitespace().enumerate().map(|(at, entry)| {
-            let no_schedule = || NoSchedule { entry: entry.to_owned(), number: at + 1 };
+            let no_schedule = || ScheduleError { entry: entry.to_owned(), number: at + 1 };
             read(entry)
-                .filter(|read| at == 0 || *read != Entry::Fault(Fault::Cold))
+                .filter(|read| at == 0 || *read != ScheduleEntry::Fault(InjectedFault::Cold))
                 .ok_or_else(no_schedule)
         });
         entries.collect::<Result<_, _>>().map(Self)
     }
 }
 
-fn read(entry: &str) -> Option<Entry> {
+fn read(entry: &str) -> Option<ScheduleEntry> {
     let (word, rest) =
         entry.split_once(':').map_or((entry, None), |(word, rest)| (word, Some(rest)));
-    let event = |choice| Some(Entry::Event(choice));
-    let fault = |fault| Some(Entry::Fault(fault));
+    let event = |choice| Some(ScheduleEntry::Event(choice));
+    let fault = |fault| Some(ScheduleEntry::Fault(fault));
     match (word, rest) {
-        ("go", Some(place)) => event(Choice::Go(Place::read(place)?)),
+        ("go", Some(place)) => event(EventChoice::Go(RelativeId::read(place)?)),
         ("send", Some(number)) => {
-            event(Choice::Send(number.parse::<usize>().ok()?.checked_sub(1)?))
+            event(EventChoice::Send(number.parse::<usize>().ok()?.checked_sub(1)?))
         }
-        ("time", None) => event(Choice::Time),
-        ("cancel", None) => event(Choice::Cancel),
-        ("cold", None) => fault(Fault::Cold),
-        ("crash", None) => fault(Fault::Crash),
-        ("supplant", None) => fault(Fault::Supplant),
-        ("again", Some(place)) => fault(Fault::Again(Place::read(place)?)),
+        ("time", None) => event(EventChoice::Time),
+        ("cancel", None) => event(EventChoice::Cancel),
+        ("cold", None) => fault(InjectedFault::Cold),
+        ("crash", None) => fault(InjectedFault::Crash),
+        ("supplant", None) => fault(InjectedFault::Supplant),
+        ("again", Some(place)) => fault(InjectedFault::Again(RelativeId::read(place)?)),
         ("before", Some(number)) => {
-            fault(Fault::Die { skipped: number.parse().ok()?, side: Side::Before })
+            fault(InjectedFault::Die { skipped: number.parse().ok()?, side: CommitSide::Before })
         }
         ("after", Some(number)) => {
-            fault(Fault::Die { skipped: number.parse().ok()?, side: Side::After })
+            fault(InjectedFault::Die { skipped: number.parse().ok()?, side: CommitSide::After })
         }
         _ => None,
     }
@@ -230,10 +231,13 @@ mod tests {
     #[test]
     fn a_schedule_is_read_as_it_is_printed() {
         let text = "cold go:3 go:c/my%20saga/0%25 send:1 crash supplant again:4/1 before:0 after:17 time cancel";
-        let schedule: Schedule = text.parse().expect("a schedule");
+        let schedule: RunSchedule = text.parse().expect("a schedule");
         assert_eq!(schedule.to_string(), text);
-        assert_eq!(schedule.0[2], Entry::Event(Choice::Go(Place("c/my saga/0%".into()))));
-        assert_eq!(schedule.0[3], Entry::Event(Choice::Send(0)));
+        assert_eq!(
+            schedule.0[2],
+            ScheduleEntry::Event(EventChoice::Go(RelativeId("c/my saga/0%".into())))
+        );
+        assert_eq!(schedule.0[3], ScheduleEntry::Event(EventChoice::Send(0)));
         assert_eq!(schedule.faults().count(), 6);
     }
 
@@ -248,15 +252,16 @@ mod tests {
             ("time cold", "cold", 2),
             ("before:x", "before:x", 1),
         ] {
-            let refused = text.parse::<Schedule>().expect_err(text);
+            let refused = text.parse::<RunSchedule>().expect_err(text);
             assert_eq!((refused.entry.as_str(), refused.number), (entry, number));
         }
     }
 
     #[test]
     fn a_fault_is_put_before_an_event() {
-        let schedule: Schedule = "crash go:1 go:2".parse().expect("a schedule");
-        let with = |step| schedule.with(step, Entry::Fault(Fault::Supplant)).to_string();
+        let schedule: RunSchedule = "crash go:1 go:2".parse().expect("a schedule");
+        let with =
+            |step| schedule.with(step, ScheduleEntry::Fault(InjectedFault::Supplant)).to_string();
         assert_eq!(with(0), "crash supplant go:1 go:2");
         assert_eq!(with(1), "crash go:1 supplant go:2");
         assert_eq!(with(2), "crash go:1 go:2 supplant");

@@ -7,12 +7,12 @@ use segno_guest::Outcome;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::schedule::Place;
+use crate::schedule::RelativeId;
 
 /// The contents of a script.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Script {
+pub struct VerifyScript {
     /// True if the outcome may depend on the order of completions.
     pub orders_may_differ: bool,
     /// True if the outcome must not depend on a timer that fires before a completion.
@@ -20,10 +20,10 @@ pub struct Script {
     /// Outcomes of activities and requests. The component itself performs those that are not
     /// listed.
     #[serde(rename = "answer")]
-    pub answers: Vec<Answer>,
+    pub answers: Vec<ScriptedAnswer>,
     /// Items sent from outside. Those with the same receiver and name keep their order.
     #[serde(rename = "send")]
-    pub sends: Vec<Sending>,
+    pub sends: Vec<ScriptedSend>,
     /// Compensations: the function, or the request as `POST URL`, that undoes an effect, by the one
     /// it undoes.
     pub compensates: BTreeMap<String, String>,
@@ -32,7 +32,7 @@ pub struct Script {
 /// The outcomes of a function or a request.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct ScriptedAnswer {
     pub function: Option<String>,
     /// The request, as method and beginning of the address.
     pub http: Option<String>,
@@ -41,7 +41,7 @@ pub struct Answer {
     /// The command that it was recorded for; it matches before others with the same input. `None`
     /// if it was written by hand.
     #[serde(skip)]
-    pub recorded_at: Option<Place>,
+    pub recorded_at: Option<RelativeId>,
     /// One outcome per attempt; the last one also applies to all further attempts.
     pub outcomes: Vec<ScriptedOutcome>,
 }
@@ -72,7 +72,7 @@ pub struct ScriptedOutcome {
 /// An item sent from outside, once.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sending {
+pub struct ScriptedSend {
     /// Name of a signal to send.
     pub signal: Option<String>,
     /// Name of a promise to settle.
@@ -87,7 +87,7 @@ pub struct Sending {
 
 /// A script that cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum BadScript {
+pub enum VerifyScriptError {
     /// The text is not TOML, or has unknown keys.
     #[error("the script cannot be read: {0}")]
     Unreadable(Box<toml::de::Error>),
@@ -112,24 +112,24 @@ pub enum BadScript {
     },
 }
 
-impl Script {
+impl VerifyScript {
     /// Parses a script.
     ///
     /// # Errors
     /// [`BadScript`].
-    pub fn read(text: &str) -> Result<Self, BadScript> {
+    pub fn read(text: &str) -> Result<Self, VerifyScriptError> {
         let script: Self =
-            toml::from_str(text).map_err(|error| BadScript::Unreadable(Box::new(error)))?;
+            toml::from_str(text).map_err(|error| VerifyScriptError::Unreadable(Box::new(error)))?;
         for (number, answer) in script.answers.iter().enumerate() {
             answer.check().map_err(|why| {
                 let part = format!("[[answer]] number {}", number + 1);
-                BadScript::Part { part, why: why.to_owned() }
+                VerifyScriptError::Part { part, why: why.to_owned() }
             })?;
         }
         for (number, sending) in script.sends.iter().enumerate() {
             sending.check().map_err(|why| {
                 let part = format!("[[send]] number {}", number + 1);
-                BadScript::Part { part, why: why.to_owned() }
+                VerifyScriptError::Part { part, why: why.to_owned() }
             })?;
         }
         Ok(script)
@@ -138,8 +138,8 @@ impl Script {
     /// Adds recorded items after those of this script.
     pub fn extend(&mut self, recorded: Self) {
         self.answers.extend(recorded.answers);
-        let sent = |sending: &Sending| !self.sends.iter().any(|own| own.follows(sending));
-        let more: Vec<Sending> = recorded.sends.into_iter().filter(sent).collect();
+        let sent = |sending: &ScriptedSend| !self.sends.iter().any(|own| own.follows(sending));
+        let more: Vec<ScriptedSend> = recorded.sends.into_iter().filter(sent).collect();
         self.sends.extend(more);
     }
 
@@ -147,8 +147,8 @@ impl Script {
     ///
     /// # Errors
     /// [`BadScript::NoFunction`].
-    pub fn fits(&self, known: &[&str]) -> Result<(), BadScript> {
-        let written = |answer: &&Answer| answer.recorded_at.is_none();
+    pub fn fits(&self, known: &[&str]) -> Result<(), VerifyScriptError> {
+        let written = |answer: &&ScriptedAnswer| answer.recorded_at.is_none();
         let answers = self.answers.iter().filter(written);
         let answers = answers.enumerate().filter_map(|(number, answer)| {
             Some((format!("[[answer]] number {}", number + 1), answer.function.as_deref()?))
@@ -161,7 +161,7 @@ impl Script {
             if !known.contains(&name) {
                 let known = known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
                 let (name, known) = (name.to_owned(), known.join(", "));
-                return Err(BadScript::NoFunction { part, name, known });
+                return Err(VerifyScriptError::NoFunction { part, name, known });
             }
         }
         Ok(())
@@ -173,10 +173,10 @@ impl Script {
         &self,
         function: &str,
         input: &Json,
-        place: &Place,
+        place: &RelativeId,
         attempt: u32,
     ) -> Option<&ScriptedOutcome> {
-        let fits = |answer: &&Answer| answer.function.as_deref() == Some(function);
+        let fits = |answer: &&ScriptedAnswer| answer.function.as_deref() == Some(function);
         self.outcome(fits, input, place, attempt)
     }
 
@@ -186,25 +186,26 @@ impl Script {
         &self,
         request: &str,
         body: &Json,
-        place: &Place,
+        place: &RelativeId,
         attempt: u32,
     ) -> Option<&ScriptedOutcome> {
-        let fits =
-            |answer: &&Answer| answer.http.as_deref().is_some_and(|http| request.starts_with(http));
+        let fits = |answer: &&ScriptedAnswer| {
+            answer.http.as_deref().is_some_and(|http| request.starts_with(http))
+        };
         self.outcome(fits, body, place, attempt)
     }
 
     fn outcome<'a>(
         &'a self,
-        fits: impl Fn(&&'a Answer) -> bool,
+        fits: impl Fn(&&'a ScriptedAnswer) -> bool,
         input: &Json,
-        place: &Place,
+        place: &RelativeId,
         attempt: u32,
     ) -> Option<&'a ScriptedOutcome> {
-        let asked = |answer: &&Answer| {
+        let asked = |answer: &&ScriptedAnswer| {
             answer.input.as_ref().is_none_or(|expected| contains(input, expected))
         };
-        let is_there = |answer: &&'a Answer| answer.recorded_at.as_ref() == Some(place);
+        let is_there = |answer: &&'a ScriptedAnswer| answer.recorded_at.as_ref() == Some(place);
         let fitting = || self.answers.iter().filter(|answer| fits(answer));
         let answer = match fitting().find(|answer| asked(answer)) {
             Some(first) if first.recorded_at.is_none() => first,
@@ -218,7 +219,7 @@ impl Script {
     }
 }
 
-impl Answer {
+impl ScriptedAnswer {
     fn check(&self) -> Result<(), &'static str> {
         match (&self.function, &self.http) {
             (Some(_), None) | (None, Some(_)) => {}
@@ -248,7 +249,7 @@ impl Answer {
     }
 }
 
-impl Sending {
+impl ScriptedSend {
     fn check(&self) -> Result<(), &'static str> {
         match (&self.signal, &self.promise, self.fails) {
             (Some(_), None, None) | (None, Some(_), _) => {}
@@ -323,8 +324,8 @@ mod tests {
 
     #[test]
     fn outcomes_are_found_by_input_and_attempt() {
-        let script = Script::read(WHOLE).expect("a script");
-        let place = Place("3".to_owned());
+        let script = VerifyScript::read(WHOLE).expect("a script");
+        let place = RelativeId("3".to_owned());
         let ship =
             |input: Json, attempt| script.of_function("ship", &input, &place, attempt).cloned();
         assert_eq!(ship(json!({ "sku": "tea", "n": 1 }), 1).expect("an outcome").fails, Some(503));
@@ -340,20 +341,20 @@ mod tests {
 
     #[test]
     fn what_was_recorded_is_found_by_its_input_and_else_by_its_place() {
-        let answer = |place: &str, input: Json, value: &str| Answer {
+        let answer = |place: &str, input: Json, value: &str| ScriptedAnswer {
             function: Some("ship".to_owned()),
             input: Some(input),
-            recorded_at: Some(Place(place.to_owned())),
+            recorded_at: Some(RelativeId(place.to_owned())),
             outcomes: vec![ScriptedOutcome { value: Some(json!(value)), ..Default::default() }],
-            ..Answer::default()
+            ..ScriptedAnswer::default()
         };
         let tea = || json!({ "sku": "tea" });
         let answers =
             vec![answer("1", tea(), "a"), answer("2", tea(), "b"), answer("3", json!("o-1"), "c")];
-        let mut script = Script::default();
-        script.extend(Script { answers, ..Script::default() });
+        let mut script = VerifyScript::default();
+        script.extend(VerifyScript { answers, ..VerifyScript::default() });
         let ship = |place: &str, input: Json| {
-            let found = script.of_function("ship", &input, &Place(place.to_owned()), 1);
+            let found = script.of_function("ship", &input, &RelativeId(place.to_owned()), 1);
             found.and_then(|outcome| outcome.value.clone())
         };
         assert_eq!(ship("1", tea()), Some(json!("a")));
@@ -375,10 +376,10 @@ mod tests {
             ("[[send]]\nvalue = 1", "[[send]] number 1: it needs either"),
             ("[[send]]\nsignal = \"s\"\nfails = 1", "a signal cannot fail"),
         ] {
-            let refused = Script::read(text).expect_err(text).to_string();
+            let refused = VerifyScript::read(text).expect_err(text).to_string();
             assert!(refused.contains(why), "{refused}");
         }
-        let script = Script::read("[compensates]\nbook = \"cancel\"").expect("a script");
+        let script = VerifyScript::read("[compensates]\nbook = \"cancel\"").expect("a script");
         let refused = script.fits(&["book", "pay"]).expect_err("no `cancel`").to_string();
         assert!(
             refused.contains("names `cancel`") && refused.contains("`book`, `pay`"),

@@ -13,14 +13,14 @@ use segno_guest::{
 };
 use serde_json::Value as Json;
 
-use crate::{effect::Effect, error::VerifyError, script::Script};
+use crate::{effect::ExternalEffect, error::VerifyError, script::VerifyScript};
 
 /// Maximum number of live instances.
 const INSTANCES: u32 = 256;
 
 /// A component with its alias.
 #[derive(Clone)]
-pub struct Component {
+pub struct VerifiedComponent {
     pub alias: String,
     pub bytes: Arc<[u8]>,
     /// Facts about the module that decisions use.
@@ -28,21 +28,21 @@ pub struct Component {
 }
 
 /// The subject of a verification.
-pub struct Setup {
+pub struct VerifySetup {
     pub(crate) wasm: Arc<Wasm>,
-    pub(crate) components: Vec<(Component, Digest)>,
+    pub(crate) components: Vec<(VerifiedComponent, Digest)>,
     pub(crate) function: String,
     pub(crate) takes_signals: bool,
     pub(crate) input: Json,
-    pub(crate) script: Script,
+    pub(crate) script: VerifyScript,
     /// Outbound HTTP for requests that the script does not answer. `None` if they are refused.
     pub(crate) real: Option<Arc<dyn Outbound>>,
-    pub(crate) memo: Memo,
+    pub(crate) memo: AttemptMemo,
 }
 
 /// Key of an attempt in [`Memo`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Attempted {
+pub(crate) struct AttemptKey {
     pub function: String,
     pub input: String,
     pub id: String,
@@ -53,21 +53,26 @@ pub(crate) struct Attempted {
 /// random numbers and read clocks; with this cache, differences between runs are the workflow's
 /// fault.
 #[derive(Default)]
-pub(crate) struct Memo(Mutex<HashMap<Attempted, (Outcome, Vec<Effect>)>>);
+pub(crate) struct AttemptMemo(Mutex<HashMap<AttemptKey, (Outcome, Vec<ExternalEffect>)>>);
 
-impl Memo {
-    pub fn get(&self, attempted: &Attempted) -> Option<(Outcome, Vec<Effect>)> {
+impl AttemptMemo {
+    pub fn get(&self, attempted: &AttemptKey) -> Option<(Outcome, Vec<ExternalEffect>)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(attempted).cloned()
     }
 
     /// Stores the result of an attempt, and returns the one of the first execution.
-    pub fn keep(&self, attempted: Attempted, outcome: Outcome, requests: Vec<Effect>) -> Outcome {
+    pub fn keep(
+        &self,
+        attempted: AttemptKey,
+        outcome: Outcome,
+        requests: Vec<ExternalEffect>,
+    ) -> Outcome {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.entry(attempted).or_insert((outcome, requests)).0.clone()
     }
 }
 
-impl Setup {
+impl VerifySetup {
     /// Loads the components; the first one has the function. Compiled code is cached in
     /// `cache_dir`, if set.
     ///
@@ -75,14 +80,14 @@ impl Setup {
     /// A component cannot be loaded, the function does not exist, or the script names an unknown
     /// one.
     pub async fn new(
-        components: Vec<Component>,
+        components: Vec<VerifiedComponent>,
         function: &str,
         input: Json,
-        script: Script,
+        script: VerifyScript,
         real: Option<Arc<dyn Outbound>>,
         cache_dir: Option<PathBuf>,
     ) -> Result<Self, VerifyError> {
-        let components: Vec<(Component, Digest)> = components
+        let components: Vec<(VerifiedComponent, Digest)> = components
             .into_iter()
             .map(|component| {
                 let digest = Digest::of(&component.bytes);
@@ -140,7 +145,7 @@ impl Setup {
             input,
             script,
             real,
-            memo: Memo::default(),
+            memo: AttemptMemo::default(),
         })
     }
 
@@ -148,7 +153,7 @@ impl Setup {
         &self.function
     }
 
-    pub fn script(&self) -> &Script {
+    pub fn script(&self) -> &VerifyScript {
         &self.script
     }
 

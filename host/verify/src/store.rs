@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 /// The side of a commit on which a host dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Side {
+pub enum CommitSide {
     /// The commit was not written.
     Before,
     /// The commit was written, but the host does not know.
@@ -21,18 +21,18 @@ pub enum Side {
 
 /// The planned deaths of hosts, over all lives of a run.
 #[derive(Default)]
-pub struct Deaths {
+pub struct PlannedDeaths {
     /// Planned deaths: the number of further commits before, and the side.
-    armed: Mutex<Vec<(u64, Side)>>,
+    armed: Mutex<Vec<(u64, CommitSide)>>,
     commits: AtomicU64,
     /// Notified when a host has to die.
     pub due: Notify,
     died: AtomicBool,
 }
 
-impl Deaths {
+impl PlannedDeaths {
     /// Plans a death at the commit after `skipped` others.
-    pub fn arm(&self, skipped: u64, side: Side) {
+    pub fn arm(&self, skipped: u64, side: CommitSide) {
         let at = self.commits() + skipped;
         self.armed.lock().unwrap_or_else(PoisonError::into_inner).push((at, side));
     }
@@ -51,7 +51,7 @@ impl Deaths {
         self.died.swap(false, Ordering::Relaxed)
     }
 
-    fn next(&self) -> Option<Side> {
+    fn next(&self) -> Option<CommitSide> {
         let number = self.commits.fetch_add(1, Ordering::Relaxed);
         let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
         let place = armed.iter().position(|(at, _)| *at == number)?;
@@ -62,13 +62,13 @@ impl Deaths {
 /// The store of one life.
 pub struct MortalStore {
     inner: Arc<MemoryStore>,
-    deaths: Arc<Deaths>,
+    deaths: Arc<PlannedDeaths>,
     dead: AtomicBool,
 }
 
 impl MortalStore {
     /// Creates the view of a new life.
-    pub fn new(inner: Arc<MemoryStore>, deaths: Arc<Deaths>) -> Self {
+    pub fn new(inner: Arc<MemoryStore>, deaths: Arc<PlannedDeaths>) -> Self {
         Self { inner, deaths, dead: AtomicBool::new(false) }
     }
 
@@ -88,8 +88,8 @@ impl Store for MortalStore {
         }
         match self.deaths.next() {
             None => self.inner.execute(commands).await,
-            Some(Side::Before) => self.die().await,
-            Some(Side::After) => {
+            Some(CommitSide::Before) => self.die().await,
+            Some(CommitSide::After) => {
                 self.inner.execute(commands).await?;
                 self.die().await
             }

@@ -15,9 +15,9 @@ use tokio::{sync::oneshot, task::AbortHandle};
 pub const BEGINNING: Timestamp = Timestamp(1_893_456_000_000);
 
 /// The time of a run, shared by all its hosts.
-pub struct VirtualTime(Mutex<State>);
+pub struct VirtualTime(Mutex<ClockState>);
 
-struct State {
+struct ClockState {
     now: Timestamp,
     number: u64,
     sleepers: BTreeMap<(Timestamp, u64), oneshot::Sender<()>>,
@@ -25,7 +25,7 @@ struct State {
 
 impl Default for VirtualTime {
     fn default() -> Self {
-        Self(Mutex::new(State { now: BEGINNING, number: 0, sleepers: BTreeMap::new() }))
+        Self(Mutex::new(ClockState { now: BEGINNING, number: 0, sleepers: BTreeMap::new() }))
     }
 }
 
@@ -56,7 +56,7 @@ impl VirtualTime {
         Some(woken)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ClockState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io, sync::Arc};
 use segno::{
     demo::{
         rng::DemoRng,
-        server::{Server, ServerError},
+        server::{DemoServer, ServerError},
     },
     runtime::Env,
 };
@@ -30,7 +30,7 @@ const BACK_MS: u64 = 10_000;
 
 /// Processes into which faults are injected.
 pub struct Victims {
-    pub hosts: Vec<Server>,
+    pub hosts: Vec<DemoServer>,
     /// Proxies for the connections of clients, one per host.
     pub proxies: Vec<Proxy>,
     pub ledger: Arc<Ledger>,

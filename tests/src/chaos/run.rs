@@ -7,7 +7,7 @@ use segno::{
     client::Client,
     demo::{
         rng::DemoRng,
-        server::{Server, ServerOptions},
+        server::{DemoServer, ServerOptions},
     },
     runtime::Env,
 };
@@ -143,7 +143,7 @@ async fn victims(
         }
         options.allow_http(MODULE, ledger_address)?;
         proxies.push(Proxy::start(options.listen, env).await);
-        hosts.push(Server::start(options, env.clone()).await?);
+        hosts.push(DemoServer::start(options, env.clone()).await?);
     }
     let name = url.as_deref().map(database_of).unwrap_or_default();
     let cluster = cluster.map(|cluster| (cluster, name));

@@ -5,9 +5,9 @@ use futures::StreamExt as _;
 use segno::runtime::Clock as _;
 use segno_core::time::Millis;
 use segno_restate::{
-    Start,
+    StartMessage,
     immutable::{ErrorBehavior, Message, Notification},
-    runtime::immutable::{Action, Attempt as Runtime},
+    runtime::immutable::{CommandAction, ImmutableRuntimeAttempt as Runtime},
     wire::StateEntry,
 };
 
@@ -49,7 +49,7 @@ impl World {
             .into_iter()
             .flatten()
             .map(|(key, value)| StateEntry { key: key.clone(), value: value.clone() });
-        let start = Start {
+        let start = StartMessage {
             id: id.to_owned().into(),
             debug_id: id.to_owned(),
             state_map: if sends_state { entries.collect() } else { Vec::new() },
@@ -57,7 +57,7 @@ impl World {
             key: it.key.clone(),
             retry_count: it.failed,
             random_seed: 7,
-            ..Start::default()
+            ..StartMessage::default()
         };
         let records = it.journal.iter().map(|record| &record[..]);
         let (runtime, first) =
@@ -119,16 +119,16 @@ impl World {
         false
     }
 
-    fn acted(&mut self, live: &mut Live, action: Action) {
+    fn acted(&mut self, live: &mut Live, action: CommandAction) {
         let id = live.id.clone();
         match action {
-            Action::Append { command, record, .. } => {
+            CommandAction::Append { command, record, .. } => {
                 let it = self.invocations.get_mut(&id).expect("it exists");
                 it.journal.push(record);
                 it.failed = 0;
                 self.asked(&id, command);
             }
-            Action::ProposeRun { completion_id, outcome, .. } => {
+            CommandAction::ProposeRun { completion_id, outcome, .. } => {
                 // Stores the result on arrival, and notifies the endpoint.
                 let notification = Notification::run(completion_id, outcome);
                 let bytes = live.runtime.notify(&notification).expect("it was asked for");
@@ -137,14 +137,14 @@ impl World {
                 it.journal.push(record.to_bytes());
                 live.body.send(&bytes);
             }
-            Action::AwaitingOn(_) => {}
-            Action::ReadState { .. } => panic!("no endpoint asks for that"),
-            Action::Suspend(suspended) => {
+            CommandAction::AwaitingOn(_) => {}
+            CommandAction::ReadState { .. } => panic!("no endpoint asks for that"),
+            CommandAction::Suspend(suspended) => {
                 let it = self.invocations.get_mut(&id).expect("it exists");
                 it.waits = (!suspended.ready).then_some(suspended.awaiting);
                 live.is_over = true;
             }
-            Action::Failed(error) => {
+            CommandAction::Failed(error) => {
                 let it = self.invocations.get_mut(&id).expect("it exists");
                 it.failed += 1;
                 let delay = error.next_retry_delay_ms.unwrap_or(100);
@@ -155,7 +155,7 @@ impl World {
                 self.failures.push(error);
                 live.is_over = true;
             }
-            Action::Ended => live.is_over = true,
+            CommandAction::Ended => live.is_over = true,
         }
     }
 }

@@ -7,7 +7,7 @@ use segno_restate::{
         Command, Notification, NotificationKind, NotificationResult, OutputResult, SignalKey,
         SignalResult,
     },
-    wire::{Failure, Outcome},
+    wire::{Failure, OperationOutcome},
 };
 
 use super::World;
@@ -22,8 +22,8 @@ impl World {
         match command {
             Command::Output(output) => {
                 let outcome = match output.result.expect("an output has a result") {
-                    OutputResult::Value(value) => Outcome::Success(value.content),
-                    OutputResult::Failure(failure) => Outcome::Failure(failure),
+                    OutputResult::Value(value) => OperationOutcome::Success(value.content),
+                    OutputResult::Failure(failure) => OperationOutcome::Failure(failure),
                 };
                 let it = self.invocations.get_mut(id).expect("it exists");
                 it.outcome = Some(outcome);
@@ -101,7 +101,7 @@ impl World {
                 self.tell_completion(id, kind, peek.result_completion_id, result);
             }
             Command::CompletePromise(complete) => {
-                let outcome: Outcome = complete.completion.expect("an outcome").into();
+                let outcome: OperationOutcome = complete.completion.expect("an outcome").into();
                 let result = NotificationResult::from(outcome);
                 let told = match self.promises.settle(place, complete.key, result.clone()) {
                     Some(waiters) => {
@@ -120,7 +120,7 @@ impl World {
                 self.tell_completion(id, kind, complete.result_completion_id, told);
             }
             Command::CompleteAwakeable(complete) => {
-                let outcome: Outcome = complete.result.expect("a result").into();
+                let outcome: OperationOutcome = complete.result.expect("a result").into();
                 self.complete(&complete.awakeable_id, outcome.into());
             }
             Command::SendSignal(send) => {

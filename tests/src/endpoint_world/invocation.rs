@@ -9,10 +9,10 @@ use segno_restate::{
     id::AwakeableId,
     immutable::{
         ErrorMessage, Future, Input, Message, Notification, NotificationId, NotificationKind,
-        NotificationResult, Settled,
+        NotificationOutcome, NotificationResult,
     },
     manifest::HandlerType,
-    wire::{self, Header, Outcome, Value},
+    wire::{self, Header, OperationOutcome, ValueMessage},
 };
 
 use super::World;
@@ -29,7 +29,7 @@ pub(super) struct Invocation {
     pub(super) pending: VecDeque<Notification>,
     /// Condition under which a suspended invocation resumes. `None` if it is not suspended.
     pub(super) waits: Option<Future>,
-    pub(super) outcome: Option<Outcome>,
+    pub(super) outcome: Option<OperationOutcome>,
     /// Invocations that wait for the outcome, with their completion ids.
     pub(super) callers: Vec<(String, u32)>,
     pub(super) failed: u32,
@@ -57,9 +57,13 @@ impl World {
         };
         let refused = ty == Some(HandlerType::Workflow) && self.invocations.values().any(has_run);
         let outcome = refused.then(|| {
-            Outcome::Failure(wire::Failure::new(409, "the workflow method was already invoked"))
+            OperationOutcome::Failure(wire::Failure::new(
+                409,
+                "the workflow method was already invoked",
+            ))
         });
-        let input = Input { headers, value: Some(Value { content: input }), name: String::new() };
+        let input =
+            Input { headers, value: Some(ValueMessage { content: input }), name: String::new() };
         let input = Message::Command(input.into()).encode(self.course.version).to_bytes();
         let invocation = Invocation {
             service: service.to_owned(),
@@ -83,7 +87,7 @@ impl World {
     fn handler_type(&self, service: &str, handler: &str) -> Option<HandlerType> {
         let services = &self.endpoint.offer.manifest.services;
         let of = services.iter().find(|known| known.name == service).expect("it is offered");
-        let of_name = |known: &&segno_restate::manifest::Handler| known.name == handler;
+        let of_name = |known: &&segno_restate::manifest::ManifestHandler| known.name == handler;
         of.handler_type(of.handlers.iter().find(of_name).expect("it is offered"))
     }
 
@@ -109,7 +113,11 @@ impl World {
             });
             let told = |id: &NotificationId| {
                 let pending = it.pending.iter().find(|pending| pending.id == *id)?;
-                Some(if pending.is_failure() { Settled::Failed } else { Settled::Succeeded })
+                Some(if pending.is_failure() {
+                    NotificationOutcome::Failed
+                } else {
+                    NotificationOutcome::Succeeded
+                })
             };
             !holds && it.waits.as_ref().is_none_or(|waits| waits.is_satisfied(told))
         };

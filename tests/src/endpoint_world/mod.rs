@@ -35,7 +35,7 @@ use segno::{
     runtime::Env,
 };
 use segno_core::time::Timestamp;
-use segno_restate::{immutable::ErrorMessage, wire::Outcome};
+use segno_restate::{immutable::ErrorMessage, wire::OperationOutcome};
 use serde_json::Value as Json;
 
 pub use self::{
@@ -137,7 +137,7 @@ impl World {
         target: (&str, &str, &str),
         input: Json,
         acts: &[Act],
-    ) -> Outcome {
+    ) -> OperationOutcome {
         let outcome = self.try_run(id, target, input, acts).await;
         outcome.unwrap_or_else(|error| panic!("`{id}` is paused: {error:?}"))
     }
@@ -155,7 +155,7 @@ impl World {
         (service, key, handler): (&str, &str, &str),
         input: Json,
         acts: &[Act],
-    ) -> Result<Outcome, ErrorMessage> {
+    ) -> Result<OperationOutcome, ErrorMessage> {
         self.start(id, (service, key, handler), input).await;
         let mut acts: VecDeque<Act> = acts.iter().cloned().collect();
         loop {

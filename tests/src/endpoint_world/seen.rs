@@ -6,7 +6,7 @@ use segno::runtime::Clock as _;
 use segno_restate::{
     frame::Frame,
     immutable::{Command, ErrorMessage, Message, Notification, NotificationId, NotificationResult},
-    wire::Outcome,
+    wire::OperationOutcome,
 };
 use serde_json::Value as Json;
 
@@ -35,7 +35,7 @@ impl World {
     }
 
     /// Outcome of an invocation. `None` if it has not ended.
-    pub fn outcome(&self, id: &str) -> Option<&Outcome> {
+    pub fn outcome(&self, id: &str) -> Option<&OperationOutcome> {
         self.invocations[id].outcome.as_ref()
     }
 

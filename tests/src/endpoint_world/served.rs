@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use segno::{
-    endpoint::{Endpoint, Offer},
+    endpoint::{Endpoint, ServiceOffer},
     guest::{Failure, HttpRequest, HttpResponse, Outbound},
     runtime::Env,
 };
@@ -38,7 +38,7 @@ pub(super) async fn served(
 ) -> Endpoint {
     let wasm = guests::engine(std::slice::from_ref(component));
     let report = wasm.inspect(component.clone()).await.expect("the component is valid");
-    let offer = Offer::new(module, module, &report).expect("it makes services");
+    let offer = ServiceOffer::new(module, module, &report).expect("it makes services");
     let env = Env { clock: clock.clone(), ..Env::system() };
     Endpoint::new(wasm, outbound, env, offer, Digest::of(component))
 }

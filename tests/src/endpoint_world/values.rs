@@ -1,7 +1,7 @@
 //! Requests, answers and outcomes as JSON.
 
 use segno::guest::{HttpRequest, HttpResponse, Payload};
-use segno_restate::wire::{self, Outcome};
+use segno_restate::wire::{self, OperationOutcome};
 use serde_json::Value as Json;
 
 /// Answer of a service.
@@ -22,10 +22,10 @@ pub fn body(request: &HttpRequest) -> Json {
 ///
 /// # Panics
 /// If the outcome is a failure, or the value is not JSON.
-pub fn success(outcome: &Outcome) -> Json {
+pub fn success(outcome: &OperationOutcome) -> Json {
     match outcome {
-        Outcome::Success(value) => serde_json::from_slice(value).expect("JSON"),
-        Outcome::Failure(failure) => panic!("{failure:?}"),
+        OperationOutcome::Success(value) => serde_json::from_slice(value).expect("JSON"),
+        OperationOutcome::Failure(failure) => panic!("{failure:?}"),
     }
 }
 
@@ -33,9 +33,9 @@ pub fn success(outcome: &Outcome) -> Json {
 ///
 /// # Panics
 /// If the outcome is a success.
-pub fn failure(outcome: &Outcome) -> &wire::Failure {
+pub fn failure(outcome: &OperationOutcome) -> &wire::Failure {
     match outcome {
-        Outcome::Failure(failure) => failure,
-        Outcome::Success(value) => panic!("{value:?}"),
+        OperationOutcome::Failure(failure) => failure,
+        OperationOutcome::Success(value) => panic!("{value:?}"),
     }
 }

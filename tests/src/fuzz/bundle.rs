@@ -1,8 +1,8 @@
 //! Fuzzing of bundles: unchanged, and with repaired links, so that the fuzzer reaches the content
 //! of the parts.
 
-use segno::bundles::Contents;
-use segno_bundle::{BundleReader, BundleWriter, Head, Item, redacted};
+use segno::bundles::BundleContents;
+use segno_bundle::{BundleHead, BundleItem, BundleReader, BundleWriter, redacted};
 use segno_core::id::Digest;
 
 /// The golden bundle of the format.
@@ -23,9 +23,9 @@ pub(super) fn read(bytes: &[u8]) {
     if bytes.len() > LONGEST {
         return;
     }
-    let _ = Contents::default().add(bytes);
+    let _ = BundleContents::default().add(bytes);
     let chained = chained(bytes);
-    let _ = Contents::default().add(&chained[..]);
+    let _ = BundleContents::default().add(&chained[..]);
     let Some((head, read)) = items(&chained) else { return };
     let again = written(&head, &read);
     let (head_again, read_again) = items(&again).expect("what was written is read");
@@ -54,7 +54,7 @@ fn chained(bytes: &[u8]) -> Vec<u8> {
     chained
 }
 
-fn items(bytes: &[u8]) -> Option<(Head, Vec<Item>)> {
+fn items(bytes: &[u8]) -> Option<(BundleHead, Vec<BundleItem>)> {
     let mut reader = BundleReader::begin(bytes).ok()?;
     let mut items = Vec::new();
     while let Some(item) = reader.next_item().ok()? {
@@ -63,22 +63,22 @@ fn items(bytes: &[u8]) -> Option<(Head, Vec<Item>)> {
     Some((reader.head().clone(), items))
 }
 
-fn written(head: &Head, items: &[Item]) -> Vec<u8> {
+fn written(head: &BundleHead, items: &[BundleItem]) -> Vec<u8> {
     let mut writer = BundleWriter::begin(Vec::new(), head).expect("memory takes it");
     let mut items = items.iter().peekable();
     while let Some(item) = items.next() {
         match item {
-            Item::Execution(execution) => writer.execution(execution),
-            Item::Record(record) => writer.record(record),
-            Item::Line(line) => writer.line(line),
-            Item::Module(module) => {
+            BundleItem::Execution(execution) => writer.execution(execution),
+            BundleItem::Record(record) => writer.record(record),
+            BundleItem::Line(line) => writer.line(line),
+            BundleItem::Module(module) => {
                 let component = match items.peek() {
-                    Some(Item::Component(component)) => Some(component.as_slice()),
+                    Some(BundleItem::Component(component)) => Some(component.as_slice()),
                     _ => None,
                 };
                 writer.module(module, component)
             }
-            Item::Component(_) => Ok(()),
+            BundleItem::Component(_) => Ok(()),
         }
         .expect("memory takes it");
     }

@@ -12,11 +12,13 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 use segno::{
-    api::{self, Access, Api, ComponentInspector, Rejected, model::ModuleDescription},
-    guest::{Gate, HttpClient, HttpLimits, Policy},
+    api::{
+        self, AccessControl, Api, ComponentInspector, ComponentRefusal, model::ModuleDescription,
+    },
+    guest::{HttpClient, HttpGate, HttpLimits, Policy},
     host::Host,
     notifier::CommitNotifier,
-    resonate::{Resonate, Settings},
+    resonate::{Resonate, ResonateSettings},
     runtime::Env,
     store::MemoryStore,
 };
@@ -48,9 +50,9 @@ struct NoUploads;
 
 #[async_trait]
 impl ComponentInspector for NoUploads {
-    async fn inspect(&self, _component: Arc<[u8]>) -> Result<ModuleDescription, Rejected> {
+    async fn inspect(&self, _component: Arc<[u8]>) -> Result<ModuleDescription, ComponentRefusal> {
         let message = "nothing is uploaded here".into();
-        Err(Rejected { code: "no-uploads".into(), message, report: None })
+        Err(ComponentRefusal { code: "no-uploads".into(), message, report: None })
     }
 }
 
@@ -147,13 +149,14 @@ impl Front {
             config,
             store,
             guests::engine(&[]),
-            Arc::new(Gate::new(Policy::default().into(), client)),
+            Arc::new(HttpGate::new(Policy::default().into(), client)),
             notifier,
         );
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7_766));
-        let access = Access::new(address, None, false, Vec::new()).expect("loopback is safe");
+        let access =
+            AccessControl::new(address, None, false, Vec::new()).expect("loopback is safe");
         let api = Api::new(host, Arc::new(NoUploads), access, 0);
-        let settings = Settings::new("http://localhost:7766");
+        let settings = ResonateSettings::new("http://localhost:7766");
         let resonate = Resonate::start(&api, settings).expect("nothing is posted here").router();
         drop(entered);
         Self { runtime, api: api::router(api), resonate }

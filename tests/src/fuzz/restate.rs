@@ -6,12 +6,12 @@ use std::iter;
 
 use segno_restate::{
     ProtocolVersion::{self, *},
-    Start, Violation, deployment,
+    ProtocolViolation, StartMessage, deployment,
     frame::{Frame, FrameDecoder},
     immutable::{self, Combinator, Future, NotificationId},
     manifest::{Manifest, ManifestVersion},
     mutable, runtime,
-    wire::{Value, Void},
+    wire::{ValueMessage, Void},
 };
 
 /// Maximum size of a message, in bytes.
@@ -29,8 +29,12 @@ pub(super) fn entries(bytes: &[u8]) {
     let journal = entry_journal().map(|message| message.encode(version).to_bytes());
     same_in_any_pieces(stream, || {
         let records = journal.iter().map(|record| &record[..]);
-        let opened =
-            runtime::mutable::Attempt::open_with_limit(version, Start::default(), records, LIMIT);
+        let opened = runtime::mutable::MutableRuntimeAttempt::open_with_limit(
+            version,
+            StartMessage::default(),
+            records,
+            LIMIT,
+        );
         let (mut attempt, _) = opened.expect("a valid journal");
         move |piece: &[u8]| attempt.receive(piece)
     });
@@ -84,7 +88,9 @@ pub(super) fn commands(bytes: &[u8]) {
     for frame in frames(stream) {
         if let Ok(message) = immutable::Message::decode(&frame, version) {
             if let immutable::Message::Suspension(suspension) = &message {
-                let all = suspension.awaiting.is_satisfied(|_| Some(immutable::Settled::Failed));
+                let all = suspension
+                    .awaiting
+                    .is_satisfied(|_| Some(immutable::NotificationOutcome::Failed));
                 let none = suspension.awaiting.is_satisfied(|_| None);
                 assert!(all || !none, "what came is taken away by what comes");
             }
@@ -95,8 +101,12 @@ pub(super) fn commands(bytes: &[u8]) {
     let journal = command_journal().map(|message| message.encode(version).to_bytes());
     same_in_any_pieces(stream, || {
         let records = journal.iter().map(|record| &record[..]);
-        let opened =
-            runtime::immutable::Attempt::open_with_limit(version, Start::default(), records, LIMIT);
+        let opened = runtime::immutable::ImmutableRuntimeAttempt::open_with_limit(
+            version,
+            StartMessage::default(),
+            records,
+            LIMIT,
+        );
         let (mut attempt, _) = opened.expect("a valid journal");
         move |piece: &[u8]| attempt.receive(piece)
     });
@@ -108,7 +118,7 @@ pub(super) fn commands(bytes: &[u8]) {
 /// Reads the stream as a request, for a handler that sleeps and suspends regardless of its
 /// notifications.
 fn request(version: ProtocolVersion, stream: &[u8]) {
-    let mut attempt = deployment::Attempt::with_limit(version, LIMIT);
+    let mut attempt = deployment::DeploymentAttempt::with_limit(version, LIMIT);
     let taken = attempt.receive(stream);
     assert_eq!(taken.is_err(), attempt.is_over());
     let ended = attempt.end_of_input();
@@ -129,7 +139,7 @@ fn request(version: ProtocolVersion, stream: &[u8]) {
 }
 
 pub(super) fn commands_seeds() -> Vec<Vec<u8>> {
-    let value = || Value { content: "v".into() };
+    let value = || ValueMessage { content: "v".into() };
     let call = immutable::Call {
         service_name: "S".into(),
         scope: Some("s".into()),
@@ -162,7 +172,7 @@ pub(super) fn commands_seeds() -> Vec<Vec<u8>> {
         ..Future::of(Combinator::AllSucceededOrFirstFailed)
     };
     let suspension = [immutable::Message::Suspension(immutable::Suspension { awaiting })];
-    let start = Start { id: "id".into(), known_entries: 4, ..Start::default() };
+    let start = StartMessage { id: "id".into(), known_entries: 4, ..StartMessage::default() };
     let [input, sleep, slept] = command_journal();
     let cancel = immutable::Message::Notification(immutable::Notification::cancel());
     let request = [immutable::Message::Start(start), input, sleep, cancel, slept];
@@ -231,7 +241,7 @@ fn frames(stream: &[u8]) -> impl Iterator<Item = Frame> {
 fn same_in_any_pieces<A, M>(stream: &[u8], open: impl Fn() -> M)
 where
     A: std::fmt::Debug + PartialEq,
-    M: FnMut(&[u8]) -> Result<Vec<A>, Violation>,
+    M: FnMut(&[u8]) -> Result<Vec<A>, ProtocolViolation>,
 {
     let whole = open()(stream);
     let mut machine = open();

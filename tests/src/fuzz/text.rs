@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use segno::{api::Jwt, runtime::Env};
+use segno::{api::TokenVerifier, runtime::Env};
 use segno_core::{promise::Cron, time::Timestamp};
 
 /// A secret that did not sign any of the seeds.
@@ -13,11 +13,11 @@ const OCCURRENCES: usize = 5;
 
 /// Verifies a token of a request.
 pub(super) fn token(bytes: &[u8]) {
-    static JWT: LazyLock<Jwt> = LazyLock::new(|| {
+    static JWT: LazyLock<TokenVerifier> = LazyLock::new(|| {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let file = folder.path().join("secret");
         std::fs::write(&file, SECRET).expect("a secret is written");
-        let mut jwt = Jwt::new(Some("issuer".to_owned()), Some("audience".to_owned()));
+        let mut jwt = TokenVerifier::new(Some("issuer".to_owned()), Some("audience".to_owned()));
         jwt.add_file(&file).expect("a secret is taken");
         jwt
     });

@@ -12,8 +12,8 @@ use segno::{
     store::{PromiseRow, Store, StoreError},
 };
 use segno_core::{
-    command::{ClaimRequest, Command, FenceAct, FenceAction, HeartbeatItem},
-    id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, Version},
+    command::{ClaimRequest, Command, FenceAction, FenceOperation, HeartbeatItem},
+    id::{Claim, CommandIndex, Digest, Holder, HostName, PromiseId, Version},
     promise::{NewPromise, OutboxKey, ReleaseReason, Verdict},
     reply::Reply,
     tags,
@@ -189,7 +189,7 @@ fn question(
         versions[place].saturating_sub(drift)
     });
     let claim = Claim { id: id.clone(), version };
-    let holder = Holder { node: NodeName::from(format!("n{client}").as_str()), incarnation: 1 };
+    let holder = Holder { node: HostName::from(format!("n{client}").as_str()), incarnation: 1 };
     let request = ClaimRequest { holder: holder.clone(), nonce: dice.below(3), ttl: Millis(6_000) };
     let (records, logs) = (Vec::new(), Vec::new());
     let value = Value::of(dice.below(1_000).to_string().into_bytes());
@@ -215,7 +215,7 @@ fn question(
             Command::TaskSuspend { claim, records, logs, awaits: [other].into_iter().collect() }
         }
         17 => {
-            let act = FenceAct::Settle { id: other, verdict, value };
+            let act = FenceOperation::Settle { id: other, verdict, value };
             let actions = vec![FenceAction { index: CommandIndex(0), act }];
             Command::TaskFence { claim, records, logs, actions }
         }

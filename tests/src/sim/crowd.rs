@@ -2,9 +2,9 @@
 //! executions and their order. At the end no execution may be left in the queue.
 
 use segno_core::{
-    limit::{LimitName, PlaceState, Rule},
+    limit::{AdmissionRule, LimitName, LimitPositionState},
     object::ModuleFacts,
-    promise::{MessageKind, Promise},
+    promise::{OutboxMessageKind, Promise},
     snapshot::Snapshot,
     value::Text,
 };
@@ -37,7 +37,7 @@ pub fn facts() -> ModuleFacts {
 }
 
 /// A limit that an operator sets, or removes.
-pub fn changed(dice: &mut Dice) -> (LimitName, Option<Rule>) {
+pub fn changed(dice: &mut Dice) -> (LimitName, Option<AdmissionRule>) {
     let json = dice.pick(&[
         None,
         Some(r#"{"key":"k","per_key":{"concurrency":2},"total":{"concurrency":3}}"#),
@@ -78,11 +78,11 @@ pub fn end(rows: &Snapshot) -> Vec<String> {
     let mut wrong = Vec::new();
     for (id, place) in &rows.places {
         let pending = rows.promises.get(id).is_some_and(Promise::is_pending);
-        if pending && place.state != PlaceState::Admitted {
+        if pending && place.state != LimitPositionState::Admitted {
             wrong.push(format!("limit: `{id}` was never admitted: {place:?}"));
         }
     }
-    let owed = rows.outbox.keys().filter(|key| key.kind() == MessageKind::LeaveLimit);
+    let owed = rows.outbox.keys().filter(|key| key.kind() == OutboxMessageKind::LeaveLimit);
     wrong.extend(owed.map(|key| format!("limit: {key:?} is owed still")));
     wrong
 }

@@ -8,7 +8,7 @@ use std::sync::{
 use async_trait::async_trait;
 use segno::{
     boot,
-    delivery::{Channel, Delivered},
+    delivery::{Channel, DeliveryResult},
     guest::{Guests, Outbound},
     host::Host,
     notifier::CommitNotifier,
@@ -19,8 +19,8 @@ use segno::{
 };
 use segno_core::{
     config::Config,
-    id::NodeName,
-    promise::{Delivery, MessageKind},
+    id::HostName,
+    promise::{Delivery, OutboxMessageKind},
     time::{Millis, Timestamp},
 };
 use tokio::sync::mpsc;
@@ -63,12 +63,12 @@ impl Channel for Unconfirmed {
         "bus"
     }
 
-    fn takes(&self, _kind: MessageKind) -> bool {
+    fn takes(&self, _kind: OutboxMessageKind) -> bool {
         true
     }
 
-    async fn deliver(&self, _delivery: &Delivery) -> Delivered {
-        Delivered::Again { after: Millis::ZERO }
+    async fn deliver(&self, _delivery: &Delivery) -> DeliveryResult {
+        DeliveryResult::Again { after: Millis::ZERO }
     }
 }
 
@@ -100,7 +100,7 @@ pub struct Parts {
 
 /// A host across its incarnations.
 pub struct Node {
-    name: NodeName,
+    name: HostName,
     parts: Arc<Parts>,
     /// Conditions of all its incarnations.
     pub conditions: Arc<Conditions>,
@@ -139,7 +139,7 @@ impl Node {
     pub fn start(name: &str, parts: Arc<Parts>) -> Arc<Self> {
         let (control, controlled) = mpsc::unbounded_channel();
         let node = Arc::new(Self {
-            name: NodeName::from(name),
+            name: HostName::from(name),
             parts,
             conditions: Arc::default(),
             offset: Arc::default(),

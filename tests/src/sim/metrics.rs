@@ -7,9 +7,9 @@ use segno_core::{
     command::Command,
     effect::{Effect, Metric, RequeueCause, SettleCause},
     id::PromiseId,
-    limit::PlaceState,
+    limit::LimitPositionState,
     promise::{HaltReason, Promise, Task, TaskState, TaskStatus},
-    reply::{Beat, Conflict, Refusal, Reply},
+    reply::{Conflict, HeartbeatResult, Refusal, Reply},
     snapshot::Snapshot,
     time::{Millis, Timestamp},
 };
@@ -68,16 +68,18 @@ fn expected(step: &Step<'_>) -> Vec<Metric> {
     }
     for (id, place) in &step.after.places {
         let before = step.before.places.get(id).map(|place| place.state);
-        if before == Some(PlaceState::Waiting) && place.state == PlaceState::Admitted {
+        if before == Some(LimitPositionState::Waiting)
+            && place.state == LimitPositionState::Admitted
+        {
             let task = step.before.tasks.get(id).map(Task::status);
             metrics.push(Metric::Admitted { woken: task == Some(TaskStatus::Suspended) });
         }
     }
     if let Reply::Heartbeat(beats) = step.reply {
         metrics.extend(beats.iter().map(|beat| match beat {
-            Beat::Extended { .. } => Metric::HeartbeatExtended,
-            Beat::Stale => Metric::HeartbeatStale,
-            Beat::Stalled => Metric::HeartbeatStalled,
+            HeartbeatResult::Extended { .. } => Metric::HeartbeatExtended,
+            HeartbeatResult::Stale => Metric::HeartbeatStale,
+            HeartbeatResult::Stalled => Metric::HeartbeatStalled,
         }));
     }
     match step.command {

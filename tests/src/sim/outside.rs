@@ -12,7 +12,7 @@ use segno::{guest::Payload, runtime::Runtime, values};
 use segno_core::{
     address,
     command::{ClaimRequest, Command, HeartbeatItem},
-    id::{Claim, Digest, Holder, NodeName, PromiseId, Version},
+    id::{Claim, Digest, Holder, HostName, PromiseId, Version},
     promise::{Delivery, NewPromise, OutboxKey, Promise, Verdict},
     reply::{Refusal, Reply},
     tags,
@@ -156,7 +156,7 @@ impl Outside {
     async fn perform(&self, task: PromiseId, version: Version) {
         let number = self.claims.fetch_add(1, Ordering::Relaxed) + 1;
         let link = Link::of_client(format!("w{number}"), self.network.clone());
-        let holder = Holder { node: NodeName::from(format!("w{number}").as_str()), incarnation: 1 };
+        let holder = Holder { node: HostName::from(format!("w{number}").as_str()), incarnation: 1 };
         let request = ClaimRequest { holder: holder.clone(), nonce: number, ttl: Millis(3_000) };
         let offer = Claim { id: task.clone(), version };
         let acquire = Command::TaskAcquire { claim: offer, request, stall_limit: None };

@@ -5,7 +5,7 @@ use std::fmt;
 
 use segno_core::{
     config::VersionRule,
-    limit::{LimitName, Rule},
+    limit::{AdmissionRule, LimitName},
     promise::Overlap,
 };
 
@@ -95,7 +95,7 @@ pub enum Op {
         /// Name of the limit.
         name: LimitName,
         /// New rule. `None`: the module's rule applies.
-        rule: Option<Rule>,
+        rule: Option<AdmissionRule>,
     },
     /// Begins an invocation of a service.
     Services {

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use segno::{
-    recovery::retention::{Keep, Retention},
+    recovery::retention::{Retention, RetentionPeriod},
     runtime::{Clock, Runtime},
     store::{NewModule, Store},
     worker::{WarmBudget, WorkerSettings},
@@ -128,7 +128,7 @@ impl Simulation {
             },
             fronts: (scenario.workers > 0).then_some(Grace(scenario.grace.map(Millis))),
             retention: match scenario.anew {
-                true => Retention::default().with_default(Keep::For(Millis(KEPT))),
+                true => Retention::default().with_default(RetentionPeriod::For(Millis(KEPT))),
                 false => Retention::default(),
             },
             guests: effects::functions(&effects),

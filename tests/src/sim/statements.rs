@@ -15,7 +15,7 @@ use std::{
 
 use segno::{
     runtime::{Clock as _, Runtime as _},
-    store::postgres::{PLAN, Read},
+    store::postgres::{LoadStep, PLAN},
 };
 use segno_core::{
     command::Command,
@@ -26,7 +26,7 @@ use segno_core::{
     limit::PartitionId,
     model::Model,
     promise::{OutboxKey, PromiseSpec},
-    reply::{Pruned, Reply},
+    reply::{PruneResult, Reply},
     time::{Millis, Timestamp},
     transition::{Decision, transition},
     view::View,
@@ -163,7 +163,7 @@ impl<'a> Transaction<'a> {
         let expected = self.whole.decide(command, now, &database.config);
         // The reason why a tree is kept may come from any of the instants at which its rows were
         // read.
-        let stays = |reply: &Reply| matches!(reply, Reply::Pruned(Pruned::Kept(_)));
+        let stays = |reply: &Reply| matches!(reply, Reply::Pruned(PruneResult::Kept(_)));
         let is_same_reply =
             decision.reply == expected.reply || stays(&decision.reply) && stays(&expected.reply);
         if !is_same_reply || decision.delta != expected.delta {
@@ -225,12 +225,12 @@ impl<'a> Transaction<'a> {
         for read in PLAN {
             self.database.pause().await;
             match read {
-                Read::LockNamed => self.lock_named(&wanted, waits).await,
-                Read::LockPromises => locked = self.lock_promises(&ids, waits).await,
-                Read::LockTasks => self.lock_tasks(&locked, &ids, waits).await?,
+                LoadStep::LockNamed => self.lock_named(&wanted, waits).await,
+                LoadStep::LockPromises => locked = self.lock_promises(&ids, waits).await,
+                LoadStep::LockTasks => self.lock_tasks(&locked, &ids, waits).await?,
                 // These rows are locked, so they do not change until the last snapshot.
-                Read::Promises => {}
-                Read::Rest { again } => {
+                LoadStep::Promises => {}
+                LoadStep::Rest { again } => {
                     self.whole = self.snapshot();
                     if again {
                         self.look_again()?;
@@ -239,7 +239,7 @@ impl<'a> Transaction<'a> {
                     self.loaded.merge(wanted.clone());
                     self.see();
                 }
-                Read::Owned => {}
+                LoadStep::Owned => {}
             }
         }
         Box::pin(self.load_found(&wanted)).await

@@ -5,7 +5,7 @@ use segno::{guest::Payload, values};
 use segno_core::{
     command::Command,
     id::ScheduleId,
-    promise::{NewSchedule, Overlap, Template},
+    promise::{NewSchedule, Overlap, PromiseTemplate},
     reply::Reply,
     tags,
     time::Millis,
@@ -19,7 +19,7 @@ impl Outside {
     pub(super) async fn keep_timetable(&self, id: &str, overlap: Overlap, lasts: i64) {
         let function = "leaf";
         let target = format!("wasm://m/{function}");
-        let template = Template {
+        let template = PromiseTemplate {
             id: Text::from("{{.id}}@{{.timestamp}}"),
             param: values::param(function, &Payload::Json("1".into()), Tags::new()),
             tags: Tags::from([(tags::TARGET.to_owned(), target)]),

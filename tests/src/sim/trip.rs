@@ -5,11 +5,11 @@
 use std::sync::atomic::Ordering;
 
 use segno_core::{
-    command::{ClaimRequest, Command, FenceAct, FenceAction},
-    id::{Claim, CommandIndex, Holder, NodeName, PromiseId, Version},
+    command::{ClaimRequest, Command, FenceAction, FenceOperation},
+    id::{Claim, CommandIndex, Holder, HostName, PromiseId, Version},
     promise::{NewPromise, Promise, Verdict},
-    reply::{Acted, Reply},
-    saga::{SagaNext, StepView, saga_next, step_end},
+    reply::{FenceResult, Reply},
+    saga::{SagaNext, StepOutcome, saga_next, step_end},
     snapshot::Snapshot,
     tags,
     time::{Millis, Timestamp},
@@ -49,7 +49,7 @@ impl Outside {
         let number = self.claims.fetch_add(1, Ordering::Relaxed) + 1;
         let name = format!("t{number}");
         let link = Link::of_client(name.clone(), self.network.clone());
-        let holder = Holder { node: NodeName::from(name.as_str()), incarnation: 1 };
+        let holder = Holder { node: HostName::from(name.as_str()), incarnation: 1 };
         let request = ClaimRequest { holder, nonce: number, ttl: Millis(3_000) };
         let offer = Claim { id, version };
         let acquire = Command::TaskAcquire { claim: offer, request, stall_limit: None };
@@ -81,7 +81,7 @@ impl Trip<'_> {
         }
         loop {
             let rows = self.outside.network.database.dump().await;
-            let steps: Vec<StepView> = (0..STEPS).map(|seq| self.seen(&rows, seq)).collect();
+            let steps: Vec<StepOutcome> = (0..STEPS).map(|seq| self.seen(&rows, seq)).collect();
             let facts = facts(&rows, &self.claim.id);
             match saga_next(facts.map(|key| (key.seq, key.kind)), &steps, true) {
                 SagaNext::Compensate { seq } => {
@@ -114,7 +114,7 @@ impl Trip<'_> {
             tags,
             timeout_at: Timestamp::NEVER,
         };
-        let made = self.act(FenceAct::Create { new }).await?;
+        let made = self.act(FenceOperation::Create { new }).await?;
         if !made.is_pending() {
             return Some(());
         }
@@ -122,16 +122,16 @@ impl Trip<'_> {
         let longest = if self.dice.chance(100) { 4_000 } else { 400 };
         self.outside.sleep(self.dice.between(1, longest)).await;
         let value = Value::of(effects::receipt(id.as_str(), run).into_bytes());
-        self.act(FenceAct::Settle { id, verdict, value }).await.map(drop)
+        self.act(FenceOperation::Settle { id, verdict, value }).await.map(drop)
     }
 
-    async fn act(&self, act: FenceAct) -> Option<Promise> {
+    async fn act(&self, act: FenceOperation) -> Option<Promise> {
         let actions = vec![FenceAction { index: CommandIndex(0), act }];
         let (records, logs, claim) = (Vec::new(), Vec::new(), self.claim.clone());
         let reply = self.link.insist(Command::TaskFence { claim, records, logs, actions }).await;
         let Reply::Fenced { mut outcomes, .. } = reply else { return None };
         match outcomes.pop() {
-            Some((_, Ok(Acted::Promise { promise, .. }))) => Some(promise),
+            Some((_, Ok(FenceResult::Promise { promise, .. }))) => Some(promise),
             other => {
                 self.outside.network.log.finding(format_args!("a fence was answered {other:?}"));
                 None
@@ -139,8 +139,8 @@ impl Trip<'_> {
         }
     }
 
-    fn seen(&self, rows: &Snapshot, seq: u32) -> StepView {
+    fn seen(&self, rows: &Snapshot, seq: u32) -> StepOutcome {
         let promise = rows.promises.get(&self.claim.id.command(CommandIndex(seq)));
-        StepView { seq, end: step_end(promise) }
+        StepOutcome { seq, end: step_end(promise) }
     }
 }

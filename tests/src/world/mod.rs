@@ -11,7 +11,7 @@ mod story;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use segno::{
-    boot::{self, Running},
+    boot::{self, RunningHost},
     guest::{Guests, Outbound, Payload},
     host::Host,
     notifier::CommitNotifier,
@@ -26,7 +26,7 @@ use segno_core::{
     command::Command,
     config::Config,
     effect::Effect,
-    id::{Digest, NodeName, PromiseId},
+    id::{Digest, HostName, PromiseId},
     invocation::{Record, RecordBody},
     object::ModuleFacts,
     promise::{NewPromise, Promise, Task, TaskStatus, Verdict},
@@ -113,7 +113,7 @@ pub struct World {
 
 struct Life {
     runtime: Arc<SimRuntime>,
-    running: Running,
+    running: RunningHost,
     services: Arc<Services>,
 }
 
@@ -193,7 +193,7 @@ impl World {
             *self.switch.0.lock().unwrap_or_else(PoisonError::into_inner) =
                 Some(notifier.clone()).filter(|_| !self.deaf);
             let (host, services) = self.parts(runtime.clone(), notifier);
-            let starting = boot::start(host, NodeName::from("world"), self.worker);
+            let starting = boot::start(host, HostName::from("world"), self.worker);
             let faults = self.faults.clone();
             let running = tokio::select! {
                 biased;

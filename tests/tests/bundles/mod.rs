@@ -15,7 +15,7 @@ use segno::{
     client::Client,
     runtime::Env,
 };
-use segno_bundle::{BundleReader, Item, Role};
+use segno_bundle::{BundleItem, BundleReader, BundleRole};
 use segno_core::{
     invocation::{Outcome, RecordBody},
     time::Millis,
@@ -167,7 +167,7 @@ async fn replays_alike(client: &Client, folder: &Path) {
 #[derive(Debug)]
 struct Part {
     id: String,
-    role: Role,
+    role: BundleRole,
     records: usize,
     /// Number of outcomes that are stored in promises.
     own: usize,
@@ -179,13 +179,13 @@ fn parts(file: &Path) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     while let Some(item) = reader.next_item().expect("it is whole") {
         match item {
-            Item::Execution(execution) => parts.push(Part {
+            BundleItem::Execution(execution) => parts.push(Part {
                 id: execution.id().to_string(),
                 role: execution.role,
                 records: 0,
                 own: 0,
             }),
-            Item::Record(record) => {
+            BundleItem::Record(record) => {
                 let part = parts.last_mut().expect("an execution comes first");
                 part.records += 1;
                 let is_own = matches!(
@@ -195,7 +195,7 @@ fn parts(file: &Path) -> Vec<Part> {
                 );
                 part.own += usize::from(is_own);
             }
-            Item::Line(_) | Item::Module(_) | Item::Component(_) => {}
+            BundleItem::Line(_) | BundleItem::Module(_) | BundleItem::Component(_) => {}
         }
     }
     parts
@@ -231,11 +231,11 @@ fn values_beside_the_journal_come_along(host: &TestHost) {
     let file = bundled(host.client(), host.folder(), "long", &["failing"]);
     let parts = parts(&file);
     let found: Vec<_> = parts.iter().map(|part| (part.id.as_str(), part.role)).collect();
-    assert_eq!(found, [("failing", Role::Asked), ("failing/0", Role::Value)]);
+    assert_eq!(found, [("failing", BundleRole::Asked), ("failing/0", BundleRole::Value)]);
     assert_eq!(parts[0].own, 2, "what it was told, and its end");
     let (_, err, exit) = segno(&["replay", text(&file), "failing/0"]);
     assert_eq!(exit, Some(1));
-    assert!(err.contains("only the value that another journal refers to"), "{err}");
+    assert!(err.contains("has only the value of `failing/0`"), "{err}");
     let (_, err, exit) = segno(&["replay", text(&file), "nobody"]);
     assert_eq!(exit, Some(1));
     assert!(err.contains("`nobody` is not in the bundle; it has `failing`"), "{err}");

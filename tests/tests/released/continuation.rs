@@ -7,7 +7,7 @@ use segno::{
         EventQuery, InvocationState, PromiseState, ReplayVerdict, SendSignal, StartInvocation,
     },
     client::Client,
-    demo::server::Server,
+    demo::server::DemoServer,
 };
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ use super::{
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Continues all executions, checks their outcomes, and ends the host.
-pub async fn check(released: &Folder, mut server: Server) {
+pub async fn check(released: &Folder, mut server: DemoServer) {
     eprintln!("the store of version {}", released.version());
     let continuation = Continuation { client: server.client() };
     continuation.ended().await;

@@ -19,7 +19,7 @@ mod folder;
 mod workload;
 
 use segno::{
-    demo::server::{Server, ServerOptions},
+    demo::server::{DemoServer, ServerOptions},
     runtime::Env,
 };
 use tests::{
@@ -33,8 +33,8 @@ use self::folder::{Folder, segno};
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// Starts a host. Nothing becomes due for a while, so only the test continues executions.
-async fn host(options: ServerOptions) -> Server {
-    Server::start(options, Env::system()).await.unwrap_or_else(|error| panic!("{error}"))
+async fn host(options: ServerOptions) -> DemoServer {
+    DemoServer::start(options, Env::system()).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[tokio::test(flavor = "multi_thread")]

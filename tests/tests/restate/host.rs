@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use segno::{demo::server::Server, runtime::Env};
+use segno::{demo::server::DemoServer, runtime::Env};
 use segno_core::time::Millis;
 use tempfile::TempDir;
 use tests::{
@@ -24,14 +24,14 @@ pub struct Fixture {
     /// Addresses of the host.
     pub runtime: Runtime,
     pub service: Service,
-    host: Server,
+    host: DemoServer,
     env: Env,
     folder: TempDir,
 }
 
 /// Starts a host with Restate's ingress and admin API, and with additional arguments of `segno
 /// serve`.
-pub async fn start(folder: &Path, arguments: &[&str], env: &Env) -> (Server, Runtime) {
+pub async fn start(folder: &Path, arguments: &[&str], env: &Env) -> (DemoServer, Runtime) {
     // Both ports are bound at the same time, so that they differ. The host does not choose them, so
     // that they stay the same across restarts.
     let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("there is a port"));
@@ -41,7 +41,7 @@ pub async fn start(folder: &Path, arguments: &[&str], env: &Env) -> (Server, Run
     let restate = ["--restate", "--restate-ingress", &ingress, "--restate-admin", &admin];
     options.arguments =
         restate.into_iter().chain(arguments.iter().copied()).map(str::to_owned).collect();
-    let started = Server::start(options, env.clone()).await;
+    let started = DemoServer::start(options, env.clone()).await;
     (started.unwrap_or_else(|error| panic!("{error}")), Runtime::at(&ingress, &admin))
 }
 

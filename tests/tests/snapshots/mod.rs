@@ -12,7 +12,7 @@ mod lossy;
 use std::{fs, path::PathBuf, sync::Arc};
 
 use segno::{guest::Guests as _, worker};
-use segno_bundle::{BundleReader, Item};
+use segno_bundle::{BundleItem, BundleReader};
 use segno_core::{promise::Verdict, time::Millis};
 use serde_json::{Value as Json, json};
 use tests::world::World;
@@ -145,7 +145,7 @@ fn javascript() -> Arc<[u8]> {
     let mut bundle = BundleReader::begin(JAVASCRIPT).expect("it is a bundle");
     loop {
         match bundle.next_item().expect("it is whole") {
-            Some(Item::Component(bytes)) => return bytes.into(),
+            Some(BundleItem::Component(bytes)) => return bytes.into(),
             Some(_) => {}
             None => panic!("it has its module"),
         }

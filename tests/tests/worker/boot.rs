@@ -5,7 +5,7 @@ use std::sync::Arc;
 use segno::{boot, runtime::Runtime as _, worker::WorkerSettings};
 use segno_core::{
     command::Command,
-    id::NodeName,
+    id::HostName,
     promise::{NewPromise, TaskStatus},
     time::Millis,
     value::{Tags, Value},
@@ -61,7 +61,7 @@ async fn a_host_that_could_not_begin_its_life_does_nothing() {
     soon(&world, "due").await;
     world.clock.jump(Millis(2_000));
     world.faults.refuse(|command| command.name() == "host-start");
-    let node = NodeName::from("world");
+    let node = HostName::from("world");
     let started = boot::start(world.host(), node, WorkerSettings::default()).await;
     assert!(started.is_err(), "it came up");
     SimRuntime::default().sleep(Millis(120_000)).await;

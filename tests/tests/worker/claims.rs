@@ -9,7 +9,7 @@ use segno::runtime::Clock;
 use segno_core::{
     command::{ClaimRequest, Command},
     config::Config,
-    id::{Claim, Holder, NodeName},
+    id::{Claim, Holder, HostName},
     promise::{TaskStatus, Verdict},
     reply::Reply,
     time::Millis,
@@ -22,7 +22,7 @@ use super::{SECOND, begun, cold};
 /// Another host claims an offered task.
 async fn stolen(world: &World, id: &str) {
     let claim = Claim { id: id.into(), version: world.task(id).await.version };
-    let holder = Holder { node: NodeName::from("other"), incarnation: 1 };
+    let holder = Holder { node: HostName::from("other"), incarnation: 1 };
     let request = ClaimRequest { holder, nonce: 7, ttl: Millis(30_000) };
     let reply = world.client(Command::TaskAcquire { claim, request, stall_limit: None }).await;
     assert!(matches!(reply, Reply::Task(_)), "{reply:?}");

@@ -6,10 +6,10 @@ use std::sync::{
 };
 
 use segno_core::{
-    command::{ClaimRequest, Command, FenceAct, FenceAction},
-    id::{Claim, CommandIndex, Holder, NodeName, PromiseId},
+    command::{ClaimRequest, Command, FenceAction, FenceOperation},
+    id::{Claim, CommandIndex, Holder, HostName, PromiseId},
     invocation::{Record, RecordBody},
-    promise::{NewPromise, NewSchedule, Overlap, TaskStatus, Template, Verdict, Zone},
+    promise::{NewPromise, NewSchedule, Overlap, PromiseTemplate, TaskStatus, Verdict, Zone},
     reply::Reply,
     tags,
     time::{Millis, Timestamp},
@@ -125,7 +125,7 @@ async fn an_input_that_does_not_fit_is_refused_at_every_door_before_the_function
     assert_eq!((verdict, &value["message"]), (Verdict::Rejected, &json!(said("m/typed", missing))));
 
     // An occurrence of a schedule, and a node of a graph.
-    let template = Template {
+    let template = PromiseTemplate {
         id: Text::from("tick@{{.timestamp}}"),
         param: Value::of(&br#"{"func":"typed","args":[{}]}"#[..]),
         tags: Tags::from([(tags::TARGET.to_owned(), "wasm://m/typed".to_owned())]),
@@ -260,7 +260,7 @@ async fn what_an_earlier_version_recorded_under_such_a_name_goes_on() {
     *name = Text::from("ok\nnow");
     world.start("it", "wasm://m/flow", &json!(null)).await;
     let offered = Claim { id: "it".into(), version: world.task("it").await.version };
-    let holder = Holder { node: NodeName::from("other"), incarnation: 1 };
+    let holder = Holder { node: HostName::from("other"), incarnation: 1 };
     let request = ClaimRequest { holder, nonce: 9, ttl: Millis(60_000) };
     let acquire = Command::TaskAcquire { claim: offered, request, stall_limit: None };
     let Reply::Task(acquired) = world.client(acquire).await else { panic!("it is acquired") };
@@ -272,7 +272,7 @@ async fn what_an_earlier_version_recorded_under_such_a_name_goes_on() {
         tags: Tags::new(),
         timeout_at: Timestamp::NEVER,
     };
-    let actions = vec![FenceAction { index: CommandIndex(0), act: FenceAct::Create { new } }];
+    let actions = vec![FenceAction { index: CommandIndex(0), act: FenceOperation::Create { new } }];
     let awaits = [id.clone()].into();
     world.client(Command::TaskFence { claim: claim.clone(), records, logs: vec![], actions }).await;
     world.client(Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits }).await;

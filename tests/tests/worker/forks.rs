@@ -13,11 +13,14 @@ use segno::{
     guest::{Failure, Outcome, Payload},
     host::Host,
     store::Store,
-    worker::fork::{Answered, DryRun, End, ForkError, Given, Origin, Prefix, Rehearsed, forward},
+    worker::fork::{
+        AnswerSource, DryRun, DryRunEnd, ForkError, ForkPrefix, ForkedInvocation, GivenOutcome,
+        ReplayedFork, forward,
+    },
 };
 use segno_core::{
     command::Command,
-    fork::{Fork, Forked, Impossible},
+    fork::{Fork, ForkOrigin, ForkPositionError},
     id::{Digest, PromiseId},
     invocation::RecordBody,
     promise::{TaskStatus, Verdict},
@@ -36,14 +39,14 @@ fn module() -> Digest {
     Digest::of(b"a script")
 }
 
-async fn prefix(host: &Host, id: &str, at: u32) -> Result<Prefix, ForkError> {
-    Prefix::read(host, &PromiseId::from(id), at).await
+async fn prefix(host: &Host, id: &str, at: u32) -> Result<ForkPrefix, ForkError> {
+    ForkPrefix::read(host, &PromiseId::from(id), at).await
 }
 
-async fn rehearse(host: &Host, prefix: &Prefix, id: &str) -> Result<Rehearsed, ForkError> {
+async fn rehearse(host: &Host, prefix: &ForkPrefix, id: &str) -> Result<ReplayedFork, ForkError> {
     let (promise, now) = (&prefix.row.promise, host.env.clock.now());
-    let origin = Origin::of(promise, PromiseId::from(id), module(), None, now);
-    Rehearsed::new(host, prefix, origin).await
+    let origin = ForkedInvocation::of(promise, PromiseId::from(id), module(), None, now);
+    ReplayedFork::new(host, prefix, origin).await
 }
 
 /// Builds the fork `new` of the first `at` records of `id`, with these results.
@@ -57,7 +60,7 @@ async fn fork(
     let host = world.host();
     let mut prefix = prefix(&host, id, at).await?;
     for (command, outcome) in given {
-        prefix.give(&Given { command: *command, outcome: outcome.clone() })?;
+        prefix.give(&GivenOutcome { command: *command, outcome: outcome.clone() })?;
     }
     rehearse(&host, &prefix, new).await?.into_fork(&host, &prefix).await
 }
@@ -72,7 +75,9 @@ async fn dry_run(world: &World, id: &str, at: u32, given: &[(u32, Outcome)]) -> 
     let host = world.host();
     let mut prefix = prefix(&host, id, at).await.expect("it can be forked there");
     for (command, outcome) in given {
-        prefix.give(&Given { command: *command, outcome: outcome.clone() }).expect("it fits");
+        prefix
+            .give(&GivenOutcome { command: *command, outcome: outcome.clone() })
+            .expect("it fits");
     }
     let rehearsed = rehearse(&host, &prefix, "dry").await.expect("it repeats the records");
     let before = world.memory.read().dump().await.expect("memory answers");
@@ -192,8 +197,8 @@ async fn a_fork_at_every_record_goes_on_to_the_same_end_and_repeats_nothing() {
             assert_eq!(!again.contains_key("work 1"), ends(3), "at {at}: {again:?}");
             assert!(again.values().all(|times| *times == 1), "at {at}: {again:?}");
             let promise = world.promise(&id).await.expect("it ended");
-            let from = Forked { of: "it".to_owned(), records: at as u32, set: Vec::new() };
-            assert_eq!(Forked::of(&promise.spec.tags), Some(from));
+            let from = ForkOrigin { of: "it".to_owned(), records: at as u32, set: Vec::new() };
+            assert_eq!(ForkOrigin::of(&promise.spec.tags), Some(from));
             assert_eq!(world.logs(&id).await, ["approved"]);
         }
         assert_eq!(world.outcome("it").await, expected, "the other stays as it was");
@@ -275,8 +280,8 @@ async fn a_fork_goes_on_with_results_of_ones_choice() {
     assert_eq!(world.story("early").await[..3], ["started", "0 call stock", "0: 0"]);
     assert_eq!(world.outcome("early").await.1, json!("sold out"));
     let tags = world.promise("early").await.expect("it ended").spec.tags.clone();
-    let from = Forked { of: "it".to_owned(), records: 3, set: vec![0] };
-    assert_eq!(Forked::of(&tags), Some(from));
+    let from = ForkOrigin { of: "it".to_owned(), records: 3, set: vec![0] };
+    assert_eq!(ForkOrigin::of(&tags), Some(from));
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
@@ -291,10 +296,10 @@ async fn a_place_where_no_fork_can_begin_is_refused_by_name() {
         fork(&world, "it", at, "f", given).await.map(drop).expect_err("it is refused")
     };
     let error = refused(0, &[]).await;
-    assert!(matches!(error, ForkError::Impossible(Impossible::AtTheStart(_))), "{error}");
+    assert!(matches!(error, ForkError::Impossible(ForkPositionError::AtTheStart(_))), "{error}");
     let error = refused(4, &[]).await;
     assert!(
-        matches!(error, ForkError::Impossible(Impossible::AfterTheEnd { records: 4, .. })),
+        matches!(error, ForkError::Impossible(ForkPositionError::AfterTheEnd { records: 4, .. })),
         "{error}"
     );
     let error = refused(9, &[]).await.to_string();
@@ -311,7 +316,7 @@ async fn a_place_where_no_fork_can_begin_is_refused_by_name() {
     let reply = world.client(Command::InvocationFork(Box::new(taken))).await;
     let Reply::Refused(Refusal::Conflict(conflict)) = reply else { panic!("{reply:?}") };
     let told = conflict.to_string();
-    assert!(told.contains("`it` stands for another request: another origin"), "{told}");
+    assert!(told.contains("`it` was used for another request: another origin"), "{told}");
     let after = world.memory.read().dump().await.expect("memory answers");
     assert_eq!(before, after, "nothing was changed");
 }
@@ -390,7 +395,11 @@ async fn an_update_that_is_not_answered_and_a_turn_are_no_places_for_a_fork() {
     for at in 1..journal.len() {
         let is_open = (told..answered).contains(&at);
         let found = impossible(&promise, &journal[..at]);
-        assert_eq!(matches!(found, Some(Impossible::InUpdate { .. })), is_open, "{at}: {found:?}");
+        assert_eq!(
+            matches!(found, Some(ForkPositionError::InUpdate { .. })),
+            is_open,
+            "{at}: {found:?}"
+        );
     }
     assert!(fork(&world, "it", told as u32, "f", &[]).await.is_err());
     forks(&world, "it", answered as u32, "f", &[]).await;
@@ -435,19 +444,19 @@ async fn a_dry_run_stops_where_nothing_answers_and_says_what_is_left_out() {
     let (world, ..) =
         ended(&Arc::new(script.activity("apologise", succeed)), Plan::default()).await;
     let run = dry_run(&world, "it", 3, &[(0, value("false"))]).await;
-    assert!(matches!(run.end, End::Waits), "{run:?}");
+    assert!(matches!(run.end, DryRunEnd::Waits), "{run:?}");
     assert_eq!(run.recorded_end, Some(value("\"paid\"")));
     let steps: Vec<_> = run
         .steps
         .iter()
         .map(|step| (step.asked.kind.name(), step.answered.as_ref().map(|(by, _)| *by)))
         .collect();
-    let recorded = |index| Some(Answered::Recorded(segno_core::id::CommandIndex(index)));
+    let recorded = |index| Some(AnswerSource::Recorded(segno_core::id::CommandIndex(index)));
     assert_eq!(
         steps,
         [
-            ("publish", Some(Answered::LeftOut)),
-            ("sleep", Some(Answered::Clock)),
+            ("publish", Some(AnswerSource::LeftOut)),
+            ("sleep", Some(AnswerSource::Clock)),
             ("call", recorded(2)),
             ("call", None),
         ]

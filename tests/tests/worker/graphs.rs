@@ -513,7 +513,7 @@ async fn what_is_begun_once_is_not_begun_again_when_its_host_dies() {
             _ => &value["details"]["failed"]["pay"]["message"],
         };
         assert!(
-            told.as_str().is_some_and(|it| it.contains("nobody knows whether it acted")),
+            told.as_str().is_some_and(|it| it.contains("it may or may not have acted")),
             "{value}"
         );
     }
@@ -643,7 +643,7 @@ async fn only_the_holder_of_the_claim_writes() {
     world.pass(SECOND).await;
     let claim = segno_core::id::Claim { id: "g".into(), version: world.task("g").await.version };
     let row = segno_core::graph::NodeRow { state: NodeState::Skipped, attempt: 0 };
-    let act = segno_core::command::FenceAct::Node { node: "a".into(), row, reset: None };
+    let act = segno_core::command::FenceOperation::Node { node: "a".into(), row, reset: None };
     let action = segno_core::command::FenceAction { index: segno_core::id::CommandIndex(0), act };
     let (records, logs) = (Vec::new(), Vec::new());
     let refused =

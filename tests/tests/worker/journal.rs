@@ -7,8 +7,8 @@ use std::sync::{
 
 use segno::{guest::Event, worker};
 use segno_core::{
-    command::{ClaimRequest, Command, FenceAct, FenceAction},
-    id::{Claim, Holder, NodeName, PromiseId, Version},
+    command::{ClaimRequest, Command, FenceAction, FenceOperation},
+    id::{Claim, Holder, HostName, PromiseId, Version},
     invocation::{CommandKind, Outcome as Stored, Record, RecordBody},
     promise::{NewPromise, ReleaseReason, TaskStatus, Verdict},
     reply::Reply,
@@ -234,7 +234,7 @@ async fn a_replay_of_every_prefix_goes_on_live_even_in_the_middle_of_a_poll() {
 async fn plant(world: &World, records: &[Record]) {
     let id = PromiseId::from("it");
     let request = ClaimRequest {
-        holder: Holder { node: NodeName::from("before"), incarnation: 1 },
+        holder: Holder { node: HostName::from("before"), incarnation: 1 },
         nonce: 1,
         ttl: Millis(60_000),
     };
@@ -255,7 +255,7 @@ async fn plant(world: &World, records: &[Record]) {
             tags: Tags::new(),
             timeout_at: Timestamp::NEVER,
         };
-        FenceAction { index, act: FenceAct::Create { new } }
+        FenceAction { index, act: FenceOperation::Create { new } }
     });
     let fence = Command::TaskFence {
         claim: claim.clone(),
@@ -373,7 +373,7 @@ async fn an_instance_is_replayed_when_somebody_else_had_the_claim_meanwhile() {
     world.resolve("it/p/go", &json!(1)).await;
     let claim = Claim { id: id.clone(), version: world.task("it").await.version };
     let request = ClaimRequest {
-        holder: Holder { node: NodeName::from("other"), incarnation: 1 },
+        holder: Holder { node: HostName::from("other"), incarnation: 1 },
         nonce: 9,
         ttl: Millis(60_000),
     };

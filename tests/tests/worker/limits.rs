@@ -9,9 +9,9 @@ use segno::{runtime::Clock as _, store::Store as _};
 use segno_core::{
     command::Command,
     id::PromiseId,
-    limit::{LimitName, PlaceState, Rule},
+    limit::{AdmissionRule, LimitName, LimitPositionState},
     object::ModuleFacts,
-    promise::{MessageKind, TaskStatus, Verdict},
+    promise::{OutboxMessageKind, TaskStatus, Verdict},
     reply::Reply,
     time::{Millis, Timestamp},
     value::Text,
@@ -101,7 +101,7 @@ fn facts() -> ModuleFacts {
         ("calm", r#"{"key":"k","debounce":{"period_ms":5000}}"#),
         ("slow", r#"{"per_key":{"concurrency":1}}"#),
     ];
-    let rule = |json| serde_json::from_str::<Rule>(json).expect("a rule");
+    let rule = |json| serde_json::from_str::<AdmissionRule>(json).expect("a rule");
     let limits = limits.map(|(function, json)| (Text::from(function), rule(json)));
     ModuleFacts { limits: limits.into(), ..ModuleFacts::default() }
 }
@@ -120,8 +120,8 @@ async fn is_quiet(world: &World) {
     for (name, limit) in &rows.limits {
         assert_eq!((limit.running, limit.waiting), (0, 0), "{name}");
     }
-    assert!(rows.outbox.keys().all(|key| key.kind() != MessageKind::LeaveLimit));
-    assert!(rows.places.values().all(|place| place.state == PlaceState::Left));
+    assert!(rows.outbox.keys().all(|key| key.kind() != OutboxMessageKind::LeaveLimit));
+    assert!(rows.places.values().all(|place| place.state == LimitPositionState::Left));
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

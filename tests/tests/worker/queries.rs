@@ -9,7 +9,7 @@ use std::sync::{
 use segno::{
     guest::{Outcome, Payload},
     host::Host,
-    worker::{self, Answered, AskError, Question, ReplayError},
+    worker::{self, AskError, Question, QuestionAnswer, ReplayError},
 };
 use segno_core::{command::Command, id::PromiseId, promise::TaskStatus, time::Millis};
 use serde_json::json;
@@ -20,12 +20,22 @@ use tests::world::{
 
 use super::{SECOND, begun, cold};
 
-async fn ask(world: &World, id: &str, name: &str, at: Option<u32>) -> Result<Answered, AskError> {
+async fn ask(
+    world: &World,
+    id: &str,
+    name: &str,
+    at: Option<u32>,
+) -> Result<QuestionAnswer, AskError> {
     ask_at(&world.host(), id, name, at).await
 }
 
 /// Sends a query to a host, which may cache earlier queries.
-async fn ask_at(host: &Host, id: &str, name: &str, at: Option<u32>) -> Result<Answered, AskError> {
+async fn ask_at(
+    host: &Host,
+    id: &str,
+    name: &str,
+    at: Option<u32>,
+) -> Result<QuestionAnswer, AskError> {
     let input = Payload::Json("null".to_owned());
     let question = Question { validates: false, name: name.to_owned(), input };
     worker::ask(host, &PromiseId::from(id), question, at).await
@@ -142,7 +152,7 @@ async fn the_time_of_a_query_is_that_of_the_last_record() {
     let mut world = begun(&Arc::new(walker()), Plan::default()).await;
     world.pass(Millis(7_000)).await;
     let now = async |world: &World| match ask(world, "it", "now", None).await.expect("an answer") {
-        Answered { outcome: Outcome::Success(Payload::Json(now)), .. } => now,
+        QuestionAnswer { outcome: Outcome::Success(Payload::Json(now)), .. } => now,
         other => panic!("{other:?}"),
     };
     let first = now(&world).await;

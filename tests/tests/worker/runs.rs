@@ -9,7 +9,7 @@ use segno_core::{
     id::{ObjectId, PromiseId},
     object::ModuleFacts,
     promise::{NewPromise, TaskStatus, Verdict},
-    reply::{Conflict, Pruned, Refusal, Reply},
+    reply::{Conflict, PruneResult, Refusal, Reply},
     tags,
     time::{Millis, Timestamp},
     value::{Text, Value},
@@ -231,7 +231,7 @@ async fn a_key_runs_once_until_its_run_is_removed_with_all_that_it_left() {
         state: false,
     };
     // The run, its sleep, and the promise of its object.
-    assert_eq!(world.client(prune).await, Reply::Pruned(Pruned::Gone { promises: 3 }));
+    assert_eq!(world.client(prune).await, Reply::Pruned(PruneResult::Gone { promises: 3 }));
     let rows = world.memory.read().dump().await.expect("memory answers");
     assert!(!rows.state.keys().any(|(object, _)| *object == ada()));
     assert!(matches!(world.client(second).await, Reply::Promise { changed: true, .. }));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use segno::{
     runtime::Clock as _,
-    services::ids::{Called, callee},
+    services::ids::{HandlerTarget, callee},
     store::Store as _,
 };
 use segno_core::{
@@ -400,7 +400,7 @@ async fn a_workflow_runs_once_and_its_promise_is_there_before_and_after() {
 /// began.
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn who_calls_a_run_that_another_began_is_refused_whatever_fails() {
-    let key = Called { service: "Sign", scope: None, key: Some("ada"), handler: "run" };
+    let key = HandlerTarget { service: "Sign", scope: None, key: Some("ada"), handler: "run" };
     for fault in Fault::ALL {
         let mut number = 0;
         loop {
@@ -630,7 +630,7 @@ async fn attempts_that_do_not_get_on_are_counted_and_who_is_asked_to_stop_ends()
     world.start("it", "restate://Order/undone", &json!(null)).await;
     world.stands("it", TaskStatus::Halted).await;
     let note = world.task("it").await.note.expect("it says why").message;
-    assert!(note.contains("3 attempts failed") && note.contains("asked for nothing"), "{note}");
+    assert!(note.contains("3 attempts failed") && note.contains("issued no command"), "{note}");
     assert!(deployment.attempts() <= 6, "{} attempts", deployment.attempts());
     world.start("stopped", "restate://Order/undone", &json!(null)).await;
     world.pass(Millis(100)).await;

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{Call, CheckedPlan, Condition, Kind, Node, Once, Retry, SubGraph, Test};
+use super::{
+    CheckedPlan, Condition, ConditionTest, FunctionTarget, LossRule, NodeAction, NodeRetry,
+    PlanNode, SubGraph,
+};
 use crate::{state::FailurePolicy, topology::NodeIndex};
 
 /// The fields of an object, each already in canonical form.
@@ -37,13 +40,17 @@ pub fn text(plan: &CheckedPlan) -> String {
     object(fields)
 }
 
-fn node(node: &Node) -> Fields {
+fn node(node: &PlanNode) -> Fields {
     let (key, what) = match &node.kind {
-        Kind::Call(Call::Own(text) | Call::Module(text) | Call::Service(text)) => {
-            ("call", canonical(&json!(text)))
+        NodeAction::Call(
+            FunctionTarget::Own(text)
+            | FunctionTarget::Module(text)
+            | FunctionTarget::Service(text),
+        ) => ("call", canonical(&json!(text))),
+        NodeAction::Call(FunctionTarget::Worker { address, .. }) => {
+            ("call", canonical(&json!(address)))
         }
-        Kind::Call(Call::Worker { address, .. }) => ("call", canonical(&json!(address))),
-        Kind::Http(http) => {
+        NodeAction::Http(http) => {
             let mut request = json!({"method": http.method, "url": http.url});
             if http.headers != json!({}) {
                 request["headers"] = http.headers.clone();
@@ -53,14 +60,14 @@ fn node(node: &Node) -> Fields {
             }
             ("http", canonical(&request))
         }
-        Kind::Sleep(length) => ("sleep", canonical(&duration(*length))),
-        Kind::Promise => ("promise", canonical(&json!(true))),
-        Kind::Signal(signal) => ("signal", canonical(&json!(signal))),
-        Kind::Graph(SubGraph::Offered(graph)) => ("graph", canonical(&json!(graph))),
-        Kind::Graph(SubGraph::Plan(plan)) => ("graph", text(plan)),
+        NodeAction::Sleep(length) => ("sleep", canonical(&duration(*length))),
+        NodeAction::Promise => ("promise", canonical(&json!(true))),
+        NodeAction::Signal(signal) => ("signal", canonical(&json!(signal))),
+        NodeAction::Graph(SubGraph::Offered(graph)) => ("graph", canonical(&json!(graph))),
+        NodeAction::Graph(SubGraph::Plan(plan)) => ("graph", text(plan)),
     };
     let mut fields = Fields::from([(key, what)]);
-    if let Kind::Call(Call::Worker { function, .. }) = &node.kind {
+    if let NodeAction::Call(FunctionTarget::Worker { function, .. }) = &node.kind {
         fields.insert("function", canonical(&json!(function)));
     }
     let others = [
@@ -76,14 +83,14 @@ fn node(node: &Node) -> Fields {
     fields
 }
 
-fn once(once: Once) -> Value {
+fn once(once: LossRule) -> Value {
     match once {
-        Once::Fails => json!(true),
-        Once::Tells => json!("output"),
+        LossRule::Fails => json!(true),
+        LossRule::Tells => json!("output"),
     }
 }
 
-fn retry(retry: &Retry) -> Value {
+fn retry(retry: &NodeRetry) -> Value {
     let fields = [
         ("initial", retry.initial.map(duration)),
         ("factor", retry.factor.map(|factor| json!(factor))),
@@ -105,13 +112,13 @@ fn condition(one: &Condition) -> Value {
                 object["at"] = json!(at);
             }
             let (key, operand) = match test {
-                Test::Is(value) => ("is", value.clone()),
-                Test::IsNot(value) => ("is_not", value.clone()),
-                Test::Above(number) => ("above", json!(number)),
-                Test::Below(number) => ("below", json!(number)),
-                Test::AtLeast(number) => ("at_least", json!(number)),
-                Test::AtMost(number) => ("at_most", json!(number)),
-                Test::Exists(exists) => ("exists", json!(exists)),
+                ConditionTest::Is(value) => ("is", value.clone()),
+                ConditionTest::IsNot(value) => ("is_not", value.clone()),
+                ConditionTest::Above(number) => ("above", json!(number)),
+                ConditionTest::Below(number) => ("below", json!(number)),
+                ConditionTest::AtLeast(number) => ("at_least", json!(number)),
+                ConditionTest::AtMost(number) => ("at_most", json!(number)),
+                ConditionTest::Exists(exists) => ("exists", json!(exists)),
             };
             object[key] = operand;
             object

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    INPUT, Kind, Node, canonical,
+    INPUT, NodeAction, PlanNode, canonical,
     template::{fill, sources},
 };
 use crate::{
@@ -28,7 +28,7 @@ pub struct CheckedPlan {
     pub(super) outputs: Vec<NodeIndex>,
     pub(super) topology: Arc<Topology>,
     /// Nodes by index.
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<PlanNode>,
     pub(super) digest: OnceLock<[u8; 32]>,
 }
 
@@ -76,7 +76,7 @@ impl CheckedPlan {
     }
 
     /// The node with this index.
-    pub fn node(&self, node: NodeIndex) -> &Node {
+    pub fn node(&self, node: NodeIndex) -> &PlanNode {
         &self.nodes[node.at()]
     }
 
@@ -104,8 +104,8 @@ impl CheckedPlan {
         parts: impl Fn(NodeIndex, &str) -> Option<&'a Value>,
     ) -> Value {
         let source = |name: &str, at: &str| self.source(name, at, run_input, &parts);
-        let Node { kind, input, .. } = self.node(node);
-        if let Kind::Http(http) = kind {
+        let PlanNode { kind, input, .. } = self.node(node);
+        if let NodeAction::Http(http) = kind {
             return json!({
                 "method": http.method,
                 "url": fill(&http.url, &source),
@@ -151,20 +151,20 @@ impl CheckedPlan {
     /// The parts of other nodes' outputs that a node's condition reads, and those that its input is
     /// made from: nodes with JSON pointers, each once.
     pub fn sources(&self, node: NodeIndex) -> [BTreeSet<(NodeIndex, &str)>; 2] {
-        let Node { kind, input, when, .. } = self.node(node);
+        let PlanNode { kind, input, when, .. } = self.node(node);
         let (mut condition, mut taken) = (BTreeSet::new(), BTreeSet::new());
         if let Some(when) = when {
             when.sources(&mut condition);
         }
         match (kind, input) {
-            (Kind::Http(http), _) => {
+            (NodeAction::Http(http), _) => {
                 for template in [&http.url, &http.headers, &http.body] {
                     sources(template, &mut taken);
                 }
             }
             (_, Some(input)) => sources(input, &mut taken),
-            (Kind::Sleep(_) | Kind::Signal(_), None) => {}
-            (Kind::Call(_) | Kind::Promise | Kind::Graph(_), None) => {
+            (NodeAction::Sleep(_) | NodeAction::Signal(_), None) => {}
+            (NodeAction::Call(_) | NodeAction::Promise | NodeAction::Graph(_), None) => {
                 let needs = self.topology.predecessors(node).iter();
                 taken.extend(needs.map(|need| (self.topology.name(*need).as_str(), "")));
             }

@@ -15,7 +15,7 @@ pub enum Condition {
         /// A JSON pointer into that output; empty for the whole.
         at: Box<str>,
         /// The test.
-        test: Test,
+        test: ConditionTest,
     },
     /// True if each condition holds.
     All(Vec<Condition>),
@@ -27,7 +27,7 @@ pub enum Condition {
 
 /// A test of a value.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Test {
+pub enum ConditionTest {
     /// Equal to this. A missing value counts as null, and 1 equals 1.0.
     Is(Value),
     /// Not equal to this.
@@ -69,7 +69,7 @@ impl Condition {
     }
 }
 
-impl Test {
+impl ConditionTest {
     fn holds(&self, found: Option<&Value>) -> bool {
         let order = |number| compare(found?.as_number()?, number);
         match self {
@@ -112,7 +112,7 @@ fn compare(left: &Number, right: &Number) -> Option<Ordering> {
 
 #[cfg(test)]
 mod tests {
-    use Test::{Above, AtLeast, AtMost, Below, Exists, Is, IsNot};
+    use ConditionTest::{Above, AtLeast, AtMost, Below, Exists, Is, IsNot};
     use serde_json::json;
 
     use super::*;

@@ -35,15 +35,17 @@ mod tree;
 use serde::{Deserialize, Deserializer};
 
 pub use checked::CheckedPlan;
-pub use condition::{Condition, Test};
+pub use condition::{Condition, ConditionTest};
 pub use draw::{dot, mermaid};
 pub use fault::{PlanErrors, PlanFault};
-pub use node::{Call, Http, Kind, Node, Once, Retry, SubGraph};
-pub use request::{NotARequest, Request};
+pub use node::{
+    FunctionTarget, LossRule, NodeAction, NodeRetry, PlanNode, RequestTemplate, SubGraph,
+};
+pub use request::{NodeRequest, RequestTextError};
 pub use schema::{SCHEMA, json_schema};
 pub use template::INPUT;
 
-use tree::Tree;
+use tree::PlanValue;
 
 /// Maximum number of nodes of a plan, including nested plans.
 pub const MAX_NODES: usize = 100_000;
@@ -64,7 +66,7 @@ pub const MAX_FAULTS: usize = 100;
 /// reported by [`Plan::check`].
 #[derive(Clone, Debug)]
 pub struct Plan {
-    tree: Tree,
+    tree: PlanValue,
 }
 
 impl Plan {
@@ -91,6 +93,6 @@ impl Plan {
 
 impl<'de> Deserialize<'de> for Plan {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self { tree: Tree::deserialize(deserializer)? })
+        Ok(Self { tree: PlanValue::deserialize(deserializer)? })
     }
 }

@@ -8,15 +8,15 @@ use super::{CheckedPlan, Condition};
 
 /// A node. The plan's topology has its name and its dependencies.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct PlanNode {
     /// The action of the node.
-    pub kind: Kind,
+    pub kind: NodeAction,
     /// Condition for running the node; if it is false, the node is skipped. `None` means always.
     pub when: Option<Box<Condition>>,
     /// The template of its input. `None` if the default input applies.
     pub input: Option<Box<Value>>,
     /// The retry policy. `None` if the host decides.
-    pub retry: Option<Box<Retry>>,
+    pub retry: Option<Box<NodeRetry>>,
     /// Time from the start of a node's attempt to its deadline, including all attempts that the
     /// host makes within it. `None` if there is no deadline.
     pub timeout: Option<Duration>,
@@ -24,13 +24,13 @@ pub struct Node {
     /// unlimited.
     pub attempt_timeout: Option<Duration>,
     /// Set if the node starts at most once because its effect must not be repeated.
-    pub once: Option<Once>,
+    pub once: Option<LossRule>,
 }
 
 /// The outcome of a node that starts at most once, if its worker was lost and the effect is
 /// unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Once {
+pub enum LossRule {
     /// The node fails.
     Fails,
     /// The node completes with an output that reports the loss, for the conditions of other nodes.
@@ -39,11 +39,11 @@ pub enum Once {
 
 /// The action of a node.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum NodeAction {
     /// Calls a function.
-    Call(Call),
+    Call(FunctionTarget),
     /// Sends an HTTP request.
-    Http(Box<Http>),
+    Http(Box<RequestTemplate>),
     /// Waits for this duration.
     Sleep(Duration),
     /// Waits until the node's promise is settled from outside.
@@ -56,7 +56,7 @@ pub enum Kind {
 
 /// A function to call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Call {
+pub enum FunctionTarget {
     /// A function of the plan's own module: its name, or `OBJECT@KEY/FUNCTION` for one of an
     /// object.
     Own(Box<str>),
@@ -75,7 +75,7 @@ pub enum Call {
 
 /// A request to send. Each part except the method may contain templates.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Http {
+pub struct RequestTemplate {
     /// The method, such as `POST`.
     pub method: Box<str>,
     /// The address: a text or a template.
@@ -97,7 +97,7 @@ pub enum SubGraph {
 
 /// The retry policy of a node. The host decides fields that are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Retry {
+pub struct NodeRetry {
     /// The delay before the second attempt.
     pub initial: Option<Duration>,
     /// The factor between consecutive delays; 1 or more.

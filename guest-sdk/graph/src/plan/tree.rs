@@ -12,16 +12,16 @@ use serde_json::{Number, Value};
 const NUMBER: &str = "$serde_json::private::Number";
 
 #[derive(Clone, Debug)]
-pub enum Tree {
+pub enum PlanValue {
     Null,
     Bool(bool),
     Number(Number),
     Text(String),
-    List(Vec<Tree>),
-    Table(Vec<(String, Tree)>),
+    List(Vec<PlanValue>),
+    Table(Vec<(String, PlanValue)>),
 }
 
-impl Tree {
+impl PlanValue {
     /// The name of the data's type.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl Tree {
     }
 }
 
-impl<'de> Deserialize<'de> for Tree {
+impl<'de> Deserialize<'de> for PlanValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(TreeVisitor)
     }
@@ -58,75 +58,75 @@ impl<'de> Deserialize<'de> for Tree {
 struct TreeVisitor;
 
 impl<'de> Visitor<'de> for TreeVisitor {
-    type Value = Tree;
+    type Value = PlanValue;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("data")
     }
 
-    fn visit_unit<E>(self) -> Result<Tree, E> {
-        Ok(Tree::Null)
+    fn visit_unit<E>(self) -> Result<PlanValue, E> {
+        Ok(PlanValue::Null)
     }
 
-    fn visit_none<E>(self) -> Result<Tree, E> {
-        Ok(Tree::Null)
+    fn visit_none<E>(self) -> Result<PlanValue, E> {
+        Ok(PlanValue::Null)
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Tree, D::Error> {
-        Tree::deserialize(deserializer)
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<PlanValue, D::Error> {
+        PlanValue::deserialize(deserializer)
     }
 
-    fn visit_bool<E>(self, bool: bool) -> Result<Tree, E> {
-        Ok(Tree::Bool(bool))
+    fn visit_bool<E>(self, bool: bool) -> Result<PlanValue, E> {
+        Ok(PlanValue::Bool(bool))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Tree, E> {
-        Ok(Tree::Number(number.into()))
+    fn visit_i64<E>(self, number: i64) -> Result<PlanValue, E> {
+        Ok(PlanValue::Number(number.into()))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Tree, E> {
-        Ok(Tree::Number(number.into()))
+    fn visit_u64<E>(self, number: u64) -> Result<PlanValue, E> {
+        Ok(PlanValue::Number(number.into()))
     }
 
-    fn visit_i128<E: Error>(self, number: i128) -> Result<Tree, E> {
-        number.to_string().parse().map(Tree::Number).map_err(E::custom)
+    fn visit_i128<E: Error>(self, number: i128) -> Result<PlanValue, E> {
+        number.to_string().parse().map(PlanValue::Number).map_err(E::custom)
     }
 
-    fn visit_u128<E: Error>(self, number: u128) -> Result<Tree, E> {
-        number.to_string().parse().map(Tree::Number).map_err(E::custom)
+    fn visit_u128<E: Error>(self, number: u128) -> Result<PlanValue, E> {
+        number.to_string().parse().map(PlanValue::Number).map_err(E::custom)
     }
 
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Tree, E> {
+    fn visit_f64<E: Error>(self, number: f64) -> Result<PlanValue, E> {
         let finite = Number::from_f64(number);
-        finite.map(Tree::Number).ok_or_else(|| E::custom("a number is infinite or none"))
+        finite.map(PlanValue::Number).ok_or_else(|| E::custom("a number is infinite or none"))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Tree, E> {
-        Ok(Tree::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<PlanValue, E> {
+        Ok(PlanValue::Text(text.to_owned()))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Tree, E> {
-        Ok(Tree::Text(text))
+    fn visit_string<E>(self, text: String) -> Result<PlanValue, E> {
+        Ok(PlanValue::Text(text))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Tree, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<PlanValue, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element()? {
             list.push(item);
         }
-        Ok(Tree::List(list))
+        Ok(PlanValue::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Tree, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<PlanValue, A::Error> {
         let mut table = Vec::new();
-        while let Some((key, tree)) = entries.next_entry::<String, Tree>()? {
+        while let Some((key, tree)) = entries.next_entry::<String, PlanValue>()? {
             match tree {
-                Tree::Text(digits) if key == NUMBER => {
-                    return digits.parse().map(Tree::Number).map_err(A::Error::custom);
+                PlanValue::Text(digits) if key == NUMBER => {
+                    return digits.parse().map(PlanValue::Number).map_err(A::Error::custom);
                 }
                 tree => table.push((key, tree)),
             }
         }
-        Ok(Tree::Table(table))
+        Ok(PlanValue::Table(table))
     }
 }

@@ -15,17 +15,19 @@ use std::{
 
 use crate::{
     name::NodeName,
-    state::{FailurePolicy, NodeOutcome, NodeStatus, RunOutcome, StepKind, StuckDiagnostic},
+    state::{
+        ClassificationKind, FailurePolicy, NodeOutcome, NodeStatus, RunOutcome, StuckDiagnostic,
+    },
     topology::{NodeIndex, Topology},
 };
 
-pub use recover::{NodeRow, RecoverError};
-pub use status::{Counts, Status};
+pub use recover::{RecoverError, RecoveredNode};
+pub use status::{Status, StatusCounts};
 
 /// A run over the nodes of a [`Topology`]. It takes 9 bytes per node, and more for nodes that are
 /// ready, running or waiting.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub struct RunProgress {
     topology: Arc<Topology>,
     policy: FailurePolicy,
     status: Vec<Status>,
@@ -39,13 +41,13 @@ pub struct Progress {
     running: BTreeSet<NodeIndex>,
     waiting: BTreeMap<Arc<str>, BTreeSet<NodeIndex>>,
     waiting_for: BTreeMap<NodeIndex, Arc<str>>,
-    delivered: BTreeMap<Arc<str>, Delivery>,
-    counts: Counts,
+    delivered: BTreeMap<Arc<str>, SignalDelivery>,
+    counts: StatusCounts,
 }
 
 /// The result that a signal delivers; the caller keeps its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delivery {
+pub enum SignalDelivery {
     /// A value, which becomes the output of all nodes that wait for it.
     Value,
     /// A failure, which fails all nodes that wait for it.
@@ -54,7 +56,7 @@ pub enum Delivery {
 
 /// A fact that no run can produce. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RecordRefused {
+pub enum RecordRefusal {
     /// There is no such node.
     #[error("the run has no node {index}")]
     UnknownNode {
@@ -81,7 +83,7 @@ pub enum RecordRefused {
     },
 }
 
-impl Progress {
+impl RunProgress {
     /// Creates a run in which nothing has happened.
     pub fn new(topology: Arc<Topology>, policy: FailurePolicy) -> Self {
         Self::recover(topology, policy, [], []).expect("no rows contradict nothing")
@@ -122,7 +124,7 @@ impl Progress {
     }
 
     /// Number of nodes by status.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> StatusCounts {
         self.counts
     }
 
@@ -145,19 +147,19 @@ impl Progress {
     }
 
     /// Classifies the state, in constant time.
-    pub fn classify(&self) -> StepKind {
-        let Counts { pending, running, waiting, failed, .. } = self.counts;
+    pub fn classify(&self) -> ClassificationKind {
+        let StatusCounts { pending, running, waiting, failed, .. } = self.counts;
         if failed > 0 && self.policy == FailurePolicy::FailFast {
-            return StepKind::Settled(RunOutcome::Failed);
+            return ClassificationKind::Settled(RunOutcome::Failed);
         }
         if !(self.ready.is_empty() && self.live.is_empty() && self.running.is_empty()) {
-            return StepKind::Progressing;
+            return ClassificationKind::Progressing;
         }
         if pending + running + waiting == 0 {
             let outcome = if failed > 0 { RunOutcome::Failed } else { RunOutcome::Completed };
-            return StepKind::Settled(outcome);
+            return ClassificationKind::Settled(outcome);
         }
-        if waiting > 0 { StepKind::Suspended } else { StepKind::Stuck }
+        if waiting > 0 { ClassificationKind::Suspended } else { ClassificationKind::Stuck }
     }
 
     /// Selects nodes to run and marks them running, up to `limit` running nodes in total: first
@@ -166,7 +168,7 @@ impl Progress {
     /// Live attempts take places first, so a recovery with the same limit starts no additional
     /// attempts.
     pub fn dispatch(&mut self, limit: usize) -> Vec<NodeIndex> {
-        if self.classify() != StepKind::Progressing {
+        if self.classify() != ClassificationKind::Progressing {
             return Vec::new();
         }
         let room = limit.saturating_sub(self.running.len());
@@ -202,9 +204,9 @@ impl Progress {
         node: NodeIndex,
         attempt: u32,
         outcome: &NodeOutcome<V>,
-    ) -> Result<Vec<NodeIndex>, RecordRefused> {
+    ) -> Result<Vec<NodeIndex>, RecordRefusal> {
         if node.at() >= self.topology.len() {
-            return Err(RecordRefused::UnknownNode { index: node.0 });
+            return Err(RecordRefusal::UnknownNode { index: node.0 });
         }
         match self.status(node) {
             Status::Pending | Status::Running => {}
@@ -219,7 +221,7 @@ impl Progress {
         self.check_dispatchable(node)?;
         if attempt > current {
             let node = self.topology.name(node).clone();
-            return Err(RecordRefused::UnknownAttempt { node, attempt, current });
+            return Err(RecordRefusal::UnknownAttempt { node, attempt, current });
         }
         Ok(match outcome {
             NodeOutcome::Succeeded(_) => self.unblock(node, Status::Completed),
@@ -239,7 +241,7 @@ impl Progress {
     ///
     /// # Errors
     /// [`RecordRefused`] if the node is not in the frontier or has ended.
-    pub fn reset(&mut self, node: NodeIndex) -> Result<Vec<NodeIndex>, RecordRefused> {
+    pub fn reset(&mut self, node: NodeIndex) -> Result<Vec<NodeIndex>, RecordRefusal> {
         let attempt = self.attempts.get(node.at()).copied().unwrap_or_default();
         self.record(node, attempt, &NodeOutcome::<()>::Shutdown)
     }
@@ -247,7 +249,7 @@ impl Progress {
     /// Delivers a signal. Returns the nodes whose status changed: those that waited for it, each
     /// followed by the nodes that its failure closed. A signal has one payload per run: a second
     /// delivery changes nothing. A node that waits for it later receives it immediately.
-    pub fn deliver(&mut self, signal: &str, delivery: Delivery) -> Vec<NodeIndex> {
+    pub fn deliver(&mut self, signal: &str, delivery: SignalDelivery) -> Vec<NodeIndex> {
         if self.delivered.contains_key(signal) {
             return Vec::new();
         }
@@ -268,24 +270,24 @@ impl Progress {
         StuckDiagnostic { blocked: open.map(|node| (name(node), blocking(node))).collect() }
     }
 
-    fn check_dispatchable(&self, node: NodeIndex) -> Result<(), RecordRefused> {
+    fn check_dispatchable(&self, node: NodeIndex) -> Result<(), RecordRefusal> {
         let mut predecessors = self.topology.predecessors(node).iter();
         let blocking = match self.blocking[node.at()] {
             0 => None,
             _ => predecessors.find(|one| !self.status(**one).unblocks()),
         };
         blocking.map_or(Ok(()), |blocking| {
-            Err(RecordRefused::NotDispatchable {
+            Err(RecordRefusal::NotDispatchable {
                 node: self.topology.name(node).clone(),
                 blocked_by: self.topology.name(*blocking).clone(),
             })
         })
     }
 
-    fn resolve(&mut self, node: NodeIndex, delivery: Delivery) -> Vec<NodeIndex> {
+    fn resolve(&mut self, node: NodeIndex, delivery: SignalDelivery) -> Vec<NodeIndex> {
         match delivery {
-            Delivery::Value => self.unblock(node, Status::Completed),
-            Delivery::Failure => self.fail(node),
+            SignalDelivery::Value => self.unblock(node, Status::Completed),
+            SignalDelivery::Failure => self.fail(node),
         }
     }
 

@@ -4,14 +4,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     name::NodeName,
-    progress::{Counts, Delivery, Progress, Status},
+    progress::{RunProgress, SignalDelivery, Status, StatusCounts},
     state::{FailurePolicy, NodeStatus},
     topology::{NodeIndex, Topology},
 };
 
 /// The stored state of a node. A node without a row is pending, in its first attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeRow {
+pub struct RecoveredNode {
     /// The name of the node.
     pub node: NodeName,
     /// The stored status. Running means that an attempt was made, so such nodes are dispatched
@@ -54,7 +54,7 @@ pub enum RecoverError {
     },
 }
 
-impl Progress {
+impl RunProgress {
     /// Recovers the run with these rows and delivered signals: resolves nodes that wait for them,
     /// resets nodes that claim to run, closes failures and finds the ready nodes. Time and memory
     /// are proportional to nodes and edges.
@@ -64,8 +64,8 @@ impl Progress {
     pub fn recover(
         topology: Arc<Topology>,
         policy: FailurePolicy,
-        rows: impl IntoIterator<Item = NodeRow>,
-        signals: impl IntoIterator<Item = (String, Delivery)>,
+        rows: impl IntoIterator<Item = RecoveredNode>,
+        signals: impl IntoIterator<Item = (String, SignalDelivery)>,
     ) -> Result<Self, RecoverError> {
         let nodes = topology.len();
         let delivered = signals.into_iter().map(|(name, delivery)| (name.into(), delivery));
@@ -80,7 +80,7 @@ impl Progress {
             waiting: BTreeMap::new(),
             waiting_for: BTreeMap::new(),
             delivered: delivered.collect(),
-            counts: Counts { pending: nodes, ..Counts::default() },
+            counts: StatusCounts { pending: nodes, ..StatusCounts::default() },
             topology,
         };
         let live = progress.read(rows)?;
@@ -93,11 +93,11 @@ impl Progress {
     /// Reads the rows, resolved and reset. Returns the nodes that claimed to run.
     fn read(
         &mut self,
-        rows: impl IntoIterator<Item = NodeRow>,
+        rows: impl IntoIterator<Item = RecoveredNode>,
     ) -> Result<Vec<NodeIndex>, RecoverError> {
         let mut live = Vec::new();
         let mut seen = vec![false; self.topology.len()];
-        for NodeRow { node: name, status, attempt } in rows {
+        for RecoveredNode { node: name, status, attempt } in rows {
             let Some(node) = self.topology.index_of(name.as_str()) else {
                 return Err(RecoverError::UnknownNode { node: name });
             };
@@ -112,8 +112,8 @@ impl Progress {
                 NodeStatus::Failed => self.put(node, Status::Failed),
                 NodeStatus::Skipped => self.put(node, Status::Skipped),
                 NodeStatus::Waiting(signal) => match self.delivered.get(signal.as_str()) {
-                    Some(Delivery::Value) => self.put(node, Status::Completed),
-                    Some(Delivery::Failure) => self.put(node, Status::Failed),
+                    Some(SignalDelivery::Value) => self.put(node, Status::Completed),
+                    Some(SignalDelivery::Failure) => self.put(node, Status::Failed),
                     None => {
                         self.wait(node, signal.into());
                     }

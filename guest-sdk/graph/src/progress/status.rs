@@ -21,7 +21,7 @@ pub enum Status {
 
 /// Number of nodes by status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct StatusCounts {
     /// Number of pending nodes, ready or not.
     pub pending: usize,
     /// Number of running nodes.
@@ -54,7 +54,7 @@ impl Status {
     }
 }
 
-impl Counts {
+impl StatusCounts {
     /// The counter of this status.
     pub(super) fn of(&mut self, status: Status) -> &mut usize {
         match status {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{graph::Graph, relation::Relation, state::FailureDetail};
+use crate::{graph::GraphExpression, relation::Relation, state::FailureDetail};
 
 const COMPLETED: NodeOutcome<()> = NodeOutcome::Succeeded(());
 
@@ -7,14 +7,14 @@ fn failed() -> NodeOutcome<()> {
     NodeOutcome::Failed(FailureDetail { code: 500, message: "no".into(), details: None })
 }
 
-fn run(graph: Graph<&str>, policy: FailurePolicy) -> Progress {
-    Progress::new(Arc::new(topology(graph)), policy)
+fn run(graph: GraphExpression<&str>, policy: FailurePolicy) -> RunProgress {
+    RunProgress::new(Arc::new(topology(graph)), policy)
 }
 
-fn topology(graph: Graph<&str>) -> Topology {
+fn topology(graph: GraphExpression<&str>) -> Topology {
     let named = graph.fold(
-        || Graph::Empty,
-        |text| Graph::Vertex(NodeName::new(text).expect("a name")),
+        || GraphExpression::Empty,
+        |text| GraphExpression::Vertex(NodeName::new(text).expect("a name")),
         |left, right| left + right,
         |left, right| left * right,
     );
@@ -22,35 +22,35 @@ fn topology(graph: Graph<&str>) -> Topology {
 }
 
 /// A graph with `a` before `b` and `c`, and these before `d`.
-fn diamond() -> Graph<&'static str> {
-    let v = Graph::Vertex;
-    Graph::edge("a", "b") + Graph::edge("a", "c") + (v("b") + v("c")) * v("d")
+fn diamond() -> GraphExpression<&'static str> {
+    let v = GraphExpression::Vertex;
+    GraphExpression::edge("a", "b") + GraphExpression::edge("a", "c") + (v("b") + v("c")) * v("d")
 }
 
-fn names(progress: &Progress, nodes: &[NodeIndex]) -> String {
+fn names(progress: &RunProgress, nodes: &[NodeIndex]) -> String {
     nodes.iter().map(|node| progress.topology.name(*node).as_str()).collect::<Vec<_>>().join(" ")
 }
 
 /// Records the outcome of a node's newest attempt; returns the changes.
-fn end(progress: &mut Progress, node: &str, outcome: &NodeOutcome<()>) -> String {
+fn end(progress: &mut RunProgress, node: &str, outcome: &NodeOutcome<()>) -> String {
     let node = progress.topology.index_of(node).expect("a node");
     let changed =
         progress.record(node, progress.attempt(node), outcome).expect("a fact of the run");
     names(progress, &changed)
 }
 
-fn dispatched(progress: &mut Progress, limit: usize) -> String {
+fn dispatched(progress: &mut RunProgress, limit: usize) -> String {
     let nodes = progress.dispatch(limit);
     names(progress, &nodes)
 }
 
-fn row(node: &str, status: NodeStatus) -> NodeRow {
-    NodeRow { node: NodeName::new(node).expect("a name"), status, attempt: 0 }
+fn row(node: &str, status: NodeStatus) -> RecoveredNode {
+    RecoveredNode { node: NodeName::new(node).expect("a name"), status, attempt: 0 }
 }
 
 #[test]
 fn no_more_nodes_run_at_once_than_the_limit() {
-    let mut progress = run(Graph::star("a", ["b", "c", "d", "e"]), FailurePolicy::Drain);
+    let mut progress = run(GraphExpression::star("a", ["b", "c", "d", "e"]), FailurePolicy::Drain);
     assert_eq!(dispatched(&mut progress, 2), "a");
     assert_eq!(dispatched(&mut progress, 2), "");
     end(&mut progress, "a", &COMPLETED);
@@ -59,14 +59,17 @@ fn no_more_nodes_run_at_once_than_the_limit() {
     end(&mut progress, "b", &COMPLETED);
     assert_eq!(dispatched(&mut progress, 2), "d");
     assert_eq!(dispatched(&mut progress, 3), "e");
-    assert_eq!(progress.counts(), Counts { running: 3, completed: 2, ..Counts::default() });
+    assert_eq!(
+        progress.counts(),
+        StatusCounts { running: 3, completed: 2, ..StatusCounts::default() }
+    );
 }
 
 #[test]
 fn live_attempts_are_dispatched_first_and_count_towards_the_limit() {
-    let topology = Arc::new(topology(Graph::star("a", ["b", "c", "d", "e"])));
+    let topology = Arc::new(topology(GraphExpression::star("a", ["b", "c", "d", "e"])));
     let rows = [row("a", NodeStatus::Completed), row("d", NodeStatus::Running)];
-    let recovered = Progress::recover(topology, FailurePolicy::Drain, rows, []);
+    let recovered = RunProgress::recover(topology, FailurePolicy::Drain, rows, []);
     let mut progress = recovered.expect("rows of a run");
     assert_eq!(progress.counts().running, 0, "running is no truth");
     let e = progress.topology.index_of("e").expect("a node");
@@ -79,7 +82,7 @@ fn live_attempts_are_dispatched_first_and_count_towards_the_limit() {
 
 #[test]
 fn an_outcome_that_resets_begins_the_next_attempt_once() {
-    let mut progress = run(Graph::edge("a", "b"), FailurePolicy::Drain);
+    let mut progress = run(GraphExpression::edge("a", "b"), FailurePolicy::Drain);
     let a = progress.dispatch(1)[0];
     for outcome in [NodeOutcome::Cancelled, NodeOutcome::<()>::Shutdown] {
         // The second outcome belongs to an attempt that has been reset already.
@@ -96,7 +99,7 @@ fn an_outcome_that_resets_begins_the_next_attempt_once() {
 
 #[test]
 fn facts_that_no_run_brings_forth_are_refused_by_name() {
-    let mut progress = run(Graph::edge("a", "b"), FailurePolicy::Drain);
+    let mut progress = run(GraphExpression::edge("a", "b"), FailurePolicy::Drain);
     let before = format!("{progress:?}");
     let mut told = |node, attempt| {
         progress.record(NodeIndex(node), attempt, &COMPLETED).expect_err("a refusal").to_string()
@@ -104,19 +107,19 @@ fn facts_that_no_run_brings_forth_are_refused_by_name() {
     assert_eq!(told(7, 0), "the run has no node 7");
     assert_eq!(told(0, 1), "attempt 1 of `a` ended, and 0 is the newest");
     assert_eq!(told(1, 0), "`b` ended although `a`, which comes before it, does not let it begin");
-    assert!(matches!(progress.reset(NodeIndex(1)), Err(RecordRefused::NotDispatchable { .. })));
+    assert!(matches!(progress.reset(NodeIndex(1)), Err(RecordRefusal::NotDispatchable { .. })));
     assert_eq!(format!("{progress:?}"), before);
 }
 
 #[test]
 fn a_failure_closes_what_depends_on_it_and_drains_the_rest() {
-    let mut progress = run(diamond() + Graph::edge("d", "e"), FailurePolicy::Drain);
+    let mut progress = run(diamond() + GraphExpression::edge("d", "e"), FailurePolicy::Drain);
     end(&mut progress, "a", &COMPLETED);
     assert_eq!(end(&mut progress, "b", &failed()), "b d e");
-    assert_eq!(progress.classify(), StepKind::Progressing);
+    assert_eq!(progress.classify(), ClassificationKind::Progressing);
     assert_eq!(dispatched(&mut progress, 9), "c");
     assert_eq!(end(&mut progress, "c", &NodeOutcome::TimedOut), "c");
-    assert_eq!(progress.classify(), StepKind::Settled(RunOutcome::Failed));
+    assert_eq!(progress.classify(), ClassificationKind::Settled(RunOutcome::Failed));
 }
 
 #[test]
@@ -124,7 +127,7 @@ fn a_run_that_fails_fast_settles_at_once_and_dispatches_nothing_more() {
     let mut progress = run(diamond(), FailurePolicy::FailFast);
     end(&mut progress, "a", &COMPLETED);
     end(&mut progress, "b", &failed());
-    assert_eq!(progress.classify(), StepKind::Settled(RunOutcome::Failed));
+    assert_eq!(progress.classify(), ClassificationKind::Settled(RunOutcome::Failed));
     assert_eq!(dispatched(&mut progress, 9), "");
 }
 
@@ -134,30 +137,30 @@ fn a_signal_completes_all_that_wait_for_it_and_those_that_come_later() {
     let mut progress = run(diamond(), FailurePolicy::Drain);
     end(&mut progress, "a", &COMPLETED);
     end(&mut progress, "b", &waits);
-    assert_eq!(progress.classify(), StepKind::Progressing);
+    assert_eq!(progress.classify(), ClassificationKind::Progressing);
     end(&mut progress, "c", &waits);
-    assert_eq!(progress.classify(), StepKind::Suspended);
+    assert_eq!(progress.classify(), ClassificationKind::Suspended);
     assert_eq!(progress.awaited_signals().collect::<Vec<_>>(), ["go"]);
-    let changed = progress.deliver("go", Delivery::Value);
+    let changed = progress.deliver("go", SignalDelivery::Value);
     assert_eq!(names(&progress, &changed), "b c");
-    assert_eq!(progress.deliver("go", Delivery::Failure), []);
+    assert_eq!(progress.deliver("go", SignalDelivery::Failure), []);
     assert_eq!(progress.awaited_signals().count(), 0);
     end(&mut progress, "d", &waits);
-    assert_eq!(progress.classify(), StepKind::Settled(RunOutcome::Completed));
+    assert_eq!(progress.classify(), ClassificationKind::Settled(RunOutcome::Completed));
 }
 
 #[test]
 fn a_signal_that_fails_closes_what_is_behind() {
     let mut progress = run(diamond(), FailurePolicy::Drain);
     end(&mut progress, "a", &NodeOutcome::SuspendedOn("go".to_owned()));
-    let changed = progress.deliver("go", Delivery::Failure);
+    let changed = progress.deliver("go", SignalDelivery::Failure);
     assert_eq!(names(&progress, &changed), "a b c d");
-    assert_eq!(progress.classify(), StepKind::Settled(RunOutcome::Failed));
+    assert_eq!(progress.classify(), ClassificationKind::Settled(RunOutcome::Failed));
 }
 
 #[test]
 fn rows_of_no_run_of_this_plan_are_refused_by_name() {
-    let topology = Arc::new(topology(Graph::edge("a", "b")));
+    let topology = Arc::new(topology(GraphExpression::edge("a", "b")));
     let waiting = || NodeStatus::Waiting("go".to_owned());
     let causal = "although `a` does not let it begin";
     for (rows, told) in [
@@ -173,13 +176,13 @@ fn rows_of_no_run_of_this_plan_are_refused_by_name() {
         (vec![row("b", NodeStatus::Completed)], &format!("`b` is stored as Completed, {causal}")),
         (vec![row("b", waiting())], &format!("`b` is stored as Waiting, {causal}")),
     ] {
-        let error = Progress::recover(topology.clone(), FailurePolicy::Drain, rows, []);
+        let error = RunProgress::recover(topology.clone(), FailurePolicy::Drain, rows, []);
         assert_eq!(error.expect_err(told).to_string(), told);
     }
 }
 
 #[test]
 fn a_run_without_nodes_has_completed() {
-    let progress = run(Graph::Empty, FailurePolicy::Drain);
-    assert_eq!(progress.classify(), StepKind::Settled(RunOutcome::Completed));
+    let progress = run(GraphExpression::Empty, FailurePolicy::Drain);
+    assert_eq!(progress.classify(), ClassificationKind::Settled(RunOutcome::Completed));
 }

@@ -3,30 +3,37 @@
 use crate::{
     relation::Relation,
     rules::{apply_node_fact, propagate_failure, ready_nodes},
-    state::{FailurePolicy, GraphState, NodeResult, NodeStatus, RunOutcome, Step, StuckDiagnostic},
+    state::{
+        Classification, FailurePolicy, GraphState, NodeResult, NodeStatus, RunOutcome,
+        StuckDiagnostic,
+    },
 };
 
 /// Closes the state and classifies it. The state must be normalised: one with running nodes would
 /// be classified as stuck or suspended although work is in flight.
-pub fn classify<V>(relation: &Relation, state: GraphState<V>, policy: FailurePolicy) -> Step<V> {
+pub fn classify<V>(
+    relation: &Relation,
+    state: GraphState<V>,
+    policy: FailurePolicy,
+) -> Classification<V> {
     let state = propagate_failure(relation, state);
     let failed = relation.nodes().any(|node| *state.status(node) == NodeStatus::Failed);
     if failed && policy == FailurePolicy::FailFast {
-        return Step::Settled(state, RunOutcome::Failed);
+        return Classification::Settled(state, RunOutcome::Failed);
     }
     let frontier = ready_nodes(relation, &state);
     if !frontier.is_empty() {
-        return Step::Progressing(state, frontier);
+        return Classification::Progressing(state, frontier);
     }
     if relation.nodes().all(|node| state.status(node).is_terminal()) {
         let outcome = if failed { RunOutcome::Failed } else { RunOutcome::Completed };
-        return Step::Settled(state, outcome);
+        return Classification::Settled(state, outcome);
     }
     if relation.nodes().any(|node| matches!(state.status(node), NodeStatus::Waiting(_))) {
-        return Step::Suspended(state);
+        return Classification::Suspended(state);
     }
     let diagnostic = diagnose(relation, &state);
-    Step::Stuck(state, diagnostic)
+    Classification::Stuck(state, diagnostic)
 }
 
 /// The state after all these facts, independent of their order.
@@ -35,7 +42,7 @@ pub fn apply_frontier_results<V: Clone>(
     facts: &[NodeResult<V>],
     state: GraphState<V>,
     policy: FailurePolicy,
-) -> Step<V> {
+) -> Classification<V> {
     let state = facts.iter().fold(state, |state, fact| apply_node_fact(fact, state));
     classify(relation, state, policy)
 }

@@ -15,6 +15,8 @@ mod well_formed;
 pub use classify::{apply_frontier_results, classify};
 pub use closure::propagate_failure;
 pub use facts::apply_node_fact;
-pub use normalise::{Signals, recover, reset_running_to_pending, resolve_delivered_signals};
+pub use normalise::{
+    DeliveredSignals, recover, reset_running_to_pending, resolve_delivered_signals,
+};
 pub use ready::ready_nodes;
-pub use well_formed::{Violation, causal, well_formed};
+pub use well_formed::{GraphViolation, causal, well_formed};

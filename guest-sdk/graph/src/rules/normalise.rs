@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use crate::{
     relation::Relation,
     rules::classify,
-    state::{FailureDetail, FailurePolicy, GraphState, NodeStatus, Step},
+    state::{Classification, FailureDetail, FailurePolicy, GraphState, NodeStatus},
 };
 
 /// The results delivered to the signals of a run, by name.
-pub type Signals<V> = BTreeMap<String, Result<V, FailureDetail>>;
+pub type DeliveredSignals<V> = BTreeMap<String, Result<V, FailureDetail>>;
 
 /// Resets every running node to pending: an attempt's promise tells if it is alive.
 pub fn reset_running_to_pending<V>(mut state: GraphState<V>) -> GraphState<V> {
@@ -25,7 +25,7 @@ pub fn reset_running_to_pending<V>(mut state: GraphState<V>) -> GraphState<V> {
 /// of each, a failure fails them.
 pub fn resolve_delivered_signals<V: Clone>(
     mut state: GraphState<V>,
-    signals: &Signals<V>,
+    signals: &DeliveredSignals<V>,
 ) -> GraphState<V> {
     for (node, status) in &mut state.status {
         let NodeStatus::Waiting(signal) = &*status else { continue };
@@ -46,9 +46,9 @@ pub fn resolve_delivered_signals<V: Clone>(
 pub fn recover<V: Clone>(
     relation: &Relation,
     stored: GraphState<V>,
-    signals: &Signals<V>,
+    signals: &DeliveredSignals<V>,
     policy: FailurePolicy,
-) -> Step<V> {
+) -> Classification<V> {
     let mut state = stored;
     for node in relation.nodes() {
         state.status.entry(node.clone()).or_insert(NodeStatus::Pending);

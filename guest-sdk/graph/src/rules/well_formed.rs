@@ -11,7 +11,7 @@ use crate::{
 
 /// An invariant that a state violates, with the node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Violation {
+pub enum GraphViolation {
     /// Violated: statuses and outputs belong to nodes of the graph.
     #[error("graph_domain: `{node}` is no node of the graph, or has no status")]
     Domain {
@@ -70,18 +70,18 @@ pub enum Violation {
 ///
 /// # Errors
 /// The first [`Violation`], in the order of the rules and of the nodes.
-pub fn well_formed<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), Violation> {
+pub fn well_formed<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), GraphViolation> {
     domain(relation, state)?;
     for node in relation.nodes() {
         let status = state.status(node).clone();
         if state.output.contains_key(node) != status.owns_output() {
-            return Err(Violation::Outputs { node: node.clone(), status });
+            return Err(GraphViolation::Outputs { node: node.clone(), status });
         }
     }
     for node in relation.nodes() {
         let status = state.status(node).clone();
         if matches!(status, NodeStatus::Running | NodeStatus::Interrupted) {
-            return Err(Violation::Normal { node: node.clone(), status });
+            return Err(GraphViolation::Normal { node: node.clone(), status });
         }
     }
     closed(relation, state)?;
@@ -93,13 +93,13 @@ pub fn well_formed<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), 
 ///
 /// # Errors
 /// [`Violation::Causal`].
-pub fn causal<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), Violation> {
+pub fn causal<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), GraphViolation> {
     let begun = |status: &NodeStatus| status.unblocks() || matches!(status, NodeStatus::Waiting(_));
     for node in relation.nodes().filter(|node| begun(state.status(node))) {
         for predecessor in relation.predecessors(node) {
             let blocking = state.status(predecessor);
             if !blocking.unblocks() {
-                return Err(Violation::Causal {
+                return Err(GraphViolation::Causal {
                     node: node.clone(),
                     status: state.status(node).clone(),
                     predecessor: predecessor.clone(),
@@ -111,23 +111,23 @@ pub fn causal<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), Viola
     Ok(())
 }
 
-fn domain<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), Violation> {
+fn domain<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), GraphViolation> {
     let nodes: BTreeSet<&NodeName> = relation.nodes().collect();
     let known: BTreeSet<&NodeName> = state.status.keys().collect();
     let with_output: BTreeSet<&NodeName> = state.output.keys().collect();
     let wrong = nodes.symmetric_difference(&known).chain(with_output.difference(&nodes)).min();
     match wrong {
         None => Ok(()),
-        Some(node) => Err(Violation::Domain { node: (*node).clone() }),
+        Some(node) => Err(GraphViolation::Domain { node: (*node).clone() }),
     }
 }
 
-fn closed<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), Violation> {
+fn closed<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), GraphViolation> {
     for failed in relation.nodes().filter(|node| *state.status(node) == NodeStatus::Failed) {
         for node in relation.descendants([failed]) {
             let status = state.status(node).clone();
             if status.is_propagatable() {
-                return Err(Violation::Closed {
+                return Err(GraphViolation::Closed {
                     node: node.clone(),
                     status,
                     failed: failed.clone(),
@@ -138,13 +138,13 @@ fn closed<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), Violation
     Ok(())
 }
 
-fn frontier<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), Violation> {
+fn frontier<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), GraphViolation> {
     let ready: BTreeSet<NodeName> = ready_nodes(relation, state).into_iter().collect();
     for node in relation.nodes() {
         let pending = *state.status(node) == NodeStatus::Pending;
         let blocked = relation.predecessors(node).iter().any(|one| !state.status(one).unblocks());
         if ready.contains(node) != (pending && !blocked) {
-            return Err(Violation::Ready { node: node.clone() });
+            return Err(GraphViolation::Ready { node: node.clone() });
         }
     }
     Ok(())
@@ -155,19 +155,20 @@ mod tests {
     use NodeStatus::{Completed, Failed, Pending, Running, Skipped};
 
     use super::*;
-    use crate::graph::Graph;
+    use crate::graph::GraphExpression;
 
     /// The path `a -> b -> c` with these statuses, and outputs where the status owns one.
     fn path(statuses: [NodeStatus; 3]) -> (Relation, GraphState<u8>) {
         let nodes = ["a", "b", "c"].map(|text| NodeName::new(text).expect("a name"));
-        let relation = Relation::from_graph(&Graph::path(nodes.clone())).expect("no cycle");
+        let relation =
+            Relation::from_graph(&GraphExpression::path(nodes.clone())).expect("no cycle");
         let status: std::collections::BTreeMap<_, _> = nodes.into_iter().zip(statuses).collect();
         let owned = status.iter().filter(|(_, status)| status.owns_output());
         let output = owned.map(|(node, _)| (node.clone(), 1)).collect();
         (relation, GraphState { status, output })
     }
 
-    fn told(broken: Result<(), Violation>) -> String {
+    fn told(broken: Result<(), GraphViolation>) -> String {
         broken.err().map_or("nothing".into(), |violation| violation.to_string())
     }
 

@@ -11,30 +11,32 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{Error, Ident, LitStr, parenthesized, parse::ParseStream};
 
-use self::value::{Count, Period, Rate, Word, count, path, period, rate, word};
+use self::value::{
+    CountArgument, KeywordArgument, PeriodArgument, RateArgument, count, path, period, rate, word,
+};
 use crate::arguments::{comma, option};
 
 /// The limits of one function.
-pub struct Limit {
+pub struct LimitArguments {
     key: Option<LitStr>,
-    per_key: Bounds,
-    total: Bounds,
+    per_key: BoundArguments,
+    total: BoundArguments,
     priority: Option<LitStr>,
-    priority_order: Option<Word>,
-    singleton: Option<Word>,
-    debounce: Option<Period>,
-    debounce_longest: Option<Period>,
+    priority_order: Option<KeywordArgument>,
+    singleton: Option<KeywordArgument>,
+    debounce: Option<PeriodArgument>,
+    debounce_longest: Option<PeriodArgument>,
 }
 
 /// Limits on concurrency and rate.
 #[derive(Default)]
-struct Bounds {
-    concurrency: Option<Count>,
-    rate: Option<Rate>,
-    burst: Option<Count>,
+struct BoundArguments {
+    concurrency: Option<CountArgument>,
+    rate: Option<RateArgument>,
+    burst: Option<CountArgument>,
 }
 
-impl Limit {
+impl LimitArguments {
     /// Parses the contents of the parentheses after `limit`.
     ///
     /// # Errors
@@ -42,7 +44,7 @@ impl Limit {
     pub fn parse(span: Span, input: ParseStream) -> syn::Result<Self> {
         let inner;
         parenthesized!(inner in input);
-        let (mut per_key, mut total) = (Bounds::default(), Bounds::default());
+        let (mut per_key, mut total) = (BoundArguments::default(), BoundArguments::default());
         let (mut key, mut priority, mut priority_order) = (None, None, None);
         let (mut singleton, mut debounce, mut debounce_longest) = (None, None, None);
         let mut said = BTreeSet::new();
@@ -156,7 +158,7 @@ impl Limit {
             let variant = Ident::new(word.variant, Span::call_site());
             quote!(::segno::__private::limits::Singleton::#variant)
         }));
-        let debounce = option(self.debounce.as_ref().map(|Period { millis, .. }| {
+        let debounce = option(self.debounce.as_ref().map(|PeriodArgument { millis, .. }| {
             let longest = self.debounce_longest.as_ref().map(|longest| longest.millis);
             let longest = option(longest.map(|millis| quote!(#millis)));
             quote! {
@@ -181,7 +183,7 @@ impl Limit {
     }
 }
 
-impl Bounds {
+impl BoundArguments {
     fn is_empty(&self) -> bool {
         self.concurrency.is_none() && self.rate.is_none()
     }
@@ -198,8 +200,9 @@ impl Bounds {
 
     /// An expression of the contract's type `bounds`.
     fn value(&self) -> TokenStream {
-        let concurrency = option(self.concurrency.map(|Count { value, .. }| quote!(#value)));
-        let rate = option(self.rate.map(|Rate { count, period_ms }| {
+        let concurrency =
+            option(self.concurrency.map(|CountArgument { value, .. }| quote!(#value)));
+        let rate = option(self.rate.map(|RateArgument { count, period_ms }| {
             let burst = self.burst.map_or(count, |burst| burst.value);
             quote! {
                 ::segno::__private::limits::Rate {
@@ -226,7 +229,7 @@ mod tests {
     fn parsed(text: &str) -> syn::Result<String> {
         let limit = |input: ParseStream| {
             let limit: Ident = input.parse()?;
-            Limit::parse(limit.span(), input)
+            LimitArguments::parse(limit.span(), input)
         };
         let method = limit.parse_str(&format!("limit({text})"))?.method().to_string();
         Ok(method

@@ -18,25 +18,25 @@ const FASTEST: u64 = 1_000;
 
 /// A number of executions.
 #[derive(Clone, Copy)]
-pub struct Count {
+pub struct CountArgument {
     pub value: u32,
     pub span: Span,
 }
 
 #[derive(Clone, Copy)]
-pub struct Rate {
+pub struct RateArgument {
     pub count: u32,
     pub period_ms: u64,
 }
 
 /// A duration, with the name of the argument.
-pub struct Period {
+pub struct PeriodArgument {
     pub key: Ident,
     pub millis: u64,
 }
 
 /// A keyword, as the variant that it stands for.
-pub struct Word {
+pub struct KeywordArgument {
     pub variant: &'static str,
     pub span: Span,
 }
@@ -57,12 +57,12 @@ pub fn path(input: ParseStream) -> syn::Result<LitStr> {
 }
 
 /// Parses `= 5`.
-pub fn count(name: &Ident, input: ParseStream) -> syn::Result<Count> {
+pub fn count(name: &Ident, input: ParseStream) -> syn::Result<CountArgument> {
     input.parse::<Token![=]>()?;
     let literal: LitInt = input.parse()?;
     let value: u64 = literal.base10_parse()?;
     let what = format!("`{name}`");
-    Ok(Count { value: positive(&what, value, literal.span())?, span: literal.span() })
+    Ok(CountArgument { value: positive(&what, value, literal.span())?, span: literal.span() })
 }
 
 fn positive(what: &str, value: u64, span: Span) -> syn::Result<u32> {
@@ -77,7 +77,7 @@ fn positive(what: &str, value: u64, span: Span) -> syn::Result<u32> {
 }
 
 /// Parses `= "10/s"`, `= "5/10s"`.
-pub fn rate(input: ParseStream) -> syn::Result<Rate> {
+pub fn rate(input: ParseStream) -> syn::Result<RateArgument> {
     input.parse::<Token![=]>()?;
     let literal: LitStr = input.parse()?;
     let (text, span) = (literal.value(), literal.span());
@@ -106,14 +106,14 @@ pub fn rate(input: ParseStream) -> syn::Result<Rate> {
         );
         return Err(Error::new(span, message));
     }
-    Ok(Rate { count, period_ms })
+    Ok(RateArgument { count, period_ms })
 }
 
 /// Parses `= "5s"`.
-pub fn period(key: Ident, input: ParseStream) -> syn::Result<Period> {
+pub fn period(key: Ident, input: ParseStream) -> syn::Result<PeriodArgument> {
     let length = written_duration(input)?;
     let millis = millis(&format!("`{key}`"), length, key.span())?;
-    Ok(Period { key, millis })
+    Ok(PeriodArgument { key, millis })
 }
 
 fn millis(what: &str, length: Duration, span: Span) -> syn::Result<u64> {
@@ -131,7 +131,10 @@ fn millis(what: &str, length: Duration, span: Span) -> syn::Result<u64> {
 }
 
 /// Parses `= "skip"`, where `words` are keywords and their variants.
-pub fn word(input: ParseStream, words: [(&'static str, &'static str); 2]) -> syn::Result<Word> {
+pub fn word(
+    input: ParseStream,
+    words: [(&'static str, &'static str); 2],
+) -> syn::Result<KeywordArgument> {
     input.parse::<Token![=]>()?;
     let literal: LitStr = input.parse()?;
     let found = words.into_iter().find(|(word, _)| *word == literal.value());
@@ -140,7 +143,7 @@ pub fn word(input: ParseStream, words: [(&'static str, &'static str); 2]) -> syn
         let message = format!("expected \"{one}\" or \"{other}\"");
         return Err(Error::new(literal.span(), message));
     };
-    Ok(Word { variant, span: literal.span() })
+    Ok(KeywordArgument { variant, span: literal.span() })
 }
 
 #[cfg(test)]
@@ -160,7 +163,8 @@ mod tests {
             ("5 / 1h 30m", (5, 5_400_000)),
             ("1000/1ms", (1_000, 1)),
         ] {
-            let Rate { count, period_ms } = rate.parse_str(&format!("= \"{text}\"")).expect(text);
+            let RateArgument { count, period_ms } =
+                rate.parse_str(&format!("= \"{text}\"")).expect(text);
             assert_eq!((count, period_ms), expected, "{text}");
         }
     }

@@ -7,19 +7,22 @@ use std::{
 };
 
 use segno_graph::{
-    NodeIndex, Progress,
-    plan::{self, Call, CheckedPlan, Kind, Node, Plan, PlanErrors, Retry, SubGraph},
-    progress::{Delivery, Status},
-    state::{FailureDetail, NodeOutcome, RunOutcome, StepKind},
+    NodeIndex, RunProgress,
+    plan::{
+        self, CheckedPlan, FunctionTarget, NodeAction, NodeRetry, Plan, PlanErrors, PlanNode,
+        SubGraph,
+    },
+    progress::{SignalDelivery, Status},
+    state::{ClassificationKind, FailureDetail, NodeOutcome, RunOutcome},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Action, Attempting, Body, World, failure, null};
+use super::{AttemptSubject, PlannedAttempt, TestAction, TestWorld, failure, null};
 use crate::{
     bindings::segno::workflow::types as wit,
     error::Error,
-    journal::Request,
+    journal::WorkflowCommand,
     payload::{self, Payload},
     plan::GRAPH,
     retry::RetryPolicy,
@@ -27,12 +30,12 @@ use crate::{
 };
 
 /// The output of a node, or its failure.
-type Answer = Result<Value, FailureDetail>;
+type SignalOutcome = Result<Value, FailureDetail>;
 
 /// One run of a plan. Its nodes are commands with their index as number, followed by its signals.
-pub(super) struct Run {
+pub(super) struct TestGraphRun {
     plan: Arc<CheckedPlan>,
-    progress: Progress,
+    progress: RunProgress,
     input: Value,
     outputs: BTreeMap<NodeIndex, Value>,
     /// The nodes that failed on their own, in order of failure.
@@ -40,29 +43,29 @@ pub(super) struct Run {
     /// The names of its signals, ascending.
     signals: Vec<Box<str>>,
     /// The delivered signals.
-    delivered: BTreeMap<Box<str>, Answer>,
+    delivered: BTreeMap<Box<str>, SignalOutcome>,
     /// The command that awaits the outputs.
     parent: (String, u32),
 }
 
 /// The input of the call that starts a run.
 #[derive(Deserialize)]
-struct Asked {
+struct RunInput {
     plan: Plan,
     #[serde(default)]
     input: Value,
 }
 
-impl Run {
+impl TestGraphRun {
     fn new(plan: Arc<CheckedPlan>, input: Value, parent: (String, u32)) -> Self {
         let kinds = plan.topology().nodes().map(|node| &plan.node(node).kind);
         let signals: BTreeSet<Box<str>> = kinds
             .filter_map(|kind| match kind {
-                Kind::Signal(name) => Some(name.clone()),
+                NodeAction::Signal(name) => Some(name.clone()),
                 _ => None,
             })
             .collect();
-        let progress = Progress::new(plan.topology().clone(), plan.on_failure());
+        let progress = RunProgress::new(plan.topology().clone(), plan.on_failure());
         Self {
             plan,
             progress,
@@ -123,7 +126,7 @@ impl Run {
     }
 
     /// Processes the end of a node's attempt.
-    fn ended(&mut self, node: NodeIndex, answer: Answer) {
+    fn ended(&mut self, node: NodeIndex, answer: SignalOutcome) {
         let outcome = match &answer {
             Ok(value) => NodeOutcome::Succeeded(value.clone()),
             Err(detail) => NodeOutcome::Failed(detail.clone()),
@@ -140,11 +143,11 @@ impl Run {
         }
     }
 
-    fn deliver(&mut self, signal: &str, answer: Answer) {
+    fn deliver(&mut self, signal: &str, answer: SignalOutcome) {
         let nodes = self.plan.topology().nodes();
         let waits = |node: &NodeIndex| self.progress.waiting_for(*node) == Some(signal);
         let waiting: Vec<NodeIndex> = nodes.filter(waits).collect();
-        let delivery = if answer.is_ok() { Delivery::Value } else { Delivery::Failure };
+        let delivery = if answer.is_ok() { SignalDelivery::Value } else { SignalDelivery::Failure };
         self.progress.deliver(signal, delivery);
         for node in waiting {
             self.keep(node, answer.clone());
@@ -152,7 +155,7 @@ impl Run {
         self.delivered.insert(signal.into(), answer);
     }
 
-    fn keep(&mut self, node: NodeIndex, answer: Answer) {
+    fn keep(&mut self, node: NodeIndex, answer: SignalOutcome) {
         match answer {
             Ok(value) => drop(self.outputs.insert(node, value)),
             Err(detail) => self.failed.push((node, detail)),
@@ -162,16 +165,16 @@ impl Run {
     /// The outcome of the run. `None` if it has not ended.
     fn outcome(&self) -> Option<wit::Outcome> {
         match self.progress.classify() {
-            StepKind::Progressing | StepKind::Suspended => None,
-            StepKind::Settled(RunOutcome::Completed) => {
+            ClassificationKind::Progressing | ClassificationKind::Suspended => None,
+            ClassificationKind::Settled(RunOutcome::Completed) => {
                 let outputs = self.plan.outputs().iter().filter_map(|node| {
                     Some((self.node_name(*node).to_owned(), self.outputs.get(node)?.clone()))
                 });
                 let outputs = Value::Object(outputs.collect::<Map<_, _>>());
                 Some(wit::Outcome::Success(Payload::Json(outputs.to_string())))
             }
-            StepKind::Settled(RunOutcome::Failed) => Some(failure(self.error())),
-            StepKind::Stuck => panic!(
+            ClassificationKind::Settled(RunOutcome::Failed) => Some(failure(self.error())),
+            ClassificationKind::Stuck => panic!(
                 "the graph `{}` is stuck, which is a defect of Segno: {:?}",
                 self.name(),
                 self.progress.diagnose()
@@ -200,13 +203,13 @@ impl Run {
     }
 }
 
-impl World<'_> {
+impl TestWorld<'_> {
     /// Starts a run for a workflow.
     pub(super) fn begin_graph(&mut self, id: String, input: &Payload, parent: (String, u32)) {
         let refused = |errors: PlanErrors| Error::terminal(Error::REFUSED, errors.to_string());
         let asked = payload::decode(&format!("the input of `{GRAPH}`"), input);
         let checked =
-            asked.and_then(|Asked { plan, input }| Ok((plan.check().map_err(refused)?, input)));
+            asked.and_then(|RunInput { plan, input }| Ok((plan.check().map_err(refused)?, input)));
         match checked {
             Ok((plan, input)) => self.begin_run(id, plan, input, parent),
             Err(error) => self.answer(self.now_ms, &parent.0, parent.1, failure(error)),
@@ -214,7 +217,7 @@ impl World<'_> {
     }
 
     fn begin_run(&mut self, id: String, plan: CheckedPlan, input: Value, parent: (String, u32)) {
-        let run = Run::new(Arc::new(plan), input, parent);
+        let run = TestGraphRun::new(Arc::new(plan), input, parent);
         let signals: Vec<(u32, Box<str>)> =
             run.signals.iter().map(|name| (run.signal_command(name), name.clone())).collect();
         self.runs.insert(id.clone(), run);
@@ -229,7 +232,7 @@ impl World<'_> {
     /// Starts the ready nodes, and ends the run if it has settled.
     fn advance(&mut self, id: &str) {
         loop {
-            let run = self.runs.get_mut(id).expect("only a run that goes on is advanced");
+            let run = self.runs.get_mut(id).expect("only a pending run is advanced");
             let nodes = run.dispatch();
             if nodes.is_empty() {
                 break;
@@ -247,12 +250,12 @@ impl World<'_> {
     }
 
     fn begin_node(&mut self, id: &str, node: NodeIndex) {
-        let run = self.runs.get_mut(id).expect("a node is one of a run that goes on");
+        let run = self.runs.get_mut(id).expect("the run of a node is pending");
         let (plan, name) = (run.plan.clone(), run.node_name(node).to_owned());
         let (attempt, input, command) = (run.attempt(id, node), run.input_of(node), node.0);
-        let Node { kind, retry, timeout, .. } = plan.node(node);
+        let PlanNode { kind, retry, timeout, .. } = plan.node(node);
         let timeout_ms = timeout.map(millis);
-        if let Kind::Signal(signal) = kind {
+        if let NodeAction::Signal(signal) = kind {
             run.wait(node, signal);
             let signal = run.signal_command(signal);
             // A delivered signal is not awaited.
@@ -268,37 +271,37 @@ impl World<'_> {
             ..crate::call::no_options()
         };
         match kind {
-            Kind::Call(call) => {
+            NodeAction::Call(call) => {
                 let function = match call {
-                    Call::Own(function) | Call::Module(function) | Call::Service(function) => {
-                        function.to_string()
-                    }
-                    Call::Worker { address, function } => format!("{address}#{function}"),
+                    FunctionTarget::Own(function)
+                    | FunctionTarget::Module(function)
+                    | FunctionTarget::Service(function) => function.to_string(),
+                    FunctionTarget::Worker { address, function } => format!("{address}#{function}"),
                 };
                 self.call_of_node(id, command, attempt, function, &input, options);
             }
             // A graph that a module offers is one of its functions.
-            Kind::Graph(SubGraph::Offered(function)) => {
+            NodeAction::Graph(SubGraph::Offered(function)) => {
                 self.call_of_node(id, command, attempt, function.to_string(), &input, options);
             }
-            Kind::Graph(SubGraph::Plan(plan)) => {
+            NodeAction::Graph(SubGraph::Plan(plan)) => {
                 self.overdue(id, command, timeout_ms);
                 self.begin_run(attempt, (**plan).clone(), input, (id.to_owned(), command));
             }
-            Kind::Http(_) => match request(&input) {
+            NodeAction::Http(_) => match request(&input) {
                 Ok(request) => {
-                    let body = Body::Http(request);
+                    let body = AttemptSubject::Http(request);
                     let input = Payload::Json("null".to_owned());
-                    let attempting = Attempting::new(body, input, attempt, &options, None);
+                    let attempting = PlannedAttempt::new(body, input, attempt, &options, None);
                     self.attempt_until(id, command, attempting, timeout_ms);
                 }
                 Err(error) => self.answer(self.now_ms, id, command, failure(error)),
             },
-            Kind::Sleep(length) => {
+            NodeAction::Sleep(length) => {
                 self.answer(self.now_ms.saturating_add(millis(*length)), id, command, null());
             }
-            Kind::Promise => self.promise(id, command, attempt, Some(name), timeout_ms),
-            Kind::Signal(_) => unreachable!("it waits already"),
+            NodeAction::Promise => self.promise(id, command, attempt, Some(name), timeout_ms),
+            NodeAction::Signal(_) => unreachable!("it waits already"),
         }
     }
 
@@ -312,7 +315,7 @@ impl World<'_> {
         options: wit::CallOptions,
     ) {
         let input = Payload::Json(input.to_string());
-        let request = Request::Call {
+        let request = WorkflowCommand::Call {
             function: function.clone(),
             input: input.clone(),
             options: options.clone(),
@@ -352,21 +355,21 @@ impl World<'_> {
             self.stop_graph(&attempt);
             if self.invocations.contains_key(&attempt) {
                 let event = wit::Event::Cancelled;
-                self.decide(self.now_ms, Action::Tell { invocation: attempt, event });
+                self.decide(self.now_ms, TestAction::Tell { invocation: attempt, event });
             }
         }
     }
 
     /// Ends the runs that this workflow started.
     pub(super) fn stop_graphs_of(&mut self, workflow: &str) {
-        let of = |run: &Run| run.parent.0 == workflow;
+        let of = |run: &TestGraphRun| run.parent.0 == workflow;
         let runs: Vec<String> =
             self.runs.iter().filter(|(_, run)| of(run)).map(|(id, _)| id.clone()).collect();
         runs.iter().for_each(|id| self.stop_graph(id));
     }
 }
 
-fn answer(outcome: wit::Outcome) -> Answer {
+fn answer(outcome: wit::Outcome) -> SignalOutcome {
     let detail = |failure: wit::Failure| FailureDetail {
         code: failure.code,
         message: failure.message,
@@ -381,15 +384,17 @@ fn answer(outcome: wit::Outcome) -> Answer {
 
 /// The request of a node, after its template was filled in.
 fn request(input: &Value) -> Result<wit::HttpRequest, Error> {
-    let refused = |wrong: plan::NotARequest| Error::terminal(Error::REFUSED, wrong.to_string());
-    let plan::Request { method, url, headers, body } = plan::Request::of(input).map_err(refused)?;
+    let refused =
+        |wrong: plan::RequestTextError| Error::terminal(Error::REFUSED, wrong.to_string());
+    let plan::NodeRequest { method, url, headers, body } =
+        plan::NodeRequest::of(input).map_err(refused)?;
     let body = body.map(|body| Payload::Json(body.to_string()));
     Ok(wit::HttpRequest { method, url, headers, body })
 }
 
 /// Fields that a plan omits have the defaults of calls in a test.
-fn retry_options(retry: &Retry) -> wit::RetryOptions {
-    let Retry { initial, factor, max, max_attempts } = *retry;
+fn retry_options(retry: &NodeRetry) -> wit::RetryOptions {
+    let NodeRetry { initial, factor, max, max_attempts } = *retry;
     let default = RetryPolicy::default().into_options();
     wit::RetryOptions {
         initial_ms: initial.map_or(default.initial_ms, millis),

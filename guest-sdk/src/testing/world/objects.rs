@@ -6,39 +6,39 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::json;
 
 use super::{
-    super::scenario::{PromisePlan, Which},
-    Action, World, null,
+    super::scenario::{PromisePlan, PromiseSelector},
+    TestAction, TestWorld, null,
 };
 use crate::{
-    bindings::segno::workflow::types as wit, error::Error, function::Entry, journal::Request,
-    object::ObjectAccess, payload::Payload, time::millis,
+    bindings::segno::workflow::types as wit, error::Error, function::Entry,
+    journal::WorkflowCommand, object::ObjectAccess, payload::Payload, time::millis,
 };
 
 /// All objects of a test by the path in calls: `OBJECT@KEY`, after the name of the module if they
 /// belong to another one.
 #[derive(Default)]
-pub(in crate::testing) struct Objects(BTreeMap<String, Object>);
+pub(in crate::testing) struct TestObjects(BTreeMap<String, TestObject>);
 
 #[derive(Default)]
-struct Object {
+struct TestObject {
     state: BTreeMap<String, Payload>,
-    promises: BTreeMap<String, Standing>,
+    promises: BTreeMap<String, TestPromise>,
     /// The id of the run, for an object that runs once per key.
     run: Option<String>,
     /// The invocation that has exclusive access.
     holder: Option<String>,
-    line: VecDeque<Waiting>,
+    line: VecDeque<QueuedCall>,
 }
 
 /// The status of a promise of an object.
-enum Standing {
+enum TestPromise {
     /// Pending; these commands wait for it.
     Pending(Vec<(String, u32)>),
     Settled(wit::Outcome),
 }
 
 /// An invocation in the queue for exclusive access.
-struct Waiting {
+struct QueuedCall {
     id: String,
     entry: Entry,
     input: Payload,
@@ -47,20 +47,20 @@ struct Waiting {
 
 /// The object of an invocation.
 #[derive(Clone)]
-pub(super) struct OwnObject {
+pub(super) struct InvocationObject {
     /// The path, as in the call.
     path: String,
     pub(super) key: String,
 }
 
 /// A call of a function of an object.
-pub(super) struct Keyed {
-    pub(super) object: OwnObject,
+pub(super) struct ObjectCall {
+    pub(super) object: InvocationObject,
     /// The name of the function in its module.
     pub(super) name: String,
 }
 
-impl Keyed {
+impl ObjectCall {
     /// Parses `OBJECT@KEY/FUNCTION`, alone or after `wasm://MODULE/`.
     pub(super) fn parse(function: &str) -> Option<Self> {
         let path = match function.strip_prefix("wasm://") {
@@ -71,12 +71,12 @@ impl Keyed {
         let (kind, rest) = path.split_once('@')?;
         let (key, method) = rest.rsplit_once('/')?;
         let (path, _) = function.rsplit_once('/')?;
-        let object = OwnObject { path: path.to_owned(), key: key.to_owned() };
+        let object = InvocationObject { path: path.to_owned(), key: key.to_owned() };
         Some(Self { object, name: format!("{kind}/{method}") })
     }
 }
 
-impl Objects {
+impl TestObjects {
     pub(in crate::testing) fn set(&mut self, object: &str, name: &str, value: Payload) {
         self.0.entry(object.to_owned()).or_default().state.insert(name.to_owned(), value);
     }
@@ -88,8 +88,8 @@ impl Objects {
     /// The outcome of an object's promise. `None` if it is pending.
     pub(in crate::testing) fn outcome(&self, object: &str, name: &str) -> Option<&wit::Outcome> {
         match self.0.get(object)?.promises.get(name)? {
-            Standing::Settled(outcome) => Some(outcome),
-            Standing::Pending(_) => None,
+            TestPromise::Settled(outcome) => Some(outcome),
+            TestPromise::Pending(_) => None,
         }
     }
 
@@ -125,7 +125,7 @@ impl Objects {
     pub(in crate::testing) fn begin(&mut self) {
         for place in self.0.values_mut() {
             for standing in place.promises.values_mut() {
-                if let Standing::Pending(waiting) = standing {
+                if let TestPromise::Pending(waiting) = standing {
                     waiting.clear();
                 }
             }
@@ -133,7 +133,7 @@ impl Objects {
     }
 }
 
-impl World<'_> {
+impl TestWorld<'_> {
     /// Begins a function of an object, or appends it to the queue.
     pub(super) fn enter(
         &mut self,
@@ -141,12 +141,12 @@ impl World<'_> {
         entry: Entry,
         input: Payload,
         parent: Option<(String, u32)>,
-        object: OwnObject,
+        object: InvocationObject,
     ) {
         if entry.access == Some(ObjectAccess::Exclusive) {
             let place = self.scenario.objects.0.entry(object.path.clone()).or_default();
             if place.holder.is_some() {
-                place.line.push_back(Waiting { id, entry, input, parent });
+                place.line.push_back(QueuedCall { id, entry, input, parent });
                 return;
             }
             place.holder = Some(id.clone());
@@ -164,7 +164,7 @@ impl World<'_> {
         }
         let next = place.line.pop_front();
         place.holder = next.as_ref().map(|next| next.id.clone());
-        if let Some(Waiting { id, entry, input, parent }) = next {
+        if let Some(QueuedCall { id, entry, input, parent }) = next {
             self.begin_of(id, entry, input, parent, Some(object));
         }
     }
@@ -174,7 +174,7 @@ impl World<'_> {
     /// # Errors
     /// The key's run has already taken place.
     pub(super) fn accept(&mut self, id: &str, function: &str) -> Result<(), Error> {
-        let Some(keyed) = Keyed::parse(function) else { return Ok(()) };
+        let Some(keyed) = ObjectCall::parse(function) else { return Ok(()) };
         match self.known(&keyed.name) {
             Some(entry) => self.scenario.objects.accept(id, &entry, &keyed.object.path),
             None => Ok(()),
@@ -186,9 +186,9 @@ impl World<'_> {
         self.scenario.objects.begin();
         for plan in std::mem::take(&mut self.scenario.promises) {
             match plan {
-                PromisePlan { which: Which::OfObject(object, name), after, settler } => {
+                PromisePlan { which: PromiseSelector::OfObject(object, name), after, settler } => {
                     let at_ms = self.now_ms.saturating_add(millis(after));
-                    self.decide(at_ms, Action::SettleOfObject { object, name, settler });
+                    self.decide(at_ms, TestAction::SettleOfObject { object, name, settler });
                 }
                 plan => self.scenario.promises.push(plan),
             }
@@ -196,26 +196,26 @@ impl World<'_> {
     }
 
     /// Executes a command on the promises of the invocation's object.
-    pub(super) fn perform_on_promises(&mut self, id: &str, command: u32, request: Request) {
+    pub(super) fn perform_on_promises(&mut self, id: &str, command: u32, request: WorkflowCommand) {
         let running = &self.invocations[id];
         let Some(object) = running.object.clone() else {
             panic!("`{}` is no function of an object, which has promises", running.entry.name);
         };
         let outcome = match request {
-            Request::WaitObjectPromise { name } => {
+            WorkflowCommand::WaitObjectPromise { name } => {
                 let promises =
                     &mut self.scenario.objects.0.entry(object.path).or_default().promises;
-                match promises.entry(name).or_insert_with(|| Standing::Pending(Vec::new())) {
-                    Standing::Settled(outcome) => outcome.clone(),
-                    Standing::Pending(waiting) => {
+                match promises.entry(name).or_insert_with(|| TestPromise::Pending(Vec::new())) {
+                    TestPromise::Settled(outcome) => outcome.clone(),
+                    TestPromise::Pending(waiting) => {
                         return waiting.push((id.to_owned(), command));
                     }
                 }
             }
-            Request::PeekObjectPromise { name } => {
+            WorkflowCommand::PeekObjectPromise { name } => {
                 standing(self.scenario.objects.outcome(&object.path, &name))
             }
-            Request::SettleObjectPromise { name, outcome } => {
+            WorkflowCommand::SettleObjectPromise { name, outcome } => {
                 match self.settle_of_object(&object.path, &name, outcome) {
                     Ok(()) => wit::Outcome::Success(Payload::Json("true".to_owned())),
                     Err(refused) => wit::Outcome::Failure(refused.into_failure()),
@@ -237,11 +237,11 @@ impl World<'_> {
         outcome: wit::Outcome,
     ) -> Result<(), Error> {
         let place = self.scenario.objects.0.entry(object.to_owned()).or_default();
-        let settled = Standing::Settled(outcome.clone());
+        let settled = TestPromise::Settled(outcome.clone());
         let waiting = match place.promises.insert(name.to_owned(), settled) {
             None => Vec::new(),
-            Some(Standing::Pending(waiting)) => waiting,
-            Some(before @ Standing::Settled(_)) => {
+            Some(TestPromise::Pending(waiting)) => waiting,
+            Some(before @ TestPromise::Settled(_)) => {
                 place.promises.insert(name.to_owned(), before);
                 let message = format!("the promise `{object}/p/{name}` was settled before");
                 return Err(Error::terminal(409, message));
@@ -259,15 +259,15 @@ impl World<'_> {
         let object = &self.invocations.get(id)?.object.as_ref()?.path;
         let promises = &self.scenario.objects.0.get(object)?.promises;
         let (name, _) = promises.iter().find(|(_, standing)| match standing {
-            Standing::Pending(waiting) => waiting.contains(&(id.to_owned(), command)),
-            Standing::Settled(_) => false,
+            TestPromise::Pending(waiting) => waiting.contains(&(id.to_owned(), command)),
+            TestPromise::Settled(_) => false,
         })?;
         let message = format!("`{id}` did not make `{object}/p/{name}` and cannot cancel it");
         Some(Error::terminal(422, message))
     }
 
     /// Executes a command on the state of the invocation's object.
-    pub(super) fn perform_on_state(&mut self, id: &str, command: u32, request: Request) {
+    pub(super) fn perform_on_state(&mut self, id: &str, command: u32, request: WorkflowCommand) {
         let running = &self.invocations[id];
         let name = running.entry.name;
         let Some(object) = &running.object else {
@@ -277,21 +277,21 @@ impl World<'_> {
         let place = self.scenario.objects.0.entry(object.path.clone()).or_default();
         let refuse_shared = || assert!(!is_shared, "`{name}` is shared, and writes: it only reads");
         let value = match request {
-            Request::GetState { name } => match place.state.get(&name) {
+            WorkflowCommand::GetState { name } => match place.state.get(&name) {
                 Some(value) => wit::Outcome::Success(value.clone()),
                 None => null(),
             },
-            Request::StateNames => {
+            WorkflowCommand::StateNames => {
                 let names: Vec<&String> = place.state.keys().collect();
                 let json = serde_json::to_string(&names).expect("texts are JSON");
                 wit::Outcome::Success(Payload::Json(json))
             }
-            Request::SetState { name, value } => {
+            WorkflowCommand::SetState { name, value } => {
                 refuse_shared();
                 place.state.insert(name, value);
                 return;
             }
-            Request::ClearState { name } => {
+            WorkflowCommand::ClearState { name } => {
                 refuse_shared();
                 place.state.remove(&name);
                 return;

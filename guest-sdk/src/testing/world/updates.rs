@@ -2,24 +2,24 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::{Action, World, failure, null};
+use super::{TestAction, TestWorld, failure, null};
 use crate::{
     bindings::{exports::segno::workflow::handlers::HandlerKind, segno::workflow::types as wit},
     error::Error,
-    testing::{asked::check_list, recorder::lock, scenario::Ask},
+    testing::{asked::check_list, recorder::lock, scenario::HandlerExchange},
     time::millis,
     update,
 };
 
-impl World<'_> {
+impl TestWorld<'_> {
     /// Schedules a query or an update for `root`.
-    pub(super) fn expect_ask(&mut self, root: &str, ask: Arc<Mutex<Ask>>) {
+    pub(super) fn expect_ask(&mut self, root: &str, ask: Arc<Mutex<HandlerExchange>>) {
         let at_ms = self.now_ms + millis(lock(&ask).after);
-        self.decide(at_ms, Action::Ask { invocation: root.to_owned(), ask });
+        self.decide(at_ms, TestAction::Ask { invocation: root.to_owned(), ask });
     }
 
     /// Answers a query; accepts or refuses an update.
-    pub(super) fn ask(&mut self, id: &str, ask: &Arc<Mutex<Ask>>) {
+    pub(super) fn ask(&mut self, id: &str, ask: &Arc<Mutex<HandlerExchange>>) {
         let (entry, input) = {
             let ask = lock(ask);
             (ask.entry, ask.input.clone())

@@ -26,7 +26,7 @@ use subtle::ConstantTimeEq as _;
 
 use super::{Api, error::ApiError};
 
-pub use jwt::{Bad, Jwt, KeyError, Rights};
+pub use jwt::{ClientRights, KeyError, TokenRefusal, TokenVerifier};
 
 /// The reason why a host may not listen with these settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,16 +44,16 @@ pub enum AccessError {
 
 /// The checks of every request. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Access {
+pub struct AccessControl {
     /// Hash of the token. Comparing hashes also hides the length of the token.
     token: Option<[u8; 32]>,
     /// Signers whose tokens are accepted in addition.
-    jwt: Option<Arc<Jwt>>,
+    jwt: Option<Arc<TokenVerifier>>,
     listens_on: IpAddr,
     names: Arc<[String]>,
 }
 
-impl Access {
+impl AccessControl {
     /// Creates the checks of a host that listens on `address`. `names` are further host names of
     /// the host.
     ///
@@ -75,7 +75,7 @@ impl Access {
     pub fn signed(
         address: SocketAddr,
         token: Option<&str>,
-        jwt: Option<Jwt>,
+        jwt: Option<TokenVerifier>,
         insecure: bool,
         names: Vec<String>,
     ) -> Result<Self, AccessError> {
@@ -158,16 +158,20 @@ impl Access {
     /// # Errors
     /// [`ApiError::Unauthorized`] if the token is missing or invalid. [`ApiError::NoRights`] if the
     /// token is valid but grants nothing.
-    pub(crate) fn rights(&self, given: Option<&str>, now: Timestamp) -> Result<Rights, ApiError> {
+    pub(crate) fn rights(
+        &self,
+        given: Option<&str>,
+        now: Timestamp,
+    ) -> Result<ClientRights, ApiError> {
         if !self.needs_token() {
-            return Ok(Rights::all());
+            return Ok(ClientRights::all());
         }
         let asks = || ApiError::Unauthorized("this host asks for a token".to_owned());
         let given = given.ok_or_else(asks)?;
         if let Some(expected) = &self.token {
             let given: [u8; 32] = Sha256::digest(given).into();
             if bool::from(given.ct_eq(expected)) {
-                return Ok(Rights::all());
+                return Ok(ClientRights::all());
             }
         }
         let Some(jwt) = &self.jwt else {
@@ -175,7 +179,7 @@ impl Access {
             return Err(ApiError::Unauthorized(reason.to_owned()));
         };
         jwt.rights(given, now).map_err(|bad| match bad {
-            Bad::NoPrefix => ApiError::NoRights(bad.to_string()),
+            TokenRefusal::NoPrefix => ApiError::NoRights(bad.to_string()),
             bad => ApiError::Unauthorized(bad.to_string()),
         })
     }
@@ -190,7 +194,7 @@ impl Access {
         headers: &HeaderMap,
         beside: Option<&str>,
         now: Timestamp,
-    ) -> Result<Rights, ApiError> {
+    ) -> Result<ClientRights, ApiError> {
         if beside.is_some() || !self.needs_token() {
             return self.rights(beside, now);
         }
@@ -248,22 +252,25 @@ pub async fn guard(
 mod tests {
     use super::*;
 
-    fn on(address: &str, names: &[&str]) -> Access {
+    fn on(address: &str, names: &[&str]) -> AccessControl {
         let names = names.iter().map(|&name| name.to_owned()).collect();
-        Access::new(address.parse().expect("an address"), None, true, names)
+        AccessControl::new(address.parse().expect("an address"), None, true, names)
             .expect("it is insecure")
     }
 
     #[test]
     fn another_address_than_loopback_needs_a_token() {
         let open: SocketAddr = "0.0.0.0:7766".parse().expect("an address");
-        let refused = Access::new(open, None, false, vec![]).expect_err("anybody could use it");
+        let refused =
+            AccessControl::new(open, None, false, vec![]).expect_err("anybody could use it");
         assert_eq!(refused, AccessError::Open(open));
-        assert!(Access::new(open, Some("secret"), false, vec![]).is_ok());
-        assert!(Access::new(open, None, true, vec![]).is_ok());
-        assert!(Access::new("[::1]:1".parse().expect("an address"), None, false, vec![]).is_ok());
-        assert!(Access::new(open, Some(""), false, vec![]).is_err());
-        assert!(Access::new(open, Some("two words"), false, vec![]).is_err());
+        assert!(AccessControl::new(open, Some("secret"), false, vec![]).is_ok());
+        assert!(AccessControl::new(open, None, true, vec![]).is_ok());
+        assert!(
+            AccessControl::new("[::1]:1".parse().expect("an address"), None, false, vec![]).is_ok()
+        );
+        assert!(AccessControl::new(open, Some(""), false, vec![]).is_err());
+        assert!(AccessControl::new(open, Some("two words"), false, vec![]).is_err());
     }
 
     #[test]

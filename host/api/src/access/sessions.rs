@@ -26,11 +26,11 @@ const SESSIONS: usize = 1_000;
 
 /// The open sessions, by hash of the cookie's secret: the memory of the host reveals no cookie.
 #[derive(Debug, Default)]
-pub(crate) struct Sessions(Mutex<HashMap<[u8; 32], Session>>);
+pub(crate) struct BrowserSessions(Mutex<HashMap<[u8; 32], BrowserSession>>);
 
 /// An open session.
 #[derive(Clone)]
-pub(crate) struct Session {
+pub(crate) struct BrowserSession {
     token: String,
     /// The CSRF text that modifying requests must send.
     pub(crate) csrf: String,
@@ -38,13 +38,13 @@ pub(crate) struct Session {
     pub(crate) ends_at: Timestamp,
 }
 
-impl std::fmt::Debug for Session {
+impl std::fmt::Debug for BrowserSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Session {{ ends_at: {:?} }}", self.ends_at)
     }
 }
 
-impl Session {
+impl BrowserSession {
     /// The token that the session represents.
     pub(crate) fn token(&self) -> &str {
         &self.token
@@ -70,7 +70,7 @@ impl Session {
     }
 }
 
-impl Sessions {
+impl BrowserSessions {
     /// Opens a session for a token whose rights end at `until`. Returns the cookie's secret and the
     /// session.
     ///
@@ -81,10 +81,10 @@ impl Sessions {
         token: &str,
         until: Timestamp,
         now: Timestamp,
-    ) -> Result<(String, Session), ApiError> {
+    ) -> Result<(String, BrowserSession), ApiError> {
         let (secret, csrf) = (secret()?, secret()?);
         let ends_at = until.min(now + LONGEST);
-        let session = Session { token: token.to_owned(), csrf, ends_at };
+        let session = BrowserSession { token: token.to_owned(), csrf, ends_at };
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|_, session| session.ends_at > now);
         if open.len() >= SESSIONS {
@@ -98,7 +98,7 @@ impl Sessions {
     }
 
     /// Finds the session of the cookie in these headers.
-    pub(crate) fn find(&self, headers: &HeaderMap, now: Timestamp) -> Option<Session> {
+    pub(crate) fn find(&self, headers: &HeaderMap, now: Timestamp) -> Option<BrowserSession> {
         let key = key(&cookie(headers)?);
         let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.get(&key).filter(|session| session.ends_at > now).cloned()
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_session_is_found_by_its_cookie_until_it_ends() {
-        let sessions = Sessions::default();
+        let sessions = BrowserSessions::default();
         let (now, until) = (Timestamp(1_000), Timestamp(5_000));
         let (secret, session) = sessions.open("s3cret", until, now).expect("random numbers");
         assert_eq!((session.token(), session.ends_at), ("s3cret", until));
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn there_is_always_room_for_a_new_session() {
-        let sessions = Sessions::default();
+        let sessions = BrowserSessions::default();
         let open = |number: i64| {
             let until = Timestamp(10_000 + number);
             sessions.open("token", until, Timestamp(0)).expect("random numbers").0

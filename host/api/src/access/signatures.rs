@@ -33,7 +33,7 @@ fn no_signer(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>, Error
     Err(ErrorKind::InvalidAlgorithm.into())
 }
 
-struct Check {
+struct SignatureCheck {
     algorithm: Algorithm,
     key: Vec<u8>,
 }
@@ -41,19 +41,19 @@ struct Check {
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
     match key.kind() {
         DecodingKeyKind::SecretOrDer(key) => {
-            Ok(Box::new(Check { algorithm: *algorithm, key: key.clone() }))
+            Ok(Box::new(SignatureCheck { algorithm: *algorithm, key: key.clone() }))
         }
         DecodingKeyKind::RsaModulusExponent { .. } => Err(ErrorKind::InvalidKeyFormat.into()),
     }
 }
 
-impl JwtVerifier for Check {
+impl JwtVerifier for SignatureCheck {
     fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 }
 
-impl Verifier<Vec<u8>> for Check {
+impl Verifier<Vec<u8>> for SignatureCheck {
     fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), signature::Error> {
         let public: &dyn VerificationAlgorithm = match self.algorithm {
             Algorithm::HS256 => {

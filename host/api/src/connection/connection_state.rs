@@ -91,18 +91,18 @@ impl ConnectionState {
 
     /// Watches the body of a request. If the body is not read to its end, the connection never
     /// becomes quiet again: the rest of the body must not be parsed as the next request.
-    pub(super) fn request<B: Body>(self: &Arc<Self>, body: B) -> Watched<B> {
+    pub(super) fn request<B: Body>(self: &Arc<Self>, body: B) -> WatchedBody<B> {
         match body.is_end_stream() {
             true => self.mark.is_answered(),
             false => self.mark.awaits_a_body(),
         }
         let part = (!body.is_end_stream()).then(|| self.begin());
-        Watched { body, part, ends_when_dropped: false }
+        WatchedBody { body, part, ends_when_dropped: false }
     }
 
     /// Begins an answer, together with its request.
-    pub(super) fn answer(self: &Arc<Self>) -> Answer {
-        Answer(self.begin())
+    pub(super) fn answer(self: &Arc<Self>) -> PendingAnswer {
+        PendingAnswer(self.begin())
     }
 
     fn begin(self: &Arc<Self>) -> Arc<Self> {
@@ -113,26 +113,26 @@ impl ConnectionState {
 
 /// An answer in preparation. If it is dropped without a body, the connection never becomes quiet
 /// again.
-pub(super) struct Answer(Arc<ConnectionState>);
+pub(super) struct PendingAnswer(Arc<ConnectionState>);
 
-impl Answer {
+impl PendingAnswer {
     /// Watches the body of the answer, which ends when the library drops it.
-    pub(super) fn body<B: Body>(self, body: B, ends_with_client: bool) -> Watched<B> {
+    pub(super) fn body<B: Body>(self, body: B, ends_with_client: bool) -> WatchedBody<B> {
         self.0.ends_with_client.store(ends_with_client, Ordering::Release);
         self.0.unsent.store(true, Ordering::Release);
         self.0.answered.store(true, Ordering::Release);
-        Watched { body, part: Some(self.0), ends_when_dropped: true }
+        WatchedBody { body, part: Some(self.0), ends_when_dropped: true }
     }
 }
 
 /// A body that reports its end.
-pub(super) struct Watched<B> {
+pub(super) struct WatchedBody<B> {
     body: B,
     part: Option<Arc<ConnectionState>>,
     ends_when_dropped: bool,
 }
 
-impl<B> Watched<B> {
+impl<B> WatchedBody<B> {
     fn end(&mut self) {
         if let Some(connection_state) = self.part.take() {
             connection_state.open.fetch_sub(1, Ordering::AcqRel);
@@ -144,7 +144,7 @@ impl<B> Watched<B> {
     }
 }
 
-impl<B> Drop for Watched<B> {
+impl<B> Drop for WatchedBody<B> {
     fn drop(&mut self) {
         if self.ends_when_dropped {
             self.end();
@@ -152,7 +152,7 @@ impl<B> Drop for Watched<B> {
     }
 }
 
-impl<B: Body + Unpin> Body for Watched<B> {
+impl<B: Body + Unpin> Body for WatchedBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 

@@ -38,7 +38,7 @@ use tokio::net::TcpStream;
 use tower::ServiceExt as _;
 
 use self::{
-    connection_state::{ConnectionState, Watched},
+    connection_state::{ConnectionState, WatchedBody},
     socket::Socket,
 };
 use super::{
@@ -127,8 +127,11 @@ async fn serve_http(
     let mark = between.mark;
     let connection_state = Arc::new(ConnectionState::new(mark.clone()));
     let socket = Socket::new(between.stream, between.ahead, connection_state.clone());
-    let service =
-        Answering { router, connection_state: connection_state.clone(), pass: pass.clone() };
+    let service = ConnectionService {
+        router,
+        connection_state: connection_state.clone(),
+        pass: pass.clone(),
+    };
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(BUFFER);
     // The socket detects clients that closed their half. The library would drop their answers.
@@ -176,14 +179,14 @@ async fn serve_http(
 }
 
 /// The router as a service of the HTTP library.
-struct Answering {
+struct ConnectionService {
     router: Router,
     connection_state: Arc<ConnectionState>,
     pass: AdmissionTicket,
 }
 
-impl Service<Request<Incoming>> for Answering {
-    type Response = Response<Watched<Body>>;
+impl Service<Request<Incoming>> for ConnectionService {
+    type Response = Response<WatchedBody<Body>>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 

@@ -8,22 +8,22 @@ use tokio::{
 };
 
 use super::*;
-use crate::{AdmissionLimits, router, tests::World};
+use crate::{AdmissionLimits, router, tests::ApiWorld};
 
 /// A bound that the tests only reach on failure.
 const TIMEOUT: Millis = Millis(10_000);
 
 /// A host that processes one request at a time, and both ends of a connection.
-struct Scene {
-    world: World,
+struct ConnectionFixture {
+    world: ApiWorld,
     routes: Router,
     client: TcpStream,
 }
 
-impl Scene {
+impl ConnectionFixture {
     async fn new() -> (Self, IdleConnection) {
         let limits = AdmissionLimits { requests: 1, ..AdmissionLimits::default() };
-        let world = World::shop().await.admitting(limits);
+        let world = ApiWorld::shop().await.admitting(limits);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let client = TcpStream::connect(address).await.expect("a connection");
@@ -115,7 +115,7 @@ fn start(id: &str) -> String {
 
 #[tokio::test]
 async fn a_connection_is_given_back_between_two_requests_when_others_wait() {
-    let (mut scene, between) = Scene::new().await;
+    let (mut scene, between) = ConnectionFixture::new().await;
     let busy = scene.busy().await;
     let (begun, rest) = HEALTH.split_at(9);
     scene.send(&format!("{HEALTH}{HEALTH}{begun}")).await;
@@ -136,7 +136,7 @@ async fn a_connection_is_given_back_between_two_requests_when_others_wait() {
 #[tokio::test]
 async fn no_request_is_lost_of_many_that_are_sent_at_once() {
     const MANY: usize = 400;
-    let (mut scene, between) = Scene::new().await;
+    let (mut scene, between) = ConnectionFixture::new().await;
     let api = scene.world.api.clone();
     let _busy = scene.busy().await;
     let routes = scene.routes.clone();
@@ -156,7 +156,7 @@ async fn no_request_is_lost_of_many_that_are_sent_at_once() {
 
 #[tokio::test]
 async fn a_connection_is_kept_while_there_is_room() {
-    let (mut scene, between) = Scene::new().await;
+    let (mut scene, between) = ConnectionFixture::new().await;
     scene.send(HEALTH).await;
     let api = scene.world.api.clone();
     let talking = serve_http(between, scene.routes.clone(), &api, AdmissionTicket::default());
@@ -173,7 +173,7 @@ async fn a_connection_is_kept_while_there_is_room() {
 
 #[tokio::test]
 async fn who_waits_in_line_is_read_when_it_is_let_in() {
-    let (mut scene, between) = Scene::new().await;
+    let (mut scene, between) = ConnectionFixture::new().await;
     let busy = scene.busy().await;
     scene.send(&start("one")).await;
     let pass = scene.pass_after(&between, || drop(busy)).await;
@@ -185,7 +185,7 @@ async fn who_waits_in_line_is_read_when_it_is_let_in() {
 
 #[tokio::test]
 async fn who_waits_in_vain_is_answered_and_may_come_again() {
-    let (mut scene, between) = Scene::new().await;
+    let (mut scene, between) = ConnectionFixture::new().await;
     let busy = scene.busy().await;
     scene.send(&start("one")).await;
     let pass = scene.pass(&between).await;
@@ -201,7 +201,7 @@ async fn who_waits_in_vain_is_answered_and_may_come_again() {
 
 #[tokio::test]
 async fn who_waits_in_line_when_the_host_stops_is_answered_and_who_does_not_has_ended() {
-    let (mut scene, between) = Scene::new().await;
+    let (mut scene, between) = ConnectionFixture::new().await;
     let busy = scene.busy().await;
     scene.send(&start("one")).await;
     let stops = || {
@@ -212,27 +212,27 @@ async fn who_waits_in_line_when_the_host_stops_is_answered_and_who_does_not_has_
     assert!(scene.serve_http(between, pass).await.is_none(), "the host stops");
     assert!(scene.answers(1).await.starts_with("HTTP/1.1 201"));
 
-    let (next, between) = Scene::new().await;
+    let (next, between) = ConnectionFixture::new().await;
     next.world.api.stopping.cancel();
     assert!(between.pass(&next.world.api).await.expect("it reads").is_none());
 }
 
 #[tokio::test]
 async fn who_hangs_up_between_two_requests_has_ended() {
-    let (scene, between) = Scene::new().await;
+    let (scene, between) = ConnectionFixture::new().await;
     drop(scene.client);
     assert!(between.pass(&scene.world.api).await.expect("it reads").is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_says_nothing_for_a_minute_has_ended() {
-    let (scene, between) = Scene::new().await;
+    let (scene, between) = ConnectionFixture::new().await;
     assert!(between.pass(&scene.world.api).await.expect("it reads").is_none());
 }
 
 #[tokio::test]
 async fn who_has_a_place_and_is_slow_to_speak_loses_it() {
-    let (mut scene, between) = Scene::new().await;
+    let (mut scene, between) = ConnectionFixture::new().await;
     let api = scene.world.api.clone();
     scene.send("PO").await;
     let pass = scene.pass(&between).await;
@@ -248,7 +248,7 @@ async fn who_has_a_place_and_is_slow_to_speak_loses_it() {
 
 #[tokio::test]
 async fn a_request_that_is_being_answered_is_not_given_back() {
-    let (mut scene, between) = Scene::new().await;
+    let (mut scene, between) = ConnectionFixture::new().await;
     let api = scene.world.api.clone();
     let go_on = Arc::new(tokio::sync::Notify::new());
     let slow = {
@@ -286,7 +286,7 @@ async fn a_request_that_is_being_answered_is_not_given_back() {
 /// The unread rest of a body must not be parsed as a request, even if it looks like one.
 #[tokio::test]
 async fn a_body_that_was_not_read_is_not_taken_for_a_request() {
-    let (mut scene, between) = Scene::new().await;
+    let (mut scene, between) = ConnectionFixture::new().await;
     let _busy = scene.busy().await;
     let length = 300_000;
     let head =
@@ -317,7 +317,7 @@ async fn who_wants_one_answer_only_sees_the_end_of_it() {
         "GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n",
         "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     ] {
-        let (mut scene, between) = Scene::new().await;
+        let (mut scene, between) = ConnectionFixture::new().await;
         let api = scene.world.api.clone();
         let _busy = scene.busy().await;
         scene.send(request).await;
@@ -335,7 +335,7 @@ async fn who_wants_one_answer_only_sees_the_end_of_it() {
 #[tokio::test]
 async fn a_long_answer_is_sent_before_the_connection_is_given_back() {
     const LENGTH: usize = 8 << 20;
-    let (mut scene, between) = Scene::new().await;
+    let (mut scene, between) = ConnectionFixture::new().await;
     let api = scene.world.api.clone();
     let _busy = scene.busy().await;
     scene.routes = Router::new().route("/long", any(async || vec![b'x'; LENGTH]));
@@ -358,7 +358,7 @@ async fn a_client_that_closes_its_half_after_a_request_still_gets_the_answer() {
     // Answered immediately, or only later, when the end of the client's half was read before.
     let waits = "GET /v1/invocations/a/wait?timeout_ms=200 HTTP/1.1\r\nHost: localhost\r\n\r\n";
     for request in [HEALTH.to_owned(), start("b"), waits.to_owned()] {
-        let (mut scene, between) = Scene::new().await;
+        let (mut scene, between) = ConnectionFixture::new().await;
         scene.world.start("a").await.ok();
         scene.send(&request).await;
         scene.client.shutdown().await.expect("its half is closed");
@@ -384,7 +384,7 @@ async fn a_stream_ends_when_its_client_closes_its_half_even_one_that_does_not_re
     };
     let routes = Router::new().route("/silent", any(silent)).route("/full", any(stream));
     for path in ["/silent", "/full"] {
-        let (mut scene, between) = Scene::new().await;
+        let (mut scene, between) = ConnectionFixture::new().await;
         scene.routes = routes.clone();
         scene.send(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")).await;
         let api = scene.world.api.clone();
@@ -400,7 +400,7 @@ async fn a_stream_ends_when_its_client_closes_its_half_even_one_that_does_not_re
 
 #[tokio::test]
 async fn a_client_that_has_said_all_and_waits_makes_room_for_others() {
-    let (mut scene, between) = Scene::new().await;
+    let (mut scene, between) = ConnectionFixture::new().await;
     let (api, mark) = (scene.world.api.clone(), between.mark.clone());
     scene.routes = Router::new().route("/slow", any(std::future::pending::<String>));
     scene.send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
@@ -416,7 +416,7 @@ async fn a_client_that_has_said_all_and_waits_makes_room_for_others() {
 
 #[tokio::test]
 async fn a_connection_that_breaks_ends_its_request() {
-    let (mut scene, between) = Scene::new().await;
+    let (mut scene, between) = ConnectionFixture::new().await;
     let api = scene.world.api.clone();
     scene.routes = Router::new().route("/slow", any(std::future::pending::<String>));
     scene.send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").await;

@@ -1,26 +1,26 @@
 //! Checks of a plan that require the host: missing functions, and nodes that need a module.
 
 use segno_core::address::SERVICE_SCHEME;
-use segno_graph::plan::{Call, CheckedPlan, Kind, Node, PlanErrors, SubGraph};
+use segno_graph::plan::{CheckedPlan, FunctionTarget, NodeAction, PlanErrors, PlanNode, SubGraph};
 
-use segno_guest::Misfit;
+use segno_guest::SchemaMismatch;
 
-use crate::{Api, ApiError, model::FunctionKind, target::Target};
+use crate::{Api, ApiError, model::FunctionKind, target::ParsedTarget};
 
 /// Maximum number of faults reported individually.
 const TOLD: usize = 100;
 
 /// The faults found so far.
 #[derive(Default)]
-struct Faults {
-    told: Vec<Misfit>,
+struct PlanFaults {
+    told: Vec<SchemaMismatch>,
     more: usize,
 }
 
-impl Faults {
+impl PlanFaults {
     fn add(&mut self, path: String, reason: impl Into<String>) {
         match self.told.len() < TOLD {
-            true => self.told.push(Misfit { path, reason: reason.into() }),
+            true => self.told.push(SchemaMismatch { path, reason: reason.into() }),
             false => self.more += 1,
         }
     }
@@ -29,7 +29,7 @@ impl Faults {
 /// Builds the refusal of a plan with these faults.
 pub fn refused(errors: PlanErrors) -> ApiError {
     let faults = errors.faults.into_iter();
-    let faults = faults.map(|fault| Misfit { path: fault.path, reason: fault.message });
+    let faults = faults.map(|fault| SchemaMismatch { path: fault.path, reason: fault.message });
     ApiError::BadPlan { faults: faults.collect(), more: errors.more }
 }
 
@@ -43,16 +43,16 @@ impl Api {
         if let Some(module) = module {
             self.digest(module).await?;
         }
-        let mut faults = Faults::default();
+        let mut faults = PlanFaults::default();
         let mut plans = vec![(String::new(), plan)];
         while let Some((place, plan)) = plans.pop() {
             for node in plan.topology().nodes() {
                 let path = |field| format!("{place}nodes.{}.{field}", plan.topology().name(node));
                 let sleep = match plan.node(node).kind {
-                    Kind::Sleep(length) => Some(length),
+                    NodeAction::Sleep(length) => Some(length),
                     _ => None,
                 };
-                let Node { timeout, attempt_timeout, .. } = plan.node(node);
+                let PlanNode { timeout, attempt_timeout, .. } = plan.node(node);
                 let lengths = [
                     ("sleep", sleep),
                     ("timeout", *timeout),
@@ -67,35 +67,34 @@ impl Api {
                     }
                 }
                 let (path, name) = match &plan.node(node).kind {
-                    Kind::Call(Call::Own(name)) => (path("call"), &**name),
-                    Kind::Call(Call::Module(address) | Call::Service(address)) => {
-                        (path("call"), &**address)
-                    }
-                    Kind::Graph(SubGraph::Offered(name)) => (path("graph"), &**name),
-                    Kind::Graph(SubGraph::Plan(inner)) => {
+                    NodeAction::Call(FunctionTarget::Own(name)) => (path("call"), &**name),
+                    NodeAction::Call(
+                        FunctionTarget::Module(address) | FunctionTarget::Service(address),
+                    ) => (path("call"), &**address),
+                    NodeAction::Graph(SubGraph::Offered(name)) => (path("graph"), &**name),
+                    NodeAction::Graph(SubGraph::Plan(inner)) => {
                         plans.push((format!("{}.", path("graph")), inner));
                         continue;
                     }
-                    Kind::Http(_) if module.is_none() => {
+                    NodeAction::Http(_) if module.is_none() => {
                         faults.add(
                             path("http"),
                             "a request is sent under the policy of a module: say which one (`module`)",
                         );
                         continue;
                     }
-                    Kind::Call(Call::Worker { .. })
-                    | Kind::Http(_)
-                    | Kind::Sleep(_)
-                    | Kind::Promise
-                    | Kind::Signal(_) => continue,
+                    NodeAction::Call(FunctionTarget::Worker { .. })
+                    | NodeAction::Http(_)
+                    | NodeAction::Sleep(_)
+                    | NodeAction::Promise
+                    | NodeAction::Signal(_) => continue,
                 };
                 match self.named(name, module).await? {
                     Err(fault) => faults.add(path, fault),
                     Ok(FunctionKind::Workflow) if plan.node(node).once.is_some() => {
                         let path = format!("{}once", path.trim_end_matches("call"));
                         let fault = format!(
-                            "`{name}` is a workflow, which goes on from its journal and begins nothing twice: \
-                             remove `once`, or call the activity that may not be repeated"
+                            "`{name}` is a workflow, which continues from its journal and begins nothing twice: remove `once`, or call the activity that may not be repeated"
                         );
                         faults.add(path, fault);
                     }
@@ -126,7 +125,7 @@ impl Api {
                 )));
             }
         };
-        let found = match Target::parse(&whole) {
+        let found = match ParsedTarget::parse(&whole) {
             Ok(target) => target.resolve(self).await,
             Err(error) => Err(error),
         };

@@ -1,15 +1,15 @@
 //! The history of a run.
 
 use axum::{Json, extract::State};
-use segno_core::graph::{NodeEvent, NodeState, Reset};
+use segno_core::graph::{NodeEvent, NodeState, ResetReason};
 use segno_graph::Topology;
 
 use super::look::found;
 use crate::{
     Api, ApiError,
-    body::{Query, Segment},
+    body::{PathSegment, UrlQuery},
     model::{GraphFact, GraphHistory, GraphHistoryQuery, GraphNodeState, GraphReset},
-    openapi::Refusals,
+    refusals::Refusals,
 };
 
 /// Maximum number of facts on a page, and the default.
@@ -24,8 +24,8 @@ const DEFAULT: u32 = 1_000;
 )]
 pub async fn history(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Query(query): Query<GraphHistoryQuery>,
+    PathSegment(id): PathSegment,
+    UrlQuery(query): UrlQuery<GraphHistoryQuery>,
 ) -> Result<Json<GraphHistory>, ApiError> {
     let limit = query.limit.unwrap_or(DEFAULT);
     if !(1..=MOST).contains(&limit) {
@@ -67,10 +67,10 @@ fn fact(event: NodeEvent) -> GraphFact {
             NodeState::Skipped => GraphNodeState::Skipped,
         },
         reset: fact.reset.map(|reset| match reset {
-            Reset::Cancelled => GraphReset::Cancelled,
-            Reset::Failed { .. } => GraphReset::Failed,
+            ResetReason::Cancelled => GraphReset::Cancelled,
+            ResetReason::Failed { .. } => GraphReset::Failed,
         }),
-        begins_at_ms: fact.reset.and_then(Reset::begins_at).map(|begins_at| begins_at.0),
+        begins_at_ms: fact.reset.and_then(ResetReason::begins_at).map(|begins_at| begins_at.0),
     }
 }
 

@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use segno_core::{
-    graph::{NodeRow, NodeState, Start},
+    graph::{GraphRunParameters, NodeRow, NodeState},
     id::PromiseId,
     promise::Promise,
     tags,
@@ -17,7 +17,7 @@ use segno_core::{
 };
 use segno_graph::{
     NodeIndex,
-    plan::{Call, CheckedPlan, Kind, SubGraph},
+    plan::{CheckedPlan, FunctionTarget, NodeAction, SubGraph},
     progress::Status,
     state::FailurePolicy,
 };
@@ -26,9 +26,9 @@ use segno_store::PromiseRow;
 use super::start::not_a_run;
 use crate::{
     Api, ApiError,
-    body::{Query, Segment},
+    body::{PathSegment, UrlQuery},
     model::{GraphNode, GraphNodeState, GraphQuery, GraphRun},
-    openapi::Refusals,
+    refusals::Refusals,
     state::promise_id,
     view,
 };
@@ -45,8 +45,8 @@ const DEFAULT: u32 = 1_000;
 )]
 pub async fn describe(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Query(query): Query<GraphQuery>,
+    PathSegment(id): PathSegment,
+    UrlQuery(query): UrlQuery<GraphQuery>,
 ) -> Result<Json<GraphRun>, ApiError> {
     let limit = query.limit.unwrap_or(DEFAULT);
     if !(1..=MOST).contains(&limit) {
@@ -57,7 +57,7 @@ pub async fn describe(
     let store = api.look().await?;
     let rows = store.read().graph_nodes(&id).await?;
     let ended = !row.promise.is_pending();
-    let Run { states, promises } = Run::of(&id, &start, &rows, ended)?;
+    let RunNodeStates { states, promises } = RunNodeStates::of(&id, &start, &rows, ended)?;
     let topology = start.plan.topology();
     let first = match &query.after {
         None => 0,
@@ -132,7 +132,10 @@ pub async fn describe(
     params(("id" = String, Path, description = "The run; a slash is written %2F")),
     responses((status = 200, body = serde_json::Value, description = "The plan"), Refusals),
 )]
-pub async fn plan(State(api): State<Api>, Segment(id): Segment) -> Result<Response, ApiError> {
+pub async fn plan(
+    State(api): State<Api>,
+    PathSegment(id): PathSegment,
+) -> Result<Response, ApiError> {
     let (_, _, start) = found(&api, id).await?;
     let plan = start.plan.canonical();
     Ok(([(header::CONTENT_TYPE, "application/json")], plan).into_response())
@@ -141,23 +144,24 @@ pub async fn plan(State(api): State<Api>, Segment(id): Segment) -> Result<Respon
 pub(super) async fn found(
     api: &Api,
     id: String,
-) -> Result<(PromiseId, PromiseRow, Start), ApiError> {
+) -> Result<(PromiseId, PromiseRow, GraphRunParameters), ApiError> {
     let id = promise_id(id)?;
     let row = api.invocation(&id).await?;
-    let start = Start::of(&row.promise).map_err(|error| not_a_run(&id, &error.to_string()))?;
+    let start =
+        GraphRunParameters::of(&row.promise).map_err(|error| not_a_run(&id, &error.to_string()))?;
     Ok((id, row, start))
 }
 
 /// States of a run's nodes, by index, and promises of the started ones.
-struct Run {
+struct RunNodeStates {
     states: Vec<GraphNodeState>,
     promises: BTreeMap<NodeIndex, PromiseId>,
 }
 
-impl Run {
+impl RunNodeStates {
     fn of(
         id: &PromiseId,
-        start: &Start,
+        start: &GraphRunParameters,
         rows: &[(Text, NodeRow)],
         ended: bool,
     ) -> Result<Self, ApiError> {
@@ -200,21 +204,25 @@ impl Run {
 /// Short description of a node's action.
 fn what(plan: &CheckedPlan, node: NodeIndex) -> String {
     match &plan.node(node).kind {
-        Kind::Call(Call::Own(function) | Call::Module(function)) => {
+        NodeAction::Call(FunctionTarget::Own(function) | FunctionTarget::Module(function)) => {
             format!("call {}", function.trim_start_matches("wasm://"))
         }
-        Kind::Call(Call::Service(address)) => {
+        NodeAction::Call(FunctionTarget::Service(address)) => {
             format!("call {}", address.trim_start_matches("restate://"))
         }
-        Kind::Call(Call::Worker { address, function }) => format!("call {function} at {address}"),
-        Kind::Http(http) => format!("http {} {}", http.method, http.url.as_str().unwrap_or("…")),
-        Kind::Sleep(length) => format!("sleep {}", humantime::format_duration(*length)),
-        Kind::Promise => "promise".to_owned(),
-        Kind::Signal(name) => format!("signal {name}"),
-        Kind::Graph(SubGraph::Plan(plan)) => match plan.topology().len() {
+        NodeAction::Call(FunctionTarget::Worker { address, function }) => {
+            format!("call {function} at {address}")
+        }
+        NodeAction::Http(http) => {
+            format!("http {} {}", http.method, http.url.as_str().unwrap_or("…"))
+        }
+        NodeAction::Sleep(length) => format!("sleep {}", humantime::format_duration(*length)),
+        NodeAction::Promise => "promise".to_owned(),
+        NodeAction::Signal(name) => format!("signal {name}"),
+        NodeAction::Graph(SubGraph::Plan(plan)) => match plan.topology().len() {
             1 => "graph of 1 node".to_owned(),
             nodes => format!("graph of {nodes} nodes"),
         },
-        Kind::Graph(SubGraph::Offered(name)) => format!("graph {name}"),
+        NodeAction::Graph(SubGraph::Offered(name)) => format!("graph {name}"),
     }
 }

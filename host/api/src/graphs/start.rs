@@ -10,9 +10,9 @@ use axum::{
 use segno_core::{
     address::GRAPH_RUN,
     command::Command,
-    graph::{Persistence, Start},
+    graph::{GraphRunParameters, Persistence},
     id::PromiseId,
-    keyed_request::{KeyReused, RequestParts},
+    keyed_request::{KeyReuseError, RequestParts},
     promise::{NewPromise, Promise},
     reply::Reply,
     tags,
@@ -30,9 +30,9 @@ use serde_json::Value;
 use super::examine::refused as bad_plan;
 use crate::{
     Api, ApiError,
-    body::{Body, PlanBody, Segment},
+    body::{JsonBody, PathSegment, PlanBody},
     model::{GraphChecked, GraphPersistence, GraphStarted, RetryGraph, StartGraph},
-    openapi::Refusals,
+    refusals::Refusals,
     restart::free,
     start::labelled,
     state::{new_id, promise_id, refused, unexpected},
@@ -104,7 +104,7 @@ pub async fn start(
             PromiseId::new(format!("{}-{nonce:016x}", plan.name().unwrap_or("graph")))
         }
     };
-    let run = Run {
+    let run = GraphRunStart {
         plan: &plan,
         input: &request.input,
         module: request.module.as_deref(),
@@ -130,12 +130,13 @@ pub async fn start(
 pub async fn retry(
     State(api): State<Api>,
     headers: HeaderMap,
-    Segment(id): Segment,
-    Body(request, _room): Body<RetryGraph>,
+    PathSegment(id): PathSegment,
+    JsonBody(request, _room): JsonBody<RetryGraph>,
 ) -> Result<(StatusCode, Json<GraphStarted>), ApiError> {
     let id = promise_id(id)?;
     let row = api.invocation(&id).await?;
-    let before = Start::of(&row.promise).map_err(|error| not_a_run(&id, &error.to_string()))?;
+    let before =
+        GraphRunParameters::of(&row.promise).map_err(|error| not_a_run(&id, &error.to_string()))?;
     if row.promise.is_pending() {
         return Err(ApiError::Refused {
             status: StatusCode::CONFLICT,
@@ -150,7 +151,7 @@ pub async fn retry(
         None => PromiseId::new(free(&api, &id).await?),
     };
     let module = row.promise.spec.tags.get(tags::MODULE).map(String::as_str);
-    let run = Run {
+    let run = GraphRunStart {
         plan: &before.plan,
         input: &before.input,
         module,
@@ -179,7 +180,7 @@ pub(super) fn not_a_run(id: &PromiseId, reason: &str) -> ApiError {
 }
 
 /// Parameters of a new run.
-struct Run<'a> {
+struct GraphRunStart<'a> {
     plan: &'a CheckedPlan,
     input: &'a Value,
     module: Option<&'a str>,
@@ -187,7 +188,7 @@ struct Run<'a> {
     continues: Option<&'a PromiseId>,
 }
 
-impl Run<'_> {
+impl GraphRunStart<'_> {
     fn promise(
         &self,
         id: PromiseId,
@@ -220,13 +221,13 @@ impl Run<'_> {
     }
 
     /// Checks that the run with this promise was started with the same parameters.
-    fn repeats(&self, first: &Promise) -> Result<(), KeyReused> {
+    fn repeats(&self, first: &Promise) -> Result<(), KeyReuseError> {
         let parts = |plan: &CheckedPlan, input: &Value, module: Option<&str>| {
             let parts = RequestParts::new().text("plan", &plan.digest_text()).json("input", input);
             parts.text("module", module.unwrap_or_default())
         };
         let module = first.spec.tags.get(tags::MODULE).map(String::as_str);
-        let stored = match Start::of(first) {
+        let stored = match GraphRunParameters::of(first) {
             Ok(stored) => parts(&stored.plan, &stored.input, module),
             Err(_) => RequestParts::new().text("plan", first.target().unwrap_or_default()),
         };
@@ -257,7 +258,7 @@ impl Api {
     async fn begin_run(
         &self,
         new: NewPromise,
-        run: &Run<'_>,
+        run: &GraphRunStart<'_>,
     ) -> Result<(StatusCode, Json<GraphStarted>), ApiError> {
         let id = new.id.clone();
         let digest = run.plan.digest_text();

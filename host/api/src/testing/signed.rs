@@ -4,7 +4,7 @@ use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use ring::hmac;
 use serde_json::{Value, json};
 
-use crate::{Access, Jwt};
+use crate::{AccessControl, TokenVerifier};
 
 const SECRET: &str = "as long as a secret has to be, and hard to guess";
 
@@ -33,11 +33,11 @@ pub fn admin() -> String {
 }
 
 /// Access rules of a host on loopback that accepts signed tokens and its static token.
-pub fn access() -> Access {
+pub fn access() -> AccessControl {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), format!("{SECRET}\n")).expect("it is writable");
-    let mut jwt = Jwt::new(None, None);
+    let mut jwt = TokenVerifier::new(None, None);
     jwt.add_file(file.path()).expect("a key");
     let address = ([127, 0, 0, 1], 7766).into();
-    Access::signed(address, Some(HOST), Some(jwt), false, vec![]).expect("it is safe")
+    AccessControl::signed(address, Some(HOST), Some(jwt), false, vec![]).expect("it is safe")
 }

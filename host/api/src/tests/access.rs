@@ -4,10 +4,10 @@ use axum::{
 };
 
 use super::{
-    World,
+    ApiWorld,
     signed::{self, LATER, admin, of, token},
 };
-use crate::{Access, Jwt};
+use crate::{AccessControl, TokenVerifier};
 
 fn request(path: &str, headers: &[(header::HeaderName, &str)]) -> Request<Body> {
     let mut request = Request::get(path);
@@ -17,15 +17,16 @@ fn request(path: &str, headers: &[(header::HeaderName, &str)]) -> Request<Body> 
     request.body(Body::empty()).expect("a request")
 }
 
-fn guarded() -> World {
-    World::with(|_| {
-        Access::new(([10, 0, 0, 1], 7766).into(), Some("s3cret"), false, vec![]).expect("a token")
+fn guarded() -> ApiWorld {
+    ApiWorld::with(|_| {
+        AccessControl::new(([10, 0, 0, 1], 7766).into(), Some("s3cret"), false, vec![])
+            .expect("a token")
     })
 }
 
 #[tokio::test]
 async fn a_foreign_host_is_refused_also_on_loopback() {
-    let world = World::new();
+    let world = ApiWorld::new();
     for host in ["evil.example", "evil.example:7766", "10.0.0.1"] {
         let answer = world.ask(request("/v1/modules", &[(header::HOST, host)])).await;
         assert!(answer.problem(403, "foreign-host").contains(host));
@@ -39,7 +40,7 @@ async fn a_foreign_host_is_refused_also_on_loopback() {
 
 #[tokio::test]
 async fn pages_of_other_sites_are_refused() {
-    let world = World::new();
+    let world = ApiWorld::new();
     for origin in ["http://evil.example", "null", "http://localhost:3000", "https://127.0.0.1:7766"]
     {
         let headers = [(header::HOST, "localhost:7766"), (header::ORIGIN, origin)];
@@ -73,7 +74,7 @@ async fn a_token_is_asked_for_on_every_route_but_the_probes() {
 
 #[tokio::test]
 async fn signed_tokens_are_taken_if_they_allow_everything() {
-    let world = World::with(|_| signed::access());
+    let world = ApiWorld::with(|_| signed::access());
     let ask = async |token: &str| {
         let bearer = format!("Bearer {token}");
         let headers = [(header::HOST, "localhost:7766"), (header::AUTHORIZATION, &bearer)];
@@ -104,7 +105,7 @@ async fn signed_tokens_are_taken_if_they_allow_everything() {
 #[test]
 fn keys_make_a_host_safe_beyond_this_machine() {
     let open = ([0, 0, 0, 0], 7766).into();
-    let signed = |jwt| Access::signed(open, None, jwt, false, vec![]);
+    let signed = |jwt| AccessControl::signed(open, None, jwt, false, vec![]);
     assert!(signed(None).is_err());
-    assert!(signed(Some(Jwt::new(None, None))).expect("nobody gets in").needs_token());
+    assert!(signed(Some(TokenVerifier::new(None, None))).expect("nobody gets in").needs_token());
 }

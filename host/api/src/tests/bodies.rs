@@ -4,11 +4,11 @@ use axum::{
 };
 use serde_json::json;
 
-use crate::testing::{LIMIT, World};
+use crate::testing::{ApiWorld, LIMIT};
 
 #[tokio::test]
 async fn bad_json_is_refused_with_its_place() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let answer = world.send(Method::POST, "/v1/invocations", "{\n  \"target\": }").await;
     answer.problem(400, "invalid-json");
     assert_eq!((&answer.body["line"], &answer.body["column"]), (&json!(2), &json!(13)));
@@ -22,7 +22,7 @@ async fn bad_json_is_refused_with_its_place() {
 
 #[tokio::test]
 async fn a_list_is_not_taken_for_an_object() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.gate("gate").await;
     let reject = "/v1/promises/gate/reject";
     for (path, body) in [
@@ -37,7 +37,7 @@ async fn a_list_is_not_taken_for_an_object() {
 
 #[tokio::test]
 async fn a_wrong_content_type_is_refused() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let request = Request::post("/v1/invocations")
         .header(header::CONTENT_TYPE, "text/plain")
         .body(Body::from("{}"));
@@ -49,7 +49,7 @@ async fn a_wrong_content_type_is_refused() {
 
 #[tokio::test]
 async fn a_large_body_is_refused_whether_announced_or_not() {
-    let world = World::new();
+    let world = ApiWorld::new();
     let large = "x".repeat(LIMIT + 1);
     let wasm = (header::CONTENT_TYPE, "application/wasm");
     let announced = Request::post("/v1/modules")
@@ -69,7 +69,7 @@ async fn a_large_body_is_refused_whether_announced_or_not() {
 
 #[tokio::test]
 async fn a_broken_body_is_no_module() {
-    let world = World::new();
+    let world = ApiWorld::new();
     let pieces = [Ok("wasm x"), Err(std::io::Error::other("the line is dead"))];
     let request = Request::post("/v1/modules")
         .header(header::CONTENT_TYPE, "application/wasm")
@@ -81,7 +81,7 @@ async fn a_broken_body_is_no_module() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_stops_coming_is_given_up() {
-    let world = World::new();
+    let world = ApiWorld::new();
     let request = Request::post("/v1/modules")
         .header(header::CONTENT_TYPE, "application/wasm")
         .body(Body::from_stream(futures::stream::pending::<Result<String, std::io::Error>>()));

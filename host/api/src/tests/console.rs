@@ -4,12 +4,12 @@ use axum::{
 };
 use tower::ServiceExt as _;
 
-use super::World;
-use crate::{Access, router};
+use super::ApiWorld;
+use crate::{AccessControl, router};
 
 /// Sends a GET with these headers, and returns status, headers and body.
 async fn get(
-    world: &World,
+    world: &ApiWorld,
     path: &str,
     headers: &[(header::HeaderName, &str)],
 ) -> (StatusCode, HeaderMap, Vec<u8>) {
@@ -37,8 +37,9 @@ fn file(page: &[u8]) -> String {
 #[tokio::test]
 async fn every_address_of_the_console_is_the_page_under_a_strict_policy() {
     // The console contains no data of the host, so it needs no token.
-    let world = World::with(|_| {
-        Access::new(([127, 0, 0, 1], 7766).into(), Some("s3cret"), false, vec![]).expect("a token")
+    let world = ApiWorld::with(|_| {
+        AccessControl::new(([127, 0, 0, 1], 7766).into(), Some("s3cret"), false, vec![])
+            .expect("a token")
     });
     for path in ["/console/", "/console/executions/a%2Fb", "/console/modules", "/console/assets"] {
         let (status, headers, page) = get(&world, path, &[]).await;
@@ -58,8 +59,9 @@ async fn every_address_of_the_console_is_the_page_under_a_strict_policy() {
 
 #[tokio::test]
 async fn the_documentation_is_served_without_a_token_and_without_scripts() {
-    let world = World::with(|_| {
-        Access::new(([127, 0, 0, 1], 7766).into(), Some("s3cret"), false, vec![]).expect("a token")
+    let world = ApiWorld::with(|_| {
+        AccessControl::new(([127, 0, 0, 1], 7766).into(), Some("s3cret"), false, vec![])
+            .expect("a token")
     });
     for path in ["/docs/", "/docs/guide.html", "/docs/search?q=lease", "/docs/assets/docs.css"] {
         let (status, headers, page) = get(&world, path, &[]).await;
@@ -88,7 +90,7 @@ async fn the_documentation_is_served_without_a_token_and_without_scripts() {
 
 #[tokio::test]
 async fn files_are_kept_for_ever_and_sent_as_small_as_the_browser_takes_them() {
-    let world = World::new();
+    let world = ApiWorld::new();
     let (_, headers, page) = get(&world, "/console/", &[]).await;
     let kept = [(header::IF_NONE_MATCH, said(&headers, &header::ETAG))];
     assert_eq!(get(&world, "/console/", &kept).await.0, 304);

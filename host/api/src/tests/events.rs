@@ -1,25 +1,25 @@
 use axum::http::StatusCode;
 use segno_core::{
-    command::{Command, FenceAct, FenceAction},
+    command::{Command, FenceAction, FenceOperation},
     id::{Claim, CommandIndex},
-    invocation::{CommandKind, Record, RecordBody, Request},
+    invocation::{CommandKind, CommandRequest, Record, RecordBody},
     promise::OutboxKey,
     time::Millis,
     value::{Text, Value as Stored},
 };
 use serde_json::{Value, json};
 
-use super::World;
+use super::ApiWorld;
 
 /// Creates an invocation `id` that has published `count` events.
-async fn publisher(world: &World, id: &str, count: u32) {
+async fn publisher(world: &ApiWorld, id: &str, count: u32) {
     let digest = world.digest("shop").await;
     world.start(id).await.ok();
     let claim = world.journal(id, digest).await;
     publish(world, &claim, 3, count).await;
 }
 
-async fn publish(world: &World, claim: &Claim, seq: u32, count: u32) {
+async fn publish(world: &ApiWorld, claim: &Claim, seq: u32, count: u32) {
     let at = world.api.host.env.clock.now();
     let record = |number: u32| Record {
         seq: seq + number,
@@ -28,12 +28,12 @@ async fn publish(world: &World, claim: &Claim, seq: u32, count: u32) {
             index: CommandIndex(number + 1),
             kind: CommandKind::Publish,
             name: Text::from("order.paid"),
-            request: Request::of(&[]),
+            request: CommandRequest::of(&[]),
         },
     };
     let action = |number: u32| FenceAction {
         index: CommandIndex(number + 1),
-        act: FenceAct::Publish {
+        act: FenceOperation::Publish {
             topic: Text::from(if number.is_multiple_of(2) { "order.paid" } else { "refund" }),
             payload: Stored::of(format!("{{\"n\":{number}}}").into_bytes()),
         },
@@ -54,7 +54,7 @@ fn ids(page: &Value) -> Vec<String> {
 
 #[tokio::test]
 async fn events_are_read_until_they_are_acknowledged() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     publisher(&world, "a", 12).await;
     let whole = world.get("/v1/events").await.ok();
     let expected: Vec<String> = (1..=12).map(|index| format!("a/{index}")).collect();
@@ -79,7 +79,7 @@ async fn events_are_read_until_they_are_acknowledged() {
 
 #[tokio::test]
 async fn events_are_chosen_by_topic() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     publisher(&world, "a", 6).await;
     let page = world.get("/v1/events?topic=refund").await.ok();
     assert_eq!(ids(&page), ["a/2", "a/4", "a/6"]);
@@ -92,7 +92,7 @@ async fn events_are_chosen_by_topic() {
 
 #[tokio::test]
 async fn who_waits_hears_of_the_next_event() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let digest = world.digest("shop").await;
     world.start("a").await.ok();
     let claim = world.journal("a", digest).await;
@@ -107,7 +107,7 @@ async fn who_waits_hears_of_the_next_event() {
 
 #[tokio::test]
 async fn what_is_no_cursor_and_no_id_is_named() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     for path in ["/v1/events?cursor=x", "/v1/events?cursor=1-2", "/v1/events?cursor=1-2-3-4"] {
         let answer = world.get(path).await;
         assert!(answer.problem(400, "invalid-field").contains("`next`"), "{answer:?}");
@@ -126,7 +126,7 @@ async fn what_is_no_cursor_and_no_id_is_named() {
 
 #[tokio::test]
 async fn events_that_nobody_is_pushed_are_not_written_again() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     publisher(&world, "a", 1).await;
     let recovery = segno_engine::recovery::Recovery::start(&world.api.host);
     world.api.host.env.runtime.sleep(Millis(300)).await;

@@ -10,7 +10,7 @@ use segno_core::{
 };
 use serde_json::{Value, json};
 
-use super::World;
+use super::ApiWorld;
 
 fn plan() -> Value {
     json!({ "name": "prices", "nodes": {
@@ -22,7 +22,7 @@ fn plan() -> Value {
     } })
 }
 
-async fn started(world: &World, id: &str) -> Claim {
+async fn started(world: &ApiWorld, id: &str) -> Claim {
     let body = json!({ "id": id, "plan": plan(), "input": 7, "module": "shop" });
     let answer = world.post("/v1/graphs", body).await.ok();
     assert_eq!((&answer["id"], &answer["created"]), (&json!(id), &json!(true)));
@@ -42,7 +42,7 @@ fn expected(states: [(&str, &str); 5]) -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn a_run_is_started_once_for_each_id() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     started(&world, "it").await;
     let again = json!({ "id": "it", "plan": plan(), "input": 7, "module": "shop" });
     let answer = world.post("/v1/graphs", again.clone()).await.ok();
@@ -67,7 +67,7 @@ async fn a_run_is_started_once_for_each_id() {
 
 #[tokio::test]
 async fn every_fault_of_a_plan_is_told_and_nothing_is_started() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let refused = async |body: Value, faults: &[&str]| {
         for path in ["/v1/graphs", "/v1/graphs/check"] {
             let answer = world.post(path, body.clone()).await;
@@ -118,7 +118,7 @@ async fn every_fault_of_a_plan_is_told_and_nothing_is_started() {
     .await;
     refused(
         nodes(json!({ "a": { "call": "order", "once": true } })),
-        &["nodes.a.once: `order` is a workflow, which goes on from its journal"],
+        &["nodes.a.once: `order` is a workflow, which continues from its journal"],
     )
     .await;
     let twice =
@@ -134,7 +134,7 @@ async fn every_fault_of_a_plan_is_told_and_nothing_is_started() {
 
 #[tokio::test]
 async fn a_plan_of_a_million_nodes_is_refused() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let mut text = String::from(r#"{"module": "shop", "plan": {"nodes": {"a": {"call": "ship"}"#);
     for node in 0..700_000 {
         text.push_str(&format!(r#","n{node}":{{"sleep":"1s"}}"#));
@@ -154,7 +154,7 @@ async fn a_plan_of_a_million_nodes_is_refused() {
 
 #[tokio::test]
 async fn a_run_is_seen_node_by_node() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let claim = started(&world, "it").await;
     let run = world.get("/v1/graphs/it").await.ok();
     let ready =
@@ -219,7 +219,7 @@ async fn a_run_is_seen_node_by_node() {
 
 #[tokio::test]
 async fn a_run_that_failed_is_started_again_under_a_new_id() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let claim = started(&world, "it").await;
     let early = world.post("/v1/graphs/it/retry", json!({})).await;
     assert!(early.problem(409, "wrong-state").contains("`it` has not ended"));
@@ -241,7 +241,7 @@ async fn a_run_that_failed_is_started_again_under_a_new_id() {
 
 #[tokio::test]
 async fn a_signal_of_a_run_has_one_payload() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     started(&world, "it").await;
     let send = async |payload: Value| {
         let body = json!({ "name": "go", "payload": payload });

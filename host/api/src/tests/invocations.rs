@@ -2,7 +2,7 @@ use axum::http::Method;
 use segno_core::{command::Command, promise::Verdict, time::Millis, value::Value as Stored};
 use serde_json::{Value, json};
 
-use super::World;
+use super::ApiWorld;
 
 fn ids(page: &Value) -> Vec<&str> {
     let items = page["items"].as_array().expect("items");
@@ -11,7 +11,7 @@ fn ids(page: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn listings_are_filtered_and_come_in_pages() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     for n in 0..5 {
         world.start(&format!("a{n}")).await.ok();
     }
@@ -38,7 +38,7 @@ async fn listings_are_filtered_and_come_in_pages() {
 
 #[tokio::test]
 async fn a_listing_counts_by_state_and_takes_what_was_made_between_two_instants() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let mut made = Vec::new();
     for id in ["a", "b", "c"] {
         let started = world.start(id).await.ok();
@@ -63,7 +63,7 @@ async fn a_listing_counts_by_state_and_takes_what_was_made_between_two_instants(
 
 #[tokio::test]
 async fn what_was_killed_differs_from_what_was_cancelled() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     for id in ["a", "b"] {
         world.start(id).await.ok();
     }
@@ -81,7 +81,7 @@ async fn what_was_killed_differs_from_what_was_cancelled() {
 
 #[tokio::test]
 async fn what_a_schedule_started_names_it_and_was_called_by_nobody() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let create = json!({ "id": "often", "cron": "* * * * *", "target": "shop/ship", "input": {} });
     world.post("/v1/schedules", create).await.ok();
     let now = world.api.host.env.clock.now().0;
@@ -99,7 +99,7 @@ async fn what_a_schedule_started_names_it_and_was_called_by_nobody() {
 
 #[tokio::test]
 async fn queries_that_make_no_sense_are_refused() {
-    let world = World::new();
+    let world = ApiWorld::new();
     for query in ["state=running", "limit=0", "limit=1001", "after=x", "label=customer"] {
         let answer = world.get(&format!("/v1/invocations?{query}")).await;
         let field = query.split('=').next();
@@ -120,7 +120,7 @@ async fn queries_that_make_no_sense_are_refused() {
 
 #[tokio::test]
 async fn a_journal_and_a_log_are_readable() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.start("a").await.ok();
     let digest = world.digest("shop").await;
     world.journal("a", digest).await;
@@ -151,7 +151,7 @@ async fn a_journal_and_a_log_are_readable() {
 
 #[tokio::test]
 async fn a_halted_invocation_says_why_and_can_continue() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.start("a").await.ok();
     let answer = world.post("/v1/invocations/a/continue", json!({})).await;
     assert!(answer.problem(409, "wrong-state").contains("pending"));
@@ -169,7 +169,7 @@ async fn a_halted_invocation_says_why_and_can_continue() {
 
 #[tokio::test]
 async fn cancel_asks_and_kill_ends() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.start("a").await.ok();
     world.post("/v1/invocations/a/cancel", json!({})).await.ok();
     let shown = world.get("/v1/invocations/a").await.ok();
@@ -192,7 +192,7 @@ async fn cancel_asks_and_kill_ends() {
 
 #[tokio::test]
 async fn signals_are_numbered_and_absorbed_by_their_key() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.start("a").await.ok();
     let signal = |key: Option<&str>| json!({ "name": "nudge", "payload": { "n": 1 }, "key": key });
     let sent = |n: u32| json!({ "id": "a", "signal": n });
@@ -204,7 +204,7 @@ async fn signals_are_numbered_and_absorbed_by_their_key() {
         let answer = world.post("/v1/invocations/a/signals", other).await;
         let said = answer.problem(409, "key-reused");
         assert!(
-            said.contains("the key `k` stands for another request") && said.contains(differs),
+            said.contains("the key `k` was used for another request") && said.contains(differs),
             "{said}"
         );
     }
@@ -225,7 +225,7 @@ async fn signals_are_numbered_and_absorbed_by_their_key() {
 
 #[tokio::test]
 async fn what_it_waits_for_is_named() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.start("a").await.ok();
     let claim = world.acquire("a").await;
     world.gate("gate").await;
@@ -242,7 +242,7 @@ async fn what_it_waits_for_is_named() {
 
 #[tokio::test]
 async fn an_end_is_shown_with_its_value() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     for (id, verdict, data, state, field, shown) in [
         ("a", Verdict::Resolved, "[1]", "resolved", "output", json!([1])),
         (
@@ -271,7 +271,7 @@ async fn an_end_is_shown_with_its_value() {
 
 #[tokio::test]
 async fn a_journal_is_removed_after_the_end_and_the_outcome_says_so() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.start("a").await.ok();
     let path = "/v1/invocations/a/journal";
     let refused = world.send(Method::DELETE, path, "").await;
@@ -300,7 +300,7 @@ async fn a_journal_is_removed_after_the_end_and_the_outcome_says_so() {
 
 #[tokio::test]
 async fn invocations_are_found_by_the_text_of_an_error() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     for id in ["a", "b", "c"] {
         world.start(id).await.ok();
     }

@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use segno_core::{
-    command::{Command, FenceAct, FenceAction},
+    command::{Command, FenceAction, FenceOperation},
     id::{CommandIndex, Digest, PromiseId},
     object::ModuleFacts,
     promise::NewPromise,
@@ -13,30 +13,30 @@ use segno_core::{
 use segno_store::NewModule;
 use serde_json::{Value, json};
 
-use super::World;
+use super::ApiWorld;
 
 const SHIP: &str = "/v1/limits/shop/ship";
 
 /// Sets a limit, and re-evaluates its keys, as the timers of a host do.
-async fn set(world: &World, path: &str, rule: Value) -> Value {
+async fn set(world: &ApiWorld, path: &str, rule: Value) -> Value {
     let said = world.send(Method::PUT, path, rule.to_string()).await.ok();
     let name = said["limit"].as_str().expect("a name").into();
     world.command(Command::LimitDue { name }).await;
     said
 }
 
-async fn start(world: &World, id: &str, input: Value) -> Value {
+async fn start(world: &ApiWorld, id: &str, input: Value) -> Value {
     let start = json!({ "id": id, "target": "shop/ship", "input": input });
     world.post("/v1/invocations", start).await.ok()
 }
 
-async fn clear(world: &World, path: &str) -> Value {
+async fn clear(world: &ApiWorld, path: &str) -> Value {
     world.send(Method::DELETE, path, "").await.ok()
 }
 
 #[tokio::test]
 async fn a_limit_is_set_and_cleared_and_the_answer_says_what_held_before() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let free = world.get(SHIP).await.ok();
     assert_eq!(free, json!({ "limit": "shop/ship", "running": 0, "waiting": 0, "keys": [] }));
     let rule = json!({ "key": "customer.id", "per_key": { "concurrency": 5.0 } });
@@ -56,7 +56,7 @@ async fn a_limit_is_set_and_cleared_and_the_answer_says_what_held_before() {
 
 #[tokio::test]
 async fn a_rule_that_makes_no_sense_is_refused_with_its_sentence() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let put = async |rule: &str| world.send(Method::PUT, SHIP, rule.to_owned()).await;
     let zero = put(r#"{"per_key":{"concurrency":0}}"#).await;
     let said = zero.problem(422, "invalid-limit");
@@ -69,7 +69,7 @@ async fn a_rule_that_makes_no_sense_is_refused_with_its_sentence() {
 
 #[tokio::test]
 async fn what_is_unknown_is_answered_with_what_there_is() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let rule = json!({ "per_key": { "concurrency": 1 } }).to_string();
     for method in [Method::GET, Method::PUT, Method::DELETE] {
         let answer = world.send(method.clone(), "/v1/limits/shpo/ship", rule.clone()).await;
@@ -85,7 +85,7 @@ async fn what_is_unknown_is_answered_with_what_there_is() {
 
 #[tokio::test]
 async fn a_function_of_an_object_is_limited_by_its_name_with_a_slash() {
-    let world = World::new();
+    let world = ApiWorld::new();
     world.upload("shop", "wasm Cart/add").await.ok();
     let path = "/v1/limits/shop/Cart%2Fadd";
     set(&world, path, json!({ "per_key": { "concurrency": 1 } })).await;
@@ -94,7 +94,7 @@ async fn a_function_of_an_object_is_limited_by_its_name_with_a_slash() {
 
 #[tokio::test]
 async fn the_limit_of_a_digest_is_another_than_that_of_a_name() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let digest = world.digest("shop").await.to_string();
     let path = format!("/v1/limits/{}/ship", &digest[..12]);
     let said = set(&world, &path, json!({ "per_key": { "concurrency": 1 } })).await;
@@ -104,7 +104,7 @@ async fn the_limit_of_a_digest_is_another_than_that_of_a_name() {
 
 #[tokio::test]
 async fn limits_are_listed_by_name_a_page_at_a_time() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     assert_eq!(world.get("/v1/limits").await.ok(), json!({ "items": [] }));
     for function in ["short", "order", "ship"] {
         let rule = json!({ "per_key": { "concurrency": 1 } });
@@ -123,7 +123,7 @@ async fn limits_are_listed_by_name_a_page_at_a_time() {
 
 #[tokio::test]
 async fn what_a_module_declares_holds_until_an_operator_says_something_else() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let rule = json!({ "per_key": { "concurrency": 1 } });
     let declared = serde_json::from_value(rule.clone()).expect("a rule");
     let component = b"wasm ship".as_slice();
@@ -151,7 +151,7 @@ async fn what_a_module_declares_holds_until_an_operator_says_something_else() {
 
 #[tokio::test]
 async fn keys_are_shown_with_who_runs_and_who_waits_and_their_tokens() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let rule = json!({
         "key": "c",
         "per_key": { "concurrency": 2, "rate": { "count": 1, "period_ms": 60_000, "burst": 1 } },
@@ -182,7 +182,7 @@ async fn keys_are_shown_with_who_runs_and_who_waits_and_their_tokens() {
 
 #[tokio::test]
 async fn an_execution_that_waits_says_behind_what() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let rule = json!({ "key": "c", "per_key": { "concurrency": 1 }, "priority": { "path": "p" } });
     set(&world, SHIP, rule).await;
     let input = json!({ "c": "acme", "p": 2 });
@@ -217,7 +217,7 @@ async fn an_execution_that_waits_says_behind_what() {
 
 #[tokio::test]
 async fn an_execution_that_is_held_back_says_until_when() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     set(&world, SHIP, json!({ "key": "c", "debounce": { "period_ms": 60_000 } })).await;
     start(&world, "a", json!({ "c": "acme" })).await;
     let second = start(&world, "b", json!({ "c": "acme" })).await;
@@ -232,7 +232,7 @@ async fn an_execution_that_is_held_back_says_until_when() {
 
 #[tokio::test]
 async fn a_start_that_is_skipped_is_answered_with_its_failure_also_by_who_waits_for_it() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     set(&world, SHIP, json!({ "key": "c", "singleton": "skip" })).await;
     start(&world, "a", json!({ "c": "acme" })).await;
     let start =
@@ -249,7 +249,7 @@ async fn a_start_that_is_skipped_is_answered_with_its_failure_also_by_who_waits_
 
 #[tokio::test]
 async fn an_input_without_the_key_of_the_limit_is_refused() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     set(&world, SHIP, json!({ "key": "c", "per_key": { "concurrency": 1 } })).await;
     let start = json!({ "target": "shop/ship", "input": {} });
     let refused = world.post("/v1/invocations", start).await;
@@ -258,7 +258,7 @@ async fn an_input_without_the_key_of_the_limit_is_refused() {
 }
 
 /// Begins an invocation, and suspends it on a child that runs its own function.
-async fn calls_itself(world: &World, id: &str) {
+async fn calls_itself(world: &ApiWorld, id: &str) {
     let claim = world.journal(id, world.digest("shop").await).await;
     let index = CommandIndex(1);
     let child = claim.id.command(index);
@@ -268,7 +268,7 @@ async fn calls_itself(world: &World, id: &str) {
         tags: Tags::from([(tags::TARGET.to_owned(), "wasm:///ship".to_owned())]),
         timeout_at: Timestamp::NEVER,
     };
-    let actions = vec![FenceAction { index, act: FenceAct::Create { new } }];
+    let actions = vec![FenceAction { index, act: FenceOperation::Create { new } }];
     let (records, logs) = (Vec::new(), Vec::new());
     let made = Command::TaskFence { claim: claim.clone(), records, logs, actions };
     world.command(made).await;
@@ -279,7 +279,7 @@ async fn calls_itself(world: &World, id: &str) {
 #[tokio::test]
 async fn a_call_behind_the_limit_of_its_waiting_caller_is_named_as_a_circle() {
     for total in [false, true] {
-        let world = World::shop().await;
+        let world = ApiWorld::shop().await;
         let two = json!({ "concurrency": 2 });
         let bound = if total { "total" } else { "per_key" };
         set(&world, SHIP, json!({ "key": "c", bound: two })).await;
@@ -308,7 +308,7 @@ async fn a_call_behind_the_limit_of_its_waiting_caller_is_named_as_a_circle() {
 
 #[tokio::test]
 async fn what_is_declared_is_shown_before_anybody_came_to_it() {
-    let world = World::new();
+    let world = ApiWorld::new();
     world.upload("shop", "wasm ship limited").await.ok();
     let rule = json!({ "key": "customer.id", "per_key": { "concurrency": 5 } });
     let declared = json!({

@@ -1,7 +1,7 @@
 //! Checks of messages to a workflow against its module's declarations.
 
 use segno_core::{
-    command::{Command, FenceAct, FenceAction},
+    command::{Command, FenceAction, FenceOperation},
     id::{CommandIndex, PromiseId},
     promise::NewPromise,
     time::Timestamp,
@@ -9,12 +9,12 @@ use segno_core::{
 };
 use serde_json::json;
 
-use super::World;
+use super::ApiWorld;
 
 /// Creates a host with `desk/desk`, which awaits the promise `approved`, and `desk/ship`, both
 /// running.
-async fn world() -> World {
-    let world = World::new();
+async fn world() -> ApiWorld {
+    let world = ApiWorld::new();
     world.upload("desk", "wasm desk ship short").await;
     for (id, target) in [("d", "desk/desk"), ("s", "desk/ship"), ("t", "desk/short")] {
         let start = json!({ "id": id, "target": target, "input": null });
@@ -23,7 +23,7 @@ async fn world() -> World {
         let names = ["approved", "other"].map(|name| PromiseId::from(id).named(name));
         let promise = |id: PromiseId| FenceAction {
             index: CommandIndex(0),
-            act: FenceAct::Create {
+            act: FenceOperation::Create {
                 new: NewPromise {
                     id,
                     param: Stored::default(),
@@ -63,7 +63,7 @@ async fn the_value_of_a_promise_that_its_workflow_could_not_read_is_refused() {
 
 #[tokio::test]
 async fn what_is_settled_before_its_workflow_makes_it_is_checked_and_kept() {
-    let world = World::new();
+    let world = ApiWorld::new();
     world.upload("desk", "wasm desk ship short").await;
     let start = json!({ "id": "d", "target": "desk/desk", "input": null });
     world.post("/v1/invocations", start).await.ok();
@@ -88,7 +88,7 @@ async fn what_is_settled_before_its_workflow_makes_it_is_checked_and_kept() {
 
 #[tokio::test]
 async fn a_signal_starts_the_workflow_that_it_is_sent_to() {
-    let world = World::new();
+    let world = ApiWorld::new();
     world.upload("desk", "wasm desk ship short").await;
     let send = async |name: &str, target: &str| {
         let start = json!({ "target": target, "input": null, "labels": { "of": "ada" } });

@@ -1,10 +1,10 @@
 use segno_core::{
     command::{Command, HeartbeatItem},
-    id::{Claim, Holder, NodeName, Version},
+    id::{Claim, Holder, HostName, Version},
     reply::Reply,
 };
 
-use super::World;
+use super::ApiWorld;
 
 /// Returns a value in the text, by its exact name and labels.
 fn figure(text: &str, name: &str) -> f64 {
@@ -13,7 +13,7 @@ fn figure(text: &str, name: &str) -> f64 {
     value.parse().unwrap_or_else(|_| panic!("`{value}` is no number"))
 }
 
-async fn scraped(world: &World) -> String {
+async fn scraped(world: &ApiWorld) -> String {
     let answer = world.get("/metrics").await;
     assert!(answer.status.is_success(), "{answer:?}");
     assert!(answer.content_type.starts_with("application/openmetrics-text"), "{answer:?}");
@@ -22,12 +22,12 @@ async fn scraped(world: &World) -> String {
 
 #[tokio::test]
 async fn a_scripted_life_is_counted_exactly() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     for id in ["a", "b", "c"] {
         world.start(id).await.ok();
     }
     let claim = world.acquire("a").await;
-    let holder = Holder { node: NodeName::from("test"), incarnation: 1 };
+    let holder = Holder { node: HostName::from("test"), incarnation: 1 };
     let item = |claim: &Claim| HeartbeatItem { claim: claim.clone(), progress: None };
     let stale = Claim { id: claim.id.clone(), version: Version(claim.version.0 + 1) };
     let items = vec![item(&claim), item(&stale), item(&claim)];
@@ -71,7 +71,7 @@ async fn a_scripted_life_is_counted_exactly() {
 
 #[tokio::test]
 async fn the_text_is_what_scrapers_read() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.start("a").await.ok();
     world.get("/nowhere").await;
     let text = scraped(&world).await;

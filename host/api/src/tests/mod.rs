@@ -29,4 +29,4 @@ mod tree;
 mod unreadable;
 mod waiting;
 
-pub(crate) use crate::testing::{World, signed};
+pub(crate) use crate::testing::{ApiWorld, signed};

@@ -1,11 +1,11 @@
 use axum::http::Method;
 use serde_json::json;
 
-use super::World;
+use super::ApiWorld;
 
 #[tokio::test]
 async fn an_upload_is_described_and_can_be_fetched() {
-    let world = World::new();
+    let world = ApiWorld::new();
     let answer = world.upload("shop", "wasm order ship").await;
     assert_eq!(answer.status, 201);
     let deployed = answer.ok();
@@ -28,7 +28,7 @@ async fn an_upload_is_described_and_can_be_fetched() {
 
 #[tokio::test]
 async fn the_same_bytes_are_stored_once_and_an_alias_moves() {
-    let world = World::new();
+    let world = ApiWorld::new();
     let first = world.upload("shop", "wasm order").await.ok();
     let again = world.upload("shop", "wasm order").await;
     assert_eq!(again.status, 200);
@@ -44,7 +44,7 @@ async fn the_same_bytes_are_stored_once_and_an_alias_moves() {
 
 #[tokio::test]
 async fn what_is_no_module_is_refused_with_its_own_code() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let answer = world.upload("other", "hello").await;
     assert_eq!(answer.problem(422, "not-wasm"), "this is not WebAssembly");
     assert_eq!(answer.body["report"]["size"], 5);
@@ -52,13 +52,13 @@ async fn what_is_no_module_is_refused_with_its_own_code() {
     let answer = world.get("/v1/modules/nothing").await;
     assert!(answer.problem(404, "unknown-module").contains("there are shop"));
     assert_eq!(answer.body["known"], json!(["shop"]));
-    let empty = World::new().get("/v1/modules/x/component").await;
+    let empty = ApiWorld::new().get("/v1/modules/x/component").await;
     assert!(empty.problem(404, "unknown-module").contains("segno deploy"));
 }
 
 #[tokio::test]
 async fn a_name_is_taken_away_and_what_began_goes_on() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.start("order-1").await;
     let undeployed = world.send(Method::DELETE, "/v1/modules/shop", "").await.ok();
     assert_eq!(undeployed["alias"], "shop");
@@ -76,7 +76,7 @@ async fn a_name_is_taken_away_and_what_began_goes_on() {
 
 #[tokio::test]
 async fn a_module_is_described_with_the_limits_that_it_declares() {
-    let world = World::new();
+    let world = ApiWorld::new();
     let deployed = world.upload("shop", "wasm order limited").await.ok();
     let rule = json!({ "key": "customer.id", "per_key": { "concurrency": 5 } });
     assert_eq!(deployed["module"]["functions"][1]["limit"], rule);

@@ -15,7 +15,7 @@ use futures::{Stream, poll, stream};
 use segno_core::time::Millis;
 use serde_json::json;
 
-use super::World;
+use super::ApiWorld;
 use crate::AdmissionLimits;
 
 /// A start request with this stream as its body.
@@ -29,7 +29,7 @@ fn coming(body: impl Stream<Item = Result<String, io::Error>> + Send + 'static) 
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_room_in_vain_is_refused_and_told_when_to_come_again() {
     let limits = AdmissionLimits { commands: 1, ..AdmissionLimits::default() };
-    let world = World::shop().await.admitting(limits);
+    let world = ApiWorld::shop().await.admitting(limits);
     let start = json!({ "target": "shop/ship", "id": "one" });
 
     let busy = world.api.room().await.expect("there is room for one");
@@ -45,7 +45,7 @@ async fn who_waits_for_room_in_vain_is_refused_and_told_when_to_come_again() {
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_room_gets_it_in_turn() {
     let limits = AdmissionLimits { commands: 1, ..AdmissionLimits::default() };
-    let world = World::shop().await.admitting(limits);
+    let world = ApiWorld::shop().await.admitting(limits);
     let start =
         |id: &str| world.post("/v1/invocations", json!({ "target": "shop/ship", "id": id }));
 
@@ -60,7 +60,7 @@ async fn who_waits_for_room_gets_it_in_turn() {
 #[tokio::test]
 async fn bodies_share_one_room_and_give_it_back() {
     let limits = AdmissionLimits { body_bytes: 200, ..AdmissionLimits::default() };
-    let world = World::shop().await.admitting(limits);
+    let world = ApiWorld::shop().await.admitting(limits);
     let start = |id: String| json!({ "target": "shop/ship", "id": id });
 
     let answer = world.post("/v1/invocations", start("x".repeat(200))).await;
@@ -79,7 +79,7 @@ async fn bodies_share_one_room_and_give_it_back() {
 #[tokio::test(start_paused = true)]
 async fn bodies_keep_their_room_until_their_handler_is_done() {
     let limits = AdmissionLimits { commands: 1, body_bytes: 300, ..AdmissionLimits::default() };
-    let world = World::shop().await.admitting(limits);
+    let world = ApiWorld::shop().await.admitting(limits);
     let start = |letter: &str| {
         world.post("/v1/invocations", json!({ "target": "shop/ship", "id": letter.repeat(150) }))
     };
@@ -96,7 +96,7 @@ async fn bodies_keep_their_room_until_their_handler_is_done() {
 #[tokio::test(start_paused = true)]
 async fn who_waits_to_be_let_in_is_not_read_before() {
     let limits = AdmissionLimits { requests: 1, ..AdmissionLimits::default() };
-    let world = World::shop().await.admitting(limits);
+    let world = ApiWorld::shop().await.admitting(limits);
     let is_read = Arc::new(AtomicBool::new(false));
     let body = {
         let is_read = is_read.clone();
@@ -117,7 +117,7 @@ async fn who_waits_to_be_let_in_is_not_read_before() {
 #[tokio::test(start_paused = true)]
 async fn who_is_not_let_in_is_told_when_to_come_again() {
     let limits = AdmissionLimits { requests: 1, ..AdmissionLimits::default() };
-    let world = World::shop().await.admitting(limits);
+    let world = ApiWorld::shop().await.admitting(limits);
     let start = json!({ "target": "shop/ship", "id": "one" });
 
     let busy = world.api.let_in(&Extensions::new()).await.expect("there is room for one");
@@ -132,7 +132,7 @@ async fn who_is_not_let_in_is_told_when_to_come_again() {
 #[tokio::test(start_paused = true)]
 async fn a_body_that_is_slow_to_come_keeps_nobody_out() {
     let limits = AdmissionLimits { requests: 1, ..AdmissionLimits::default() };
-    let world = World::shop().await.admitting(limits);
+    let world = ApiWorld::shop().await.admitting(limits);
     let mut slow = pin!(world.ask(coming(stream::pending())));
     assert!(poll!(&mut slow).is_pending());
     let start = json!({ "target": "shop/ship", "id": "one" });
@@ -145,7 +145,7 @@ async fn a_body_that_is_slow_to_come_keeps_nobody_out() {
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_what_was_started_before_keeps_nobody_out() {
     let limits = AdmissionLimits { requests: 1, commands: 1, ..AdmissionLimits::default() };
-    let world = World::shop().await.admitting(limits);
+    let world = ApiWorld::shop().await.admitting(limits);
     let start = |id: &str, wait_ms: u64| {
         let body = json!({ "target": "shop/ship", "id": id, "wait_ms": wait_ms });
         world.post("/v1/invocations", body)
@@ -161,7 +161,7 @@ async fn who_waits_for_what_was_started_before_keeps_nobody_out() {
 #[tokio::test(start_paused = true)]
 async fn who_looks_around_while_others_do_waits_and_keeps_nobody_from_working() {
     let limits = AdmissionLimits { reads: 1, ..AdmissionLimits::default() };
-    let world = World::shop().await.admitting(limits);
+    let world = ApiWorld::shop().await.admitting(limits);
     let start = |id: &str| {
         let body = json!({ "target": "shop/ship", "id": id });
         world.post("/v1/invocations", body)
@@ -201,7 +201,7 @@ async fn who_looks_around_while_others_do_waits_and_keeps_nobody_from_working() 
 /// Occasional single bytes would hold a permit for five minutes, on any number of connections.
 #[tokio::test(start_paused = true)]
 async fn a_body_that_trickles_is_not_waited_for() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let (runtime, bytes) = (world.api.host.env.runtime.clone(), Arc::new(AtomicUsize::new(0)));
     let came = bytes.clone();
     let trickle = stream::unfold((runtime, came), async |(runtime, came)| {

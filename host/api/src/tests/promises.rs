@@ -1,11 +1,11 @@
 use segno_engine::delivery::Reach;
 use serde_json::json;
 
-use super::World;
+use super::ApiWorld;
 
 #[tokio::test]
 async fn a_promise_settles_once() {
-    let world = World::new();
+    let world = ApiWorld::new();
     world.gate("a/p/approval").await;
     let path = "/v1/promises/a%2Fp%2Fapproval";
     assert_eq!(world.get(path).await.ok()["state"], "pending");
@@ -20,7 +20,7 @@ async fn a_promise_settles_once() {
 
 #[tokio::test]
 async fn a_rejection_is_a_failure_or_any_json() {
-    let world = World::new();
+    let world = ApiWorld::new();
     let failure = json!({ "code": 409, "message": "no stock", "details": { "sku": 7 } });
     for (id, body, shown) in [
         ("a", json!({ "failure": failure }), failure.clone()),
@@ -47,7 +47,7 @@ async fn a_rejection_is_a_failure_or_any_json() {
 
 #[tokio::test]
 async fn an_invocation_is_not_settled_from_outside() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.start("a").await.ok();
     for action in ["resolve", "reject", "cancel"] {
         let answer = world.post(&format!("/v1/promises/a/{action}"), json!({})).await;
@@ -64,7 +64,7 @@ async fn an_invocation_is_not_settled_from_outside() {
 
 #[tokio::test]
 async fn a_promise_is_made_once_and_settled_by_whoever_knows() {
-    let world = World::new();
+    let world = ApiWorld::new();
     let body = json!({ "id": "gate", "timeout_ms": 60_000, "tags": { "team": "x" }, "param": { "sum": 7 } });
     let made = world.post("/v1/promises", body.clone()).await;
     assert_eq!(made.status.as_u16(), 201);
@@ -86,7 +86,7 @@ async fn a_promise_is_made_once_and_settled_by_whoever_knows() {
         let refused = world.post("/v1/promises", other).await;
         let said = refused.problem(409, "key-reused");
         assert!(
-            said.contains("the id `gate` stands for another request") && said.contains(differs),
+            said.contains("the id `gate` was used for another request") && said.contains(differs),
             "{said}"
         );
     }
@@ -106,7 +106,7 @@ async fn a_promise_is_made_once_and_settled_by_whoever_knows() {
 
 #[tokio::test]
 async fn promises_that_make_no_sense_are_refused_by_name() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     for (tags, says) in [
         (json!({ "target": "wasm://shop/ship" }), "POST /v1/invocations"),
         (json!({ "target": "ship" }), "POST /v1/invocations"),
@@ -126,7 +126,7 @@ async fn promises_that_make_no_sense_are_refused_by_name() {
 
 #[tokio::test]
 async fn promises_are_listed_by_id_state_and_tags_page_by_page() {
-    let world = World::new();
+    let world = ApiWorld::new();
     for n in 0..5 {
         let tags = json!({ "team": if n % 2 == 0 { "x" } else { "y" }, "all": "1" });
         world.post("/v1/promises", json!({ "id": format!("a{n}"), "tags": tags })).await.ok();
@@ -162,7 +162,7 @@ async fn promises_are_listed_by_id_state_and_tags_page_by_page() {
 
 #[tokio::test]
 async fn a_target_that_only_this_machine_reaches_is_refused_where_it_is_named() {
-    let world = World::shop().await.reaching(Reach { private: false });
+    let world = ApiWorld::shop().await.reaching(Reach { private: false });
     for target in ["http://127.0.0.1:9000/x", "https://10.1.2.3", "http://[::1]/", "http://0x7f.1/"]
     {
         let body = json!({ "id": "a", "tags": { "target": target } });
@@ -174,7 +174,7 @@ async fn a_target_that_only_this_machine_reaches_is_refused_where_it_is_named() 
         let refused = answer.problem(400, "invalid-field");
         assert!(refused.contains("--allow-private-targets"), "{refused}");
     }
-    let open = World::shop().await;
+    let open = ApiWorld::shop().await;
     for (world, target) in [(&world, "http://8.8.8.8/x"), (&open, "http://127.0.0.1:9000/x")] {
         let body = json!({ "id": "a", "tags": { "target": target } });
         assert_eq!(world.post("/v1/promises", body).await.status.as_u16(), 201, "{target}");
@@ -185,7 +185,7 @@ async fn a_target_that_only_this_machine_reaches_is_refused_where_it_is_named() 
 
 #[tokio::test]
 async fn what_people_settle_is_listed_apart_from_calls_and_timers() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     for id in ["b/call", "d/call"] {
         world.start(id).await.ok();
     }
@@ -216,7 +216,7 @@ async fn what_people_settle_is_listed_apart_from_calls_and_timers() {
 
 #[tokio::test]
 async fn an_outcome_that_comes_before_its_promise_says_that_it_is_kept_and_for_whom() {
-    let world = World::new();
+    let world = ApiWorld::new();
     assert_eq!(world.upload("shop", "wasm desk order").await.status, 201);
     for (id, function, input) in
         [("d", "desk", json!(null)), ("o", "order", json!({ "items": [] }))]

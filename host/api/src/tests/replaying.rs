@@ -1,10 +1,10 @@
 use serde_json::json;
 
-use super::World;
+use super::ApiWorld;
 
 #[tokio::test]
 async fn a_replay_needs_a_journal_and_a_module_that_can_run() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let replay = |id: &str| format!("/v1/invocations/{id}/replay");
     world.post(&replay("a"), json!({})).await.problem(404, "unknown-invocation");
     world.start("a").await.ok();

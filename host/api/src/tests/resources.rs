@@ -1,11 +1,11 @@
 use axum::http::Method;
 use serde_json::json;
 
-use super::World;
+use super::ApiWorld;
 
 #[tokio::test]
 async fn a_resource_is_taken_and_written_by_one_at_a_time() {
-    let world = World::new();
+    let world = ApiWorld::new();
     let path = "/v1/resources/stock%2F7";
     assert!(world.get(path).await.problem(404, "unknown-resource").contains("stock/7"));
     let lease = format!("{path}/lease");

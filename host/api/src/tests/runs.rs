@@ -3,12 +3,12 @@
 use segno_core::{command::Command, promise::Verdict};
 use serde_json::json;
 
-use super::World;
+use super::ApiWorld;
 
 const OBJECT: &str = "/v1/objects/web/Signup/ada";
 
-async fn web() -> World {
-    let world = World::new();
+async fn web() -> ApiWorld {
+    let world = ApiWorld::new();
     world.upload("web", "wasm Signup/run Signup/confirm").await.ok();
     world
 }

@@ -3,9 +3,9 @@
 use segno_core::promise::Verdict::{Canceled, Rejected, Resolved};
 use serde_json::{Value, json};
 
-use super::World;
+use super::ApiWorld;
 
-async fn saga(world: &World) -> Value {
+async fn saga(world: &ApiWorld) -> Value {
     let page = world.get("/v1/invocations/it/sagas").await.ok();
     let items = page["items"].as_array().expect("sagas");
     assert_eq!(items.len(), 1, "{page}");
@@ -21,7 +21,7 @@ fn told(saga: &Value) -> (Value, Value, Vec<(Value, bool)>) {
 
 #[tokio::test]
 async fn a_saga_goes_on_until_something_is_undone() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let claim = world.saga("it", &[false, true, false]).await;
     world.settle("it/0", Resolved, "1").await;
     world.settle("it/1", Canceled, "").await;
@@ -48,7 +48,7 @@ async fn a_saga_goes_on_until_something_is_undone() {
 
 #[tokio::test]
 async fn a_step_that_cannot_be_undone_is_named_with_the_reason() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let claim = world.saga("it", &[false, false]).await;
     world.settle("it/0", Resolved, "1").await;
     world.settle("it/1", Resolved, "1").await;
@@ -65,7 +65,7 @@ async fn what_a_person_says_of_an_unclear_step_decides() {
     for (verdict, state, next, registered) in
         [(Resolved, "acted", json!(1), true), (Rejected, "failed", json!(0), false)]
     {
-        let world = World::shop().await;
+        let world = ApiWorld::shop().await;
         let claim = world.saga("it", &[false, false]).await;
         world.settle("it/0", Resolved, "1").await;
         world.settle("it/1", Canceled, "").await;
@@ -84,7 +84,7 @@ async fn what_a_person_says_of_an_unclear_step_decides() {
 
 #[tokio::test]
 async fn of_what_ended_well_nothing_is_undone() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.saga("it", &[false]).await;
     world.settle("it/0", Resolved, "1").await;
     world.settle("it", Resolved, "1").await;

@@ -2,7 +2,7 @@ use axum::http::Method;
 use segno_core::{command::Command, time::Timestamp};
 use serde_json::json;
 
-use super::World;
+use super::ApiWorld;
 
 /// A schedule for every minute, backfilled over one past minute.
 fn nightly() -> serde_json::Value {
@@ -17,7 +17,7 @@ fn nightly() -> serde_json::Value {
 
 #[tokio::test]
 async fn a_schedule_is_made_once_shown_and_removed() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let made = world.post("/v1/schedules", nightly()).await;
     assert_eq!(made.status.as_u16(), 201);
     let made = made.ok();
@@ -34,7 +34,7 @@ async fn a_schedule_is_made_once_shown_and_removed() {
     other["cron"] = json!("0 0 * * *");
     let refused = world.post("/v1/schedules", other).await;
     let said = refused.problem(409, "key-reused");
-    assert!(said.contains("stands for another request: another cron expression"), "{said}");
+    assert!(said.contains("was used for another request: another cron expression"), "{said}");
     let again = world.post("/v1/schedules", nightly()).await;
     assert_eq!(again.status.as_u16(), 200);
     let again = again.ok();
@@ -60,7 +60,7 @@ async fn a_schedule_is_made_once_shown_and_removed() {
 
 #[tokio::test]
 async fn a_schedule_stands_still_while_it_is_paused() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.post("/v1/schedules", nightly()).await.ok();
     let path = "/v1/schedules/nightly%2Freport";
     assert_eq!(world.post(&format!("{path}/pause"), json!({})).await.ok()["paused"], true);
@@ -77,7 +77,7 @@ async fn a_schedule_stands_still_while_it_is_paused() {
 
 #[tokio::test]
 async fn a_backfill_starts_the_past_once() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.post("/v1/schedules", nightly()).await.ok();
     let path = "/v1/schedules/nightly%2Freport/backfill";
     let range = json!({ "from_at_ms": 60_000, "to_at_ms": 180_000 });
@@ -97,7 +97,7 @@ async fn a_backfill_starts_the_past_once() {
 
 #[tokio::test]
 async fn what_a_schedule_makes_can_be_run() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.post("/v1/schedules", nightly()).await.ok();
     let path = "/v1/schedules/nightly%2Freport";
     let next = world.get(path).await.ok()["next_at_ms"].as_i64().expect("an instant");
@@ -108,7 +108,7 @@ async fn what_a_schedule_makes_can_be_run() {
 
 #[tokio::test]
 async fn a_schedule_that_could_not_work_is_refused_in_words() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     for (field, value, status, code, part) in [
         ("cron", json!("every day"), 400, "bad-request", "is no cron expression"),
         ("cron", json!("0 0 30 2 *"), 422, "unprocessable", "there is no such date"),
@@ -134,7 +134,7 @@ async fn a_schedule_that_could_not_work_is_refused_in_words() {
 
 #[tokio::test]
 async fn a_schedule_tells_of_what_it_left_out_and_what_became_of_the_last() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.upload("bare", "wasm other").await.ok();
     let create = json!({
         "id": "each", "cron": "* * * * *", "target": "shop/ship", "overlap": "skip",
@@ -158,7 +158,7 @@ async fn a_schedule_tells_of_what_it_left_out_and_what_became_of_the_last() {
     assert!(first["local"].as_str().is_some_and(|local| local.contains("-0")), "{first}");
     let refused = world.post(&format!("{path}/trigger"), json!({})).await;
     let said = refused.problem(409, "schedule-overlaps");
-    assert!(said.contains("`each@60000`") && said.contains("one at a time"), "{said}");
+    assert!(said.contains("`each@60000`") && said.contains("one execution at a time"), "{said}");
     let range = json!({ "from_at_ms": 120_000, "to_at_ms": 180_000 });
     let done = world.post(&format!("{path}/backfill"), range).await.ok();
     let because = "`each@60000`, which it started before, is halted and waits for a person";
@@ -177,7 +177,7 @@ async fn a_schedule_tells_of_what_it_left_out_and_what_became_of_the_last() {
 
 #[tokio::test]
 async fn what_would_end_after_the_year_9999_is_refused_before_it_is_stored() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let far = i64::MAX;
     let start = json!({ "id": "far", "target": "shop/ship", "timeout_ms": far });
     let promise = json!({ "id": "far", "timeout_ms": far });

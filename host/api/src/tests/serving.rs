@@ -11,12 +11,12 @@ use tokio::{
     sync::oneshot,
 };
 
-use super::World;
+use super::ApiWorld;
 use crate::{AdmissionLimits, Api, serve};
 
 #[tokio::test]
 async fn a_server_answers_until_it_is_stopped_and_lets_no_wait_hold_it_up() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.start("a").await.ok();
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -52,7 +52,7 @@ async fn a_server_answers_until_it_is_stopped_and_lets_no_wait_hold_it_up() {
 
 #[tokio::test]
 async fn a_head_without_end_is_not_read_to_its_end() {
-    let world = World::new();
+    let world = ApiWorld::new();
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let (stop, stopped) = oneshot::channel::<()>();
@@ -82,7 +82,7 @@ async fn far_more_clients_than_there_is_room_for_get_their_answers_over_one_conn
     const CLIENTS: usize = 60;
     const EACH: usize = 20;
     let limits = AdmissionLimits { requests: 2, ..AdmissionLimits::default() };
-    let world = World::shop().await.admitting(limits);
+    let world = ApiWorld::shop().await.admitting(limits);
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let (stop, stopped) = oneshot::channel::<()>();
@@ -184,7 +184,7 @@ async fn asked(stream: &mut TcpStream, path: &str) -> String {
 
 #[tokio::test]
 async fn idle_and_slow_connections_keep_nobody_out() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.start("a").await.ok();
     let api = Api { connections: 40, connections_of_a_peer: 40, ..world.api.clone() };
     served(api, async |address| {
@@ -211,7 +211,7 @@ async fn idle_and_slow_connections_keep_nobody_out() {
 
 #[tokio::test]
 async fn health_is_answered_where_every_connection_waits_for_its_answer() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.start("a").await.ok();
     let api = Api { connections: 8, connections_of_a_peer: 8, ..world.api.clone() };
     served(api, async |address| {

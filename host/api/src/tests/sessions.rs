@@ -5,20 +5,21 @@ use axum::{
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-use super::{World, signed};
-use crate::{Access, router};
+use super::{ApiWorld, signed};
+use crate::{AccessControl, router};
 
 const TOKEN: &str = "s3cret";
 const ORIGIN: (&str, &str) = ("origin", "http://localhost:7766");
 
-fn guarded() -> World {
-    World::with(|_| {
-        Access::new(([127, 0, 0, 1], 7766).into(), Some(TOKEN), false, vec![]).expect("a token")
+fn guarded() -> ApiWorld {
+    ApiWorld::with(|_| {
+        AccessControl::new(([127, 0, 0, 1], 7766).into(), Some(TOKEN), false, vec![])
+            .expect("a token")
     })
 }
 
 async fn ask(
-    world: &World,
+    world: &ApiWorld,
     method: Method,
     path: &str,
     headers: &[(&str, &str)],
@@ -38,7 +39,7 @@ async fn ask(
 }
 
 /// Opens a session for a token, and returns its cookie and its CSRF text.
-async fn login(world: &World, token: &str) -> (String, String) {
+async fn login(world: &ApiWorld, token: &str) -> (String, String) {
     let bearer = format!("Bearer {token}");
     let sent = [("authorization", bearer.as_str()), ORIGIN];
     let (status, headers, session) = ask(world, Method::POST, "/v1/session", &sent).await;
@@ -91,7 +92,7 @@ async fn a_session_stands_for_its_token_and_changes_only_with_its_csrf_text() {
 
 #[tokio::test]
 async fn a_session_has_no_more_rights_than_its_token() {
-    let world = World::with(|_| signed::access());
+    let world = ApiWorld::with(|_| signed::access());
     let (cookie, _) = login(&world, &signed::admin()).await;
     let cookie = [("cookie", cookie.as_str())];
     assert_eq!(ask(&world, Method::GET, "/v1/modules", &cookie).await.0, 200);
@@ -103,7 +104,7 @@ async fn a_session_has_no_more_rights_than_its_token() {
 
 #[tokio::test]
 async fn a_host_without_tokens_has_no_sessions() {
-    let world = World::new();
+    let world = ApiWorld::new();
     for method in [Method::GET, Method::POST, Method::DELETE] {
         let (status, _, session) = ask(&world, method, "/v1/session", &[]).await;
         assert_eq!((status.as_u16(), session), (200, serde_json::json!({ "needs_token": false })));

@@ -2,11 +2,11 @@ use segno_core::{promise::RetryPolicy, tags};
 use segno_engine::values;
 use serde_json::json;
 
-use super::World;
+use super::ApiWorld;
 
 #[tokio::test]
 async fn a_start_makes_an_invocation_pinned_to_its_module() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let answer = world
         .post(
             "/v1/invocations",
@@ -34,7 +34,7 @@ async fn a_start_makes_an_invocation_pinned_to_its_module() {
 
 #[tokio::test]
 async fn the_same_id_again_answers_the_first_execution() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     assert_eq!(world.start("a").await.status, 201);
     let again = world.start("a").await;
     assert_eq!(again.status, 200);
@@ -47,7 +47,7 @@ async fn the_same_id_again_answers_the_first_execution() {
         let answer = world.post("/v1/invocations", body).await;
         let said = answer.problem(409, "key-reused");
         assert!(
-            said.contains("the id `a` stands for another request") && said.contains(what),
+            said.contains("the id `a` was used for another request") && said.contains(what),
             "{said}"
         );
     }
@@ -56,7 +56,7 @@ async fn the_same_id_again_answers_the_first_execution() {
 
 #[tokio::test]
 async fn concurrent_starts_with_one_id_make_one_invocation() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let answers = futures::future::join_all((0..16).map(|_| world.start("a"))).await;
     let made = answers.iter().filter(|answer| answer.status == 201).count();
     assert_eq!(made, 1);
@@ -65,7 +65,7 @@ async fn concurrent_starts_with_one_id_make_one_invocation() {
 
 #[tokio::test]
 async fn ids_are_made_up_where_none_is_given() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let body = json!({ "target": "shop/ship" });
     let first = world.post("/v1/invocations", body.clone()).await.ok();
     let second = world.post("/v1/invocations", body).await.ok();
@@ -75,7 +75,7 @@ async fn ids_are_made_up_where_none_is_given() {
 
 #[tokio::test]
 async fn what_is_unknown_is_answered_with_what_there_is() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let answer = world.post("/v1/invocations", json!({ "target": "shpo/ship" })).await;
     assert!(answer.problem(404, "unknown-module").contains("`shpo`"));
     assert_eq!(answer.body["known"], json!(["shop"]));
@@ -90,7 +90,7 @@ async fn what_is_unknown_is_answered_with_what_there_is() {
 
 #[tokio::test]
 async fn input_that_does_not_fit_is_refused_with_its_place() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let start = |input| json!({ "id": "a", "target": "shop/order", "input": input });
     let answer = world.post("/v1/invocations", start(json!({ "items": [1, "two"] }))).await;
     assert!(answer.problem(422, "invalid-input").contains("/items/1"));
@@ -106,7 +106,7 @@ async fn input_that_does_not_fit_is_refused_with_its_place() {
 
 #[tokio::test]
 async fn impossible_ids_and_fields_are_refused() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     for id in ["", ".", "..", "a\nb", " ", "\u{a0}\u{200b}", &"a".repeat(2_049)] {
         world.start(id).await.problem(400, "invalid-id");
     }
@@ -121,7 +121,7 @@ async fn impossible_ids_and_fields_are_refused() {
 
 #[tokio::test]
 async fn a_digest_is_a_target_too_and_a_function_has_its_own_limit() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let digest = world.get("/v1/modules/shop").await.ok()["digest"].clone();
     let digest = digest.as_str().expect("a digest");
     let later = world.api.host.env.clock.now().0 + 5_000;
@@ -143,7 +143,7 @@ async fn a_digest_is_a_target_too_and_a_function_has_its_own_limit() {
 
 #[tokio::test]
 async fn a_start_says_how_attempts_go_and_a_restart_repeats_it() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     let start = |id: &str, more: serde_json::Value| {
         let mut body = json!({ "id": id, "target": "shop/ship", "input": 1 });
         body.as_object_mut().expect("an object").extend(more.as_object().expect("one").clone());

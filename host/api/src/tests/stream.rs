@@ -7,10 +7,10 @@ use segno_core::time::Millis;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use super::World;
+use super::ApiWorld;
 use crate::router;
 
-async fn stream(world: &World, query: &str) -> BodyDataStream {
+async fn stream(world: &ApiWorld, query: &str) -> BodyDataStream {
     let request = Request::get(format!("/v1/stream{query}")).header(header::HOST, "localhost");
     let answer = router(world.api.clone()).oneshot(request.body(Body::empty()).expect("a request"));
     let answer = answer.await.expect("the router answers");
@@ -25,7 +25,7 @@ async fn stream(world: &World, query: &str) -> BodyDataStream {
 }
 
 /// Reads the data of the next event.
-async fn event(world: &World, frames: &mut BodyDataStream) -> Value {
+async fn event(world: &ApiWorld, frames: &mut BodyDataStream) -> Value {
     let frame = world.api.host.env.within(Millis(5_000), frames.next()).await;
     let frame = frame.expect("soon").expect("it goes on").expect("a frame");
     let text = String::from_utf8(frame.to_vec()).expect("a text");
@@ -35,7 +35,7 @@ async fn event(world: &World, frames: &mut BodyDataStream) -> Value {
 
 #[tokio::test]
 async fn a_stream_names_what_a_commit_changed() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     assert!(!world.api.host.notifier.changes.are_watched());
     let mut all = stream(&world, "").await;
     let mut one = stream(&world, "?id=a").await;
@@ -57,7 +57,7 @@ async fn a_stream_names_what_a_commit_changed() {
 
 #[tokio::test]
 async fn a_stream_ends_with_its_host() {
-    let world = World::new();
+    let world = ApiWorld::new();
     let mut frames = stream(&world, "").await;
     world.api.stopping.cancel();
     assert!(frames.next().await.is_none());
@@ -65,7 +65,7 @@ async fn a_stream_ends_with_its_host() {
 
 #[tokio::test]
 async fn streams_are_bounded() {
-    let world = World::new();
+    let world = ApiWorld::new();
     let mut open = Vec::new();
     for _ in 0..128 {
         open.push(stream(&world, "").await);

@@ -8,10 +8,10 @@ use segno_core::{
 };
 use serde_json::{Value, json};
 
-use super::World;
+use super::ApiWorld;
 
 /// Creates a task of an external worker that holds it.
-async fn held(world: &World, id: &str, pid: &str) -> Claim {
+async fn held(world: &ApiWorld, id: &str, pid: &str) -> Claim {
     let tags = json!({ "target": "poll://any@packers" });
     world
         .post("/v1/promises", json!({ "id": id, "tags": tags, "param": { "func": "pack" } }))
@@ -32,7 +32,7 @@ fn ids(page: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_task_says_who_holds_it_until_when_and_at_which_version() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     held(&world, "pack-1", "w1").await;
     let task = world.get("/v1/tasks/pack-1").await.ok();
     assert_eq!((&task["state"], &task["holder"]), (&json!("acquired"), &json!("w1")));
@@ -54,7 +54,7 @@ async fn a_task_says_who_holds_it_until_when_and_at_which_version() {
 
 #[tokio::test]
 async fn what_an_activity_says_of_its_progress_is_shown_until_it_ends() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.start("ship-1").await.ok();
     let claim = world.acquire("ship-1").await;
     assert!(world.get("/v1/tasks/ship-1").await.ok().get("progress").is_none());
@@ -81,7 +81,7 @@ async fn what_an_activity_says_of_its_progress_is_shown_until_it_ends() {
 
 #[tokio::test]
 async fn tasks_are_listed_by_state_holder_and_id_newest_first() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     for (id, pid) in [("a1", "w1"), ("a2", "w2"), ("b1", "w1")] {
         held(&world, id, pid).await;
     }
@@ -109,7 +109,7 @@ async fn tasks_are_listed_by_state_holder_and_id_newest_first() {
 
 #[tokio::test]
 async fn a_task_is_halted_continued_and_taken_from_its_holder() {
-    let world = World::new();
+    let world = ApiWorld::new();
     let claim = held(&world, "t", "w1").await;
     let path = |verb: &str| format!("/v1/invocations/t/{verb}");
     let stale = world.post(&path("release"), json!({ "version": 7 })).await;
@@ -140,7 +140,7 @@ async fn a_task_is_halted_continued_and_taken_from_its_holder() {
 
 #[tokio::test]
 async fn what_has_not_ended_is_cancelled_and_removed_in_one_request() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.start("ship-1").await.ok();
     world.acquire("ship-1").await;
     let remove = async |query: &str| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use segno_core::{
-    command::{Command, FenceAct, FenceAction},
+    command::{Command, FenceAction, FenceOperation},
     id::{CommandIndex, PromiseId},
     promise::NewPromise,
     time::Timestamp,
@@ -11,7 +11,7 @@ use segno_core::{
 };
 use serde_json::{Value, json};
 
-use super::World;
+use super::ApiWorld;
 
 fn new(id: &str, tags: &[(&str, &str)]) -> NewPromise {
     let tags: Tags = tags.iter().map(|&(name, value)| (name.into(), value.into())).collect();
@@ -19,18 +19,18 @@ fn new(id: &str, tags: &[(&str, &str)]) -> NewPromise {
     NewPromise { id: PromiseId::from(id), param, tags, timeout_at: Timestamp::NEVER }
 }
 
-async fn make(world: &World, id: &str, tags: &[(&str, &str)]) {
+async fn make(world: &ApiWorld, id: &str, tags: &[(&str, &str)]) {
     world.command(Command::PromiseCreate(new(id, tags))).await;
 }
 
 /// A workflow that called an external worker, whose steps are recorded and which called a workflow.
-async fn both_worlds() -> World {
-    let world = World::shop().await;
+async fn both_worlds() -> ApiWorld {
+    let world = ApiWorld::shop().await;
     world.start("order").await.ok();
     let claim = world.acquire("order").await;
     let create = |index: u32, new: NewPromise| FenceAction {
         index: CommandIndex(index),
-        act: FenceAct::Create { new },
+        act: FenceOperation::Create { new },
     };
     let actions = vec![
         create(0, new("order/0", &[("target", "poll://any@packers")])),
@@ -48,7 +48,7 @@ async fn both_worlds() -> World {
     world
 }
 
-async fn tree(world: &World, id: &str, query: &str) -> Value {
+async fn tree(world: &ApiWorld, id: &str, query: &str) -> Value {
     world.get(&format!("/v1/promises/{}/tree?{query}", id.replace('/', "%2F"))).await.ok()
 }
 
@@ -90,8 +90,8 @@ async fn what_is_in_the_middle_shows_what_is_below_it_and_whose_it_is() {
 }
 
 /// A root with many children, some of which have children, with further levels below one of them.
-async fn wide() -> (World, Vec<String>) {
-    let world = World::new();
+async fn wide() -> (ApiWorld, Vec<String>) {
+    let world = ApiWorld::new();
     let mut all = Vec::new();
     make(&world, "r", &[("parent", "r")]).await;
     all.push("r".to_owned());
@@ -161,13 +161,13 @@ async fn bounds_leave_out_children_and_say_how_many_page_by_page() {
 }
 
 /// A workflow with 40 timers that waits for the 21st.
-async fn long() -> World {
-    let world = World::shop().await;
+async fn long() -> ApiWorld {
+    let world = ApiWorld::shop().await;
     world.start("order").await.ok();
     let claim = world.acquire("order").await;
     let create = |index: u32| FenceAction {
         index: CommandIndex(index),
-        act: FenceAct::Create { new: new(&format!("order/{index}"), &[("timer", "true")]) },
+        act: FenceOperation::Create { new: new(&format!("order/{index}"), &[("timer", "true")]) },
     };
     let actions = (0..40).map(create).collect();
     let claimed = claim.clone();
@@ -207,7 +207,7 @@ async fn of_many_children_the_first_the_latest_and_the_awaited_are_shown() {
 
 #[tokio::test]
 async fn a_ring_of_parents_is_shown_once() {
-    let world = World::new();
+    let world = ApiWorld::new();
     for (id, parent) in [("a", "c"), ("b", "a"), ("c", "b")] {
         make(&world, id, &[("parent", parent)]).await;
     }
@@ -242,7 +242,7 @@ async fn queries_that_make_no_sense_are_refused_by_name() {
 /// A tree with ten thousand children needs no more statements than one with ten.
 #[tokio::test]
 async fn a_wide_tree_is_cut_and_whole_in_pages() {
-    let world = World::new();
+    let world = ApiWorld::new();
     make(&world, "r", &[]).await;
     for n in 0..10_500 {
         make(&world, &format!("r:{n}"), &[("parent", "r")]).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use segno_core::{
     command::Command,
     config::Config,
-    promise::{NewPromise, NewSchedule, Overlap, Template},
+    promise::{NewPromise, NewSchedule, Overlap, PromiseTemplate},
     reply::Reply,
     tags,
     time::{Millis, Timestamp},
@@ -21,10 +21,10 @@ use serde_json::Value as Json;
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 use throwaway_postgres::{Cluster, Database};
 
-use super::World;
+use super::ApiWorld;
 
 /// The kind of a store.
-enum Place {
+enum UnreadableStore {
     Directory(tempfile::TempDir),
     Database(Database<'static>),
 }
@@ -37,15 +37,15 @@ const DAMAGES: [&str; 3] = [
 ];
 
 /// Both kinds of store, if installed.
-fn places() -> Vec<Place> {
-    let directory = Place::Directory(tempfile::tempdir().expect("a directory"));
-    let database = Cluster::shared().map(Cluster::database).map(Place::Database);
+fn places() -> Vec<UnreadableStore> {
+    let directory = UnreadableStore::Directory(tempfile::tempdir().expect("a directory"));
+    let database = Cluster::shared().map(Cluster::database).map(UnreadableStore::Database);
     [Some(directory), database].into_iter().flatten().collect()
 }
 
-impl Place {
+impl UnreadableStore {
     async fn open(&self) -> Host {
-        let host = World::new().api.host.clone();
+        let host = ApiWorld::new().api.host.clone();
         let (engine, notifier, env) = (Config::default(), host.notifier.clone(), host.env.clone());
         let store: Arc<dyn Store> = match self {
             Self::Directory(dir) => {
@@ -94,7 +94,7 @@ async fn rows(host: &Host) {
             cron: "0 3 * * *".into(),
             zone: Default::default(),
             jitter: Millis::ZERO,
-            template: Template {
+            template: PromiseTemplate {
                 id: "{{.id}}@{{.timestamp}}".into(),
                 param: Value::default(),
                 tags: Tags::from([target()]),
@@ -118,7 +118,7 @@ async fn the_lists_of_the_api_name_what_cannot_be_read() {
         rows(&host).await;
         host.store.close().await;
         place.damage().await;
-        let world = World::over(place.open().await, |access| access);
+        let world = ApiWorld::over(place.open().await, |access| access);
         let listed = async |path: &str| {
             let page = world.get(path).await.ok();
             let rows = page["unreadable"].as_array().cloned().unwrap_or_default();

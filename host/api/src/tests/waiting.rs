@@ -1,9 +1,9 @@
 use segno_core::{command::Command, promise::Verdict, value::Value as Stored};
 use serde_json::json;
 
-use super::World;
+use super::ApiWorld;
 
-async fn finish(world: &World, id: &str) {
+async fn finish(world: &ApiWorld, id: &str) {
     let claim = world.acquire(id).await;
     let (verdict, value) = (Verdict::Resolved, Stored::of(&b"7"[..]));
     world
@@ -13,7 +13,7 @@ async fn finish(world: &World, id: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_ends_with_the_invocation() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.start("a").await.ok();
     let wait = world.get("/v1/invocations/a/wait?timeout_ms=300000");
     let later = async {
@@ -28,7 +28,7 @@ async fn a_wait_ends_with_the_invocation() {
 
 #[tokio::test]
 async fn no_settlement_is_missed_whenever_it_comes() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     for round in 0..200 {
         let id = format!("a{round}");
         world.start(&id).await.ok();
@@ -48,7 +48,7 @@ async fn no_settlement_is_missed_whenever_it_comes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_ends_at_its_limit_and_when_the_host_stops() {
-    let world = World::shop().await;
+    let world = ApiWorld::shop().await;
     world.start("a").await.ok();
     let answer = world.get("/v1/invocations/a/wait?timeout_ms=0").await.ok();
     assert_eq!(answer["state"], "pending");

@@ -16,14 +16,14 @@ use segno_store::{PromiseRow, Store};
 
 use super::{
     Api, ApiError,
-    body::{Query, Segment},
+    body::{PathSegment, UrlQuery},
     fork,
     model::{InvocationState, NodeKind, PromiseState, TreeNode, TreePage, TreeQuery},
-    openapi::Refusals,
     page::PageSize,
+    refusals::Refusals,
     view,
 };
-use walk::{Bounds, Place, Seen, Walk};
+use walk::{PageNode, TreePosition, TreeWalk, WalkBounds};
 
 /// Default and maximum number of levels below the first node.
 const DEPTH: u32 = 8;
@@ -44,8 +44,8 @@ const ERROR: usize = 300;
 )]
 pub async fn tree(
     State(api): State<Api>,
-    Segment(id): Segment,
-    Query(query): Query<TreeQuery>,
+    PathSegment(id): PathSegment,
+    UrlQuery(query): UrlQuery<TreeQuery>,
 ) -> Result<Json<TreePage>, ApiError> {
     let id = api.stored_id(id).await?;
     let bounds = bounds(&query)?;
@@ -54,7 +54,7 @@ pub async fn tree(
     let base = base.ok_or_else(|| ApiError::UnknownPromise(id.to_string()))?;
     let path = ancestors(&*store, &base.promise, None).await?;
     let walk = match &query.after {
-        None => Walk::begin(bounds, base, &*store).await?,
+        None => TreeWalk::begin(bounds, base, &*store).await?,
         Some(cursor) => resumed(&*store, bounds, &id, cursor).await?,
     };
     let (seen, next) = walk.page(&*store).await?;
@@ -67,7 +67,7 @@ pub async fn tree(
     }))
 }
 
-fn bounds(query: &TreeQuery) -> Result<Bounds, ApiError> {
+fn bounds(query: &TreeQuery) -> Result<WalkBounds, ApiError> {
     let bad = |field, reason: String| Err(ApiError::BadField { field, reason });
     let depth = query.depth.unwrap_or(DEPTH);
     if depth > DEEPEST {
@@ -77,7 +77,7 @@ fn bounds(query: &TreeQuery) -> Result<Bounds, ApiError> {
         return bad("width", "is 0: leave it out for all children".to_owned());
     }
     let limit = PAGE.of(query.limit)? as usize;
-    Ok(Bounds { depth, width: query.width.unwrap_or(u32::MAX), limit })
+    Ok(WalkBounds { depth, width: query.width.unwrap_or(u32::MAX), limit })
 }
 
 /// Returns the ancestors of a promise, up to `until`: its parent, the parent's parent, and so on.
@@ -114,16 +114,16 @@ fn parent(promise: &Promise) -> Option<PromiseId> {
 /// Continues after the node that ended a page.
 async fn resumed(
     store: &dyn Store,
-    bounds: Bounds,
+    bounds: WalkBounds,
     base: &PromiseId,
     cursor: &str,
-) -> Result<Walk, ApiError> {
+) -> Result<TreeWalk, ApiError> {
     let bad = |reason: &str| ApiError::BadField { field: "after", reason: reason.to_owned() };
-    let place: Place = cursor.parse().map_err(|()| bad("is no cursor from an earlier page"))?;
+    let place: TreePosition =
+        cursor.parse().map_err(|()| bad("is no cursor from an earlier page"))?;
     let last = store.read().promise(&place.id).await?;
-    let last = last.ok_or_else(|| {
-        bad("names a promise that has been removed meanwhile; begin again without it")
-    })?;
+    let last =
+        last.ok_or_else(|| bad("names a promise that was removed; begin again without it"))?;
     let mut path = match place.id == *base {
         true => Vec::new(),
         false => ancestors(store, &last.promise, Some(base)).await?,
@@ -133,10 +133,10 @@ async fn resumed(
     if path.first() != Some(base) || path.len() != place.shown.len() + 1 {
         return Err(bad("is no cursor of this tree"));
     }
-    Ok(Walk::resume(bounds, &path, &place.shown, store).await?)
+    Ok(TreeWalk::resume(bounds, &path, &place.shown, store).await?)
 }
 
-fn node(seen: &Seen) -> TreeNode {
+fn node(seen: &PageNode) -> TreeNode {
     let (promise, task) = (&seen.row.promise, seen.row.task.as_ref());
     let spec = &promise.spec;
     let state = state(promise, task);

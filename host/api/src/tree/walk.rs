@@ -3,7 +3,9 @@
 use std::{fmt, str::FromStr};
 
 use segno_core::id::PromiseId;
-use segno_store::{CallTree, Child, Neighbours, Parent, PromiseRow, Store, StoreError};
+use segno_store::{
+    CallTree, ChildRow, ParentCursor, PromiseRow, Store, StoreError, TreeNeighbours,
+};
 
 /// Maximum number of children that are counted.
 pub const COUNTED: u32 = 10_000;
@@ -12,7 +14,7 @@ const WAITS: usize = 10;
 
 /// Bounds of the returned part of a tree.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub struct WalkBounds {
     /// Maximum number of levels below the first node.
     pub depth: u32,
     /// Maximum number of children of one node: the first ones and the latest. Children that the
@@ -24,7 +26,7 @@ pub struct Bounds {
 
 /// A node of a page.
 #[derive(Debug)]
-pub struct Seen {
+pub struct PageNode {
     /// The promise with its task.
     pub row: PromiseRow,
     /// The parent, except for the first node.
@@ -50,21 +52,21 @@ pub struct Seen {
 /// 3.17:order-1/2/16      from the first node to its 3rd child, from there to its 17th
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct TreePosition {
     /// The last node of the page.
     pub id: PromiseId,
     /// Numbers of children, from the first node down.
     pub shown: Vec<u32>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TreePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown: Vec<String> = self.shown.iter().map(ToString::to_string).collect();
         write!(f, "{}:{}", shown.join("."), self.id)
     }
 }
 
-impl FromStr for Place {
+impl FromStr for TreePosition {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -77,14 +79,14 @@ impl FromStr for Place {
 
 /// A node of the walk: one on this page, or one of an earlier page that has children left.
 #[derive(Debug)]
-struct Node {
+struct WalkNode {
     id: PromiseId,
     /// Index of the parent in the list of nodes.
     parent: Option<usize>,
     /// Number among its parent's children, from 1.
     nth: u32,
     depth: u32,
-    seen: Option<Seen>,
+    seen: Option<PageNode>,
     /// Number of children found, or shown on earlier pages.
     opened: u32,
     /// Total number of children to show.
@@ -92,12 +94,12 @@ struct Node {
     /// Number of the last child found or shown.
     after: i64,
     /// For a node with more children than shown: the children after the first ones.
-    tail: Option<Tail>,
+    tail: Option<ChildrenTail>,
 }
 
 /// The children after the gap: those that their parent waits for, and the latest.
 #[derive(Debug)]
-struct Tail {
+struct ChildrenTail {
     /// Number of children before the gap.
     first: u32,
     latest: u32,
@@ -106,17 +108,17 @@ struct Tail {
 
 /// A traversal of a tree.
 #[derive(Debug)]
-pub struct Walk {
-    bounds: Bounds,
-    nodes: Vec<Node>,
+pub struct TreeWalk {
+    bounds: WalkBounds,
+    nodes: Vec<WalkNode>,
     /// Indexes of nodes, each before its descendants.
     order: Vec<usize>,
 }
 
-impl Walk {
+impl TreeWalk {
     /// Begins at the node `base`.
     pub async fn begin(
-        bounds: Bounds,
+        bounds: WalkBounds,
         base: PromiseRow,
         store: &dyn Store,
     ) -> Result<Self, StoreError> {
@@ -131,7 +133,7 @@ impl Walk {
     /// Continues after the last node of `path`, which leads down from the first node of the tree.
     /// `shown` is, for each node on the path, the number of its children shown so far.
     pub async fn resume(
-        bounds: Bounds,
+        bounds: WalkBounds,
         path: &[PromiseId],
         shown: &[u32],
         store: &dyn Store,
@@ -141,7 +143,7 @@ impl Walk {
         for (place, id) in path.iter().enumerate() {
             let above = place.checked_sub(1);
             let depth = place as u32;
-            walk.nodes.push(Node {
+            walk.nodes.push(WalkNode {
                 id: id.clone(),
                 parent: above,
                 nth: above.map_or(1, |above| shown[above]),
@@ -161,7 +163,7 @@ impl Walk {
     pub async fn page(
         mut self,
         store: &dyn Store,
-    ) -> Result<(Vec<Seen>, Option<Place>), StoreError> {
+    ) -> Result<(Vec<PageNode>, Option<TreePosition>), StoreError> {
         loop {
             let opening = self.opening();
             if opening.is_empty() {
@@ -268,7 +270,7 @@ impl Walk {
             }
         }
         for (at, from) in gaps {
-            let is_first = |node: &&mut Node| node.parent == Some(at);
+            let is_first = |node: &&mut WalkNode| node.parent == Some(at);
             let first = self.nodes[from..].iter_mut().find(is_first);
             if let Some(seen) = first.and_then(|node| node.seen.as_mut()) {
                 seen.after_gap = true;
@@ -283,9 +285,9 @@ impl Walk {
         place: usize,
         at: usize,
         awaits: &[PromiseId],
-        found: &[Child],
+        found: &[ChildRow],
         store: &dyn Store,
-    ) -> Result<Vec<Child>, StoreError> {
+    ) -> Result<Vec<ChildRow>, StoreError> {
         let node = &self.nodes[at];
         let is_found = |id: &PromiseId| {
             found.iter().any(|child| child.parent == place && child.row.promise.id() == id)
@@ -296,15 +298,15 @@ impl Walk {
         let children = rows.into_iter().zip(neighbours).filter_map(|(row, neighbours)| {
             let (row, number) = (row?, neighbours.number);
             let is_child = super::parent(&row.promise).as_ref() == Some(&node.id);
-            (is_child && number > node.after).then_some(Child { parent: place, number, row })
+            (is_child && number > node.after).then_some(ChildRow { parent: place, number, row })
         });
         Ok(children.collect())
     }
 
-    fn parents(&self, opening: &[(usize, u32)]) -> Vec<Parent> {
+    fn parents(&self, opening: &[(usize, u32)]) -> Vec<ParentCursor> {
         let parent = |&(at, _): &(usize, u32)| {
             let node = &self.nodes[at];
-            Parent { id: node.id.clone(), after: node.after }
+            ParentCursor { id: node.id.clone(), after: node.after }
         };
         opening.iter().map(parent).collect()
     }
@@ -313,7 +315,7 @@ impl Walk {
     async fn take_in(
         &mut self,
         opening: &[(usize, u32)],
-        found: Vec<Child>,
+        found: Vec<ChildRow>,
         call_tree: &dyn CallTree,
     ) -> Result<(), StoreError> {
         let ids: Vec<PromiseId> =
@@ -338,7 +340,7 @@ impl Walk {
         &mut self,
         row: PromiseRow,
         parent: Option<usize>,
-        mut neighbours: Neighbours,
+        mut neighbours: TreeNeighbours,
     ) -> usize {
         let id = row.promise.id().clone();
         let (mut nth, mut depth) = (1, 0);
@@ -350,7 +352,7 @@ impl Walk {
         neighbours.awaits.truncate(WAITS);
         let tail = self.tail(depth, &neighbours);
         let open_to = self.open_to(depth, neighbours.children);
-        let seen = Seen {
+        let seen = PageNode {
             row,
             parent: parent.map(|parent| self.nodes[parent].id.clone()),
             depth,
@@ -361,7 +363,17 @@ impl Walk {
             waits_more,
         };
         let seen = Some(seen);
-        self.nodes.push(Node { id, parent, nth, depth, seen, opened: 0, open_to, after: 0, tail });
+        self.nodes.push(WalkNode {
+            id,
+            parent,
+            nth,
+            depth,
+            seen,
+            opened: 0,
+            open_to,
+            after: 0,
+            tail,
+        });
         self.nodes.len() - 1
     }
 
@@ -377,11 +389,11 @@ impl Walk {
 
     /// Returns the children after the first ones, if not all are shown. A quarter of the shown
     /// children are first ones.
-    fn tail(&self, depth: u32, neighbours: &Neighbours) -> Option<Tail> {
+    fn tail(&self, depth: u32, neighbours: &TreeNeighbours) -> Option<ChildrenTail> {
         let width = self.bounds.width;
         let is_wide = depth < self.bounds.depth && neighbours.children > width;
         let awaits = neighbours.awaits.iter().take(WAITS).cloned().collect();
-        is_wide.then(|| Tail { first: width / 4, latest: width - width / 4, awaits })
+        is_wide.then(|| ChildrenTail { first: width / 4, latest: width - width / 4, awaits })
     }
 
     /// Returns true if this is the node `at` or one of its ancestors.
@@ -403,7 +415,7 @@ impl Walk {
     }
 }
 
-impl Node {
+impl WalkNode {
     /// Returns the number of children to find next.
     fn wanted(&self) -> u32 {
         match &self.tail {
@@ -433,17 +445,17 @@ fn most(opening: &[(usize, u32)]) -> u32 {
 async fn neighbours_of(
     call_tree: &dyn CallTree,
     ids: &[PromiseId],
-) -> Result<Vec<Neighbours>, StoreError> {
+) -> Result<Vec<TreeNeighbours>, StoreError> {
     let neighbours = call_tree.neighbours(ids, COUNTED, WAITS as u32 + 1).await?;
     // A node removed meanwhile has no children.
     Ok(neighbours.into_iter().map(Option::unwrap_or_default).collect())
 }
 
 /// Returns the position of a node, as the path from the first one down.
-fn place(nodes: &[Node], last: usize) -> Place {
+fn place(nodes: &[WalkNode], last: usize) -> TreePosition {
     let up = std::iter::successors(Some(last), |&at| nodes[at].parent);
     let mut shown: Vec<u32> =
         up.filter(|&at| nodes[at].parent.is_some()).map(|at| nodes[at].nth).collect();
     shown.reverse();
-    Place { id: nodes[last].id.clone(), shown }
+    TreePosition { id: nodes[last].id.clone(), shown }
 }

@@ -4,23 +4,23 @@ use anyhow::bail;
 use serde_json::{Value as Json, json};
 
 use super::{
-    wire::{Messages, Wire},
-    worker::{Worker, call, decoded},
+    wire::{MessageStream, ResonateConnection},
+    worker::{ResonateWorker, call, decoded},
 };
 
 const GROUP: &str = "bench-clients";
 const ADDRESS: &str = "poll://uni@bench-clients/here";
 
 /// A client of the Resonate protocol with one stream.
-pub struct Client {
-    wire: Wire,
-    messages: Messages,
+pub struct ResonateClient {
+    wire: ResonateConnection,
+    messages: MessageStream,
 }
 
-impl Client {
+impl ResonateClient {
     /// Creates a client and opens its stream.
     pub async fn start(url: &str) -> anyhow::Result<Self> {
-        let wire = Wire::new(url)?;
+        let wire = ResonateConnection::new(url)?;
         let messages = wire.listen(GROUP, "here").await?;
         Ok(Self { wire, messages })
     }
@@ -35,7 +35,7 @@ impl Client {
     /// Calls a function on a worker in this process, which holds the task from the beginning.
     pub async fn run(
         &mut self,
-        worker: &Worker,
+        worker: &ResonateWorker,
         id: &str,
         function: &str,
         input: u64,

@@ -12,16 +12,16 @@ mod wire;
 mod worker;
 
 use anyhow::Context as _;
-use segno_demo::server::{Server, ServerOptions};
+use segno_demo::server::{DemoServer, ServerOptions};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use self::{client::Client, wire::Wire, worker::Worker};
+use self::{client::ResonateClient, wire::ResonateConnection, worker::ResonateWorker};
 use super::{
-    baseline::Commits,
+    baseline::BaselineDatabase,
     context::BenchContext,
     measure::{Stopwatch, cpu_of_us},
-    report::{Goal, Section, percentile},
+    report::{BenchSection, Goal, percentile},
 };
 
 pub use takeover::hold;
@@ -34,11 +34,11 @@ const NEVER: i64 = 9_000_000_000_000;
 /// `rpc`.
 const TRIPS: [f64; 2] = [4.0, 5.0];
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let workflows = context.size(300, 10);
     let each = context.size(2_000, 50);
     let takeovers = context.size(3, 1);
-    let mut section = Section::new(format!(
+    let mut section = BenchSection::new(format!(
         "The Resonate protocol against a host in a process of its own: {each} promises made and settled by each of \
          {CONNECTIONS:?} connections; then {workflows} workflows of one step, one after the other, in turns with the floors, \
          by a worker and a client in this process. `run`: {} round trips and a message, `rpc`: {} and two messages; each \
@@ -47,13 +47,13 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     ));
     let place = context.place()?;
     let options = ServerOptions::within(place.path(), &context.binary)?;
-    let server = Server::start(options, context.env.clone()).await?;
-    let mut commits = Commits::new(place.path()).await?;
+    let server = DemoServer::start(options, context.env.clone()).await?;
+    let mut commits = BaselineDatabase::new(place.path()).await?;
     promises(context, &server, each, &mut section).await?;
     let url = server.client().server();
     let mut workers = JoinSet::new();
-    let worker = Worker::start(&url, "here", &mut workers).await?;
-    let mut client = Client::start(&url).await?;
+    let worker = ResonateWorker::start(&url, "here", &mut workers).await?;
+    let mut client = ResonateClient::start(&url).await?;
     steps(context, &server, &worker, &mut client, &mut commits, workflows, &mut section).await?;
 
     let mut fibonacci = Vec::new();
@@ -84,9 +84,9 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
 /// Measures promises created and settled over several concurrent connections.
 async fn promises(
     context: &BenchContext,
-    server: &Server,
+    server: &DemoServer,
     each: u32,
-    section: &mut Section,
+    section: &mut BenchSection,
 ) -> anyhow::Result<()> {
     let url = server.client().server();
     for connections in CONNECTIONS {
@@ -98,7 +98,7 @@ async fn promises(
             // Keep the total work similar.
             let each = each / connections.min(8);
             for connection in 0..connections {
-                let wire = Wire::new(&url)?;
+                let wire = ResonateConnection::new(&url)?;
                 running.spawn(async move {
                     for n in 0..each {
                         let id = format!("p-{connections}-{repetition}-{connection}-{n}");
@@ -135,12 +135,12 @@ async fn promises(
 /// Measures workflows of one step, alternating with the baselines.
 async fn steps(
     context: &BenchContext,
-    server: &Server,
-    worker: &Worker,
-    client: &mut Client,
-    commits: &mut Commits,
+    server: &DemoServer,
+    worker: &ResonateWorker,
+    client: &mut ResonateClient,
+    commits: &mut BaselineDatabase,
     workflows: u32,
-    section: &mut Section,
+    section: &mut BenchSection,
 ) -> anyhow::Result<()> {
     let [mut run50, mut run99, mut rpc50, mut rpc99] = [const { Vec::new() }; 4];
     let [mut trip, mut commit, mut run_floor, mut rpc_floor] = [const { Vec::new() }; 4];

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use segno_core::time::Millis;
 use segno_demo::{
     process::Process,
-    server::{Server, ServerOptions},
+    server::{DemoServer, ServerOptions},
 };
 use segno_env::Env;
 use serde_json::json;
@@ -15,9 +15,9 @@ use tokio::task::JoinSet;
 
 use super::{
     super::{context::BenchContext, measure::Stopwatch},
-    client::Client,
-    wire::Wire,
-    worker::{GROUP, Worker, call},
+    client::ResonateClient,
+    wire::ResonateConnection,
+    worker::{GROUP, ResonateWorker, call},
 };
 
 /// Name of the worker that is killed.
@@ -32,13 +32,13 @@ pub async fn measure(context: &BenchContext, arguments: &[&str]) -> anyhow::Resu
     let place = context.place()?;
     let mut options = ServerOptions::within(place.path(), &context.binary)?;
     options.arguments = arguments.iter().map(ToString::to_string).collect();
-    let server = Server::start(options, context.env.clone()).await?;
+    let server = DemoServer::start(options, context.env.clone()).await?;
     let url = server.client().server();
     let mut command = Command::new(&context.binary);
     command.args(["bench", "--hold", &url]);
     let doomed = Process::start("worker", command, &place.path().join("worker.log"))?;
-    let mut client = Client::start(&url).await?;
-    let wire = Wire::new(&url)?;
+    let mut client = ResonateClient::start(&url).await?;
+    let wire = ResonateConnection::new(&url)?;
     wire.done("promise.create", call("work", "step", 1, "work", "work")).await?;
     let taken = async {
         while client.state("work").await? != "acquired" {
@@ -48,7 +48,7 @@ pub async fn measure(context: &BenchContext, arguments: &[&str]) -> anyhow::Resu
     };
     context.env.within(ACQUIRE_TIMEOUT, taken).await.context("no worker acquired the task")??;
     let mut workers = JoinSet::new();
-    let _heir = Worker::start(&url, "heir", &mut workers).await?;
+    let _heir = ResonateWorker::start(&url, "heir", &mut workers).await?;
     let stopwatch = Stopwatch::start();
     doomed.kill()?;
     let value = client.outcome_of("work").await?;
@@ -64,7 +64,7 @@ pub async fn measure(context: &BenchContext, arguments: &[&str]) -> anyhow::Resu
 /// # Errors
 /// Fails if the host cannot be reached, or if it closes the stream.
 pub async fn hold(url: &str, env: &Env) -> anyhow::Result<()> {
-    let wire = Wire::new(url)?;
+    let wire = ResonateConnection::new(url)?;
     let mut messages = wire.listen(GROUP, DOOMED).await?;
     loop {
         let beat = env.runtime.sleep(Millis(1_000));

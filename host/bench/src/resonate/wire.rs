@@ -7,18 +7,18 @@ use serde_json::{Value as Json, json};
 
 /// A connection to a host. Cheap to clone; clones share it.
 #[derive(Clone)]
-pub struct Wire {
+pub struct ResonateConnection {
     http: Client,
     url: String,
 }
 
 /// A stream of messages.
-pub struct Messages {
+pub struct MessageStream {
     response: Response,
     read: Vec<u8>,
 }
 
-impl Wire {
+impl ResonateConnection {
     /// Creates a connection without sending anything.
     pub fn new(url: &str) -> anyhow::Result<Self> {
         let http = segno_env::http_client(segno_env::Proxies::None).tcp_nodelay(true).build()?;
@@ -45,16 +45,17 @@ impl Wire {
     }
 
     /// Opens the message stream of a worker. `None` if the host refuses or is gone.
-    pub async fn listen(&self, group: &str, worker: &str) -> anyhow::Result<Messages> {
+    pub async fn listen(&self, group: &str, worker: &str) -> anyhow::Result<MessageStream> {
         let response = self.http.get(format!("{}/poll/{group}/{worker}", self.url)).send().await?;
-        let mut messages = Messages { response: response.error_for_status()?, read: Vec::new() };
+        let mut messages =
+            MessageStream { response: response.error_for_status()?, read: Vec::new() };
         // The greeting shows that the host has registered the stream.
         messages.frame().await?;
         Ok(messages)
     }
 }
 
-impl Messages {
+impl MessageStream {
     /// Waits for the next message.
     pub async fn next(&mut self) -> anyhow::Result<Json> {
         loop {

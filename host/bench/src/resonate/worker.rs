@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::{
     NEVER,
-    wire::{Messages, Wire},
+    wire::{MessageStream, ResonateConnection},
 };
 
 /// The group whose tasks the worker claims.
@@ -21,28 +21,28 @@ const TTL: i64 = 60_000;
 
 /// A worker with one stream. Cheap to clone.
 #[derive(Clone)]
-pub struct Worker {
-    wire: Wire,
+pub struct ResonateWorker {
+    wire: ResonateConnection,
     name: Arc<str>,
 }
 
 /// A claimed task.
-struct Task<'a> {
-    wire: &'a Wire,
+struct HeldTask<'a> {
+    wire: &'a ResonateConnection,
     id: String,
     version: u64,
     origin: String,
     branch: String,
 }
 
-impl Worker {
+impl ResonateWorker {
     /// Starts a worker; its serving task is spawned on `running`.
     pub async fn start(
         url: &str,
         name: &str,
         running: &mut JoinSet<anyhow::Result<()>>,
     ) -> anyhow::Result<Self> {
-        let worker = Self { wire: Wire::new(url)?, name: name.into() };
+        let worker = Self { wire: ResonateConnection::new(url)?, name: name.into() };
         let messages = worker.wire.listen(GROUP, name).await?;
         running.spawn(worker.clone().serve(messages));
         Ok(worker)
@@ -52,7 +52,7 @@ impl Worker {
         &self.name
     }
 
-    async fn serve(self, mut messages: Messages) -> anyhow::Result<()> {
+    async fn serve(self, mut messages: MessageStream) -> anyhow::Result<()> {
         let mut tasks = JoinSet::new();
         loop {
             let message = messages.next().await?;
@@ -78,7 +78,7 @@ impl Worker {
     pub async fn execute(&self, taken: &Json) -> anyhow::Result<()> {
         let (task, promise) = (&taken["task"], &taken["promise"]);
         let tag = |name: &str| promise["tags"][name].as_str().unwrap_or_default().to_owned();
-        let task = Task {
+        let task = HeldTask {
             wire: &self.wire,
             id: task["id"].as_str().context("a task has an id")?.to_owned(),
             version: task["version"].as_u64().context("a task has a version")?,
@@ -98,7 +98,7 @@ impl Worker {
     }
 }
 
-impl Task<'_> {
+impl HeldTask<'_> {
     /// Performs one local step.
     async fn step(&self, input: u64) -> anyhow::Result<u64> {
         let id = format!("{}:0", self.id);

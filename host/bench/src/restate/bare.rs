@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, bail};
 use segno_env::{Env, Reach};
 use segno_restate::{
-    ProtocolVersion, Start,
+    ProtocolVersion, StartMessage,
     immutable::{Input, Message, Notification},
-    runtime::immutable::{Action, Attempt},
-    wire::Value,
+    runtime::immutable::{CommandAction, ImmutableRuntimeAttempt},
+    wire::ValueMessage,
 };
-use segno_services::{AttemptRequest, Connector as _, Endpoint, HttpConnector};
+use segno_services::{AttemptRequest, Connector as _, DeploymentAddress, HttpConnector};
 
 use super::deployment::HANDLER;
 
@@ -19,19 +19,20 @@ use super::deployment::HANDLER;
 const VERSION: ProtocolVersion = ProtocolVersion::V7;
 
 /// Calls a deployment like a host.
-pub struct Bare {
+pub struct DeploymentCaller {
     connector: HttpConnector,
-    endpoint: Endpoint,
+    endpoint: DeploymentAddress,
 }
 
-impl Bare {
+impl DeploymentCaller {
     /// Creates a caller for the deployment at `url`.
     ///
     /// # Errors
     /// Fails if the client cannot be created.
     pub fn new(url: &str, env: &Env) -> anyhow::Result<Self> {
         let connector = HttpConnector::new(Reach { private: true }, None, env.clone())?;
-        let endpoint = Endpoint { uri: url.to_owned(), headers: BTreeMap::new(), http11: false };
+        let endpoint =
+            DeploymentAddress { uri: url.to_owned(), headers: BTreeMap::new(), http11: false };
         Ok(Self { connector, endpoint })
     }
 
@@ -40,11 +41,12 @@ impl Bare {
     /// # Errors
     /// Fails if the attempt did not end as expected.
     pub async fn steps(&self, count: u32) -> anyhow::Result<()> {
-        let value = Some(Value { content: count.to_string().into() });
+        let value = Some(ValueMessage { content: count.to_string().into() });
         let input = Input { value, ..Input::default() };
         let input = Message::Command(input.into()).encode(VERSION).to_bytes();
-        let start = Start { id: vec![1; 24].into(), partial_state: true, ..Start::default() };
-        let (mut attempt, first) = Attempt::open(VERSION, start, [&input[..]])?;
+        let start =
+            StartMessage { id: vec![1; 24].into(), partial_state: true, ..StartMessage::default() };
+        let (mut attempt, first) = ImmutableRuntimeAttempt::open(VERSION, start, [&input[..]])?;
         let request = AttemptRequest {
             path: format!("/invoke/{HANDLER}"),
             content_type: VERSION.media_type(),
@@ -57,13 +59,15 @@ impl Bare {
         while let Some(bytes) = exchange.receiver.next().await? {
             for action in attempt.receive(&bytes)? {
                 match action {
-                    Action::Append { .. } | Action::AwaitingOn(_) => {}
-                    Action::ProposeRun { completion_id, outcome, .. } => {
+                    CommandAction::Append { .. } | CommandAction::AwaitingOn(_) => {}
+                    CommandAction::ProposeRun { completion_id, outcome, .. } => {
                         let stored = attempt.notify(&Notification::run(completion_id, outcome))?;
                         sender.send(stored).await?;
                     }
-                    Action::Ended => return Ok(()),
-                    Action::ReadState { .. } | Action::Suspend(_) | Action::Failed(_) => {
+                    CommandAction::Ended => return Ok(()),
+                    CommandAction::ReadState { .. }
+                    | CommandAction::Suspend(_)
+                    | CommandAction::Failed(_) => {
                         bail!("the service did {action:?}")
                     }
                 }

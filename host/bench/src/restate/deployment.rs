@@ -15,8 +15,8 @@ use axum::{
 };
 use futures::{StreamExt as _, stream};
 use segno_restate::{
-    Outcome, ProtocolVersion,
-    deployment::{Attempt, AttemptError},
+    OperationOutcome, ProtocolVersion,
+    deployment::{AttemptError, DeploymentAttempt},
     immutable::{Future, NotificationId},
     manifest::ManifestVersion,
 };
@@ -27,12 +27,12 @@ use tokio::{net::TcpListener, task::JoinSet};
 pub const HANDLER: &str = "Bench/steps";
 
 /// A deployment that serves until it is dropped.
-pub struct Deployment {
+pub struct BenchDeployment {
     url: String,
     _serving: JoinSet<io::Result<()>>,
 }
 
-impl Deployment {
+impl BenchDeployment {
     /// Serves on a free loopback port.
     ///
     /// # Errors
@@ -83,13 +83,13 @@ async fn invoke(request: Request) -> Response {
     let Some(version) = version else {
         return StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response();
     };
-    let steps = Steps {
-        attempt: Attempt::new(version),
+    let steps = HandlerAttempt {
+        attempt: DeploymentAttempt::new(version),
         request: request.into_body().into_data_stream(),
         taken: 0,
         awaited: None,
     };
-    let frames = stream::unfold(steps, async |mut steps: Steps| {
+    let frames = stream::unfold(steps, async |mut steps: HandlerAttempt| {
         let bytes = steps.next().await?;
         Some((Ok::<_, io::Error>(bytes), steps))
     });
@@ -97,8 +97,8 @@ async fn invoke(request: Request) -> Response {
 }
 
 /// One attempt of the handler.
-struct Steps {
-    attempt: Attempt,
+struct HandlerAttempt {
+    attempt: DeploymentAttempt,
     request: BodyDataStream,
     /// Number of steps whose outcome is stored.
     taken: u32,
@@ -106,7 +106,7 @@ struct Steps {
     awaited: Option<u32>,
 }
 
-impl Steps {
+impl HandlerAttempt {
     /// The next bytes to send. `None` if the attempt is over.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
@@ -146,12 +146,13 @@ impl Steps {
                 return Ok(());
             }
             if self.taken == wanted {
-                return self.attempt.finish(Outcome::Success(input));
+                return self.attempt.finish(OperationOutcome::Success(input));
             }
             let step = self.attempt.run("step")?.completion_id;
             self.awaited = Some(step);
             if self.attempt.open_runs().contains(&step) {
-                self.attempt.propose_run(step, Outcome::Success(Bytes::from_static(b"1")))?;
+                self.attempt
+                    .propose_run(step, OperationOutcome::Success(Bytes::from_static(b"1")))?;
             }
         }
     }

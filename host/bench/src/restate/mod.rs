@@ -12,30 +12,30 @@ mod server;
 mod subject;
 
 use self::{
-    bare::Bare,
-    deployment::Deployment,
-    server::{Program, Server},
-    subject::{CLIENTS, Figures, Subject},
+    bare::DeploymentCaller,
+    deployment::BenchDeployment,
+    server::{BenchServer, ServerProgram},
+    subject::{BenchSubject, CLIENTS, SubjectFigures},
 };
 use super::{
-    baseline::Commits,
+    baseline::BaselineDatabase,
     context::BenchContext,
     measure::{Stopwatch, resident_mb},
-    report::{Goal, Section, percentile},
+    report::{BenchSection, Goal, percentile},
 };
 
 /// The subjects, which are measured alternately.
-struct Subjects {
-    ours: Subject,
-    theirs: Option<Subject>,
-    bare: Subject,
+struct ComparedSubjects {
+    ours: BenchSubject,
+    theirs: Option<BenchSubject>,
+    bare: BenchSubject,
 }
 
 /// One comparison between the subjects.
-struct Row<'a> {
+struct ComparisonRow<'a> {
     name: &'static str,
     unit: &'static str,
-    of: fn(&Figures) -> &Vec<f64>,
+    of: fn(&SubjectFigures) -> &Vec<f64>,
     /// Goal for the ratio of the host to Restate's server.
     goal: Goal,
     /// The floor that replaces the bare service in this comparison.
@@ -44,33 +44,33 @@ struct Row<'a> {
 
 /// Measurements of newly created hosts.
 #[derive(Default)]
-struct Fresh {
+struct FreshHosts {
     /// Time from the start to the first answer, registration included, in milliseconds.
     start_ms: Vec<f64>,
     /// Resident memory after that, in megabytes.
     memory_mb: Vec<f64>,
 }
 
-pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<BenchSection> {
     let alone = context.size(400, 20);
     let [noops, three_steps, steps, interrupted] =
         context.size([100, 50, 1_000, 100], [10, 2, 20, 10]);
-    let deployment = Deployment::start().await?;
+    let deployment = BenchDeployment::start().await?;
     let url = deployment.url();
-    let segno = Program::Segno(context.binary.clone());
-    let ours = Subject::server(Server::start(context, segno.clone(), url).await?);
+    let segno = ServerProgram::Segno(context.binary.clone());
+    let ours = BenchSubject::server(BenchServer::start(context, segno.clone(), url).await?);
     let theirs = match context.restate_server.clone() {
         Some(program) => {
-            let server = Server::start(context, Program::Restate(program), url).await?;
-            Some(Subject::server(server))
+            let server = BenchServer::start(context, ServerProgram::Restate(program), url).await?;
+            Some(BenchSubject::server(server))
         }
         None => None,
     };
-    let bare = Subject::bare(Bare::new(url, &context.env)?);
-    let mut subjects = Subjects { ours, theirs, bare };
+    let bare = BenchSubject::bare(DeploymentCaller::new(url, &context.env)?);
+    let mut subjects = ComparedSubjects { ours, theirs, bare };
     let place = context.place()?;
-    let mut commits = Commits::new(place.path()).await?;
-    let (mut commit, mut fresh) = (vec![], Fresh::default());
+    let mut commits = BaselineDatabase::new(place.path()).await?;
+    let (mut commit, mut fresh) = (vec![], FreshHosts::default());
     for turn in 0..context.repetitions {
         let mut bare_commits = Vec::new();
         for _ in 0..alone {
@@ -104,7 +104,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
          the host while it runs {CLIENTS} invocations of {interrupted} steps. The work of clients and service is in all \
          figures. Bare: the same frames to the same service from a client that stores nothing"
     );
-    let mut section = Section::new(about);
+    let mut section = BenchSection::new(about);
     section.floor("bare SQLite FULL commit, p50", "µs", &commit);
     for row in rows(&fresh) {
         subjects.compare(&mut section, &row);
@@ -113,10 +113,10 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
 }
 
 /// The comparisons, in reading order.
-fn rows(fresh: &Fresh) -> [Row<'_>; 9] {
+fn rows(fresh: &FreshHosts) -> [ComparisonRow<'_>; 9] {
     let less = Goal::AtMost { must: 1.0, aim: 1.0 };
     let more = Goal::AtLeast { must: 1.0, aim: 5.0 };
-    let row = |name, unit, of, goal| Row { name, unit, of, goal, floor: None };
+    let row = |name, unit, of, goal| ComparisonRow { name, unit, of, goal, floor: None };
     let start = Some(("a first start", &fresh.start_ms[..]));
     let memory = Some(("a fresh host", &fresh.memory_mb[..]));
     [
@@ -126,42 +126,45 @@ fn rows(fresh: &Fresh) -> [Row<'_>; 9] {
         row("CPU time of a no-op, 64 clients", "µs", |it| &it.cpu, less),
         row("three steps, 64 clients", "/s", |it| &it.three_steps, more),
         row("a step of a long invocation", "µs", |it| &it.step, less),
-        Row {
+        ComparisonRow {
             floor: start,
             ..row("SIGKILL to the first answer", "ms", |it| &it.first_answer, less)
         },
-        Row {
+        ComparisonRow {
             floor: start,
             ..row("SIGKILL to the end of what ran", "ms", |it| &it.all_ended, less)
         },
-        Row { floor: memory, ..row("memory after the work", "MB", |it| &it.memory, less) },
+        ComparisonRow {
+            floor: memory,
+            ..row("memory after the work", "MB", |it| &it.memory, less)
+        },
     ]
 }
 
-impl Fresh {
+impl FreshHosts {
     async fn measure(
         &mut self,
         context: &BenchContext,
-        program: Program,
+        program: ServerProgram,
         url: &str,
     ) -> anyhow::Result<()> {
         let stopwatch = Stopwatch::start();
-        let server = Server::start(context, program, url).await?;
+        let server = BenchServer::start(context, program, url).await?;
         self.start_ms.push(stopwatch.wall_us() / 1_000.0);
         self.memory_mb.push(resident_mb(server.pid())?);
         Ok(())
     }
 }
 
-impl Subjects {
-    fn all(&mut self) -> impl Iterator<Item = &mut Subject> {
+impl ComparedSubjects {
+    fn all(&mut self) -> impl Iterator<Item = &mut BenchSubject> {
         let Self { ours, theirs, bare } = self;
         [ours].into_iter().chain(theirs).chain([bare])
     }
 
     /// Adds the figures of one comparison: the host's, and those it is compared with.
-    fn compare(&self, section: &mut Section, row: &Row<'_>) {
-        let Row { name, unit, of, .. } = row;
+    fn compare(&self, section: &mut BenchSection, row: &ComparisonRow<'_>) {
+        let ComparisonRow { name, unit, of, .. } = row;
         let ours = of(&self.ours.figures);
         section.measured(*name, unit, ours);
         let (floor_name, floor) = match row.floor {

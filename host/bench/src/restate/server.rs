@@ -23,11 +23,11 @@ const CALL: Millis = Millis(1_000);
 const LOG: &str = "server.log";
 
 /// A server with its data folder.
-pub struct Server {
-    program: Program,
+pub struct BenchServer {
+    program: ServerProgram,
     /// Its three addresses: for callers, for operators, and for internal use.
     listens: [String; 3],
-    caller: Caller,
+    caller: ServiceCaller,
     env: Env,
     // Dropped, and thereby killed, before its folder is removed.
     process: Option<Process>,
@@ -36,7 +36,7 @@ pub struct Server {
 
 /// The program of a server.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Program {
+pub enum ServerProgram {
     /// The command `segno` at this path.
     Segno(PathBuf),
     /// Restate's server, with its default settings and those of the environment.
@@ -45,25 +45,25 @@ pub enum Program {
 
 /// Calls the service through a server. Cheap to clone; clones share their connections.
 #[derive(Clone)]
-pub struct Caller {
+pub struct ServiceCaller {
     http: reqwest::Client,
     url: String,
 }
 
-impl Server {
+impl BenchServer {
     /// Starts a server on an empty folder, and registers the deployment at `url`.
     ///
     /// # Errors
     /// Fails if the server does not start, or refuses the deployment.
     pub async fn start(
         context: &BenchContext,
-        program: Program,
+        program: ServerProgram,
         url: &str,
     ) -> anyhow::Result<Self> {
         let ports = [free_port()?, free_port()?, free_port()?];
         let listens = ports.map(|port| format!("127.0.0.1:{port}"));
         let http = http_client(Proxies::None).tcp_nodelay(true).build()?;
-        let caller = Caller { http, url: format!("http://{}", listens[0]) };
+        let caller = ServiceCaller { http, url: format!("http://{}", listens[0]) };
         let (folder, env) = (context.place()?, context.env.clone());
         let health = format!("http://{}/health", listens[1]);
         let register = format!("http://{}/deployments", listens[1]);
@@ -79,7 +79,7 @@ impl Server {
     }
 
     /// A caller for this server.
-    pub fn caller(&self) -> &Caller {
+    pub fn caller(&self) -> &ServiceCaller {
         &self.caller
     }
 
@@ -131,13 +131,13 @@ impl Server {
         let data = self.folder.path().join("data");
         let [ingress, admin, own] = &self.listens;
         let (name, command) = match &self.program {
-            Program::Segno(program) => {
+            ServerProgram::Segno(program) => {
                 let mut command = Command::new(program);
                 command.args(["serve", "--restate", "--listen", own, "--data"]).arg(data);
                 command.args(["--restate-ingress", ingress, "--restate-admin", admin]);
                 ("host", command)
             }
-            Program::Restate(program) => {
+            ServerProgram::Restate(program) => {
                 let mut command = Command::new(program);
                 command
                     .arg("--no-logo")
@@ -154,7 +154,7 @@ impl Server {
     }
 }
 
-impl Caller {
+impl ServiceCaller {
     /// Runs one invocation with this many steps, and checks its result.
     ///
     /// # Errors

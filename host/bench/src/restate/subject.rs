@@ -8,8 +8,8 @@ use segno_env::Env;
 use tokio::task::JoinSet;
 
 use super::{
-    bare::Bare,
-    server::{Caller, Server},
+    bare::DeploymentCaller,
+    server::{BenchServer, ServiceCaller},
 };
 use crate::{
     measure::{Stopwatch, cpu_of_us, resident_mb},
@@ -23,17 +23,17 @@ pub const CLIENTS: u32 = 64;
 const HEAD_START: Millis = Millis(100);
 
 /// A server, or the bare service.
-pub struct Subject {
-    callee: Callee,
-    server: Option<Server>,
+pub struct BenchSubject {
+    callee: SubjectCallee,
+    server: Option<BenchServer>,
     /// Latencies of single-client no-ops in this repetition, in microseconds.
     latencies: Vec<f64>,
-    pub figures: Figures,
+    pub figures: SubjectFigures,
 }
 
 /// The measurements, one value per repetition. The last three exist only for servers.
 #[derive(Default)]
-pub struct Figures {
+pub struct SubjectFigures {
     /// Latency of no-ops with one client, in microseconds.
     pub alone_p50: Vec<f64>,
     pub alone_p99: Vec<f64>,
@@ -55,22 +55,27 @@ pub struct Figures {
 }
 
 #[derive(Clone)]
-enum Callee {
-    Server(Caller),
-    Bare(Arc<Bare>),
+enum SubjectCallee {
+    Server(ServiceCaller),
+    Bare(Arc<DeploymentCaller>),
 }
 
-impl Subject {
+impl BenchSubject {
     /// Creates a subject for a server.
-    pub fn server(server: Server) -> Self {
-        let callee = Callee::Server(server.caller().clone());
-        Self { callee, server: Some(server), latencies: Vec::new(), figures: Figures::default() }
+    pub fn server(server: BenchServer) -> Self {
+        let callee = SubjectCallee::Server(server.caller().clone());
+        Self {
+            callee,
+            server: Some(server),
+            latencies: Vec::new(),
+            figures: SubjectFigures::default(),
+        }
     }
 
     /// Creates a subject for the bare service.
-    pub fn bare(bare: Bare) -> Self {
-        let callee = Callee::Bare(Arc::new(bare));
-        Self { callee, server: None, latencies: Vec::new(), figures: Figures::default() }
+    pub fn bare(bare: DeploymentCaller) -> Self {
+        let callee = SubjectCallee::Bare(Arc::new(bare));
+        Self { callee, server: None, latencies: Vec::new(), figures: SubjectFigures::default() }
     }
 
     /// Measures one no-op.
@@ -91,7 +96,7 @@ impl Subject {
 
     /// Measures no-ops by many clients, `each` per client.
     pub async fn noops(&mut self, each: u32) -> anyhow::Result<()> {
-        let pid = self.server.as_ref().map_or(std::process::id(), Server::pid);
+        let pid = self.server.as_ref().map_or(std::process::id(), BenchServer::pid);
         let before = cpu_of_us(pid)?;
         self.figures.noops.push(self.callee.crowd(0, each).await?);
         self.figures.cpu.push((cpu_of_us(pid)? - before) / f64::from(CLIENTS * each));
@@ -135,7 +140,7 @@ impl Subject {
     }
 }
 
-impl Callee {
+impl SubjectCallee {
     /// Runs one invocation with this many steps; returns the duration in microseconds.
     async fn steps(&self, count: u32) -> anyhow::Result<f64> {
         let stopwatch = Stopwatch::start();

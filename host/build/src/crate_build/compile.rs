@@ -11,9 +11,10 @@ use std::{
 use cargo_metadata::Message;
 
 use super::{
-    BuildError, BuildOptions, Built, WorkflowCrate, componentize, package::is_module, units::Units,
+    BuildError, BuildOptions, BuiltComponent, WorkflowCrate, componentize, package::is_module,
+    units::Units,
 };
-use crate::{Progress, TARGET, cache::Lock, cargo, process};
+use crate::{BuildProgress, TARGET, cache::Lock, cargo, process};
 
 /// The release profile of a module: optimised for size, with link-time optimisation, and with
 /// function names and lines for backtraces. A workspace's own profile for binaries is ignored.
@@ -66,8 +67,8 @@ const USERS_WRAPPER: &str = "SEGNO_RUSTC_WRAPPER";
 pub(super) fn compile(
     crates: &[&WorkflowCrate],
     options: BuildOptions<'_>,
-    progress: &dyn Progress,
-) -> Result<Vec<Built>, BuildError> {
+    progress: &dyn BuildProgress,
+) -> Result<Vec<BuiltComponent>, BuildError> {
     let target =
         options.target_directory.map_or_else(|| crates[0].target.join("guest"), Path::to_owned);
     let _lock = Lock::take(&target.join("segno.lock"), progress)?;
@@ -108,7 +109,7 @@ pub(super) fn compile(
     }
     let modules = modules(&messages);
     let built = crates.iter().map(|one| wrap(one, &modules, &target));
-    let mut built: Vec<Built> = built.collect::<Result<_, _>>()?;
+    let mut built: Vec<BuiltComponent> = built.collect::<Result<_, _>>()?;
     if let Some(first) = built.first_mut() {
         first.warnings = complaints(&finished.stderr);
     }
@@ -134,7 +135,7 @@ fn is_unfetched(output: &str) -> bool {
 }
 
 /// Reports that the build continues without the unit store, only slower.
-fn unshared(error: &dyn std::error::Error, progress: &dyn Progress) {
+fn unshared(error: &dyn std::error::Error, progress: &dyn BuildProgress) {
     let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
     progress.step(&format!("compiled dependencies are not shared: {error}{cause}"));
 }
@@ -256,7 +257,7 @@ fn wrap(
     one: &WorkflowCrate,
     modules: &BTreeMap<PathBuf, PathBuf>,
     target: &Path,
-) -> Result<Built, BuildError> {
+) -> Result<BuiltComponent, BuildError> {
     let package = one.package.clone();
     let Some(module) = modules.get(&one.directory) else {
         return Err(BuildError::NoModule { package });
@@ -274,7 +275,7 @@ fn wrap(
     let unfinished = folder.join(format!("{package}.wasm.tmp"));
     fs::write(&unfinished, &component).map_err(failed(&unfinished))?;
     fs::rename(&unfinished, &path).map_err(failed(&path))?;
-    Ok(Built { package, component, path, warnings: String::new() })
+    Ok(BuiltComponent { package, component, path, warnings: String::new() })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use wasmparser::{Parser, Payload};
 use wit_component::ComponentEncoder;
 
-use crate::report::Report;
+use crate::report::ComponentReport;
 
 /// The interface that every component exports, without its version.
 const FUNCTIONS: &str = "segno:workflow/functions@";
@@ -41,8 +41,8 @@ pub enum ComponentError {
 pub fn componentize(module: &[u8]) -> Result<Vec<u8>, ComponentError> {
     check_imports(module)?;
     let encoded = encode(module).map_err(|error| ComponentError::Invalid(format!("{error:#}")))?;
-    let report =
-        Report::of(&encoded).map_err(|error| ComponentError::Invalid(error.to_string()))?;
+    let report = ComponentReport::of(&encoded)
+        .map_err(|error| ComponentError::Invalid(error.to_string()))?;
     if report.exports.iter().any(|name| name.starts_with(FUNCTIONS)) {
         Ok(encoded)
     } else {

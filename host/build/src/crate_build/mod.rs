@@ -18,7 +18,7 @@ pub use component::{ComponentError, componentize};
 pub use package::{WorkflowCrate, locate, members};
 pub use sources::sources;
 
-use super::{CacheError, Progress, cache, process::ProcessError, toolchain::Toolchain};
+use super::{BuildProgress, CacheError, cache, process::ToolProcessError, toolchain::Toolchain};
 
 /// The options of a build.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,7 @@ pub fn shared() -> Result<PathBuf, CacheError> {
 
 /// A built component.
 #[derive(Debug, Clone)]
-pub struct Built {
+pub struct BuiltComponent {
     pub package: String,
     /// The bytes of the component.
     pub component: Vec<u8>,
@@ -93,7 +93,7 @@ pub enum BuildError {
     },
     /// Cargo is missing, or did not run to completion.
     #[error("cargo could not be run; is Rust installed?")]
-    Cargo(#[from] ProcessError),
+    Cargo(#[from] ToolProcessError),
     /// The code does not compile.
     #[error("`{packages}` did not compile\n{output}")]
     Compile {
@@ -145,9 +145,9 @@ pub enum BuildError {
 pub fn build(
     crates: &[WorkflowCrate],
     options: BuildOptions<'_>,
-    progress: &dyn Progress,
-) -> Result<Vec<Built>, BuildError> {
-    let mut built: Vec<Option<Built>> = vec![None; crates.len()];
+    progress: &dyn BuildProgress,
+) -> Result<Vec<BuiltComponent>, BuildError> {
+    let mut built: Vec<Option<BuiltComponent>> = vec![None; crates.len()];
     for first in 0..crates.len() {
         if built[first].is_some() {
             continue;

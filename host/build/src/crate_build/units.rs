@@ -25,7 +25,7 @@ use std::{
 use cargo_metadata::Message;
 use sha2::{Digest, Sha256};
 
-use crate::{CacheError, Progress, TARGET, cache::Lock, toolchain::Toolchain};
+use crate::{BuildProgress, CacheError, TARGET, cache::Lock, toolchain::Toolchain};
 
 /// The folders with units in a target folder.
 const PROFILES: [&str; 2] = ["release", "wasm32-unknown-unknown/release"];
@@ -72,7 +72,7 @@ impl Units {
 
     /// Copies all units into `target`, unless something was compiled there before. Returns true if
     /// there were any.
-    pub fn lend(&self, target: &Path, progress: &dyn Progress) -> Result<bool, CacheError> {
+    pub fn lend(&self, target: &Path, progress: &dyn BuildProgress) -> Result<bool, CacheError> {
         let is_new = PROFILES.iter().all(|profile| !target.join(profile).exists());
         if !is_new || !self.packages.is_dir() {
             return Ok(false);
@@ -92,7 +92,7 @@ impl Units {
         &self,
         target: &Path,
         messages: &[Message],
-        progress: &dyn Progress,
+        progress: &dyn BuildProgress,
     ) -> Result<(), CacheError> {
         let dependencies = self.dependencies(messages);
         if !dependencies.any_compiled {
@@ -128,9 +128,9 @@ impl Units {
                 _ => continue,
             };
             let hashes = match self.origin(&package.repr) {
-                Origin::Package => &mut found.packages,
-                Origin::Sdk => &mut found.sdk,
-                Origin::User => continue,
+                UnitOrigin::Package => &mut found.packages,
+                UnitOrigin::Sdk => &mut found.sdk,
+                UnitOrigin::User => continue,
             };
             found.any_compiled |= !fresh;
             let names = names.into_iter().flatten().filter_map(|path| path.file_name());
@@ -141,13 +141,13 @@ impl Units {
 
     /// The origin of a package, from cargo's package id such as
     /// `path+file:///home/ada/flow/.segno/sdk#segno-sdk@0.1.0`.
-    fn origin(&self, package: &str) -> Origin {
-        let Some(rest) = package.strip_prefix("path+file://") else { return Origin::Package };
+    fn origin(&self, package: &str) -> UnitOrigin {
+        let Some(rest) = package.strip_prefix("path+file://") else { return UnitOrigin::Package };
         let path = rest.split('#').next().unwrap_or_default();
-        if Path::new(path).starts_with(&self.sdk) { Origin::Sdk } else { Origin::User }
+        if Path::new(path).starts_with(&self.sdk) { UnitOrigin::Sdk } else { UnitOrigin::User }
     }
 
-    fn lock(&self, progress: &dyn Progress) -> Result<Lock, CacheError> {
+    fn lock(&self, progress: &dyn BuildProgress) -> Result<Lock, CacheError> {
         Lock::take(&self.store.join("lock"), progress)
     }
 
@@ -196,7 +196,7 @@ struct Dependencies {
     any_compiled: bool,
 }
 
-enum Origin {
+enum UnitOrigin {
     Package,
     Sdk,
     User,

@@ -15,7 +15,7 @@ use super::{
     tools::{Tools, asked},
     write,
 };
-use crate::{Language, Progress, process};
+use crate::{BuildProgress, Language, process};
 
 const DRIVER: &str = include_str!("build.mjs");
 const WANTED: &str = "Node 20 or newer with npm";
@@ -23,7 +23,7 @@ const OLDEST_NODE: u32 = 20;
 const INSTALL: &str = "apt-get install nodejs npm";
 
 #[derive(Deserialize)]
-struct Manifest {
+struct PackageManifest {
     name: Option<String>,
     main: Option<PathBuf>,
     #[serde(default, rename = "devDependencies")]
@@ -37,7 +37,7 @@ pub(super) fn manifest(
 ) -> Result<(Option<String>, PathBuf, &'static str), ScriptError> {
     let path = folder.join("package.json");
     let text = fs::read(&path).map_err(failed(&path))?;
-    let manifest: Manifest = serde_json::from_slice(&text)
+    let manifest: PackageManifest = serde_json::from_slice(&text)
         .map_err(|error| ScriptError::Manifest { manifest: path, why: error.to_string() })?;
     let unscoped = |name: String| name.rsplit('/').next().unwrap_or(&name).to_owned();
     let hint = match manifest.main {
@@ -53,7 +53,7 @@ pub(super) fn build(
     project: &ScriptProject,
     work: &Path,
     prepare: bool,
-    progress: &dyn Progress,
+    progress: &dyn BuildProgress,
 ) -> Result<(PathBuf, String), ScriptError> {
     check_node()?;
     let tools = match in_project(&project.folder) {
@@ -87,7 +87,7 @@ fn in_project(folder: &Path) -> Option<PathBuf> {
 }
 
 fn tools() -> Tools {
-    let manifest: Manifest =
+    let manifest: PackageManifest =
         serde_json::from_str(shims::JAVASCRIPT_TOOLS).expect("the example's manifest is JSON");
     let all = |between: &str| -> Vec<String> {
         let packages = manifest.development.iter();
@@ -102,7 +102,7 @@ fn tools() -> Tools {
     }
 }
 
-fn install(folder: &Path, progress: &dyn Progress) -> Result<(), ScriptError> {
+fn install(folder: &Path, progress: &dyn BuildProgress) -> Result<(), ScriptError> {
     let tools = tools();
     write(&folder.join("package.json"), "{\"private\": true}\n")?;
     let mut npm = Command::new("npm");

@@ -16,8 +16,8 @@ use std::{
 };
 
 use crate::{
-    CacheError, Language, Progress, cache::Lock, crate_build::Built, process::ProcessError,
-    report::Report,
+    BuildProgress, CacheError, Language, cache::Lock, crate_build::BuiltComponent,
+    process::ToolProcessError, report::ComponentReport,
 };
 
 /// The folder for all build output, in the project.
@@ -95,7 +95,7 @@ pub enum ScriptError {
     },
     /// The tools did not run to completion.
     #[error(transparent)]
-    Process(#[from] ProcessError),
+    Process(#[from] ToolProcessError),
     /// The cache or the project's lock cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
@@ -130,8 +130,8 @@ impl ScriptProject {
 pub(crate) fn build(
     project: &ScriptProject,
     prepare: bool,
-    progress: &dyn Progress,
-) -> Result<Built, ScriptError> {
+    progress: &dyn BuildProgress,
+) -> Result<BuiltComponent, ScriptError> {
     let output = project.folder.join(BUILD);
     let _lock = Lock::take(&output.join("segno.lock"), progress)?;
     let work = output.join("segno");
@@ -145,14 +145,14 @@ pub(crate) fn build(
         }
     };
     let bytes = fs::read(&component).map_err(failed(&component))?;
-    let exports = Report::of(&bytes).map(|report| report.exports);
+    let exports = ComponentReport::of(&bytes).map(|report| report.exports);
     if !exports.is_ok_and(|exports| exports.iter().any(|name| name.starts_with(FUNCTIONS))) {
         let output = "the component exports no durable functions".to_owned();
         return Err(ScriptError::Build { name: project.name.clone(), output });
     }
     let path = output.join(format!("{}.wasm", project.name));
     fs::rename(&component, &path).map_err(failed(&path))?;
-    Ok(Built { package: project.name.clone(), component: bytes, path, warnings })
+    Ok(BuiltComponent { package: project.name.clone(), component: bytes, path, warnings })
 }
 
 fn write(path: &Path, text: &str) -> Result<(), ScriptError> {

@@ -10,7 +10,7 @@ use super::{
     ScriptError, ScriptProject, failed, shims,
     tools::{Tools, asked},
 };
-use crate::{Language, Progress, process};
+use crate::{BuildProgress, Language, process};
 
 /// The module with the functions.
 const APP: &str = "app";
@@ -61,7 +61,7 @@ pub(super) fn build(
     project: &ScriptProject,
     work: &Path,
     prepare: bool,
-    progress: &dyn Progress,
+    progress: &dyn BuildProgress,
 ) -> Result<(PathBuf, String), ScriptError> {
     let environment = environment(&project.folder);
     let own = environment.as_deref().filter(|own| own.join("bin/componentize-py").is_file());
@@ -140,7 +140,7 @@ fn tools() -> Tools {
     }
 }
 
-fn install(folder: &Path, progress: &dyn Progress) -> Result<(), ScriptError> {
+fn install(folder: &Path, progress: &dyn BuildProgress) -> Result<(), ScriptError> {
     let tools = tools();
     let mut check = Command::new("python3");
     let answer = process::run(check.args(["-c", CHECK]), None, &|_| ());

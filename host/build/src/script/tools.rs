@@ -14,8 +14,8 @@ use sha2::{Digest, Sha256};
 
 use super::{ScriptError, failed};
 use crate::{
-    Language, Progress, cache,
-    process::{Finished, ProcessError},
+    BuildProgress, Language, cache,
+    process::{ToolOutput, ToolProcessError},
 };
 
 /// The tools of a language.
@@ -36,7 +36,7 @@ impl Tools {
     pub fn in_cache(
         &self,
         prepare: bool,
-        progress: &dyn Progress,
+        progress: &dyn BuildProgress,
         install: impl FnOnce(&Path) -> Result<(), ScriptError>,
     ) -> Result<PathBuf, ScriptError> {
         self.within(&cache::directory()?.join("tools"), prepare, progress, install)
@@ -46,7 +46,7 @@ impl Tools {
         &self,
         cache: &Path,
         prepare: bool,
-        progress: &dyn Progress,
+        progress: &dyn BuildProgress,
         install: impl FnOnce(&Path) -> Result<(), ScriptError>,
     ) -> Result<PathBuf, ScriptError> {
         let folder = cache.join(format!("{}-{}", self.language.name(), self.key()));
@@ -73,7 +73,7 @@ impl Tools {
     }
 
     /// An error with the client's output.
-    pub fn refused(&self, finished: &Finished) -> ScriptError {
+    pub fn refused(&self, finished: &ToolOutput) -> ScriptError {
         let output = format!("{}\n{}", finished.stdout.trim(), finished.stderr.trim());
         let (tools, client) = (self.names.clone(), self.client);
         ScriptError::Install { tools, client, output: output.trim().to_owned() }
@@ -88,7 +88,7 @@ impl Tools {
 
 /// The trimmed output of a program, or an error message if it is missing or fails.
 pub(super) fn asked(
-    answer: Result<Finished, ProcessError>,
+    answer: Result<ToolOutput, ToolProcessError>,
     program: &str,
 ) -> Result<String, String> {
     match answer {
@@ -121,7 +121,7 @@ mod tests {
                 installed.set(installed.get() + 1);
                 fs::write(folder.join("tool"), "").unwrap();
                 let refused =
-                    Finished { success: false, stdout: "a\n".into(), stderr: "b\n".into() };
+                    ToolOutput { success: false, stdout: "a\n".into(), stderr: "b\n".into() };
                 if works { Ok(()) } else { Err(tools(versions).refused(&refused)) }
             })
         };

@@ -210,7 +210,7 @@ mod tests {
         };
         let flow = crate_build::locate(&directory).unwrap();
         let built = crate_build::build(&[flow], options, &|_: &str| ()).unwrap();
-        let report = crate::report::Report::of(&built[0].component).unwrap();
+        let report = crate::report::ComponentReport::of(&built[0].component).unwrap();
         eprintln!("{report:#?}");
         assert!(
             report.imports.iter().all(|name| name.starts_with("segno:workflow/")),

@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::std_library::failed;
-use crate::{Progress, process};
+use crate::{BuildProgress, process};
 
 /// Time limit of queries; downloads have none.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -33,7 +33,7 @@ impl Apt {
     }
 
     /// apt with a private list, which is downloaded into `folder`.
-    pub fn private(folder: &Path, progress: &dyn Progress) -> Result<Self, String> {
+    pub fn private(folder: &Path, progress: &dyn BuildProgress) -> Result<Self, String> {
         let (state, archives) = (folder.join("state"), folder.join("cache"));
         for needed in [state.join("lists/partial"), archives.join("archives/partial")] {
             fs::create_dir_all(&needed).map_err(failed(&needed))?;
@@ -51,7 +51,7 @@ impl Apt {
     pub fn candidate(
         &self,
         package: &str,
-        progress: &dyn Progress,
+        progress: &dyn BuildProgress,
     ) -> Result<Option<String>, String> {
         let answer =
             self.run("apt-cache", &["policy", package], Path::new("/"), Some(LIMIT), progress)?;
@@ -63,7 +63,7 @@ impl Apt {
         &self,
         package: &str,
         version: &str,
-        progress: &dyn Progress,
+        progress: &dyn BuildProgress,
     ) -> Result<String, String> {
         let exact = format!("{package}={version}");
         let answer =
@@ -80,7 +80,7 @@ impl Apt {
         packages: &[String],
         folder: &Path,
         root: &Path,
-        progress: &dyn Progress,
+        progress: &dyn BuildProgress,
     ) -> Result<(), String> {
         fs::create_dir_all(folder).map_err(failed(folder))?;
         let mut arguments = vec!["download", "-qq"];
@@ -100,7 +100,7 @@ impl Apt {
         arguments: &[&str],
         directory: &Path,
         limit: Option<Duration>,
-        progress: &dyn Progress,
+        progress: &dyn BuildProgress,
     ) -> Result<String, String> {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(directory).env("LC_ALL", "C");
@@ -114,7 +114,7 @@ impl Apt {
 
 fn answer(
     name: &str,
-    ended: Result<process::Finished, process::ProcessError>,
+    ended: Result<process::ToolOutput, process::ToolProcessError>,
 ) -> Result<String, String> {
     match ended {
         Ok(finished) if finished.success => Ok(finished.stdout),

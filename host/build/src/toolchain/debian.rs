@@ -19,7 +19,7 @@ use super::{
     search::{Strategy, Unavailable},
     std_library::{self, StdLibrary, failed},
 };
-use crate::{Progress, TARGET, cache::Lock, process};
+use crate::{BuildProgress, TARGET, cache::Lock, process};
 
 /// Debian's folder of shared libraries on the one supported architecture.
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
@@ -83,7 +83,7 @@ impl Sysroot {
         })
     }
 
-    fn build_library(&self, scratch: &Path, progress: &dyn Progress) -> Result<(), String> {
+    fn build_library(&self, scratch: &Path, progress: &dyn BuildProgress) -> Result<(), String> {
         let rustc = Rustc::new(self.rustc(), &self.top);
         let verbose_version = rustc.verbose_version()?;
         let commit = field(&verbose_version, "commit-hash").unwrap_or("unknown");
@@ -114,7 +114,7 @@ impl Debian<'_> {
         trees.max_by_key(|(release, _)| *release).map(|(_, tree)| tree)
     }
 
-    fn unpacked_tree(&self, progress: &dyn Progress) -> Result<Sysroot, String> {
+    fn unpacked_tree(&self, progress: &dyn BuildProgress) -> Result<Sysroot, String> {
         let (apt, version) = self.offer(progress)?;
         let tree = Sysroot { top: self.cache.join(format!("debian-{version}")) };
         if !tree.is_unpacked() {
@@ -127,7 +127,7 @@ impl Debian<'_> {
     }
 
     /// The compiler in the system's package list, otherwise in a fresh private list.
-    fn offer(&self, progress: &dyn Progress) -> Result<(Apt, String), String> {
+    fn offer(&self, progress: &dyn BuildProgress) -> Result<(Apt, String), String> {
         let system = Apt::system();
         if let Ok(version) = apt::good_enough(system.candidate("rustc-web", progress)?) {
             return Ok((system, version));
@@ -166,7 +166,7 @@ impl Strategy for Debian<'_> {
         )))
     }
 
-    fn prepare(&self, progress: &dyn Progress) -> Result<Toolchain, String> {
+    fn prepare(&self, progress: &dyn BuildProgress) -> Result<Toolchain, String> {
         let _lock =
             Lock::take(&self.cache.join("lock"), progress).map_err(|error| error.to_string())?;
         std_library::clean(self.cache)?;
@@ -182,7 +182,12 @@ impl Strategy for Debian<'_> {
 }
 
 /// Unpacks a working compiler and the source of its library into `top`.
-fn unpack(apt: &Apt, version: &str, top: &Path, progress: &dyn Progress) -> Result<(), String> {
+fn unpack(
+    apt: &Apt,
+    version: &str,
+    top: &Path,
+    progress: &dyn BuildProgress,
+) -> Result<(), String> {
     let (major, minor) =
         apt::release(version).ok_or_else(|| format!("`{version}` is not a version of Rust"))?;
     let shared = format!("libstd-rust-web-{major}.{minor}");
@@ -244,7 +249,7 @@ fn arrange(top: &Path, linker: &str) -> io::Result<()> {
 fn missing_libraries(
     top: &Path,
     linker: &str,
-    progress: &dyn Progress,
+    progress: &dyn BuildProgress,
 ) -> Result<Vec<String>, String> {
     let libraries = top.join(LIBRARIES);
     let mut files = vec![top.join(linker)];

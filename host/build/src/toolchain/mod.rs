@@ -18,10 +18,10 @@ mod std_library;
 use std::path::{Path, PathBuf};
 
 pub use compiler::Toolchain;
-pub use search::{Attempt, ToolchainError};
+pub use search::{SkippedSource, ToolchainError};
 pub use source::ToolchainSource;
 
-use super::{Progress, cache, cargo};
+use super::{BuildProgress, cache, cargo};
 use search::{Strategy, choose};
 
 /// The parameters of a search.
@@ -61,7 +61,7 @@ impl ToolchainRequest {
 /// type.
 pub fn find(
     request: &ToolchainRequest,
-    progress: &dyn Progress,
+    progress: &dyn BuildProgress,
 ) -> Result<Toolchain, ToolchainError> {
     let rustc = native::Rustc::new(cargo::active_rustc(), &request.directory);
     let ways: [&dyn Strategy; 4] = [

@@ -11,7 +11,7 @@ use super::{
     Toolchain, ToolchainSource,
     search::{Strategy, Unavailable},
 };
-use crate::{Progress, TARGET, process};
+use crate::{BuildProgress, TARGET, process};
 
 /// A rustc to query.
 pub(super) struct Rustc {
@@ -108,7 +108,7 @@ impl Strategy for Native<'_> {
         self.rustc.with_own_library(ToolchainSource::Native).map_err(Unavailable::Shut)
     }
 
-    fn prepare(&self, _: &dyn Progress) -> Result<Toolchain, String> {
+    fn prepare(&self, _: &dyn BuildProgress) -> Result<Toolchain, String> {
         self.rustc.with_own_library(ToolchainSource::Native)
     }
 }

@@ -14,7 +14,7 @@ use super::{
     search::{Strategy, Unavailable},
     std_library::{self, StdLibrary, failed},
 };
-use crate::{Progress, TARGET, cache::Lock};
+use crate::{BuildProgress, TARGET, cache::Lock};
 
 /// Builds the active compiler's own library into the cache.
 pub(super) struct RustSrc<'a> {
@@ -23,7 +23,7 @@ pub(super) struct RustSrc<'a> {
 }
 
 /// The folders of the active compiler.
-struct Places {
+struct CompilerFolders {
     version: String,
     verbose_version: String,
     /// Folder of the compiler's own files.
@@ -34,7 +34,7 @@ struct Places {
     own: PathBuf,
 }
 
-impl Places {
+impl CompilerFolders {
     fn library(&self) -> PathBuf {
         self.own.join("lib/rustlib").join(TARGET).join("lib")
     }
@@ -58,13 +58,12 @@ impl Places {
 }
 
 impl RustSrc<'_> {
-    fn places(&self) -> Result<Places, String> {
+    fn places(&self) -> Result<CompilerFolders, String> {
         let verbose_version = self.rustc.verbose_version()?;
         let sysroot = self.rustc.sysroot()?;
         let source = sysroot.join("lib/rustlib/src/rust/library");
         if !source.join("Cargo.lock").is_file() {
-            return Err("the active rustc has no source of its standard library beside it \
-                        (`rustup component add rust-src` puts it there)"
+            return Err("the active rustc lacks the source of its standard library (`rustup component add rust-src` installs it)"
                 .to_owned());
         }
         // The key identifies this exact compiler: another one of the same release may be built
@@ -74,7 +73,7 @@ impl RustSrc<'_> {
             .take(8)
             .map(|byte| format!("{byte:02x}"))
             .collect();
-        Ok(Places {
+        Ok(CompilerFolders {
             version: self.rustc.version()?,
             verbose_version,
             sysroot,
@@ -84,7 +83,7 @@ impl RustSrc<'_> {
     }
 }
 
-fn is_finished(places: &Places) -> bool {
+fn is_finished(places: &CompilerFolders) -> bool {
     has_library(&places.library()) && places.tools().is_some_and(|(_, link)| link.is_dir())
 }
 
@@ -99,12 +98,12 @@ impl Strategy for RustSrc<'_> {
             Ok(places.toolchain())
         } else {
             Err(Unavailable::Unprepared(
-                "would build the standard library from the source beside rustc".to_owned(),
+                "would build the standard library from the source of the active rustc".to_owned(),
             ))
         }
     }
 
-    fn prepare(&self, progress: &dyn Progress) -> Result<Toolchain, String> {
+    fn prepare(&self, progress: &dyn BuildProgress) -> Result<Toolchain, String> {
         let places = self.places()?;
         let _lock =
             Lock::take(&self.cache.join("lock"), progress).map_err(|error| error.to_string())?;

@@ -8,7 +8,7 @@ use super::{
     native::Rustc,
     search::{Strategy, Unavailable},
 };
-use crate::{Progress, TARGET, process};
+use crate::{BuildProgress, TARGET, process};
 
 /// Time limit of rustup, which may wait forever for an unreachable server.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -46,7 +46,7 @@ impl Strategy for Rustup<'_> {
         }
     }
 
-    fn prepare(&self, progress: &dyn Progress) -> Result<Toolchain, String> {
+    fn prepare(&self, progress: &dyn BuildProgress) -> Result<Toolchain, String> {
         progress.step(&format!("rustup target add {TARGET}"));
         let mut command = self.command(&["target", "add", TARGET]);
         match process::run(&mut command, Some(LIMIT), &|line| progress.line(line)) {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Toolchain, ToolchainSource};
-use crate::{CacheError, Progress, TARGET};
+use crate::{BuildProgress, CacheError, TARGET};
 
 /// Reason why there is no toolchain.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum ToolchainError {
     #[error("{}", explain(attempts, *prepared))]
     None {
         /// All sources tried, in order.
-        attempts: Vec<Attempt>,
+        attempts: Vec<SkippedSource>,
         /// True if preparing was allowed.
         prepared: bool,
     },
@@ -31,7 +31,7 @@ pub enum ToolchainError {
 
 /// A source that was not used, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attempt {
+pub struct SkippedSource {
     pub road: ToolchainSource,
     pub reason: String,
     /// True if `--prepare` would try this source.
@@ -62,7 +62,7 @@ pub(super) trait Strategy {
 
     /// Prepares the toolchain. Called only if [`Strategy::finished`] returned
     /// [`Unavailable::Unprepared`]. Fails with a reason.
-    fn prepare(&self, progress: &dyn Progress) -> Result<Toolchain, String>;
+    fn prepare(&self, progress: &dyn BuildProgress) -> Result<Toolchain, String>;
 }
 
 /// Checks all sources before preparing any, so that a ready toolchain is never skipped in favour of
@@ -70,7 +70,7 @@ pub(super) trait Strategy {
 pub(super) fn choose(
     ways: &[&dyn Strategy],
     prepare: bool,
-    progress: &dyn Progress,
+    progress: &dyn BuildProgress,
 ) -> Result<Toolchain, ToolchainError> {
     let mut attempts = Vec::with_capacity(ways.len());
     for way in ways {
@@ -79,7 +79,7 @@ pub(super) fn choose(
             Err(Unavailable::Unprepared(reason)) => (reason, true),
             Err(Unavailable::Shut(reason)) => (reason, false),
         };
-        attempts.push(Attempt { road: way.road(), reason, preparable });
+        attempts.push(SkippedSource { road: way.road(), reason, preparable });
     }
     if prepare {
         for (way, attempt) in
@@ -97,9 +97,9 @@ pub(super) fn choose(
     Err(ToolchainError::None { attempts, prepared: prepare })
 }
 
-fn explain(attempts: &[Attempt], prepared: bool) -> String {
+fn explain(attempts: &[SkippedSource], prepared: bool) -> String {
     let mut text = format!("there is no way to compile Rust to {TARGET}:");
-    for Attempt { road, reason, .. } in attempts {
+    for SkippedSource { road, reason, .. } in attempts {
         write!(text, "\n  {road:<9} {reason}").expect("writing to a string does not fail");
     }
     let install = format!("`rustup target add {TARGET}`");
@@ -140,7 +140,7 @@ mod tests {
             self.finished.clone().map(|()| self.toolchain())
         }
 
-        fn prepare(&self, _: &dyn Progress) -> Result<Toolchain, String> {
+        fn prepare(&self, _: &dyn BuildProgress) -> Result<Toolchain, String> {
             self.calls.borrow_mut().push(format!("prepare {}", self.road));
             self.prepare.map(|()| self.toolchain()).map_err(str::to_owned)
         }

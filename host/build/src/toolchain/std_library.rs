@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::native::has_library;
-use crate::{Progress, TARGET, cargo, process};
+use crate::{BuildProgress, TARGET, cargo, process};
 
 /// The prefix of build folders; those left by a killed run are removed by [`clean`].
 const BUILD: &str = "build.";
@@ -32,7 +32,7 @@ impl StdLibrary<'_> {
         &self,
         scratch: &Path,
         into: &Path,
-        progress: &dyn Progress,
+        progress: &dyn BuildProgress,
     ) -> Result<(), String> {
         progress
             .step(&format!("building Rust's standard library for {TARGET} (once; about a minute)"));
@@ -100,7 +100,7 @@ codegen-units = 10000
         Some(self.source.join("vendor")).filter(|folder| folder.is_dir())
     }
 
-    fn compile(&self, work: &Path, progress: &dyn Progress) -> Result<(), String> {
+    fn compile(&self, work: &Path, progress: &dyn BuildProgress) -> Result<(), String> {
         // With bitcode, so that workflows can be linked with LTO.
         let mut flags =
             vec!["-Zforce-unstable-if-unmarked".to_owned(), "-Cembed-bitcode=yes".to_owned()];

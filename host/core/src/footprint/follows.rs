@@ -8,13 +8,13 @@ use crate::{
     graph,
     id::{Digest, ObjectId, PromiseId},
     invocation::{Record, RecordBody},
-    limit::{LimitName, PartitionId, Pick, PlaceState, key_of},
-    promise::{NewPromise, Promise, Schedule, Task, Template, module_named},
+    limit::{AdmissionPick, LimitName, LimitPositionState, PartitionId, key_of},
+    promise::{NewPromise, Promise, PromiseTemplate, Schedule, Task, module_named},
     saga::StepTags,
     tags,
     time::Timestamp,
     transition::{
-        Leaving, SWEEP, declared, generation_key, limit_name, planned, turn_in, unread_signals,
+        RoundTrigger, SWEEP, declared, generation_key, limit_name, planned, turn_in, unread_signals,
     },
     tree::TreeBounds,
     value::{Tags, Text, Value},
@@ -42,7 +42,7 @@ impl Footprint {
             self.composites.insert(id);
         }
         self.named_by(&schedule.template.tags);
-        let Template { param, tags, .. } = &schedule.template;
+        let PromiseTemplate { param, tags, .. } = &schedule.template;
         self.joins_as(view, tags, param, None);
     }
 
@@ -65,7 +65,7 @@ impl Footprint {
     }
 
     /// Adds the tail of the queue that a new execution joins, and the limit that applies to it.
-    pub(super) fn joins(&mut self, view: &View, new: &NewPromise, caller: Option<&Caller>) {
+    pub(super) fn joins(&mut self, view: &View, new: &NewPromise, caller: Option<&CallerModule>) {
         self.joins_as(view, &new.tags, &new.param, caller);
     }
 
@@ -74,7 +74,7 @@ impl Footprint {
         view: &View,
         tags: &Tags,
         param: &Value,
-        caller: Option<&Caller>,
+        caller: Option<&CallerModule>,
     ) {
         let Some(Ok(address)) = tags::target(tags).map(Address::parse) else { return };
         if let Some(line) = address.object().and_then(|object| view.line(&object)) {
@@ -195,7 +195,7 @@ impl Footprint {
     }
 
     /// Adds the rows of a round of admissions.
-    pub(super) fn admits(&mut self, view: &View, name: &LimitName, leaving: &Leaving) {
+    pub(super) fn admits(&mut self, view: &View, name: &LimitName, leaving: &RoundTrigger) {
         let Some(limit) = view.limit(name) else { return };
         self.rounds.insert(name.clone(), leaving.most);
         if let Some(sweep) = &limit.sweep {
@@ -203,7 +203,7 @@ impl Footprint {
             self.sweeps.insert(name.clone(), page);
         }
         self.partitions.extend(leaving.left.iter().map(|(partition, ..)| partition.clone()));
-        for Pick { partition, priority } in planned(view, name, leaving) {
+        for AdmissionPick { partition, priority } in planned(view, name, leaving) {
             *self.lanes.entry((partition, priority)).or_default() += 1;
         }
         for ((partition, priority), most) in &self.lanes {
@@ -228,7 +228,9 @@ impl Footprint {
     /// now.
     pub(super) fn comes_in(&mut self, view: &View, id: &PromiseId) {
         self.place_of(view, id);
-        let Some(place) = view.place(id).filter(|place| place.state == PlaceState::Expected) else {
+        let Some(place) =
+            view.place(id).filter(|place| place.state == LimitPositionState::Expected)
+        else {
             return;
         };
         self.limit(&place.partition.limit());
@@ -288,13 +290,13 @@ impl Footprint {
 }
 
 /// The module from which a function is called.
-pub(super) struct Caller {
+pub(super) struct CallerModule {
     name: String,
     /// Digest of the module.
     module: Option<Digest>,
 }
 
-impl Caller {
+impl CallerModule {
     pub(super) fn of(view: &View, id: &PromiseId) -> Option<Self> {
         let module = view.task(id).and_then(|task| task.module);
         Some(Self { name: view.promise(id)?.module_name(), module })

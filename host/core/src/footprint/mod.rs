@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     command::Command,
-    id::{Claim, Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId},
+    id::{Claim, Digest, HostName, ObjectId, PromiseId, ResourceName, ScheduleId},
     limit::{LimitName, PartitionId},
     promise::OutboxKey,
     value::Text,
@@ -48,9 +48,9 @@ pub struct Footprint {
     /// Modules: existence of the upload.
     pub modules: BTreeSet<Digest>,
     /// Hosts: their incarnation.
-    pub hosts: BTreeSet<NodeName>,
+    pub hosts: BTreeSet<HostName>,
     /// Hosts: the rows (promise and task) of every acquired task they hold.
-    pub held_by: BTreeSet<NodeName>,
+    pub held_by: BTreeSet<HostName>,
     pub signal_keys: BTreeSet<(PromiseId, Text)>,
     pub schedules: BTreeSet<ScheduleId>,
     /// Resources, with the leases on them.

@@ -3,7 +3,7 @@
 use super::{ChildPage, Footprint, TREE_LIMIT};
 use crate::{
     address::{Address, ModuleRef},
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     id::PromiseId,
     limit::LimitName,
     promise::{NewPromise, OutboxKey},
@@ -67,16 +67,18 @@ pub fn footprint(command: &Command) -> Footprint {
         Command::TaskFence { claim, actions, .. } => {
             rows.composite(&claim.id);
             for action in actions {
-                if let FenceAct::Create { new } | FenceAct::CreateLoose { new } = &action.act {
+                if let FenceOperation::Create { new } | FenceOperation::CreateLoose { new } =
+                    &action.act
+                {
                     rows.create(new);
                 } else if let Some(id) = action.act.promise() {
                     rows.composite(id);
                 }
                 match &action.act {
-                    FenceAct::Signal { invocation, .. } => {
+                    FenceOperation::Signal { invocation, .. } => {
                         rows.signal_key(invocation, &action.signal_key(&claim.id));
                     }
-                    FenceAct::Settle { id, .. } => rows.known_by_name(id),
+                    FenceOperation::Settle { id, .. } => rows.known_by_name(id),
                     _ => {}
                 }
             }

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     CHILD_PAGE, ChildPage, Footprint,
-    follows::{Caller, is_step},
+    follows::{CallerModule, is_step},
 };
 use crate::{
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     config::Config,
     id::PromiseId,
     limit::LimitName,
-    promise::{Message, OutboxKey, Promise},
-    transition::{Leaving, Left, callee_page, has_count, turn_in},
+    promise::{OutboxKey, OutboxMessage, Promise},
+    transition::{ObjectRemainder, RoundTrigger, callee_page, has_count, turn_in},
     update,
     view::View,
 };
@@ -53,15 +53,15 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
             wider.grows(view, &claim.id, actions, &config.tree);
             let mut writes_state = false;
             let mut sent: BTreeMap<PromiseId, u32> = BTreeMap::new();
-            let caller = Caller::of(view, &claim.id);
+            let caller = CallerModule::of(view, &claim.id);
             for action in actions {
                 match &action.act {
-                    FenceAct::Create { new } => wider.joins(view, new, caller.as_ref()),
-                    FenceAct::CreateLoose { new } => wider.joins(view, new, None),
-                    FenceAct::State(_) => writes_state = true,
-                    FenceAct::Settle { id, .. } => wider.meant_by(view, id),
-                    FenceAct::CancelLoose { id } => drop(wider.newest(view, id)),
-                    FenceAct::Signal { invocation, name, .. } => {
+                    FenceOperation::Create { new } => wider.joins(view, new, caller.as_ref()),
+                    FenceOperation::CreateLoose { new } => wider.joins(view, new, None),
+                    FenceOperation::State(_) => writes_state = true,
+                    FenceOperation::Settle { id, .. } => wider.meant_by(view, id),
+                    FenceOperation::CancelLoose { id } => drop(wider.newest(view, id)),
+                    FenceOperation::Signal { invocation, name, .. } => {
                         let newest = wider.newest(view, invocation);
                         let before = sent.entry(newest).or_default();
                         wider.hears(view, invocation, name, *before);
@@ -75,7 +75,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
             }
             // A step that this fence creates may also be settled by it.
             let steps = actions.iter().filter(|action| match &action.act {
-                FenceAct::Create { new } => is_step(&claim.id, &new.id, &new.tags),
+                FenceOperation::Create { new } => is_step(&claim.id, &new.id, &new.tags),
                 _ => false,
             });
             wider.facts.extend(steps.map(|_| claim.id.clone()));
@@ -94,9 +94,9 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
         }
         Command::TaskBegin { new, module, first, .. } => {
             wider.joins(view, new, None);
-            let caller = Caller::begun(new, *module);
+            let caller = CallerModule::begun(new, *module);
             for action in first.iter().flat_map(Command::actions) {
-                if let FenceAct::Create { new } = &action.act {
+                if let FenceOperation::Create { new } = &action.act {
                     wider.joins(view, new, Some(&caller));
                 }
             }
@@ -124,7 +124,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
             }
         }
         Command::OutboxDue { key: key @ OutboxKey::CancelChildren(parent) } => {
-            if let Some(Message::CancelChildren { after }) =
+            if let Some(OutboxMessage::CancelChildren { after }) =
                 view.outbox_row(key).map(|row| &row.message)
             {
                 let page = ChildPage { after: after.clone(), limit: CHILD_PAGE, unasked: false };
@@ -145,15 +145,15 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
         }
         Command::OutboxDue { key: key @ OutboxKey::LeaveLimit(id, name) } => {
             if let Some(row) = view.outbox_row(key)
-                && let Message::LeaveLimit { admitted } = row.message
+                && let OutboxMessage::LeaveLimit { admitted } = row.message
             {
-                let leaving = Leaving::of(view.promise(id), admitted, row.created_at);
+                let leaving = RoundTrigger::of(view.promise(id), admitted, row.created_at);
                 wider.admits(view, name, &leaving);
             }
         }
         Command::LimitDue { name } => {
             if let Some(due_at) = view.limit(name).and_then(|limit| limit.due_at) {
-                wider.admits(view, name, &Leaving::nobody(due_at));
+                wider.admits(view, name, &RoundTrigger::nobody(due_at));
             }
         }
         Command::Deploy { alias, module } | Command::Undeploy { alias, module } => {
@@ -188,7 +188,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
             for object in &objects {
                 let Some(line) = view.line(object) else { continue };
                 wider.rows.insert(line.tail.clone());
-                if Left::of(view, object, line, &tree.members, *state).nothing {
+                if ObjectRemainder::of(view, object, line, &tree.members, *state).nothing {
                     wider.promises_of.insert(object.clone());
                     wider.awaiters_of_promises(view, object);
                 }

@@ -22,12 +22,12 @@ pub struct NodeFact {
     pub claim: Version,
     pub at: Timestamp,
     /// The reason, if the node is reset.
-    pub reset: Option<Reset>,
+    pub reset: Option<ResetReason>,
 }
 
 /// The reason why a node is reset to run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Reset {
+pub enum ResetReason {
     /// The attempt was cancelled from outside the run.
     Cancelled,
     /// The attempt failed, and the plan allows another one.
@@ -47,7 +47,7 @@ pub struct NodeEvent {
     pub fact: NodeFact,
 }
 
-impl Reset {
+impl ResetReason {
     /// Stored number of the reason. Must never change.
     pub fn number(self) -> u8 {
         match self {
@@ -76,21 +76,23 @@ impl Reset {
 
 /// Resets of a run's nodes, taken from its history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Resets {
+pub struct ResetHistory {
     /// Number of a node's attempts that were cancelled from outside.
     pub cancelled: BTreeMap<Text, u32>,
     /// Earliest start of an attempt, by node and attempt number.
     pub begins_at: BTreeMap<(Text, u32), Timestamp>,
 }
 
-impl Resets {
+impl ResetHistory {
     /// The resets in this history.
     pub fn of<'a>(history: impl IntoIterator<Item = &'a NodeEvent>) -> Self {
         let mut resets = Self::default();
         for NodeEvent { node, row, fact } in history {
             match fact.reset {
-                Some(Reset::Cancelled) => *resets.cancelled.entry(node.clone()).or_default() += 1,
-                Some(Reset::Failed { begins_at }) => {
+                Some(ResetReason::Cancelled) => {
+                    *resets.cancelled.entry(node.clone()).or_default() += 1
+                }
+                Some(ResetReason::Failed { begins_at }) => {
                     resets.begins_at.insert((node.clone(), row.attempt), begins_at);
                 }
                 None => {}

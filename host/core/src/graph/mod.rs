@@ -15,6 +15,6 @@ mod recover;
 mod row;
 mod start;
 
-pub use fact::{NodeEvent, NodeFact, NodeFactKey, Reset, Resets};
+pub use fact::{NodeEvent, NodeFact, NodeFactKey, ResetHistory, ResetReason};
 pub use row::{NodeRow, NodeState};
-pub use start::{NotARun, Persistence, Start, is_run};
+pub use start::{GraphRunError, GraphRunParameters, Persistence, is_run};

@@ -1,16 +1,16 @@
 //! Recovery of a run from its stored rows.
 
 use segno_graph::{
-    NodeName, Progress,
-    plan::Kind,
+    NodeName, RunProgress,
+    plan::NodeAction,
     progress::{self, RecoverError},
     state::NodeStatus,
 };
 
-use super::{NodeRow, NodeState, Start};
+use super::{GraphRunParameters, NodeRow, NodeState};
 use crate::{id::PromiseId, value::Text};
 
-impl Start {
+impl GraphRunParameters {
     /// Recovers the state of the nodes from the rows of a run. Signals that arrived in between are
     /// not included; their promises carry them.
     ///
@@ -19,7 +19,7 @@ impl Start {
     pub fn recover<'a>(
         &self,
         rows: impl IntoIterator<Item = (&'a Text, &'a NodeRow)>,
-    ) -> Result<Progress, RecoverError> {
+    ) -> Result<RunProgress, RecoverError> {
         let rows = rows.into_iter().filter_map(|(node, row)| {
             let status = match row.state {
                 NodeState::Pending => NodeStatus::Pending,
@@ -32,9 +32,9 @@ impl Start {
                 NodeState::Skipped => NodeStatus::Skipped,
             };
             let node = NodeName::new(node).ok()?;
-            Some(progress::NodeRow { node, status, attempt: row.attempt })
+            Some(progress::RecoveredNode { node, status, attempt: row.attempt })
         });
-        Progress::recover(self.plan.topology().clone(), self.plan.on_failure(), rows, [])
+        RunProgress::recover(self.plan.topology().clone(), self.plan.on_failure(), rows, [])
     }
 
     /// The promise behind the row of a node in this run: its attempt, or its signal.
@@ -48,7 +48,7 @@ impl Start {
     /// The signal that the node waits for, if the node is a signal node.
     fn signal_of(&self, node: &str) -> Option<&str> {
         match &self.plan.node(self.plan.topology().index_of(node)?).kind {
-            Kind::Signal(name) => Some(name),
+            NodeAction::Signal(name) => Some(name),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@ use crate::{address, id::PromiseId, promise::Promise};
 
 /// Start parameters of a graph run.
 #[derive(Clone, Debug)]
-pub struct Start {
+pub struct GraphRunParameters {
     pub plan: CheckedPlan,
     /// Value that the plan refers to as `input`.
     pub input: Json,
@@ -31,7 +31,7 @@ pub enum Persistence {
 
 /// Error: the promise is not a graph run, or its parameter is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotARun {
+pub enum GraphRunError {
     /// The promise has another target.
     #[error("`{0}` is not the run of a graph")]
     Target(PromiseId),
@@ -58,13 +58,13 @@ pub enum NotARun {
 
 /// The parameter, in the format shared by all invocations.
 #[derive(Deserialize)]
-struct Call {
-    args: (Input,),
+struct GraphRunArguments {
+    args: (GraphRunInput,),
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct GraphRunInput {
     plan: Plan,
     #[serde(default)]
     input: Json,
@@ -76,23 +76,23 @@ struct Input {
     continues: Option<String>,
 }
 
-impl Start {
+impl GraphRunParameters {
     /// Parses the parameter of a run.
     ///
     /// # Errors
     /// [`NotARun`].
-    pub fn of(run: &Promise) -> Result<Self, NotARun> {
+    pub fn of(run: &Promise) -> Result<Self, GraphRunError> {
         if !is_run(run) {
-            return Err(NotARun::Target(run.id().clone()));
+            return Err(GraphRunError::Target(run.id().clone()));
         }
-        let refused = |error: serde_json::Error| NotARun::Input(error.to_string());
-        let Call { args: (input,) } =
+        let refused = |error: serde_json::Error| GraphRunError::Input(error.to_string());
+        let GraphRunArguments { args: (input,) } =
             serde_json::from_slice(&run.spec.param.data).map_err(refused)?;
-        let plan = input.plan.check().map_err(NotARun::Plan)?;
+        let plan = input.plan.check().map_err(GraphRunError::Plan)?;
         if let Some(wanted) = input.digest {
             let found = plan.digest_text();
             if wanted != found {
-                return Err(NotARun::Changed { wanted, found });
+                return Err(GraphRunError::Changed { wanted, found });
             }
         }
         let continues = input.continues.map(PromiseId::new);

@@ -12,7 +12,7 @@ pub struct Digest(pub [u8; 32]);
 /// Error: a text that is not a SHA-256 digest in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a digest: it takes 64 hexadecimal digits")]
-pub struct NotADigest(String);
+pub struct DigestError(String);
 
 impl Digest {
     pub fn of(bytes: &[u8]) -> Self {
@@ -32,9 +32,9 @@ impl Digest {
 }
 
 impl FromStr for Digest {
-    type Err = NotADigest;
-    fn from_str(hex: &str) -> Result<Self, NotADigest> {
-        let refuse = || NotADigest(hex.to_owned());
+    type Err = DigestError;
+    fn from_str(hex: &str) -> Result<Self, DigestError> {
+        let refuse = || DigestError(hex.to_owned());
         if hex.len() != 64 || !hex.is_ascii() {
             return Err(refuse());
         }

@@ -12,17 +12,17 @@ const WORKER: &str = "worker:";
 /// Name of a host machine, stable across restarts.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct NodeName(Text);
+pub struct HostName(Text);
 
 /// One incarnation of a host, or an external worker.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Holder {
-    pub node: NodeName,
+    pub node: HostName,
     /// Number of starts of the host.
     pub incarnation: u64,
 }
 
-impl NodeName {
+impl HostName {
     /// Name that an external worker chose for itself. `None` for a host.
     pub fn worker_pid(&self) -> Option<&str> {
         self.as_str().strip_prefix(WORKER)
@@ -40,7 +40,7 @@ impl NodeName {
 impl Holder {
     /// An external worker, by the name it chose for itself.
     pub fn worker(pid: &str) -> Self {
-        Self { node: NodeName::new(format!("{WORKER}{pid}")), incarnation: 0 }
+        Self { node: HostName::new(format!("{WORKER}{pid}")), incarnation: 0 }
     }
 
     /// Name that an external worker chose for itself. `None` for a host.
@@ -49,7 +49,7 @@ impl Holder {
     }
 }
 
-impl From<&str> for NodeName {
+impl From<&str> for HostName {
     fn from(name: &str) -> Self {
         Self::new(name)
     }

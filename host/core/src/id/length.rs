@@ -17,7 +17,7 @@ pub const LONGEST_MINTED: usize = 2_560;
 /// Error: a name is too long for a store to index.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} (`{begins}…`) is too long: it takes {bytes} bytes, and {limit} are the most")]
-pub struct TooLong {
+pub struct NameLengthError {
     /// Kind of the name.
     pub what: &'static str,
     /// Beginning of the name.
@@ -32,7 +32,7 @@ pub struct TooLong {
 ///
 /// # Errors
 /// [`TooLong`].
-pub fn fits(what: &'static str, text: &str) -> Result<(), TooLong> {
+pub fn fits(what: &'static str, text: &str) -> Result<(), NameLengthError> {
     fits_within(what, text, LONGEST)
 }
 
@@ -40,7 +40,7 @@ pub fn fits(what: &'static str, text: &str) -> Result<(), TooLong> {
 ///
 /// # Errors
 /// [`TooLong`].
-pub fn fits_under(owner: &PromiseId, id: &PromiseId) -> Result<(), TooLong> {
+pub fn fits_under(owner: &PromiseId, id: &PromiseId) -> Result<(), NameLengthError> {
     // An owner beyond the limit was created by an earlier version, in a store that accepts such
     // ids. It must be able to continue.
     let before = Some(stored_bytes(owner.as_str())).filter(|bytes| *bytes > LONGEST_MINTED);
@@ -52,12 +52,12 @@ pub fn fits_under(owner: &PromiseId, id: &PromiseId) -> Result<(), TooLong> {
 ///
 /// # Errors
 /// [`TooLong`].
-pub fn fits_within(what: &'static str, text: &str, limit: usize) -> Result<(), TooLong> {
+pub fn fits_within(what: &'static str, text: &str, limit: usize) -> Result<(), NameLengthError> {
     let bytes = stored_bytes(text);
     if bytes <= limit {
         return Ok(());
     }
-    Err(TooLong { what, begins: text.chars().take(40).collect(), bytes, limit })
+    Err(NameLengthError { what, begins: text.chars().take(40).collect(), bytes, limit })
 }
 
 /// Length of a text in the store that needs the most bytes: there, U+0000 and U+0001 take two each.

@@ -32,13 +32,13 @@ use std::fmt;
 
 pub use self::{
     claim::{Claim, CommandIndex, Version},
-    digest::{Digest, NotADigest},
-    holder::{Holder, NodeName},
-    length::{LONGEST, LONGEST_MINTED, TooLong, fits, fits_under, fits_within},
+    digest::{Digest, DigestError},
+    holder::{Holder, HostName},
+    length::{LONGEST, LONGEST_MINTED, NameLengthError, fits, fits_under, fits_within},
     names::{ResourceName, ScheduleId},
     object_id::ObjectId,
     promise_id::PromiseId,
-    rule::{BadName, check_key, check_name},
+    rule::{MalformedName, check_key, check_name},
 };
 
 macro_rules! shown_as_text {
@@ -57,4 +57,4 @@ macro_rules! shown_as_text {
 }
 pub(crate) use shown_as_text;
 
-shown_as_text!(PromiseId, NodeName, ScheduleId, ResourceName, ObjectId);
+shown_as_text!(PromiseId, HostName, ScheduleId, ResourceName, ObjectId);

@@ -7,7 +7,7 @@
     "{what} `{}` is refused: {why}; a name has a visible character and no control characters, and is not `.` or `..`",
     .begins.escape_debug()
 )]
-pub struct BadName {
+pub struct MalformedName {
     /// Kind of the name.
     pub what: &'static str,
     /// Beginning of the text.
@@ -24,7 +24,7 @@ pub struct BadName {
 ///
 /// # Errors
 /// [`BadName`].
-pub fn check_name(what: &'static str, name: &str) -> Result<(), BadName> {
+pub fn check_name(what: &'static str, name: &str) -> Result<(), MalformedName> {
     // Fast path: nearly all names are plain.
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'.';
     if name.as_bytes().first().is_some_and(|first| is_plain(*first))
@@ -39,7 +39,7 @@ pub fn check_name(what: &'static str, name: &str) -> Result<(), BadName> {
         _ if !name.chars().any(is_visible) => "all of it is blank or invisible",
         _ => return Ok(()),
     };
-    Err(BadName { what, begins: name.chars().take(40).collect(), why })
+    Err(MalformedName { what, begins: name.chars().take(40).collect(), why })
 }
 
 /// Checks that the key of an object is visible. It may contain control characters, since ids
@@ -47,12 +47,12 @@ pub fn check_name(what: &'static str, name: &str) -> Result<(), BadName> {
 ///
 /// # Errors
 /// [`BadName`].
-pub fn check_key(what: &'static str, key: &str) -> Result<(), BadName> {
+pub fn check_key(what: &'static str, key: &str) -> Result<(), MalformedName> {
     if key.chars().any(|letter| is_visible(letter) || letter.is_control()) {
         return Ok(());
     }
     let why = if key.is_empty() { "it is empty" } else { "all of it is blank or invisible" };
-    Err(BadName { what, begins: key.chars().take(40).collect(), why })
+    Err(MalformedName { what, begins: key.chars().take(40).collect(), why })
 }
 
 /// True if the character is visible when displayed.

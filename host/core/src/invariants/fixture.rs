@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::{
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     graph::{NodeRow, NodeState},
     id::{CommandIndex, Digest, PromiseId, ScheduleId, Version},
-    limit::{LimitName, Partition, Place, PlaceState},
-    object::Line,
+    limit::{LimitName, LimitPosition, LimitPositionState, Partition},
+    object::ObjectQueue,
     promise::{
-        CancelState, Message, OutboxKey, OutboxRow, Overlap, Promise, PromiseState, Schedule,
+        CancelState, OutboxKey, OutboxMessage, OutboxRow, Overlap, Promise, PromiseState, Schedule,
         Settlement, SkipReason, Task, TaskState, Verdict,
     },
     saga::{Fact, FactKey, FactKind},
@@ -18,7 +18,7 @@ use crate::{
     time::Timestamp,
     tree::TreeCount,
     value::{Text, Value},
-    world::{self, World},
+    world::{self, CheckedStore},
 };
 
 /// - `wait` is suspended on `open`.
@@ -35,7 +35,7 @@ use crate::{
 /// - `late` timed out.
 /// - `nap` is a timer.
 pub(crate) fn legal() -> Snapshot {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let id = PromiseId::from;
     world.done(world::create("open", &[]));
     world.done(world::listener("open"));
@@ -48,12 +48,12 @@ pub(crate) fn legal() -> Snapshot {
     world.done(world::suspend(wait, &["open"]));
     let run = world.acquire("run", 2);
     let child = world::new("run/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
-    let create = FenceAct::Create { new: child };
+    let create = FenceOperation::Create { new: child };
     world.done(world::fence(run.clone(), vec![world::started(), world::asked(1, 0)], vec![create]));
-    let made = |id: &str, pairs: &[(&str, &str)]| FenceAct::Create {
+    let made = |id: &str, pairs: &[(&str, &str)]| FenceOperation::Create {
         new: world::new(id, pairs, Timestamp::NEVER),
     };
-    let resolve = |id: &str| FenceAct::Settle {
+    let resolve = |id: &str| FenceOperation::Settle {
         id: PromiseId::from(id),
         verdict: Verdict::Resolved,
         value: Value::default(),
@@ -115,10 +115,10 @@ pub(crate) fn legal() -> Snapshot {
     world.snapshot
 }
 
-type Violate = fn(&mut Snapshot);
+type SnapshotMutation = fn(&mut Snapshot);
 
 /// For each predicate, a change that breaks it.
-pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
+pub(crate) fn violators() -> Vec<(&'static str, SnapshotMutation)> {
     vec![
         ("orphan_invokes", |rows| drop(rows.tasks.remove(&id("work")))),
         ("born_in_time", |rows| edit_spec(rows, "open", |spec| spec.timeout_at = Timestamp(999))),
@@ -151,19 +151,31 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
         ("unconsumed_on_settled", |rows| callback(rows, "late", "run", false)),
         ("fulfilled_has_callbacks", |rows| callback(rows, "open", "done", true)),
         ("outbox_never_ahead", |rows| {
-            owe(rows, OutboxKey::Execute(id("work")), Message::Execute { version: Version(9) })
+            owe(
+                rows,
+                OutboxKey::Execute(id("work")),
+                OutboxMessage::Execute { version: Version(9) },
+            )
         }),
         ("timer_not_dispatched", |rows| {
-            owe(rows, OutboxKey::Execute(id("nap")), Message::Execute { version: Version(0) })
+            owe(rows, OutboxKey::Execute(id("nap")), OutboxMessage::Execute { version: Version(0) })
         }),
         ("hosted_not_dispatched", |rows| {
-            owe(rows, OutboxKey::Execute(id("run/0")), Message::Execute { version: Version(0) });
+            owe(
+                rows,
+                OutboxKey::Execute(id("run/0")),
+                OutboxMessage::Execute { version: Version(0) },
+            );
         }),
         ("unblock_settled", |rows| {
-            owe(rows, OutboxKey::Unblock(id("open"), Text::from("poll://me")), Message::Unblock)
+            owe(
+                rows,
+                OutboxKey::Unblock(id("open"), Text::from("poll://me")),
+                OutboxMessage::Unblock,
+            )
         }),
         ("message_of_its_key", |rows| {
-            owe(rows, OutboxKey::Event(id("run"), CommandIndex(0)), Message::Unblock)
+            owe(rows, OutboxKey::Event(id("run"), CommandIndex(0)), OutboxMessage::Unblock)
         }),
         ("journal_prefix", |rows| {
             drop(rows.journals.get_mut(&id("run")).expect("a journal").records.pop())
@@ -205,7 +217,9 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
             edit_spec(rows, "open", |spec| spec.tags.extend([tag.clone()]));
         }),
         ("a_limit_counts_those_who_are_there", |rows| partition(rows, "a").running = 2),
-        ("only_the_admitted_begin", |rows| place(rows, "pack1").state = PlaceState::Waiting),
+        ("only_the_admitted_begin", |rows| {
+            place(rows, "pack1").state = LimitPositionState::Waiting
+        }),
         ("who_settles_leaves_the_limit", |rows| {
             settle(rows, "pack2", Verdict::Resolved, None, 1_500)
         }),
@@ -226,7 +240,7 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
 }
 
 /// For each step predicate, a command and a change that the command cannot have made.
-pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
+pub(crate) fn step_violators() -> Vec<(&'static str, Command, SnapshotMutation)> {
     let elsewhere = || Command::PromiseGet { id: id("elsewhere") };
     vec![
         ("rows_are_not_lost", elsewhere(), |rows| drop(rows.promises.remove(&id("late")))),
@@ -267,7 +281,7 @@ pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
         ("event_is_owed_with_its_record", elsewhere(), |rows| {
             let (topic, payload) = (Text::from("t"), Value::default());
             let key = OutboxKey::Event(id("run"), CommandIndex(0));
-            owe(rows, key, Message::Event { topic, payload });
+            owe(rows, key, OutboxMessage::Event { topic, payload });
         }),
         ("retry_moves_forward", Command::RetryDue { id: id("work") }, |rows| {
             let (since, retry_at) = (Timestamp(1_000), Timestamp(2_000));
@@ -280,11 +294,11 @@ pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
         ("state_is_written_by_its_holder", elsewhere(), |rows| rows.state.clear()),
         ("a_run_leaves_nothing", elsewhere(), |rows| drop(rows.lines.remove(&world::ada()))),
         ("admissions_are_within_bounds", elsewhere(), |rows| {
-            place(rows, "pack2").state = PlaceState::Admitted;
+            place(rows, "pack2").state = LimitPositionState::Admitted;
             partition(rows, "a").running = 2;
         }),
         ("admissions_go_in_order", elsewhere(), |rows| {
-            place(rows, "pack3").state = PlaceState::Admitted
+            place(rows, "pack3").state = LimitPositionState::Admitted
         }),
         ("tokens_strictly_rise", elsewhere(), |rows| {
             rows.resource_leases.values_mut().for_each(|lease| lease.holder = Text::from("bob"));
@@ -310,7 +324,7 @@ fn write(rows: &mut Snapshot, node: &str, state: NodeState) {
     rows.graph_nodes.insert((id("graph"), Text::from(node)), row);
 }
 
-fn line(rows: &mut Snapshot) -> &mut Line {
+fn line(rows: &mut Snapshot) -> &mut ObjectQueue {
     rows.lines.get_mut(&world::cart()).expect("the fixture has this object")
 }
 
@@ -319,7 +333,7 @@ fn partition<'a>(rows: &'a mut Snapshot, key: &str) -> &'a mut Partition {
     rows.partitions.get_mut(&id).expect("the fixture has this key")
 }
 
-fn place<'a>(rows: &'a mut Snapshot, of: &str) -> &'a mut Place {
+fn place<'a>(rows: &'a mut Snapshot, of: &str) -> &'a mut LimitPosition {
     rows.places.get_mut(&id(of)).expect("the fixture has this place")
 }
 
@@ -360,6 +374,6 @@ fn promise<'a>(rows: &'a mut Snapshot, of: &str) -> &'a mut Promise {
     rows.promises.get_mut(&id(of)).expect("the fixture has this promise")
 }
 
-fn owe(rows: &mut Snapshot, key: OutboxKey, message: Message) {
+fn owe(rows: &mut Snapshot, key: OutboxKey, message: OutboxMessage) {
     rows.outbox.insert(key, OutboxRow::new(message, Timestamp(1)));
 }

@@ -1,6 +1,6 @@
 //! Invariants of workflows that continue as new.
 
-use super::{Found, Predicate, each, unless};
+use super::{Predicate, Violations, each, unless};
 use crate::{promise::Promise, snapshot::Snapshot};
 
 pub(super) const PREDICATES: &[Predicate] =
@@ -8,7 +8,7 @@ pub(super) const PREDICATES: &[Predicate] =
 
 /// An invocation whose newest generation has ended is not pending, since nothing would ever settle
 /// it.
-fn invocation_ends_with_its_newest_generation(rows: &Snapshot) -> Found {
+fn invocation_ends_with_its_newest_generation(rows: &Snapshot) -> Violations {
     let is_pending = |promise: &Promise| promise.is_pending();
     each(&rows.tasks, |id, task| {
         let newest = task.newest()?;

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use segno_graph::{
-    Progress,
+    RunProgress,
     progress::RecoverError,
-    state::{RunOutcome, StepKind},
+    state::{ClassificationKind, RunOutcome},
 };
 
-use super::{Found, Predicate};
+use super::{Predicate, Violations};
 use crate::{
-    graph::{NodeRow, NodeState, Start, is_run},
+    graph::{GraphRunParameters, NodeRow, NodeState, is_run},
     id::PromiseId,
     promise::{Promise, Settlement, Verdict},
     snapshot::Snapshot,
@@ -25,14 +25,14 @@ pub(super) const PREDICATES: &[Predicate] = &[
     ("graph_history_ends_where_nodes_stand", graph_history_ends_where_nodes_stand),
 ];
 
-struct Run<'a> {
+struct GraphRunRows<'a> {
     rows: &'a Snapshot,
     promise: &'a Promise,
-    start: Start,
+    start: GraphRunParameters,
     nodes: BTreeMap<&'a Text, &'a NodeRow>,
 }
 
-impl Run<'_> {
+impl GraphRunRows<'_> {
     fn id(&self) -> &PromiseId {
         self.promise.id()
     }
@@ -41,29 +41,29 @@ impl Run<'_> {
         self.rows.promises.get(id).and_then(Promise::settlement)
     }
 
-    fn recovered(&self) -> Result<Progress, RecoverError> {
+    fn recovered(&self) -> Result<RunProgress, RecoverError> {
         self.start.recover(self.nodes.iter().map(|(node, row)| (*node, *row)))
     }
 }
 
 /// The runs that have node rows and a readable plan.
-fn runs(rows: &Snapshot) -> Vec<Run<'_>> {
+fn runs(rows: &Snapshot) -> Vec<GraphRunRows<'_>> {
     let mut nodes: BTreeMap<&PromiseId, BTreeMap<&Text, &NodeRow>> = BTreeMap::new();
     for ((run, node), row) in &rows.graph_nodes {
         nodes.entry(run).or_default().insert(node, row);
     }
     let read = |(id, nodes)| {
         let promise = rows.promises.get(id)?;
-        Some(Run { rows, promise, start: Start::of(promise).ok()?, nodes })
+        Some(GraphRunRows { rows, promise, start: GraphRunParameters::of(promise).ok()?, nodes })
     };
     nodes.into_iter().filter_map(read).collect()
 }
 
 /// Every node row belongs to a node in the plan of a run.
-fn graph_domain(rows: &Snapshot) -> Found {
+fn graph_domain(rows: &Snapshot) -> Violations {
     let is_of_run = |run: &PromiseId| rows.promises.get(run).is_some_and(is_run);
     let strays = rows.graph_nodes.keys().filter(|(run, _)| !is_of_run(run));
-    let mut found: Found =
+    let mut found: Violations =
         strays.map(|(run, node)| (vec![run.clone()], format!("{node} has no run"))).collect();
     for run in runs(rows) {
         let unknown = |node: &&&Text| run.start.plan.topology().index_of(node).is_none();
@@ -75,7 +75,7 @@ fn graph_domain(rows: &Snapshot) -> Found {
 }
 
 /// A node has begun only after all of its dependencies.
-fn graph_causal(rows: &Snapshot) -> Found {
+fn graph_causal(rows: &Snapshot) -> Violations {
     let wrong = runs(rows).into_iter().filter_map(|run| match run.recovered() {
         Err(error @ RecoverError::Causal { .. }) => {
             Some((vec![run.id().clone()], error.to_string()))
@@ -87,8 +87,8 @@ fn graph_causal(rows: &Snapshot) -> Found {
 
 /// The row of a node matches its promise. The promises of an ended run may be removed before the
 /// run.
-fn graph_facts_follow_settlements(rows: &Snapshot) -> Found {
-    let mut found = Found::new();
+fn graph_facts_follow_settlements(rows: &Snapshot) -> Violations {
+    let mut found = Violations::new();
     for run in runs(rows) {
         for (node, row) in &run.nodes {
             let id = run.start.promise_of(run.id(), node, row);
@@ -112,7 +112,7 @@ fn graph_facts_follow_settlements(rows: &Snapshot) -> Found {
 }
 
 /// The last fact of a node equals its row. Nodes from versions without histories have no facts.
-fn graph_history_ends_where_nodes_stand(rows: &Snapshot) -> Found {
+fn graph_history_ends_where_nodes_stand(rows: &Snapshot) -> Violations {
     let mut last: BTreeMap<(&PromiseId, &Text), NodeRow> = BTreeMap::new();
     for (run, node, attempt, state) in rows.graph_facts.keys() {
         let row = NodeRow { state: *state, attempt: *attempt };
@@ -130,13 +130,13 @@ fn graph_history_ends_where_nodes_stand(rows: &Snapshot) -> Found {
 }
 
 /// A run that resolved has completed.
-fn graph_settles_with_its_nodes(rows: &Snapshot) -> Found {
+fn graph_settles_with_its_nodes(rows: &Snapshot) -> Violations {
     let resolved = runs(rows).into_iter().filter(|run| {
         run.promise.settlement().is_some_and(|settlement| settlement.verdict == Verdict::Resolved)
     });
     let wrong = resolved.filter_map(|run| {
         let step = run.recovered().ok()?.classify();
-        (step != StepKind::Settled(RunOutcome::Completed))
+        (step != ClassificationKind::Settled(RunOutcome::Completed))
             .then(|| (vec![run.id().clone()], format!("it resolved while it is {step:?}")))
     });
     wrong.collect()

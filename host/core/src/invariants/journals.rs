@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Found, Predicate, each, unless};
+use super::{Predicate, Violations, each, unless};
 use crate::{
     invocation::{JournalHead, Record, RecordBody},
     snapshot::{Journal, Snapshot},
@@ -17,12 +17,12 @@ pub(super) const PREDICATES: &[Predicate] = &[
 /// Records and commands are numbered without gaps. `Started` is first, and nothing follows
 /// `Finished`. Each command is notified at most once, after its record. Time never decreases. The
 /// stored head matches the records.
-fn journal_prefix(rows: &Snapshot) -> Found {
+fn journal_prefix(rows: &Snapshot) -> Violations {
     each(&rows.journals, |_, journal| damage(journal))
 }
 
 /// Every journal belongs to a task.
-fn journal_has_a_task(rows: &Snapshot) -> Found {
+fn journal_has_a_task(rows: &Snapshot) -> Violations {
     each(&rows.journals, |id, _| {
         unless(rows.tasks.contains_key(id), || "a journal without a task".to_owned())
     })
@@ -30,7 +30,7 @@ fn journal_has_a_task(rows: &Snapshot) -> Found {
 
 /// The number of heard signals in a task equals the number in its journal, unless the journal was
 /// removed.
-fn heard_signals_are_recorded(rows: &Snapshot) -> Found {
+fn heard_signals_are_recorded(rows: &Snapshot) -> Violations {
     let is_signal = |record: &&Record| matches!(record.body, RecordBody::Signal { .. });
     each(&rows.tasks, |id, task| {
         let heard = task.inbox.heard.filter(|_| task.journal_removed().is_none())? as usize;

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::{Found, Predicate, each, step::StepView, unless};
+use super::{Predicate, Violations, each, step::CheckedStep, unless};
 use crate::{
     fork,
     id::PromiseId,
-    limit::{Bounds, Bucket, LimitName, PartitionId, Place, PlaceState, Room, Rule, Standing},
-    promise::{Message, OutboxKey, Promise, TaskStatus},
+    limit::{
+        AdmissionBounds, AdmissionCapacity, AdmissionRule, LimitName, LimitPosition,
+        LimitPositionState, PartitionId, PartitionReadiness, TokenBucket,
+    },
+    promise::{OutboxKey, OutboxMessage, Promise, TaskStatus},
     snapshot::Snapshot,
     tags,
     time::Timestamp,
@@ -26,16 +29,16 @@ pub(super) const PREDICATES: &[Predicate] = &[
 /// Counts of a lane, a partition or a limit: executions present, and executions that have left
 /// while a message that reports it is pending.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Counts {
+struct LimitCounts {
     running: u64,
     waiting: u64,
 }
 
 /// Limits and their partitions count every execution that was admitted or waits, until its
 /// departure has been reported.
-fn a_limit_counts_those_who_are_there(rows: &Snapshot) -> Found {
-    let mut lanes: BTreeMap<(PartitionId, Option<u8>), Counts> = BTreeMap::new();
-    let mut count = |place: &Place, admitted: bool| {
+fn a_limit_counts_those_who_are_there(rows: &Snapshot) -> Violations {
+    let mut lanes: BTreeMap<(PartitionId, Option<u8>), LimitCounts> = BTreeMap::new();
+    let mut count = |place: &LimitPosition, admitted: bool| {
         let partition = &place.partition;
         let whole = lanes.entry((partition.clone(), None)).or_default();
         match admitted {
@@ -49,12 +52,12 @@ fn a_limit_counts_those_who_are_there(rows: &Snapshot) -> Found {
     };
     for (id, place) in &rows.places {
         match place.state {
-            PlaceState::Waiting => count(place, false),
-            PlaceState::Admitted => count(place, true),
-            PlaceState::Expected => {}
-            PlaceState::Left => {
+            LimitPositionState::Waiting => count(place, false),
+            LimitPositionState::Admitted => count(place, true),
+            LimitPositionState::Expected => {}
+            LimitPositionState::Left => {
                 let key = OutboxKey::LeaveLimit(id.clone(), place.partition.limit());
-                if let Some(Message::LeaveLimit { admitted }) =
+                if let Some(OutboxMessage::LeaveLimit { admitted }) =
                     rows.outbox.get(&key).map(|row| &row.message)
                 {
                     count(place, *admitted);
@@ -62,23 +65,23 @@ fn a_limit_counts_those_who_are_there(rows: &Snapshot) -> Found {
             }
         }
     }
-    let mut counted: BTreeMap<(PartitionId, Option<u8>), Counts> = BTreeMap::new();
-    let mut of_limits: BTreeMap<LimitName, Counts> = BTreeMap::new();
+    let mut counted: BTreeMap<(PartitionId, Option<u8>), LimitCounts> = BTreeMap::new();
+    let mut of_limits: BTreeMap<LimitName, LimitCounts> = BTreeMap::new();
     for (id, partition) in &rows.partitions {
         let (running, waiting) = (partition.running, partition.waiting());
-        counted.insert((id.clone(), None), Counts { running, waiting });
+        counted.insert((id.clone(), None), LimitCounts { running, waiting });
         for (priority, lane) in partition.lanes.iter().filter(|(_, lane)| lane.waiting > 0) {
-            let lane = Counts { running: 0, waiting: lane.waiting };
+            let lane = LimitCounts { running: 0, waiting: lane.waiting };
             counted.insert((id.clone(), Some(*priority)), lane);
         }
         let sum = of_limits.entry(id.limit()).or_default();
         sum.running += running;
         sum.waiting += waiting;
     }
-    let nobody = |counts: &Counts| *counts == Counts::default();
+    let nobody = |counts: &LimitCounts| *counts == LimitCounts::default();
     counted.retain(|_, counts| !nobody(counts));
     lanes.retain(|_, counts| !nobody(counts));
-    let mut found = Found::new();
+    let mut found = Violations::new();
     for key in counted.keys().chain(lanes.keys()) {
         if counted.get(key) != lanes.get(key) {
             let said = format!(
@@ -92,7 +95,7 @@ fn a_limit_counts_those_who_are_there(rows: &Snapshot) -> Found {
         }
     }
     for (name, limit) in &rows.limits {
-        let counts = Counts { running: limit.running, waiting: limit.waiting };
+        let counts = LimitCounts { running: limit.running, waiting: limit.waiting };
         let sum = of_limits.remove(name).unwrap_or_default();
         if counts != sum {
             found.push((Vec::new(), format!("`{name}` counts {counts:?}, its keys {sum:?}")));
@@ -107,7 +110,7 @@ fn a_limit_counts_those_who_are_there(rows: &Snapshot) -> Found {
 }
 
 /// Of the pending executions behind a limit, only admitted ones have begun.
-fn only_the_admitted_begin(rows: &Snapshot) -> Found {
+fn only_the_admitted_begin(rows: &Snapshot) -> Violations {
     each(&rows.promises, |id, promise| {
         tags::limit(&promise.spec.tags).filter(|_| promise.is_pending())?;
         let acquired = rows.tasks.get(id).is_some_and(|task| task.status() == TaskStatus::Acquired);
@@ -115,16 +118,16 @@ fn only_the_admitted_begin(rows: &Snapshot) -> Found {
         let begun =
             acquired || rows.journals.get(id).is_some_and(|journal| journal.head.len > born_with);
         let place = rows.places.get(id).map(|place| place.state);
-        unless(!begun || place == Some(PlaceState::Admitted), || {
+        unless(!begun || place == Some(LimitPositionState::Admitted), || {
             format!("it has begun, and behind its limit it is {place:?}")
         })
     })
 }
 
 /// An execution that is counted, or will be, is pending: on settlement it leaves the limit.
-fn who_settles_leaves_the_limit(rows: &Snapshot) -> Found {
+fn who_settles_leaves_the_limit(rows: &Snapshot) -> Violations {
     each(&rows.places, |id, place| {
-        if place.state == PlaceState::Left {
+        if place.state == LimitPositionState::Left {
             return None;
         }
         let pending = rows.promises.get(id).is_some_and(Promise::is_pending);
@@ -134,8 +137,8 @@ fn who_settles_leaves_the_limit(rows: &Snapshot) -> Found {
 
 /// If an execution waits although there is capacity, or time alone will free capacity, then the
 /// limit has a due time or a message is pending.
-fn nobody_waits_while_there_is_room(rows: &Snapshot) -> Found {
-    let open = Rule::default();
+fn nobody_waits_while_there_is_room(rows: &Snapshot) -> Violations {
+    let open = AdmissionRule::default();
     let rule = |name: &LimitName| rows.limits.get(name).and_then(|it| it.rule()).unwrap_or(&open);
     let owed = |partition: &PartitionId, name: &LimitName| {
         rows.outbox.keys().any(|key| match key {
@@ -147,7 +150,7 @@ fn nobody_waits_while_there_is_room(rows: &Snapshot) -> Found {
         })
     };
     let found = rows.places.iter().filter_map(|(id, place)| {
-        if place.state != PlaceState::Waiting {
+        if place.state != LimitPositionState::Waiting {
             return None;
         }
         let name = place.partition.limit();
@@ -157,11 +160,14 @@ fn nobody_waits_while_there_is_room(rows: &Snapshot) -> Found {
         let never = Timestamp::NEVER;
         let of_key = rule.of_key().room(partition.running, partition.bucket, never);
         let of_all = limit.room(&rule.total, never);
-        let waits = of_key == Room::Full || of_all == Room::Full;
-        let found = partition.standing != Standing::Rest || limit.sweep.is_some();
+        let waits = of_key == AdmissionCapacity::Full || of_all == AdmissionCapacity::Full;
+        let found = partition.standing != PartitionReadiness::Rest || limit.sweep.is_some();
         let is_seen = (found && limit.due_at.is_some()) || owed(&place.partition, &name);
         unless(waits || is_seen, || {
-            format!("it waits, `{}` has room, and nobody looks", place.partition)
+            format!(
+                "it waits although `{}` has room, and no check of the limit is due",
+                place.partition
+            )
         })
         .map(|detail| (vec![id.clone()], detail))
     });
@@ -170,18 +176,19 @@ fn nobody_waits_while_there_is_room(rows: &Snapshot) -> Found {
 
 /// A step admits no more executions than capacity allows, per partition and in total, and each
 /// admission takes a token of every rate.
-pub(super) fn admissions_are_within_bounds(step: &StepView<'_>) -> Found {
+pub(super) fn admissions_are_within_bounds(step: &CheckedStep<'_>) -> Violations {
     let mut admitted: BTreeMap<PartitionId, u64> = BTreeMap::new();
     for (id, place) in &step.after.places {
         let before = step.before.places.get(id).map(|place| place.state);
-        let now = place.state == PlaceState::Admitted && before != Some(PlaceState::Admitted);
+        let now = place.state == LimitPositionState::Admitted
+            && before != Some(LimitPositionState::Admitted);
         // An execution that was born settled never was behind the limit.
         if now {
             *admitted.entry(place.partition.clone()).or_default() += 1;
         }
     }
     let mut of_limits: BTreeMap<LimitName, u64> = BTreeMap::new();
-    let mut found = Found::new();
+    let mut found = Violations::new();
     for (id, number) in &admitted {
         *of_limits.entry(id.limit()).or_default() += number;
         let rule = rule_of(step, &id.limit());
@@ -212,19 +219,19 @@ pub(super) fn admissions_are_within_bounds(step: &StepView<'_>) -> Found {
     found
 }
 
-fn rule_of(step: &StepView<'_>, name: &LimitName) -> Rule {
+fn rule_of(step: &CheckedStep<'_>, name: &LimitName) -> AdmissionRule {
     step.after.limits.get(name).and_then(|limit| limit.rule().cloned()).unwrap_or_default()
 }
 
 fn beyond(
-    step: &StepView<'_>,
-    bounds: &Bounds,
+    step: &CheckedStep<'_>,
+    bounds: &AdmissionBounds,
     admitted: u64,
     running: u64,
-    (before, after): (Bucket, Bucket),
+    (before, after): (TokenBucket, TokenBucket),
     what: &impl std::fmt::Display,
-) -> Found {
-    let mut found = Found::new();
+) -> Violations {
+    let mut found = Violations::new();
     if let Some(most) = bounds.concurrency.filter(|most| running > u64::from(*most)) {
         found.push((
             Vec::new(),
@@ -244,16 +251,15 @@ fn beyond(
 }
 
 /// Executions that wait in a lane are admitted in order of arrival.
-pub(super) fn admissions_go_in_order(step: &StepView<'_>) -> Found {
+pub(super) fn admissions_go_in_order(step: &CheckedStep<'_>) -> Violations {
     let waited = |id: &PromiseId| {
         let place = step.before.places.get(id)?;
-        (place.state == PlaceState::Waiting).then_some(place)
+        (place.state == LimitPositionState::Waiting).then_some(place)
     };
-    let still = step
-        .after
-        .places
-        .iter()
-        .filter(|(id, place)| place.state == PlaceState::Waiting && waited(id).is_some());
+    let still =
+        step.after.places.iter().filter(|(id, place)| {
+            place.state == LimitPositionState::Waiting && waited(id).is_some()
+        });
     let mut first: BTreeMap<(&PartitionId, u8), (u64, &PromiseId)> = BTreeMap::new();
     for (id, place) in still {
         let least = first.entry((&place.partition, place.priority)).or_insert((place.seq, id));
@@ -262,8 +268,8 @@ pub(super) fn admissions_go_in_order(step: &StepView<'_>) -> Found {
     let late = step.after.places.iter().filter_map(|(id, place)| {
         let (seq, before) = first.get(&(&place.partition, place.priority))?;
         let waited_or_came = waited(id).map_or(u64::MAX, |place| place.seq);
-        let overtakes = place.state == PlaceState::Admitted
-            && step.before.places.get(id).map(|it| it.state) != Some(PlaceState::Admitted)
+        let overtakes = place.state == LimitPositionState::Admitted
+            && step.before.places.get(id).map(|it| it.state) != Some(LimitPositionState::Admitted)
             && waited_or_came > *seq;
         overtakes.then(|| (vec![id.clone(), (*before).clone()], "it overtook".to_owned()))
     });

@@ -1,9 +1,9 @@
 //! Invariants of the outbox.
 
-use super::{Found, Predicate};
+use super::{Predicate, Violations};
 use crate::{
     address::is_internal,
-    promise::{Message, OutboxKey, Promise, TaskState},
+    promise::{OutboxKey, OutboxMessage, Promise, TaskState},
     snapshot::Snapshot,
 };
 
@@ -17,9 +17,9 @@ pub(super) const PREDICATES: &[Predicate] = &[
 
 /// An `Execute` message refers to a task that can be acquired, at a version that the task has
 /// reached.
-fn outbox_never_ahead(rows: &Snapshot) -> Found {
+fn outbox_never_ahead(rows: &Snapshot) -> Violations {
     executions(rows, |task, promise, message| {
-        let Message::Execute { version } = message else { return None };
+        let OutboxMessage::Execute { version } = message else { return None };
         let ok = task.is_some_and(|(state, current)| {
             matches!(state, TaskState::Pending { offered: true, .. }) && *version <= current
         });
@@ -29,14 +29,14 @@ fn outbox_never_ahead(rows: &Snapshot) -> Found {
 }
 
 /// A timer is never executed.
-fn timer_not_dispatched(rows: &Snapshot) -> Found {
+fn timer_not_dispatched(rows: &Snapshot) -> Violations {
     executions(rows, |_, promise, _| {
         promise.is_some_and(Promise::is_timer).then(|| "a timer is offered".to_owned())
     })
 }
 
 /// Tasks that hosts execute have no message: hosts find them by their rows.
-fn hosted_not_dispatched(rows: &Snapshot) -> Found {
+fn hosted_not_dispatched(rows: &Snapshot) -> Violations {
     executions(rows, |_, promise, _| {
         let target = promise.and_then(Promise::target)?;
         is_internal(target)
@@ -46,7 +46,7 @@ fn hosted_not_dispatched(rows: &Snapshot) -> Found {
 
 /// The promise of an unblock message is settled, and so is that of a message about cancelled
 /// children or about leaving a limit.
-fn unblock_settled(rows: &Snapshot) -> Found {
+fn unblock_settled(rows: &Snapshot) -> Violations {
     let early = rows.outbox.keys().filter_map(|key| match key {
         OutboxKey::Unblock(id, _) if rows.promises.get(id).is_none_or(Promise::is_pending) => {
             Some(id)
@@ -70,15 +70,15 @@ fn unblock_settled(rows: &Snapshot) -> Found {
 }
 
 /// The kind of a message matches its key.
-fn message_of_its_key(rows: &Snapshot) -> Found {
+fn message_of_its_key(rows: &Snapshot) -> Violations {
     let wrong = rows.outbox.iter().filter(|(key, row)| {
         !matches!(
             (key, &row.message),
-            (OutboxKey::Execute(_), Message::Execute { .. })
-                | (OutboxKey::Unblock(..), Message::Unblock)
-                | (OutboxKey::Event(..), Message::Event { .. })
-                | (OutboxKey::CancelChildren(_), Message::CancelChildren { .. })
-                | (OutboxKey::LeaveLimit(..), Message::LeaveLimit { .. })
+            (OutboxKey::Execute(_), OutboxMessage::Execute { .. })
+                | (OutboxKey::Unblock(..), OutboxMessage::Unblock)
+                | (OutboxKey::Event(..), OutboxMessage::Event { .. })
+                | (OutboxKey::CancelChildren(_), OutboxMessage::CancelChildren { .. })
+                | (OutboxKey::LeaveLimit(..), OutboxMessage::LeaveLimit { .. })
         )
     });
     wrong
@@ -86,12 +86,12 @@ fn message_of_its_key(rows: &Snapshot) -> Found {
         .collect()
 }
 
-type TaskPart<'a> = Option<(&'a TaskState, crate::id::Version)>;
+type VersionedTaskState<'a> = Option<(&'a TaskState, crate::id::Version)>;
 
 fn executions(
     rows: &Snapshot,
-    wrong: impl Fn(TaskPart<'_>, Option<&Promise>, &Message) -> Option<String>,
-) -> Found {
+    wrong: impl Fn(VersionedTaskState<'_>, Option<&Promise>, &OutboxMessage) -> Option<String>,
+) -> Violations {
     let found = rows.outbox.iter().filter_map(|(key, row)| {
         let OutboxKey::Execute(id) = key else { return None };
         let task = rows.tasks.get(id).map(|task| (&task.state, task.version));

@@ -27,14 +27,14 @@ pub(crate) mod fixture;
 use crate::{command::Command, config::Config, id::PromiseId, snapshot::Snapshot, time::Timestamp};
 
 pub use limits::COUNTED;
-pub use predicate::{Found, Predicate};
+pub use predicate::{Predicate, Violations};
 use predicate::{each, unless};
 pub use step::STEP_PREDICATES;
 
 /// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {detail} ({ids:?})")]
-pub struct Violation {
+pub struct InvariantViolation {
     pub name: &'static str,
     /// The ids that break it.
     pub ids: Vec<PromiseId>,
@@ -57,7 +57,7 @@ pub const PREDICATES: &[&[Predicate]] = &[
 ];
 
 /// Checks all predicates over the rows of a store.
-pub fn check(snapshot: &Snapshot) -> Vec<Violation> {
+pub fn check(snapshot: &Snapshot) -> Vec<InvariantViolation> {
     let predicates = PREDICATES.iter().copied().flatten();
     predicates.flat_map(|(name, predicate)| named(name, predicate(snapshot))).collect()
 }
@@ -69,13 +69,13 @@ pub fn check_step(
     after: &Snapshot,
     now: Timestamp,
     config: &Config,
-) -> Vec<Violation> {
-    let step = step::StepView { before, command, after, now, config };
+) -> Vec<InvariantViolation> {
+    let step = step::CheckedStep { before, command, after, now, config };
     STEP_PREDICATES.iter().flat_map(|(name, predicate)| named(name, predicate(&step))).collect()
 }
 
-fn named(name: &'static str, found: Found) -> impl Iterator<Item = Violation> {
-    found.into_iter().map(move |(ids, detail)| Violation { name, ids, detail })
+fn named(name: &'static str, found: Violations) -> impl Iterator<Item = InvariantViolation> {
+    found.into_iter().map(move |(ids, detail)| InvariantViolation { name, ids, detail })
 }
 
 #[cfg(test)]

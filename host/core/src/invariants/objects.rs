@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Found, Predicate};
+use super::{Predicate, Violations};
 use crate::{
     fork,
     id::{ObjectId, PromiseId},
@@ -21,7 +21,7 @@ pub(super) const PREDICATES: &[Predicate] = &[
 ];
 
 /// Of the pending executions that need an object's turn, only the holder has begun.
-fn one_holder_an_object(rows: &Snapshot) -> Found {
+fn one_holder_an_object(rows: &Snapshot) -> Violations {
     let begun = |promise: &Promise| {
         let id = promise.id();
         let acquired = rows.tasks.get(id).is_some_and(|task| task.status() == TaskStatus::Acquired);
@@ -40,7 +40,7 @@ fn one_holder_an_object(rows: &Snapshot) -> Found {
 
 /// At most one execution of an object may run: the holder, or the head of the queue if the holder
 /// has settled.
-fn a_line_has_one_start(rows: &Snapshot) -> Found {
+fn a_line_has_one_start(rows: &Snapshot) -> Violations {
     let promise = |id: &PromiseId| rows.promises.get(id);
     let mut behind: BTreeMap<&PromiseId, bool> = BTreeMap::new();
     for (ahead, by) in rows.callbacks.keys() {
@@ -65,7 +65,7 @@ fn a_line_has_one_start(rows: &Snapshot) -> Found {
 
 /// An execution that waits for a turn waits for exactly one predecessor, no other execution waits
 /// for the same one, and none is behind the last.
-fn a_line_has_one_end(rows: &Snapshot) -> Found {
+fn a_line_has_one_end(rows: &Snapshot) -> Violations {
     let mut behind: BTreeMap<&PromiseId, (ObjectId, Vec<PromiseId>)> = BTreeMap::new();
     let turn = |id: &PromiseId| {
         rows.promises.get(id).filter(|promise| promise.is_pending()).and_then(turn_in)
@@ -79,7 +79,7 @@ fn a_line_has_one_end(rows: &Snapshot) -> Found {
             behind.entry(ahead).or_insert((object, Vec::new())).1.push(by.clone());
         }
     }
-    let mut found = Found::new();
+    let mut found = Violations::new();
     for (ahead, (object, by)) in behind {
         let tail = rows.lines.get(&object).map(|line| &line.tail);
         if by.len() > 1 || tail == Some(ahead) {
@@ -91,11 +91,11 @@ fn a_line_has_one_end(rows: &Snapshot) -> Found {
 }
 
 /// The row of an object names its run as long as the run exists, and there is no other run.
-fn a_key_has_one_run(rows: &Snapshot) -> Found {
+fn a_key_has_one_run(rows: &Snapshot) -> Violations {
     let is_run = |id: &PromiseId| {
         rows.promises.get(id).is_some_and(|promise| tags::is_run(&promise.spec.tags))
     };
-    let mut found = Found::new();
+    let mut found = Violations::new();
     for promise in rows.promises.values().filter(|promise| is_run(promise.id())) {
         let (id, object) = (promise.id(), turn_in(promise));
         let run = object.as_ref().and_then(|object| rows.lines.get(object)?.run.as_ref());
@@ -113,7 +113,7 @@ fn a_key_has_one_run(rows: &Snapshot) -> Found {
 }
 
 /// A named promise of an object has an id derived from the name, and no target.
-fn promises_of_objects_have_their_ids(rows: &Snapshot) -> Found {
+fn promises_of_objects_have_their_ids(rows: &Snapshot) -> Violations {
     let promises = rows.promises.values().filter_map(|promise| {
         let object = ObjectId::from(tags::object(&promise.spec.tags)?);
         let fits = object.name_of(promise.id()).is_some() && promise.target().is_none();

@@ -3,16 +3,16 @@
 use crate::{id::PromiseId, snapshot::Snapshot};
 
 /// A predicate over the rows of a store: its name, and a function that finds violations.
-pub type Predicate = (&'static str, fn(&Snapshot) -> Found);
+pub type Predicate = (&'static str, fn(&Snapshot) -> Violations);
 
 /// Violations of a predicate: ids and a description.
-pub type Found = Vec<(Vec<PromiseId>, String)>;
+pub type Violations = Vec<(Vec<PromiseId>, String)>;
 
 /// The promises or tasks, by id, for which `wrong` returns a description.
 pub(super) fn each<'a, T: 'a>(
     rows: impl IntoIterator<Item = (&'a PromiseId, &'a T)>,
     wrong: impl Fn(&PromiseId, &T) -> Option<String>,
-) -> Found {
+) -> Violations {
     rows.into_iter().filter_map(|(id, row)| Some((vec![id.clone()], wrong(id, row)?))).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Invariants of promises and their deadlines.
 
-use super::{Found, Predicate, each, unless};
+use super::{Predicate, Violations, each, unless};
 use crate::{
     fork,
     invocation::{CommandKind, RecordBody},
@@ -19,7 +19,7 @@ pub(super) const PREDICATES: &[Predicate] = &[
 ];
 
 /// Every promise with a target has a task.
-fn orphan_invokes(rows: &Snapshot) -> Found {
+fn orphan_invokes(rows: &Snapshot) -> Violations {
     each(&rows.promises, |id, promise| {
         let needed = promise.target().is_some();
         unless(!needed || rows.tasks.contains_key(id), || "a target, and no task".to_owned())
@@ -28,7 +28,7 @@ fn orphan_invokes(rows: &Snapshot) -> Found {
 
 /// No promise is created after its deadline: one requested later is born settled, as of its
 /// deadline.
-fn born_in_time(rows: &Snapshot) -> Found {
+fn born_in_time(rows: &Snapshot) -> Violations {
     each(&rows.promises, |_, promise| {
         let (created_at, deadline) = (promise.spec.created_at, promise.spec.timeout_at);
         unless(created_at <= deadline, || {
@@ -38,7 +38,7 @@ fn born_in_time(rows: &Snapshot) -> Found {
 }
 
 /// A promise that timed out settled exactly at its deadline.
-fn timedout_settled_at_mismatch(rows: &Snapshot) -> Found {
+fn timedout_settled_at_mismatch(rows: &Snapshot) -> Violations {
     each(&rows.promises, |_, promise| {
         let settlement =
             promise.settlement().filter(|settlement| settlement.verdict == Verdict::TimedOut)?;
@@ -50,7 +50,7 @@ fn timedout_settled_at_mismatch(rows: &Snapshot) -> Found {
 }
 
 /// The settlement time is between creation and deadline. A timed-out promise has no value.
-fn settled_fields(rows: &Snapshot) -> Found {
+fn settled_fields(rows: &Snapshot) -> Violations {
     each(&rows.promises, |_, promise| match &promise.state {
         PromiseState::Pending => None,
         PromiseState::Settled(settlement) => {
@@ -67,7 +67,7 @@ fn settled_fields(rows: &Snapshot) -> Found {
 
 /// A promise that settled at its deadline was settled by the deadline: a timer is resolved, any
 /// other promise times out. A timer never times out.
-fn deadline_verdict(rows: &Snapshot) -> Found {
+fn deadline_verdict(rows: &Snapshot) -> Violations {
     each(&rows.promises, |_, promise| {
         let settlement = promise.settlement()?;
         let by_deadline = settlement.settled_at == promise.spec.timeout_at;
@@ -88,7 +88,7 @@ fn deadline_verdict(rows: &Snapshot) -> Found {
 }
 
 /// No promise outlives its creator in the store: trees are removed as a whole.
-fn makers_are_kept(rows: &Snapshot) -> Found {
+fn makers_are_kept(rows: &Snapshot) -> Violations {
     each(&rows.promises, |_, promise| {
         let maker = promise.spec.made_by.as_ref()?;
         unless(rows.promises.contains_key(maker), || {
@@ -100,8 +100,8 @@ fn makers_are_kept(rows: &Snapshot) -> Found {
 /// A promise with the derived id of a command in a journal was created by that invocation, unless
 /// another owner created it after the command was recorded: a refused command leaves its id free.
 /// The copied records of a fork are exempt, since their commands were never executed.
-fn minted_by_owner(rows: &Snapshot) -> Found {
-    let mut found = Found::new();
+fn minted_by_owner(rows: &Snapshot) -> Violations {
+    let mut found = Violations::new();
     for (invocation, journal) in &rows.journals {
         let born_with = rows.promises.get(invocation).map_or(0, fork::born_with) as usize;
         for record in journal.records.iter().skip(born_with) {

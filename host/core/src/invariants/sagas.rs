@@ -1,6 +1,6 @@
 //! Invariants of the facts of sagas.
 
-use super::{Found, Predicate};
+use super::{Predicate, Violations};
 use crate::{
     promise::{Promise, Verdict},
     saga::{FactKey, FactKind},
@@ -13,7 +13,7 @@ pub(super) const PREDICATES: &[Predicate] = &[
 ];
 
 /// A step is compensated, or fails to be, at most once, and only after it was registered.
-fn compensation_facts(rows: &Snapshot) -> Found {
+fn compensation_facts(rows: &Snapshot) -> Violations {
     let has = |(invocation, key): &(_, FactKey), kind| {
         rows.facts.contains_key(&(
             crate::id::PromiseId::clone(invocation),
@@ -29,7 +29,7 @@ fn compensation_facts(rows: &Snapshot) -> Found {
 }
 
 /// A fact matches the settlement of its promise.
-fn facts_follow_settlements(rows: &Snapshot) -> Found {
+fn facts_follow_settlements(rows: &Snapshot) -> Violations {
     let wrong = rows.facts.iter().filter_map(|((invocation, key), fact)| {
         let settlement = rows.promises.get(&fact.promise).and_then(Promise::settlement);
         let resolved = settlement.map(|settlement| settlement.verdict == Verdict::Resolved);

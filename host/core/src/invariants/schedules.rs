@@ -1,6 +1,6 @@
 //! Invariants of schedules.
 
-use super::{Found, Predicate, unless};
+use super::{Predicate, Violations, unless};
 use crate::{id::PromiseId, promise::Schedule, snapshot::Snapshot};
 
 pub(super) const PREDICATES: &[Predicate] = &[
@@ -9,7 +9,7 @@ pub(super) const PREDICATES: &[Predicate] = &[
 ];
 
 /// The last occurrence precedes the next one.
-fn schedule_last_before_next(rows: &Snapshot) -> Found {
+fn schedule_last_before_next(rows: &Snapshot) -> Violations {
     schedules(rows, |_, schedule| {
         let last = schedule.last_at?;
         unless(last < schedule.next_at, || format!("last at {last}, next at {}", schedule.next_at))
@@ -17,14 +17,17 @@ fn schedule_last_before_next(rows: &Snapshot) -> Found {
 }
 
 /// The occurrences skipped for a reason are included in the total of skipped ones.
-fn schedule_skips_are_counted(rows: &Snapshot) -> Found {
+fn schedule_skips_are_counted(rows: &Snapshot) -> Violations {
     schedules(rows, |_, schedule| {
         let (reasons, all) = (schedule.skips.count(), schedule.skipped);
         unless(reasons <= all, || format!("{all} left out, {reasons} of them for a reason"))
     })
 }
 
-fn schedules(rows: &Snapshot, wrong: impl Fn(&PromiseId, &Schedule) -> Option<String>) -> Found {
+fn schedules(
+    rows: &Snapshot,
+    wrong: impl Fn(&PromiseId, &Schedule) -> Option<String>,
+) -> Violations {
     let found = rows.schedules.values().filter_map(|schedule| {
         let id = PromiseId::new(schedule.id.as_str());
         let detail = wrong(&id, schedule)?;

@@ -1,6 +1,6 @@
 //! Invariants of tasks.
 
-use super::{Found, Predicate, each, unless};
+use super::{Predicate, Violations, each, unless};
 use crate::{
     promise::{CancelState, TaskStatus},
     snapshot::Snapshot,
@@ -15,7 +15,7 @@ pub(super) const PREDICATES: &[Predicate] = &[
 ];
 
 /// Every task has a promise, and that promise has a target.
-fn orphan_tasks(rows: &Snapshot) -> Found {
+fn orphan_tasks(rows: &Snapshot) -> Violations {
     each(&rows.tasks, |id, _| {
         let target = rows.promises.get(id).map(|promise| promise.target().is_some());
         unless(target == Some(true), || format!("a task, and a promise with a target: {target:?}"))
@@ -23,7 +23,7 @@ fn orphan_tasks(rows: &Snapshot) -> Found {
 }
 
 /// A settled promise's task is fulfilled, and a fulfilled task's promise is settled.
-fn settled_task_open(rows: &Snapshot) -> Found {
+fn settled_task_open(rows: &Snapshot) -> Violations {
     each(&rows.tasks, |id, task| {
         let settled = !rows.promises.get(id)?.is_pending();
         let status = task.status();
@@ -34,7 +34,7 @@ fn settled_task_open(rows: &Snapshot) -> Found {
 }
 
 /// An acquired task has a version of at least 1, since the first claim raises it.
-fn acquired_at_a_version(rows: &Snapshot) -> Found {
+fn acquired_at_a_version(rows: &Snapshot) -> Violations {
     each(&rows.tasks, |_, task| {
         unless(task.status() != TaskStatus::Acquired || task.version.0 > 0, || {
             "acquired at version 0".to_owned()
@@ -43,7 +43,7 @@ fn acquired_at_a_version(rows: &Snapshot) -> Found {
 }
 
 /// Every counted signal has a settled promise.
-fn signals_are_made(rows: &Snapshot) -> Found {
+fn signals_are_made(rows: &Snapshot) -> Violations {
     each(&rows.tasks, |id, task| {
         let missing = (0..task.signals).find(|n| {
             rows.promises.get(&id.signal(*n)).is_none_or(crate::promise::Promise::is_pending)
@@ -54,7 +54,7 @@ fn signals_are_made(rows: &Snapshot) -> Found {
 
 /// A task that has ended has no open stop request: it was notified, or the request is marked as too
 /// late.
-fn no_request_outlives_its_task(rows: &Snapshot) -> Found {
+fn no_request_outlives_its_task(rows: &Snapshot) -> Violations {
     each(&rows.tasks, |_, task| {
         let waits = task.cancel == CancelState::Requested;
         unless(task.status() != TaskStatus::Fulfilled || !waits, || {

@@ -1,8 +1,8 @@
 //! Invariants of waiting: callbacks and listeners.
 
-use super::{Found, Predicate, each, unless};
+use super::{Predicate, Violations, each, unless};
 use crate::{
-    limit::PlaceState,
+    limit::LimitPositionState,
     promise::{Promise, TaskStatus},
     snapshot::Snapshot,
 };
@@ -18,7 +18,7 @@ pub(super) const PREDICATES: &[Predicate] = &[
 ];
 
 /// A settled promise has no listeners.
-fn listener_for_settled_promise(rows: &Snapshot) -> Found {
+fn listener_for_settled_promise(rows: &Snapshot) -> Violations {
     let idle = rows
         .listeners
         .iter()
@@ -30,10 +30,11 @@ fn listener_for_settled_promise(rows: &Snapshot) -> Found {
 }
 
 /// Every suspended task has a callback on an awaited promise, or waits behind a limit.
-fn suspended_no_callback(rows: &Snapshot) -> Found {
+fn suspended_no_callback(rows: &Snapshot) -> Violations {
     each(&rows.tasks, |id, task| {
         let waits = rows.callbacks.keys().any(|(_, awaiter)| awaiter == id);
-        let is_behind = rows.places.get(id).is_some_and(|it| it.state == PlaceState::Waiting);
+        let is_behind =
+            rows.places.get(id).is_some_and(|it| it.state == LimitPositionState::Waiting);
         unless(task.status() != TaskStatus::Suspended || waits || is_behind, || {
             "suspended, and waits for nothing".to_owned()
         })
@@ -41,7 +42,7 @@ fn suspended_no_callback(rows: &Snapshot) -> Found {
 }
 
 /// No suspended task has a consumed callback.
-fn suspended_with_consumed_callbacks(rows: &Snapshot) -> Found {
+fn suspended_with_consumed_callbacks(rows: &Snapshot) -> Violations {
     callbacks(rows, |_, awaiter, consumed| {
         (consumed && awaiter == Some(TaskStatus::Suspended))
             .then_some("consumed, and the awaiter is suspended")
@@ -49,7 +50,7 @@ fn suspended_with_consumed_callbacks(rows: &Snapshot) -> Found {
 }
 
 /// Every callback's awaiter has a target.
-fn callback_awaiter_no_target(rows: &Snapshot) -> Found {
+fn callback_awaiter_no_target(rows: &Snapshot) -> Violations {
     let target = |((_, awaiter), _): &(&(_, _), &bool)| {
         rows.promises.get(awaiter).is_some_and(|p| p.target().is_some())
     };
@@ -60,13 +61,13 @@ fn callback_awaiter_no_target(rows: &Snapshot) -> Found {
 }
 
 /// No promise awaits itself.
-fn callback_on_itself(rows: &Snapshot) -> Found {
+fn callback_on_itself(rows: &Snapshot) -> Violations {
     let own = rows.callbacks.keys().filter(|(awaited, awaiter)| awaited == awaiter);
     own.map(|(id, _)| (vec![id.clone()], "it waits for itself".to_owned())).collect()
 }
 
 /// A settled promise has no unconsumed callbacks.
-fn unconsumed_on_settled(rows: &Snapshot) -> Found {
+fn unconsumed_on_settled(rows: &Snapshot) -> Violations {
     callbacks(rows, |awaited, _, consumed| {
         let pending = awaited.is_some_and(Promise::is_pending);
         (!consumed && !pending).then_some("unconsumed, and the awaited promise is not pending")
@@ -74,7 +75,7 @@ fn unconsumed_on_settled(rows: &Snapshot) -> Found {
 }
 
 /// A fulfilled task has no callbacks.
-fn fulfilled_has_callbacks(rows: &Snapshot) -> Found {
+fn fulfilled_has_callbacks(rows: &Snapshot) -> Violations {
     callbacks(rows, |_, awaiter, _| {
         (awaiter == Some(TaskStatus::Fulfilled)).then_some("the awaiter is fulfilled")
     })
@@ -83,7 +84,7 @@ fn fulfilled_has_callbacks(rows: &Snapshot) -> Found {
 fn callbacks(
     rows: &Snapshot,
     wrong: impl Fn(Option<&Promise>, Option<TaskStatus>, bool) -> Option<&'static str>,
-) -> Found {
+) -> Violations {
     let status = |id| rows.tasks.get(id).map(crate::promise::Task::status);
     let found = rows.callbacks.iter().filter_map(|((on, by), consumed)| {
         let detail = wrong(rows.promises.get(on), status(by), *consumed)?;

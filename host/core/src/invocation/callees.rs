@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{CommandKind, FieldValue, Record, RecordBody, Request};
+use super::{CommandKind, CommandRequest, FieldValue, Record, RecordBody};
 use crate::id::{CommandIndex, PromiseId};
 
 /// Field of a request that names the promise whose settlement is the command's result.
@@ -30,7 +30,7 @@ pub fn open_callees(records: &[Record]) -> BTreeSet<PromiseId> {
 }
 
 /// The promise that a request names, if it names one.
-fn promise_of(request: &Request) -> Option<PromiseId> {
+fn promise_of(request: &CommandRequest) -> Option<PromiseId> {
     let field = request.fields()?.into_iter().find(|field| *field.name == *PROMISE_FIELD)?;
     match field.value {
         FieldValue::Inline(id) => std::str::from_utf8(id.as_slice()).ok().map(PromiseId::from),

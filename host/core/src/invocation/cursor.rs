@@ -16,23 +16,23 @@
 use std::collections::VecDeque;
 
 use super::{
-    AppendRefused, CommandKind, Divergence, JournalHead, Outcome, Outline, Record, RecordBody,
-    Request, Step,
+    AppendRefusal, CommandKind, CommandRequest, Divergence, JournalHead, Outcome, Outline, Record,
+    RecordBody, ReplayStep,
 };
 use crate::{id::CommandIndex, time::Timestamp, value::Text};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct IssuedCommand {
     pub kind: CommandKind,
     /// Name of the function, step or promise.
     pub name: Text,
     /// Remaining fields of the command.
-    pub request: Request,
+    pub request: CommandRequest,
 }
 
 /// Result of matching a command with the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum CommandMatch {
     /// The command is in the journal.
     Recorded {
         index: CommandIndex,
@@ -41,9 +41,7 @@ pub enum Answer {
         notified: bool,
     },
     /// The command is new. It joins the batch: the commit comes before the action.
-    Live {
-        index: CommandIndex,
-    },
+    Live { index: CommandIndex },
 }
 
 /// Next step of the driver after a poll.
@@ -59,7 +57,7 @@ pub enum NextEvent {
 
 /// Result of matching the guest's end with the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum EndMatch {
     /// The journal contains the same end.
     Recorded,
     /// The journal contains no end yet.
@@ -104,7 +102,7 @@ impl ReplayCursor {
     ///
     /// # Errors
     /// [`AppendRefused`]: the records are not a valid journal.
-    pub fn new(records: Vec<Record>) -> Result<Self, AppendRefused> {
+    pub fn new(records: Vec<Record>) -> Result<Self, AppendRefusal> {
         let mut cursor = Self::over(Outline::of(&records)?);
         cursor.feed(records);
         Ok(cursor)
@@ -177,11 +175,11 @@ impl ReplayCursor {
     ///
     /// # Errors
     /// [`CursorError`]: the journal differs at this position, or is incomplete.
-    pub fn answer(&mut self, asked: &Asked) -> Result<Answer, CursorError> {
+    pub fn answer(&mut self, asked: &IssuedCommand) -> Result<CommandMatch, CursorError> {
         let index = self.next_command;
         let Some(record) = self.front()? else {
             self.next_command = index.next();
-            return Ok(Answer::Live { index });
+            return Ok(CommandMatch::Live { index });
         };
         match &record.body {
             RecordBody::Command { kind, name, request, .. }
@@ -189,9 +187,9 @@ impl ReplayCursor {
             {
                 self.next_command = index.next();
                 self.pass();
-                Ok(Answer::Recorded { index, notified: self.outline.tells(index.0) })
+                Ok(CommandMatch::Recorded { index, notified: self.outline.tells(index.0) })
             }
-            _ => Err(diverged(record, Step::asked(index, asked))),
+            _ => Err(diverged(record, ReplayStep::asked(index, asked))),
         }
     }
 
@@ -213,7 +211,7 @@ impl ReplayCursor {
             }
             RecordBody::Started { .. }
             | RecordBody::Command { .. }
-            | RecordBody::Finished { .. } => Err(diverged(record, Step::Waits)),
+            | RecordBody::Finished { .. } => Err(diverged(record, ReplayStep::Waits)),
         }
     }
 
@@ -221,14 +219,14 @@ impl ReplayCursor {
     ///
     /// # Errors
     /// [`CursorError`]: the journal continues, has a different end, or is incomplete.
-    pub fn finish(&mut self, outcome: &Outcome) -> Result<Ending, CursorError> {
-        let Some(record) = self.front()? else { return Ok(Ending::Live) };
+    pub fn finish(&mut self, outcome: &Outcome) -> Result<EndMatch, CursorError> {
+        let Some(record) = self.front()? else { return Ok(EndMatch::Live) };
         match &record.body {
             RecordBody::Finished { outcome: recorded } if recorded == outcome => {
                 self.pass();
-                Ok(Ending::Recorded)
+                Ok(EndMatch::Recorded)
             }
-            _ => Err(diverged(record, Step::Finishes { outcome: outcome.clone() })),
+            _ => Err(diverged(record, ReplayStep::Finishes { outcome: outcome.clone() })),
         }
     }
 
@@ -251,7 +249,7 @@ impl ReplayCursor {
     }
 }
 
-fn diverged(recorded: &Record, asked: Step) -> CursorError {
+fn diverged(recorded: &Record, asked: ReplayStep) -> CursorError {
     CursorError::Diverged(Box::new(Divergence::new(recorded, asked)))
 }
 
@@ -274,12 +272,16 @@ mod tests {
         }
     }
 
-    fn asked(kind: CommandKind, name: &str) -> Asked {
-        Asked { kind, name: Text::from(name), request: Request::of(&[("input", name.as_bytes())]) }
+    fn asked(kind: CommandKind, name: &str) -> IssuedCommand {
+        IssuedCommand {
+            kind,
+            name: Text::from(name),
+            request: CommandRequest::of(&[("input", name.as_bytes())]),
+        }
     }
 
-    fn body_command(index: u32, asked: &Asked) -> RecordBody {
-        let Asked { kind, name, request } = asked.clone();
+    fn body_command(index: u32, asked: &IssuedCommand) -> RecordBody {
+        let IssuedCommand { kind, name, request } = asked.clone();
         RecordBody::Command { index: CommandIndex(index), kind, name, request }
     }
 
@@ -300,7 +302,7 @@ mod tests {
     }
 
     /// start: call a, run b; after a completes: sleep c; after b completes: finish.
-    fn whole() -> (Vec<Record>, [Asked; 3]) {
+    fn whole() -> (Vec<Record>, [IssuedCommand; 3]) {
         let [a, b, c] = [
             asked(CommandKind::Call, "a"),
             asked(CommandKind::Run, "b"),
@@ -320,7 +322,7 @@ mod tests {
 
     /// Replays the guest of [`whole`] over the first `stored` records. Live execution continues
     /// with the same events.
-    fn drive(stored: usize) -> (Vec<Answer>, u32) {
+    fn drive(stored: usize) -> (Vec<CommandMatch>, u32) {
         let (records, [a, b, c]) = whole();
         let mut cursor = ReplayCursor::new(records[..stored].to_vec())
             .expect("a prefix of a journal is a journal");
@@ -345,8 +347,10 @@ mod tests {
         let (records, _) = whole();
         for stored in 0..=records.len() {
             let (answers, events) = drive(stored);
-            let recorded =
-                answers.iter().filter(|answer| matches!(answer, Answer::Recorded { .. })).count();
+            let recorded = answers
+                .iter()
+                .filter(|answer| matches!(answer, CommandMatch::Recorded { .. }))
+                .count();
             let commands_stored =
                 records[..stored].iter().filter(|r| matches!(r.body, RecordBody::Command { .. }));
             assert_eq!(recorded, commands_stored.count(), "{stored} stored");
@@ -355,7 +359,7 @@ mod tests {
                 records[..stored].iter().filter(|r| r.body.is_event()).count()
             );
             let indexes = answers.iter().map(|answer| match answer {
-                Answer::Recorded { index, .. } | Answer::Live { index } => index.0,
+                CommandMatch::Recorded { index, .. } | CommandMatch::Live { index } => index.0,
             });
             assert_eq!(indexes.collect::<Vec<_>>(), [0, 1, 2]);
         }
@@ -367,11 +371,11 @@ mod tests {
         let mut cursor = ReplayCursor::new(records[..4].to_vec()).expect("a journal");
         assert_eq!(
             cursor.answer(&a),
-            Ok(Answer::Recorded { index: CommandIndex(0), notified: true })
+            Ok(CommandMatch::Recorded { index: CommandIndex(0), notified: true })
         );
         assert_eq!(
             cursor.answer(&b),
-            Ok(Answer::Recorded { index: CommandIndex(1), notified: false })
+            Ok(CommandMatch::Recorded { index: CommandIndex(1), notified: false })
         );
     }
 
@@ -421,7 +425,7 @@ mod tests {
         assert_eq!(place(cursor.clone().next_event()), 6);
         // A different end.
         assert_eq!(place(cursor.finish(&Outcome::Own)), 6);
-        assert_eq!(cursor.finish(&finished()), Ok(Ending::Recorded));
+        assert_eq!(cursor.finish(&finished()), Ok(EndMatch::Recorded));
         assert_eq!(cursor.next_event(), Ok(NextEvent::Finished));
     }
 
@@ -429,9 +433,9 @@ mod tests {
     fn a_command_differs_in_its_kind_its_name_or_its_request() {
         let (records, [a, b, _]) = whole();
         let differing = [
-            Asked { kind: b.kind, ..a.clone() },
-            Asked { name: b.name, ..a.clone() },
-            Asked { request: b.request, ..a },
+            IssuedCommand { kind: b.kind, ..a.clone() },
+            IssuedCommand { name: b.name, ..a.clone() },
+            IssuedCommand { request: b.request, ..a },
         ];
         for asked in differing {
             let mut cursor = ReplayCursor::new(records.clone()).expect("a journal");
@@ -456,14 +460,17 @@ mod tests {
                 most = most.max(cursor.records.len());
             };
             fill(&mut cursor);
-            assert!(matches!(cursor.answer(&a), Ok(Answer::Recorded { .. })), "pages of {page}");
-            assert!(matches!(cursor.answer(&b), Ok(Answer::Recorded { .. })));
+            assert!(
+                matches!(cursor.answer(&a), Ok(CommandMatch::Recorded { .. })),
+                "pages of {page}"
+            );
+            assert!(matches!(cursor.answer(&b), Ok(CommandMatch::Recorded { .. })));
             fill(&mut cursor);
             assert!(matches!(cursor.next_event(), Ok(NextEvent::Event(_))));
-            assert!(matches!(cursor.answer(&c), Ok(Answer::Recorded { .. })));
+            assert!(matches!(cursor.answer(&c), Ok(CommandMatch::Recorded { .. })));
             fill(&mut cursor);
             assert!(matches!(cursor.next_event(), Ok(NextEvent::Event(_))));
-            assert_eq!(cursor.finish(&finished()), Ok(Ending::Recorded));
+            assert_eq!(cursor.finish(&finished()), Ok(EndMatch::Recorded));
             assert!(page > 1 || most < records.len() - 1, "{most} were held at once");
         }
     }
@@ -499,11 +506,11 @@ mod tests {
             cursor
         };
         let mut cursor = beyond(3, 2);
-        let recorded = Answer::Recorded { index: CommandIndex(2), notified: false };
+        let recorded = CommandMatch::Recorded { index: CommandIndex(2), notified: false };
         assert_eq!(cursor.answer(&c), Ok(recorded));
         assert!(matches!(cursor.next_event(), Ok(NextEvent::Event(_))));
         for mut cursor in [cursor, beyond(5, 3)] {
-            assert_eq!(cursor.finish(&finished()), Ok(Ending::Recorded));
+            assert_eq!(cursor.finish(&finished()), Ok(EndMatch::Recorded));
             assert_eq!(cursor.next_event(), Ok(NextEvent::Finished));
         }
     }
@@ -535,7 +542,7 @@ mod tests {
         twice.push(Record { seq: 4, ..twice[3].clone() });
         assert_eq!(
             ReplayCursor::new(twice).err(),
-            Some(AppendRefused::NothingToNotify(CommandIndex(0)))
+            Some(AppendRefusal::NothingToNotify(CommandIndex(0)))
         );
     }
 }

@@ -6,7 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Asked, CommandKind, Field, FieldValue, Outcome, Record, RecordBody, Request, StepResult,
+    CommandKind, CommandRequest, FieldValue, IssuedCommand, Outcome, Record, RecordBody,
+    RequestField, StepResult,
 };
 use crate::{
     id::CommandIndex,
@@ -17,14 +18,14 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Divergence {
     seq: u32,
-    recorded: Step,
-    asked: Step,
+    recorded: ReplayStep,
+    asked: ReplayStep,
     differences: Vec<Difference>,
 }
 
 /// A step of the guest, or an event delivered to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Step {
+pub enum ReplayStep {
     /// The guest issues a command.
     Command {
         index: CommandIndex,
@@ -32,14 +33,12 @@ pub enum Step {
         /// Name of the function, step or promise.
         name: Text,
         /// Remaining fields of the command.
-        request: Vec<Field>,
+        request: Vec<RequestField>,
     },
     /// The guest has no more commands to issue and waits.
     Waits,
     /// The guest ends.
-    Finishes {
-        outcome: Outcome,
-    },
+    Finishes { outcome: Outcome },
     /// The guest is notified of an event; it had no more commands to issue before.
     IsTold {
         /// Description of the event.
@@ -58,9 +57,9 @@ pub struct Difference {
 }
 
 impl Divergence {
-    pub(super) fn new(recorded: &Record, asked: Step) -> Self {
+    pub(super) fn new(recorded: &Record, asked: ReplayStep) -> Self {
         let seq = recorded.seq;
-        let recorded = Step::recorded(&recorded.body);
+        let recorded = ReplayStep::recorded(&recorded.body);
         let differences = differences(&recorded, &asked);
         Self { seq, recorded, asked, differences }
     }
@@ -73,18 +72,18 @@ impl Divergence {
     /// Index of the recorded command, or else of the attempted one, if either is a command.
     pub fn command(&self) -> Option<CommandIndex> {
         [&self.recorded, &self.asked].into_iter().find_map(|step| match step {
-            Step::Command { index, .. } => Some(*index),
-            Step::Waits | Step::Finishes { .. } | Step::IsTold { .. } => None,
+            ReplayStep::Command { index, .. } => Some(*index),
+            ReplayStep::Waits | ReplayStep::Finishes { .. } | ReplayStep::IsTold { .. } => None,
         })
     }
 
     /// The recorded step.
-    pub fn recorded(&self) -> &Step {
+    pub fn recorded(&self) -> &ReplayStep {
         &self.recorded
     }
 
     /// The step that the guest attempted.
-    pub fn asked(&self) -> &Step {
+    pub fn asked(&self) -> &ReplayStep {
         &self.asked
     }
 
@@ -94,8 +93,8 @@ impl Divergence {
     }
 }
 
-impl Step {
-    pub(super) fn asked(index: CommandIndex, asked: &Asked) -> Self {
+impl ReplayStep {
+    pub(super) fn asked(index: CommandIndex, asked: &IssuedCommand) -> Self {
         Self::command(index, asked.kind, &asked.name, &asked.request)
     }
 
@@ -111,45 +110,52 @@ impl Step {
             RecordBody::Signal { name, .. } => {
                 Self::IsTold { event: format!("the signal `{name}`") }
             }
-            RecordBody::Cancelled => Self::IsTold { event: "that it should stop".to_owned() },
+            RecordBody::Cancelled => Self::IsTold { event: "the request to stop".to_owned() },
             RecordBody::Started { function, .. } => {
-                Self::IsTold { event: format!("to start `{function}`") }
+                Self::IsTold { event: format!("the request to start `{function}`") }
             }
         }
     }
 
-    fn command(index: CommandIndex, kind: CommandKind, name: &Text, request: &Request) -> Self {
+    fn command(
+        index: CommandIndex,
+        kind: CommandKind,
+        name: &Text,
+        request: &CommandRequest,
+    ) -> Self {
         let fields = request.fields().unwrap_or_else(|| {
             let value = FieldValue::Inline(request.as_bytes().to_vec().into());
-            vec![Field { name: Text::from("request"), value }]
+            vec![RequestField { name: Text::from("request"), value }]
         });
         Self::Command { index, kind, name: name.clone(), request: fields }
     }
 }
 
-fn differences(recorded: &Step, asked: &Step) -> Vec<Difference> {
+fn differences(recorded: &ReplayStep, asked: &ReplayStep) -> Vec<Difference> {
     match (recorded, asked) {
         (
-            Step::Command { kind, name, request, .. },
-            Step::Command { kind: asked_kind, name: asked_name, request: asked_request, .. },
+            ReplayStep::Command { kind, name, request, .. },
+            ReplayStep::Command {
+                kind: asked_kind, name: asked_name, request: asked_request, ..
+            },
         ) => {
             let mut found = Vec::new();
             compare(&mut found, "kind", Some(kind.to_string()), Some(asked_kind.to_string()));
             compare(&mut found, "name", Some(name.to_string()), Some(asked_name.to_string()));
-            let value = |fields: &[Field], name: &Text| {
+            let value = |fields: &[RequestField], name: &Text| {
                 fields.iter().find(|field| field.name == *name).map(|field| shown(&field.value))
             };
-            for Field { name, .. } in request {
+            for RequestField { name, .. } in request {
                 compare(&mut found, name, value(request, name), value(asked_request, name));
             }
-            for Field { name, .. } in
+            for RequestField { name, .. } in
                 asked_request.iter().filter(|field| value(request, &field.name).is_none())
             {
                 compare(&mut found, name, None, value(asked_request, name));
             }
             found
         }
-        (Step::Finishes { outcome }, Step::Finishes { outcome: asked }) => {
+        (ReplayStep::Finishes { outcome }, ReplayStep::Finishes { outcome: asked }) => {
             let mut found = Vec::new();
             compare(&mut found, "outcome", Some(in_words(outcome)), Some(in_words(asked)));
             found
@@ -196,7 +202,7 @@ fn in_words(outcome: &Outcome) -> String {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for ReplayStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Command { index, kind, name, .. } if name.is_empty() => {
@@ -207,7 +213,7 @@ impl fmt::Display for Step {
             }
             Self::Waits => f.write_str("nothing more before the next event"),
             Self::Finishes { outcome } => write!(f, "the end, with {}", in_words(outcome)),
-            Self::IsTold { event } => write!(f, "nothing more before it is told {event}"),
+            Self::IsTold { event } => write!(f, "nothing more before it receives {event}"),
         }
     }
 }
@@ -243,7 +249,7 @@ mod tests {
             index: CommandIndex(2),
             kind: CommandKind::Call,
             name: Text::from("charge"),
-            request: Request::of(fields),
+            request: CommandRequest::of(fields),
         };
         Record { seq: 7, at: Timestamp(0), body }
     }
@@ -251,9 +257,9 @@ mod tests {
     #[test]
     fn a_report_names_the_record_and_each_field_that_differs() {
         let recorded = record(&[("input", b"{\"amount\":5}"), ("timeout_ms", b"1000")]);
-        let request = Request::of(&[("input", b"{\"amount\":7}"), ("retry", b"{}")]);
-        let asked = Asked { kind: CommandKind::Call, name: Text::from("refund"), request };
-        let divergence = Divergence::new(&recorded, Step::asked(CommandIndex(2), &asked));
+        let request = CommandRequest::of(&[("input", b"{\"amount\":7}"), ("retry", b"{}")]);
+        let asked = IssuedCommand { kind: CommandKind::Call, name: Text::from("refund"), request };
+        let divergence = Divergence::new(&recorded, ReplayStep::asked(CommandIndex(2), &asked));
         assert_eq!(
             divergence.to_string(),
             "the replay leaves the journal at record 7\n\
@@ -270,20 +276,20 @@ mod tests {
 
     #[test]
     fn a_missing_command_and_an_early_end_read_as_sentences() {
-        let missing = Divergence::new(&record(&[]), Step::Waits).to_string();
+        let missing = Divergence::new(&record(&[]), ReplayStep::Waits).to_string();
         assert!(missing.ends_with("asked:    nothing more before the next event"), "{missing}");
         let outcome = Outcome::Inline(StepResult::Failure {
             code: 500,
             message: Text::from("no"),
             details: None,
         });
-        let early = Divergence::new(&record(&[]), Step::Finishes { outcome }).to_string();
+        let early = Divergence::new(&record(&[]), ReplayStep::Finishes { outcome }).to_string();
         assert!(early.ends_with("asked:    the end, with failure 500: no"), "{early}");
     }
 
     #[test]
     fn a_report_is_stored_and_read_again() {
-        let divergence = Divergence::new(&record(&[("input", &[0xff; 9])]), Step::Waits);
+        let divergence = Divergence::new(&record(&[("input", &[0xff; 9])]), ReplayStep::Waits);
         let stored = postcard::to_allocvec(&divergence).expect("a report encodes");
         assert_eq!(postcard::from_bytes::<Divergence>(&stored), Ok(divergence));
     }

@@ -22,7 +22,7 @@ pub struct JournalHead {
 
 /// Error: a record cannot follow a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AppendRefused {
+pub enum AppendRefusal {
     /// The sequence number is not the next one.
     #[error("the next record is number {expected}, not {given}")]
     WrongPlace {
@@ -72,19 +72,19 @@ impl JournalHead {
     ///
     /// # Errors
     /// [`AppendRefused`]: the record cannot follow; the journal does not change.
-    pub fn after(self, record: &Record) -> Result<Self, AppendRefused> {
+    pub fn after(self, record: &Record) -> Result<Self, AppendRefusal> {
         let seq = record.seq;
         if seq != self.len {
-            return Err(AppendRefused::WrongPlace { expected: self.len, given: seq });
+            return Err(AppendRefusal::WrongPlace { expected: self.len, given: seq });
         }
         if self.finished {
-            return Err(AppendRefused::AfterTheEnd(seq));
+            return Err(AppendRefusal::AfterTheEnd(seq));
         }
         if (seq == 0) != matches!(record.body, RecordBody::Started { .. }) {
-            return Err(AppendRefused::StartedIsFirst(seq));
+            return Err(AppendRefusal::StartedIsFirst(seq));
         }
         if record.at < self.at {
-            return Err(AppendRefused::TimeFell { seq, given: record.at, last: self.at });
+            return Err(AppendRefusal::TimeFell { seq, given: record.at, last: self.at });
         }
         let mut head = Self { len: self.len + 1, at: record.at, ..self };
         match &record.body {
@@ -92,14 +92,14 @@ impl JournalHead {
             RecordBody::Command { index, kind, .. } => {
                 let expected = CommandIndex(self.commands);
                 if *index != expected {
-                    return Err(AppendRefused::WrongCommand { expected, given: *index });
+                    return Err(AppendRefusal::WrongCommand { expected, given: *index });
                 }
                 head.commands += 1;
                 head.notified += u32::from(!kind.completes());
             }
             RecordBody::Notified { index, .. } => {
                 if index.0 >= self.commands || self.notified >= self.commands {
-                    return Err(AppendRefused::NothingToNotify(*index));
+                    return Err(AppendRefusal::NothingToNotify(*index));
                 }
                 head.notified += 1;
             }
@@ -118,11 +118,11 @@ mod tests {
     fn what_cannot_follow_is_refused() {
         let started = JournalHead::default().after(&world::started()).expect("it begins");
         let earlier = Record { at: Timestamp(started.at.0 - 1), ..world::asked(1, 0) };
-        let fell = AppendRefused::TimeFell { seq: 1, given: earlier.at, last: started.at };
+        let fell = AppendRefusal::TimeFell { seq: 1, given: earlier.at, last: started.at };
         assert_eq!(started.after(&earlier), Err(fell));
-        let gap = AppendRefused::WrongCommand { expected: CommandIndex(0), given: CommandIndex(3) };
+        let gap = AppendRefusal::WrongCommand { expected: CommandIndex(0), given: CommandIndex(3) };
         assert_eq!(started.after(&world::asked(1, 3)), Err(gap));
         let ended = started.after(&world::finished(1)).expect("it ends");
-        assert_eq!(ended.after(&world::asked(2, 0)), Err(AppendRefused::AfterTheEnd(2)));
+        assert_eq!(ended.after(&world::asked(2, 0)), Err(AppendRefusal::AfterTheEnd(2)));
     }
 }

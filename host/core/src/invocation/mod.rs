@@ -13,12 +13,12 @@ mod seed;
 
 pub use callees::{PROMISE_FIELD, open_callees};
 pub use codec::{CodecError, FORMAT, decode_records, encode_records, join_records};
-pub use cursor::{Answer, Asked, CursorError, Ending, NextEvent, ReplayCursor};
-pub use divergence::{Difference, Divergence, Step};
-pub use head::{AppendRefused, JournalHead};
+pub use cursor::{CommandMatch, CursorError, EndMatch, IssuedCommand, NextEvent, ReplayCursor};
+pub use divergence::{Difference, Divergence, ReplayStep};
+pub use head::{AppendRefusal, JournalHead};
 pub use outline::Outline;
 pub use record::{
     CommandKind, EngineFacts, LogLevel, LogLine, Outcome, Record, RecordBody, StepResult,
 };
-pub use request::{Field, FieldValue, Request};
+pub use request::{CommandRequest, FieldValue, RequestField};
 pub use seed::Seed;

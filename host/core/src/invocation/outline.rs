@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AppendRefused, JournalHead, Record, RecordBody};
+use super::{AppendRefusal, JournalHead, Record, RecordBody};
 
 /// Summary of a whole journal, as described in the module. It takes one bit per command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ impl Outline {
     ///
     /// # Errors
     /// [`AppendRefused`]: the records are not a valid journal.
-    pub fn of(records: &[Record]) -> Result<Self, AppendRefused> {
+    pub fn of(records: &[Record]) -> Result<Self, AppendRefusal> {
         let mut outline = Self::default();
         outline.add(records)?;
         Ok(outline)
@@ -30,7 +30,7 @@ impl Outline {
     ///
     /// # Errors
     /// [`AppendRefused`]: the records do not continue the journal.
-    pub fn add(&mut self, records: &[Record]) -> Result<(), AppendRefused> {
+    pub fn add(&mut self, records: &[Record]) -> Result<(), AppendRefusal> {
         for record in records {
             let head = self.head.after(record)?;
             match &record.body {
@@ -40,7 +40,7 @@ impl Outline {
                     let words = self.notified.len().max(word + 1);
                     self.notified.resize(words, 0);
                     if self.notified[word] & bit != 0 {
-                        return Err(AppendRefused::NothingToNotify(*index));
+                        return Err(AppendRefusal::NothingToNotify(*index));
                     }
                     self.notified[word] |= bit;
                 }

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Request, Seed};
+use super::{CommandRequest, Seed};
 use crate::{
     id::{CommandIndex, Digest},
     time::Timestamp,
@@ -45,24 +45,16 @@ pub enum RecordBody {
         /// Name of the function, step or promise.
         name: Text,
         /// Remaining fields of the command.
-        request: Request,
+        request: CommandRequest,
     },
     /// The guest was notified of the result of a command. At most once per command, and after it.
-    Notified {
-        index: CommandIndex,
-        outcome: Outcome,
-    },
+    Notified { index: CommandIndex, outcome: Outcome },
     /// A signal was delivered to the guest.
-    Signal {
-        name: Text,
-        payload: Payload,
-    },
+    Signal { name: Text, payload: Payload },
     /// The guest was notified of a stop request.
     Cancelled,
     /// The guest ended. Always the last record.
-    Finished {
-        outcome: Outcome,
-    },
+    Finished { outcome: Outcome },
 }
 
 /// Kind of a command.

@@ -21,10 +21,10 @@ const INLINE_LIMIT: usize = 256;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Request(Bytes);
+pub struct CommandRequest(Bytes);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Field {
+pub struct RequestField {
     pub name: Text,
     pub value: FieldValue,
 }
@@ -40,7 +40,7 @@ pub enum FieldValue {
     },
 }
 
-impl Request {
+impl CommandRequest {
     /// Encodes a request. The order of the fields is significant; each command kind always uses the
     /// same order.
     pub fn of(fields: &[(&str, &[u8])]) -> Self {
@@ -75,11 +75,11 @@ impl Request {
     }
 
     /// The decoded fields. `None` if the bytes are not a request.
-    pub fn fields(&self) -> Option<Vec<Field>> {
+    pub fn fields(&self) -> Option<Vec<RequestField>> {
         let mut rest = self.0.as_slice();
         let mut fields = Vec::new();
         while !rest.is_empty() {
-            let (field, after) = postcard::take_from_bytes::<Field>(rest).ok()?;
+            let (field, after) = postcard::take_from_bytes::<RequestField>(rest).ok()?;
             fields.push(field);
             rest = after;
         }
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn fields_come_back_large_ones_as_digests() {
         let large = vec![7; 300];
-        let request = Request::of(&[("input", b"{}"), ("blob", &large), ("empty", b"")]);
+        let request = CommandRequest::of(&[("input", b"{}"), ("blob", &large), ("empty", b"")]);
         let fields = request.fields().expect("just encoded");
         let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
         assert_eq!(names, ["input", "blob", "empty"]);
@@ -126,8 +126,8 @@ mod tests {
     fn what_is_kept_as_it_came_comes_back_whatever_its_length() {
         let long = vec![7; 70_000];
         for value in [&b""[..], b"abc", &long] {
-            let request = Request::verbatim(&[("frame", value), ("id", b"it")]);
-            let kept = |name, value| Field {
+            let request = CommandRequest::verbatim(&[("frame", value), ("id", b"it")]);
+            let kept = |name, value| RequestField {
                 name: Text::from(name),
                 value: FieldValue::Inline(Bytes::from(value)),
             };
@@ -135,12 +135,12 @@ mod tests {
             assert_eq!(fields, [kept("frame", value), kept("id", b"it")]);
         }
         let short = [("frame", &b"abc"[..])];
-        assert_eq!(Request::verbatim(&short), Request::of(&short));
+        assert_eq!(CommandRequest::verbatim(&short), CommandRequest::of(&short));
     }
 
     #[test]
     fn bytes_that_are_no_request_have_no_fields() {
-        assert_eq!(Request(Bytes::from(&[5, 1][..])).fields(), None);
-        assert_eq!(Request::of(&[]).fields(), Some(Vec::new()));
+        assert_eq!(CommandRequest(Bytes::from(&[5, 1][..])).fields(), None);
+        assert_eq!(CommandRequest::of(&[]).fields(), Some(Vec::new()));
     }
 }

@@ -3,19 +3,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Rate;
+use super::AdmissionRate;
 use crate::time::Timestamp;
 
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
-pub struct Bucket {
+pub struct TokenBucket {
     /// Instant at which the bucket is full, in microseconds since the Unix epoch.
     full_at_us: i64,
 }
 
-impl Bucket {
+impl TokenBucket {
     /// A bucket from its stored value: the instant at which it is full, in microseconds since the
     /// Unix epoch.
     pub fn from_micros(full_at_us: i64) -> Self {
@@ -28,7 +28,7 @@ impl Bucket {
     }
 
     /// The first instant at which a token is available.
-    pub fn next(self, rate: Rate) -> Timestamp {
+    pub fn next(self, rate: AdmissionRate) -> Timestamp {
         let held = i64::from(rate.burst.max(1) - 1).saturating_mul(interval_us(rate));
         in_millis(self.full_at_us.saturating_sub(held))
     }
@@ -39,7 +39,7 @@ impl Bucket {
     }
 
     /// Number of available tokens.
-    pub fn tokens(self, rate: Rate, now: Timestamp) -> u32 {
+    pub fn tokens(self, rate: AdmissionRate, now: Timestamp) -> u32 {
         let lacks = self.full_at_us.saturating_sub(in_micros(now)).max(0);
         let interval = interval_us(rate);
         let taken = lacks.saturating_add(interval - 1) / interval;
@@ -48,14 +48,14 @@ impl Bucket {
 
     /// The bucket after one token is taken.
     #[must_use]
-    pub fn take(self, rate: Rate, now: Timestamp) -> Self {
+    pub fn take(self, rate: AdmissionRate, now: Timestamp) -> Self {
         let from = self.full_at_us.max(in_micros(now));
         Self { full_at_us: from.saturating_add(interval_us(rate)) }
     }
 }
 
 /// Time to refill one token, in microseconds, rounded up.
-fn interval_us(rate: Rate) -> i64 {
+fn interval_us(rate: AdmissionRate) -> i64 {
     let count = i64::from(rate.count.max(1));
     let period = rate.period_ms.0.saturating_mul(1_000).max(1);
     (period.saturating_add(count - 1) / count).max(1)
@@ -77,14 +77,14 @@ mod tests {
     use super::*;
     use crate::time::Millis;
 
-    fn rate(count: u32, period_ms: i64, burst: u32) -> Rate {
-        Rate { count, period_ms: Millis(period_ms), burst }
+    fn rate(count: u32, period_ms: i64, burst: u32) -> AdmissionRate {
+        AdmissionRate { count, period_ms: Millis(period_ms), burst }
     }
 
     #[test]
     fn a_full_bucket_gives_its_burst_and_then_one_in_each_interval() {
         let rate = rate(10, 1_000, 3);
-        let (mut bucket, now) = (Bucket::default(), Timestamp(5_000));
+        let (mut bucket, now) = (TokenBucket::default(), Timestamp(5_000));
         for left in [2, 1, 0] {
             assert!(bucket.next(rate) <= now);
             bucket = bucket.take(rate, now);
@@ -110,7 +110,7 @@ mod tests {
             prop_assume!(i64::from(count) <= period_ms * 1_000);
             let rate = rate(count, period_ms, burst);
             let start = Timestamp(1_700_000_000_000);
-            let (mut bucket, mut now) = (Bucket::default(), start);
+            let (mut bucket, mut now) = (TokenBucket::default(), start);
             let (mut earliest, mut latest) = (start, start);
             let mut taken = 0i64;
             for step in steps {

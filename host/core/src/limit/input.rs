@@ -6,9 +6,9 @@
 
 use serde_json::Value as Json;
 
-use super::{HIGHEST_PRIORITY, LimitName, Rule};
+use super::{AdmissionRule, HIGHEST_PRIORITY, LimitName};
 use crate::{
-    id::{TooLong, fits_within},
+    id::{NameLengthError, fits_within},
     value::{Text, Value},
 };
 
@@ -17,7 +17,7 @@ const LONGEST_KEY: usize = 1_024;
 
 /// Error: the input does not contain the value that a limit needs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InputError {
+pub enum LimitInputError {
     /// The input is not JSON.
     #[error("the input of `{limit}` is no JSON, and its limit takes the {what} `{path}` from it")]
     NotJson {
@@ -53,20 +53,28 @@ pub enum InputError {
     },
     /// The key is too long for a store to index.
     #[error(transparent)]
-    TooLong(#[from] TooLong),
+    TooLong(#[from] NameLengthError),
 }
 
 /// The key of an execution with this parameter. Empty if the rule does not use a key.
 ///
 /// # Errors
 /// [`InputError`]: the value is missing, or is not a text, a number or a boolean.
-pub fn key_of(limit: &LimitName, rule: &Rule, param: &Value) -> Result<String, InputError> {
+pub fn key_of(
+    limit: &LimitName,
+    rule: &AdmissionRule,
+    param: &Value,
+) -> Result<String, LimitInputError> {
     let Some(path) = &rule.key else { return Ok(String::new()) };
     let what = "key";
     let input = input(param).ok_or_else(|| not_json(limit, what, path))?;
     let key = match find(&input, path) {
         None | Some(Json::Null) => {
-            return Err(InputError::Missing { limit: limit.clone(), what, path: path.clone() });
+            return Err(LimitInputError::Missing {
+                limit: limit.clone(),
+                what,
+                path: path.clone(),
+            });
         }
         Some(Json::String(text)) => text.clone(),
         Some(Json::Number(number)) => number.to_string(),
@@ -84,7 +92,11 @@ pub fn key_of(limit: &LimitName, rule: &Rule, param: &Value) -> Result<String, I
 ///
 /// # Errors
 /// [`InputError`]: the value is not a priority.
-pub fn priority_of(limit: &LimitName, rule: &Rule, param: &Value) -> Result<u8, InputError> {
+pub fn priority_of(
+    limit: &LimitName,
+    rule: &AdmissionRule,
+    param: &Value,
+) -> Result<u8, LimitInputError> {
     let Some(path) = rule.priority.as_ref().map(|priority| &priority.path) else { return Ok(0) };
     let what = "priority";
     let input = input(param).ok_or_else(|| not_json(limit, what, path))?;
@@ -96,8 +108,8 @@ pub fn priority_of(limit: &LimitName, rule: &Rule, param: &Value) -> Result<u8, 
     })
 }
 
-fn not_json(limit: &LimitName, what: &'static str, path: &Text) -> InputError {
-    InputError::NotJson { limit: limit.clone(), what, path: path.clone() }
+fn not_json(limit: &LimitName, what: &'static str, path: &Text) -> LimitInputError {
+    LimitInputError::NotJson { limit: limit.clone(), what, path: path.clone() }
 }
 
 fn wrong(
@@ -106,7 +118,7 @@ fn wrong(
     path: &Text,
     found: &Json,
     takes: String,
-) -> InputError {
+) -> LimitInputError {
     let found = match found {
         Json::Null => "null",
         Json::Bool(_) => "a truth value",
@@ -115,7 +127,7 @@ fn wrong(
         Json::Array(_) => "a list",
         Json::Object(_) => "an object",
     };
-    InputError::Wrong { limit: limit.clone(), what, path: path.clone(), found, takes }
+    LimitInputError::Wrong { limit: limit.clone(), what, path: path.clone(), found, takes }
 }
 
 /// The input in a parameter. `None` if the parameter is not JSON.
@@ -144,16 +156,16 @@ fn find<'a>(input: &'a Json, path: &str) -> Option<&'a Json> {
 mod tests {
     use super::*;
 
-    fn rule(key: &str, priority: &str) -> Rule {
+    fn rule(key: &str, priority: &str) -> AdmissionRule {
         let json = serde_json::json!({
             "key": key, "priority": { "path": priority }, "per_key": { "concurrency": 1 }
         });
         serde_json::from_value(json).expect("a rule")
     }
 
-    fn said(param: &str, rule: &Rule) -> (Result<String, String>, Result<u8, String>) {
+    fn said(param: &str, rule: &AdmissionRule) -> (Result<String, String>, Result<u8, String>) {
         let (limit, param) = (LimitName::from("m/f"), Value::of(param.as_bytes()));
-        let told = |error: InputError| error.to_string();
+        let told = |error: LimitInputError| error.to_string();
         (
             key_of(&limit, rule, &param).map_err(told),
             priority_of(&limit, rule, &param).map_err(told),
@@ -175,7 +187,7 @@ mod tests {
         }
         let several = said(r#"{"func":"f","args":["a",{"p":1}]}"#, &rule("0", "1.p"));
         assert_eq!(several, (Ok("a".to_owned()), Ok(1)));
-        let none = Rule::default();
+        let none = AdmissionRule::default();
         assert_eq!(said("\u{1}", &none), (Ok(String::new()), Ok(0)));
     }
 

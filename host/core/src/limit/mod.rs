@@ -27,13 +27,14 @@ mod row;
 mod rule;
 
 pub use self::{
-    bucket::Bucket,
-    input::{InputError, key_of, priority_of},
-    partition::{Lane, Partition, Standing},
-    place::{LimitName, PartitionId, Place, PlaceState},
-    plan::{Pick, Round, plan},
+    bucket::TokenBucket,
+    input::{LimitInputError, key_of, priority_of},
+    partition::{Lane, Partition, PartitionReadiness},
+    place::{LimitName, LimitPosition, LimitPositionState, PartitionId},
+    plan::{AdmissionPick, AdmissionRound, plan},
     row::{Limit, Sweep},
     rule::{
-        Bounds, Debounce, HIGHEST_PRIORITY, Order, Priority, Rate, Room, Rule, RuleError, Singleton,
+        AdmissionBounds, AdmissionCapacity, AdmissionRate, AdmissionRule, AdmissionRuleError,
+        DebounceRule, HIGHEST_PRIORITY, PriorityOrder, PriorityRule, SingletonPolicy,
     },
 };

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bucket, HIGHEST_PRIORITY, Limit, Order, Room, Rule};
+use super::{
+    AdmissionCapacity, AdmissionRule, HIGHEST_PRIORITY, Limit, PriorityOrder, TokenBucket,
+};
 use crate::{id::PromiseId, time::Timestamp};
 
 /// Virtual time of a turn of weight 1.
@@ -16,7 +18,7 @@ const TURN: u64 = 1_000_000;
 pub struct Partition {
     /// Number of executions that were admitted and still count.
     pub running: u64,
-    pub bucket: Bucket,
+    pub bucket: TokenBucket,
     /// Waiting executions, by priority.
     pub lanes: BTreeMap<u8, Lane>,
     /// The latest execution, if executions of this key displace each other.
@@ -26,7 +28,7 @@ pub struct Partition {
     /// Start of the debounce; `None` after an admission.
     pub debounced_since: Option<Timestamp>,
     /// Time of its next turn, as of its last evaluation.
-    pub standing: Standing,
+    pub standing: PartitionReadiness,
 }
 
 /// Waiting executions of one priority in a partition.
@@ -40,7 +42,7 @@ pub struct Lane {
 
 /// Time of a partition's next turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Standing {
+pub enum PartitionReadiness {
     /// No time is set: not before an execution arrives, or an admitted one settles.
     #[default]
     Rest,
@@ -62,10 +64,12 @@ impl Partition {
     }
 
     /// Determines if another execution of this key may be admitted.
-    pub fn room(&self, rule: &Rule, now: Timestamp) -> Room {
+    pub fn room(&self, rule: &AdmissionRule, now: Timestamp) -> AdmissionCapacity {
         let room = rule.of_key().room(self.running, self.bucket, now);
         match room {
-            Room::Now | Room::At(_) if self.not_before > now => room.max(Room::At(self.not_before)),
+            AdmissionCapacity::Now | AdmissionCapacity::At(_) if self.not_before > now => {
+                room.max(AdmissionCapacity::At(self.not_before))
+            }
             _ => room,
         }
     }
@@ -80,16 +84,16 @@ impl Partition {
     }
 
     /// The lane with the next turn. `None` if no execution waits.
-    pub fn next(&self, rule: &Rule) -> Option<u8> {
+    pub fn next(&self, rule: &AdmissionRule) -> Option<u8> {
         let waiting = self.lanes.iter().filter(|(_, lane)| lane.waiting > 0);
         match rule.order() {
-            Some(Order::Weighted) => {
+            Some(PriorityOrder::Weighted) => {
                 let place = |(priority, lane): &(&u8, &Lane)| {
                     (lane.turn, HIGHEST_PRIORITY.saturating_sub(**priority))
                 };
                 waiting.min_by_key(place).map(|(priority, _)| *priority)
             }
-            Some(Order::Strict) | None => waiting.map(|(priority, _)| *priority).max(),
+            Some(PriorityOrder::Strict) | None => waiting.map(|(priority, _)| *priority).max(),
         }
     }
 
@@ -101,7 +105,7 @@ impl Partition {
     }
 
     /// Counts an admitted execution, and takes a token.
-    pub fn admit(&mut self, rule: &Rule, now: Timestamp) {
+    pub fn admit(&mut self, rule: &AdmissionRule, now: Timestamp) {
         self.running += 1;
         if let Some(rate) = rule.of_key().rate {
             self.bucket = self.bucket.take(rate, now);
@@ -120,16 +124,16 @@ impl Partition {
     }
 
     /// Evaluates the partition: determines its next turn.
-    pub fn stand(&mut self, rule: &Rule, limit: &Limit, now: Timestamp) {
+    pub fn stand(&mut self, rule: &AdmissionRule, limit: &Limit, now: Timestamp) {
         self.lanes.retain(|_, lane| lane.waiting > 0 || lane.turn > limit.turn);
         self.standing = match self.next(rule) {
             // The row stays until its bucket is full.
-            None if self.bucket.full_at() > now => Standing::At(self.bucket.full_at()),
-            None => Standing::Rest,
+            None if self.bucket.full_at() > now => PartitionReadiness::At(self.bucket.full_at()),
+            None => PartitionReadiness::Rest,
             Some(priority) => match self.room(rule, now) {
-                Room::Now => self.ready(rule, priority),
-                Room::At(at) => Standing::At(at),
-                Room::Full => Standing::Rest,
+                AdmissionCapacity::Now => self.ready(rule, priority),
+                AdmissionCapacity::At(at) => PartitionReadiness::At(at),
+                AdmissionCapacity::Full => PartitionReadiness::Rest,
             },
         };
     }
@@ -139,12 +143,12 @@ impl Partition {
         self.running == 0 && self.waiting() == 0 && self.bucket.full_at() <= now
     }
 
-    fn ready(&self, rule: &Rule, priority: u8) -> Standing {
+    fn ready(&self, rule: &AdmissionRule, priority: u8) -> PartitionReadiness {
         let turn = self.lanes.get(&priority).map_or(0, |lane| lane.turn);
         let class = match rule.order() {
-            Some(Order::Strict) => HIGHEST_PRIORITY.saturating_sub(priority),
-            Some(Order::Weighted) | None => 0,
+            Some(PriorityOrder::Strict) => HIGHEST_PRIORITY.saturating_sub(priority),
+            Some(PriorityOrder::Weighted) | None => 0,
         };
-        Standing::Ready { class, turn }
+        PartitionReadiness::Ready { class, turn }
     }
 }

@@ -18,19 +18,19 @@ pub struct PartitionId(Text);
 
 /// Place of an execution behind a limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct LimitPosition {
     pub partition: PartitionId,
     /// Priority, which determines the lane.
     pub priority: u8,
     /// Order of arrival: the numbers of one limit increase. 0 while the execution is expected.
     pub seq: u64,
-    pub state: PlaceState,
+    pub state: LimitPositionState,
 }
 
 /// State of an execution behind a limit. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
-pub enum PlaceState {
+pub enum LimitPositionState {
     Waiting = 1,
     /// Admitted; counts as running.
     Admitted = 2,
@@ -78,7 +78,7 @@ impl PartitionId {
     }
 }
 
-impl PlaceState {
+impl LimitPositionState {
     pub fn number(self) -> u8 {
         self as u8
     }

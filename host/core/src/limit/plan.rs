@@ -6,29 +6,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Limit, Partition, PartitionId, Room, Rule, Standing};
+use super::{AdmissionCapacity, AdmissionRule, Limit, Partition, PartitionId, PartitionReadiness};
 use crate::time::Timestamp;
 
 /// An execution selected for admission.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Pick {
+pub struct AdmissionPick {
     pub partition: PartitionId,
     /// Lane in the partition. The pick is its first waiting execution.
     pub priority: u8,
 }
 
 #[derive(Debug)]
-pub struct Round {
+pub struct AdmissionRound {
     /// The limit, with the changes so far.
     pub limit: Limit,
     /// The partitions, with the changes so far.
     pub partitions: BTreeMap<PartitionId, Partition>,
-    rule: Rule,
+    rule: AdmissionRule,
     now: Timestamp,
     ready: BTreeSet<(u8, u64, PartitionId)>,
 }
 
-impl Round {
+impl AdmissionRound {
     /// Begins a round with these partitions, and evaluates those that are due.
     pub fn new(limit: Limit, partitions: BTreeMap<PartitionId, Partition>, now: Timestamp) -> Self {
         let rule = limit.rule().cloned().unwrap_or_default();
@@ -40,16 +40,16 @@ impl Round {
     }
 
     /// The next pick. `None` if no execution may be admitted now.
-    pub fn next(&self) -> Option<Pick> {
-        if self.limit.room(&self.rule.total, self.now) != Room::Now {
+    pub fn next(&self) -> Option<AdmissionPick> {
+        if self.limit.room(&self.rule.total, self.now) != AdmissionCapacity::Now {
             return None;
         }
         let (_, _, partition) = self.ready.first()?;
         let priority = self.partitions.get(partition)?.next(&self.rule)?;
-        Some(Pick { partition: partition.clone(), priority })
+        Some(AdmissionPick { partition: partition.clone(), priority })
     }
 
-    pub fn admit(&mut self, pick: &Pick) {
+    pub fn admit(&mut self, pick: &AdmissionPick) {
         let weight = self.rule.weight(pick.partition.key(), pick.priority);
         self.change(&pick.partition, |partition, limit, rule, now| {
             let turn = partition.serve(pick.priority, weight);
@@ -75,10 +75,10 @@ impl Round {
 
     /// Skips a lane whose counted executions have all left. Pending messages will remove them from
     /// the counts.
-    pub fn pass_over(&mut self, pick: &Pick) {
+    pub fn pass_over(&mut self, pick: &AdmissionPick) {
         if let Some(partition) = self.partitions.get_mut(&pick.partition) {
             remove(&mut self.ready, &pick.partition, partition);
-            partition.standing = Standing::Rest;
+            partition.standing = PartitionReadiness::Rest;
         }
     }
 
@@ -94,16 +94,16 @@ impl Round {
         let (limit, now) = (limit, *now);
         limit.due_at = None;
         let timed = partitions.values().filter_map(|partition| match partition.standing {
-            Standing::At(at) => Some(at),
-            Standing::Rest | Standing::Ready { .. } => None,
+            PartitionReadiness::At(at) => Some(at),
+            PartitionReadiness::Rest | PartitionReadiness::Ready { .. } => None,
         });
         timed.min().into_iter().for_each(|at| limit.look_at(at.max(now)));
         if !ready.is_empty() || beyond {
             match limit.room(&rule.total, now) {
-                Room::Now => limit.look_at(now),
-                Room::At(at) => limit.look_at(at),
+                AdmissionCapacity::Now => limit.look_at(now),
+                AdmissionCapacity::At(at) => limit.look_at(at),
                 // An execution that leaves triggers the evaluation.
-                Room::Full => {}
+                AdmissionCapacity::Full => {}
             }
         }
         if limit.sweep.is_some() {
@@ -115,10 +115,12 @@ impl Round {
         let Self { limit, partitions, rule, now, ready } = self;
         let Some(partition) = partitions.get_mut(id) else { return };
         match partition.standing {
-            Standing::At(at) if at > *now => {}
-            Standing::Rest => {}
+            PartitionReadiness::At(at) if at > *now => {}
+            PartitionReadiness::Rest => {}
             // The rule may have changed since the last evaluation.
-            Standing::At(_) | Standing::Ready { .. } => partition.stand(rule, limit, *now),
+            PartitionReadiness::At(_) | PartitionReadiness::Ready { .. } => {
+                partition.stand(rule, limit, *now)
+            }
         }
         insert(ready, id, partition);
     }
@@ -126,7 +128,7 @@ impl Round {
     fn change(
         &mut self,
         id: &PartitionId,
-        change: impl FnOnce(&mut Partition, &mut Limit, &Rule, Timestamp),
+        change: impl FnOnce(&mut Partition, &mut Limit, &AdmissionRule, Timestamp),
     ) {
         let Self { limit, partitions, rule, now, ready } = self;
         let Some(partition) = partitions.get_mut(id) else { return };
@@ -138,7 +140,7 @@ impl Round {
 }
 
 /// Admits up to `most` executions of these partitions, and returns the picks.
-pub fn plan(round: &mut Round, most: usize) -> Vec<Pick> {
+pub fn plan(round: &mut AdmissionRound, most: usize) -> Vec<AdmissionPick> {
     let mut picks = Vec::new();
     while picks.len() < most
         && let Some(pick) = round.next()
@@ -150,13 +152,13 @@ pub fn plan(round: &mut Round, most: usize) -> Vec<Pick> {
 }
 
 fn insert(ready: &mut BTreeSet<(u8, u64, PartitionId)>, id: &PartitionId, partition: &Partition) {
-    if let Standing::Ready { class, turn } = partition.standing {
+    if let PartitionReadiness::Ready { class, turn } = partition.standing {
         ready.insert((class, turn, id.clone()));
     }
 }
 
 fn remove(ready: &mut BTreeSet<(u8, u64, PartitionId)>, id: &PartitionId, partition: &Partition) {
-    if let Standing::Ready { class, turn } = partition.standing {
+    if let PartitionReadiness::Ready { class, turn } = partition.standing {
         ready.remove(&(class, turn, id.clone()));
     }
 }

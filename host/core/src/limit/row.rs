@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bounds, Bucket, PartitionId, Room, Rule};
+use super::{AdmissionBounds, AdmissionCapacity, AdmissionRule, PartitionId, TokenBucket};
 use crate::time::Timestamp;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
     /// Rule declared by the module that was deployed last.
-    pub declared: Option<Rule>,
+    pub declared: Option<AdmissionRule>,
     /// Rule set by an operator. Takes precedence over `declared`.
-    pub set: Option<Rule>,
+    pub set: Option<AdmissionRule>,
     /// Number of executions that were admitted and still count.
     pub running: u64,
     /// Number of waiting executions, including those that have left the queue but still count.
     pub waiting: u64,
     /// Token bucket shared by all keys.
-    pub bucket: Bucket,
+    pub bucket: TokenBucket,
     /// Virtual time: the turn served last. A new turn never starts before it.
     pub turn: u64,
     /// Number of executions that ever arrived.
@@ -36,17 +36,17 @@ pub struct Sweep {
 
 impl Limit {
     /// The effective rule, if there is one.
-    pub fn rule(&self) -> Option<&Rule> {
+    pub fn rule(&self) -> Option<&AdmissionRule> {
         self.set.as_ref().or(self.declared.as_ref())
     }
 
     /// Determines if another execution may be admitted, regardless of its key.
-    pub fn room(&self, total: &Bounds, now: Timestamp) -> Room {
+    pub fn room(&self, total: &AdmissionBounds, now: Timestamp) -> AdmissionCapacity {
         total.room(self.running, self.bucket, now)
     }
 
     /// Counts an admitted execution, and takes a token.
-    pub fn admit(&mut self, total: &Bounds, now: Timestamp) {
+    pub fn admit(&mut self, total: &AdmissionBounds, now: Timestamp) {
         self.running += 1;
         if let Some(rate) = total.rate {
             self.bucket = self.bucket.take(rate, now);

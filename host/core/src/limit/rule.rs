@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Bucket;
+use super::TokenBucket;
 use crate::{
     time::{Millis, Timestamp},
     value::Text,
@@ -26,47 +26,47 @@ const MOST: u32 = 1_000_000_000;
 /// Limits of one function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Rule {
+pub struct AdmissionRule {
     /// Path of the key in the input: names and indexes separated by dots, such as `customer.id` or
     /// `0.region`. `None`: all executions of the function share one key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<Text>,
-    /// Bounds per key.
-    #[serde(skip_serializing_if = "Bounds::is_empty")]
-    pub per_key: Bounds,
-    /// Bounds over all keys.
-    #[serde(skip_serializing_if = "Bounds::is_empty")]
-    pub total: Bounds,
+    /// AdmissionBounds per key.
+    #[serde(skip_serializing_if = "AdmissionBounds::is_empty")]
+    pub per_key: AdmissionBounds,
+    /// AdmissionBounds over all keys.
+    #[serde(skip_serializing_if = "AdmissionBounds::is_empty")]
+    pub total: AdmissionBounds,
     /// Priority of executions.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub priority: Option<Priority>,
+    pub priority: Option<PriorityRule>,
     /// Weights by key: number of turns of a key per turn of a key of weight 1, the default.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub weights: BTreeMap<Text, u32>,
     /// Treatment of an execution whose key already has one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub singleton: Option<Singleton>,
+    pub singleton: Option<SingletonPolicy>,
     /// Debounce: executions of a key wait until no other has arrived for some time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub debounce: Option<Debounce>,
+    pub debounce: Option<DebounceRule>,
 }
 
 /// Bounds on concurrency and admission rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Bounds {
+pub struct AdmissionBounds {
     /// Maximum number of executions that are admitted and not settled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
     /// Maximum admission rate.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
+    pub rate: Option<AdmissionRate>,
 }
 
 /// Admission rate: a token bucket, which is full at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rate {
+pub struct AdmissionRate {
     /// Number of admissions per period.
     pub count: u32,
     pub period_ms: Millis,
@@ -77,18 +77,18 @@ pub struct Rate {
 /// Source of an execution's priority in the input, and its effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Priority {
+pub struct PriorityRule {
     /// Path of a number from 0 to [`HIGHEST_PRIORITY`]. The priority is 0 if the value is missing.
     pub path: Text,
     /// Effect of a higher priority.
     #[serde(default)]
-    pub order: Order,
+    pub order: PriorityOrder,
 }
 
 /// Effect of a higher priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Order {
+pub enum PriorityOrder {
     /// Goes first, as far as its key has capacity.
     #[default]
     Strict,
@@ -99,7 +99,7 @@ pub enum Order {
 /// Treatment of an execution whose key already has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Singleton {
+pub enum SingletonPolicy {
     /// The new execution does not begin.
     Skip,
     /// The existing execution is cancelled, and the new one begins when it has ended.
@@ -109,7 +109,7 @@ pub enum Singleton {
 /// Debounce: only the last of several executions of a key begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Debounce {
+pub struct DebounceRule {
     /// An execution begins when no other has arrived for this long.
     pub period_ms: Millis,
     /// Maximum delay after the first execution. `None`: no maximum.
@@ -119,7 +119,7 @@ pub struct Debounce {
 
 /// Capacity for another admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Room {
+pub enum AdmissionCapacity {
     /// Available now.
     Now,
     /// Not available before this instant.
@@ -130,7 +130,7 @@ pub enum Room {
 
 /// Error: an invalid rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RuleError {
+pub enum AdmissionRuleError {
     /// The rule limits nothing.
     #[error("the limit says nothing: give it a concurrency, a rate, a singleton or a debounce")]
     Empty,
@@ -161,9 +161,7 @@ pub enum RuleError {
     #[error(
         "`{path}` is no path into an input: write names with dots between, as `customer.id`, and at most {LONGEST_PATH} bytes"
     )]
-    Path {
-        path: String,
-    },
+    Path { path: String },
     /// Total bounds without a key.
     #[error(
         "there is one key, so what is in all and what is per key is the same: give the limit a key, or leave out the total"
@@ -188,41 +186,41 @@ pub enum RuleError {
     },
 }
 
-impl Rule {
+impl AdmissionRule {
     /// Validates the rule.
     ///
     /// # Errors
     /// [`RuleError`] names the defect.
-    pub fn check(&self) -> Result<(), RuleError> {
+    pub fn check(&self) -> Result<(), AdmissionRuleError> {
         let Self { key, per_key, total, priority, weights, singleton, debounce } = self;
         if per_key.is_empty() && total.is_empty() && singleton.is_none() && debounce.is_none() {
-            return Err(RuleError::Empty);
+            return Err(AdmissionRuleError::Empty);
         }
         key.iter().try_for_each(|path| check_path(path))?;
         priority.iter().try_for_each(|priority| check_path(&priority.path))?;
         per_key.check()?;
         total.check()?;
         if key.is_none() && !total.is_empty() {
-            return Err(RuleError::TotalWithoutKey);
+            return Err(AdmissionRuleError::TotalWithoutKey);
         }
         if key.is_none() && !weights.is_empty() {
-            return Err(RuleError::WeightsWithoutKey);
+            return Err(AdmissionRuleError::WeightsWithoutKey);
         }
         at_most("a number of weights", weights.len() as u64, MOST_WEIGHTS as u64)?;
         weights.values().try_for_each(|weight| positive("a weight", *weight, HEAVIEST))?;
         if singleton.is_some() && per_key.concurrency.is_some_and(|most| most != 1) {
-            return Err(RuleError::SingletonOfSeveral);
+            return Err(AdmissionRuleError::SingletonOfSeveral);
         }
         if singleton.is_some() && debounce.is_some() {
-            return Err(RuleError::SingletonAndDebounce);
+            return Err(AdmissionRuleError::SingletonAndDebounce);
         }
-        debounce.as_ref().map_or(Ok(()), Debounce::check)
+        debounce.as_ref().map_or(Ok(()), DebounceRule::check)
     }
 
     /// Effective bounds per key: a singleton has a concurrency of 1.
-    pub fn of_key(&self) -> Bounds {
+    pub fn of_key(&self) -> AdmissionBounds {
         match self.singleton {
-            Some(_) => Bounds { concurrency: Some(1), ..self.per_key },
+            Some(_) => AdmissionBounds { concurrency: Some(1), ..self.per_key },
             None => self.per_key,
         }
     }
@@ -231,93 +229,93 @@ impl Rule {
     pub fn weight(&self, key: &str, priority: u8) -> u64 {
         let of_key = self.weights.get(key).copied().unwrap_or(1).max(1);
         let of_priority = match self.order() {
-            Some(Order::Weighted) => u64::from(priority) + 1,
-            Some(Order::Strict) | None => 1,
+            Some(PriorityOrder::Weighted) => u64::from(priority) + 1,
+            Some(PriorityOrder::Strict) | None => 1,
         };
         u64::from(of_key) * of_priority
     }
 
     /// Effect of a higher priority. `None` if the rule has no priority.
-    pub fn order(&self) -> Option<Order> {
+    pub fn order(&self) -> Option<PriorityOrder> {
         self.priority.as_ref().map(|priority| priority.order)
     }
 }
 
-impl Bounds {
+impl AdmissionBounds {
     /// True if there are no bounds.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Determines if another execution may be admitted when `running` are.
-    pub fn room(&self, running: u64, bucket: Bucket, now: Timestamp) -> Room {
+    pub fn room(&self, running: u64, bucket: TokenBucket, now: Timestamp) -> AdmissionCapacity {
         if self.concurrency.is_some_and(|most| running >= u64::from(most)) {
-            return Room::Full;
+            return AdmissionCapacity::Full;
         }
         match self.rate.map(|rate| bucket.next(rate)) {
-            Some(next) if next > now => Room::At(next),
-            Some(_) | None => Room::Now,
+            Some(next) if next > now => AdmissionCapacity::At(next),
+            Some(_) | None => AdmissionCapacity::Now,
         }
     }
 
-    fn check(&self) -> Result<(), RuleError> {
+    fn check(&self) -> Result<(), AdmissionRuleError> {
         self.concurrency.map_or(Ok(()), |most| positive("a concurrency", most, MOST))?;
-        self.rate.map_or(Ok(()), Rate::check)
+        self.rate.map_or(Ok(()), AdmissionRate::check)
     }
 }
 
-impl Rate {
-    fn check(self) -> Result<(), RuleError> {
+impl AdmissionRate {
+    fn check(self) -> Result<(), AdmissionRuleError> {
         positive("a rate", self.count, MOST)?;
         positive("a burst", self.burst, MOST)?;
         period("a period", self.period_ms)?;
         let Self { count, period_ms: Millis(period_ms), .. } = self;
         if i64::from(count) > period_ms.saturating_mul(1_000) {
-            return Err(RuleError::TooFast { count, period_ms });
+            return Err(AdmissionRuleError::TooFast { count, period_ms });
         }
         Ok(())
     }
 }
 
-impl Debounce {
-    fn check(&self) -> Result<(), RuleError> {
+impl DebounceRule {
+    fn check(&self) -> Result<(), AdmissionRuleError> {
         period("a debounce", self.period_ms)?;
         let Some(longest) = self.longest_ms else { return Ok(()) };
         period("a longest debounce", longest)?;
         if longest < self.period_ms {
             let (period_ms, longest_ms) = (self.period_ms.0, longest.0);
-            return Err(RuleError::ShortDebounce { period_ms, longest_ms });
+            return Err(AdmissionRuleError::ShortDebounce { period_ms, longest_ms });
         }
         Ok(())
     }
 }
 
-fn positive(what: &'static str, value: u32, most: u32) -> Result<(), RuleError> {
+fn positive(what: &'static str, value: u32, most: u32) -> Result<(), AdmissionRuleError> {
     if value == 0 {
-        return Err(RuleError::Zero { what });
+        return Err(AdmissionRuleError::Zero { what });
     }
     at_most(what, value.into(), most.into())
 }
 
-fn period(what: &'static str, length: Millis) -> Result<(), RuleError> {
+fn period(what: &'static str, length: Millis) -> Result<(), AdmissionRuleError> {
     if length.0 <= 0 {
-        return Err(RuleError::Zero { what });
+        return Err(AdmissionRuleError::Zero { what });
     }
     at_most(what, length.0.unsigned_abs(), LONGEST_PERIOD.0.unsigned_abs())
 }
 
-fn at_most(what: &'static str, value: u64, most: u64) -> Result<(), RuleError> {
+fn at_most(what: &'static str, value: u64, most: u64) -> Result<(), AdmissionRuleError> {
     match value <= most {
         true => Ok(()),
-        false => Err(RuleError::TooLarge { what, value, most }),
+        false => Err(AdmissionRuleError::TooLarge { what, value, most }),
     }
 }
 
-fn check_path(path: &str) -> Result<(), RuleError> {
+fn check_path(path: &str) -> Result<(), AdmissionRuleError> {
     let is_step = |step: &str| !step.is_empty() && !step.contains(char::is_whitespace);
     match path.len() <= LONGEST_PATH && path.split('.').all(is_step) {
         true => Ok(()),
-        false => Err(RuleError::Path { path: path.chars().take(100).collect() }),
+        false => Err(AdmissionRuleError::Path { path: path.chars().take(100).collect() }),
     }
 }
 
@@ -325,7 +323,7 @@ fn check_path(path: &str) -> Result<(), RuleError> {
 mod tests {
     use super::*;
 
-    fn rule(json: &str) -> Rule {
+    fn rule(json: &str) -> AdmissionRule {
         serde_json::from_str(json).expect("a rule")
     }
 
@@ -380,7 +378,7 @@ mod tests {
             (rule.weight("acme", 0), rule.weight("acme", 3), rule.weight("x", 9)),
             (5, 20, 10)
         );
-        rule.priority.as_mut().expect("it has one").order = Order::Strict;
+        rule.priority.as_mut().expect("it has one").order = PriorityOrder::Strict;
         assert_eq!((rule.weight("acme", 3), rule.weight("x", 9)), (5, 1));
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     object::ModuleFacts,
     time::Timestamp,
     transition::{Decision, transition},
-    view::{Tree, View},
+    view::{TreeMembers, View},
 };
 
 /// All rows, including whole journals, and the promises that each invocation created.
@@ -104,12 +104,12 @@ impl Model {
     }
 
     /// A promise and everything created by its members, up to `limit` promises.
-    pub fn tree(&self, top: &PromiseId, limit: u32) -> Tree {
-        let mut tree = Tree { members: BTreeSet::new(), whole: true };
+    pub fn tree(&self, top: &PromiseId, limit: u32) -> TreeMembers {
+        let mut tree = TreeMembers { members: BTreeSet::new(), whole: true };
         let mut open = Vec::from_iter(self.promise(top).map(|_| top));
         while let Some(id) = open.pop() {
             if tree.members.len() == limit as usize {
-                return Tree { whole: false, ..tree };
+                return TreeMembers { whole: false, ..tree };
             }
             tree.members.insert(id.clone());
             open.extend(self.made_by(id));

@@ -42,7 +42,7 @@ pub struct Cron {
     "`{text}` is no cron expression: {reason}; it takes five fields, minute hour day month weekday, \
      or six with seconds before them, or seven with a year behind them"
 )]
-pub struct NotACron {
+pub struct CronError {
     text: String,
     reason: String,
 }
@@ -52,8 +52,8 @@ impl Cron {
     ///
     /// # Errors
     /// [`NotACron`] names the defect.
-    pub fn parse(text: &str, zone: Zone) -> Result<Self, NotACron> {
-        let refuse = |reason: String| NotACron { text: text.chars().take(80).collect(), reason };
+    pub fn parse(text: &str, zone: Zone) -> Result<Self, CronError> {
+        let refuse = |reason: String| CronError { text: text.chars().take(80).collect(), reason };
         if text.len() > LONGEST || !text.is_ascii() {
             return Err(refuse(format!("it must be ASCII, of at most {LONGEST} characters")));
         }
@@ -107,7 +107,7 @@ fn fault(text: &str) -> String {
         .and_then(|first| first.strip_prefix("CRON_TZ=").or_else(|| first.strip_prefix("TZ=")));
     if let Some(zone) = zone {
         return format!(
-            "a time zone stands beside the expression and not in it: `--zone {zone}` of `segno schedule create`, \
+            "a cron expression cannot contain a time zone: give it with `--zone {zone}` of `segno schedule create`, \
              or the field `zone` of the API"
         );
     }
@@ -286,10 +286,10 @@ mod tests {
             ("x 0 0 * * *", "`x` is no second (0 to 59)"),
             ("0 0 0 * * * never", "`never` is no year (like 2031)"),
             ("soon", "it has one field"),
-            ("CRON_TZ=Europe/Berlin 0 3 * * *", "a time zone stands beside the expression"),
+            ("CRON_TZ=Europe/Berlin 0 3 * * *", "a cron expression cannot contain a time zone"),
             (
                 "TZ=UTC 0 3 * * *",
-                "a time zone stands beside the expression and not in it: `--zone UTC`",
+                "a cron expression cannot contain a time zone: give it with `--zone UTC`",
             ),
             ("@never", "`@never` is not one of @yearly, @monthly, @weekly, @daily and @hourly"),
             ("* * é * *", "it must be ASCII"),

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::Progress;
+use super::ClaimProgress;
 use crate::{
     id::Holder,
     time::{Millis, Timestamp},
@@ -37,7 +37,7 @@ impl Lease {
         match (Millis(1)..=LONGEST_LEASE).contains(&ttl) {
             true => Ok(()),
             false => Err(format!(
-                "`ttl` must be from 1 to {} milliseconds, which is a day: a lease that nobody extends must end",
+                "`ttl` must be from 1 to {} milliseconds (a day), so that a lease ends unless it is extended",
                 LONGEST_LEASE.0
             )),
         }
@@ -51,7 +51,7 @@ impl Lease {
     /// progress.
     pub fn extended_until(
         &self,
-        progress: &Progress,
+        progress: &ClaimProgress,
         stall_limit: Option<Millis>,
         now: Timestamp,
     ) -> Timestamp {
@@ -159,14 +159,14 @@ mod tests {
         delays.observe(Millis(9_000));
         assert_eq!(fixed.ttl(&delays), Millis(3_000));
     }
-    use crate::id::NodeName;
+    use crate::id::HostName;
 
     #[test]
     fn a_stall_limit_caps_an_extension() {
-        let holder = Holder { node: NodeName::from("n"), incarnation: 1 };
+        let holder = Holder { node: HostName::from("n"), incarnation: 1 };
         let lease = Lease::begin(holder, 1, Millis(10), Timestamp(100));
         assert_eq!(lease.until, Timestamp(110));
-        let progress = Progress { seq: 1, at: Timestamp(100), payload: None };
+        let progress = ClaimProgress { seq: 1, at: Timestamp(100), payload: None };
         for (stall_limit, now, until) in
             [(None, 107, 117), (Some(12), 107, 112), (Some(50), 107, 117), (Some(3), 107, 103)]
         {

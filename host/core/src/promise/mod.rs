@@ -13,18 +13,20 @@ mod skips;
 mod task;
 mod zone;
 
-pub use cron::{Cron, NotACron};
+pub use cron::{Cron, CronError};
 pub use lease::{HeartbeatDelays, LONGEST_LEASE, Lease, LeasePolicy};
-pub use outbox::{Deferral, Delivery, Message, MessageKind, OutboxKey, OutboxRow};
+pub use outbox::{Deferral, Delivery, OutboxKey, OutboxMessage, OutboxMessageKind, OutboxRow};
 pub use promise::{
     NewPromise, Promise, PromiseSpec, PromiseState, Settlement, Verdict, module_name, module_named,
 };
 pub use resource::{FenceToken, Resource, ResourceLease};
 pub use retry::{RetryDecision, RetryPolicy, backoff};
-pub use schedule::{LONGEST_JITTER, NewSchedule, Overlap, Schedule, Template, TooLate};
-pub use skips::{SkipReason, Skipped, Skips};
-pub use task::{
-    CancelState, HaltReason, Inbox, JOURNAL_REMOVED, KEPT_MAX, Note, Progress, ReleaseReason, Task,
-    TaskState, TaskStatus, TrapKey, Traps,
+pub use schedule::{
+    LONGEST_JITTER, MissedOccurrences, NewSchedule, Overlap, PromiseTemplate, Schedule,
 };
-pub use zone::{NotAZone, Zone};
+pub use skips::{SkipReason, SkippedOccurrences, Skips};
+pub use task::{
+    CancelState, ClaimProgress, HaltReason, Inbox, JOURNAL_REMOVED, KEPT_MAX, Note, ReleaseReason,
+    RepeatedTrap, Task, TaskState, TaskStatus, TrapKey,
+};
+pub use zone::{Zone, ZoneError};

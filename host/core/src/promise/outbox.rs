@@ -29,7 +29,7 @@ pub enum OutboxKey {
 
 /// Kinds of messages. The numbers are stored and must never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MessageKind {
+pub enum OutboxMessageKind {
     /// Run a task.
     Execute = 1,
     /// A promise settled.
@@ -62,7 +62,7 @@ pub enum Deferral {
 
 /// Content of a message, beside its key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Message {
+pub enum OutboxMessage {
     /// Run this task.
     Execute {
         /// Version at which it can be acquired.
@@ -72,10 +72,7 @@ pub enum Message {
     /// changes.
     Unblock,
     /// Publish an event.
-    Event {
-        topic: Text,
-        payload: Value,
-    },
+    Event { topic: Text, payload: Value },
     /// Cancel the pending children after this one, in order of id.
     CancelChildren {
         /// Cursor: the last child that was processed.
@@ -91,7 +88,7 @@ pub enum Message {
 /// A message in the outbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutboxRow {
-    pub message: Message,
+    pub message: OutboxMessage,
     /// Creation time.
     pub created_at: Timestamp,
     /// Number of deliveries attempted.
@@ -134,12 +131,12 @@ pub enum Delivery {
 
 impl OutboxRow {
     /// A message that is due immediately.
-    pub fn new(message: Message, now: Timestamp) -> Self {
+    pub fn new(message: OutboxMessage, now: Timestamp) -> Self {
         Self { message, created_at: now, attempts: 0, next_at: now }
     }
 }
 
-impl MessageKind {
+impl OutboxMessageKind {
     pub const ALL: [Self; 5] =
         [Self::Execute, Self::Unblock, Self::Event, Self::CancelChildren, Self::LeaveLimit];
 
@@ -166,13 +163,13 @@ impl MessageKind {
 }
 
 impl OutboxKey {
-    pub fn kind(&self) -> MessageKind {
+    pub fn kind(&self) -> OutboxMessageKind {
         match self {
-            Self::Execute(_) => MessageKind::Execute,
-            Self::Unblock(..) => MessageKind::Unblock,
-            Self::Event(..) => MessageKind::Event,
-            Self::CancelChildren(_) => MessageKind::CancelChildren,
-            Self::LeaveLimit(..) => MessageKind::LeaveLimit,
+            Self::Execute(_) => OutboxMessageKind::Execute,
+            Self::Unblock(..) => OutboxMessageKind::Unblock,
+            Self::Event(..) => OutboxMessageKind::Event,
+            Self::CancelChildren(_) => OutboxMessageKind::CancelChildren,
+            Self::LeaveLimit(..) => OutboxMessageKind::LeaveLimit,
         }
     }
 

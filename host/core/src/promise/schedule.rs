@@ -31,7 +31,7 @@ pub struct Schedule {
     #[serde(default)]
     pub jitter: Millis,
     /// Template of the promises.
-    pub template: Template,
+    pub template: PromiseTemplate,
     /// Policy if the previous promise is still pending.
     pub overlap: Overlap,
     pub paused: bool,
@@ -60,7 +60,7 @@ pub struct NewSchedule {
     /// Maximum delay between an occurrence and the creation of its promise.
     pub jitter: Millis,
     /// Template of the promises.
-    pub template: Template,
+    pub template: PromiseTemplate,
     /// Policy if the previous promise is still pending.
     pub overlap: Overlap,
 }
@@ -83,7 +83,7 @@ impl Schedule {
     }
 }
 
-fn parts(cron: &str, template: &Template, overlap: Overlap) -> RequestParts {
+fn parts(cron: &str, template: &PromiseTemplate, overlap: Overlap) -> RequestParts {
     RequestParts::new()
         .text("cron expression", cron)
         .text("target", tags::target(&template.tags).unwrap_or_default())
@@ -94,7 +94,7 @@ fn parts(cron: &str, template: &Template, overlap: Overlap) -> RequestParts {
 
 /// Template of a schedule's promises.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Template {
+pub struct PromiseTemplate {
     /// Pattern of the ids: `{{.id}}` stands for the schedule's id and `{{.timestamp}}` for the
     /// occurrence in milliseconds.
     pub id: Text,
@@ -107,7 +107,7 @@ pub struct Template {
 
 /// Occurrences that were missed too long ago to be caught up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLate {
+pub struct MissedOccurrences {
     /// Number of skipped occurrences.
     pub skipped: u64,
     /// The last skipped occurrence.
@@ -133,7 +133,7 @@ pub enum Overlap {
 
 impl NewSchedule {
     /// A schedule in UTC, without jitter.
-    pub fn plain(id: ScheduleId, cron: Text, template: Template, overlap: Overlap) -> Self {
+    pub fn plain(id: ScheduleId, cron: Text, template: PromiseTemplate, overlap: Overlap) -> Self {
         Self { id, cron, zone: Zone::UTC, jitter: Millis::ZERO, template, overlap }
     }
 }
@@ -216,7 +216,7 @@ impl Schedule {
 
     /// Due occurrences in excess of `limit`, at most 10,000 of them, and the first occurrence that
     /// remains. `None` if there are none.
-    pub fn too_late(&self, limit: u32, now: Timestamp) -> Option<TooLate> {
+    pub fn too_late(&self, limit: u32, now: Timestamp) -> Option<MissedOccurrences> {
         const AT_ONCE: usize = 10_000;
         let limit = limit as usize;
         // Occurrences are at least a second apart, so usually counting is unnecessary.
@@ -232,7 +232,7 @@ impl Schedule {
         let skipped = due.len().checked_sub(limit).filter(|skipped| *skipped > 0)?;
         let last = due[skipped - 1];
         let next = due.get(skipped).copied().unwrap_or_else(|| self.after(last));
-        Some(TooLate { skipped: skipped as u64, last, next })
+        Some(MissedOccurrences { skipped: skipped as u64, last, next })
     }
 
     /// A page of occurrences from `from` (inclusive) to `to` (exclusive), with the start of the
@@ -267,7 +267,7 @@ impl Schedule {
     }
 }
 
-impl Template {
+impl PromiseTemplate {
     /// Id of the promise of an occurrence of this schedule.
     pub fn promise_at(&self, schedule: &ScheduleId, at: Timestamp) -> PromiseId {
         let id = self.id.replace("{{.id}}", schedule.as_str());
@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     fn schedule(cron: &str, next_at: i64) -> Schedule {
-        let template = Template {
+        let template = PromiseTemplate {
             id: Text::from("{{.id}}@{{.timestamp}}"),
             param: Value::default(),
             tags: Tags::from([(tags::PARENT.to_owned(), "somebody".to_owned())]),
@@ -328,7 +328,7 @@ mod tests {
         let at = |minutes: i64| Timestamp(minutes * 60_000);
         let late = |skipped: u64, next| {
             let last = at(skipped.cast_signed());
-            Some(TooLate { skipped, last, next })
+            Some(MissedOccurrences { skipped, last, next })
         };
         assert_eq!(minutely.too_late(3, at(3)), None);
         assert_eq!(minutely.too_late(3, at(4)), late(1, at(2)));

@@ -42,7 +42,7 @@ impl fmt::Display for SkipReason {
 
 /// Occurrences skipped for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skipped {
+pub struct SkippedOccurrences {
     pub count: u64,
     /// The last skipped occurrence.
     pub at: Timestamp,
@@ -53,7 +53,7 @@ pub struct Skipped {
 /// Skipped occurrences by reason, recorded since reasons are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Skips(pub BTreeMap<SkipReason, Skipped>);
+pub struct Skips(pub BTreeMap<SkipReason, SkippedOccurrences>);
 
 impl Skips {
     /// True if nothing was skipped.
@@ -67,7 +67,7 @@ impl Skips {
     }
 
     /// The last skipped occurrence and its reason.
-    pub fn last(&self) -> Option<(SkipReason, &Skipped)> {
+    pub fn last(&self) -> Option<(SkipReason, &SkippedOccurrences)> {
         let last = self.0.iter().max_by_key(|(_, skipped)| skipped.at);
         last.map(|(reason, skipped)| (*reason, skipped))
     }
@@ -75,7 +75,11 @@ impl Skips {
     /// Adds skipped occurrences, the last of them at this instant.
     pub(crate) fn add(&mut self, reason: SkipReason, count: u64, at: Timestamp, detail: &str) {
         let detail = Text::from(detail.chars().take(LONGEST).collect::<String>().as_str());
-        let row = self.0.entry(reason).or_insert(Skipped { count: 0, at, detail: detail.clone() });
+        let row = self.0.entry(reason).or_insert(SkippedOccurrences {
+            count: 0,
+            at,
+            detail: detail.clone(),
+        });
         row.count = row.count.saturating_add(count);
         (row.at, row.detail) = (at, detail);
     }

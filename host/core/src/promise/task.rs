@@ -25,14 +25,14 @@ pub struct Task {
     /// Consecutive lost claims: the holder crashed or stalled.
     pub losses: u32,
     /// The last trap, and its consecutive repetitions.
-    pub traps: Option<Traps>,
+    pub traps: Option<RepeatedTrap>,
     /// The module it runs, if the target is a function of a module. Pinned when the promise is
     /// created.
     pub module: Option<Digest>,
     /// The last error, or the reason for a halt.
     pub note: Option<Note>,
     /// Progress of the current or last claim.
-    pub progress: Progress,
+    pub progress: ClaimProgress,
     /// Maximum time that its lease is extended without progress.
     pub stall_limit: Option<Millis>,
     /// Last heartbeat of its holder.
@@ -85,9 +85,7 @@ pub enum TaskState {
         offered: bool,
     },
     /// Claimed by one worker until the lease expires.
-    Acquired {
-        lease: Lease,
-    },
+    Acquired { lease: Lease },
     /// Released until an awaited promise settles.
     Suspended,
     /// Halted until an operator intervenes.
@@ -149,7 +147,7 @@ pub struct Note {
 
 /// Progress of a claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
+pub struct ClaimProgress {
     /// Counter that grows with every step the holder reports.
     pub seq: u64,
     /// Instant at which `seq` last grew.
@@ -216,7 +214,7 @@ pub struct TrapKey {
 
 /// Consecutive equal traps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Traps {
+pub struct RepeatedTrap {
     pub key: TrapKey,
     /// Number of repetitions.
     pub count: u32,
@@ -231,9 +229,7 @@ pub enum ReleaseReason {
     Shutdown,
     /// The host has no capacity at the moment. The task is offered again after this wait, and no
     /// attempt is counted.
-    NoRoom {
-        wait: Millis,
-    },
+    NoRoom { wait: Millis },
     /// The attempt failed. The next one follows after `retry_after`, or else after the host's
     /// back-off.
     Failed {
@@ -244,9 +240,7 @@ pub enum ReleaseReason {
         trap: Option<TrapKey>,
     },
     /// Another attempt is pointless; an operator must intervene.
-    Halt {
-        report: Note,
-    },
+    Halt { report: Note },
 }
 
 impl Task {
@@ -280,7 +274,7 @@ impl Task {
             traps: None,
             module,
             note: None,
-            progress: Progress::default(),
+            progress: ClaimProgress::default(),
             stall_limit: None,
             last_heartbeat: None,
             fulfilled_by: None,

@@ -23,7 +23,7 @@ pub struct Zone(Tz);
 #[error(
     "`{0}` is no time zone: write its IANA name, such as Europe/Berlin or America/New_York, or UTC"
 )]
-pub struct NotAZone(String);
+pub struct ZoneError(String);
 
 impl Zone {
     pub const UTC: Self = Self(Tz::UTC);
@@ -87,17 +87,17 @@ impl Default for Zone {
 }
 
 impl FromStr for Zone {
-    type Err = NotAZone;
+    type Err = ZoneError;
 
-    fn from_str(text: &str) -> Result<Self, NotAZone> {
-        text.parse().map(Self).map_err(|_| NotAZone(text.chars().take(80).collect()))
+    fn from_str(text: &str) -> Result<Self, ZoneError> {
+        text.parse().map(Self).map_err(|_| ZoneError(text.chars().take(80).collect()))
     }
 }
 
 impl TryFrom<String> for Zone {
-    type Error = NotAZone;
+    type Error = ZoneError;
 
-    fn try_from(text: String) -> Result<Self, NotAZone> {
+    fn try_from(text: String) -> Result<Self, ZoneError> {
         text.parse()
     }
 }

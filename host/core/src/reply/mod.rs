@@ -30,11 +30,11 @@ pub enum Reply {
         first: Option<Vec<Reply>>,
     },
     /// Results of a heartbeat, in the order of its claims.
-    Heartbeat(Vec<Beat>),
+    Heartbeat(Vec<HeartbeatResult>),
     /// Results of a fence.
     Fenced {
         /// The result of each action, in order.
-        outcomes: Vec<(CommandIndex, Result<Acted, Refusal>)>,
+        outcomes: Vec<(CommandIndex, Result<FenceResult, Refusal>)>,
         /// The new head of the journal.
         head: JournalHead,
         /// True if the invocation has a stop request that it was not yet notified of.
@@ -81,10 +81,7 @@ pub enum Reply {
         created: bool,
     },
     /// A resource and its lease, as far as they exist.
-    Resource {
-        resource: Option<Box<Resource>>,
-        lease: Option<Box<ResourceLease>>,
-    },
+    Resource { resource: Option<Box<Resource>>, lease: Option<Box<ResourceLease>> },
     /// Result of a page of past occurrences.
     Backfilled {
         /// Number of promises created.
@@ -107,11 +104,11 @@ pub enum Reply {
         held: Vec<PromiseId>,
     },
     /// Result of removing a tree.
-    Pruned(Pruned),
+    Pruned(PruneResult),
     /// Result of a check for damage.
     Reconciled {
         /// The damage that was found and repaired.
-        orphans: Vec<Orphan>,
+        orphans: Vec<DamageKind>,
     },
     /// Refused. Nothing was changed, except that overdue promises were settled.
     Refused(Refusal),
@@ -139,7 +136,7 @@ pub struct TaskReply {
 
 /// Result of a heartbeat for one claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Beat {
+pub enum HeartbeatResult {
     /// The claim was extended.
     Extended {
         /// New expiry of the lease.
@@ -155,7 +152,7 @@ pub enum Beat {
 
 /// Result of an action under a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Acted {
+pub enum FenceResult {
     /// The current state of the promise.
     Promise {
         promise: Promise,
@@ -168,24 +165,22 @@ pub enum Acted {
 
 /// Result of removing a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pruned {
+pub enum PruneResult {
     /// The tree was removed, with all rows that belonged to its promises.
     Gone {
         /// Number of removed promises.
         promises: u32,
     },
     /// Nothing was removed.
-    Kept(Kept),
+    Kept(RetentionReason),
 }
 
 /// Reason why a tree was not removed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Kept {
+pub enum RetentionReason {
     /// The rows of a member cannot be read.
     #[error("the rows of `{id}` cannot be read")]
-    Unreadable {
-        id: PromiseId,
-    },
+    Unreadable { id: PromiseId },
     /// The promise does not exist.
     #[error("it does not exist")]
     Absent,
@@ -197,24 +192,16 @@ pub enum Kept {
     },
     /// The promise belongs to an object, and is removed with the object's state.
     #[error("it belongs to `{object}`, and goes with its state")]
-    OfObject {
-        object: ObjectId,
-    },
+    OfObject { object: ObjectId },
     /// A member is pending.
     #[error("`{id}` is not settled")]
-    Pending {
-        id: PromiseId,
-    },
+    Pending { id: PromiseId },
     /// A member settled after the given instant.
     #[error("`{id}` settled too recently")]
-    Recent {
-        id: PromiseId,
-    },
+    Recent { id: PromiseId },
     /// A message about a member is pending.
     #[error("a message about `{id}` is not delivered")]
-    Owes {
-        id: PromiseId,
-    },
+    Owes { id: PromiseId },
     /// A task that has not ended waits for a member, or was resumed by one and has not read it yet.
     #[error("`{by}`, which has not ended, waits for `{id}`")]
     Awaited {
@@ -230,7 +217,7 @@ pub enum Kept {
 
 /// Kinds of damage that `Reconcile` finds and repairs. Commands alone can only cause `ChildRuns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Orphan {
+pub enum DamageKind {
     /// A promise with a target has no task. Repair: the task is created again, halted, since its
     /// module is unknown.
     TaskMissing,

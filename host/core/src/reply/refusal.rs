@@ -2,10 +2,11 @@
 
 use crate::{
     id::{
-        BadName, Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId, TooLong, Version,
+        Digest, HostName, MalformedName, NameLengthError, ObjectId, PromiseId, ResourceName,
+        ScheduleId, Version,
     },
-    invocation::AppendRefused,
-    keyed_request::KeyReused,
+    invocation::AppendRefusal,
+    keyed_request::KeyReuseError,
     promise::{FenceToken, TaskStatus},
     time::Timestamp,
     tree::TreeStop,
@@ -32,18 +33,13 @@ pub enum Refusal {
     #[error(transparent)]
     Conflict(Conflict),
     /// The tree of the new execution accepts no more executions.
-    #[error("nothing more is made in the tree of `{root}`: {stop}")]
-    Tree {
-        root: PromiseId,
-        stop: TreeStop,
-    },
+    #[error("the tree of `{root}` accepts no further executions: {stop}")]
+    Tree { root: PromiseId, stop: TreeStop },
     /// An id below the claim's own id exists, and was created by another owner.
     #[error(
         "`{id}` is taken: it was not made by the invocation it lies under; start the invocation under another id"
     )]
-    IdTaken {
-        id: PromiseId,
-    },
+    IdTaken { id: PromiseId },
     /// The records do not continue the stored journal.
     #[error("the records do not continue the journal of `{invocation}`: {reason}")]
     JournalMismatch {
@@ -65,14 +61,14 @@ pub enum Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalMismatch {
     /// The stored record at this position differs, or only part of the batch is stored.
-    #[error("record {seq} is stored and is another")]
+    #[error("record {seq} is stored already, and differs")]
     Differs {
         /// The first position that differs.
         seq: u32,
     },
     /// A record cannot follow.
     #[error(transparent)]
-    Append(#[from] AppendRefused),
+    Append(#[from] AppendRefusal),
 }
 
 /// Conflict with the stored state or with a faster caller.
@@ -80,10 +76,7 @@ pub enum JournalMismatch {
 pub enum Conflict {
     /// The task's status does not allow the command.
     #[error("the task `{id}` is {status}")]
-    WrongState {
-        id: PromiseId,
-        status: TaskStatus,
-    },
+    WrongState { id: PromiseId, status: TaskStatus },
     /// The claim is not the current one.
     #[error("the claim on `{id}` is stale: version {offered} was given, {current} is current")]
     StaleVersion {
@@ -95,7 +88,7 @@ pub enum Conflict {
     },
     /// The journal has grown since it was compared.
     #[error(
-        "the journal of `{id}` has {current} records by now, and {given} were compared: ask again"
+        "the journal of `{id}` now has {current} records, and {given} were compared: ask again"
     )]
     JournalGrew {
         id: PromiseId,
@@ -106,7 +99,7 @@ pub enum Conflict {
     },
     /// The key, or the id, is already used by a different request.
     #[error(transparent)]
-    KeyReused(Box<KeyReused>),
+    KeyReused(Box<KeyReuseError>),
     /// The promise is already settled.
     #[error("the promise `{0}` is settled")]
     PromiseSettled(PromiseId),
@@ -134,10 +127,7 @@ pub enum Conflict {
     #[error(
         "`{object}` has had its run, and runs once: read it by its id, `{run}`, or use another key"
     )]
-    RanAlready {
-        object: ObjectId,
-        run: PromiseId,
-    },
+    RanAlready { object: ObjectId, run: PromiseId },
     /// A later token has written the resource. The writer must stop.
     #[error("the token {given} for `{name}` is stale: {current} has written it")]
     StaleToken {
@@ -148,9 +138,7 @@ pub enum Conflict {
         current: FenceToken,
     },
     /// The alias refers to another module by now.
-    #[error(
-        "`{alias}` stands for the module `{current}` by now, and no more for `{given}`: look again"
-    )]
+    #[error("`{alias}` now names the module `{current}`, no longer `{given}`: look again")]
     AliasMoved {
         alias: Text,
         /// The module given by the caller.
@@ -161,7 +149,7 @@ pub enum Conflict {
     /// The host has a newer incarnation.
     #[error("two hosts share the node name `{node}`: life {given} was succeeded by life {current}")]
     Superseded {
-        node: NodeName,
+        node: HostName,
         /// The caller's incarnation.
         given: u64,
         /// The current incarnation.
@@ -169,7 +157,7 @@ pub enum Conflict {
     },
     /// The previous promise of the schedule is pending, and the schedule does not allow overlap.
     #[error(
-        "`{last}`, which the schedule `{schedule}` started before, has not ended, and it starts one at a time"
+        "the schedule `{schedule}` starts one execution at a time, and its last one, `{last}`, has not ended"
     )]
     Overlaps {
         schedule: ScheduleId,
@@ -233,20 +221,20 @@ impl From<Conflict> for Refusal {
     }
 }
 
-impl From<TooLong> for Refusal {
-    fn from(too_long: TooLong) -> Self {
+impl From<NameLengthError> for Refusal {
+    fn from(too_long: NameLengthError) -> Self {
         Self::BadRequest(too_long.to_string())
     }
 }
 
-impl From<BadName> for Refusal {
-    fn from(bad: BadName) -> Self {
+impl From<MalformedName> for Refusal {
+    fn from(bad: MalformedName) -> Self {
         Self::BadRequest(bad.to_string())
     }
 }
 
-impl From<KeyReused> for Refusal {
-    fn from(reused: KeyReused) -> Self {
+impl From<KeyReuseError> for Refusal {
+    fn from(reused: KeyReuseError) -> Self {
         Conflict::KeyReused(Box::new(reused)).into()
     }
 }

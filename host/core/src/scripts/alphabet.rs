@@ -2,54 +2,54 @@
 
 use super::{graph, limits, objects, runs};
 use crate::{
-    command::{ClaimRequest, Command, FenceAct, FenceAction, HeartbeatItem},
-    id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId},
+    command::{ClaimRequest, Command, FenceAction, FenceOperation, HeartbeatItem},
+    id::{Claim, CommandIndex, Holder, HostName, PromiseId, ScheduleId},
     invocation::{CommandKind, JournalHead, Record, RecordBody},
     promise::{Deferral, OutboxKey, Overlap, ReleaseReason, TrapKey, Verdict},
     tags,
     time::{Millis, Timestamp},
     value::{Text, Value},
-    world::{self, World, claim},
+    world::{self, CheckedStore, claim},
 };
 
 /// A step of a script.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(super) enum ScriptStep {
     Command(Command),
     Wait(i64),
 }
 
 /// All steps worth trying in this state, for these promises.
-pub(super) fn alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
-    let mut steps = vec![Step::Wait(10), Step::Wait(20_000)];
-    let mut commands = vec![Command::HostStart { node: NodeName::from("n") }];
+pub(super) fn alphabet(world: &CheckedStore, ids: &[&str]) -> Vec<ScriptStep> {
+    let mut steps = vec![ScriptStep::Wait(10), ScriptStep::Wait(20_000)];
+    let mut commands = vec![Command::HostStart { node: HostName::from("n") }];
     for (place, name) in ids.iter().enumerate() {
         commands.extend(about(world, name, ids[(place + 1) % ids.len()]));
     }
     commands.push(Command::WorkerHeartbeat { holder: Holder::worker("w") });
     commands.push(Command::WorkerGone { holder: Holder::worker("w"), unheard_since: world.now });
-    steps.extend(commands.into_iter().map(Step::Command));
+    steps.extend(commands.into_iter().map(ScriptStep::Command));
     steps
 }
 
 /// All steps, including those of schedules, graph runs, objects, runs, forks and limits.
-pub(super) fn wide_alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
+pub(super) fn wide_alphabet(world: &CheckedStore, ids: &[&str]) -> Vec<ScriptStep> {
     let made = occurrences(world);
     let ids: Vec<&str> = ids.iter().copied().chain(made.iter().map(String::as_str)).collect();
     let mut steps = alphabet(world, &ids);
     steps.extend(scheduled(world));
-    steps.extend(graph::steps(world).into_iter().map(Step::Command));
-    steps.extend(objects::steps(world, &["x", "y"]).into_iter().map(Step::Command));
-    steps.extend(runs::steps(world, &["r", "s"]).into_iter().map(Step::Command));
-    let forks = ids.iter().flat_map(|id| forks(world, id)).map(Step::Command);
+    steps.extend(graph::steps(world).into_iter().map(ScriptStep::Command));
+    steps.extend(objects::steps(world, &["x", "y"]).into_iter().map(ScriptStep::Command));
+    steps.extend(runs::steps(world, &["r", "s"]).into_iter().map(ScriptStep::Command));
+    let forks = ids.iter().flat_map(|id| forks(world, id)).map(ScriptStep::Command);
     steps.extend(forks);
     let limited = limits::steps(world, &["p", "q"], &["pack", "mail"]);
-    steps.extend(limited.into_iter().map(Step::Command));
+    steps.extend(limited.into_iter().map(ScriptStep::Command));
     steps
 }
 
 /// Commands on a schedule.
-fn scheduled(world: &World) -> Vec<Step> {
+fn scheduled(world: &CheckedStore) -> Vec<ScriptStep> {
     let id = ScheduleId::from("s");
     let back = world.now - Millis(150_000);
     let commands = vec![
@@ -93,13 +93,13 @@ fn scheduled(world: &World) -> Vec<Step> {
         world::callback("a", "a"),
         Command::RegisterListener { awaited: "a".into(), address: Text::from("segno:http") },
     ];
-    let steps = commands.into_iter().map(Step::Command);
-    steps.chain([Step::Wait(60_000), Step::Wait(200_000)]).collect()
+    let steps = commands.into_iter().map(ScriptStep::Command);
+    steps.chain([ScriptStep::Wait(60_000), ScriptStep::Wait(200_000)]).collect()
 }
 
 /// Forks of this invocation: under its own id, which is refused; under another id; with a limit;
 /// and without records, which is refused.
-fn forks(world: &World, name: &str) -> Vec<Command> {
+fn forks(world: &CheckedStore, name: &str) -> Vec<Command> {
     let Some(journal) = world.snapshot.journals.get(&PromiseId::from(name)) else {
         return Vec::new();
     };
@@ -124,13 +124,13 @@ fn forks(world: &World, name: &str) -> Vec<Command> {
 }
 
 /// The ids of two promises that the schedule created.
-fn occurrences(world: &World) -> Vec<String> {
+fn occurrences(world: &CheckedStore) -> Vec<String> {
     let made = world.snapshot.promises.keys().filter(|id| id.as_str().starts_with("s@"));
     made.rev().take(2).map(ToString::to_string).collect()
 }
 
 /// An invocation that its holder ran ahead, with the correct initial task version.
-fn begun(world: &World, name: &str, first: &[Command]) -> Command {
+fn begun(world: &CheckedStore, name: &str, first: &[Command]) -> Command {
     let mut begin = world::begin(name, first);
     if let Command::TaskBegin { born, .. } = &mut begin {
         *born = world.model.first_version();
@@ -139,7 +139,7 @@ fn begun(world: &World, name: &str, first: &[Command]) -> Command {
 }
 
 /// Commands on a promise and its task, and on another promise in its name.
-fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
+fn about(world: &CheckedStore, name: &str, other: &str) -> Vec<Command> {
     let id = PromiseId::from(name);
     let soon = world.now + Millis(10);
     let first = Claim::first(id.clone(), world.model.first_version());
@@ -222,7 +222,7 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
         Command::TaskMigrate { id: id.clone(), module: world::OTHER_MODULE, records: 1 },
         Command::LeaseDue { id: id.clone() },
         Command::RetryDue { id: id.clone() },
-        Command::HostRelease { id: id.clone(), node: NodeName::from("n"), below: 2 },
+        Command::HostRelease { id: id.clone(), node: HostName::from("n"), below: 2 },
         Command::Reconcile { id: id.clone() },
         Command::OutboxDue { key: OutboxKey::Execute(id.clone()) },
         Command::OutboxDue { key: OutboxKey::Unblock(id.clone(), Text::from("poll://me")) },
@@ -260,15 +260,15 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
 }
 
 /// Fences under the claim on a task.
-fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> {
+fn fences(world: &CheckedStore, name: &str, other: &str, version: u64) -> Vec<Command> {
     let id = PromiseId::from(name);
     let child = format!("{name}/0");
     let other_id = PromiseId::from(other);
-    let create = || FenceAct::Create {
+    let create = || FenceOperation::Create {
         new: world::new(&child, &[(tags::TARGET, "ship")], Timestamp::NEVER),
     };
     let part = |seq: u32| PromiseId::new(format!("{name}/step{seq}"));
-    let step = |seq: u32| FenceAct::Create {
+    let step = |seq: u32| FenceOperation::Create {
         new: world::new(
             part(seq).as_str(),
             &world::step(if seq == 0 { "0" } else { "1" }),
@@ -276,11 +276,12 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
         ),
     };
     let undone = id.compensation("trip", 0);
-    let undo = FenceAct::Create {
+    let undo = FenceOperation::Create {
         new: world::new(undone.as_str(), &[(tags::TARGET, "poll://w")], Timestamp::NEVER),
     };
-    let settle = |id: PromiseId, verdict| FenceAct::Settle { id, verdict, value: Value::default() };
-    let signal = |to: &str| FenceAct::Signal {
+    let settle =
+        |id: PromiseId, verdict| FenceOperation::Settle { id, verdict, value: Value::default() };
+    let signal = |to: &str| FenceOperation::Signal {
         invocation: PromiseId::from(to),
         name: Text::from("hint"),
         payload: Value::default(),
@@ -301,11 +302,14 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
         world::fence(claim(name, version), records, acts)
     };
     vec![
-        fence(vec![next.clone()], vec![FenceAct::UnlessAsked, create()]),
+        fence(vec![next.clone()], vec![FenceOperation::UnlessAsked, create()]),
         fence(vec![next], vec![create()]),
         fence(vec![world::started()], vec![create()]),
         fence(vec![], vec![step(0), step(1)]),
-        fence(vec![], vec![settle(part(0), Verdict::Resolved), FenceAct::Cancel { id: part(1) }]),
+        fence(
+            vec![],
+            vec![settle(part(0), Verdict::Resolved), FenceOperation::Cancel { id: part(1) }],
+        ),
         // The same saga step once more, as another promise.
         fence(vec![], vec![step(2), settle(part(2), Verdict::Resolved)]),
         fence(vec![], vec![undo.clone(), settle(undone.clone(), Verdict::Resolved)]),
@@ -315,22 +319,22 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
         publish(world, &head, claim(name, version), false),
         fence(
             vec![],
-            vec![FenceAct::CreateLoose {
+            vec![FenceOperation::CreateLoose {
                 new: world::new(&format!("{name}:0"), &[], Timestamp::NEVER),
             }],
         ),
-        fence(vec![], vec![FenceAct::CancelLoose { id: other_id.clone() }]),
+        fence(vec![], vec![FenceOperation::CancelLoose { id: other_id.clone() }]),
         fence(vec![], vec![signal(&child), signal(&child), signal(name)]),
-        fence(vec![], vec![FenceAct::Cancel { id: PromiseId::from(child.as_str()) }]),
+        fence(vec![], vec![FenceOperation::Cancel { id: PromiseId::from(child.as_str()) }]),
         fence(
             vec![],
             vec![
-                FenceAct::Settle {
+                FenceOperation::Settle {
                     id: other_id,
                     verdict: Verdict::Resolved,
                     value: Value::default(),
                 },
-                FenceAct::Publish { topic: Text::from("t"), payload: Value::default() },
+                FenceOperation::Publish { topic: Text::from("t"), payload: Value::default() },
             ],
         ),
     ]
@@ -339,7 +343,7 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
 /// A fence that publishes an event as the next command, if no command is open, because the next
 /// record notifies the last one. Without its record, it is the fence that is repeated after a
 /// replay.
-fn publish(world: &World, head: &JournalHead, claim: Claim, with_record: bool) -> Command {
+fn publish(world: &CheckedStore, head: &JournalHead, claim: Claim, with_record: bool) -> Command {
     let mut records = match (with_record, head.len) {
         (false, _) => Vec::new(),
         (true, 0) => vec![world::started(), world::asked(1, 0)],
@@ -352,7 +356,7 @@ fn publish(world: &World, head: &JournalHead, claim: Claim, with_record: bool) -
         }
     }
     let index = CommandIndex(if with_record { head.commands } else { 0 });
-    let act = FenceAct::Publish { topic: Text::from("t"), payload: Value::default() };
+    let act = FenceOperation::Publish { topic: Text::from("t"), payload: Value::default() };
     let actions = vec![FenceAction { index, act }];
     Command::TaskFence { claim, records, logs: Vec::new(), actions }
 }

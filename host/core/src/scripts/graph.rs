@@ -1,18 +1,18 @@
 //! Steps of a graph run: the possible next writes of its holder, and concurrent commands of others.
 
 use crate::{
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     graph::NodeState,
     id::PromiseId,
     promise::{Promise, ReleaseReason, TaskStatus, Verdict},
     value::{Text, Value},
-    world::{self, World, claim},
+    world::{self, CheckedStore, claim},
 };
 
 const RUN: &str = "g";
 
 /// All steps worth trying with the run.
-pub(super) fn steps(world: &World) -> Vec<Command> {
+pub(super) fn steps(world: &CheckedStore) -> Vec<Command> {
     let id = PromiseId::from(RUN);
     let signal = |name: &str, payload: &str| Command::Signal {
         invocation: id.clone(),
@@ -43,7 +43,7 @@ pub(super) fn steps(world: &World) -> Vec<Command> {
 }
 
 /// Possible next commands of the run's holder.
-fn held(world: &World, version: u64) -> Vec<Command> {
+fn held(world: &CheckedStore, version: u64) -> Vec<Command> {
     let id = PromiseId::from(RUN);
     let state = |node: &str| {
         let mut nodes = world.model.nodes_of(&id);
@@ -51,7 +51,7 @@ fn held(world: &World, version: u64) -> Vec<Command> {
     };
     let settled = |of: PromiseId| world.model.promise(&of).and_then(Promise::settlement);
     let mut steps = Vec::new();
-    let mut fence = |acts: Vec<FenceAct>| {
+    let mut fence = |acts: Vec<FenceOperation>| {
         steps.push(world::fence(claim(RUN, version), vec![], acts));
     };
     let mut is_open = true;

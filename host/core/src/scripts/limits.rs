@@ -2,15 +2,15 @@
 
 use proptest::prelude::*;
 
-use super::{Seen, alphabet::Step, few_attempts, take};
+use super::{SeenReplies, alphabet::ScriptStep, few_attempts, take};
 use crate::{
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     id::{Claim, PromiseId},
     limit::LimitName,
     promise::{NewPromise, OutboxKey, ReleaseReason, Verdict},
     tags,
     time::{Millis, Timestamp},
-    world::{self, MODULE, OTHER_MODULE, World, claim},
+    world::{self, CheckedStore, MODULE, OTHER_MODULE, claim},
 };
 
 /// Names of the limited functions.
@@ -19,7 +19,7 @@ pub(super) const FUNCTIONS: [&str; 7] =
 
 /// All steps worth trying with these executions of limited functions, and with one whose limit an
 /// operator sets.
-pub(super) fn steps(world: &World, names: &[&str], functions: &[&str]) -> Vec<Command> {
+pub(super) fn steps(world: &CheckedStore, names: &[&str], functions: &[&str]) -> Vec<Command> {
     let mut steps = Vec::new();
     for limit in world.model.limits().map(|(name, _)| name.clone()) {
         steps.push(Command::LimitDue { name: limit });
@@ -30,7 +30,7 @@ pub(super) fn steps(world: &World, names: &[&str], functions: &[&str]) -> Vec<Co
         steps.push(Command::LimitSet { name: name.clone(), rule: None });
         steps.push(Command::LimitDue { name });
     }
-    let nothing = crate::limit::Rule::default();
+    let nothing = crate::limit::AdmissionRule::default();
     steps.push(Command::LimitSet { name: "shop/pack".into(), rule: Some(nothing) });
     steps.push(Command::LimitSet { name: "shop".into(), rule: None });
     for module in [MODULE, OTHER_MODULE] {
@@ -43,7 +43,7 @@ pub(super) fn steps(world: &World, names: &[&str], functions: &[&str]) -> Vec<Co
     steps
 }
 
-fn about(world: &World, name: &str, other: &str, function: &str) -> Vec<Command> {
+fn about(world: &CheckedStore, name: &str, other: &str, function: &str) -> Vec<Command> {
     let id = PromiseId::from(name);
     let new = |key, priority| world::limited(name, function, key, priority);
     let tagged = |tag: &str, at: Timestamp| {
@@ -107,12 +107,12 @@ fn about(world: &World, name: &str, other: &str, function: &str) -> Vec<Command>
 }
 
 /// A call of a limited function from the same module.
-fn child(caller: &str, function: &str) -> FenceAct {
+fn child(caller: &str, function: &str) -> FenceOperation {
     let new = world::limited(&format!("{caller}/{function}"), function, "a", 2);
     let target = (tags::TARGET.to_owned(), function.to_owned());
     let mut new = NewPromise { tags: [target].into(), ..new };
     new.param.headers.insert(tags::MODULE_HEADER.to_owned(), "shop".to_owned());
-    FenceAct::Create { new }
+    FenceOperation::Create { new }
 }
 
 proptest! {
@@ -125,16 +125,16 @@ proptest! {
         several in 1..3_usize,
         limited in any::<bool>(),
     ) {
-        let mut world = World::new();
+        let mut world = CheckedStore::new();
         world.config = if limited { few_attempts() } else { world.config };
         let functions: Vec<&str> =
             FUNCTIONS.iter().cycle().skip(first).take(several).copied().collect();
-        let mut seen = Seen::new();
+        let mut seen = SeenReplies::new();
         for choice in choices {
             let steps = steps(&world, &["v", "w", "x", "y", "z"], &functions);
-            let waits = [Step::Wait(10), Step::Wait(40), Step::Wait(20_000)];
-            let mut steps: Vec<Step> =
-                steps.into_iter().map(Step::Command).chain(waits).collect();
+            let waits = [ScriptStep::Wait(10), ScriptStep::Wait(40), ScriptStep::Wait(20_000)];
+            let mut steps: Vec<ScriptStep> =
+                steps.into_iter().map(ScriptStep::Command).chain(waits).collect();
             let step = steps.swap_remove(choice as usize % steps.len());
             take(&mut world, &step, &mut seen);
         }

@@ -11,33 +11,33 @@ mod walk;
 
 use std::collections::BTreeSet;
 
-use self::alphabet::Step;
+use self::alphabet::ScriptStep;
 use crate::{
     command::Command,
-    config::{Config, Exhausted},
-    reply::{Pruned, Reply},
+    config::{Config, ExhaustionPolicy},
+    reply::{PruneResult, Reply},
     time::Millis,
     tree::TreeBounds,
-    world::World,
+    world::CheckedStore,
 };
 
 /// Reply kinds seen so far, by command name.
-type Seen = BTreeSet<(&'static str, String)>;
+type SeenReplies = BTreeSet<(&'static str, String)>;
 
-fn take(world: &mut World, step: &Step, seen: &mut Seen) {
+fn take(world: &mut CheckedStore, step: &ScriptStep, seen: &mut SeenReplies) {
     match step {
-        Step::Wait(length) => world.wait(*length),
-        Step::Command(command) => note(command, &world.decide(command).reply, seen),
+        ScriptStep::Wait(length) => world.wait(*length),
+        ScriptStep::Command(command) => note(command, &world.decide(command).reply, seen),
     }
 }
 
-fn note(command: &Command, reply: &Reply, seen: &mut Seen) {
+fn note(command: &Command, reply: &Reply, seen: &mut SeenReplies) {
     let kind = match reply {
         Reply::Refused(refusal) => refusal.kind().to_owned(),
         Reply::Suspended => "suspended".to_owned(),
         Reply::Ready { .. } => "ready".to_owned(),
         Reply::Parked { .. } => "parked".to_owned(),
-        Reply::Pruned(Pruned::Kept(_)) => "kept".to_owned(),
+        Reply::Pruned(PruneResult::Kept(_)) => "kept".to_owned(),
         _ => "done".to_owned(),
     };
     seen.insert((command.name(), kind));
@@ -50,7 +50,7 @@ fn few_attempts() -> Config {
         tree: TreeBounds { depth: 2, executions: 3, births: Some(2) },
         attempt_limit: Some(4),
         stall_limit: Some(Millis(40)),
-        on_exhausted: Exhausted::Reject,
+        on_exhausted: ExhaustionPolicy::Reject,
         ..Config::default()
     }
 }

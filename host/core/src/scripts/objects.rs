@@ -2,18 +2,18 @@
 
 use proptest::prelude::*;
 
-use super::{Seen, alphabet::Step, few_attempts, take};
+use super::{SeenReplies, alphabet::ScriptStep, few_attempts, take};
 use crate::{
     command::Command,
     id::PromiseId,
     promise::{ReleaseReason, Verdict},
     tags,
     time::{Millis, Timestamp},
-    world::{self, World, claim},
+    world::{self, CheckedStore, claim},
 };
 
 /// All steps worth trying with these executions of one object.
-pub(super) fn steps(world: &World, names: &[&str]) -> Vec<Command> {
+pub(super) fn steps(world: &CheckedStore, names: &[&str]) -> Vec<Command> {
     let write =
         |name: &str| Command::ObjectWrite { object: world::cart(), write: world::entry(name, "7") };
     let mut steps = vec![write("total"), write("")];
@@ -23,7 +23,7 @@ pub(super) fn steps(world: &World, names: &[&str]) -> Vec<Command> {
     steps
 }
 
-fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
+fn about(world: &CheckedStore, name: &str, other: &str) -> Vec<Command> {
     let id = PromiseId::from(name);
     let soon = world.now + Millis(20);
     let target = "wasm://shop/Cart@ada/add";
@@ -83,14 +83,14 @@ proptest! {
         choices in proptest::collection::vec(any::<u32>(), 1..250),
         limited in any::<bool>(),
     ) {
-        let mut world = World::new();
+        let mut world = CheckedStore::new();
         world.config = if limited { few_attempts() } else { world.config };
-        let mut seen = Seen::new();
+        let mut seen = SeenReplies::new();
         for choice in choices {
             let steps = steps(&world, &["v", "w", "x", "y", "z"]);
-            let waits = [Step::Wait(10), Step::Wait(20_000)];
-            let mut steps: Vec<Step> =
-                steps.into_iter().map(Step::Command).chain(waits).collect();
+            let waits = [ScriptStep::Wait(10), ScriptStep::Wait(20_000)];
+            let mut steps: Vec<ScriptStep> =
+                steps.into_iter().map(ScriptStep::Command).chain(waits).collect();
             let step = steps.swap_remove(choice as usize % steps.len());
             take(&mut world, &step, &mut seen);
         }

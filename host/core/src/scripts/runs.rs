@@ -3,20 +3,20 @@
 
 use proptest::prelude::*;
 
-use super::{Seen, alphabet::Step, few_attempts, take};
+use super::{SeenReplies, alphabet::ScriptStep, few_attempts, take};
 use crate::{
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     id::PromiseId,
     object::StateWrite,
     promise::{ReleaseReason, Verdict},
     tags,
     time::{Millis, Timestamp},
-    world::{self, MODULE, OTHER_MODULE, World, claim},
+    world::{self, CheckedStore, MODULE, OTHER_MODULE, claim},
 };
 
 /// All steps worth trying with these executions of one key. The other module's function is also
 /// exclusive, but runs as often as it is called.
-pub(super) fn steps(world: &World, names: &[&str]) -> Vec<Command> {
+pub(super) fn steps(world: &CheckedStore, names: &[&str]) -> Vec<Command> {
     let clears = StateWrite { clears: true, entries: Vec::new() };
     let object = world::ada();
     let mut steps = vec![Command::ObjectWrite { object, write: clears }];
@@ -39,7 +39,7 @@ fn prune(top: &str, before: Timestamp, state: bool) -> Command {
     Command::Prune { top: top.into(), before, part: false, state }
 }
 
-fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
+fn about(world: &CheckedStore, name: &str, other: &str) -> Vec<Command> {
     let id = PromiseId::from(name);
     let target = (tags::TARGET, "wasm://shop/Signup@ada/run");
     let later = (world.now + Millis(10)).to_string();
@@ -68,10 +68,10 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
     let version = task.version.0;
     let live = || claim(name, version);
     let index = world.model.head(&id).commands;
-    let fence = |act: FenceAct| {
+    let fence = |act: FenceOperation| {
         let mut records = match (world.model.head(&id).len, &act) {
-            (0, FenceAct::State(_)) => vec![world::started(), world::wrote(1, 0)],
-            (seq, FenceAct::State(_)) => vec![world::wrote(seq, index)],
+            (0, FenceOperation::State(_)) => vec![world::started(), world::wrote(1, 0)],
+            (seq, FenceOperation::State(_)) => vec![world::wrote(seq, index)],
             _ => Vec::new(),
         };
         records.iter_mut().filter(|record| record.seq > 0).for_each(|record| record.at = world.now);
@@ -108,14 +108,14 @@ proptest! {
         choices in proptest::collection::vec(any::<u32>(), 1..250),
         limited in any::<bool>(),
     ) {
-        let mut world = World::new();
+        let mut world = CheckedStore::new();
         world.config = if limited { few_attempts() } else { world.config };
-        let mut seen = Seen::new();
+        let mut seen = SeenReplies::new();
         for choice in choices {
             let steps = steps(&world, &["v", "w", "x"]);
-            let waits = [Step::Wait(10), Step::Wait(20_000)];
-            let mut steps: Vec<Step> =
-                steps.into_iter().map(Step::Command).chain(waits).collect();
+            let waits = [ScriptStep::Wait(10), ScriptStep::Wait(20_000)];
+            let mut steps: Vec<ScriptStep> =
+                steps.into_iter().map(ScriptStep::Command).chain(waits).collect();
             let step = steps.swap_remove(choice as usize % steps.len());
             take(&mut world, &step, &mut seen);
         }
@@ -125,10 +125,10 @@ proptest! {
 /// Checks that the scripts reach all special cases.
 #[test]
 fn a_long_walk_of_one_key_meets_what_is_special_about_it() {
-    let (mut seen, mut random) = (Seen::new(), 7_u64);
+    let (mut seen, mut random) = (SeenReplies::new(), 7_u64);
     let mut began_anew = 0;
     for _ in 0..40 {
-        let mut world = World::new();
+        let mut world = CheckedStore::new();
         let mut gone = false;
         for _ in 0..200 {
             random = random
@@ -136,11 +136,11 @@ fn a_long_walk_of_one_key_meets_what_is_special_about_it() {
                 .wrapping_add(1_442_695_040_888_963_407);
             let mut steps = steps(&world, &["v", "w", "x"]);
             let step = steps.swap_remove((random >> 33) as usize % steps.len());
-            let run = |world: &World| {
+            let run = |world: &CheckedStore| {
                 world.model.line(&world::ada()).is_some_and(|line| line.run.is_some())
             };
             let before = run(&world);
-            take(&mut world, &Step::Command(step), &mut seen);
+            take(&mut world, &ScriptStep::Command(step), &mut seen);
             gone |= before && !run(&world);
             began_anew += u32::from(gone && !before && run(&world));
         }

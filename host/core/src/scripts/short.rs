@@ -6,16 +6,16 @@ use std::{
 };
 
 use super::{
-    Seen,
-    alphabet::{Step, alphabet},
+    SeenReplies,
+    alphabet::{ScriptStep, alphabet},
     few_attempts, note, take,
 };
 use crate::{
-    command::FenceAct,
+    command::FenceOperation,
     config::{Config, VersionRule},
     tags,
     time::Timestamp,
-    world::{self, World},
+    world::{self, CheckedStore},
 };
 
 /// Length of the exhaustive scripts: `ordinary`, or the value of `SEGNO_SCRIPTS`. Each additional
@@ -26,8 +26,8 @@ fn length(ordinary: u32) -> u32 {
 
 /// Tries every script of this length, continuing from each state once. While neither promise of a
 /// pair exists, the two are interchangeable, so scripts begin with the first.
-fn explore(start: World, ids: &[&str], length: u32) -> (usize, Seen) {
-    let (mut met, mut seen) = (HashSet::new(), Seen::new());
+fn explore(start: CheckedStore, ids: &[&str], length: u32) -> (usize, SeenReplies) {
+    let (mut met, mut seen) = (HashSet::new(), SeenReplies::new());
     let mut frontier = vec![start];
     for steps_left in (0..length).rev() {
         let mut next = Vec::new();
@@ -47,10 +47,14 @@ fn explore(start: World, ids: &[&str], length: u32) -> (usize, Seen) {
 }
 
 /// The state after a step. `None` if nothing changed.
-fn step_from(world: &World, step: &Step, seen: &mut Seen) -> Option<World> {
+fn step_from(
+    world: &CheckedStore,
+    step: &ScriptStep,
+    seen: &mut SeenReplies,
+) -> Option<CheckedStore> {
     let mut successor = match step {
-        Step::Wait(_) => world.clone(),
-        Step::Command(command) => {
+        ScriptStep::Wait(_) => world.clone(),
+        ScriptStep::Command(command) => {
             let decision = world.consider(command);
             note(command, &decision.reply, seen);
             if decision.delta.is_empty() {
@@ -65,7 +69,7 @@ fn step_from(world: &World, step: &Step, seen: &mut Seen) -> Option<World> {
     Some(successor)
 }
 
-fn fingerprint(world: &World) -> u64 {
+fn fingerprint(world: &CheckedStore) -> u64 {
     let mut hasher = DefaultHasher::new();
     postcard::to_allocvec(&world.snapshot).expect("a snapshot encodes").hash(&mut hasher);
     world.now.hash(&mut hasher);
@@ -74,7 +78,7 @@ fn fingerprint(world: &World) -> u64 {
 
 #[test]
 fn every_short_script_from_nothing_keeps_the_rules() {
-    let (states, seen) = explore(World::new(), &["a", "b"], length(4));
+    let (states, seen) = explore(CheckedStore::new(), &["a", "b"], length(4));
     assert!(states > 1_000, "{states} states were met");
     assert!(seen.contains(&("task-fulfill", "done".to_owned())), "{seen:?}");
 }
@@ -82,7 +86,7 @@ fn every_short_script_from_nothing_keeps_the_rules() {
 #[test]
 fn every_short_script_from_a_waiting_pair_keeps_the_rules() {
     for rule in [VersionRule::EveryHandover, VersionRule::AcquireOnly] {
-        let mut start = World::new();
+        let mut start = CheckedStore::new();
         start.config = Config { version_rule: rule, ..few_attempts() };
         start.done(world::workflow("a"));
         start.done(world::outside("b"));
@@ -101,11 +105,11 @@ fn every_short_script_from_a_waiting_pair_keeps_the_rules() {
 
 #[test]
 fn every_short_script_around_a_parent_and_its_child_keeps_the_rules() {
-    let mut start = World::new();
+    let mut start = CheckedStore::new();
     start.done(world::workflow("a"));
     let parent = start.acquire("a", 1);
     let child = world::new("a/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
-    let create = FenceAct::Create { new: child };
+    let create = FenceOperation::Create { new: child };
     start.done(world::fence(parent, vec![world::started(), world::asked(1, 0)], vec![create]));
     start.acquire("a/0", 7);
     let (states, _) = explore(start, &["a", "a/0"], length(3));

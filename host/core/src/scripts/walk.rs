@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::{Seen, alphabet::wide_alphabet, few_attempts, take};
+use super::{SeenReplies, alphabet::wide_alphabet, few_attempts, take};
 use crate::{
     config::{Config, VersionRule},
-    world::World,
+    world::CheckedStore,
 };
 
 proptest! {
@@ -19,9 +19,9 @@ proptest! {
         rule in prop_oneof![Just(VersionRule::EveryHandover), Just(VersionRule::AcquireOnly)],
         limited in any::<bool>(),
     ) {
-        let mut world = World::new();
+        let mut world = CheckedStore::new();
         world.config = Config { version_rule: rule, ..if limited { few_attempts() } else { Config::default() } };
-        let mut seen = Seen::new();
+        let mut seen = SeenReplies::new();
         for choice in choices {
             let mut steps = wide_alphabet(&world, &["a", "b", "c", "a/0"]);
             let step = steps.swap_remove(choice as usize % steps.len());
@@ -104,10 +104,10 @@ const NEVER_REFUSED: &[&str] = &[
 /// A long deterministic walk, which checks that the scripts reach every kind of reply.
 #[test]
 fn a_long_walk_meets_every_kind_of_answer() {
-    let mut seen = Seen::new();
+    let mut seen = SeenReplies::new();
     let mut random = 1_u64;
     for walk in 0..300 {
-        let mut world = World::new();
+        let mut world = CheckedStore::new();
         world.config = if walk % 2 == 0 { few_attempts() } else { Config::default() };
         for _ in 0..200 {
             random = random

@@ -1,17 +1,17 @@
 //! Appending records under a claim: new ones, or repetitions of stored ones.
 
-use super::draft::Draft;
+use super::draft::DecisionDraft;
 use crate::{
-    delta::Append,
+    delta::JournalAppend,
     id::PromiseId,
-    invocation::{AppendRefused, CommandKind, LogLine, Record, RecordBody},
+    invocation::{AppendRefusal, CommandKind, LogLine, Record, RecordBody},
     promise::{CancelState, Task},
     reply::{JournalMismatch, Refusal},
 };
 
 /// Relation of a batch of records to the stored journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Batch {
+pub(super) enum BatchStatus {
     /// There are no records.
     Empty,
     /// Already stored: the reply to an earlier attempt was lost.
@@ -20,7 +20,7 @@ pub(super) enum Batch {
     Appended,
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Appends records and their log lines, and returns the relation of the batch to the journal.
     ///
     /// # Errors
@@ -30,28 +30,28 @@ impl Draft<'_> {
         invocation: &PromiseId,
         records: &[Record],
         logs: &[LogLine],
-    ) -> Result<Batch, Refusal> {
+    ) -> Result<BatchStatus, Refusal> {
         let mismatch = |reason| Refusal::JournalMismatch { invocation: invocation.clone(), reason };
         let before = self.head(invocation);
         let batch = match records.first() {
-            None => Batch::Empty,
+            None => BatchStatus::Empty,
             Some(first) if first.seq < before.len => {
                 self.compare(invocation, records).map_err(mismatch)?;
-                return Ok(Batch::Stored);
+                return Ok(BatchStatus::Stored);
             }
             Some(_) => {
                 let after = records
                     .iter()
                     .try_fold(before, |head, record| head.after(record))
-                    .map_err(|refused: AppendRefused| mismatch(refused.into()))?;
+                    .map_err(|refused: AppendRefusal| mismatch(refused.into()))?;
                 let records = records.to_vec();
-                self.delta.appends.push(Append {
+                self.delta.appends.push(JournalAppend {
                     invocation: invocation.clone(),
                     before,
                     after,
                     records,
                 });
-                Batch::Appended
+                BatchStatus::Appended
             }
         };
         self.delta.logs.extend(logs.iter().map(|line| (invocation.clone(), line.clone())));
@@ -83,8 +83,8 @@ fn tells_to_stop(record: &Record) -> bool {
 
 /// Updates the task after its journal grew: clears failure counts and the note, and registers
 /// signals and a stop notification in the records.
-pub(super) fn progressed(task: &mut Task, batch: Batch, records: &[Record]) {
-    if batch == Batch::Appended {
+pub(super) fn progressed(task: &mut Task, batch: BatchStatus, records: &[Record]) {
+    if batch == BatchStatus::Appended {
         task.attempt = 0;
         task.losses = 0;
         task.note = None;

@@ -1,6 +1,6 @@
 //! Creation of an invocation together with its first run: one transaction instead of two.
 
-use super::{create::Maker, decide, draft::Draft, tasks::described};
+use super::{create::PromiseCreator, decide, draft::DecisionDraft, tasks::described};
 use crate::{
     command::{ClaimRequest, Command},
     id::{Claim, Digest},
@@ -11,7 +11,7 @@ use crate::{
 
 /// Executes [`Command::TaskBegin`].
 pub(super) fn begin(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     new: &NewPromise,
     request: &ClaimRequest,
     module: Digest,
@@ -37,7 +37,7 @@ pub(super) fn begin(
 }
 
 fn begin_held(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     new: &NewPromise,
     request: &ClaimRequest,
     module: Digest,
@@ -45,7 +45,7 @@ fn begin_held(
     claim: &Claim,
     first: &[Command],
 ) -> Result<Reply, Refusal> {
-    let created = draft.make_held(new, Maker::Starter(at), request)?;
+    let created = draft.make_held(new, PromiseCreator::Starter(at), request)?;
     // Held by this same attempt, including the case that the reply to an earlier try was lost and
     // is given again.
     let held = draft.held_version(&new.id, Some(request));

@@ -1,6 +1,6 @@
 //! Cancelling, which sends a stop request, and killing, which does not.
 
-use super::{draft::Draft, promises::record};
+use super::{draft::DecisionDraft, promises::record};
 use crate::{
     address::hears_cancel,
     effect::Effect,
@@ -11,14 +11,20 @@ use crate::{
     value::{Tags, Value},
 };
 
-pub(super) fn cancel(draft: &mut Draft<'_>, invocation: &PromiseId) -> Result<Reply, Refusal> {
+pub(super) fn cancel(
+    draft: &mut DecisionDraft<'_>,
+    invocation: &PromiseId,
+) -> Result<Reply, Refusal> {
     draft.touch(invocation);
     let is_pending = draft.existing(invocation)?.is_pending();
     draft.ask_to_stop(invocation);
     record(draft, invocation, is_pending)
 }
 
-pub(super) fn kill(draft: &mut Draft<'_>, invocation: &PromiseId) -> Result<Reply, Refusal> {
+pub(super) fn kill(
+    draft: &mut DecisionDraft<'_>,
+    invocation: &PromiseId,
+) -> Result<Reply, Refusal> {
     draft.touch(invocation);
     draft.existing(invocation)?;
     let newest = draft.newest(invocation);
@@ -37,7 +43,7 @@ fn killed() -> Value {
     Value { headers, ..Value::default() }
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Kills an execution created by a killed one.
     pub(super) fn kill_too(&mut self, id: &PromiseId) {
         let id = &self.newest(id);

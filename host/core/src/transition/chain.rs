@@ -2,15 +2,15 @@
 //! at most one other promise: the one that this promise replaces, which waits for nothing else. So
 //! the chain's length is two plus the number of callbacks.
 
-use super::{draft::Draft, succession::handed_to};
+use super::{draft::DecisionDraft, succession::handed_to};
 use crate::{
     effect::{Effect, Metric, SettleCause},
     id::{PromiseId, ScheduleId, Version},
-    promise::{Message, OutboxKey, OutboxRow, Promise, Settlement, Task, TaskState, Verdict},
+    promise::{OutboxKey, OutboxMessage, OutboxRow, Promise, Settlement, Task, TaskState, Verdict},
     tags,
 };
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Settles a pending promise. `by` is the version of the claim that settled it, or `None`.
     pub(super) fn settle(&mut self, id: &PromiseId, settlement: Settlement, by: Option<Version>) {
         self.leave_line(id);
@@ -81,13 +81,13 @@ impl Draft<'_> {
         }
         for address in self.view.listeners_on(id).cloned().collect::<Vec<_>>() {
             let key = OutboxKey::Unblock(id.clone(), address.clone());
-            self.put_outbox(key, OutboxRow::new(Message::Unblock, self.now));
+            self.put_outbox(key, OutboxRow::new(OutboxMessage::Unblock, self.now));
             self.remove_listener(id.clone(), address);
         }
         // The journal accounts for the promises its commands created: if the guest was notified of
         // the outcome of every command, none of them is pending.
         if made_loose_children || self.head(id).open() > 0 {
-            let row = OutboxRow::new(Message::CancelChildren { after: None }, self.now);
+            let row = OutboxRow::new(OutboxMessage::CancelChildren { after: None }, self.now);
             self.put_outbox(OutboxKey::CancelChildren(id.clone()), row);
         }
     }

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{draft::Draft, limits::Limited, objects::named_by};
+use super::{draft::DecisionDraft, limits::ApplicableLimit, objects::named_by};
 use crate::{
     address::{Address, ModuleRef, service_of_alias},
     command::ClaimRequest,
     effect::{Effect, Metric, SettleCause},
-    id::{Digest, ObjectId, PromiseId, TooLong, Version, check_key, check_name, fits, fits_under},
+    id::{
+        Digest, NameLengthError, ObjectId, PromiseId, Version, check_key, check_name, fits,
+        fits_under,
+    },
     promise::{Lease, NewPromise, Promise, PromiseSpec, PromiseState, Task, TaskState},
     reply::Refusal,
     saga::StepTags,
@@ -18,7 +21,7 @@ use crate::{
 
 /// The party that creates a promise.
 #[derive(Clone, Copy)]
-pub(super) enum Maker<'a> {
+pub(super) enum PromiseCreator<'a> {
     /// A client.
     Client,
     /// A client, through a holder that began to run the promise at this instant.
@@ -33,7 +36,7 @@ pub(super) enum Maker<'a> {
     Schedule { at: Timestamp, after: Option<&'a PromiseId> },
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Creates a promise that does not exist, with its task if it has a target. With `request`, the
     /// task is created in acquired state.
     ///
@@ -44,18 +47,18 @@ impl Draft<'_> {
     pub(super) fn make(
         &mut self,
         new: &NewPromise,
-        maker: Maker<'_>,
+        maker: PromiseCreator<'_>,
         request: Option<&ClaimRequest>,
     ) -> Result<(), Refusal> {
         match maker {
-            Maker::Client | Maker::Starter(_) | Maker::Fork { .. } => {
+            PromiseCreator::Client | PromiseCreator::Starter(_) | PromiseCreator::Fork { .. } => {
                 check_name("the id of the promise", new.id.as_str())?;
                 fits("the id of the promise", new.id.as_str())?;
             }
-            Maker::Invocation(task) => fits_under(&task.id, &new.id)?,
+            PromiseCreator::Invocation(task) => fits_under(&task.id, &new.id)?,
             // The id was checked when the schedule was created; older schedules must continue to
             // work.
-            Maker::Schedule { .. } => {}
+            PromiseCreator::Schedule { .. } => {}
         }
         request.map_or(Ok(()), holder_fits)?;
         if let Some(step) = StepTags::of(&new.tags) {
@@ -68,7 +71,7 @@ impl Draft<'_> {
         }
         // The key of an occurrence was checked with its schedule.
         if let (Some(Address::Wasm { key: Some(key), .. }), false) =
-            (&address, matches!(maker, Maker::Schedule { .. }))
+            (&address, matches!(maker, PromiseCreator::Schedule { .. }))
         {
             check_key("the key of the object", key)?;
         }
@@ -92,10 +95,11 @@ impl Draft<'_> {
         }
         let overdue = new.timeout_at <= self.now;
         let (mut tags, made_by) = match maker {
-            Maker::Client | Maker::Starter(_) | Maker::Fork { .. } | Maker::Schedule { .. } => {
-                (new.tags.clone(), None)
-            }
-            Maker::Invocation(task) => {
+            PromiseCreator::Client
+            | PromiseCreator::Starter(_)
+            | PromiseCreator::Fork { .. }
+            | PromiseCreator::Schedule { .. } => (new.tags.clone(), None),
+            PromiseCreator::Invocation(task) => {
                 let tags = self.minted_tags(&new.tags, &task.id, &new.id, address.as_ref());
                 (tags, Some(task.id.clone()))
             }
@@ -107,12 +111,12 @@ impl Draft<'_> {
         [tags::TURN, tags::RUN, tags::LIMIT, tags::PRIORITY, tags::FORK, tags::DEPTH, tags::SCOPE]
             .iter()
             .for_each(|tag| drop(tags.remove(*tag)));
-        if let Maker::Invocation(task) = maker
+        if let PromiseCreator::Invocation(task) = maker
             && address.is_some()
         {
             self.place_in_tree(&mut tags, &task.id);
         }
-        if let Some(Limited { partition, priority }) = &limited {
+        if let Some(ApplicableLimit { partition, priority }) = &limited {
             tags.insert(tags::LIMIT.to_owned(), partition.to_string());
             if *priority > 0 {
                 tags.insert(tags::PRIORITY.to_owned(), priority.to_string());
@@ -131,14 +135,19 @@ impl Draft<'_> {
             made_by,
             timeout_at: new.timeout_at,
             created_at: match maker {
-                Maker::Schedule { at, .. } => at,
-                Maker::Client | Maker::Starter(_) | Maker::Fork { .. } | Maker::Invocation(_)
+                PromiseCreator::Schedule { at, .. } => at,
+                PromiseCreator::Client
+                | PromiseCreator::Starter(_)
+                | PromiseCreator::Fork { .. }
+                | PromiseCreator::Invocation(_)
                     if overdue =>
                 {
                     new.timeout_at
                 }
-                Maker::Starter(at) => at.min(self.now),
-                Maker::Client | Maker::Fork { .. } | Maker::Invocation(_) => self.now,
+                PromiseCreator::Starter(at) => at.min(self.now),
+                PromiseCreator::Client
+                | PromiseCreator::Fork { .. }
+                | PromiseCreator::Invocation(_) => self.now,
             },
         };
         let promise = Promise { spec: Arc::new(spec), state: PromiseState::Pending };
@@ -192,11 +201,11 @@ impl Draft<'_> {
         &mut self,
         id: &PromiseId,
         turn: Option<&ObjectId>,
-        maker: Maker<'_>,
+        maker: PromiseCreator<'_>,
         joins: bool,
     ) -> Option<PromiseId> {
         let after = match maker {
-            Maker::Schedule { after, .. } => after,
+            PromiseCreator::Schedule { after, .. } => after,
             _ => None,
         };
         match (turn, after) {
@@ -289,17 +298,17 @@ impl Draft<'_> {
         &self,
         address: &Address,
         of_run: Option<&String>,
-        maker: Maker<'_>,
+        maker: PromiseCreator<'_>,
     ) -> Result<Option<Digest>, Refusal> {
         if address.is_graph_run() {
             return self.module_of_run(of_run, maker);
         }
         let Some((module, function)) = address.named() else { return Ok(None) };
-        if let Maker::Fork { module: Some(module) } = maker {
+        if let PromiseCreator::Fork { module: Some(module) } = maker {
             return self.known(&ModuleRef::Exact(module)).map(Some);
         }
         match (&module, maker) {
-            (ModuleRef::Own, Maker::Invocation(Task { module: Some(module), .. })) => {
+            (ModuleRef::Own, PromiseCreator::Invocation(Task { module: Some(module), .. })) => {
                 Ok(Some(*module))
             }
             (ModuleRef::Own, _) => Err(Refusal::Unprocessable(format!(
@@ -315,7 +324,7 @@ impl Draft<'_> {
     fn module_of_run(
         &self,
         named: Option<&String>,
-        maker: Maker<'_>,
+        maker: PromiseCreator<'_>,
     ) -> Result<Option<Digest>, Refusal> {
         match (named, maker) {
             (Some(name), _) => match ModuleRef::parse(name) {
@@ -324,10 +333,13 @@ impl Draft<'_> {
                     Err(Refusal::Unprocessable(format!("`{name}` is not the name of a module")))
                 }
             },
-            (None, Maker::Invocation(task)) => Ok(task.module),
+            (None, PromiseCreator::Invocation(task)) => Ok(task.module),
             (
                 None,
-                Maker::Client | Maker::Starter(_) | Maker::Fork { .. } | Maker::Schedule { .. },
+                PromiseCreator::Client
+                | PromiseCreator::Starter(_)
+                | PromiseCreator::Fork { .. }
+                | PromiseCreator::Schedule { .. },
             ) => Ok(None),
         }
     }
@@ -391,7 +403,7 @@ impl Draft<'_> {
 }
 
 /// Checks the length of the holder's name, since stores index it.
-pub(super) fn holder_fits(request: &ClaimRequest) -> Result<(), TooLong> {
+pub(super) fn holder_fits(request: &ClaimRequest) -> Result<(), NameLengthError> {
     fits("the name of the worker", request.holder.node.as_str())
 }
 
@@ -399,20 +411,23 @@ pub(super) fn holder_fits(request: &ClaimRequest) -> Result<(), TooLong> {
 fn narrowly_fine(
     new: &NewPromise,
     address: Option<&Address>,
-    maker: Maker<'_>,
+    maker: PromiseCreator<'_>,
 ) -> Result<(), Refusal> {
     let id = &new.id;
     if address.is_some() && tags::is_timer(&new.tags) {
-        let message = format!("`{id}` is a timer, which nobody executes: it has no target");
+        let message = format!("`{id}` is a timer, which cannot have a target");
         return Err(Refusal::BadRequest(message));
     }
     if let Some(address) = address {
         reachable(address)?;
     }
     // For promises created by invocations, the engine sets the lineage.
-    let mut lineage = tags::LINEAGE
-        .iter()
-        .filter(|_| matches!(maker, Maker::Client | Maker::Starter(_) | Maker::Fork { .. }));
+    let mut lineage = tags::LINEAGE.iter().filter(|_| {
+        matches!(
+            maker,
+            PromiseCreator::Client | PromiseCreator::Starter(_) | PromiseCreator::Fork { .. }
+        )
+    });
     let stray = lineage
         .find_map(|tag| Some((tag, new.tags.get(*tag)?)).filter(|(_, root)| !id.lies_under(root)));
     match stray {
@@ -428,7 +443,7 @@ pub(super) fn reachable(address: &Address) -> Result<(), Refusal> {
     match address.is_reachable() {
         true => Ok(()),
         false => Err(Refusal::BadRequest(format!(
-            "nobody can poll `{address}`: use poll://any@GROUP, poll://any@GROUP/WORKER or poll://uni@GROUP/WORKER"
+            "no worker can poll `{address}`: use poll://any@GROUP, poll://any@GROUP/WORKER or poll://uni@GROUP/WORKER"
         ))),
     }
 }

@@ -1,7 +1,7 @@
 //! Aliases. An execution keeps the module it began with, so moving or removing an alias affects
 //! only later executions.
 
-use super::draft::Draft;
+use super::draft::DecisionDraft;
 use crate::{
     address::service_of_alias,
     id::{Digest, PromiseId, fits},
@@ -10,7 +10,7 @@ use crate::{
 };
 
 pub(super) fn deploy(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     alias: &Text,
     module: &Digest,
 ) -> Result<Reply, Refusal> {
@@ -40,7 +40,7 @@ pub(super) fn deploy(
 /// Removes an alias, so that it starts no more executions. Refused if it refers to another module
 /// than the caller saw.
 pub(super) fn undeploy(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     alias: &Text,
     module: &Digest,
 ) -> Result<Reply, Refusal> {

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A decision in progress.
-pub(super) struct Draft<'a> {
+pub(super) struct DecisionDraft<'a> {
     pub(super) view: &'a View,
     pub(super) now: Timestamp,
     pub(super) config: &'a Config,
@@ -33,7 +33,7 @@ pub(super) struct DraftMark {
     earliest: Option<Timestamp>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> DecisionDraft<'a> {
     pub(super) fn new(view: &'a View, now: Timestamp, config: &'a Config) -> Self {
         Self { view, now, config, delta: Delta::default(), effects: Vec::new(), earliest: None }
     }

@@ -1,7 +1,7 @@
 //! Actions of the engine when a row is due. Each command checks the row again, so early, late and
 //! repeated commands are harmless.
 
-use super::draft::Draft;
+use super::draft::DecisionDraft;
 use crate::{
     effect::{Metric, RequeueCause},
     id::PromiseId,
@@ -9,12 +9,12 @@ use crate::{
     reply::{Refusal, Reply},
 };
 
-pub(super) fn promise(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+pub(super) fn promise(draft: &mut DecisionDraft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(id);
     Ok(Reply::Done)
 }
 
-pub(super) fn lease(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+pub(super) fn lease(draft: &mut DecisionDraft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(id);
     let expired = draft
         .task(id)
@@ -27,7 +27,7 @@ pub(super) fn lease(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refu
     Ok(Reply::Done)
 }
 
-pub(super) fn retry(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+pub(super) fn retry(draft: &mut DecisionDraft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(id);
     let due = draft.task(id).filter(|task| match &task.state {
         TaskState::Pending { retry_at, .. } => *retry_at <= draft.now,

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::{
     append::{is_untold, progressed},
-    create::Maker,
-    draft::Draft,
+    create::PromiseCreator,
+    draft::DecisionDraft,
     fork::is_fork,
     kept,
     promises::for_clients,
@@ -14,24 +14,25 @@ use super::{
     signals::signal_once,
 };
 use crate::{
-    command::{FenceAct, FenceAction},
+    command::{FenceAction, FenceOperation},
     graph::{self, NodeFact, NodeState},
     id::{Claim, CommandIndex, PromiseId, check_name},
     invocation::{LogLine, Record},
-    promise::{CancelState, Message, NewPromise, OutboxKey, OutboxRow, Promise, Task},
-    reply::{Acted, Refusal, Reply},
+    promise::{CancelState, NewPromise, OutboxKey, OutboxMessage, OutboxRow, Promise, Task},
+    reply::{FenceResult, Refusal, Reply},
     tags,
 };
 
 pub(super) fn act(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     claim: &Claim,
     records: &[Record],
     logs: &[LogLine],
     actions: &[FenceAction],
 ) -> Result<Reply, Refusal> {
     draft.touch(&claim.id);
-    let others = actions.iter().filter(|action| !matches!(action.act, FenceAct::Signal { .. }));
+    let others =
+        actions.iter().filter(|action| !matches!(action.act, FenceOperation::Signal { .. }));
     for id in others.filter_map(|action| action.act.promise()) {
         if *id == claim.id {
             return Err(Refusal::BadRequest(format!(
@@ -41,7 +42,7 @@ pub(super) fn act(
     }
     actions.iter().filter_map(|action| action.act.promise()).for_each(|id| draft.touch(id));
     let before = draft.claimed(claim)?;
-    if actions.iter().any(|action| action.act == FenceAct::UnlessAsked)
+    if actions.iter().any(|action| action.act == FenceOperation::UnlessAsked)
         && is_untold(&before, records)
     {
         return Ok(Reply::Ready { settled: Vec::new(), cancelled: true });
@@ -52,7 +53,7 @@ pub(super) fn act(
     let known = draft.head(&claim.id).commands;
     // No write is recorded without being executed, so check the writes first.
     for action in actions.iter().filter(|action| action.index.0 >= known) {
-        if let FenceAct::State(write) = &action.act {
+        if let FenceOperation::State(write) = &action.act {
             draft.may_write_held_state(&claim.id, write)?;
         }
     }
@@ -72,10 +73,10 @@ pub(super) fn act(
     Ok(Reply::Fenced { outcomes, head: draft.head(&claim.id), cancelled })
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// The id that an action would create, if another owner created it.
-    fn taken(&self, claim: &Claim, act: &FenceAct) -> Option<PromiseId> {
-        let FenceAct::Create { new } = act else { return None };
+    fn taken(&self, claim: &Claim, act: &FenceOperation) -> Option<PromiseId> {
+        let FenceOperation::Create { new } = act else { return None };
         self.is_taken(&new.id, &claim.id).then(|| new.id.clone())
     }
 
@@ -94,10 +95,12 @@ impl Draft<'_> {
         action: &FenceAction,
         recorded: &Range<u32>,
         is_counted: bool,
-    ) -> Result<Acted, Refusal> {
+    ) -> Result<FenceResult, Refusal> {
         match &action.act {
-            FenceAct::Create { new } => self.create_under(task, action.index, new, is_counted),
-            FenceAct::CreateLoose { new } => {
+            FenceOperation::Create { new } => {
+                self.create_under(task, action.index, new, is_counted)
+            }
+            FenceOperation::CreateLoose { new } => {
                 self.within_rights(&task.id, &new.id)?;
                 let changed = self.create(&self.with_rights_of(&task.id, new))?;
                 if changed {
@@ -105,7 +108,7 @@ impl Draft<'_> {
                 }
                 self.acted(&new.id, changed)
             }
-            FenceAct::Settle { id, verdict, value } => {
+            FenceOperation::Settle { id, verdict, value } => {
                 for_clients(*verdict)?;
                 let id = self.meant_by(id);
                 let known = self.existing_task(&task.id)?.inbox.kept.len();
@@ -119,52 +122,53 @@ impl Draft<'_> {
                 task.inbox.kept.extend_from_slice(kept.get(known..).unwrap_or_default());
                 self.acted(&id, changed)
             }
-            FenceAct::Cancel { id } => {
+            FenceOperation::Cancel { id } => {
                 // In the original, the command had ended where the fork began.
                 if self.promise(id).is_none() && id.is_minted_by(&task.id) && is_fork(self, task) {
-                    return Ok(Acted::Done);
+                    return Ok(FenceResult::Done);
                 }
                 if self.existing(id)?.spec.made_by.as_ref() != Some(&task.id) {
                     let message = format!("`{}` did not make `{id}` and cannot cancel it", task.id);
                     return Err(Refusal::Unprocessable(message));
                 }
                 self.ask_to_stop(id);
-                Ok(Acted::Done)
+                Ok(FenceResult::Done)
             }
-            FenceAct::CancelLoose { id } => {
+            FenceOperation::CancelLoose { id } => {
                 self.within_rights(&task.id, id)?;
                 self.existing(id)?;
                 self.ask_to_stop(id);
-                Ok(Acted::Done)
+                Ok(FenceResult::Done)
             }
-            FenceAct::Signal { invocation, name, payload } => {
+            FenceOperation::Signal { invocation, name, payload } => {
                 self.within_rights(&task.id, invocation)?;
                 let key = action.signal_key(&task.id);
                 signal_once(self, invocation, name, payload, Some(&key))?;
                 if *invocation == task.id {
                     task.signals = self.existing_task(&task.id)?.signals;
                 }
-                Ok(Acted::Done)
+                Ok(FenceResult::Done)
             }
-            FenceAct::Publish { topic, payload } => {
+            FenceOperation::Publish { topic, payload } => {
                 // An event becomes pending with the commit that records its command, and never
                 // again: a caller that repeats a recorded command cannot know if its event was
                 // delivered in between.
                 if recorded.contains(&action.index.0) {
-                    let message = Message::Event { topic: topic.clone(), payload: payload.clone() };
+                    let message =
+                        OutboxMessage::Event { topic: topic.clone(), payload: payload.clone() };
                     self.publish(&task.id, action.index, message);
                 }
-                Ok(Acted::Done)
+                Ok(FenceResult::Done)
             }
-            FenceAct::State(write) => {
+            FenceOperation::State(write) => {
                 // As with events: the write of a recorded command may have been overwritten in
                 // between.
                 if recorded.contains(&action.index.0) {
                     self.write_held_state(&task.id, write)?;
                 }
-                Ok(Acted::Done)
+                Ok(FenceResult::Done)
             }
-            FenceAct::ObjectPromise { id, settles } => {
+            FenceOperation::ObjectPromise { id, settles } => {
                 let made = self.create_of_object(&task.id, id)?;
                 let Some((verdict, value)) = settles else { return self.acted(id, made) };
                 for_clients(*verdict)?;
@@ -180,8 +184,8 @@ impl Draft<'_> {
                 let repeated = known == Some(&by);
                 self.acted(id, settled || repeated)
             }
-            FenceAct::UnlessAsked => Ok(Acted::Done),
-            FenceAct::Node { node, row, reset } => {
+            FenceOperation::UnlessAsked => Ok(FenceResult::Done),
+            FenceOperation::Node { node, row, reset } => {
                 if !self.existing(&task.id).is_ok_and(graph::is_run) {
                     let message =
                         format!("`{}` is not the run of a graph and has no node `{node}`", task.id);
@@ -197,7 +201,7 @@ impl Draft<'_> {
                 let key = (task.id.clone(), node.clone(), row.attempt, row.state);
                 let fact = NodeFact { claim: task.version, at: self.now, reset: *reset };
                 self.delta.graph_facts.entry(key).or_insert(fact);
-                Ok(Acted::Done)
+                Ok(FenceResult::Done)
             }
         }
     }
@@ -218,7 +222,7 @@ impl Draft<'_> {
         index: CommandIndex,
         new: &NewPromise,
         is_counted: bool,
-    ) -> Result<Acted, Refusal> {
+    ) -> Result<FenceResult, Refusal> {
         self.within_rights(&task.id, &new.id)?;
         let changed = self.promise(&new.id).is_none();
         kept::made(task, &new.id);
@@ -228,7 +232,7 @@ impl Draft<'_> {
                 check_name("the id of the promise", new.id.as_str())?;
             }
             let grown = self.birth(task, index, new, is_counted)?;
-            self.make(new, Maker::Invocation(task), None)?;
+            self.make(new, PromiseCreator::Invocation(task), None)?;
             self.delta.tree_counts.extend(grown.map(|(root, count)| (root, Some(count))));
             // Without a journal, this flag is the only sign of children that may have to be
             // cancelled.
@@ -274,14 +278,14 @@ impl Draft<'_> {
         }
     }
 
-    fn publish(&mut self, invocation: &PromiseId, index: CommandIndex, message: Message) {
+    fn publish(&mut self, invocation: &PromiseId, index: CommandIndex, message: OutboxMessage) {
         self.put_outbox(
             OutboxKey::Event(invocation.clone(), index),
             OutboxRow::new(message, self.now),
         );
     }
 
-    fn acted(&self, id: &PromiseId, changed: bool) -> Result<Acted, Refusal> {
-        Ok(Acted::Promise { promise: self.existing(id)?.clone(), changed })
+    fn acted(&self, id: &PromiseId, changed: bool) -> Result<FenceResult, Refusal> {
+        Ok(FenceResult::Promise { promise: self.existing(id)?.clone(), changed })
     }
 }

@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use super::{
-    append::{Batch, progressed},
-    create::Maker,
-    draft::Draft,
+    append::{BatchStatus, progressed},
+    create::PromiseCreator,
+    draft::DecisionDraft,
     promises::record,
 };
 use crate::{
-    fork::{Fork, Forked, Kept},
+    fork::{Fork, ForkOrigin, KeptPromise},
     id::PromiseId,
     invocation::{Record, encode_records},
     keyed_request::RequestParts,
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Executes [`Command::InvocationFork`](crate::command::Command::InvocationFork).
-pub(super) fn fork(draft: &mut Draft<'_>, fork: &Fork) -> Result<Reply, Refusal> {
+pub(super) fn fork(draft: &mut DecisionDraft<'_>, fork: &Fork) -> Result<Reply, Refusal> {
     let id = &fork.new.id;
     draft.touch(id);
     if let Some(flaw) = fork.flaw() {
@@ -55,15 +55,15 @@ fn parts<'a>(origin: &str, records: impl IntoIterator<Item = &'a Record>) -> Req
     RequestParts::new().text("origin", origin).data("result", &encode_records(records))
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// True if the existing invocation was created by this same command, whose reply was lost.
     fn is_this_fork(&mut self, fork: &Fork) -> bool {
         let there = self.promise(&fork.new.id);
-        let forked = there.and_then(|promise| Forked::of(&promise.spec.tags));
+        let forked = there.and_then(|promise| ForkOrigin::of(&promise.spec.tags));
         let is_longer = self.head(&fork.new.id).len as usize >= fork.records.len();
         forked == Some(fork.forked())
             && is_longer
-            && self.append(&fork.new.id, &fork.records, &[]) == Ok(Batch::Stored)
+            && self.append(&fork.new.id, &fork.records, &[]) == Ok(BatchStatus::Stored)
     }
 
     /// The compared parts of the existing invocation.
@@ -78,7 +78,7 @@ impl Draft<'_> {
 
     fn make_fork(&mut self, fork: &Fork) -> Result<Reply, Refusal> {
         let id = &fork.new.id;
-        self.make(&fork.new, Maker::Fork { module: fork.module }, None)?;
+        self.make(&fork.new, PromiseCreator::Fork { module: fork.module }, None)?;
         let made = self.existing(id)?;
         if !made.is_pending() {
             return Err(Refusal::Unprocessable(format!(
@@ -103,7 +103,7 @@ impl Draft<'_> {
     }
 
     /// Creates a settled promise of the invocation. Facts of sagas follow from it as usual.
-    fn keep(&mut self, invocation: &PromiseId, kept: &Kept) -> Result<(), Refusal> {
+    fn keep(&mut self, invocation: &PromiseId, kept: &KeptPromise) -> Result<(), Refusal> {
         if self.promise(&kept.id).is_some() {
             return Err(Refusal::IdTaken { id: kept.id.clone() });
         }
@@ -128,6 +128,6 @@ impl Draft<'_> {
 }
 
 /// True if the invocation of a task is a fork: the copied commands have no promises.
-pub(super) fn is_fork(draft: &Draft<'_>, task: &Task) -> bool {
+pub(super) fn is_fork(draft: &DecisionDraft<'_>, task: &Task) -> bool {
     draft.promise(&task.id).is_some_and(|promise| promise.spec.tags.contains_key(tags::FORK))
 }

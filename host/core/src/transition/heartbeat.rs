@@ -1,16 +1,16 @@
 //! Heartbeats: a holder extends all its claims in one command.
 
-use super::draft::Draft;
+use super::draft::DecisionDraft;
 use crate::{
     command::HeartbeatItem,
     effect::Metric,
     id::Holder,
-    promise::{CancelState, Lease, Progress, Task, TaskState},
-    reply::{Beat, Conflict, Refusal, Reply},
+    promise::{CancelState, ClaimProgress, Lease, Task, TaskState},
+    reply::{Conflict, HeartbeatResult, Refusal, Reply},
 };
 
 pub(super) fn extend(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     holder: &Holder,
     items: &[HeartbeatItem],
 ) -> Result<Reply, Refusal> {
@@ -25,32 +25,32 @@ pub(super) fn extend(
         draft.touch(&item.claim.id);
         let beat = draft.beat(holder, item);
         draft.count(match beat {
-            Beat::Extended { .. } => Metric::HeartbeatExtended,
-            Beat::Stale => Metric::HeartbeatStale,
-            Beat::Stalled => Metric::HeartbeatStalled,
+            HeartbeatResult::Extended { .. } => Metric::HeartbeatExtended,
+            HeartbeatResult::Stale => Metric::HeartbeatStale,
+            HeartbeatResult::Stalled => Metric::HeartbeatStalled,
         });
         beats.push(beat);
     }
     Ok(Reply::Heartbeat(beats))
 }
 
-impl Draft<'_> {
-    fn beat(&mut self, holder: &Holder, item: &HeartbeatItem) -> Beat {
-        let Some(task) = self.task(&item.claim.id) else { return Beat::Stale };
-        let TaskState::Acquired { lease } = &task.state else { return Beat::Stale };
+impl DecisionDraft<'_> {
+    fn beat(&mut self, holder: &Holder, item: &HeartbeatItem) -> HeartbeatResult {
+        let Some(task) = self.task(&item.claim.id) else { return HeartbeatResult::Stale };
+        let TaskState::Acquired { lease } = &task.state else { return HeartbeatResult::Stale };
         if task.version != item.claim.version || lease.holder != *holder {
-            return Beat::Stale;
+            return HeartbeatResult::Stale;
         }
         let progress = match &item.progress {
             Some((seq, payload)) if *seq > task.progress.seq => {
                 let payload = payload.clone().or_else(|| task.progress.payload.clone());
-                Progress { seq: *seq, at: self.now, payload }
+                ClaimProgress { seq: *seq, at: self.now, payload }
             }
             _ => task.progress.clone(),
         };
         let until = lease.extended_until(&progress, task.stall_limit, self.now);
         if until <= self.now {
-            return Beat::Stalled;
+            return HeartbeatResult::Stalled;
         }
         let cancel = task.cancel == CancelState::Requested;
         let lease = Lease { until, ..lease.clone() };
@@ -58,6 +58,6 @@ impl Draft<'_> {
         let task =
             Task { state: TaskState::Acquired { lease }, progress, last_heartbeat, ..task.clone() };
         self.put_task(task);
-        Beat::Extended { until, cancel }
+        HeartbeatResult::Extended { until, cancel }
     }
 }

@@ -1,15 +1,15 @@
 //! Incarnations of hosts. A restarted host immediately releases the tasks of its earlier
 //! incarnations; those of other hosts are left to their leases.
 
-use super::draft::Draft;
+use super::draft::DecisionDraft;
 use crate::{
     effect::RequeueCause,
-    id::{NodeName, PromiseId, fits},
+    id::{HostName, PromiseId, fits},
     promise::Task,
     reply::{Refusal, Reply},
 };
 
-pub(super) fn start(draft: &mut Draft<'_>, node: &NodeName) -> Result<Reply, Refusal> {
+pub(super) fn start(draft: &mut DecisionDraft<'_>, node: &HostName) -> Result<Reply, Refusal> {
     if node.worker_pid().is_some() {
         return Err(Refusal::BadRequest(format!(
             "`{node}` is the name of a worker, not of a host"
@@ -24,9 +24,9 @@ pub(super) fn start(draft: &mut Draft<'_>, node: &NodeName) -> Result<Reply, Ref
 }
 
 pub(super) fn release(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     id: &PromiseId,
-    node: &NodeName,
+    node: &HostName,
     below: u64,
 ) -> Result<Reply, Refusal> {
     draft.touch(id);
@@ -36,6 +36,6 @@ pub(super) fn release(
     Ok(Reply::Done)
 }
 
-fn is_left_over(task: &Task, node: &NodeName, below: u64) -> bool {
+fn is_left_over(task: &Task, node: &HostName, below: u64) -> bool {
     task.lease().is_some_and(|lease| lease.holder.node == *node && lease.holder.incarnation < below)
 }

@@ -1,7 +1,7 @@
 //! Removal of the journal of an ended execution, while the execution itself stays. Its outcome and
 //! its id stay, so repeated requests are still answered from the stored promise.
 
-use super::{draft::Draft, requeue::engine_note};
+use super::{draft::DecisionDraft, requeue::engine_note};
 use crate::{
     id::PromiseId,
     invocation::JournalHead,
@@ -11,7 +11,7 @@ use crate::{
 
 /// Removes a journal. Refused before the end, since an execution cannot continue without its
 /// journal.
-pub(super) fn remove(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+pub(super) fn remove(draft: &mut DecisionDraft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(id);
     let task = draft.task(id).cloned().ok_or_else(|| Refusal::NotFound(id.clone()))?;
     let status = task.status();

@@ -1,7 +1,7 @@
 //! Named promises that are settled before the workflow creates them. The settlement is kept: the
 //! promise is created on behalf of the workflow, and the workflow adopts it when it creates it.
 
-use super::draft::Draft;
+use super::draft::DecisionDraft;
 use crate::{
     graph,
     id::PromiseId,
@@ -10,7 +10,7 @@ use crate::{
     value::{Text, Value},
 };
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Resolves an id: a named promise of an earlier generation belongs to the newest generation.
     pub(super) fn meant_by(&self, id: &PromiseId) -> PromiseId {
         let owned = id.named_by().find(|(owner, _)| self.task(owner).is_some());

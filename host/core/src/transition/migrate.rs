@@ -2,7 +2,7 @@
 //! another one takes over only while no worker holds the task, and only if it was verified to
 //! replay the current journal.
 
-use super::draft::{Draft, wrong_state};
+use super::draft::{DecisionDraft, wrong_state};
 use crate::{
     id::{Digest, PromiseId},
     promise::{Task, TaskState},
@@ -10,7 +10,7 @@ use crate::{
 };
 
 pub(super) fn migrate(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     id: &PromiseId,
     module: &Digest,
     records: u32,
@@ -46,7 +46,7 @@ pub(super) fn migrate(
     Ok(Reply::Done)
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// The task, if no worker holds it and it has not ended.
     fn movable_task(&self, id: &PromiseId) -> Result<Task, Refusal> {
         let task = self.existing_task(id)?;

@@ -61,25 +61,25 @@ pub(crate) use signals::generation_key;
 pub use succession::handed_to;
 pub(crate) use succession::unread_signals;
 
-pub(crate) use objects::Left;
+pub(crate) use objects::ObjectRemainder;
 pub use objects::turn_in;
 pub(crate) use outbox::callee_page;
 
 pub(crate) use trees::has_count;
 
-pub(crate) use limits::{LEAVE_ROUND, Leaving, ROUND, SWEEP, declared, limit_name, planned};
+pub(crate) use limits::{LEAVE_ROUND, ROUND, RoundTrigger, SWEEP, declared, limit_name, planned};
 
-use draft::Draft;
+use draft::DecisionDraft;
 
 /// Decides the result of a command on the rows of `view`, which must hold the rows that
 /// [`crate::footprint()`] and [`crate::widen`] name.
 pub fn transition(view: &View, command: &Command, now: Timestamp, config: &Config) -> Decision {
-    let mut draft = Draft::new(view, now, config);
+    let mut draft = DecisionDraft::new(view, now, config);
     let reply = decide(&mut draft, command).unwrap_or_else(Reply::Refused);
     draft.finish(reply)
 }
 
-fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
+fn decide(draft: &mut DecisionDraft<'_>, command: &Command) -> Result<Reply, Refusal> {
     unreadable::check(draft.view, command)?;
     match command {
         Command::PromiseGet { id } => promises::get(draft, id),
@@ -136,7 +136,7 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
             signals::signal_start(draft, new, name, payload, key.as_ref())
         }
         Command::Update { invocation, name, input, key, records, signals } => {
-            let seen = updates::Seen { records: *records, signals: *signals };
+            let seen = updates::SeenPosition { records: *records, signals: *signals };
             updates::update(draft, invocation, name, input, key.as_ref(), seen)
         }
         Command::Deploy { alias, module } => deploy::deploy(draft, alias, module),

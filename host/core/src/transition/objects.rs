@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::{draft::Draft, prune::obstacle_unsettled};
+use super::{draft::DecisionDraft, prune::obstacle_unsettled};
 use crate::{
     address::{Address, service_of_alias},
     footprint::TREE_LIMIT,
     id::{Digest, ObjectId, PromiseId, check_name, fits_within},
-    object::{LONGEST_NAME, LONGEST_OBJECT, Line, StateWrite},
+    object::{LONGEST_NAME, LONGEST_OBJECT, ObjectQueue, StateWrite},
     promise::{NewPromise, Promise, Task, TaskState},
-    reply::{Conflict, Kept, Refusal, Reply},
+    reply::{Conflict, Refusal, Reply, RetentionReason},
     tags,
     time::Timestamp,
     value::Value,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 pub(super) fn write(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     object: &ObjectId,
     write: &StateWrite,
 ) -> Result<Reply, Refusal> {
@@ -41,9 +41,9 @@ pub(super) fn write(
 }
 
 /// Refusal for an object that cannot be cleared.
-fn stays(object: &ObjectId, kept: Kept) -> Refusal {
+fn stays(object: &ObjectId, kept: RetentionReason) -> Refusal {
     match kept {
-        Kept::Awaited { by, .. } => {
+        RetentionReason::Awaited { by, .. } => {
             Conflict::ObjectBusy { object: object.clone(), holder: by }.into()
         }
         kept => Refusal::Unprocessable(format!("the promises of `{object}` stay: {kept}")),
@@ -51,13 +51,13 @@ fn stays(object: &ObjectId, kept: Kept) -> Refusal {
 }
 
 /// The turn that a function needs.
-pub(super) struct Turn {
+pub(super) struct RequiredTurn {
     pub(super) object: ObjectId,
     /// True if the function runs once per key.
     pub(super) is_run: bool,
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// The turn that a function needs. `None` for a function without an object, and for one that
     /// only reads.
     ///
@@ -68,7 +68,7 @@ impl Draft<'_> {
         &self,
         address: &Address,
         module: Option<&Digest>,
-    ) -> Result<Option<Turn>, Refusal> {
+    ) -> Result<Option<RequiredTurn>, Refusal> {
         let function = match address {
             Address::Wasm { function, key: Some(_), .. } => function.clone(),
             Address::Service { key: Some(_), .. } => {
@@ -85,7 +85,7 @@ impl Draft<'_> {
         let facts = module.and_then(|module| self.view.module_facts(module));
         let only_reads = facts.is_some_and(|facts| facts.shared.contains(&function));
         let is_run = facts.is_some_and(|facts| facts.runs.contains(&function));
-        Ok((!only_reads).then_some(Turn { object, is_run }))
+        Ok((!only_reads).then_some(RequiredTurn { object, is_run }))
     }
 
     /// Checks that the key has had no run yet.
@@ -102,8 +102,9 @@ impl Draft<'_> {
     /// Records the run of a key. One that was born settled is not in the queue.
     pub(super) fn note_run(&mut self, object: &ObjectId, id: &PromiseId) {
         let line = self.line(object).cloned();
-        let line = line.unwrap_or_else(|| Line { holder: None, tail: id.clone(), run: None });
-        self.put_line(object, Line { run: Some(id.clone()), ..line });
+        let line =
+            line.unwrap_or_else(|| ObjectQueue { holder: None, tail: id.clone(), run: None });
+        self.put_line(object, ObjectQueue { run: Some(id.clone()), ..line });
     }
 
     /// The object whose function the invocation runs, if `id` is one of the object's promises.
@@ -140,7 +141,7 @@ impl Draft<'_> {
             Some(line) => (line.holder, Some(line.tail)),
             None => (Some(id.clone()), None),
         };
-        self.put_line(object, Line { holder, tail: id.clone(), run });
+        self.put_line(object, ObjectQueue { holder, tail: id.clone(), run });
         ahead
     }
 
@@ -155,18 +156,21 @@ impl Draft<'_> {
         let holder = line.as_ref().and_then(|line| line.holder.clone());
         let holder = holder.filter(|holder| self.is_in_line(holder, &object));
         let ahead = match self.ahead(id, &object) {
-            Ahead::Waiting(ahead) => ahead,
-            Ahead::Gone => match holder {
+            QueuePredecessor::Waiting(ahead) => ahead,
+            QueuePredecessor::Gone => match holder {
                 Some(holder) => holder,
                 None => {
-                    let line =
-                        line.unwrap_or_else(|| Line { holder: None, tail: id.clone(), run: None });
-                    self.put_line(&object, Line { holder: Some(id.clone()), ..line });
+                    let line = line.unwrap_or_else(|| ObjectQueue {
+                        holder: None,
+                        tail: id.clone(),
+                        run: None,
+                    });
+                    self.put_line(&object, ObjectQueue { holder: Some(id.clone()), ..line });
                     return None;
                 }
             },
             // Its start time has only now been reached.
-            Ahead::Never => self.join_line(&object, id)?,
+            QueuePredecessor::Never => self.join_line(&object, id)?,
         };
         self.park(id, &ahead);
         Some(ahead)
@@ -193,7 +197,7 @@ impl Draft<'_> {
             self.put_callback(ahead.clone(), by, Some(false));
         }
         if line.tail == *id {
-            self.put_line(&object, Line { tail: ahead, ..line });
+            self.put_line(&object, ObjectQueue { tail: ahead, ..line });
         }
     }
 
@@ -202,7 +206,7 @@ impl Draft<'_> {
         let object = self.turn(id).filter(|_| self.is_pending(id))?;
         let is_holder = self.line(&object).is_some_and(|line| line.is_held_by(id));
         match self.ahead(id, &object) {
-            Ahead::Waiting(ahead) if !is_holder => Some((object, ahead)),
+            QueuePredecessor::Waiting(ahead) if !is_holder => Some((object, ahead)),
             _ => None,
         }
     }
@@ -246,14 +250,14 @@ impl Draft<'_> {
         self.turn(id).filter(|object| self.line(object).is_some_and(|line| line.is_held_by(id)))
     }
 
-    fn line(&self, object: &ObjectId) -> Option<&Line> {
+    fn line(&self, object: &ObjectId) -> Option<&ObjectQueue> {
         match self.delta.lines.get(object) {
             Some(line) => line.as_ref(),
             None => self.view.line(object),
         }
     }
 
-    fn put_line(&mut self, object: &ObjectId, line: Line) {
+    fn put_line(&mut self, object: &ObjectId, line: ObjectQueue) {
         if self.line(object) != Some(&line) {
             self.delta.lines.insert(object.clone(), Some(line));
         }
@@ -269,14 +273,14 @@ impl Draft<'_> {
     }
 
     /// Position in the queue of an execution that is not the holder.
-    fn ahead(&self, id: &PromiseId, object: &ObjectId) -> Ahead {
-        let mut standing = Ahead::Never;
+    fn ahead(&self, id: &PromiseId, object: &ObjectId) -> QueuePredecessor {
+        let mut standing = QueuePredecessor::Never;
         for (awaited, _) in self.callbacks_by(id) {
             match self.promise(&awaited) {
                 Some(promise) if is_of(promise, object) && promise.is_pending() => {
-                    return Ahead::Waiting(awaited);
+                    return QueuePredecessor::Waiting(awaited);
                 }
-                Some(promise) if is_of(promise, object) => standing = Ahead::Gone,
+                Some(promise) if is_of(promise, object) => standing = QueuePredecessor::Gone,
                 _ => {}
             }
         }
@@ -285,7 +289,7 @@ impl Draft<'_> {
 }
 
 /// Predecessor of an execution in the queue.
-enum Ahead {
+enum QueuePredecessor {
     /// This one, which is pending.
     Waiting(PromiseId),
     /// The predecessor has settled.
@@ -346,14 +350,14 @@ pub(super) fn named_by(
 }
 
 /// Remainder of an object after the removal of promises.
-pub(crate) struct Left {
+pub(crate) struct ObjectRemainder {
     /// True if the object's state and promises are removed as well.
     pub(crate) nothing: bool,
     /// The object's new queue. `None` if no execution is left.
-    line: Option<Line>,
+    line: Option<ObjectQueue>,
 }
 
-impl Left {
+impl ObjectRemainder {
     /// The remainder of an object with this queue after the removal of `gone`. The object's content
     /// is removed with the run of its key, unless a pending execution may still write it; or with
     /// the last of its executions, if `state` is set. The last one can only be removed after all
@@ -361,15 +365,15 @@ impl Left {
     pub(crate) fn of(
         view: &View,
         object: &ObjectId,
-        line: &Line,
+        line: &ObjectQueue,
         gone: &BTreeSet<PromiseId>,
         state: bool,
     ) -> Self {
         let stays = |id: &Option<PromiseId>| id.clone().filter(|id| !gone.contains(id));
         let (holder, run) = (stays(&line.holder), stays(&line.run));
         let left = match (stays(&Some(line.tail.clone())), run) {
-            (Some(tail), run) => Some(Line { holder, tail, run }),
-            (None, Some(run)) => Some(Line { holder, tail: run.clone(), run: Some(run) }),
+            (Some(tail), run) => Some(ObjectQueue { holder, tail, run }),
+            (None, Some(run)) => Some(ObjectQueue { holder, tail: run.clone(), run: Some(run) }),
             (None, None) => None,
         };
         let ran = line.run.is_some() && left.as_ref().is_none_or(|line| line.run.is_none());
@@ -385,18 +389,18 @@ impl Left {
 /// # Errors
 /// [`Kept`]: a promise of such an object must stay.
 pub(super) fn objects_without(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     gone: &BTreeSet<PromiseId>,
     before: Timestamp,
     state: bool,
-) -> Result<BTreeSet<PromiseId>, Kept> {
+) -> Result<BTreeSet<PromiseId>, RetentionReason> {
     let objects: BTreeSet<ObjectId> =
         gone.iter().filter_map(|id| draft.view.promise(id).and_then(turn_in)).collect();
     let mut promises = BTreeSet::new();
     let mut left = Vec::new();
     for object in objects {
         let Some(line) = draft.view.line(&object) else { continue };
-        let without = Left::of(draft.view, &object, line, gone, state);
+        let without = ObjectRemainder::of(draft.view, &object, line, gone, state);
         if without.nothing {
             promises.extend(promises_that_go(draft.view, &object, before)?);
         }
@@ -419,11 +423,11 @@ fn promises_that_go(
     view: &View,
     object: &ObjectId,
     before: Timestamp,
-) -> Result<BTreeSet<PromiseId>, Kept> {
+) -> Result<BTreeSet<PromiseId>, RetentionReason> {
     let ids: BTreeSet<PromiseId> =
         view.promises_of(object).map(|promise| promise.id().clone()).collect();
     if ids.len() > TREE_LIMIT as usize {
-        return Err(Kept::Large);
+        return Err(RetentionReason::Large);
     }
     match ids.iter().find_map(|id| obstacle_unsettled(view, id, before)) {
         Some(kept) => Err(kept),

@@ -1,19 +1,19 @@
 //! Delivery of messages. Messages of the engine to itself are processed here, one page at a time.
 
-use super::draft::Draft;
+use super::draft::DecisionDraft;
 use crate::{
     effect::Effect,
     footprint::CHILD_PAGE,
     id::{PromiseId, Version},
     invocation::open_callees,
-    promise::{Deferral, Delivery, Message, OutboxKey, OutboxRow, Promise, backoff},
+    promise::{Deferral, Delivery, OutboxKey, OutboxMessage, OutboxRow, Promise, backoff},
     reply::{Refusal, Reply},
     time::{Millis, Timestamp},
     value::Text,
     view::View,
 };
 
-pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refusal> {
+pub(super) fn due(draft: &mut DecisionDraft<'_>, key: &OutboxKey) -> Result<Reply, Refusal> {
     draft.touch(key.promise());
     // Only rows that existed before this command: a row written by the promise's own deadline needs
     // rows that were not loaded.
@@ -24,12 +24,12 @@ pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refus
         return Ok(Reply::Message(None));
     };
     let delivery = match (key, &row.message) {
-        (OutboxKey::Execute(id), Message::Execute { version }) => {
+        (OutboxKey::Execute(id), OutboxMessage::Execute { version }) => {
             let delivery = draft.execution(id, *version);
             draft.withdraw(id);
             delivery
         }
-        (OutboxKey::Unblock(id, address), Message::Unblock) => {
+        (OutboxKey::Unblock(id, address), OutboxMessage::Unblock) => {
             let delivery = draft.promise(id).map(|promise| Delivery::Unblock {
                 promise: promise.clone(),
                 address: address.clone(),
@@ -38,7 +38,7 @@ pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refus
             draft.hand_over_again(key, row);
             delivery
         }
-        (OutboxKey::Event(source, index), Message::Event { topic, payload }) => {
+        (OutboxKey::Event(source, index), OutboxMessage::Event { topic, payload }) => {
             let delivery = Some(Delivery::Event {
                 source: source.clone(),
                 index: *index,
@@ -49,11 +49,11 @@ pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refus
             draft.hand_over_again(key, row);
             delivery
         }
-        (OutboxKey::CancelChildren(parent), Message::CancelChildren { after }) => {
+        (OutboxKey::CancelChildren(parent), OutboxMessage::CancelChildren { after }) => {
             draft.cancel_children(parent, after.as_ref());
             None
         }
-        (OutboxKey::LeaveLimit(id, name), Message::LeaveLimit { admitted }) => {
+        (OutboxKey::LeaveLimit(id, name), OutboxMessage::LeaveLimit { admitted }) => {
             draft.remove_outbox(key.clone());
             draft.left_limit(id, name, *admitted, row.created_at);
             None
@@ -67,7 +67,10 @@ pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refus
     Ok(Reply::Message(delivery.map(Box::new)))
 }
 
-pub(super) fn acknowledge(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refusal> {
+pub(super) fn acknowledge(
+    draft: &mut DecisionDraft<'_>,
+    key: &OutboxKey,
+) -> Result<Reply, Refusal> {
     for_others(key)?;
     draft.remove_outbox(key.clone());
     Ok(Reply::Done)
@@ -77,18 +80,18 @@ pub(super) fn acknowledge(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Repl
 fn for_others(key: &OutboxKey) -> Result<(), Refusal> {
     let does = match key {
         OutboxKey::CancelChildren(parent) => format!("cancels the children of `{parent}`"),
-        OutboxKey::LeaveLimit(id, name) => format!("counts `{id}` no more behind `{name}`"),
+        OutboxKey::LeaveLimit(id, name) => format!("removes `{id}` from the limit `{name}`"),
         OutboxKey::Execute(_) | OutboxKey::Unblock(..) | OutboxKey::Event(..) => return Ok(()),
     };
     let message =
-        format!("the engine itself {does}; nobody else acknowledges that, or puts it off");
+        format!("the engine itself {does}: clients can neither acknowledge that nor delay it");
     Err(Refusal::BadRequest(message))
 }
 
 /// Postpones a message. Early, late and repeated deferrals are harmless: a pending message stays
 /// pending, and an acknowledged one stays acknowledged.
 pub(super) fn defer(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     key: &OutboxKey,
     until: Deferral,
 ) -> Result<Reply, Refusal> {
@@ -128,7 +131,7 @@ pub(crate) fn callee_page(
     rest.take(CHILD_PAGE as usize).collect()
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     fn execution(&self, id: &PromiseId, version: Version) -> Option<Delivery> {
         let target = Text::from(self.promise(id)?.target()?);
         Some(Delivery::Execute { task: id.clone(), version, target })
@@ -177,7 +180,7 @@ impl Draft<'_> {
         // ended.
         match last_child.into_iter().chain(last_callee).min() {
             Some(last) => {
-                let message = Message::CancelChildren { after: Some(last.clone()) };
+                let message = OutboxMessage::CancelChildren { after: Some(last.clone()) };
                 self.put_outbox(key, OutboxRow::new(message, self.now));
             }
             None => self.remove_outbox(key),

@@ -1,8 +1,8 @@
 //! Creating, reading, settling and awaiting promises.
 
 use super::{
-    create::{Maker, reachable, settled_at},
-    draft::Draft,
+    create::{PromiseCreator, reachable, settled_at},
+    draft::DecisionDraft,
 };
 use crate::{
     address::Address,
@@ -13,19 +13,19 @@ use crate::{
     value::{Text, Value},
 };
 
-pub(super) fn get(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+pub(super) fn get(draft: &mut DecisionDraft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(id);
     record(draft, id, false)
 }
 
-pub(super) fn create(draft: &mut Draft<'_>, new: &NewPromise) -> Result<Reply, Refusal> {
+pub(super) fn create(draft: &mut DecisionDraft<'_>, new: &NewPromise) -> Result<Reply, Refusal> {
     draft.touch(&new.id);
     let changed = draft.create(new)?;
     record(draft, &new.id, changed)
 }
 
 pub(super) fn settle(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     id: &PromiseId,
     verdict: Verdict,
     value: &Value,
@@ -38,7 +38,7 @@ pub(super) fn settle(
 }
 
 pub(super) fn register_callback(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     awaited: &PromiseId,
     awaiter: &PromiseId,
 ) -> Result<Reply, Refusal> {
@@ -54,7 +54,9 @@ pub(super) fn register_callback(
         return Err(Refusal::Unprocessable(message));
     }
     if !draft.may_begin(awaiter) || draft.waits_behind_limit(awaiter) {
-        let message = format!("`{awaiter}` waits for its turn, and for nothing else before that");
+        let message = format!(
+            "`{awaiter}` waits for its turn, and cannot wait for anything else before that"
+        );
         return Err(Refusal::Unprocessable(message));
     }
     draft.may_await(awaited, Some(awaiter))?;
@@ -63,7 +65,7 @@ pub(super) fn register_callback(
 }
 
 pub(super) fn register_listener(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     awaited: &PromiseId,
     address: &Text,
 ) -> Result<Reply, Refusal> {
@@ -74,8 +76,9 @@ pub(super) fn register_listener(
             }
         }
         Ok(Address::Wasm { .. } | Address::Service { .. } | Address::BuiltIn(_)) => {
-            let message =
-                format!("a listener cannot be told at `{address}`; use poll://… or http(s)://…");
+            let message = format!(
+                "a listener cannot have the address `{address}`; use poll://… or http(s)://…"
+            );
             return Err(Refusal::BadRequest(message));
         }
         Err(refused) => return Err(Refusal::BadRequest(refused.to_string())),
@@ -91,14 +94,14 @@ pub(super) fn register_listener(
     record(draft, awaited, false)
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Creates a promise without an owner if its id is free. Returns false if it is taken.
     pub(super) fn create(&mut self, new: &NewPromise) -> Result<bool, Refusal> {
         if self.promise(&new.id).is_some() {
             return Ok(false);
         }
         self.is_nobodys(&new.id)?;
-        self.make(new, Maker::Client, None)?;
+        self.make(new, PromiseCreator::Client, None)?;
         Ok(true)
     }
 
@@ -146,12 +149,12 @@ impl Draft<'_> {
         let origin =
             awaiter.map(|awaiter| self.existing(awaiter)).transpose()?.map(Promise::origin);
         if origin.is_some_and(|origin| origin != promise.origin()) {
-            let message = format!("`{awaited}` belongs to another tree than who is to wait for it");
+            let message = format!("`{awaited}` belongs to another tree than its awaiter");
             return Err(Refusal::BadRequest(message));
         }
         if !tags::is_awaitable(&promise.spec.tags) {
             let message = format!(
-                "nobody is to settle `{awaited}`: it has no target, is no timer and not marked as external"
+                "`{awaited}` cannot be awaited: it has no target, is no timer and is not marked as external"
             );
             return Err(Refusal::Unprocessable(message));
         }
@@ -181,6 +184,10 @@ pub(super) fn for_clients(verdict: Verdict) -> Result<(), Refusal> {
 }
 
 /// The reply with the current state of a promise.
-pub(super) fn record(draft: &Draft<'_>, id: &PromiseId, changed: bool) -> Result<Reply, Refusal> {
+pub(super) fn record(
+    draft: &DecisionDraft<'_>,
+    id: &PromiseId,
+    changed: bool,
+) -> Result<Reply, Refusal> {
     Ok(Reply::Promise { promise: draft.existing(id)?.clone(), changed })
 }

@@ -15,12 +15,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{draft::Draft, objects};
+use super::{draft::DecisionDraft, objects};
 use crate::{
     id::{ObjectId, PromiseId, Version},
     limit::LimitName,
     promise::{OutboxKey, Promise, TaskState},
-    reply::{Kept, Pruned, Refusal, Reply},
+    reply::{PruneResult, Refusal, Reply, RetentionReason},
     tags,
     time::Timestamp,
     value::Text,
@@ -31,7 +31,7 @@ use crate::{
 const VERSION_STRIDE: u64 = 1_024;
 
 pub(super) fn prune(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     top: &PromiseId,
     before: Timestamp,
     part: bool,
@@ -45,9 +45,9 @@ pub(super) fn prune(
             let counted = counted.map(|id| (id.clone(), None)).collect();
             draft.delta.tree_counts = counted;
             draft.delta.removed.extend(members);
-            Pruned::Gone { promises }
+            PruneResult::Gone { promises }
         }
-        Err(kept) => Pruned::Kept(kept),
+        Err(kept) => PruneResult::Kept(kept),
     };
     Ok(Reply::Pruned(pruned))
 }
@@ -55,12 +55,12 @@ pub(super) fn prune(
 /// The promises to remove, if nothing prevents it: the tree, and the promises of objects that are
 /// emptied by it.
 fn gone(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     top: &PromiseId,
     before: Timestamp,
     part: bool,
     state: bool,
-) -> Result<BTreeSet<PromiseId>, Kept> {
+) -> Result<BTreeSet<PromiseId>, RetentionReason> {
     let mut members = removable(draft.view, top, before, part)?;
     members.extend(objects::objects_without(draft, &members, before, state)?);
     Ok(members)
@@ -81,21 +81,21 @@ fn removable(
     top: &PromiseId,
     before: Timestamp,
     part: bool,
-) -> Result<BTreeSet<PromiseId>, Kept> {
-    let promise = view.promise(top).ok_or(Kept::Absent)?;
+) -> Result<BTreeSet<PromiseId>, RetentionReason> {
+    let promise = view.promise(top).ok_or(RetentionReason::Absent)?;
     if let Some(maker) = promise.spec.made_by.as_ref().filter(|_| !part) {
-        return Err(Kept::Part { maker: maker.clone() });
+        return Err(RetentionReason::Part { maker: maker.clone() });
     }
     if let Some(object) = tags::object(&promise.spec.tags) {
         return match part {
-            false => Err(Kept::OfObject { object: ObjectId::from(object) }),
+            false => Err(RetentionReason::OfObject { object: ObjectId::from(object) }),
             true => obstacle_unsettled(view, top, before).map_or(Ok([top.clone()].into()), Err),
         };
     }
     obstacle(view, top, before).map_or(Ok(()), Err)?;
     let tree = view.tree(top);
     if !tree.whole {
-        return Err(Kept::Large);
+        return Err(RetentionReason::Large);
     }
     match tree.members.iter().find_map(|id| obstacle(view, id, before)) {
         Some(kept) => Err(kept),
@@ -105,25 +105,29 @@ fn removable(
 
 /// Reason why this member of a tree, and with it the tree, must be kept. The view must hold its
 /// composite, all messages about it, and the tasks of its awaiters.
-pub fn obstacle(view: &View, id: &PromiseId, before: Timestamp) -> Option<Kept> {
+pub fn obstacle(view: &View, id: &PromiseId, before: Timestamp) -> Option<RetentionReason> {
     let is_pending = view.promise(id).is_some_and(Promise::is_pending);
     match is_pending && !view.is_unreadable(id) {
-        true => Some(Kept::Pending { id: id.clone() }),
+        true => Some(RetentionReason::Pending { id: id.clone() }),
         false => obstacle_unsettled(view, id, before),
     }
 }
 
 /// The same check for promises that may be removed while pending.
-pub(super) fn obstacle_unsettled(view: &View, id: &PromiseId, before: Timestamp) -> Option<Kept> {
+pub(super) fn obstacle_unsettled(
+    view: &View,
+    id: &PromiseId,
+    before: Timestamp,
+) -> Option<RetentionReason> {
     let member = || id.clone();
     if view.is_unreadable(id) {
-        return Some(Kept::Unreadable { id: member() });
+        return Some(RetentionReason::Unreadable { id: member() });
     }
     if view.promise(id)?.settlement().is_some_and(|settlement| settlement.settled_at > before) {
-        return Some(Kept::Recent { id: member() });
+        return Some(RetentionReason::Recent { id: member() });
     }
     if view.owes(id) || view.listeners_on(id).next().is_some() {
-        return Some(Kept::Owes { id: member() });
+        return Some(RetentionReason::Owes { id: member() });
     }
     let living = |by: &PromiseId| {
         view.task(by).is_some_and(|task| match task.state {
@@ -136,7 +140,7 @@ pub(super) fn obstacle_unsettled(view: &View, id: &PromiseId, before: Timestamp)
     };
     let awaiter =
         view.callbacks_on(id).map(|(by, _)| by).find(|by| living(by) || view.is_unreadable(by));
-    awaiter.map(|by| Kept::Awaited { id: member(), by: by.clone() })
+    awaiter.map(|by| RetentionReason::Awaited { id: member(), by: by.clone() })
 }
 
 impl View {

@@ -2,17 +2,17 @@
 //! outlives the message to cancel it. Damage is repaired where other facts determine the correct
 //! state; otherwise the task is halted for an operator: safety over progress.
 
-use super::{draft::Draft, requeue::engine_note};
+use super::{draft::DecisionDraft, requeue::engine_note};
 use crate::{
     effect::{Metric, RequeueCause},
     id::PromiseId,
-    promise::{HaltReason, Message, OutboxKey, OutboxRow, Promise, Task, TaskState},
-    reply::{Orphan, Refusal, Reply},
+    promise::{HaltReason, OutboxKey, OutboxMessage, OutboxRow, Promise, Task, TaskState},
+    reply::{DamageKind, Refusal, Reply},
     saga::{FactKey, FactKind},
     time::Millis,
 };
 
-pub(super) fn reconcile(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+pub(super) fn reconcile(draft: &mut DecisionDraft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(id);
     let mut orphans = Vec::new();
     match draft.promise(id).map(Promise::is_pending) {
@@ -23,21 +23,21 @@ pub(super) fn reconcile(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, 
     Ok(Reply::Reconciled { orphans })
 }
 
-impl Draft<'_> {
-    fn mend_without_promise(&mut self, id: &PromiseId, orphans: &mut Vec<Orphan>) {
+impl DecisionDraft<'_> {
+    fn mend_without_promise(&mut self, id: &PromiseId, orphans: &mut Vec<DamageKind>) {
         let open = self
             .task(id)
             .filter(|task| !matches!(task.state, TaskState::Halted { .. } | TaskState::Fulfilled));
         if let Some(task) = open.cloned() {
-            orphans.push(Orphan::TaskWithoutPromise);
+            orphans.push(DamageKind::TaskWithoutPromise);
             self.quarantine(task, "it has no promise");
         }
     }
 
-    fn mend_pending(&mut self, id: &PromiseId, orphans: &mut Vec<Orphan>) {
+    fn mend_pending(&mut self, id: &PromiseId, orphans: &mut Vec<DamageKind>) {
         let Some(task) = self.task(id).cloned() else {
             if self.promise(id).is_some_and(|promise| promise.target().is_some()) {
-                orphans.push(Orphan::TaskMissing);
+                orphans.push(DamageKind::TaskMissing);
                 // The module it began with is unknown, so running it would be a guess.
                 let state = TaskState::Suspended;
                 let task = Task::born(id.clone(), self.view.first_version(), state, None);
@@ -47,11 +47,11 @@ impl Draft<'_> {
         };
         let halted = matches!(task.state, TaskState::Halted { .. });
         if !halted && self.is_journal_damaged(id) {
-            orphans.push(Orphan::JournalDamaged);
+            orphans.push(DamageKind::JournalDamaged);
             return self.quarantine(task, "the end of its journal contradicts itself");
         }
         if !halted && self.do_facts_contradict(id) {
-            orphans.push(Orphan::FactsContradict);
+            orphans.push(DamageKind::FactsContradict);
             return self.quarantine(task, "a step of one of its sagas is both undone and not");
         }
         if task.state != TaskState::Suspended {
@@ -62,9 +62,9 @@ impl Draft<'_> {
             callbacks.iter().any(|(awaited, consumed)| *consumed || !self.is_pending(awaited));
         if (callbacks.is_empty() && !self.waits_behind_limit(id)) || woken {
             orphans.push(if woken {
-                Orphan::WokenButSuspended
+                DamageKind::WokenButSuspended
             } else {
-                Orphan::SuspendedOnNothing
+                DamageKind::SuspendedOnNothing
             });
             self.count(Metric::Requeued(RequeueCause::Reconcile, Millis::ZERO));
             self.pend_until(task, None);
@@ -72,7 +72,7 @@ impl Draft<'_> {
         }
     }
 
-    fn mend_settled(&mut self, id: &PromiseId, orphans: &mut Vec<Orphan>) {
+    fn mend_settled(&mut self, id: &PromiseId, orphans: &mut Vec<DamageKind>) {
         let open_task = self.task(id).is_some_and(|task| task.state != TaskState::Fulfilled);
         let waiting = self.callbacks_on(id).iter().any(|(_, consumed)| !consumed);
         let unfinished = open_task
@@ -80,7 +80,7 @@ impl Draft<'_> {
             || self.has_listener(id)
             || (self.task(id).is_some() && !self.callbacks_by(id).is_empty());
         if unfinished {
-            orphans.push(Orphan::ChainUnfinished);
+            orphans.push(DamageKind::ChainUnfinished);
             self.carry_out(id, None);
         }
         // A child with a stop request may take its time, or be halted until an operator intervenes.
@@ -89,8 +89,11 @@ impl Draft<'_> {
         });
         let key = OutboxKey::CancelChildren(id.clone());
         if runs && self.outbox_row(&key).is_none() {
-            orphans.push(Orphan::ChildRuns);
-            self.put_outbox(key, OutboxRow::new(Message::CancelChildren { after: None }, self.now));
+            orphans.push(DamageKind::ChildRuns);
+            self.put_outbox(
+                key,
+                OutboxRow::new(OutboxMessage::CancelChildren { after: None }, self.now),
+            );
         }
     }
 

@@ -2,15 +2,15 @@
 
 use serde_json::json;
 
-use super::{create::settled_at, draft::Draft};
+use super::{create::settled_at, draft::DecisionDraft};
 use crate::{
     address::is_internal,
     config::VersionRule,
     effect::{Effect, Metric, RequeueCause},
     id::{PromiseId, Version},
     promise::{
-        HaltReason, Message, Note, OutboxKey, OutboxRow, Settlement, Task, TaskState, Verdict,
-        backoff,
+        HaltReason, Note, OutboxKey, OutboxMessage, OutboxRow, Settlement, Task, TaskState,
+        Verdict, backoff,
     },
     tags,
     time::{Millis, Timestamp},
@@ -24,7 +24,7 @@ pub const UNKNOWN: u32 = 520;
 /// Kind of the note about lost claims.
 pub(super) const LOST: &str = "lost";
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Makes a task pending from now on. [`Draft::execute`] then offers it.
     pub(super) fn pend(&mut self, id: &PromiseId) {
         if let Some(task) = self.task(id).cloned() {
@@ -84,7 +84,7 @@ impl Draft<'_> {
             let (target, module) = (Text::from(target), Text::from(promise.module_name()));
             self.effects.push(Effect::Ready { id: id.clone(), version, target, module });
         } else {
-            let row = OutboxRow::new(Message::Execute { version }, self.now);
+            let row = OutboxRow::new(OutboxMessage::Execute { version }, self.now);
             self.put_outbox(OutboxKey::Execute(id.clone()), row);
         }
     }
@@ -130,7 +130,7 @@ impl Draft<'_> {
         let Some(promise) = self.promise(id) else { return false };
         let Some(once) = promise.spec.tags.get(tags::ONCE) else { return false };
         let message = format!(
-            "`{id}` is begun once only, and {reason} after it had begun: nobody knows whether it acted"
+            "`{id}` begins at most once, and {reason} after it had begun: it may or may not have acted"
         );
         let (verdict, value) = match once.as_str() {
             "output" => (Verdict::Resolved, json!({ "unknown": message })),

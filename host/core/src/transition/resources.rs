@@ -1,6 +1,6 @@
 //! Resources: leases, and writes under tokens.
 
-use super::draft::Draft;
+use super::draft::DecisionDraft;
 use crate::{
     effect::Metric,
     id::{ResourceName, check_name, fits},
@@ -10,14 +10,14 @@ use crate::{
     value::{Text, Value},
 };
 
-pub(super) fn get(draft: &mut Draft<'_>, name: &ResourceName) -> Result<Reply, Refusal> {
+pub(super) fn get(draft: &mut DecisionDraft<'_>, name: &ResourceName) -> Result<Reply, Refusal> {
     Ok(shown(draft, name))
 }
 
 /// Leases a resource. Every lease has a new token, even if the same holder renews it: a lost reply
 /// only costs a number.
 pub(super) fn lease(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     name: &ResourceName,
     holder: &Text,
     ttl: Millis,
@@ -25,7 +25,7 @@ pub(super) fn lease(
     named(draft, name)?;
     if holder.is_empty() || ttl < Millis::ZERO || ttl > LONGEST_LEASE {
         let message = format!(
-            "the resource `{name}` is taken in somebody's name, for 0 to {} ms",
+            "a lease on the resource `{name}` needs a holder, and lasts 0 to {} ms",
             LONGEST_LEASE.0
         );
         return Err(Refusal::BadRequest(message));
@@ -51,7 +51,7 @@ pub(super) fn lease(
 }
 
 pub(super) fn put(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     name: &ResourceName,
     value: &Value,
     token: FenceToken,
@@ -61,7 +61,7 @@ pub(super) fn put(
 }
 
 /// Validates the name of a new resource. An existing one keeps its name.
-fn named(draft: &Draft<'_>, name: &ResourceName) -> Result<(), Refusal> {
+fn named(draft: &DecisionDraft<'_>, name: &ResourceName) -> Result<(), Refusal> {
     if draft.view.resource(name).is_some() || draft.view.resource_lease(name).is_some() {
         return Ok(());
     }
@@ -69,7 +69,7 @@ fn named(draft: &Draft<'_>, name: &ResourceName) -> Result<(), Refusal> {
     Ok(fits("the name of the resource", name.as_str())?)
 }
 
-fn shown(draft: &Draft<'_>, name: &ResourceName) -> Reply {
+fn shown(draft: &DecisionDraft<'_>, name: &ResourceName) -> Reply {
     let resource = draft.delta.resources.get(name).or_else(|| draft.view.resource(name));
     let lease = draft.delta.resource_leases.get(name).or_else(|| draft.view.resource_lease(name));
     Reply::Resource {
@@ -78,7 +78,7 @@ fn shown(draft: &Draft<'_>, name: &ResourceName) -> Reply {
     }
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Writes a resource, unless an equal or larger token has written it. A repetition of the same
     /// write has no effect.
     pub(super) fn fenced_put(

@@ -1,6 +1,6 @@
 //! Facts of sagas, written together with the settlement they follow from.
 
-use super::draft::Draft;
+use super::draft::DecisionDraft;
 use crate::{
     effect::Metric,
     id::PromiseId,
@@ -9,7 +9,7 @@ use crate::{
     value::Text,
 };
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Appends the fact that follows from a settlement, if the promise is a step of a saga or a
     /// compensation. The first fact of each kind is kept.
     pub(super) fn note_fact(&mut self, promise: &Promise) {

@@ -1,15 +1,16 @@
 //! Schedules: one occurrence per command, missed ones in order.
 
 use super::{
-    create::{Maker, reachable},
-    draft::Draft,
+    create::{PromiseCreator, reachable},
+    draft::DecisionDraft,
 };
 use crate::{
     address::Address,
     effect::Effect,
     id::{PromiseId, ScheduleId, check_name, fits},
     promise::{
-        Cron, LONGEST_JITTER, NewSchedule, Overlap, Schedule, SkipReason, TaskState, TooLate,
+        Cron, LONGEST_JITTER, MissedOccurrences, NewSchedule, Overlap, Schedule, SkipReason,
+        TaskState,
     },
     reply::{Conflict, Refusal, Reply},
     tags,
@@ -18,7 +19,7 @@ use crate::{
     value::Text,
 };
 
-enum Occurred {
+enum OccurrenceResult {
     Made(PromiseId),
     /// The promise already existed.
     Existed(PromiseId),
@@ -31,7 +32,7 @@ enum Occurred {
     Refused(Refusal),
 }
 
-pub(super) fn create(draft: &mut Draft<'_>, new: &NewSchedule) -> Result<Reply, Refusal> {
+pub(super) fn create(draft: &mut DecisionDraft<'_>, new: &NewSchedule) -> Result<Reply, Refusal> {
     let cron = well_formed(new)?;
     if let Some(schedule) = draft.schedule(&new.id) {
         return Ok(Reply::Schedule { schedule: Box::new(schedule.clone()), created: false });
@@ -55,7 +56,7 @@ pub(super) fn create(draft: &mut Draft<'_>, new: &NewSchedule) -> Result<Reply, 
     }
     let module = new.template.tags.get(tags::MODULE);
     if let Some(address) = target {
-        let module = draft.module_of(&address, module, Maker::Client)?;
+        let module = draft.module_of(&address, module, PromiseCreator::Client)?;
         if draft.turn_of(&address, module.as_ref())?.is_some_and(|turn| turn.is_run) {
             return Err(Refusal::Unprocessable(format!(
                 "`{address}` runs once a key, and a schedule runs again and again: use another function"
@@ -77,7 +78,7 @@ pub(super) fn create(draft: &mut Draft<'_>, new: &NewSchedule) -> Result<Reply, 
     Ok(Reply::Schedule { schedule: Box::new(schedule), created: true })
 }
 
-pub(super) fn delete(draft: &mut Draft<'_>, id: &ScheduleId) -> Result<Reply, Refusal> {
+pub(super) fn delete(draft: &mut DecisionDraft<'_>, id: &ScheduleId) -> Result<Reply, Refusal> {
     if draft.view.unreadable(&Subject::Schedule(id.clone())).is_none() {
         draft.existing_schedule(id)?;
     }
@@ -86,7 +87,7 @@ pub(super) fn delete(draft: &mut Draft<'_>, id: &ScheduleId) -> Result<Reply, Re
 }
 
 pub(super) fn pause(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     id: &ScheduleId,
     paused: bool,
 ) -> Result<Reply, Refusal> {
@@ -102,7 +103,7 @@ pub(super) fn pause(
     Ok(Reply::Schedule { schedule: Box::new(schedule), created: false })
 }
 
-pub(super) fn due(draft: &mut Draft<'_>, id: &ScheduleId) -> Result<Reply, Refusal> {
+pub(super) fn due(draft: &mut DecisionDraft<'_>, id: &ScheduleId) -> Result<Reply, Refusal> {
     if let Some(ahead) = draft.schedule(id).filter(|schedule| schedule.is_ahead(draft.now)) {
         let back = ahead.clone().come_back(draft.now);
         draft.put_schedule(back);
@@ -112,7 +113,7 @@ pub(super) fn due(draft: &mut Draft<'_>, id: &ScheduleId) -> Result<Reply, Refus
         .schedule(id)
         .filter(|schedule| schedule.due_at().is_some_and(|due_at| due_at <= draft.now));
     let Some(mut schedule) = due.cloned() else { return Ok(Reply::Done) };
-    if let Some(TooLate { skipped, last, next }) =
+    if let Some(MissedOccurrences { skipped, last, next }) =
         schedule.too_late(draft.config.catch_up, draft.now)
     {
         let detail = format!(
@@ -127,7 +128,7 @@ pub(super) fn due(draft: &mut Draft<'_>, id: &ScheduleId) -> Result<Reply, Refus
     let at = schedule.next_at;
     let since = schedule.fires_at(at);
     match draft.occur(&schedule, at, since) {
-        Occurred::Made(promise) | Occurred::Existed(promise) => {
+        OccurrenceResult::Made(promise) | OccurrenceResult::Existed(promise) => {
             schedule.last_at = Some(at);
             schedule.last_id = Some(promise);
         }
@@ -146,7 +147,7 @@ pub(super) fn due(draft: &mut Draft<'_>, id: &ScheduleId) -> Result<Reply, Refus
 /// Deadlines count from now, since an occurrence requested now should run, regardless of when it
 /// was due.
 pub(super) fn backfill(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     id: &ScheduleId,
     from: Timestamp,
     to: Timestamp,
@@ -165,11 +166,11 @@ pub(super) fn backfill(
     let now = draft.now;
     for at in page.into_iter().filter(|at| *at <= now) {
         match draft.occur(&schedule, at, now) {
-            Occurred::Made(promise) => {
+            OccurrenceResult::Made(promise) => {
                 made += 1;
                 schedule.last_id = Some(promise);
             }
-            Occurred::Existed(_) => existing += 1,
+            OccurrenceResult::Existed(_) => existing += 1,
             left_out => {
                 skipped += 1;
                 because = left_out.reason().map(|(_, detail)| Text::from(detail.as_str()));
@@ -187,23 +188,23 @@ pub(super) fn backfill(
 /// schedule is paused. The schedule's next and last occurrence stay unchanged, and the deadline
 /// counts from now.
 pub(super) fn trigger(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     id: &ScheduleId,
     at: Timestamp,
 ) -> Result<Reply, Refusal> {
     let mut schedule = draft.existing_schedule(id)?.clone();
     let now = draft.now;
     let (promise, changed) = match draft.occur(&schedule, at, now) {
-        Occurred::Made(promise) => {
+        OccurrenceResult::Made(promise) => {
             schedule.last_id = Some(promise.clone());
             draft.put_schedule(schedule);
             (promise, true)
         }
-        Occurred::Existed(promise) => (promise, false),
-        Occurred::Overlaps { last, .. } => {
+        OccurrenceResult::Existed(promise) => (promise, false),
+        OccurrenceResult::Overlaps { last, .. } => {
             return Err(Conflict::Overlaps { schedule: id.clone(), last }.into());
         }
-        Occurred::Refused(refusal) => return Err(refusal),
+        OccurrenceResult::Refused(refusal) => return Err(refusal),
     };
     Ok(Reply::Promise { promise: draft.existing(&promise)?.clone(), changed })
 }
@@ -233,7 +234,7 @@ fn well_formed(new: &NewSchedule) -> Result<Cron, Refusal> {
     Cron::parse(&new.cron, new.zone).map_err(|refused| Refusal::BadRequest(refused.to_string()))
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     fn schedule(&self, id: &ScheduleId) -> Option<&Schedule> {
         self.view.schedule(id)
     }
@@ -251,11 +252,11 @@ impl Draft<'_> {
 
     /// Creates the promise of the occurrence at `at`, unless it exists or the overlap policy
     /// forbids it. `since` is its creation time, from which its deadline counts.
-    fn occur(&mut self, schedule: &Schedule, at: Timestamp, since: Timestamp) -> Occurred {
+    fn occur(&mut self, schedule: &Schedule, at: Timestamp, since: Timestamp) -> OccurrenceResult {
         let new = schedule.promise(at, since);
         self.touch(&new.id);
         if self.promise(&new.id).is_some() {
-            return Occurred::Existed(new.id);
+            return OccurrenceResult::Existed(new.id);
         }
         schedule.last_id.iter().for_each(|last| self.touch(last));
         let going_on = schedule.last_id.as_ref().filter(|last| self.is_pending(last));
@@ -263,15 +264,15 @@ impl Draft<'_> {
             (Overlap::Skip, Some(last)) => {
                 let state = self.task(last).map(|task| &task.state);
                 let is_halted = matches!(state, Some(TaskState::Halted { .. }));
-                return Occurred::Overlaps { last: last.clone(), is_halted };
+                return OccurrenceResult::Overlaps { last: last.clone(), is_halted };
             }
             (Overlap::Queue, Some(last)) => Some(last),
             (Overlap::Allow, _) | (Overlap::Skip | Overlap::Queue, None) => None,
         };
-        match self.make(&new, Maker::Schedule { at: since, after }, None) {
-            Ok(()) => Occurred::Made(new.id),
+        match self.make(&new, PromiseCreator::Schedule { at: since, after }, None) {
+            Ok(()) => OccurrenceResult::Made(new.id),
             // For example, the module existed when the schedule was created and was removed since.
-            Err(refusal) => Occurred::Refused(refusal),
+            Err(refusal) => OccurrenceResult::Refused(refusal),
         }
     }
 
@@ -296,7 +297,7 @@ impl Draft<'_> {
     }
 }
 
-impl Occurred {
+impl OccurrenceResult {
     /// Reason for skipping the occurrence. `None` if it was not skipped.
     fn reason(&self) -> Option<(SkipReason, String)> {
         match self {

@@ -4,8 +4,8 @@
 use segno_graph::{InvalidName, NodeName};
 
 use super::{
-    create::{Maker, settled_at},
-    draft::Draft,
+    create::{PromiseCreator, settled_at},
+    draft::DecisionDraft,
 };
 use crate::{
     graph,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub(super) fn signal(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     invocation: &PromiseId,
     name: &Text,
     payload: &Value,
@@ -44,7 +44,7 @@ pub(super) fn signal(
 
 /// Sends a signal, unless one was sent under this key.
 pub(super) fn signal_once(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     invocation: &PromiseId,
     name: &Text,
     payload: &Value,
@@ -78,7 +78,7 @@ pub(super) fn signal_once(
 
 /// Executes [`Command::SignalStart`](crate::command::Command::SignalStart).
 pub(super) fn signal_start(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     new: &NewPromise,
     name: &Text,
     payload: &Value,
@@ -118,7 +118,7 @@ fn sent(promise: &Promise) -> Option<RequestParts> {
     Some(parts(value.headers.get(tags::SIGNAL_HEADER)?, value))
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// The reply for the signal that was sent earlier under this key.
     pub(super) fn signalled_before(&self, invocation: &PromiseId, key: &Text) -> Option<Reply> {
         let first = self.first_generation(invocation);
@@ -203,7 +203,7 @@ impl Draft<'_> {
         let timeout_at = self.existing(&task.id)?.spec.timeout_at;
         let new =
             NewPromise { id: id.clone(), param: Value::default(), tags: Tags::new(), timeout_at };
-        self.make(&new, Maker::Invocation(task), None)
+        self.make(&new, PromiseCreator::Invocation(task), None)
     }
 
     fn deliver(&mut self, id: &PromiseId, name: &Text, payload: &Value) -> Result<(), Refusal> {

@@ -15,16 +15,16 @@ use std::sync::Arc;
 
 use super::{
     append::progressed,
-    create::{Maker, settled_at},
-    draft::Draft,
+    create::{PromiseCreator, settled_at},
+    draft::DecisionDraft,
 };
 use crate::{
     address::Address,
     id::{Claim, PromiseId, fits_under},
     invocation::{LogLine, Record},
     promise::{
-        CancelState, Message, OutboxKey, OutboxRow, Promise, PromiseSpec, PromiseState, Settlement,
-        Task, TaskState, Verdict,
+        CancelState, OutboxKey, OutboxMessage, OutboxRow, Promise, PromiseSpec, PromiseState,
+        Settlement, Task, TaskState, Verdict,
     },
     reply::{Refusal, Reply},
     tags, update,
@@ -41,7 +41,7 @@ pub(super) struct NextGeneration<'a> {
 
 /// Executes [`Command::TaskHandOver`](crate::command::Command::TaskHandOver).
 pub(super) fn hand_over(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     claim: &Claim,
     records: &[Record],
     logs: &[LogLine],
@@ -62,7 +62,7 @@ pub(super) fn hand_over(
     handed
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// The first generation of the invocation that `id` belongs to.
     pub(super) fn first_generation(&self, id: &PromiseId) -> PromiseId {
         let continued = self.promise(id).and_then(|promise| tags::continues(&promise.spec.tags));
@@ -117,7 +117,7 @@ impl Draft<'_> {
         if is_first {
             self.wait_for_newest(&first, None, &to);
             if made_children {
-                let row = OutboxRow::new(Message::CancelChildren { after: None }, self.now);
+                let row = OutboxRow::new(OutboxMessage::CancelChildren { after: None }, self.now);
                 self.put_outbox(OutboxKey::CancelChildren(id), row);
             }
         } else {
@@ -180,7 +180,8 @@ impl Draft<'_> {
                 "`{first}` is a function of an object, which does not continue as new: what lasts is the object's state"
             )));
         }
-        let newer = || self.module_of(&address, None, Maker::Invocation(task)).ok().flatten();
+        let newer =
+            || self.module_of(&address, None, PromiseCreator::Invocation(task)).ok().flatten();
         let module = if next.same_module { task.module } else { newer().or(task.module) };
         let mut own = origin.tags.clone();
         for tag in [tags::LIMIT, tags::PRIORITY, tags::DELAY, tags::FORK, tags::SCHEDULE] {

@@ -4,20 +4,20 @@ use std::collections::BTreeSet;
 
 use super::{
     append::{is_untold, progressed},
-    create::{Maker, holder_fits, settled_at},
-    draft::{Draft, wrong_state},
+    create::{PromiseCreator, holder_fits, settled_at},
+    draft::{DecisionDraft, wrong_state},
     promises::{for_clients, record},
     requeue::LOST,
 };
 use crate::{
     address::is_internal,
     command::ClaimRequest,
-    config::Exhausted,
+    config::ExhaustionPolicy,
     id::{Claim, PromiseId},
     invocation::{LogLine, Record},
     promise::{
-        CancelState, HaltReason, Lease, NewPromise, Note, Promise, ReleaseReason, Settlement, Task,
-        TaskState, TrapKey, Traps, Verdict, backoff,
+        CancelState, HaltReason, Lease, NewPromise, Note, Promise, ReleaseReason, RepeatedTrap,
+        Settlement, Task, TaskState, TrapKey, Verdict, backoff,
     },
     reply::{Conflict, Refusal, Reply, TaskReply},
     tags,
@@ -25,19 +25,19 @@ use crate::{
     value::{Tags, Value},
 };
 
-pub(super) fn get(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+pub(super) fn get(draft: &mut DecisionDraft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(id);
     shown(draft, id, false)
 }
 
 pub(super) fn create(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     new: &NewPromise,
     request: &ClaimRequest,
 ) -> Result<Reply, Refusal> {
     Lease::check(request.ttl).map_err(Refusal::BadRequest)?;
     draft.touch(&new.id);
-    if draft.make_held(new, Maker::Client, request)? {
+    if draft.make_held(new, PromiseCreator::Client, request)? {
         return shown(draft, &new.id, true);
     }
     let Some(task) = draft.task(&new.id) else {
@@ -63,7 +63,7 @@ pub(super) fn create(
 }
 
 pub(super) fn acquire(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     claim: &Claim,
     request: &ClaimRequest,
     stall_limit: Option<Millis>,
@@ -95,7 +95,7 @@ pub(super) fn acquire(
 }
 
 pub(super) fn suspend(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     claim: &Claim,
     records: &[Record],
     logs: &[LogLine],
@@ -153,7 +153,7 @@ pub(super) fn suspend(
 }
 
 pub(super) fn fulfill(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     claim: &Claim,
     records: &[Record],
     logs: &[LogLine],
@@ -179,7 +179,7 @@ pub(super) fn fulfill(
 }
 
 pub(super) fn release(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     claim: &Claim,
     reason: &ReleaseReason,
 ) -> Result<Reply, Refusal> {
@@ -206,7 +206,7 @@ pub(super) fn release(
     Ok(Reply::Done)
 }
 
-pub(super) fn halt(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+pub(super) fn halt(draft: &mut DecisionDraft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(id);
     let task = draft.existing_task(id)?.clone();
     match &task.state {
@@ -220,14 +220,14 @@ pub(super) fn halt(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refus
 }
 
 /// Executes `TaskContinue`: offers a halted task again, with its failure counts cleared.
-pub(super) fn resume(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+pub(super) fn resume(draft: &mut DecisionDraft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(id);
     let task = draft.halted_task(id)?;
     draft.offer_again(task);
     Ok(Reply::Done)
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// The task, which must be halted.
     pub(super) fn halted_task(&self, id: &PromiseId) -> Result<Task, Refusal> {
         let task = self.existing_task(id)?;
@@ -251,7 +251,7 @@ impl Draft<'_> {
     pub(super) fn make_held(
         &mut self,
         new: &NewPromise,
-        maker: Maker<'_>,
+        maker: PromiseCreator<'_>,
         request: &ClaimRequest,
     ) -> Result<bool, Refusal> {
         if tags::target(&new.tags).is_none() || tags::is_timer(&new.tags) {
@@ -322,8 +322,8 @@ impl Draft<'_> {
         }
         if self.config.attempt_limit.is_some_and(|limit| attempt >= limit) {
             return match self.config.on_exhausted {
-                Exhausted::Halt => self.stop(task, HaltReason::Exhausted, None),
-                Exhausted::Reject => self.exhausted(task, error),
+                ExhaustionPolicy::Halt => self.stop(task, HaltReason::Exhausted, None),
+                ExhaustionPolicy::Reject => self.exhausted(task, error),
             };
         }
         // An activity with a stop request is not retried: offer it now, so that it is notified
@@ -353,15 +353,15 @@ impl Draft<'_> {
     }
 }
 
-fn counted(before: Option<&Traps>, trap: Option<&TrapKey>) -> Option<Traps> {
+fn counted(before: Option<&RepeatedTrap>, trap: Option<&TrapKey>) -> Option<RepeatedTrap> {
     let key = trap?;
     let before = before.filter(|traps| traps.key == *key).map_or(0, |traps| traps.count);
-    Some(Traps { key: key.clone(), count: before.saturating_add(1) })
+    Some(RepeatedTrap { key: key.clone(), count: before.saturating_add(1) })
 }
 
 /// True if this same claim settled the promise with this same outcome, in a command whose reply was
 /// lost.
-fn is_repeated(draft: &Draft<'_>, claim: &Claim, verdict: Verdict, value: &Value) -> bool {
+fn is_repeated(draft: &DecisionDraft<'_>, claim: &Claim, verdict: Verdict, value: &Value) -> bool {
     let by_this_claim =
         draft.task(&claim.id).is_some_and(|task| task.fulfilled_by == Some(claim.version));
     let settlement = draft.promise(&claim.id).and_then(Promise::settlement);
@@ -370,12 +370,12 @@ fn is_repeated(draft: &Draft<'_>, claim: &Claim, verdict: Verdict, value: &Value
             .is_some_and(|stored| stored.verdict == verdict && stored.value.as_ref() == Some(value))
 }
 
-fn shown(draft: &Draft<'_>, id: &PromiseId, created: bool) -> Result<Reply, Refusal> {
+fn shown(draft: &DecisionDraft<'_>, id: &PromiseId, created: bool) -> Result<Reply, Refusal> {
     Ok(Reply::Task(Box::new(described(draft, id, created)?)))
 }
 
 pub(super) fn described(
-    draft: &Draft<'_>,
+    draft: &DecisionDraft<'_>,
     id: &PromiseId,
     created: bool,
 ) -> Result<TaskReply, Refusal> {

@@ -1,6 +1,6 @@
 //! Enforcement of the bounds of execution trees, and of the end of growth after a kill.
 
-use super::draft::Draft;
+use super::draft::DecisionDraft;
 use crate::{
     command::FenceAction,
     id::{CommandIndex, PromiseId},
@@ -15,7 +15,7 @@ pub(crate) fn has_count(view: &View, id: &PromiseId) -> bool {
     view.promise(id).is_some_and(|promise| promise.attached_to().is_none())
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// True if the executions that these actions create are counted.
     pub(super) fn counts_births(&self, maker: &PromiseId, actions: &[FenceAction]) -> bool {
         let was_made = self.promise(maker).is_some_and(|maker| maker.spec.made_by.is_some());

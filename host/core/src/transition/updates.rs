@@ -1,7 +1,7 @@
 //! Updates. A workflow that had seen all records and signals was asked to validate the update; the
 //! update is accepted if it has still seen all of them.
 
-use super::draft::Draft;
+use super::draft::DecisionDraft;
 use crate::{
     graph,
     id::{PromiseId, check_name, fits},
@@ -14,18 +14,18 @@ use crate::{
 
 /// The state that the asked workflow had seen.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct SeenPosition {
     pub(super) records: u32,
     pub(super) signals: u32,
 }
 
 pub(super) fn update(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     invocation: &PromiseId,
     name: &Text,
     input: &Text,
     key: Option<&Text>,
-    seen: Seen,
+    seen: SeenPosition,
 ) -> Result<Reply, Refusal> {
     draft.touch(invocation);
     draft.existing(invocation)?;

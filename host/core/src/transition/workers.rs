@@ -1,36 +1,36 @@
 //! Commands on all claims of an external worker. A worker extends all its claims in one heartbeat,
 //! and the claims of one that appears to be gone are offered to others before the leases expire.
 
-use super::draft::Draft;
+use super::draft::DecisionDraft;
 use crate::{
     effect::{Metric, RequeueCause},
     id::Holder,
     promise::{Lease, Task, TaskState},
-    reply::{Beat, Refusal, Reply},
+    reply::{HeartbeatResult, Refusal, Reply},
     time::Timestamp,
 };
 
-pub(super) fn heartbeat(draft: &mut Draft<'_>, holder: &Holder) -> Result<Reply, Refusal> {
+pub(super) fn heartbeat(draft: &mut DecisionDraft<'_>, holder: &Holder) -> Result<Reply, Refusal> {
     let mut beats = Vec::new();
     for task in draft.held_by(holder) {
         let TaskState::Acquired { lease } = &task.state else { continue };
         let until = lease.extended_until(&task.progress, task.stall_limit, draft.now);
         if until <= draft.now {
             draft.count(Metric::HeartbeatStalled);
-            beats.push(Beat::Stalled);
+            beats.push(HeartbeatResult::Stalled);
             continue;
         }
         let lease = Lease { until, ..lease.clone() };
         let last_heartbeat = Some(draft.now);
         draft.put_task(Task { state: TaskState::Acquired { lease }, last_heartbeat, ..task });
         draft.count(Metric::HeartbeatExtended);
-        beats.push(Beat::Extended { until, cancel: false });
+        beats.push(HeartbeatResult::Extended { until, cancel: false });
     }
     Ok(Reply::Heartbeat(beats))
 }
 
 pub(super) fn gone(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     holder: &Holder,
     unheard_since: Timestamp,
 ) -> Result<Reply, Refusal> {
@@ -42,7 +42,7 @@ pub(super) fn gone(
     Ok(Reply::Done)
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// The tasks claimed by a holder, by id. Excludes those past their deadline, which their own
     /// timer ends.
     fn held_by(&self, holder: &Holder) -> Vec<Task> {

@@ -2,7 +2,7 @@
 
 use super::View;
 use crate::{
-    id::{Digest, NodeName, Version},
+    id::{Digest, HostName, Version},
     value::Text,
 };
 
@@ -23,7 +23,7 @@ impl View {
     }
 
     /// Number of starts of a host.
-    pub fn incarnation(&self, node: &NodeName) -> u64 {
+    pub fn incarnation(&self, node: &HostName) -> u64 {
         self.hosts.get(node).copied().unwrap_or_default()
     }
 
@@ -32,7 +32,7 @@ impl View {
     }
 
     /// All hosts with their number of starts.
-    pub fn hosts(&self) -> impl Iterator<Item = (&NodeName, u64)> {
+    pub fn hosts(&self) -> impl Iterator<Item = (&HostName, u64)> {
         self.hosts.iter().map(|(node, incarnation)| (node, *incarnation))
     }
 
@@ -54,7 +54,7 @@ impl View {
         self.modules.remove(module);
     }
 
-    pub fn put_host(&mut self, node: NodeName, incarnation: u64) {
+    pub fn put_host(&mut self, node: HostName, incarnation: u64) {
         self.hosts.insert(node, incarnation);
     }
 }

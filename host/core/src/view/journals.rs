@@ -2,7 +2,7 @@
 
 use super::View;
 use crate::{
-    delta::Append,
+    delta::JournalAppend,
     id::PromiseId,
     invocation::{JournalHead, Record},
 };
@@ -44,7 +44,7 @@ impl View {
         self.tails.remove(invocation);
     }
 
-    pub(super) fn append(&mut self, append: &Append) {
+    pub(super) fn append(&mut self, append: &JournalAppend) {
         self.heads.insert(append.invocation.clone(), append.after);
         if let Some(tail) = self.tails.get_mut(&append.invocation) {
             tail.extend(append.records.iter().cloned());

@@ -5,7 +5,10 @@ use crate::{
     delta::Delta,
     footprint::Footprint,
     id::PromiseId,
-    limit::{Limit, LimitName, Partition, PartitionId, Place, PlaceState, Standing},
+    limit::{
+        Limit, LimitName, LimitPosition, LimitPositionState, Partition, PartitionId,
+        PartitionReadiness,
+    },
 };
 
 /// The partitions that a round of admissions begins with.
@@ -27,7 +30,7 @@ impl View {
     }
 
     /// Place of an execution behind its limit.
-    pub fn place(&self, id: &PromiseId) -> Option<&Place> {
+    pub fn place(&self, id: &PromiseId) -> Option<&LimitPosition> {
         self.lookups.places.places.get(id)
     }
 
@@ -39,7 +42,7 @@ impl View {
         self.lookups.places.partitions.iter()
     }
 
-    pub fn places(&self) -> impl Iterator<Item = (&PromiseId, &Place)> {
+    pub fn places(&self) -> impl Iterator<Item = (&PromiseId, &LimitPosition)> {
         self.lookups.places.places.iter()
     }
 
@@ -49,9 +52,9 @@ impl View {
         let (mut ready, mut timed) = (Vec::new(), Vec::new());
         for (id, partition) in self.partitions_of(name, None) {
             match partition.standing {
-                Standing::Rest => {}
-                Standing::Ready { class, turn } => ready.push((class, turn, id)),
-                Standing::At(at) => timed.push((at, id)),
+                PartitionReadiness::Rest => {}
+                PartitionReadiness::Ready { class, turn } => ready.push((class, turn, id)),
+                PartitionReadiness::At(at) => timed.push((at, id)),
             }
         }
         ready.sort();
@@ -77,8 +80,8 @@ impl View {
 
     /// The executions that wait in a lane, in order of arrival.
     pub fn waiting(&self, partition: &PartitionId, priority: u8) -> Vec<&PromiseId> {
-        let in_lane = |place: &Place| {
-            place.state == PlaceState::Waiting
+        let in_lane = |place: &LimitPosition| {
+            place.state == LimitPositionState::Waiting
                 && place.priority == priority
                 && place.partition == *partition
         };
@@ -95,7 +98,7 @@ impl View {
         self.lookups.places.partitions.insert(id, partition);
     }
 
-    pub fn put_place(&mut self, id: PromiseId, place: Place) {
+    pub fn put_place(&mut self, id: PromiseId, place: LimitPosition) {
         self.lookups.places.places.insert(id, place);
     }
 

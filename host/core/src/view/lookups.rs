@@ -6,8 +6,8 @@ use crate::{
     delta::Delta,
     graph::{NodeFact, NodeRow, NodeState},
     id::{ObjectId, PromiseId, ResourceName, ScheduleId},
-    limit::{Partition, PartitionId, Place},
-    object::{Line, StateKey},
+    limit::{LimitPosition, Partition, PartitionId},
+    object::{ObjectQueue, StateKey},
     promise::{Resource, ResourceLease, Schedule},
     saga::{Fact, FactKey},
     tree::TreeCount,
@@ -16,21 +16,21 @@ use crate::{
 
 /// Rows outside the composites of promises, which are not removed with a promise.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lookups {
+pub(super) struct AuxiliaryRows {
     pub(super) schedules: Schedules,
     pub(super) resources: Resources,
     pub(super) facts: Facts,
     pub(super) graph_nodes: GraphNodes,
-    pub(super) objects: Objects,
-    pub(super) places: Places,
+    pub(super) objects: ObjectRows,
+    pub(super) places: LimitRows,
     pub(super) tree_counts: TreeCounts,
     /// Trees, in a view that was loaded to remove them.
-    pub(super) trees: BTreeMap<PromiseId, Tree>,
+    pub(super) trees: BTreeMap<PromiseId, TreeMembers>,
 }
 
 /// A promise and everything created by its members.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tree {
+pub struct TreeMembers {
     /// The promises, including the top.
     pub members: BTreeSet<PromiseId>,
     /// True if the members are complete.
@@ -119,12 +119,12 @@ impl GraphNodes {
 
 /// Rows by object. No decision reads the state.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Objects {
-    pub(super) lines: BTreeMap<ObjectId, Line>,
+pub(super) struct ObjectRows {
+    pub(super) lines: BTreeMap<ObjectId, ObjectQueue>,
     pub(super) state: BTreeMap<StateKey, Payload>,
 }
 
-impl Objects {
+impl ObjectRows {
     pub(super) fn write(&mut self, delta: &Delta) {
         for (object, line) in &delta.lines {
             match line {
@@ -150,12 +150,12 @@ impl Objects {
 
 /// Rows of limits that are loaded per decision, unlike the limits themselves.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Places {
+pub(super) struct LimitRows {
     pub(super) partitions: BTreeMap<PartitionId, Partition>,
-    pub(super) places: BTreeMap<PromiseId, Place>,
+    pub(super) places: BTreeMap<PromiseId, LimitPosition>,
 }
 
-impl Places {
+impl LimitRows {
     pub(super) fn write(&mut self, delta: &Delta) {
         for (id, partition) in &delta.partitions {
             match partition {

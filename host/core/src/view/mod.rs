@@ -19,11 +19,11 @@ mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::lookups::Lookups;
-pub use self::{limits::NextPartitions, lookups::Tree};
+use self::lookups::AuxiliaryRows;
+pub use self::{limits::NextPartitions, lookups::TreeMembers};
 use crate::{
     delta::Delta,
-    id::{Digest, NodeName, PromiseId, Version},
+    id::{Digest, HostName, PromiseId, Version},
     invocation::{JournalHead, Record},
     limit::{Limit, LimitName},
     object::ModuleFacts,
@@ -49,10 +49,10 @@ pub struct View {
     children: BTreeMap<PromiseId, BTreeSet<PromiseId>>,
     aliases: BTreeMap<Text, Digest>,
     modules: BTreeMap<Digest, ModuleFacts>,
-    hosts: BTreeMap<NodeName, u64>,
+    hosts: BTreeMap<HostName, u64>,
     limits: BTreeMap<LimitName, Limit>,
     signal_keys: BTreeMap<(PromiseId, Text), u32>,
-    lookups: Lookups,
+    lookups: AuxiliaryRows,
     /// Subjects with unreadable rows, and the defects.
     unreadable: BTreeMap<Subject, Text>,
 }
@@ -130,7 +130,8 @@ impl View {
     pub fn rows(&self) -> usize {
         let Self { promises, tasks, callbacks, listeners, outbox, heads, tails, .. } = self;
         let Self { signal_keys, lookups, .. } = self;
-        let Lookups { schedules, resources, facts, graph_nodes, objects, places, .. } = lookups;
+        let AuxiliaryRows { schedules, resources, facts, graph_nodes, objects, places, .. } =
+            lookups;
         let of_promises = promises.len() + tasks.len() + heads.len() + tails.len() + outbox.len();
         let callbacks: usize = callbacks.values().map(BTreeMap::len).sum();
         let listeners: usize = listeners.values().map(BTreeSet::len).sum();
@@ -143,6 +144,6 @@ impl View {
     /// leases, facts of sagas, nodes of graph runs, objects, and partitions of limits with their
     /// places.
     pub fn forget_lookups(&mut self) {
-        self.lookups = Lookups::default();
+        self.lookups = AuxiliaryRows::default();
     }
 }

@@ -6,18 +6,18 @@ use super::View;
 use crate::{
     footprint::Footprint,
     id::{Digest, ObjectId},
-    object::{Line, ModuleFacts, StateKey},
+    object::{ModuleFacts, ObjectQueue, StateKey},
     promise::Promise,
     tags,
     value::{Payload, Text},
 };
 
 impl View {
-    pub fn line(&self, object: &ObjectId) -> Option<&Line> {
+    pub fn line(&self, object: &ObjectId) -> Option<&ObjectQueue> {
         self.lookups.objects.lines.get(object)
     }
 
-    pub fn lines(&self) -> impl Iterator<Item = (&ObjectId, &Line)> {
+    pub fn lines(&self) -> impl Iterator<Item = (&ObjectId, &ObjectQueue)> {
         self.lookups.objects.lines.iter()
     }
 
@@ -40,7 +40,7 @@ impl View {
         promises.filter(move |promise| tags::object(&promise.spec.tags) == Some(object.as_str()))
     }
 
-    pub fn put_line(&mut self, object: ObjectId, line: Line) {
+    pub fn put_line(&mut self, object: ObjectId, line: ObjectQueue) {
         self.lookups.objects.lines.insert(object, line);
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use super::{Tree, View};
+use super::{TreeMembers, View};
 use crate::{
     id::{CommandIndex, PromiseId},
     limit::LimitName,
@@ -40,7 +40,7 @@ impl View {
     }
 
     /// A promise and everything created by its members, as far as loaded ([`View::put_tree`]).
-    pub fn tree(&self, top: &PromiseId) -> Tree {
+    pub fn tree(&self, top: &PromiseId) -> TreeMembers {
         self.lookups.trees.get(top).cloned().unwrap_or_default()
     }
 
@@ -71,7 +71,7 @@ impl View {
     }
 
     /// Sets the members of a tree. Their rows are put separately.
-    pub fn put_tree(&mut self, top: PromiseId, tree: Tree) {
+    pub fn put_tree(&mut self, top: PromiseId, tree: TreeMembers) {
         self.lookups.trees.insert(top, tree);
     }
 

@@ -15,7 +15,7 @@ use crate::{
     model::Model,
     object::ModuleFacts,
     promise::{TaskStatus, Verdict},
-    reply::{Orphan, Refusal, Reply},
+    reply::{DamageKind, Refusal, Reply},
     snapshot::Snapshot,
     time::{Millis, Timestamp},
     transition::{Decision, transition, turn_in},
@@ -32,7 +32,7 @@ pub(crate) const OTHER_MODULE: Digest = Digest([8; 32]);
 
 /// A checked store.
 #[derive(Clone)]
-pub(crate) struct World {
+pub(crate) struct CheckedStore {
     pub(crate) model: Model,
     pub(crate) snapshot: Snapshot,
     pub(crate) now: Timestamp,
@@ -45,7 +45,7 @@ pub(crate) struct World {
     joined: BTreeMap<ObjectId, Vec<PromiseId>>,
 }
 
-impl World {
+impl CheckedStore {
     pub(crate) fn new() -> Self {
         let mut rows = View::new();
         let shared = [Text::from("Cart/total"), Text::from("Signup/confirm")].into();
@@ -172,7 +172,7 @@ impl World {
             let look = Command::Reconcile { id: promise.id().clone() };
             let reply = self.model.decide(&look, self.now, &self.config).reply;
             let Reply::Reconciled { mut orphans } = reply else { panic!("{reply:?}") };
-            orphans.retain(|orphan| *orphan != Orphan::ChildRuns);
+            orphans.retain(|orphan| *orphan != DamageKind::ChildRuns);
             assert_eq!(orphans, [], "{command:?} left `{}` like this", promise.id());
         }
     }

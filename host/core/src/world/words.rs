@@ -5,17 +5,18 @@ use std::collections::BTreeMap;
 use super::MODULE;
 use crate::{
     address::GRAPH_RUN,
-    command::{ClaimRequest, Command, FenceAct, FenceAction},
-    fork::{Fork, Kept},
+    command::{ClaimRequest, Command, FenceAction, FenceOperation},
+    fork::{Fork, KeptPromise},
     graph::{NodeRow, NodeState},
-    id::{Claim, CommandIndex, Holder, NodeName, ObjectId, PromiseId, ScheduleId, Version},
+    id::{Claim, CommandIndex, Holder, HostName, ObjectId, PromiseId, ScheduleId, Version},
     invocation::{
-        CommandKind, EngineFacts, LogLine, Outcome, Record, RecordBody, Request, Seed, StepResult,
+        CommandKind, CommandRequest, EngineFacts, LogLine, Outcome, Record, RecordBody, Seed,
+        StepResult,
     },
-    limit::{Bounds, Rule},
+    limit::{AdmissionBounds, AdmissionRule},
     object::StateWrite,
     promise::{
-        FenceToken, NewPromise, NewSchedule, Note, Overlap, ReleaseReason, Template, Verdict,
+        FenceToken, NewPromise, NewSchedule, Note, Overlap, PromiseTemplate, ReleaseReason, Verdict,
     },
     tags,
     time::{Millis, Timestamp},
@@ -27,7 +28,7 @@ pub(crate) fn claim(id: &str, version: u64) -> Claim {
 }
 
 pub(crate) fn holder(node: &str, incarnation: u64) -> Holder {
-    Holder { node: NodeName::from(node), incarnation }
+    Holder { node: HostName::from(node), incarnation }
 }
 
 pub(crate) fn claim_request(nonce: u64) -> ClaimRequest {
@@ -72,20 +73,20 @@ pub(crate) fn graph_run(id: &str) -> Command {
 }
 
 /// Writes the row of a node in its first attempt.
-pub(crate) fn node(name: &str, state: NodeState) -> FenceAct {
-    FenceAct::Node { node: Text::from(name), row: NodeRow { state, attempt: 0 }, reset: None }
+pub(crate) fn node(name: &str, state: NodeState) -> FenceOperation {
+    FenceOperation::Node { node: Text::from(name), row: NodeRow { state, attempt: 0 }, reset: None }
 }
 
 /// Creates the first attempt of a node of a run.
-pub(crate) fn attempt(run: &str, node: &str) -> FenceAct {
+pub(crate) fn attempt(run: &str, node: &str) -> FenceOperation {
     let id = PromiseId::from(run).attempt(node, 0);
-    FenceAct::Create { new: new(id.as_str(), &[(tags::TARGET, "ship")], Timestamp::NEVER) }
+    FenceOperation::Create { new: new(id.as_str(), &[(tags::TARGET, "ship")], Timestamp::NEVER) }
 }
 
 /// Creates the promise of the signal `go` of a run.
-pub(crate) fn awaited_signal(run: &str) -> FenceAct {
+pub(crate) fn awaited_signal(run: &str) -> FenceOperation {
     let id = PromiseId::from(run).run_signal("go");
-    FenceAct::Create { new: new(id.as_str(), &[], Timestamp::NEVER) }
+    FenceOperation::Create { new: new(id.as_str(), &[], Timestamp::NEVER) }
 }
 
 /// Tags of a step of the saga `trip` that is compensated even if its effect is unknown.
@@ -109,7 +110,7 @@ pub(crate) fn write(name: &str, value: &str, token: u64) -> Command {
 
 /// Creates a schedule with a task for external workers every minute.
 pub(crate) fn schedule(id: &str, overlap: Overlap) -> Command {
-    let template = Template {
+    let template = PromiseTemplate {
         id: Text::from("{{.id}}@{{.timestamp}}"),
         param: Value::default(),
         tags: tagged(&[(tags::TARGET, "poll://any@workers")]),
@@ -135,7 +136,7 @@ pub(crate) fn begin(id: &str, first: &[Command]) -> Command {
 pub(crate) fn fork(new: NewPromise, of: &str, records: &[Record]) -> Command {
     let id = new.id.named("step");
     let (verdict, value) = (Verdict::Resolved, Some(Value::of(&b"1"[..])));
-    let kept = vec![Kept { id, tags: tagged(&step("0")), verdict, value }];
+    let kept = vec![KeptPromise { id, tags: tagged(&step("0")), verdict, value }];
     let (of, records) = (PromiseId::from(of), records.to_vec());
     let set = Vec::new();
     Command::InvocationFork(Box::new(Fork { new, module: None, of, set, records, kept }))
@@ -170,9 +171,9 @@ pub(crate) fn known(name: &str) -> Command {
 }
 
 /// Creates a promise of [`ada`] as one of its functions does, and settles it if there is a verdict.
-pub(crate) fn of_object(name: &str, verdict: Option<Verdict>) -> FenceAct {
+pub(crate) fn of_object(name: &str, verdict: Option<Verdict>) -> FenceOperation {
     let settles = verdict.map(|verdict| (verdict, Value::default()));
-    FenceAct::ObjectPromise { id: ada().promise(name), settles }
+    FenceOperation::ObjectPromise { id: ada().promise(name), settles }
 }
 
 /// An execution of a limited function ([`limits`]), with a key and a priority.
@@ -184,7 +185,7 @@ pub(crate) fn limited(id: &str, function: &str, key: &str, priority: u8) -> NewP
 }
 
 /// Limits declared by the module of the tests.
-pub(crate) fn limits() -> BTreeMap<Text, Rule> {
+pub(crate) fn limits() -> BTreeMap<Text, AdmissionRule> {
     let limits = [
         (
             "pack",
@@ -205,9 +206,9 @@ pub(crate) fn limits() -> BTreeMap<Text, Rule> {
 }
 
 /// A rule with this concurrency per key.
-pub(crate) fn at_most(concurrency: u32) -> Rule {
-    let per_key = Bounds { concurrency: Some(concurrency), rate: None };
-    Rule { per_key, ..Rule::default() }
+pub(crate) fn at_most(concurrency: u32) -> AdmissionRule {
+    let per_key = AdmissionBounds { concurrency: Some(concurrency), rate: None };
+    AdmissionRule { per_key, ..AdmissionRule::default() }
 }
 
 /// The object of [`keyed`].
@@ -220,8 +221,8 @@ pub(crate) fn entry(name: &str, value: &str) -> StateWrite {
     StateWrite { clears: false, entries: vec![(Text::from(name), value)] }
 }
 
-pub(crate) fn state(name: &str, value: &str) -> FenceAct {
-    FenceAct::State(entry(name, value))
+pub(crate) fn state(name: &str, value: &str) -> FenceOperation {
+    FenceOperation::State(entry(name, value))
 }
 
 /// Record of a command that writes state.
@@ -303,7 +304,7 @@ pub(crate) fn note(kind: &str) -> Note {
     }
 }
 
-pub(crate) fn fence(claim: Claim, records: Vec<Record>, acts: Vec<FenceAct>) -> Command {
+pub(crate) fn fence(claim: Claim, records: Vec<Record>, acts: Vec<FenceOperation>) -> Command {
     let number = |(index, act)| FenceAction { index: CommandIndex(index as u32), act };
     let actions = acts.into_iter().enumerate().map(number).collect();
     Command::TaskFence { claim, records, logs: Vec::<LogLine>::new(), actions }
@@ -325,7 +326,7 @@ pub(crate) fn asked(seq: u32, index: u32) -> Record {
         index: CommandIndex(index),
         kind: CommandKind::Call,
         name: Text::from("ship"),
-        request: Request::of(&[("input", b"{}")]),
+        request: CommandRequest::of(&[("input", b"{}")]),
     };
     Record { seq, at: Timestamp(1_000), body }
 }

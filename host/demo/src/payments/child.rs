@@ -5,7 +5,7 @@ use std::{path::Path, process::Command};
 use segno_core::time::Millis;
 use segno_env::Env;
 
-use super::{LedgerView, ledger::Entry};
+use super::{LedgerView, ledger::LedgerEntry};
 use crate::process::{Process, ProcessError, free_port};
 
 const START: Millis = Millis(30_000);
@@ -72,7 +72,7 @@ impl PaymentsChild {
     ///
     /// # Errors
     /// [`ChildError::Http`].
-    pub async fn entries(&self) -> Result<Vec<Entry>, ChildError> {
+    pub async fn entries(&self) -> Result<Vec<LedgerEntry>, ChildError> {
         let answer = self.http.get(format!("{}/ledger", self.address)).send().await?;
         let view: LedgerView = answer.error_for_status()?.json().await?;
         Ok(view.entries)

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 /// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum PaymentKind {
     /// Take money.
     Charge,
     /// Return money.
@@ -30,10 +30,10 @@ pub enum Kind {
 
 /// A request with its first decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct LedgerEntry {
     /// The `Idempotency-Key`.
     pub key: String,
-    pub kind: Kind,
+    pub kind: PaymentKind,
     pub order: String,
     /// The amount, in cents.
     pub amount_cents: u64,
@@ -49,9 +49,9 @@ pub struct Entry {
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Line {
+enum LedgerLine {
     Repeat { key: String, repeat: bool },
-    First(Entry),
+    First(LedgerEntry),
 }
 
 /// Reason why the ledger cannot be used.
@@ -77,15 +77,15 @@ pub enum LedgerError {
 
 /// The requests, in the order of their first arrival.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct PaymentLedger {
     path: PathBuf,
     file: File,
-    entries: Vec<Entry>,
+    entries: Vec<LedgerEntry>,
     by_key: HashMap<String, usize>,
     by_charge: HashMap<String, usize>,
 }
 
-impl Ledger {
+impl PaymentLedger {
     /// Opens the file, creating it if it is missing, and removes an incomplete last line.
     ///
     /// # Errors
@@ -115,10 +115,10 @@ impl Ledger {
                 |reason| LedgerError::Malformed { path: path.to_owned(), line: number + 1, reason };
             // Parsed via `serde_json::Value`: serde cannot match an untagged enum against
             // arbitrary-precision numbers directly.
-            let line = serde_json::from_slice(line).and_then(serde_json::from_value::<Line>);
+            let line = serde_json::from_slice(line).and_then(serde_json::from_value::<LedgerLine>);
             match line.map_err(|error| malformed(error.to_string()))? {
-                Line::First(entry) => ledger.index(entry),
-                Line::Repeat { key, .. } => {
+                LedgerLine::First(entry) => ledger.index(entry),
+                LedgerLine::Repeat { key, .. } => {
                     let known = ledger.by_key.get(&key).copied();
                     let known =
                         known.ok_or_else(|| malformed(format!("it repeats unknown `{key}`")))?;
@@ -132,23 +132,23 @@ impl Ledger {
     }
 
     /// All entries, in the order of their first arrival.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[LedgerEntry] {
         &self.entries
     }
 
     /// The decision for `key`.
-    pub fn of_key(&self, key: &str) -> Option<&Entry> {
+    pub fn of_key(&self, key: &str) -> Option<&LedgerEntry> {
         self.by_key.get(key).map(|&at| &self.entries[at])
     }
 
     /// The accepted charge with this name.
-    pub fn charge(&self, charge: &str) -> Option<&Entry> {
+    pub fn charge(&self, charge: &str) -> Option<&LedgerEntry> {
         self.by_charge.get(charge).map(|&at| &self.entries[at])
     }
 
     /// True if the charge with this name was refunded.
     pub fn is_refunded(&self, charge: &str) -> bool {
-        let refunds = |entry: &&Entry| entry.kind == Kind::Refund && entry.accepted;
+        let refunds = |entry: &&LedgerEntry| entry.kind == PaymentKind::Refund && entry.accepted;
         self.entries.iter().filter(refunds).any(|entry| entry.charge.as_deref() == Some(charge))
     }
 
@@ -161,8 +161,8 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::Io`]; the decision then does not count.
-    pub fn decide(&mut self, entry: Entry) -> Result<(), LedgerError> {
-        self.append(&Line::First(Entry { requests: 0, ..entry.clone() }))?;
+    pub fn decide(&mut self, entry: LedgerEntry) -> Result<(), LedgerError> {
+        self.append(&LedgerLine::First(LedgerEntry { requests: 0, ..entry.clone() }))?;
         self.index(entry);
         Ok(())
     }
@@ -173,30 +173,32 @@ impl Ledger {
     /// [`LedgerError::Io`]; the request is then not counted.
     pub fn repeat(&mut self, key: &str) -> Result<(), LedgerError> {
         let at = *self.by_key.get(key).expect("only decided keys are repeated");
-        self.append(&Line::Repeat { key: key.to_owned(), repeat: true })?;
+        self.append(&LedgerLine::Repeat { key: key.to_owned(), repeat: true })?;
         self.entries[at].requests += 1;
         Ok(())
     }
 
-    fn append(&mut self, line: &Line) -> Result<(), LedgerError> {
+    fn append(&mut self, line: &LedgerLine) -> Result<(), LedgerError> {
         let mut bytes = serde_json::to_vec(line).expect("lines are plain data");
         bytes.push(b'\n');
         let written = self.file.write_all(&bytes).and_then(|()| self.file.sync_data());
         written.map_err(|source| LedgerError::Io { path: self.path.clone(), source })
     }
 
-    fn index(&mut self, entry: Entry) {
+    fn index(&mut self, entry: LedgerEntry) {
         let at = self.entries.len();
         self.by_key.insert(entry.key.clone(), at);
-        if let (Kind::Charge, true, Some(charge)) = (entry.kind, entry.accepted, &entry.charge) {
+        if let (PaymentKind::Charge, true, Some(charge)) =
+            (entry.kind, entry.accepted, &entry.charge)
+        {
             self.by_charge.insert(charge.clone(), at);
         }
-        self.entries.push(Entry { requests: 1, ..entry });
+        self.entries.push(LedgerEntry { requests: 1, ..entry });
     }
 }
 
 /// Number of accepted entries of `kind` per order.
-pub fn accepted(entries: &[Entry], kind: Kind) -> BTreeMap<String, u32> {
+pub fn accepted(entries: &[LedgerEntry], kind: PaymentKind) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     for entry in entries.iter().filter(|entry| entry.accepted && entry.kind == kind) {
         *counts.entry(entry.order.clone()).or_default() += 1;
@@ -213,10 +215,10 @@ fn is_zero(number: &u32) -> bool {
 mod tests {
     use super::*;
 
-    fn charge(key: &str, charge: &str) -> Entry {
-        Entry {
+    fn charge(key: &str, charge: &str) -> LedgerEntry {
+        LedgerEntry {
             key: key.into(),
-            kind: Kind::Charge,
+            kind: PaymentKind::Charge,
             order: "a".into(),
             amount_cents: 5,
             charge: Some(charge.into()),
@@ -229,34 +231,34 @@ mod tests {
     fn a_ledger_reads_back_what_it_decided_and_counted() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
-        let mut ledger = Ledger::open(&path).unwrap();
+        let mut ledger = PaymentLedger::open(&path).unwrap();
         ledger.decide(charge("k1", "ch-1")).unwrap();
         ledger.repeat("k1").unwrap();
         ledger.decide(charge("k2", "ch-2")).unwrap();
         let before = ledger.entries().to_vec();
         drop(ledger);
 
-        let again = Ledger::open(&path).unwrap();
+        let again = PaymentLedger::open(&path).unwrap();
         assert_eq!(again.entries(), before);
         assert_eq!(again.of_key("k1").unwrap().requests, 2);
         assert_eq!(again.next_charge(), "ch-3");
-        assert_eq!(accepted(again.entries(), Kind::Charge)["a"], 2);
+        assert_eq!(accepted(again.entries(), PaymentKind::Charge)["a"], 2);
     }
 
     #[test]
     fn a_line_that_was_cut_off_was_never_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
-        Ledger::open(&path).unwrap().decide(charge("k1", "ch-1")).unwrap();
+        PaymentLedger::open(&path).unwrap().decide(charge("k1", "ch-1")).unwrap();
         let whole = std::fs::read(&path).unwrap();
         let mut torn = whole.clone();
         torn.extend_from_slice(&whole[..whole.len() / 2]);
         std::fs::write(&path, torn).unwrap();
 
-        let mut ledger = Ledger::open(&path).unwrap();
+        let mut ledger = PaymentLedger::open(&path).unwrap();
         assert_eq!(ledger.entries().len(), 1);
         ledger.decide(charge("k2", "ch-2")).unwrap();
-        assert_eq!(Ledger::open(&path).unwrap().entries().len(), 2);
+        assert_eq!(PaymentLedger::open(&path).unwrap().entries().len(), 2);
     }
 
     #[test]
@@ -264,7 +266,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
         std::fs::write(&path, "nonsense\n").unwrap();
-        let error = Ledger::open(&path).unwrap_err().to_string();
+        let error = PaymentLedger::open(&path).unwrap_err().to_string();
         assert!(error.contains("line 1"), "{error}");
     }
 }

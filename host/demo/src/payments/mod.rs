@@ -11,4 +11,4 @@ mod service;
 
 pub use child::{ChildError, PaymentsChild};
 pub use request::{ChargeRequest, LedgerView, Receipt, RefundRequest};
-pub use service::{Payments, PaymentsArgs, PaymentsOptions, run};
+pub use service::{PaymentServer, PaymentsArgs, PaymentsOptions, run};

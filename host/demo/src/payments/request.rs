@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ledger::Entry;
+use super::ledger::LedgerEntry;
 
 /// The body of `POST /charges`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,5 +37,5 @@ pub struct Receipt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerView {
     /// All requests, in the order of their first arrival.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<LedgerEntry>,
 }

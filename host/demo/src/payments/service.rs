@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 
 use super::{
     ChargeRequest, LedgerView, Receipt, RefundRequest,
-    ledger::{Entry, Kind, Ledger, LedgerError},
+    ledger::{LedgerEntry, LedgerError, PaymentKind, PaymentLedger},
 };
 
 /// The command line of the service.
@@ -56,8 +56,8 @@ impl Default for PaymentsOptions {
     }
 }
 
-pub struct Payments {
-    ledger: Mutex<Ledger>,
+pub struct PaymentServer {
+    ledger: Mutex<PaymentLedger>,
     options: PaymentsOptions,
     env: Env,
 }
@@ -68,7 +68,7 @@ pub struct Payments {
 /// Fails if the ledger or the address cannot be used.
 pub async fn run(args: PaymentsArgs) -> anyhow::Result<()> {
     let options = PaymentsOptions { limit_cents: args.limit_cents, delay: Millis(args.delay_ms) };
-    let payments = Payments::open(&args.ledger, options, Env::system())?;
+    let payments = PaymentServer::open(&args.ledger, options, Env::system())?;
     let listener = TcpListener::bind(args.listen)
         .await
         .with_context(|| format!("the payment service cannot listen on {}", args.listen))?;
@@ -76,17 +76,17 @@ pub async fn run(args: PaymentsArgs) -> anyhow::Result<()> {
     axum::serve(listener, payments.router()).await.context("the payment service stopped")
 }
 
-impl Payments {
+impl PaymentServer {
     /// Creates the service with the ledger at `path`.
     ///
     /// # Errors
     /// Fails if the ledger cannot be used.
     pub fn open(path: &Path, options: PaymentsOptions, env: Env) -> Result<Arc<Self>, LedgerError> {
-        Ok(Arc::new(Self { ledger: Mutex::new(Ledger::open(path)?), options, env }))
+        Ok(Arc::new(Self { ledger: Mutex::new(PaymentLedger::open(path)?), options, env }))
     }
 
     /// All requests received so far.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<LedgerEntry> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner).entries().to_vec()
     }
 
@@ -104,12 +104,12 @@ impl Payments {
     ///
     /// # Errors
     /// [`Refused`]; nothing is then decided.
-    pub fn charge(&self, key: &str, request: &ChargeRequest) -> Result<Receipt, Refused> {
+    pub fn charge(&self, key: &str, request: &ChargeRequest) -> Result<Receipt, PaymentRefusal> {
         self.once(key, |ledger| {
             let within = request.amount_cents <= self.options.limit_cents;
-            Ok(Entry {
+            Ok(LedgerEntry {
                 key: key.to_owned(),
-                kind: Kind::Charge,
+                kind: PaymentKind::Charge,
                 order: request.order.clone(),
                 amount_cents: request.amount_cents,
                 charge: within.then(|| ledger.next_charge()),
@@ -123,17 +123,18 @@ impl Payments {
     ///
     /// # Errors
     /// [`Refused`]; nothing is then decided.
-    pub fn refund(&self, key: &str, request: &RefundRequest) -> Result<Receipt, Refused> {
+    pub fn refund(&self, key: &str, request: &RefundRequest) -> Result<Receipt, PaymentRefusal> {
         self.once(key, |ledger| {
             let charge = request.charge.clone();
-            let made =
-                ledger.charge(&charge).ok_or_else(|| Refused::NoSuchCharge(charge.clone()))?;
+            let made = ledger
+                .charge(&charge)
+                .ok_or_else(|| PaymentRefusal::NoSuchCharge(charge.clone()))?;
             if ledger.is_refunded(&charge) {
-                return Err(Refused::AlreadyRefunded(charge));
+                return Err(PaymentRefusal::AlreadyRefunded(charge));
             }
-            Ok(Entry {
+            Ok(LedgerEntry {
                 key: key.to_owned(),
-                kind: Kind::Refund,
+                kind: PaymentKind::Refund,
                 order: made.order.clone(),
                 amount_cents: made.amount_cents,
                 charge: Some(charge),
@@ -148,8 +149,8 @@ impl Payments {
     fn once(
         &self,
         key: &str,
-        decide: impl FnOnce(&Ledger) -> Result<Entry, Refused>,
-    ) -> Result<Receipt, Refused> {
+        decide: impl FnOnce(&PaymentLedger) -> Result<LedgerEntry, PaymentRefusal>,
+    ) -> Result<Receipt, PaymentRefusal> {
         let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = ledger.of_key(key).cloned() {
             ledger.repeat(key)?;
@@ -161,7 +162,7 @@ impl Payments {
         Ok(receipt)
     }
 
-    fn receipt(&self, entry: &Entry) -> Receipt {
+    fn receipt(&self, entry: &LedgerEntry) -> Receipt {
         let limit = self.options.limit_cents;
         let declined =
             || format!("{} cents are more than the limit of {limit}", entry.amount_cents);
@@ -175,7 +176,7 @@ impl Payments {
 
 /// Reason why a request was not decided.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum PaymentRefusal {
     /// The request has no key, so a repetition would charge twice.
     #[error("send an `Idempotency-Key`")]
     NoKey,
@@ -190,7 +191,7 @@ pub enum Refused {
     Ledger(#[from] LedgerError),
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for PaymentRefusal {
     fn into_response(self) -> Response {
         let status = match &self {
             Self::NoKey => StatusCode::BAD_REQUEST,
@@ -204,7 +205,7 @@ impl IntoResponse for Refused {
 }
 
 async fn charge(
-    State(payments): State<Arc<Payments>>,
+    State(payments): State<Arc<PaymentServer>>,
     headers: HeaderMap,
     Json(request): Json<ChargeRequest>,
 ) -> Response {
@@ -212,26 +213,26 @@ async fn charge(
 }
 
 async fn refund(
-    State(payments): State<Arc<Payments>>,
+    State(payments): State<Arc<PaymentServer>>,
     headers: HeaderMap,
     Json(request): Json<RefundRequest>,
 ) -> Response {
     answer(payments, &headers, move |payments, key| payments.refund(key, &request)).await
 }
 
-async fn ledger(State(payments): State<Arc<Payments>>) -> Json<LedgerView> {
+async fn ledger(State(payments): State<Arc<PaymentServer>>) -> Json<LedgerView> {
     Json(LedgerView { entries: payments.entries() })
 }
 
 /// Decides on a blocking thread, because a decision waits for the disk; answers after the delay.
 async fn answer(
-    payments: Arc<Payments>,
+    payments: Arc<PaymentServer>,
     headers: &HeaderMap,
-    decide: impl FnOnce(&Payments, &str) -> Result<Receipt, Refused> + Send + 'static,
+    decide: impl FnOnce(&PaymentServer, &str) -> Result<Receipt, PaymentRefusal> + Send + 'static,
 ) -> Response {
     let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok());
     let Some(key) = key.filter(|key| !key.is_empty()).map(str::to_owned) else {
-        return Refused::NoKey.into_response();
+        return PaymentRefusal::NoKey.into_response();
     };
     let service = Arc::clone(&payments);
     let decided = tokio::task::spawn_blocking(move || decide(&service, &key))
@@ -249,9 +250,9 @@ async fn answer(
 mod tests {
     use super::*;
 
-    fn service(folder: &tempfile::TempDir) -> Arc<Payments> {
+    fn service(folder: &tempfile::TempDir) -> Arc<PaymentServer> {
         let path = folder.path().join("ledger");
-        Payments::open(&path, PaymentsOptions::default(), Env::system()).unwrap()
+        PaymentServer::open(&path, PaymentsOptions::default(), Env::system()).unwrap()
     }
 
     fn of(order: &str, amount_cents: u64) -> ChargeRequest {
@@ -289,9 +290,12 @@ mod tests {
         let refund = payments.refund("r", &request).unwrap();
         assert!(refund.accepted);
         assert_eq!(payments.refund("r", &request).unwrap(), refund);
-        assert!(matches!(payments.refund("again", &request), Err(Refused::AlreadyRefunded(_))));
+        assert!(matches!(
+            payments.refund("again", &request),
+            Err(PaymentRefusal::AlreadyRefunded(_))
+        ));
         let unknown = RefundRequest { charge: "ch-9".into() };
-        assert!(matches!(payments.refund("x", &unknown), Err(Refused::NoSuchCharge(_))));
+        assert!(matches!(payments.refund("x", &unknown), Err(PaymentRefusal::NoSuchCharge(_))));
         assert_eq!(payments.entries().len(), 2);
     }
 

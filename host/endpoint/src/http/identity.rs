@@ -21,14 +21,14 @@ const TOKEN: &str = "x-restate-jwt-v1";
 /// The keys of permitted runtimes. Without keys, every client that reaches the endpoint may call
 /// it.
 #[derive(Debug, Clone, Default)]
-pub struct Identity {
+pub struct IdentityKeys {
     keys: Vec<[u8; KEY_BYTES]>,
 }
 
 /// A text that is not a valid key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` is no identity key: {why}")]
-pub struct InvalidKey {
+pub struct IdentityKeyError {
     pub key: String,
     /// Description of the fault.
     pub why: &'static str,
@@ -36,7 +36,7 @@ pub struct InvalidKey {
 
 /// The reason why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum IdentityRefusal {
     /// The request is not signed.
     #[error(
         "the request is not signed; this endpoint takes requests that are signed with one of its identity keys"
@@ -49,7 +49,7 @@ pub enum Refused {
     #[error("the token in `{TOKEN}` cannot be read: {0}")]
     Token(&'static str),
     /// The token is signed with another key.
-    #[error("the token in `{TOKEN}` is signed with none of the identity keys of this endpoint")]
+    #[error("no identity key of this endpoint verifies the token in `{TOKEN}`")]
     Signature,
     /// The token is for another path.
     #[error("the token in `{TOKEN}` is for `{0}`")]
@@ -67,30 +67,30 @@ pub enum Refused {
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct TokenHeader {
     alg: String,
 }
 
 #[derive(Deserialize)]
 struct IdentityClaims {
-    aud: Audience,
+    aud: TokenAudience,
     nbf: i64,
     exp: i64,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Audience {
+enum TokenAudience {
     One(String),
     Some(Vec<String>),
 }
 
-impl Identity {
+impl IdentityKeys {
     /// Accepts runtimes with these keys.
     ///
     /// # Errors
     /// [`InvalidKey`].
-    pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>) -> Result<Self, InvalidKey> {
+    pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>) -> Result<Self, IdentityKeyError> {
         let keys = keys.into_iter().map(read_key).collect::<Result<_, _>>()?;
         Ok(Self { keys })
     }
@@ -104,29 +104,34 @@ impl Identity {
     ///
     /// # Errors
     /// [`Refused`].
-    pub fn check(&self, headers: &HeaderMap, path: &str, now: Timestamp) -> Result<(), Refused> {
+    pub fn check(
+        &self,
+        headers: &HeaderMap,
+        path: &str,
+        now: Timestamp,
+    ) -> Result<(), IdentityRefusal> {
         if !self.is_required() {
             return Ok(());
         }
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         match text(SCHEME) {
             Some("v1") => {}
-            None | Some("unsigned") => return Err(Refused::Unsigned),
-            Some(other) => return Err(Refused::Scheme(other.chars().take(64).collect())),
+            None | Some("unsigned") => return Err(IdentityRefusal::Unsigned),
+            Some(other) => return Err(IdentityRefusal::Scheme(other.chars().take(64).collect())),
         }
-        let token = text(TOKEN).ok_or(Refused::Unsigned)?;
+        let token = text(TOKEN).ok_or(IdentityRefusal::Unsigned)?;
         self.check_token(token, path, now)
     }
 
-    fn check_token(&self, token: &str, path: &str, now: Timestamp) -> Result<(), Refused> {
+    fn check_token(&self, token: &str, path: &str, now: Timestamp) -> Result<(), IdentityRefusal> {
         let mut parts = token.split('.');
         let (Some(head), Some(claims), Some(signature), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return Err(Refused::Token("it has not three parts"));
+            return Err(IdentityRefusal::Token("it has not three parts"));
         };
-        if read::<Head>(head)?.alg != "EdDSA" {
-            return Err(Refused::Token("its algorithm is not EdDSA"));
+        if read::<TokenHeader>(head)?.alg != "EdDSA" {
+            return Err(IdentityRefusal::Token("its algorithm is not EdDSA"));
         }
         let signature = decode(signature)?;
         let signed = &token[..head.len() + 1 + claims.len()];
@@ -134,39 +139,39 @@ impl Identity {
             UnparsedPublicKey::new(&ED25519, key).verify(signed.as_bytes(), &signature).is_ok()
         };
         if !self.keys.iter().any(is_of) {
-            return Err(Refused::Signature);
+            return Err(IdentityRefusal::Signature);
         }
         let claims: IdentityClaims = read(claims)?;
         let for_path = match &claims.aud {
-            Audience::One(one) => one == path,
-            Audience::Some(some) => some.iter().any(|one| one == path),
+            TokenAudience::One(one) => one == path,
+            TokenAudience::Some(some) => some.iter().any(|one| one == path),
         };
         if !for_path {
             let named = match claims.aud {
-                Audience::One(one) => one,
-                Audience::Some(some) => some.join(", "),
+                TokenAudience::One(one) => one,
+                TokenAudience::Some(some) => some.join(", "),
             };
-            return Err(Refused::Audience(named));
+            return Err(IdentityRefusal::Audience(named));
         }
         let (from, to, now) = (claims.nbf, claims.exp, now.0.div_euclid(1_000));
         if now < from || now >= to {
-            return Err(Refused::Time { from, to, now });
+            return Err(IdentityRefusal::Time { from, to, now });
         }
         Ok(())
     }
 }
 
-fn decode(part: &str) -> Result<Vec<u8>, Refused> {
-    BASE64_URL_SAFE_NO_PAD.decode(part).map_err(|_| Refused::Token("a part is not base64"))
+fn decode(part: &str) -> Result<Vec<u8>, IdentityRefusal> {
+    BASE64_URL_SAFE_NO_PAD.decode(part).map_err(|_| IdentityRefusal::Token("a part is not base64"))
 }
 
-fn read<T: for<'de> Deserialize<'de>>(part: &str) -> Result<T, Refused> {
+fn read<T: for<'de> Deserialize<'de>>(part: &str) -> Result<T, IdentityRefusal> {
     serde_json::from_slice(&decode(part)?)
-        .map_err(|_| Refused::Token("a part is not the JSON that it has to be"))
+        .map_err(|_| IdentityRefusal::Token("a part is not the JSON that it has to be"))
 }
 
-fn read_key(key: &str) -> Result<[u8; KEY_BYTES], InvalidKey> {
-    let invalid = |why| InvalidKey { key: key.chars().take(80).collect(), why };
+fn read_key(key: &str) -> Result<[u8; KEY_BYTES], IdentityKeyError> {
+    let invalid = |why| IdentityKeyError { key: key.chars().take(80).collect(), why };
     let digits =
         key.strip_prefix(PREFIX).ok_or_else(|| invalid("it does not begin with `publickeyv1_`"))?;
     let bytes = base58(digits).ok_or_else(|| invalid("the rest is not in base 58"))?;

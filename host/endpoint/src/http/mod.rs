@@ -23,13 +23,13 @@ use axum::{
     serve::ListenerExt as _,
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use segno_api::Access;
+use segno_api::AccessControl;
 use segno_core::time::Millis;
 use segno_restate::{ProtocolVersion, manifest::ManifestVersion};
 use tokio::net::TcpListener;
 
-pub use self::identity::{Identity, InvalidKey};
-use crate::{Attempt, Endpoint, SPOKEN};
+pub use self::identity::{IdentityKeyError, IdentityKeys};
+use crate::{Endpoint, EndpointAttempt, SPOKEN};
 
 /// The header in which a deployment names its software.
 const SERVER: HeaderName = HeaderName::from_static("x-restate-server");
@@ -39,19 +39,19 @@ const OLDEST_MANIFEST: ManifestVersion = ManifestVersion::V2;
 const GRACE: Millis = Millis(10_000);
 
 #[derive(Clone)]
-struct Served {
+struct EndpointState {
     endpoint: Arc<Endpoint>,
-    callers: Arc<Callers>,
+    callers: Arc<PermittedCallers>,
 }
 
 /// The permitted callers of an endpoint.
 #[derive(Debug)]
-pub enum Callers {
+pub enum PermittedCallers {
     /// Runtimes that sign their requests with one of these keys.
-    Signed(Identity),
+    Signed(IdentityKeys),
     /// Every client that reaches the endpoint under one of its names, except web pages: the same
     /// rule as for a host without a token.
-    Anybody(Access),
+    Anybody(AccessControl),
 }
 
 /// Serves until `stop` completes and attempts have had time to suspend.
@@ -61,7 +61,7 @@ pub enum Callers {
 pub async fn serve_endpoint(
     listener: TcpListener,
     endpoint: Arc<Endpoint>,
-    callers: Callers,
+    callers: PermittedCallers,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let router = endpoint_router(endpoint.clone(), callers);
@@ -89,8 +89,8 @@ pub async fn serve_endpoint(
 }
 
 /// Builds the routes of an endpoint, for requests of these callers.
-pub fn endpoint_router(endpoint: Arc<Endpoint>, callers: Callers) -> Router {
-    let served = Served { endpoint, callers: Arc::new(callers) };
+pub fn endpoint_router(endpoint: Arc<Endpoint>, callers: PermittedCallers) -> Router {
+    let served = EndpointState { endpoint, callers: Arc::new(callers) };
     let routes = Router::new()
         .route("/discover", get(discover))
         .route("/invoke/{service}/{handler}", post(invoke))
@@ -123,14 +123,14 @@ async fn without_prefix(mut request: Request) -> Request {
 }
 
 /// Middleware that passes on requests of permitted callers.
-async fn guard(State(served): State<Served>, request: Request, next: Next) -> Response {
+async fn guard(State(served): State<EndpointState>, request: Request, next: Next) -> Response {
     let checked = match &*served.callers {
-        Callers::Signed(identity) => {
+        PermittedCallers::Signed(identity) => {
             let now = served.endpoint.env.clock.now();
             let checked = identity.check(request.headers(), request.uri().path(), now);
             checked.map_err(|reason| (StatusCode::UNAUTHORIZED, reason.to_string()))
         }
-        Callers::Anybody(access) => {
+        PermittedCallers::Anybody(access) => {
             let checked = access.check_sender(&request, false);
             checked.map_err(|reason| (StatusCode::FORBIDDEN, reason.to_string()))
         }
@@ -147,7 +147,7 @@ async fn named(mut response: Response) -> Response {
     response
 }
 
-async fn discover(State(served): State<Served>, headers: HeaderMap) -> Response {
+async fn discover(State(served): State<EndpointState>, headers: HeaderMap) -> Response {
     let accept =
         headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let version = ManifestVersion::choose(accept).filter(|version| *version >= OLDEST_MANIFEST);
@@ -163,7 +163,7 @@ async fn discover(State(served): State<Served>, headers: HeaderMap) -> Response 
 }
 
 async fn invoke(
-    State(served): State<Served>,
+    State(served): State<EndpointState>,
     Path((service, handler)): Path<(String, String)>,
     request: Request,
 ) -> Response {
@@ -191,7 +191,7 @@ async fn invoke(
     });
     let attempt = endpoint.attempt(of, version, input.boxed());
     // The response begins immediately; dropping its body drops the attempt.
-    let frames = stream::unfold(attempt, async |mut attempt: Attempt| {
+    let frames = stream::unfold(attempt, async |mut attempt: EndpointAttempt| {
         let bytes = attempt.next().await?;
         Some((Ok::<Bytes, io::Error>(bytes), attempt))
     });

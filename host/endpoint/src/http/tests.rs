@@ -9,12 +9,12 @@ use axum::{
 };
 use segno_core::id::Digest;
 use segno_env::Env;
-use segno_guest::{FunctionReport, Kind, ModuleReport, NoGuests};
+use segno_guest::{FunctionReport, FunctionReportKind, ModuleReport, NoGuests};
 use segno_restate::manifest::{Manifest, ManifestVersion};
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::Offer;
+use crate::ServiceOffer;
 
 const KEY: &str = "publickeyv1_w7YHemBctH5Ck2nQRQ47iBBqhNHy4FV7t2Usbye2A6f";
 const MANIFEST: &str = "application/vnd.restate.endpointmanifest.v2+json";
@@ -23,7 +23,7 @@ const V6: &str = "application/vnd.restate.invocation.v6";
 fn endpoint() -> Arc<Endpoint> {
     let function = FunctionReport {
         name: "order".to_owned(),
-        kind: Kind::Workflow,
+        kind: FunctionReportKind::Workflow,
         summary: Some("Ships.".to_owned()),
         input_schema: None,
         output_schema: None,
@@ -45,15 +45,18 @@ fn endpoint() -> Arc<Endpoint> {
         functions: vec![function],
         no_snapshots: None,
     };
-    let offer = Offer::new("shop", "shop", &report).expect("an offer");
+    let offer = ServiceOffer::new("shop", "shop", &report).expect("an offer");
     let (guests, outbound) = (Arc::new(NoGuests), Arc::new(NoGuests));
     Arc::new(Endpoint::new(guests, outbound, Env::system(), offer, digest))
 }
 
 fn open() -> Router {
     let address = "127.0.0.1:9080".parse().expect("an address");
-    let access = Access::new(address, None, false, vec!["worker".to_owned()]);
-    endpoint_router(endpoint(), Callers::Anybody(access.expect("only this machine reaches it")))
+    let access = AccessControl::new(address, None, false, vec!["worker".to_owned()]);
+    endpoint_router(
+        endpoint(),
+        PermittedCallers::Anybody(access.expect("only this machine reaches it")),
+    )
 }
 
 async fn asked(
@@ -139,8 +142,12 @@ async fn an_attempt_without_a_journal_ends_with_an_error_in_its_frames() {
 
 #[tokio::test]
 async fn whoever_does_not_sign_is_refused_where_a_key_is_named() {
-    let router =
-        || endpoint_router(endpoint(), Callers::Signed(Identity::new([KEY]).expect("a key")));
+    let router = || {
+        endpoint_router(
+            endpoint(),
+            PermittedCallers::Signed(IdentityKeys::new([KEY]).expect("a key")),
+        )
+    };
     for (method, path) in [
         (Method::GET, "/discover"),
         (Method::GET, "/some/discover"),

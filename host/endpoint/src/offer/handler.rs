@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use segno_core::promise::RetryPolicy;
-use segno_guest::{Access, FunctionReport, Kind, RetryReport};
+use segno_guest::{AccessReport, FunctionReport, FunctionReportKind, RetryReport};
 use segno_restate::manifest::{self, HandlerType};
 
 /// The default time, in milliseconds, that a runtime waits for a deployment that it asked to
@@ -14,7 +14,7 @@ pub(super) const JSON: &str = "application/json";
 
 /// A handler, and the function behind it.
 #[derive(Debug)]
-pub struct Handler {
+pub struct OfferedHandler {
     pub service: String,
     /// The name of the handler within its service.
     pub name: String,
@@ -23,7 +23,7 @@ pub struct Handler {
     /// True for an activity, false for a workflow.
     pub is_activity: bool,
     /// The access mode of the handler to its object. `None` for a function of a plain service.
-    pub access: Option<Access>,
+    pub access: Option<AccessReport>,
     /// True if the object has promises: a runtime keeps promises for workflows only.
     pub has_promises: bool,
     /// True if the function receives signals.
@@ -36,7 +36,7 @@ pub struct Handler {
     pub retry: RetryPolicy,
 }
 
-impl Handler {
+impl OfferedHandler {
     /// The handler of a function. Its service is the object's, or `own_service` for a plain
     /// function.
     pub(super) fn new(own_service: &str, function: &FunctionReport, has_promises: bool) -> Self {
@@ -56,7 +56,7 @@ impl Handler {
             service: service.to_owned(),
             name: name.to_owned(),
             function: function.name.clone(),
-            is_activity: function.kind == Kind::Activity,
+            is_activity: function.kind == FunctionReportKind::Activity,
             access: function.access,
             has_promises,
             takes_signals: function.signals,
@@ -75,7 +75,7 @@ impl Handler {
     }
 
     /// The entry of the handler in a manifest.
-    pub(super) fn announced(&self, function: &FunctionReport) -> manifest::Handler {
+    pub(super) fn announced(&self, function: &FunctionReport) -> manifest::ManifestHandler {
         let kind = if self.is_activity { "activity" } else { "workflow" };
         // An activity cannot suspend, and may take as long as its own time limit.
         let abort_timeout =
@@ -84,19 +84,19 @@ impl Handler {
             Some(_) => JSON,
             None => "*/*",
         };
-        manifest::Handler {
+        manifest::ManifestHandler {
             name: self.name.clone(),
             ty: self.access.map(|access| match access {
-                Access::Exclusive if function.runs_once => HandlerType::Workflow,
-                Access::Exclusive => HandlerType::Exclusive,
-                Access::Shared => HandlerType::Shared,
+                AccessReport::Exclusive if function.runs_once => HandlerType::Workflow,
+                AccessReport::Exclusive => HandlerType::Exclusive,
+                AccessReport::Shared => HandlerType::Shared,
             }),
-            input: Some(manifest::Input {
+            input: Some(manifest::HandlerInput {
                 required: Some(false),
                 content_type: Some(content_type.to_owned()),
                 json_schema: function.input_schema.clone(),
             }),
-            output: Some(manifest::Output {
+            output: Some(manifest::HandlerOutput {
                 content_type: Some(JSON.to_owned()),
                 set_content_type_if_empty: Some(false),
                 json_schema: function.output_schema.clone(),

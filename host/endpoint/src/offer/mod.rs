@@ -14,17 +14,17 @@ use std::{
     sync::Arc,
 };
 
-use segno_guest::{Access, FunctionReport, ModuleReport, Schemas};
+use segno_guest::{AccessReport, FunctionReport, ModuleReport, Schemas};
 use segno_restate::manifest::{
     InvalidManifest, Manifest, ManifestVersion, ProtocolMode, Service, ServiceType,
 };
 
-pub use self::handler::Handler;
+pub use self::handler::OfferedHandler;
 use super::SPOKEN;
 
 /// The services of a component.
 #[derive(Debug)]
-pub struct Offer {
+pub struct ServiceOffer {
     /// The name of the module, which policies refer to.
     pub module: String,
     /// The name of the service of the plain functions.
@@ -32,12 +32,12 @@ pub struct Offer {
     pub manifest: Manifest,
     /// The input and output schemas of the functions.
     pub(super) schemas: Schemas,
-    handlers: BTreeMap<(String, String), Arc<Handler>>,
+    handlers: BTreeMap<(String, String), Arc<OfferedHandler>>,
 }
 
 /// The reason why a component cannot be offered as services.
 #[derive(Debug, thiserror::Error)]
-pub enum NoOffer {
+pub enum OfferRefusal {
     /// A name is invalid in the protocol or occurs twice, or a service of that kind cannot have the
     /// function.
     #[error("the functions of the module `{module}` make no services: {reason}")]
@@ -51,15 +51,15 @@ pub enum NoOffer {
     Nothing(String),
 }
 
-impl Offer {
+impl ServiceOffer {
     /// The offer of the component in this report, under the name `module`. Plain functions belong
     /// to the service `service`.
     ///
     /// # Errors
     /// [`NoOffer`].
-    pub fn new(module: &str, service: &str, report: &ModuleReport) -> Result<Self, NoOffer> {
+    pub fn new(module: &str, service: &str, report: &ModuleReport) -> Result<Self, OfferRefusal> {
         let runs = runs(report);
-        let names = |reason: String| NoOffer::Names { module: module.to_owned(), reason };
+        let names = |reason: String| OfferRefusal::Names { module: module.to_owned(), reason };
         let mut services: BTreeMap<String, Service> = BTreeMap::new();
         let mut handlers = BTreeMap::new();
         for function in &report.functions {
@@ -67,16 +67,16 @@ impl Offer {
             let ty = match (function.access, run) {
                 (None, _) => ServiceType::Service,
                 (Some(_), None) => ServiceType::VirtualObject,
-                (Some(Access::Exclusive), Some(run)) if *run != function.name => {
+                (Some(AccessReport::Exclusive), Some(run)) if *run != function.name => {
                     return Err(names(format!(
-                        "`{}` is exclusive, and of an object with `{run}`, which runs once a key: beside its run, a workflow \
+                        "`{}` is exclusive, and of an object with `{run}`, which runs once a key: besides its run, a workflow \
                          has only shared handlers",
                         function.name
                     )));
                 }
                 (Some(_), Some(_)) => ServiceType::Workflow,
             };
-            let handler = Handler::new(service, function, ty == ServiceType::Workflow);
+            let handler = OfferedHandler::new(service, function, ty == ServiceType::Workflow);
             let of = services
                 .entry(handler.service.clone())
                 .or_insert_with(|| described(&handler.service, ty, module, &report.digest));
@@ -92,7 +92,7 @@ impl Offer {
             handlers.insert(place, Arc::new(handler));
         }
         if services.is_empty() {
-            return Err(NoOffer::Nothing(module.to_owned()));
+            return Err(OfferRefusal::Nothing(module.to_owned()));
         }
         let manifest = Manifest {
             protocol_mode: Some(ProtocolMode::BidiStream),
@@ -111,12 +111,12 @@ impl Offer {
         })
     }
 
-    pub fn handler(&self, service: &str, handler: &str) -> Option<&Arc<Handler>> {
+    pub fn handler(&self, service: &str, handler: &str) -> Option<&Arc<OfferedHandler>> {
         self.handlers.get(&(service.to_owned(), handler.to_owned()))
     }
 
     /// All handlers, by service and name.
-    pub fn handlers(&self) -> impl Iterator<Item = &Arc<Handler>> {
+    pub fn handlers(&self) -> impl Iterator<Item = &Arc<OfferedHandler>> {
         self.handlers.values()
     }
 
@@ -175,7 +175,7 @@ fn named(invalid: &InvalidManifest) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use segno_guest::Kind;
+    use segno_guest::FunctionReportKind;
     use segno_restate::manifest::{self, HandlerType};
 
     use super::{handler::JSON, *};
@@ -184,12 +184,16 @@ pub(super) mod tests {
     pub(crate) fn report(names: &[&str]) -> ModuleReport {
         let function = |name: &&str| FunctionReport {
             name: name.trim_end_matches('!').to_owned(),
-            kind: if name.ends_with('!') { Kind::Activity } else { Kind::Workflow },
+            kind: if name.ends_with('!') {
+                FunctionReportKind::Activity
+            } else {
+                FunctionReportKind::Workflow
+            },
             summary: Some(format!("It is {name}.")),
             input_schema: None,
             output_schema: None,
             runs_once: false,
-            access: name.contains('/').then_some(Access::Exclusive),
+            access: name.contains('/').then_some(AccessReport::Exclusive),
             signals: false,
             messages: Vec::new(),
             handlers: Vec::new(),
@@ -207,17 +211,17 @@ pub(super) mod tests {
         }
     }
 
-    pub(crate) fn offer(names: &[&str]) -> Offer {
-        Offer::new("shop", "shop", &report(names)).expect("an offer")
+    pub(crate) fn offer(names: &[&str]) -> ServiceOffer {
+        ServiceOffer::new("shop", "shop", &report(names)).expect("an offer")
     }
 
     #[test]
     fn plain_functions_are_a_service_and_each_object_is_a_virtual_object() {
         let mut report = report(&["order", "ship!", "Cart/add", "Cart/total"]);
-        report.functions[3].access = Some(Access::Shared);
+        report.functions[3].access = Some(AccessReport::Shared);
         report.functions[1].timeout_ms = Some(3_600_000);
         report.functions[0].input_schema = Some(serde_json::json!({ "type": "object" }));
-        let offer = Offer::new("shop", "Shop", &report).expect("an offer");
+        let offer = ServiceOffer::new("shop", "Shop", &report).expect("an offer");
         let [cart, shop] = &offer.manifest.services[..] else { panic!("{:?}", offer.manifest) };
         assert_eq!((&*cart.name, cart.ty), ("Cart", ServiceType::VirtualObject));
         assert_eq!((&*shop.name, shop.ty), ("Shop", ServiceType::Service));
@@ -226,7 +230,8 @@ pub(super) mod tests {
         let [order, ship] = &shop.handlers[..] else { panic!("{shop:?}") };
         assert_eq!((order.ty, order.abort_timeout), (None, None));
         assert_eq!(ship.abort_timeout, Some(3_600_000), "it cannot suspend");
-        let taken = |handler: &manifest::Handler| handler.input.clone().unwrap().content_type;
+        let taken =
+            |handler: &manifest::ManifestHandler| handler.input.clone().unwrap().content_type;
         assert_eq!((taken(order).as_deref(), taken(ship).as_deref()), (Some(JSON), Some("*/*")));
         assert!(offer.handler("Shop", "ship").expect("it is there").is_activity);
         assert_eq!(offer.handler("Cart", "add").unwrap().started_as("a/b"), "Cart@a/b/add");
@@ -241,8 +246,8 @@ pub(super) mod tests {
     fn an_object_with_a_function_that_runs_once_is_a_workflow_and_its_others_are_shared() {
         let mut report = report(&["order", "Cart/add", "Signup/begin", "Signup/look"]);
         report.functions[2].runs_once = true;
-        report.functions[3].access = Some(Access::Shared);
-        let offer = Offer::new("shop", "shop", &report).expect("an offer");
+        report.functions[3].access = Some(AccessReport::Shared);
+        let offer = ServiceOffer::new("shop", "shop", &report).expect("an offer");
         let kinds: Vec<_> = offer
             .manifest
             .services
@@ -265,11 +270,11 @@ pub(super) mod tests {
         // A workflow refuses another exclusive function and a second run.
         for runs_once in [false, true] {
             report.functions[3] = FunctionReport {
-                access: Some(Access::Exclusive),
+                access: Some(AccessReport::Exclusive),
                 runs_once,
                 ..report.functions[3].clone()
             };
-            let refused = Offer::new("shop", "shop", &report).expect_err("it is refused");
+            let refused = ServiceOffer::new("shop", "shop", &report).expect_err("it is refused");
             for named in ["`Signup/begin`", "`Signup/look`", "only shared handlers"] {
                 assert!(refused.to_string().contains(named), "{refused}");
             }
@@ -294,7 +299,7 @@ pub(super) mod tests {
             output_schema: None,
         };
         report.functions[0].handlers = vec![handler(true, "bid"), handler(false, "leader")];
-        let offer = Offer::new("m", "m", &report).expect("an offer");
+        let offer = ServiceOffer::new("m", "m", &report).expect("an offer");
         assert_eq!(offer.handler("m", "f").unwrap().signals, ["go", "segno:update/bid"]);
     }
 
@@ -307,7 +312,8 @@ pub(super) mod tests {
             ("Cart", &["order", "Cart/add"], "--service"),
             ("shop", &[], "no functions"),
         ] {
-            let refused = Offer::new("shop", service, &report(names)).expect_err("it is refused");
+            let refused =
+                ServiceOffer::new("shop", service, &report(names)).expect_err("it is refused");
             assert!(refused.to_string().contains(said), "{refused}");
         }
     }

@@ -11,11 +11,12 @@ use segno_engine::{
     worker::commands::{is_silent, nameless, too_far},
 };
 use segno_guest::{
-    Answer, Ask, CallOptions, Failure, GuestCommand, Journal, Level, Outcome, RunAnswer, Stop,
-    border,
+    CallOptions, Failure, GuestCommand, GuestJournal, JournalAnswer, JournalCall, Level, Outcome,
+    RunAnswer, StopReason, border,
     commands::{
-        self, AskAboutStep, Cancel, ClearState, GetState, Http, NewPromise, Publish, Send,
-        SetState, Settle, Sleep, StepCommand, Undo,
+        self, AskAboutStepCommand, CancelCommand, ClearStateCommand, GetStateCommand, HttpCommand,
+        PromiseCommand, PublishCommand, SendCommand, SetStateCommand, SettleCommand, SleepCommand,
+        StepCommand, UndoCommand,
     },
 };
 use segno_restate::{
@@ -27,66 +28,69 @@ use serde_json::{Value as Json, json};
 
 use super::{
     PROMISE, StepRequest, StreamJournal,
-    open::{Begun, Open, Part, What, Work},
+    open::{CommandStart, CommandWork, CompletedPart, PendingCommand, PendingCommandKind},
 };
 use crate::{
     activity::{ATTEMPT_TIMEOUT_HEADER, RETRY_HEADER},
-    callee::Callee,
+    callee::HandlerAddress,
     log, values,
 };
 
-impl Journal for StreamJournal {
-    fn ask(&mut self, ask: Ask) -> Result<Answer, Stop> {
+impl GuestJournal for StreamJournal {
+    fn ask(&mut self, ask: JournalCall) -> Result<JournalAnswer, StopReason> {
         if self.finished.is_some() {
             return Ok(self.ignored(&ask));
         }
         if let Some((_, _, name)) = &self.running
-            && !matches!(ask, Ask::RunDone { .. } | Ask::Now | Ask::Log { .. })
+            && !matches!(
+                ask,
+                JournalCall::RunDone { .. } | JournalCall::Now | JournalCall::Log { .. }
+            )
         {
-            return Err(Stop::Contract(format!(
+            return Err(StopReason::Contract(format!(
                 "a command was issued inside the `run` step `{name}`: a step only computes; make calls, sleeps and \
                  promises outside of it"
             )));
         }
         match ask {
-            Ask::Now => {
+            JournalCall::Now => {
                 let now = self.time().map_err(|error| self.stopped(error))?;
-                Ok(Answer::Now(now))
+                Ok(JournalAnswer::Now(now))
             }
-            Ask::Log { level, message } => {
+            JournalCall::Log { level, message } => {
                 self.log(level, &message);
-                Ok(Answer::Done)
+                Ok(JournalAnswer::Done)
             }
-            Ask::Forget { command } => {
+            JournalCall::Forget { command } => {
                 self.open.entry(command).and_modify(|open| open.is_forgotten = true);
-                Ok(Answer::Done)
+                Ok(JournalAnswer::Done)
             }
-            Ask::RunDone { command, outcome } => match self.running.take() {
+            JournalCall::RunDone { command, outcome } => match self.running.take() {
                 Some((running, completion_id, _)) if running == command => {
                     border::run_result(command, &outcome)?;
                     let outcome = values::told(&outcome, self.version);
                     let proposed = self.attempt.propose_run(completion_id, outcome);
                     proposed.map_err(|error| self.stopped(error))?;
-                    Ok(Answer::Done)
+                    Ok(JournalAnswer::Done)
                 }
-                _ => Err(Stop::Contract(format!(
+                _ => Err(StopReason::Contract(format!(
                     "`run-done({command})` came without a `run` that was to be executed"
                 ))),
             },
-            Ask::Finish { outcome } => {
+            JournalCall::Finish { outcome } => {
                 if !self.attempt.is_replaying() {
                     border::result(&outcome)?;
                 }
                 self.finished = Some(outcome);
-                Ok(Answer::Done)
+                Ok(JournalAnswer::Done)
             }
-            Ask::Command(command) => self.command(command),
+            JournalCall::Command(command) => self.command(command),
         }
     }
 }
 
 impl StreamJournal {
-    fn command(&mut self, command: GuestCommand) -> Result<Answer, Stop> {
+    fn command(&mut self, command: GuestCommand) -> Result<JournalAnswer, StopReason> {
         // Recorded commands were checked when they were recorded.
         if !self.attempt.is_replaying() {
             border::command(&command)?;
@@ -96,70 +100,72 @@ impl StreamJournal {
         self.begun(index, command).map_err(|error| self.stopped(error))
     }
 
-    fn begun(&mut self, index: u32, command: GuestCommand) -> Result<Answer, AttemptError> {
+    fn begun(&mut self, index: u32, command: GuestCommand) -> Result<JournalAnswer, AttemptError> {
         if let Some(failure) = nameless(&command) {
             let failed = Outcome::Failure(failure);
             return match is_silent(&command) {
                 true => {
                     self.finished = Some(failed);
-                    Ok(Answer::Command(u32::MAX))
+                    Ok(JournalAnswer::Command(u32::MAX))
                 }
                 false => {
                     self.known(index, failed);
-                    Ok(Answer::Command(index))
+                    Ok(JournalAnswer::Command(index))
                 }
             };
         }
         // The current time is itself a command here, so durations are checked against instant 0.
         if let Some(refused) = too_far(&command, Timestamp(0)) {
             self.known(index, values::failed(code::REFUSED, refused));
-            return Ok(Answer::Command(index));
+            return Ok(JournalAnswer::Command(index));
         }
         let begun = match command {
             GuestCommand::Call(call) => self.call(index, call, false)?,
             GuestCommand::SagaCall(step) => self.call(index, step.command, true)?,
             GuestCommand::Undo(undo) => {
-                let Undo { call, .. } = *undo;
+                let UndoCommand { call, .. } = *undo;
                 self.call(index, call, false)?
             }
-            GuestCommand::Send(Send(call)) => self.send(index, call)?,
+            GuestCommand::Send(SendCommand(call)) => self.send(index, call)?,
             GuestCommand::Http(http) => self.http(index, http, false)?,
             GuestCommand::SagaHttp(step) => {
                 let StepCommand { command, .. } = *step;
                 self.http(index, command, true)?
             }
-            GuestCommand::Sleep(Sleep { until_ms }) => {
+            GuestCommand::Sleep(SleepCommand { until_ms }) => {
                 let id = self.attempt.sleep(until_ms, "")?;
-                self.expect(id, index, Part::Result);
-                Begun::Open(Open::new(What::Sleep))
+                self.expect(id, index, CompletedPart::Result);
+                CommandStart::Open(PendingCommand::new(PendingCommandKind::Sleep))
             }
-            GuestCommand::Promise(NewPromise { name, options }) => {
+            GuestCommand::Promise(PromiseCommand { name, options }) => {
                 let id = self.promise(index, name.as_deref(), options.timeout_ms)?;
-                return Ok(Answer::Promise(index, id));
+                return Ok(JournalAnswer::Promise(index, id));
             }
-            GuestCommand::AskAboutStep(AskAboutStep(step)) => {
+            GuestCommand::AskAboutStep(AskAboutStepCommand(step)) => {
                 let name = format!("u/{}/{}", step.saga, step.seq);
                 self.promise(index, Some(&name), None)?;
-                Begun::Silent
+                CommandStart::Silent
             }
             GuestCommand::Settle(settle) => self.settle(settle)?,
-            GuestCommand::Cancel(Cancel { command }) => self.cancel(command)?,
-            GuestCommand::Publish(Publish { topic, .. }) => Begun::Known(values::failed(
-                code::REFUSED,
-                format!(
-                    "nothing can be published on `{topic}`: a runtime of services has no topics"
-                ),
-            )),
+            GuestCommand::Cancel(CancelCommand { command }) => self.cancel(command)?,
+            GuestCommand::Publish(PublishCommand { topic, .. }) => {
+                CommandStart::Known(values::failed(
+                    code::REFUSED,
+                    format!(
+                        "nothing can be published on `{topic}`: a runtime of services has no topics"
+                    ),
+                ))
+            }
             GuestCommand::WaitObjectPromise(wait) => self.wait_object_promise(index, wait)?,
             GuestCommand::PeekObjectPromise(peek) => self.peek_object_promise(index, peek)?,
             GuestCommand::SettleObjectPromise(settle) => {
                 self.settle_object_promise(index, settle)?
             }
-            GuestCommand::Run(commands::Run { name }) => {
+            GuestCommand::Run(commands::RunCommand { name }) => {
                 let run = self.attempt.run(name.clone())?;
-                self.expect(run.completion_id, index, Part::Result);
-                self.open.insert(index, Open::new(What::Run));
-                return Ok(Answer::Run(match run.execute {
+                self.expect(run.completion_id, index, CompletedPart::Result);
+                self.open.insert(index, PendingCommand::new(PendingCommandKind::Run));
+                return Ok(JournalAnswer::Run(match run.execute {
                     true => {
                         self.running = Some((index, run.completion_id, name));
                         RunAnswer::Execute(index)
@@ -167,41 +173,41 @@ impl StreamJournal {
                     false => RunAnswer::Recorded(index),
                 }));
             }
-            GuestCommand::GetState(GetState { name }) => {
+            GuestCommand::GetState(GetStateCommand { name }) => {
                 match self.attempt.state(Bytes::from(name), "")? {
                     StateRead::Known(value) => {
-                        Begun::Known(value.map_or_else(values::null, |value| {
+                        CommandStart::Known(value.map_or_else(values::null, |value| {
                             Outcome::Success(values::payload(&value))
                         }))
                     }
                     StateRead::Asked(id) => {
-                        self.expect(id, index, Part::Result);
-                        Begun::Open(Open::new(What::State))
+                        self.expect(id, index, CompletedPart::Result);
+                        CommandStart::Open(PendingCommand::new(PendingCommandKind::State))
                     }
                 }
             }
             GuestCommand::StateNames(_) => match self.attempt.state_keys("")? {
-                KeysRead::Known(keys) => Begun::Known(values::names(&keys)),
+                KeysRead::Known(keys) => CommandStart::Known(values::names(&keys)),
                 KeysRead::Asked(id) => {
-                    self.expect(id, index, Part::Result);
-                    Begun::Open(Open::new(What::State))
+                    self.expect(id, index, CompletedPart::Result);
+                    CommandStart::Open(PendingCommand::new(PendingCommandKind::State))
                 }
             },
-            GuestCommand::SetState(SetState { name, value }) => {
+            GuestCommand::SetState(SetStateCommand { name, value }) => {
                 self.attempt.set_state(Bytes::from(name), values::bytes(&value), "")?;
-                Begun::Silent
+                CommandStart::Silent
             }
-            GuestCommand::ClearState(ClearState { name }) => {
+            GuestCommand::ClearState(ClearStateCommand { name }) => {
                 self.attempt.clear_state(Bytes::from(name), "")?;
-                Begun::Silent
+                CommandStart::Silent
             }
             GuestCommand::ClearAllState(_) => {
                 self.attempt.clear_all_state("")?;
-                Begun::Silent
+                CommandStart::Silent
             }
             // The sender cannot be notified in this protocol.
-            GuestCommand::Unread(_) => Begun::Silent,
-            GuestCommand::SendSignal(send) => Begun::Known(values::failed(
+            GuestCommand::Unread(_) => CommandStart::Silent,
+            GuestCommand::SendSignal(send) => CommandStart::Known(values::failed(
                 code::REFUSED,
                 format!(
                     "the signal `{}` cannot be sent to `{}`: a runtime of services has no signals",
@@ -211,28 +217,28 @@ impl StreamJournal {
             GuestCommand::ContinueAsNew(_) => {
                 let message = "a runtime of services has no generations: what lasts is the state of an object";
                 self.finished = Some(values::failed(code::REFUSED, message.to_owned()));
-                Begun::Silent
+                CommandStart::Silent
             }
         };
         match begun {
-            Begun::Open(open) => {
+            CommandStart::Open(open) => {
                 self.open.insert(index, open);
             }
-            Begun::Known(outcome) => self.known(index, outcome),
-            Begun::Silent => {}
+            CommandStart::Known(outcome) => self.known(index, outcome),
+            CommandStart::Silent => {}
         }
-        Ok(Answer::Command(index))
+        Ok(JournalAnswer::Command(index))
     }
 
     fn call(
         &mut self,
         index: u32,
-        call: commands::Call,
+        call: commands::CallCommand,
         is_step: bool,
-    ) -> Result<Begun, AttemptError> {
-        let callee = match Callee::of(&call.function, &self.offer) {
+    ) -> Result<CommandStart, AttemptError> {
+        let callee = match HandlerAddress::of(&call.function, &self.offer) {
             Ok(callee) => callee,
-            Err(failure) => return Ok(Begun::Known(Outcome::Failure(failure))),
+            Err(failure) => return Ok(CommandStart::Known(Outcome::Failure(failure))),
         };
         let own = self.offer.handler(&callee.service, &callee.handler);
         let timeout = call.options.timeout_ms.or_else(|| own?.timeout_ms);
@@ -244,28 +250,42 @@ impl StreamJournal {
             headers: headers(&call.options),
             ..Call::default()
         };
-        let open = Open { is_step, ..Open::new(What::Call { callee: None }) };
-        self.timed(index, open, Work::Call(Box::new(work)), call.options.start_at_ms, timeout)
+        let open = PendingCommand {
+            is_step,
+            ..PendingCommand::new(PendingCommandKind::Call { callee: None })
+        };
+        self.timed(
+            index,
+            open,
+            CommandWork::Call(Box::new(work)),
+            call.options.start_at_ms,
+            timeout,
+        )
     }
 
-    fn http(&mut self, index: u32, http: Http, is_step: bool) -> Result<Begun, AttemptError> {
+    fn http(
+        &mut self,
+        index: u32,
+        http: HttpCommand,
+        is_step: bool,
+    ) -> Result<CommandStart, AttemptError> {
         if let Err(failure) = attempt_limit(&http.options) {
-            return Ok(Begun::Known(Outcome::Failure(failure)));
+            return Ok(CommandStart::Known(Outcome::Failure(failure)));
         }
         let CallOptions { start_at_ms, timeout_ms, .. } = http.options;
-        let open = Open { is_step, ..Open::new(What::Http) };
-        self.timed(index, open, Work::Http(Box::new(http)), start_at_ms, timeout_ms)
+        let open = PendingCommand { is_step, ..PendingCommand::new(PendingCommandKind::Http) };
+        self.timed(index, open, CommandWork::Http(Box::new(http)), start_at_ms, timeout_ms)
     }
 
     /// Begins work now or at its start time, and sets its time limit.
     fn timed(
         &mut self,
         index: u32,
-        mut open: Open,
-        work: Work,
+        mut open: PendingCommand,
+        work: CommandWork,
         start_at_ms: Option<u64>,
         timeout_ms: Option<u64>,
-    ) -> Result<Begun, AttemptError> {
+    ) -> Result<CommandStart, AttemptError> {
         let now = match (start_at_ms, timeout_ms) {
             (None, None) => 0,
             _ => self.time()?,
@@ -273,7 +293,7 @@ impl StreamJournal {
         let begins_at = start_at_ms.unwrap_or(0).max(now);
         if begins_at > now {
             let id = self.attempt.sleep(begins_at, "segno:begin")?;
-            self.expect(id, index, Part::Begin);
+            self.expect(id, index, CompletedPart::Begin);
             open.later = Some(work);
         } else {
             self.begin_work(index, work)?;
@@ -281,19 +301,19 @@ impl StreamJournal {
         if let Some(timeout) = timeout_ms {
             self.limit(index, begins_at.saturating_add(timeout))?;
         }
-        Ok(Begun::Open(open))
+        Ok(CommandStart::Open(open))
     }
 
     /// Sends the call or the request of a command.
-    pub(super) fn begin_work(&mut self, index: u32, work: Work) -> Result<(), AttemptError> {
+    pub(super) fn begin_work(&mut self, index: u32, work: CommandWork) -> Result<(), AttemptError> {
         match work {
-            Work::Call(call) => {
+            CommandWork::Call(call) => {
                 let handle = self.attempt.call(*call)?;
-                self.expect(handle.invocation_id, index, Part::Callee);
-                self.expect(handle.result, index, Part::Result);
+                self.expect(handle.invocation_id, index, CompletedPart::Callee);
+                self.expect(handle.result, index, CompletedPart::Result);
             }
-            Work::Http(http) => {
-                let Http { request, options } = *http;
+            CommandWork::Http(http) => {
+                let HttpCommand { request, options } = *http;
                 // A failed earlier attempt can only have failed at this request, since nothing was
                 // stored after it.
                 let failed = match self.attempt.is_replaying() {
@@ -301,7 +321,7 @@ impl StreamJournal {
                     false => 0,
                 };
                 let run = self.attempt.run(format!("{} {}", request.method, request.url))?;
-                self.expect(run.completion_id, index, Part::Result);
+                self.expect(run.completion_id, index, CompletedPart::Result);
                 if run.execute {
                     self.requests.push(StepRequest {
                         completion_id: run.completion_id,
@@ -317,10 +337,14 @@ impl StreamJournal {
         Ok(())
     }
 
-    fn send(&mut self, index: u32, call: commands::Call) -> Result<Begun, AttemptError> {
-        let callee = match Callee::of(&call.function, &self.offer) {
+    fn send(
+        &mut self,
+        index: u32,
+        call: commands::CallCommand,
+    ) -> Result<CommandStart, AttemptError> {
+        let callee = match HandlerAddress::of(&call.function, &self.offer) {
             Ok(callee) => callee,
-            Err(failure) => return Ok(Begun::Known(Outcome::Failure(failure))),
+            Err(failure) => return Ok(CommandStart::Known(Outcome::Failure(failure))),
         };
         let send = OneWayCall {
             service_name: callee.service,
@@ -332,8 +356,8 @@ impl StreamJournal {
             ..OneWayCall::default()
         };
         let id = self.attempt.send(send)?;
-        self.expect(id, index, Part::Callee);
-        Ok(Begun::Open(Open::new(What::Send)))
+        self.expect(id, index, CompletedPart::Callee);
+        Ok(CommandStart::Open(PendingCommand::new(PendingCommandKind::Send)))
     }
 
     /// Creates an awakeable, which may be complete already. The id of a named one is stored in a
@@ -349,8 +373,8 @@ impl StreamJournal {
             Some(result) => self.known(index, values::outcome(result)),
             None => {
                 let signal = NotificationId::Signal(awakeable.signal);
-                self.parts.insert(signal, (index, Part::Result));
-                self.open.insert(index, Open::new(What::Promise));
+                self.parts.insert(signal, (index, CompletedPart::Result));
+                self.open.insert(index, PendingCommand::new(PendingCommandKind::Promise));
             }
         }
         if let Some(name) = name {
@@ -363,27 +387,27 @@ impl StreamJournal {
         Ok(awakeable.id)
     }
 
-    fn settle(&mut self, settle: Settle) -> Result<Begun, AttemptError> {
-        let Settle { promise_id, outcome } = settle;
+    fn settle(&mut self, settle: SettleCommand) -> Result<CommandStart, AttemptError> {
+        let SettleCommand { promise_id, outcome } = settle;
         if promise_id.parse::<segno_restate::id::AwakeableId>().is_err() {
             let message = format!(
                 "`{promise_id}` is no awakeable: those begin with `sign_1`. A promise of an object is settled by a \
                  function of that object"
             );
-            return Ok(Begun::Known(values::failed(code::NOT_FOUND, message)));
+            return Ok(CommandStart::Known(values::failed(code::NOT_FOUND, message)));
         }
         let outcome = values::told(&outcome, self.version);
         self.attempt.complete_awakeable(promise_id, outcome, "")?;
-        Ok(Begun::Known(values::null()))
+        Ok(CommandStart::Known(values::null()))
     }
 
-    fn cancel(&mut self, command: u32) -> Result<Begun, AttemptError> {
+    fn cancel(&mut self, command: u32) -> Result<CommandStart, AttemptError> {
         let Some(open) = self.open.get_mut(&command) else {
             let message = format!("command {command} is not open: it has completed, or was none");
-            return Ok(Begun::Known(values::failed(code::NOT_FOUND, message)));
+            return Ok(CommandStart::Known(values::failed(code::NOT_FOUND, message)));
         };
         match &open.what {
-            What::Call { callee } if open.later.is_none() => {
+            PendingCommandKind::Call { callee } if open.later.is_none() => {
                 // The callee's outcome completes the call.
                 let callee = callee.clone();
                 if !std::mem::replace(&mut open.is_cancelled, true)
@@ -392,37 +416,40 @@ impl StreamJournal {
                     self.attempt.cancel_invocation(callee)?;
                 }
             }
-            What::Call { .. } | What::Sleep | What::Promise | What::Http => {
+            PendingCommandKind::Call { .. }
+            | PendingCommandKind::Sleep
+            | PendingCommandKind::Promise
+            | PendingCommandKind::Http => {
                 self.known(command, values::failed(code::CANCELLED, "cancelled"));
             }
-            What::Send
-            | What::ObjectPromise
-            | What::Standing
-            | What::Settlement
-            | What::Run
-            | What::State
-            | What::Known => {
+            PendingCommandKind::Send
+            | PendingCommandKind::ObjectPromise
+            | PendingCommandKind::Standing
+            | PendingCommandKind::Settlement
+            | PendingCommandKind::Run
+            | PendingCommandKind::State
+            | PendingCommandKind::Known => {
                 let message = format!("command {command} is none that can be cancelled");
-                return Ok(Begun::Known(values::failed(code::REFUSED, message)));
+                return Ok(CommandStart::Known(values::failed(code::REFUSED, message)));
             }
         }
-        Ok(Begun::Known(values::null()))
+        Ok(CommandStart::Known(values::null()))
     }
 
     /// Completes the command with an outcome that is known here.
     pub(super) fn known(&mut self, index: u32, outcome: Outcome) {
-        self.open.insert(index, Open::new(What::Known));
+        self.open.insert(index, PendingCommand::new(PendingCommandKind::Known));
         self.results.push_back((index, outcome));
     }
 
     /// Sets the time limit of a command.
     fn limit(&mut self, index: u32, at_ms: u64) -> Result<(), AttemptError> {
         let id = self.attempt.sleep(at_ms, "segno:deadline")?;
-        self.expect(id, index, Part::Deadline);
+        self.expect(id, index, CompletedPart::Deadline);
         Ok(())
     }
 
-    pub(super) fn expect(&mut self, completion_id: u32, index: u32, part: Part) {
+    pub(super) fn expect(&mut self, completion_id: u32, index: u32, part: CompletedPart) {
         self.parts.insert(NotificationId::Completion(completion_id), (index, part));
     }
 
@@ -435,15 +462,20 @@ impl StreamJournal {
     }
 
     /// The answer to a request after the end of the invocation: the request has no effect.
-    fn ignored(&self, ask: &Ask) -> Answer {
+    fn ignored(&self, ask: &JournalCall) -> JournalAnswer {
         match ask {
-            Ask::Command(GuestCommand::Promise(_)) => Answer::Promise(u32::MAX, String::new()),
-            Ask::Command(GuestCommand::Run(_)) => Answer::Run(RunAnswer::Recorded(u32::MAX)),
-            Ask::Command(_) => Answer::Command(u32::MAX),
-            Ask::Now => Answer::Now(self.at_ms),
-            Ask::Log { .. } | Ask::Forget { .. } | Ask::RunDone { .. } | Ask::Finish { .. } => {
-                Answer::Done
+            JournalCall::Command(GuestCommand::Promise(_)) => {
+                JournalAnswer::Promise(u32::MAX, String::new())
             }
+            JournalCall::Command(GuestCommand::Run(_)) => {
+                JournalAnswer::Run(RunAnswer::Recorded(u32::MAX))
+            }
+            JournalCall::Command(_) => JournalAnswer::Command(u32::MAX),
+            JournalCall::Now => JournalAnswer::Now(self.at_ms),
+            JournalCall::Log { .. }
+            | JournalCall::Forget { .. }
+            | JournalCall::RunDone { .. }
+            | JournalCall::Finish { .. } => JournalAnswer::Done,
         }
     }
 }

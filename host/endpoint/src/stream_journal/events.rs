@@ -11,7 +11,7 @@ use segno_restate::{
 
 use super::{
     StreamJournal,
-    open::{Open, Part, What},
+    open::{CompletedPart, PendingCommand, PendingCommandKind},
 };
 use crate::values;
 
@@ -51,7 +51,9 @@ impl StreamJournal {
             NotificationId::NamedSignal(name) if self.handler.takes_signals => {
                 let Outcome::Success(payload) = values::outcome(result) else {
                     // Signals of a guest carry values only.
-                    tracing::warn!("the signal `{name}` carries a failure, and is not told");
+                    tracing::warn!(
+                        "the signal `{name}` carries a failure instead of a value, and was dropped"
+                    );
                     return Ok(None);
                 };
                 self.is_timed = false;
@@ -71,15 +73,15 @@ impl StreamJournal {
     fn told(
         &mut self,
         command: u32,
-        part: Part,
+        part: CompletedPart,
         id: &NotificationId,
         result: NotificationResult,
     ) -> Result<Option<Event>, AttemptError> {
         match part {
-            Part::Callee => self.called(command, result),
-            Part::Result => Ok(self.completed(command, id, result)),
-            Part::Deadline => self.overdue(command, id),
-            Part::Begin => {
+            CompletedPart::Callee => self.called(command, result),
+            CompletedPart::Result => Ok(self.completed(command, id, result)),
+            CompletedPart::Deadline => self.overdue(command, id),
+            CompletedPart::Begin => {
                 let work = self.open.get_mut(&command).and_then(|open| open.later.take());
                 if let Some(work) = work {
                     self.woken(id);
@@ -103,14 +105,14 @@ impl StreamJournal {
         }
         let Some(open) = self.open.get_mut(&command) else { return Ok(None) };
         match &mut open.what {
-            What::Call { callee } => {
+            PendingCommandKind::Call { callee } => {
                 *callee = Some(id.clone());
                 if open.is_cancelled {
                     self.attempt.cancel_invocation(id)?;
                 }
                 Ok(None)
             }
-            What::Send => {
+            PendingCommandKind::Send => {
                 let is_forgotten = open.is_forgotten;
                 self.open.remove(&command);
                 if is_forgotten {
@@ -120,15 +122,15 @@ impl StreamJournal {
                 let outcome = values::text(&id);
                 Ok(Some(Event::Completed(Completion { command, outcome })))
             }
-            What::Sleep
-            | What::Promise
-            | What::ObjectPromise
-            | What::Standing
-            | What::Settlement
-            | What::Http
-            | What::Run
-            | What::State
-            | What::Known => Ok(None),
+            PendingCommandKind::Sleep
+            | PendingCommandKind::Promise
+            | PendingCommandKind::ObjectPromise
+            | PendingCommandKind::Standing
+            | PendingCommandKind::Settlement
+            | PendingCommandKind::Http
+            | PendingCommandKind::Run
+            | PendingCommandKind::State
+            | PendingCommandKind::Known => Ok(None),
         }
     }
 
@@ -139,18 +141,19 @@ impl StreamJournal {
         result: NotificationResult,
     ) -> Option<Event> {
         // A command that was cancelled here ignores its later completion.
-        self.open.get(&command).filter(|open| open.what != What::Known)?;
-        let Open { what, is_step, is_cancelled, is_forgotten, .. } = self.open.remove(&command)?;
+        self.open.get(&command).filter(|open| open.what != PendingCommandKind::Known)?;
+        let PendingCommand { what, is_step, is_cancelled, is_forgotten, .. } =
+            self.open.remove(&command)?;
         if is_forgotten {
             return None;
         }
         match what {
-            What::Sleep => self.woken(id),
+            PendingCommandKind::Sleep => self.woken(id),
             _ => self.is_timed = false,
         }
         let mut outcome = match what {
-            What::Standing => values::standing(result),
-            What::Settlement => values::settled(result),
+            PendingCommandKind::Standing => values::standing(result),
+            PendingCommandKind::Settlement => values::settled(result),
             _ => values::outcome(result),
         };
         if let Outcome::Failure(failure) = &mut outcome {
@@ -170,7 +173,7 @@ impl StreamJournal {
         command: u32,
         id: &NotificationId,
     ) -> Result<Option<Event>, AttemptError> {
-        let is_open = |open: &&Open| open.what != What::Known;
+        let is_open = |open: &&PendingCommand| open.what != PendingCommandKind::Known;
         if self.open.get(&command).filter(is_open).is_none() {
             return Ok(None);
         }
@@ -179,10 +182,10 @@ impl StreamJournal {
             self.woken(id);
         }
         match open.what {
-            What::Call { callee: Some(callee) } if !open.is_cancelled => {
+            PendingCommandKind::Call { callee: Some(callee) } if !open.is_cancelled => {
                 self.attempt.cancel_invocation(callee)?;
             }
-            What::Call { callee: None } if open.later.is_none() => {
+            PendingCommandKind::Call { callee: None } if open.later.is_none() => {
                 self.abandoned.insert(command);
             }
             _ => {}

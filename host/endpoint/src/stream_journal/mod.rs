@@ -22,16 +22,16 @@ use std::{
 use bytes::Bytes;
 use segno_core::{promise::RetryPolicy, time::Millis};
 use segno_env::Clock;
-use segno_guest::{HttpRequest, Outcome, Stop};
+use segno_guest::{HttpRequest, Outcome, StopReason};
 use segno_restate::{
     ProtocolVersion,
-    deployment::{Attempt, AttemptError},
+    deployment::{AttemptError, DeploymentAttempt},
     immutable::{CANCEL_SIGNAL, Future, NotificationId, NotificationResult},
-    wire::Outcome as Told,
+    wire::OperationOutcome as Told,
 };
 
-use self::open::{Open, Part, What};
-use super::{Handler, Offer, values};
+use self::open::{CompletedPart, PendingCommand, PendingCommandKind};
+use super::{OfferedHandler, ServiceOffer, values};
 
 /// The name of run entries that store the time.
 const TIME: &str = "segno:time";
@@ -40,10 +40,10 @@ const PROMISE: &str = "segno:promise/";
 
 /// Compares a guest's commands with the journal of its runtime, and sends new ones.
 pub(super) struct StreamJournal {
-    pub(super) attempt: Attempt,
+    pub(super) attempt: DeploymentAttempt,
     version: ProtocolVersion,
-    offer: Arc<Offer>,
-    handler: Arc<Handler>,
+    offer: Arc<ServiceOffer>,
+    handler: Arc<OfferedHandler>,
     clock: Arc<dyn Clock>,
     /// The printable id of the invocation.
     pub(super) invocation: String,
@@ -53,9 +53,9 @@ pub(super) struct StreamJournal {
     is_timed: bool,
     /// The number of the guest's commands so far.
     commands: u32,
-    open: BTreeMap<u32, Open>,
+    open: BTreeMap<u32, PendingCommand>,
     /// The command and the part that each pending notification completes.
-    parts: BTreeMap<NotificationId, (u32, Part)>,
+    parts: BTreeMap<NotificationId, (u32, CompletedPart)>,
     /// Outcomes that are known here, in the order of their commands.
     results: VecDeque<(u32, Outcome)>,
     /// The `run` whose closure is being executed: its command, completion id and name.
@@ -88,7 +88,7 @@ pub(super) struct StepRequest {
 
 /// The wait set of a waiting workflow.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Waits {
+pub(super) enum WorkflowWait {
     /// The workflow waits for one of these.
     For(Future),
     /// The workflow waits for nothing and would never continue.
@@ -98,10 +98,10 @@ pub(super) enum Waits {
 impl StreamJournal {
     /// The journal of an attempt whose replayed entries were all received.
     pub(super) fn new(
-        attempt: Attempt,
+        attempt: DeploymentAttempt,
         version: ProtocolVersion,
-        offer: Arc<Offer>,
-        handler: Arc<Handler>,
+        offer: Arc<ServiceOffer>,
+        handler: Arc<OfferedHandler>,
         clock: Arc<dyn Clock>,
         invocation: String,
     ) -> Self {
@@ -153,7 +153,7 @@ impl StreamJournal {
 
     /// True if this request is neither cancelled nor overdue.
     pub(super) fn is_wanted(&self, request: &StepRequest) -> bool {
-        self.open.get(&request.command).is_some_and(|open| open.what == What::Http)
+        self.open.get(&request.command).is_some_and(|open| open.what == PendingCommandKind::Http)
     }
 
     /// Proposes the outcome of a request.
@@ -169,7 +169,7 @@ impl StreamJournal {
     }
 
     /// The wait set of the guest, when it waits.
-    pub(super) fn waits(&self) -> Waits {
+    pub(super) fn waits(&self) -> WorkflowWait {
         let mut ids: Vec<NotificationId> = self
             .parts
             .iter()
@@ -183,28 +183,32 @@ impl StreamJournal {
         // A workflow that takes signals without declaring their names may receive one while the
         // stream is open.
         if ids.is_empty() && !self.handler.takes_signals {
-            return Waits::ForNothing;
+            return WorkflowWait::ForNothing;
         }
         // Delayed work begins even if the guest does not wait for it.
         let begins = self.parts.iter().filter(|(_, (command, part))| {
             let open = self.open.get(command);
-            *part == Part::Begin
+            *part == CompletedPart::Begin
                 && open.is_some_and(|open| open.is_forgotten && open.later.is_some())
         });
         ids.extend(begins.map(|(id, _)| id.clone()));
         if !self.is_cancelled || ids.is_empty() {
             ids.push(NotificationId::Signal(CANCEL_SIGNAL));
         }
-        Waits::For(Future::first_of(ids))
+        WorkflowWait::For(Future::first_of(ids))
     }
 
-    fn awaits(&self, command: u32, part: Part) -> bool {
+    fn awaits(&self, command: u32, part: CompletedPart) -> bool {
         match (part, self.open.get(&command)) {
-            (Part::Callee, None) => self.abandoned.contains(&command),
+            (CompletedPart::Callee, None) => self.abandoned.contains(&command),
             (_, None) => false,
             (_, Some(open)) if open.is_forgotten => false,
-            (Part::Callee, Some(open)) => open.is_cancelled || open.what == What::Send,
-            (Part::Result | Part::Deadline | Part::Begin, Some(_)) => true,
+            (CompletedPart::Callee, Some(open)) => {
+                open.is_cancelled || open.what == PendingCommandKind::Send
+            }
+            (CompletedPart::Result | CompletedPart::Deadline | CompletedPart::Begin, Some(_)) => {
+                true
+            }
         }
     }
 
@@ -275,10 +279,10 @@ impl StreamJournal {
     }
 
     /// Stops the guest, and keeps the error.
-    fn stopped(&mut self, error: AttemptError) -> Stop {
+    fn stopped(&mut self, error: AttemptError) -> StopReason {
         let stop = match &error {
-            AttemptError::Divergence(_) => Stop::Divergence,
-            other => Stop::Contract(other.to_string()),
+            AttemptError::Divergence(_) => StopReason::Divergence,
+            other => StopReason::Contract(other.to_string()),
         };
         self.error = Some(error);
         stop

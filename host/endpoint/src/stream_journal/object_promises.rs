@@ -2,12 +2,14 @@
 //! other object.
 
 use segno_engine::values::code;
-use segno_guest::commands::{PeekObjectPromise, SettleObjectPromise, WaitObjectPromise};
+use segno_guest::commands::{
+    PeekObjectPromiseCommand, SettleObjectPromiseCommand, WaitObjectPromiseCommand,
+};
 use segno_restate::deployment::AttemptError;
 
 use super::{
     StreamJournal,
-    open::{Begun, Open, Part, What},
+    open::{CommandStart, CompletedPart, PendingCommand, PendingCommandKind},
 };
 use crate::values;
 
@@ -15,52 +17,57 @@ impl StreamJournal {
     pub(super) fn wait_object_promise(
         &mut self,
         index: u32,
-        WaitObjectPromise { name }: WaitObjectPromise,
-    ) -> Result<Begun, AttemptError> {
+        WaitObjectPromiseCommand { name }: WaitObjectPromiseCommand,
+    ) -> Result<CommandStart, AttemptError> {
         if !self.handler.has_promises {
             return Ok(self.no_promises(&name));
         }
         let id = self.attempt.promise(name, "")?;
-        Ok(self.awaited(id, index, What::ObjectPromise))
+        Ok(self.awaited(id, index, PendingCommandKind::ObjectPromise))
     }
 
     pub(super) fn peek_object_promise(
         &mut self,
         index: u32,
-        PeekObjectPromise { name }: PeekObjectPromise,
-    ) -> Result<Begun, AttemptError> {
+        PeekObjectPromiseCommand { name }: PeekObjectPromiseCommand,
+    ) -> Result<CommandStart, AttemptError> {
         if !self.handler.has_promises {
             return Ok(self.no_promises(&name));
         }
         let id = self.attempt.peek_promise(name, "")?;
-        Ok(self.awaited(id, index, What::Standing))
+        Ok(self.awaited(id, index, PendingCommandKind::Standing))
     }
 
     pub(super) fn settle_object_promise(
         &mut self,
         index: u32,
-        SettleObjectPromise { name, outcome }: SettleObjectPromise,
-    ) -> Result<Begun, AttemptError> {
+        SettleObjectPromiseCommand { name, outcome }: SettleObjectPromiseCommand,
+    ) -> Result<CommandStart, AttemptError> {
         if !self.handler.has_promises {
             return Ok(self.no_promises(&name));
         }
         let outcome = values::told(&outcome, self.version);
         let id = self.attempt.complete_promise(name, outcome, "")?;
-        Ok(self.awaited(id, index, What::Settlement))
+        Ok(self.awaited(id, index, PendingCommandKind::Settlement))
     }
 
-    fn awaited(&mut self, completion_id: u32, index: u32, what: What) -> Begun {
-        self.expect(completion_id, index, Part::Result);
-        Begun::Open(Open::new(what))
+    fn awaited(
+        &mut self,
+        completion_id: u32,
+        index: u32,
+        what: PendingCommandKind,
+    ) -> CommandStart {
+        self.expect(completion_id, index, CompletedPart::Result);
+        CommandStart::Open(PendingCommand::new(what))
     }
 
-    fn no_promises(&self, name: &str) -> Begun {
+    fn no_promises(&self, name: &str) -> CommandStart {
         let object = &self.handler.service;
         let message = format!(
             "the object `{object}` has no promise `{name}`: a runtime of services keeps promises of workflows alone. \
              Mark the function that waits for it as the one that runs once a key (`#[run]`), or make a promise of the \
              execution and keep its id in the state"
         );
-        Begun::Known(values::failed(code::REFUSED, message))
+        CommandStart::Known(values::failed(code::REFUSED, message))
     }
 }

@@ -1,12 +1,12 @@
 //! A command of the guest that has not completed.
 
-use segno_guest::{Outcome, commands::Http};
+use segno_guest::{Outcome, commands::HttpCommand};
 use segno_restate::immutable::Call;
 
 /// A pending command of the guest.
 #[derive(Debug)]
-pub(super) struct Open {
-    pub(super) what: What,
+pub(super) struct PendingCommand {
+    pub(super) what: PendingCommandKind,
     /// True for a step of a saga. For a step, the codes 408 and 499 mean that its effect is
     /// unknown.
     pub(super) is_step: bool,
@@ -15,12 +15,12 @@ pub(super) struct Open {
     /// True if the guest no longer waits for the command.
     pub(super) is_forgotten: bool,
     /// The delayed work of the command, until its start time.
-    pub(super) later: Option<Work>,
+    pub(super) later: Option<CommandWork>,
 }
 
 /// The kind of a pending command, by the result that completes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum PendingCommandKind {
     /// The result of a call. `callee` is the id of the called invocation, once known.
     Call { callee: Option<String> },
     /// The start of a one-way invocation.
@@ -47,14 +47,14 @@ pub(super) enum What {
 
 /// The work of a command, which begins immediately or later.
 #[derive(Debug)]
-pub(super) enum Work {
+pub(super) enum CommandWork {
     Call(Box<Call>),
-    Http(Box<Http>),
+    Http(Box<HttpCommand>),
 }
 
 /// The part of a command that a notification completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum CompletedPart {
     /// The result of the command.
     Result,
     /// The invocation id of the callee.
@@ -65,16 +65,16 @@ pub(super) enum Part {
     Begin,
 }
 
-impl Open {
-    pub(super) fn new(what: What) -> Self {
+impl PendingCommand {
+    pub(super) fn new(what: PendingCommandKind) -> Self {
         Self { what, is_step: false, is_cancelled: false, is_forgotten: false, later: None }
     }
 }
 
 /// The state of a command after it began.
-pub(super) enum Begun {
+pub(super) enum CommandStart {
     /// The command is pending.
-    Open(Open),
+    Open(PendingCommand),
     /// The command completed with this outcome.
     Known(Outcome),
     /// The command completes without an event.

@@ -3,17 +3,18 @@
 use segno_core::time::{Millis, Timestamp};
 use segno_engine::values::code;
 use segno_guest::{
-    Access, Answer, Ask, CallOptions, Completion, Event, Failure, HttpRequest, Journal as _,
-    Payload, PromiseOptions, RunAnswer, SagaStep,
+    AccessReport, CallOptions, Completion, Event, Failure, GuestJournal as _, HttpRequest,
+    JournalAnswer, JournalCall, Payload, PromiseOptions, RunAnswer, SagaStep,
     commands::{
-        Call, Cancel, Http, NewPromise, PeekObjectPromise, Run, Settle, SettleObjectPromise, Sleep,
-        StepCommand, WaitObjectPromise,
+        CallCommand, CancelCommand, HttpCommand, PeekObjectPromiseCommand, PromiseCommand,
+        RunCommand, SettleCommand, SettleObjectPromiseCommand, SleepCommand, StepCommand,
+        WaitObjectPromiseCommand,
     },
 };
 use segno_restate::{
     frame::FrameDecoder,
     immutable::{Command, CommandKind, Input, Message, Notification, NotificationKind, SignalKey},
-    wire::{Failure as WireFailure, Start, Value},
+    wire::{Failure as WireFailure, StartMessage, ValueMessage},
 };
 
 use super::*;
@@ -25,21 +26,21 @@ use crate::{
 const NOW: i64 = 1_700_000_000_000;
 const VERSION: ProtocolVersion = ProtocolVersion::V7;
 
-struct Still;
+struct StoppedClock;
 
-impl Clock for Still {
+impl Clock for StoppedClock {
     fn now(&self) -> Timestamp {
         Timestamp(NOW)
     }
 }
 
 /// A journal that is fed notifications, and a decoder of its commands.
-struct Talk {
+struct JournalExchange {
     journal: StreamJournal,
     decoder: FrameDecoder,
 }
 
-impl Talk {
+impl JournalExchange {
     /// The journal of a workflow that calls `ship`, with these stored entries.
     fn new(stored: &[Message]) -> Self {
         Self::of(offer(&["order", "ship!"]), ("shop", "order"), stored)
@@ -49,17 +50,21 @@ impl Talk {
     fn of_object(is_workflow: bool) -> Self {
         let mut report = report(&["Signup/run", "Signup/look"]);
         report.functions[0].runs_once = is_workflow;
-        report.functions[1].access = Some(Access::Shared);
-        let offer = Offer::new("shop", "shop", &report).expect("an offer");
+        report.functions[1].access = Some(AccessReport::Shared);
+        let offer = ServiceOffer::new("shop", "shop", &report).expect("an offer");
         Self::of(offer, ("Signup", "look"), &[])
     }
 
     /// The journal of a handler of this offer.
-    fn of(offer: Offer, (service, handler): (&str, &str), stored: &[Message]) -> Self {
-        let mut attempt = Attempt::new(VERSION);
+    fn of(offer: ServiceOffer, (service, handler): (&str, &str), stored: &[Message]) -> Self {
+        let mut attempt = DeploymentAttempt::new(VERSION);
         let entries = u32::try_from(stored.len()).expect("a short journal") + 1;
-        let start = Start { id: vec![7; 24].into(), known_entries: entries, ..Start::default() };
-        let input = Input { value: Some(Value::from(Bytes::from("1"))), ..Input::default() };
+        let start = StartMessage {
+            id: vec![7; 24].into(),
+            known_entries: entries,
+            ..StartMessage::default()
+        };
+        let input = Input { value: Some(ValueMessage::from(Bytes::from("1"))), ..Input::default() };
         let begin = [Message::Start(start), Message::Command(input.into())];
         for message in begin.iter().chain(stored) {
             attempt.receive(&message.encode(VERSION).to_bytes()).expect("it is valid");
@@ -67,19 +72,19 @@ impl Talk {
         assert!(attempt.is_ready());
         let offer = Arc::new(offer);
         let handler = offer.handler(service, handler).expect("it is there").clone();
-        let clock = Arc::new(Still);
+        let clock = Arc::new(StoppedClock);
         let journal = StreamJournal::new(attempt, VERSION, offer, handler, clock, "inv".to_owned());
         Self { journal, decoder: FrameDecoder::default() }
     }
 
-    fn ask(&mut self, ask: impl Into<Ask>) -> Answer {
+    fn ask(&mut self, ask: impl Into<JournalCall>) -> JournalAnswer {
         self.journal.ask(ask.into()).expect("it is answered")
     }
 
     fn call(&mut self, options: CallOptions) -> u32 {
         let input = Payload::Json("2".to_owned());
-        match self.ask(Call { function: "ship".to_owned(), input, options }) {
-            Answer::Command(index) => index,
+        match self.ask(CallCommand { function: "ship".to_owned(), input, options }) {
+            JournalAnswer::Command(index) => index,
             other => panic!("{other:?}"),
         }
     }
@@ -150,10 +155,10 @@ fn slept(completion: u32) -> Notification {
 
 #[test]
 fn a_call_that_is_cancelled_before_its_callee_is_known_is_cancelled_when_it_is() {
-    let mut talk = Talk::new(&[]);
+    let mut talk = JournalExchange::new(&[]);
     let call = talk.call(options());
-    talk.ask(Cancel { command: call });
-    talk.ask(Cancel { command: call });
+    talk.ask(CancelCommand { command: call });
+    talk.ask(CancelCommand { command: call });
     assert_eq!(talk.commands(), [CommandKind::Call]);
     assert_eq!(talk.completed(), (1, 0));
     assert_eq!(talk.completed(), (2, 0));
@@ -165,27 +170,27 @@ fn a_call_that_is_cancelled_before_its_callee_is_known_is_cancelled_when_it_is()
     talk.told(failed(2, 409, "stopped"));
     assert_eq!(talk.completed(), (call, code::CANCELLED), "what the guest cancelled is told so");
     // A completed command cannot be cancelled.
-    talk.ask(Cancel { command: call });
+    talk.ask(CancelCommand { command: call });
     assert_eq!(talk.completed(), (3, code::NOT_FOUND));
 }
 
 #[test]
 fn a_sleep_that_is_cancelled_completes_at_once_and_its_end_is_no_event() {
-    let mut talk = Talk::new(&[]);
-    talk.ask(Sleep { until_ms: 9 });
-    talk.ask(Cancel { command: 0 });
+    let mut talk = JournalExchange::new(&[]);
+    talk.ask(SleepCommand { until_ms: 9 });
+    talk.ask(CancelCommand { command: 0 });
     assert_eq!(talk.commands(), [CommandKind::Sleep]);
     assert_eq!(talk.completed(), (0, code::CANCELLED));
     assert_eq!(talk.completed(), (1, 0));
     talk.told(slept(1));
     assert_eq!(talk.event(), None);
-    assert_eq!(talk.journal.waits(), Waits::ForNothing);
+    assert_eq!(talk.journal.waits(), WorkflowWait::ForNothing);
 }
 
 #[test]
 fn the_end_of_a_time_limit_stops_the_callee_whether_it_is_known_or_not() {
     for is_known in [true, false] {
-        let mut talk = Talk::new(&[]);
+        let mut talk = JournalExchange::new(&[]);
         let call = talk.call(CallOptions { timeout_ms: Some(5), ..options() });
         // The time, the call, the limit.
         let asked = [CommandKind::Run, CommandKind::Call, CommandKind::Sleep];
@@ -195,7 +200,7 @@ fn the_end_of_a_time_limit_stops_the_callee_whether_it_is_known_or_not() {
         }
         talk.told(slept(4));
         assert_eq!(talk.completed(), (call, code::TIMED_OUT));
-        let Answer::Now(now) = talk.ask(Ask::Now) else { panic!() };
+        let JournalAnswer::Now(now) = talk.ask(JournalCall::Now) else { panic!() };
         assert_eq!(now, NOW as u64 + 5, "the time is that of the limit");
         if !is_known {
             assert_eq!(talk.commands(), []);
@@ -211,9 +216,9 @@ fn the_end_of_a_time_limit_stops_the_callee_whether_it_is_known_or_not() {
 #[test]
 fn a_step_of_a_saga_that_says_itself_that_time_is_over_knows_what_it_did() {
     for (is_step, expected) in [(true, code::REFUSED), (false, code::TIMED_OUT)] {
-        let mut talk = Talk::new(&[]);
+        let mut talk = JournalExchange::new(&[]);
         let input = Payload::Json("2".to_owned());
-        let call = Call { function: "ship".to_owned(), input, options: options() };
+        let call = CallCommand { function: "ship".to_owned(), input, options: options() };
         let step = SagaStep {
             saga: "s".to_owned(),
             seq: 0,
@@ -231,13 +236,13 @@ fn a_step_of_a_saga_that_says_itself_that_time_is_over_knows_what_it_did() {
 
 #[test]
 fn what_begins_later_begins_although_nobody_waits_for_it() {
-    let mut talk = Talk::new(&[]);
+    let mut talk = JournalExchange::new(&[]);
     let later = u64::try_from(NOW).expect("a time") + 10;
     let call = talk.call(CallOptions { start_at_ms: Some(later), ..options() });
     assert_eq!(talk.commands(), [CommandKind::Run, CommandKind::Sleep]);
-    talk.ask(Sleep { until_ms: later + 10 });
-    talk.ask(Ask::Forget { command: call });
-    let Waits::For(waits) = talk.journal.waits() else { panic!("it waits") };
+    talk.ask(SleepCommand { until_ms: later + 10 });
+    talk.ask(JournalCall::Forget { command: call });
+    let WorkflowWait::For(waits) = talk.journal.waits() else { panic!("it waits") };
     assert_eq!((&waits.completions[..], &waits.signals[..]), (&[3, 2][..], &[1][..]));
     talk.written();
     talk.told(slept(2));
@@ -251,19 +256,19 @@ fn what_begins_later_begins_although_nobody_waits_for_it() {
 #[test]
 fn an_awakeable_may_be_completed_before_it_is_made() {
     let early = Notification::signal(17, NotificationResult::Value("5".into()));
-    let mut talk = Talk::new(&[Message::Notification(early)]);
+    let mut talk = JournalExchange::new(&[Message::Notification(early)]);
     assert_eq!(talk.event(), None);
-    let promise = || NewPromise { name: None, options: PromiseOptions { timeout_ms: None } };
-    let Answer::Promise(index, id) = talk.ask(promise()) else { panic!() };
+    let promise = || PromiseCommand { name: None, options: PromiseOptions { timeout_ms: None } };
+    let JournalAnswer::Promise(index, id) = talk.ask(promise()) else { panic!() };
     assert!(id.starts_with("sign_1"), "{id}");
     assert_eq!(talk.completed(), (index, 0));
-    let Answer::Promise(index, _) = talk.ask(promise()) else { panic!() };
+    let JournalAnswer::Promise(index, _) = talk.ask(promise()) else { panic!() };
     assert_eq!(talk.event(), None);
     talk.told(Notification::signal(18, NotificationResult::Failure(WireFailure::new(418, "no"))));
     assert_eq!(talk.completed(), (index, 418));
     // Awakeables of other invocations can be completed. An id in another format is unknown.
-    talk.ask(Settle { promise_id: id, outcome: values::null() });
-    talk.ask(Settle { promise_id: "inv/p/decision".to_owned(), outcome: values::null() });
+    talk.ask(SettleCommand { promise_id: id, outcome: values::null() });
+    talk.ask(SettleCommand { promise_id: "inv/p/decision".to_owned(), outcome: values::null() });
     assert_eq!(talk.commands(), [CommandKind::CompleteAwakeable]);
     assert_eq!(talk.completed(), (2, 0));
     assert_eq!(talk.completed(), (3, code::NOT_FOUND));
@@ -274,12 +279,12 @@ fn json(text: &str) -> Outcome {
 }
 
 /// One command of each kind on the promise `confirmed` of the object: wait, peek, settle.
-fn questions() -> [Ask; 3] {
+fn questions() -> [JournalCall; 3] {
     let name = || "confirmed".to_owned();
     [
-        WaitObjectPromise { name: name() }.into(),
-        PeekObjectPromise { name: name() }.into(),
-        SettleObjectPromise { name: name(), outcome: json("5") }.into(),
+        WaitObjectPromiseCommand { name: name() }.into(),
+        PeekObjectPromiseCommand { name: name() }.into(),
+        SettleObjectPromiseCommand { name: name(), outcome: json("5") }.into(),
     ]
 }
 
@@ -303,7 +308,7 @@ fn promises_of_an_object_that_is_a_workflow_are_those_of_the_protocol() {
         (settle, NotificationResult::Void, json("true")),
         (settle, late(), failure(409, "already completed")),
     ] {
-        let mut talk = Talk::of_object(true);
+        let mut talk = JournalExchange::of_object(true);
         questions().into_iter().for_each(|question| drop(talk.ask(question)));
         let [
             Message::Command(Command::GetPromise(get)),
@@ -316,7 +321,7 @@ fn promises_of_an_object_that_is_a_workflow_are_those_of_the_protocol() {
         assert_eq!([&*get.key, &look.key, &complete.key], ["confirmed"; 3]);
         assert_eq!(complete.completion, Some(Told::Success("5".into()).into()));
         // A promise of the object has other waiters, so the guest cannot cancel it.
-        talk.ask(Cancel { command: 0 });
+        talk.ask(CancelCommand { command: 0 });
         assert_eq!(talk.completed(), (3, code::REFUSED));
         let kinds = [
             NotificationKind::GetPromise,
@@ -331,7 +336,7 @@ fn promises_of_an_object_that_is_a_workflow_are_those_of_the_protocol() {
 
 #[test]
 fn promises_of_an_object_that_is_no_workflow_are_refused_with_what_to_do() {
-    let mut talk = Talk::of_object(false);
+    let mut talk = JournalExchange::of_object(false);
     for (command, question) in (0..).zip(questions()) {
         talk.ask(question);
         let (completed, Outcome::Failure(refused)) = talk.outcome() else { panic!() };
@@ -345,22 +350,22 @@ fn promises_of_an_object_that_is_no_workflow_are_refused_with_what_to_do() {
 
 #[test]
 fn a_request_to_stop_is_told_once() {
-    let mut talk = Talk::new(&[]);
-    talk.ask(Sleep { until_ms: 9 });
+    let mut talk = JournalExchange::new(&[]);
+    talk.ask(SleepCommand { until_ms: 9 });
     let cancel = || Notification::signal(CANCEL_SIGNAL, NotificationResult::Void);
     talk.told(cancel());
     talk.told(cancel());
     assert_eq!(talk.event(), Some(Event::Cancelled));
     assert_eq!(talk.event(), None);
-    let Waits::For(waits) = talk.journal.waits() else { panic!("it waits") };
+    let WorkflowWait::For(waits) = talk.journal.waits() else { panic!("it waits") };
     assert_eq!((&waits.completions[..], waits.signals.len()), (&[1][..], 0));
 }
 
 #[test]
 fn a_workflow_ends_when_it_is_known_whom_it_leaves_behind() {
-    let mut talk = Talk::new(&[]);
+    let mut talk = JournalExchange::new(&[]);
     talk.call(options());
-    talk.ask(Ask::Finish { outcome: values::null() });
+    talk.ask(JournalCall::Finish { outcome: values::null() });
     talk.written();
     let waits = talk.journal.leave().expect("no divergence").expect("it waits");
     assert_eq!(waits.completions, [1]);
@@ -368,22 +373,22 @@ fn a_workflow_ends_when_it_is_known_whom_it_leaves_behind() {
     assert_eq!(talk.journal.leave(), Ok(None));
     assert_eq!(talk.commands(), [CommandKind::SendSignal]);
     // Commands have no effect after the end.
-    assert_eq!(talk.ask(Sleep { until_ms: 9 }), Answer::Command(u32::MAX));
+    assert_eq!(talk.ask(SleepCommand { until_ms: 9 }), JournalAnswer::Command(u32::MAX));
     assert_eq!(talk.commands(), []);
 }
 
 #[test]
 fn a_computation_asks_for_nothing_but_the_time_which_it_does_not_keep() {
-    let mut talk = Talk::new(&[]);
-    let run = talk.ask(Run { name: "sum".to_owned() });
-    assert_eq!(run, Answer::Run(RunAnswer::Execute(0)));
-    assert_eq!(talk.ask(Ask::Now), Answer::Now(NOW as u64));
-    let refused = talk.journal.ask(Sleep { until_ms: 9 }.into());
-    assert!(matches!(refused, Err(Stop::Contract(_))), "{refused:?}");
-    talk.ask(Ask::RunDone { command: 0, outcome: values::null() });
+    let mut talk = JournalExchange::new(&[]);
+    let run = talk.ask(RunCommand { name: "sum".to_owned() });
+    assert_eq!(run, JournalAnswer::Run(RunAnswer::Execute(0)));
+    assert_eq!(talk.ask(JournalCall::Now), JournalAnswer::Now(NOW as u64));
+    let refused = talk.journal.ask(SleepCommand { until_ms: 9 }.into());
+    assert!(matches!(refused, Err(StopReason::Contract(_))), "{refused:?}");
+    talk.ask(JournalCall::RunDone { command: 0, outcome: values::null() });
     assert_eq!(talk.commands(), [CommandKind::Run]);
-    let again = talk.journal.ask(Ask::RunDone { command: 0, outcome: values::null() });
-    assert!(matches!(again, Err(Stop::Contract(_))), "{again:?}");
+    let again = talk.journal.ask(JournalCall::RunDone { command: 0, outcome: values::null() });
+    assert!(matches!(again, Err(StopReason::Contract(_))), "{again:?}");
 }
 
 #[test]
@@ -393,9 +398,9 @@ fn another_command_than_the_stored_one_stops_the_guest() {
         result_completion_id: 1,
         name: String::new(),
     };
-    let mut talk = Talk::new(&[Message::Command(stored.into())]);
-    let refused = talk.journal.ask(Run { name: "sum".to_owned() }.into());
-    assert_eq!(refused, Err(Stop::Divergence));
+    let mut talk = JournalExchange::new(&[Message::Command(stored.into())]);
+    let refused = talk.journal.ask(RunCommand { name: "sum".to_owned() }.into());
+    assert_eq!(refused, Err(StopReason::Divergence));
     let error = talk.journal.take_error().expect("it is kept");
     assert!(matches!(error, AttemptError::Divergence(_)), "{error}");
 }
@@ -406,7 +411,7 @@ fn a_time_limit_of_attempts_goes_with_a_call_and_a_request() {
         let labels = vec![("segno:attempt-timeout-ms".to_owned(), said.to_owned())];
         CallOptions { labels, ..options() }
     };
-    let mut talk = Talk::new(&[]);
+    let mut talk = JournalExchange::new(&[]);
     talk.call(limited("250"));
     let headers = talk.written().into_iter().find_map(|message| match message {
         Message::Command(Command::Call(call)) => Some(call.headers),
@@ -422,7 +427,7 @@ fn a_time_limit_of_attempts_goes_with_a_call_and_a_request() {
             headers: Vec::new(),
             body: None,
         };
-        talk.ask(Http { request, options: limited(said) });
+        talk.ask(HttpCommand { request, options: limited(said) });
     };
     ask("250");
     ask("soon");

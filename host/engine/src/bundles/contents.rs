@@ -5,10 +5,13 @@ use std::{
     io::Read,
 };
 
-use segno_bundle::{BundleError, BundleReader, Execution, Head, Item, Line, Link, Module, Role};
+use segno_bundle::{
+    BundleError, BundleExecution, BundleHead, BundleItem, BundleLine, BundleModule, BundleReader,
+    BundleRole, ChainLink,
+};
 use segno_core::{
     id::{Digest, PromiseId},
-    invocation::{AppendRefused, EngineFacts, Outline, Record, RecordBody},
+    invocation::{AppendRefusal, EngineFacts, Outline, Record, RecordBody},
     promise::Promise,
     time::Timestamp,
 };
@@ -16,24 +19,24 @@ use segno_core::{
 /// The contents of bundles. If several bundles contain an execution, the entry with a journal wins
 /// over a value without one, then the newest entry wins.
 #[derive(Debug, Default)]
-pub struct Contents {
-    pub(super) executions: BTreeMap<PromiseId, Held>,
-    pub(super) modules: BTreeMap<Digest, HeldModule>,
-    heads: Vec<Head>,
-    seals: Vec<Link>,
+pub struct BundleContents {
+    pub(super) executions: BTreeMap<PromiseId, BundledExecution>,
+    pub(super) modules: BTreeMap<Digest, BundledModule>,
+    heads: Vec<BundleHead>,
+    seals: Vec<ChainLink>,
 }
 
 #[derive(Debug)]
-pub(super) struct Held {
-    pub(super) execution: Execution,
+pub(super) struct BundledExecution {
+    pub(super) execution: BundleExecution,
     pub(super) records: Vec<Record>,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<BundleLine>,
     made_at: Timestamp,
 }
 
 #[derive(Debug)]
-pub(super) struct HeldModule {
-    pub(super) module: Module,
+pub(super) struct BundledModule {
+    pub(super) module: BundleModule,
     pub(super) component: Option<Vec<u8>>,
     made_at: Timestamp,
 }
@@ -49,11 +52,11 @@ pub enum ContentsError {
     NoJournal {
         id: PromiseId,
         /// The fault in the records.
-        refused: AppendRefused,
+        refused: AppendRefusal,
     },
 }
 
-impl Contents {
+impl BundleContents {
     /// Adds the contents of a bundle. Adds nothing if the bundle is refused.
     ///
     /// # Errors
@@ -61,28 +64,33 @@ impl Contents {
     pub fn add(&mut self, from: impl Read) -> Result<(), ContentsError> {
         let mut reader = BundleReader::begin(from)?;
         let made_at = reader.head().made_at();
-        let mut executions: Vec<Held> = Vec::new();
-        let mut modules: Vec<HeldModule> = Vec::new();
+        let mut executions: Vec<BundledExecution> = Vec::new();
+        let mut modules: Vec<BundledModule> = Vec::new();
         while let Some(item) = reader.next_item()? {
             match item {
-                Item::Execution(execution) => {
+                BundleItem::Execution(execution) => {
                     let (records, lines) = (Vec::new(), Vec::new());
-                    executions.push(Held { execution: *execution, records, lines, made_at });
+                    executions.push(BundledExecution {
+                        execution: *execution,
+                        records,
+                        lines,
+                        made_at,
+                    });
                 }
-                Item::Record(record) => {
+                BundleItem::Record(record) => {
                     if let Some(held) = executions.last_mut() {
                         held.records.push(record);
                     }
                 }
-                Item::Line(line) => {
+                BundleItem::Line(line) => {
                     if let Some(held) = executions.last_mut() {
                         held.lines.push(line);
                     }
                 }
-                Item::Module(module) => {
-                    modules.push(HeldModule { module, component: None, made_at });
+                BundleItem::Module(module) => {
+                    modules.push(BundledModule { module, component: None, made_at });
                 }
-                Item::Component(component) => {
+                BundleItem::Component(component) => {
                     if let Some(held) = modules.last_mut() {
                         held.component = Some(component);
                     }
@@ -110,31 +118,32 @@ impl Contents {
     }
 
     /// The heads, one per bundle.
-    pub fn heads(&self) -> &[Head] {
+    pub fn heads(&self) -> &[BundleHead] {
         &self.heads
     }
 
     /// The last links, one per bundle.
-    pub fn seals(&self) -> &[Link] {
+    pub fn seals(&self) -> &[ChainLink] {
         &self.seals
     }
 
     /// The executions that were requested when the bundles were made, by id.
     pub fn asked(&self) -> impl Iterator<Item = &PromiseId> {
-        let asked = |(_, held): &(&PromiseId, &Held)| held.execution.role == Role::Asked;
+        let asked =
+            |(_, held): &(&PromiseId, &BundledExecution)| held.execution.role == BundleRole::Asked;
         self.executions.iter().filter(asked).map(|(id, _)| id)
     }
 
     /// True if the execution is here with its journal, false if only its value is here. `None` if
     /// it is not here.
     pub fn is_whole(&self, id: &PromiseId) -> Option<bool> {
-        self.executions.get(id).map(|held| held.execution.role != Role::Value)
+        self.executions.get(id).map(|held| held.execution.role != BundleRole::Value)
     }
 
     /// The number of executions that are here with their journals, including journals without
     /// records.
     pub fn whole(&self) -> usize {
-        self.executions.values().filter(|held| held.execution.role != Role::Value).count()
+        self.executions.values().filter(|held| held.execution.role != BundleRole::Value).count()
     }
 
     /// The total number of records of all executions.
@@ -186,7 +195,7 @@ impl Contents {
             let name = held.execution.promise.module_name();
             Some((name, held.execution.task.as_ref()?.module?)).filter(|(name, _)| !name.is_empty())
         });
-        let mut by_age: Vec<&HeldModule> = self.modules.values().collect();
+        let mut by_age: Vec<&BundledModule> = self.modules.values().collect();
         by_age.sort_by_key(|held| held.made_at);
         let named = by_age.into_iter().flat_map(|held| {
             held.module.aliases.iter().map(|alias| (alias.clone(), held.module.digest))
@@ -196,7 +205,7 @@ impl Contents {
 
     /// The instant of all replays: when the newest bundle was made.
     pub(super) fn made_at(&self) -> Timestamp {
-        self.heads.iter().map(Head::made_at).max().unwrap_or_default()
+        self.heads.iter().map(BundleHead::made_at).max().unwrap_or_default()
     }
 
     /// The engine settings with which the executions began, and those of the hosts.
@@ -213,19 +222,20 @@ impl Contents {
         self.heads.iter().filter_map(|head| head.limits.get(name)).max().copied()
     }
 
-    fn hold(&mut self, held: Held) {
+    fn hold(&mut self, held: BundledExecution) {
         let id = held.execution.id().clone();
-        let rank = |held: &Held| (held.execution.role != Role::Value, held.made_at);
+        let rank =
+            |held: &BundledExecution| (held.execution.role != BundleRole::Value, held.made_at);
         if self.executions.get(&id).is_none_or(|before| rank(before) < rank(&held)) {
             self.executions.insert(id, held);
         }
     }
 
-    fn hold_module(&mut self, mut held: HeldModule) {
+    fn hold_module(&mut self, mut held: BundledModule) {
         match self.modules.remove(&held.module.digest) {
             Some(before) if before.made_at > held.made_at => {
                 let component = before.component.or(held.component);
-                self.modules.insert(before.module.digest, HeldModule { component, ..before });
+                self.modules.insert(before.module.digest, BundledModule { component, ..before });
             }
             Some(before) => {
                 held.component = held.component.or(before.component);

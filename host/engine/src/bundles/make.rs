@@ -6,8 +6,8 @@ use std::{
 };
 
 use segno_bundle::{
-    BundleError, BundleWriter, Execution, Head, Item, Line, Module, Redaction, Role, Written,
-    redacted,
+    BundleError, BundleExecution, BundleHead, BundleItem, BundleLine, BundleModule, BundleRole,
+    BundleSummary, BundleWriter, Redaction, redacted,
 };
 use segno_core::{
     id::Digest,
@@ -15,7 +15,8 @@ use segno_core::{
     value::Text,
 };
 use segno_store::{
-    GatherError, GatherSink, GatheredAs, LogRow, ModuleRow, PromiseRow, Selection, StoreError,
+    GatherError, GatherReason, GatherSelection, GatherSink, LogRow, ModuleRow, PromiseRow,
+    StoreError,
 };
 
 use crate::host::Host;
@@ -32,7 +33,7 @@ pub struct BundleOptions {
 /// The reason why a bundle was not made. The output is then incomplete, and every reader refuses
 /// it.
 #[derive(Debug, thiserror::Error)]
-pub enum MakeError {
+pub enum BundleMakeError {
     /// The executions could not be read.
     #[error(transparent)]
     Gather(#[from] GatherError),
@@ -50,11 +51,11 @@ pub enum MakeError {
 /// [`MakeError`].
 pub async fn make<W: Write + Send>(
     host: &Host,
-    selection: &Selection,
+    selection: &GatherSelection,
     options: BundleOptions,
     out: W,
-) -> Result<(W, Written), MakeError> {
-    let head = Head {
+) -> Result<(W, BundleSummary), BundleMakeError> {
+    let head = BundleHead {
         written_by: format!("segno {}", env!("CARGO_PKG_VERSION")),
         made_at_ms: host.env.clock.now().0,
         tree: selection.tree,
@@ -64,7 +65,7 @@ pub async fn make<W: Write + Send>(
         limits: limits(host),
     };
     let writer = BundleWriter::begin(out, &head)?;
-    let mut sink = Sink { writer, redact: options.redact };
+    let mut sink = BundleSink { writer, redact: options.redact };
     host.store.scan().gather(selection, &mut sink).await?;
     let mut writer = sink.writer;
     modules(host, options, &mut writer).await?;
@@ -82,12 +83,12 @@ async fn modules<W: Write>(
     host: &Host,
     options: BundleOptions,
     writer: &mut BundleWriter<W>,
-) -> Result<(), MakeError> {
+) -> Result<(), BundleMakeError> {
     let known = host.store.modules().list().await?;
     let known: BTreeMap<Digest, &ModuleRow> = known.iter().map(|row| (row.digest, row)).collect();
     for digest in writer.modules().clone() {
         let row = known.get(&digest);
-        let module = Module {
+        let module = BundleModule {
             digest,
             size: row.map_or(0, |row| row.size),
             created_at: row.map(|row| row.created_at).unwrap_or_default(),
@@ -104,19 +105,19 @@ async fn modules<W: Write>(
 }
 
 /// Writes gathered rows to the bundle.
-struct Sink<W> {
+struct BundleSink<W> {
     writer: BundleWriter<W>,
     redact: bool,
 }
 
-impl<W: Write> Sink<W> {
-    fn item(&mut self, item: Item) -> io::Result<()> {
+impl<W: Write> BundleSink<W> {
+    fn item(&mut self, item: BundleItem) -> io::Result<()> {
         let item = if self.redact { redacted(item) } else { item };
         let written = match &item {
-            Item::Execution(execution) => self.writer.execution(execution),
-            Item::Record(record) => self.writer.record(record),
-            Item::Line(line) => self.writer.line(line),
-            Item::Module(_) | Item::Component(_) => Ok(()),
+            BundleItem::Execution(execution) => self.writer.execution(execution),
+            BundleItem::Record(record) => self.writer.record(record),
+            BundleItem::Line(line) => self.writer.line(line),
+            BundleItem::Module(_) | BundleItem::Component(_) => Ok(()),
         };
         written.map_err(|error| match error {
             BundleError::File(error) => error,
@@ -125,19 +126,19 @@ impl<W: Write> Sink<W> {
     }
 }
 
-impl<W: Write + Send> GatherSink for Sink<W> {
-    fn promise(&mut self, row: PromiseRow, because: GatheredAs) -> io::Result<()> {
+impl<W: Write + Send> GatherSink for BundleSink<W> {
+    fn promise(&mut self, row: PromiseRow, because: GatherReason) -> io::Result<()> {
         let role = match because {
-            GatheredAs::Asked => Role::Asked,
-            GatheredAs::Member => Role::Member,
-            GatheredAs::Value => Role::Value,
+            GatherReason::Asked => BundleRole::Asked,
+            GatherReason::Member => BundleRole::Member,
+            GatherReason::Value => BundleRole::Value,
         };
         let PromiseRow { promise, task } = row;
-        self.item(Item::Execution(Box::new(Execution { role, promise, task })))
+        self.item(BundleItem::Execution(Box::new(BundleExecution { role, promise, task })))
     }
 
     fn records(&mut self, records: Vec<Record>) -> io::Result<()> {
-        records.into_iter().try_for_each(|record| self.item(Item::Record(record)))
+        records.into_iter().try_for_each(|record| self.item(BundleItem::Record(record)))
     }
 
     fn lines(&mut self, lines: Vec<LogRow>) -> io::Result<()> {
@@ -145,7 +146,7 @@ impl<W: Write + Send> GatherSink for Sink<W> {
             let number = row.level.saturating_add(LogLevel::Trace.number());
             let level = LogLevel::from_number(number).unwrap_or(LogLevel::Info);
             let message = Text::from(row.message);
-            self.item(Item::Line(Line { at: row.at, level, message }))
+            self.item(BundleItem::Line(BundleLine { at: row.at, level, message }))
         })
     }
 }

@@ -5,6 +5,6 @@ mod contents;
 mod make;
 mod open;
 
-pub use contents::{Contents, ContentsError};
-pub use make::{BundleOptions, MakeError, make};
-pub use open::{OpenError, open};
+pub use contents::{BundleContents, ContentsError};
+pub use make::{BundleMakeError, BundleOptions, make};
+pub use open::{BundleOpenError, open};

@@ -6,7 +6,7 @@ use std::{path::PathBuf, sync::Arc};
 use async_trait::async_trait;
 use segno_core::{
     config::Config,
-    delta::{Append, Delta},
+    delta::{Delta, JournalAppend},
     id::Digest,
     invocation::{JournalHead, LogLine, Outline},
     value::Text,
@@ -18,7 +18,7 @@ use segno_guest::{
 use segno_model::ModuleDescription;
 use segno_store::{MemoryStore, NewModule, Store as _, StoreError};
 
-use super::Contents;
+use super::BundleContents;
 use crate::{host::Host, notifier::CommitNotifier};
 
 /// Maximum number of instances alive concurrently. Each reserves the address space of its largest
@@ -27,7 +27,7 @@ const INSTANCES: u32 = 32;
 
 /// The reason why bundles were not opened.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum BundleOpenError {
     /// The wasm engine cannot be set up.
     #[error(transparent)]
     Guest(#[from] GuestError),
@@ -42,11 +42,11 @@ pub enum OpenError {
 /// # Errors
 /// [`OpenError`].
 pub async fn open(
-    contents: &Contents,
+    contents: &BundleContents,
     compiler: Compiler,
     cache_dir: Option<PathBuf>,
     env: Env,
-) -> Result<(Host, Arc<Wasm>), OpenError> {
+) -> Result<(Host, Arc<Wasm>), BundleOpenError> {
     let clock = DebugClock::new(env.clock.clone());
     clock.set(Some(contents.made_at()));
     let env = Env { clock, ..env };
@@ -60,7 +60,7 @@ pub async fn open(
         compiler,
         fair: true,
         counts: false,
-        source: Arc::new(Components(store.clone())),
+        source: Arc::new(BundledComponents(store.clone())),
     })?);
     let outbound = Arc::new(NoGuests);
     let host = Host::new(env, Config::default(), store, wasm.clone(), outbound, notifier);
@@ -68,10 +68,10 @@ pub async fn open(
 }
 
 /// The components in the bundles.
-struct Components(Arc<MemoryStore>);
+struct BundledComponents(Arc<MemoryStore>);
 
 #[async_trait]
-impl ComponentSource for Components {
+impl ComponentSource for BundledComponents {
     async fn component(&self, digest: Digest) -> anyhow::Result<Option<Arc<[u8]>>> {
         let component = self.0.modules().component(digest).await?;
         Ok(component.filter(|component| !component.is_empty()))
@@ -80,7 +80,7 @@ impl ComponentSource for Components {
 
 /// Limits at least as large as those of the recording hosts, so that no limit stops a guest that
 /// ran there. The memory and table limits that a guest observes come from its journal.
-fn limits(contents: &Contents) -> Limits {
+fn limits(contents: &BundleContents) -> Limits {
     let usual = Limits::default();
     let named = |name: &str, usual: u64| contents.limit(name).unwrap_or_default().max(usual);
     let small =
@@ -109,7 +109,7 @@ fn limits(contents: &Contents) -> Limits {
 }
 
 /// Writes the contents into an empty store.
-async fn fill(contents: &Contents, store: &MemoryStore) -> Result<(), StoreError> {
+async fn fill(contents: &BundleContents, store: &MemoryStore) -> Result<(), StoreError> {
     for held in contents.modules.values() {
         let module = &held.module;
         // A module whose component is not here keeps its aliases.
@@ -139,14 +139,14 @@ async fn fill(contents: &Contents, store: &MemoryStore) -> Result<(), StoreError
         // The records are a valid journal: they were checked when they were read.
         let head = Outline::of(&held.records).map(|outline| outline.head()).unwrap_or_default();
         if head.len > 0 {
-            delta.appends.push(Append {
+            delta.appends.push(JournalAppend {
                 invocation: id.clone(),
                 before: JournalHead::default(),
                 after: head,
                 records: held.records.clone(),
             });
         }
-        let line = |line: &segno_bundle::Line| {
+        let line = |line: &segno_bundle::BundleLine| {
             let (at, level, message) = (line.at, line.level, line.message.clone());
             (id.clone(), LogLine { seq: 0, level, at, message })
         };

@@ -5,7 +5,7 @@ use segno_core::time::{Millis, Timestamp};
 
 /// The back-off settings of an address.
 #[derive(Debug, Clone, Copy)]
-pub struct Pauses {
+pub struct BackoffSettings {
     /// The pause after the first failure.
     pub first: Millis,
     /// The longest pause.
@@ -23,7 +23,7 @@ pub struct AddressHealth {
 
 /// A recorded failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Failed {
+pub struct RecordedFailure {
     /// The remaining time without posts.
     pub pause: Millis,
     /// Failures since the last success. `None` if this post ran concurrently with a failure that
@@ -38,7 +38,7 @@ impl AddressHealth {
     }
 
     /// Counts a failure.
-    pub fn failed(&mut self, now: Timestamp, pauses: Pauses) -> Failed {
+    pub fn failed(&mut self, now: Timestamp, pauses: BackoffSettings) -> RecordedFailure {
         let mut counted = None;
         // Concurrent posts that fail together count once.
         if self.until <= now {
@@ -47,7 +47,7 @@ impl AddressHealth {
             self.until = now + Millis(doubled.min(pauses.longest.0));
             counted = Some(self.failures);
         }
-        Failed { pause: self.until.since(now), counted }
+        RecordedFailure { pause: self.until.since(now), counted }
     }
 
     /// Resets the failures. Returns true if there were any.
@@ -56,7 +56,7 @@ impl AddressHealth {
     }
 }
 
-impl Failed {
+impl RecordedFailure {
     /// True if the failure deserves a warning: the first one does, and every tenth.
     pub fn is_news(&self) -> bool {
         self.counted.is_some_and(|failures| failures == 1 || failures.is_multiple_of(10))
@@ -85,7 +85,7 @@ pub fn causes(error: &reqwest::Error) -> String {
 mod tests {
     use super::*;
 
-    const PAUSES: Pauses = Pauses { first: Millis(100), longest: Millis(60_000) };
+    const PAUSES: BackoffSettings = BackoffSettings { first: Millis(100), longest: Millis(60_000) };
 
     #[test]
     fn an_address_that_fails_is_left_alone_for_longer_and_longer() {

@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use segno_core::{
-    promise::{Delivery, MessageKind, OutboxKey},
+    promise::{Delivery, OutboxKey, OutboxMessageKind},
     time::Millis,
 };
 
 /// The result of one attempt to deliver a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delivered {
+pub enum DeliveryResult {
     /// The message arrived and is removed from the outbox.
     Done,
     /// The message did not arrive. The next attempt follows when the back-off is over, but not
@@ -37,7 +37,7 @@ pub trait Channel: Send + Sync + 'static {
 
     /// True if messages of this kind can be for this channel. The outbox is not read for kinds that
     /// no channel takes.
-    fn takes(&self, kind: MessageKind) -> bool;
+    fn takes(&self, kind: OutboxMessageKind) -> bool;
 
     /// True if the channel can carry messages now. While no channel for a kind is open, messages of
     /// that kind stay in the outbox. A channel that opens again calls
@@ -54,5 +54,5 @@ pub trait Channel: Send + Sync + 'static {
     /// Carries one message. Many deliveries run concurrently. Events of one invocation are
     /// delivered one after the other. The channel enforces its own limits of time and number. After
     /// [`Config::handover`](segno_core::config::Config), another host may carry the same message.
-    async fn deliver(&self, delivery: &Delivery) -> Delivered;
+    async fn deliver(&self, delivery: &Delivery) -> DeliveryResult;
 }

@@ -5,9 +5,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
-use segno_core::promise::{Delivery, MessageKind, OutboxKey};
+use segno_core::promise::{Delivery, OutboxKey, OutboxMessageKind};
 
-use super::{Channel, Delivered};
+use super::{Channel, DeliveryResult};
 
 /// All channels of this host, and the keys of the messages being delivered.
 #[derive(Default)]
@@ -24,26 +24,26 @@ impl Channels {
 
     /// The kinds of messages that can be delivered now: those addressed to the engine itself, and
     /// those that an open channel takes.
-    pub fn kinds(&self) -> Vec<MessageKind> {
+    pub fn kinds(&self) -> Vec<OutboxMessageKind> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
-        let taken = |kind: &MessageKind| {
+        let taken = |kind: &OutboxMessageKind| {
             kind.is_own() || all.iter().any(|channel| channel.takes(*kind) && channel.is_open())
         };
-        MessageKind::ALL.into_iter().filter(taken).collect()
+        OutboxMessageKind::ALL.into_iter().filter(taken).collect()
     }
 
     /// Delivers the message on the first channel that takes it. Returns `NotMine` if no channel
     /// does.
-    pub async fn deliver(&self, kind: MessageKind, delivery: &Delivery) -> Delivered {
+    pub async fn deliver(&self, kind: OutboxMessageKind, delivery: &Delivery) -> DeliveryResult {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner).clone();
         for channel in all.iter().filter(|channel| channel.takes(kind)) {
             let delivered = channel.deliver(delivery).await;
             tracing::trace!(channel = channel.name(), kind = kind.name(), ?delivered, "delivery");
-            if delivered != Delivered::NotMine {
+            if delivered != DeliveryResult::NotMine {
                 return delivered;
             }
         }
-        Delivered::NotMine
+        DeliveryResult::NotMine
     }
 
     /// Notifies the channels that another host had a message and no receiver for it.
@@ -53,7 +53,7 @@ impl Channels {
     }
 
     /// The number of messages of this kind being delivered.
-    pub fn under_way(&self, kind: MessageKind) -> usize {
+    pub fn under_way(&self, kind: OutboxMessageKind) -> usize {
         self.lock().iter().filter(|key| key.kind() == kind).count()
     }
 

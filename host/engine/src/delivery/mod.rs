@@ -8,6 +8,6 @@ pub mod backoff;
 mod channel;
 mod channels;
 
-pub use channel::{Channel, Delivered};
+pub use channel::{Channel, DeliveryResult};
 pub use channels::Channels;
 pub use segno_env::{Private, Reach};

@@ -8,6 +8,6 @@ mod push;
 mod receiver;
 mod routes;
 
-pub use push::{Push, offer};
-pub use routes::{Route, Routes, RoutesError, Secret, fits};
+pub use push::{EventChannel, offer};
+pub use routes::{Route, Routes, RoutesError, SigningSecret, fits};
 pub use segno_model::{CloudEvent, EventId};

@@ -9,15 +9,15 @@ use async_trait::async_trait;
 use segno_core::{
     command::Command,
     id::{CommandIndex, PromiseId},
-    promise::{Deferral, Delivery, MessageKind},
+    promise::{Deferral, Delivery, OutboxMessageKind},
     time::{Millis, Timestamp},
 };
 use segno_env::{Env, Proxies, http_client};
 use segno_store::StoreError;
 
-use super::{CloudEvent, EventId, Routes, receiver::Receiver};
+use super::{CloudEvent, EventId, Routes, receiver::EventReceiver};
 use crate::{
-    delivery::{Channel, Delivered},
+    delivery::{Channel, DeliveryResult},
     host::Host,
 };
 
@@ -28,9 +28,9 @@ const HOLD_UP: Millis = Millis(70_000);
 const PAGE: u32 = 1_000;
 
 /// The channel for events: the routes, their receivers, and the events that hold up others.
-pub struct Push {
+pub struct EventChannel {
     routes: Routes,
-    receivers: Vec<Receiver>,
+    receivers: Vec<EventReceiver>,
     client: reqwest::Client,
     env: Env,
     /// The first failed event of each invocation, and the end of the time for which it holds up
@@ -38,14 +38,14 @@ pub struct Push {
     held_up: Mutex<HashMap<PromiseId, (CommandIndex, Timestamp)>>,
 }
 
-impl Push {
+impl EventChannel {
     /// A channel for these routes.
     ///
     /// # Errors
     /// The HTTP client cannot be set up.
     pub fn new(routes: Routes, env: Env) -> Result<Arc<Self>, reqwest::Error> {
         let client = http_client(Proxies::OfEnvironment).build()?;
-        let receivers = routes.0.iter().cloned().map(Receiver::new).collect();
+        let receivers = routes.0.iter().cloned().map(EventReceiver::new).collect();
         Ok(Arc::new(Self { routes, receivers, client, env, held_up: Mutex::default() }))
     }
 
@@ -61,9 +61,9 @@ impl Push {
         (id.index > first).then_some(Millis(100))
     }
 
-    fn note(&self, id: &EventId, delivered: Delivered, now: Timestamp) {
+    fn note(&self, id: &EventId, delivered: DeliveryResult, now: Timestamp) {
         let mut held_up = self.held_up.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(delivered, Delivered::Again { .. }) {
+        if matches!(delivered, DeliveryResult::Again { .. }) {
             // Bounds the memory: drops expired entries that no later event reads.
             if held_up.len() >= 10_000 {
                 held_up.retain(|_, (_, until)| *until > now);
@@ -76,13 +76,13 @@ impl Push {
 }
 
 #[async_trait]
-impl Channel for Push {
+impl Channel for EventChannel {
     fn name(&self) -> &'static str {
         "events"
     }
 
-    fn takes(&self, kind: MessageKind) -> bool {
-        kind == MessageKind::Event
+    fn takes(&self, kind: OutboxMessageKind) -> bool {
+        kind == OutboxMessageKind::Event
     }
 
     fn is_open(&self) -> bool {
@@ -90,17 +90,17 @@ impl Channel for Push {
         self.receivers.iter().any(|receiver| receiver.is_open(now))
     }
 
-    async fn deliver(&self, delivery: &Delivery) -> Delivered {
+    async fn deliver(&self, delivery: &Delivery) -> DeliveryResult {
         let Delivery::Event { source, index, topic, payload, published_at } = delivery else {
-            return Delivered::NotMine;
+            return DeliveryResult::NotMine;
         };
         let Some(receiver) = self.routes.find(topic).and_then(|route| self.receivers.get(route))
         else {
-            return Delivered::NotMine;
+            return DeliveryResult::NotMine;
         };
         let id = EventId { source: source.clone(), index: *index };
         if let Some(after) = self.is_held_up(&id, self.env.clock.now()) {
-            return Delivered::Again { after };
+            return DeliveryResult::Again { after };
         }
         let event = CloudEvent::new(&id, topic, payload, *published_at);
         let delivered = receiver.post(&self.client, &self.env, &event).await;
@@ -156,12 +156,12 @@ mod tests {
         format!("http://{}/hook", listener.local_addr().expect("an address"))
     }
 
-    fn push(routes: &[(&str, &str)]) -> Arc<Push> {
+    fn push(routes: &[(&str, &str)]) -> Arc<EventChannel> {
         let route = |(topic, url): &(&str, &str)| {
             Route::new(vec![(*topic).to_owned()], url, None).expect("a route")
         };
         let routes = Routes(routes.iter().map(route).collect());
-        Push::new(routes, Env::system()).expect("a client")
+        EventChannel::new(routes, Env::system()).expect("a client")
     }
 
     #[tokio::test]
@@ -188,15 +188,15 @@ mod tests {
         }
         for number in 0..50 {
             let failed = push.deliver(&event(&format!("r{number}"), 0, "refuses")).await;
-            assert!(matches!(failed, Delivered::Again { .. }), "{failed:?}");
+            assert!(matches!(failed, DeliveryResult::Again { .. }), "{failed:?}");
             let id = format!("w{number}");
             let event = event(&id, 0, "works");
             let done = env.within(Millis(5_000), push.deliver(&event)).await;
-            assert_eq!(done, Some(Delivered::Done), "{id}");
+            assert_eq!(done, Some(DeliveryResult::Done), "{id}");
         }
         assert!(push.is_open(), "one of them works");
         let unknown = push.deliver(&event("w", 1, "other")).await;
-        assert_eq!(unknown, Delivered::NotMine, "no route takes it");
+        assert_eq!(unknown, DeliveryResult::NotMine, "no route takes it");
     }
 
     #[tokio::test]
@@ -210,10 +210,18 @@ mod tests {
         Env::system().runtime.spawn("receiver", Box::pin(serving));
         let push = push(&[("gone", &urls[0]), ("works", &urls[1])]);
         let failed = push.deliver(&event("a", 3, "gone")).await;
-        assert!(matches!(failed, Delivered::Again { .. }), "{failed:?}");
+        assert!(matches!(failed, DeliveryResult::Again { .. }), "{failed:?}");
         let later = push.deliver(&event("a", 5, "works")).await;
-        assert!(matches!(later, Delivered::Again { .. }), "{later:?}");
-        assert_eq!(push.deliver(&event("a", 1, "works")).await, Delivered::Done, "it is earlier");
-        assert_eq!(push.deliver(&event("b", 5, "works")).await, Delivered::Done, "another one");
+        assert!(matches!(later, DeliveryResult::Again { .. }), "{later:?}");
+        assert_eq!(
+            push.deliver(&event("a", 1, "works")).await,
+            DeliveryResult::Done,
+            "it is earlier"
+        );
+        assert_eq!(
+            push.deliver(&event("b", 5, "works")).await,
+            DeliveryResult::Done,
+            "another one"
+        );
     }
 }

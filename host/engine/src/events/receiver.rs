@@ -22,10 +22,10 @@ use segno_env::Env;
 use sha2::Sha256;
 use tokio::sync::Semaphore;
 
-use super::{CloudEvent, Route, Secret};
+use super::{CloudEvent, Route, SigningSecret};
 use crate::delivery::{
-    Delivered,
-    backoff::{AddressHealth, Pauses, causes, shown},
+    DeliveryResult,
+    backoff::{AddressHealth, BackoffSettings, causes, shown},
 };
 
 /// Maximum number of concurrent posts to one address.
@@ -38,17 +38,17 @@ const POST_TIMEOUT: Millis = Millis(8_000);
 /// The delay before the next attempt when the queue is full.
 const RETRY_AFTER: Millis = Millis(500);
 /// The back-off of a failing address.
-const PAUSES: Pauses = Pauses { first: Millis(100), longest: Millis(60_000) };
+const PAUSES: BackoffSettings = BackoffSettings { first: Millis(100), longest: Millis(60_000) };
 
 /// One route's address, with its queue and its health.
-pub struct Receiver {
+pub struct EventReceiver {
     route: Route,
     at_once: Semaphore,
     queued: AtomicUsize,
     health: Mutex<AddressHealth>,
 }
 
-impl Receiver {
+impl EventReceiver {
     /// The receiver of this route.
     pub fn new(route: Route) -> Self {
         Self {
@@ -65,14 +65,19 @@ impl Receiver {
     }
 
     /// Posts the event and returns the result.
-    pub async fn post(&self, client: &reqwest::Client, env: &Env, event: &CloudEvent) -> Delivered {
+    pub async fn post(
+        &self,
+        client: &reqwest::Client,
+        env: &Env,
+        event: &CloudEvent,
+    ) -> DeliveryResult {
         let now = env.clock.now();
         if let Some(wait) = self.closed_for(now) {
-            return Delivered::Again { after: wait };
+            return DeliveryResult::Again { after: wait };
         }
-        let _place = Place::take(&self.queued);
+        let _place = QueueReservation::take(&self.queued);
         if self.queued.load(Ordering::Relaxed) > QUEUE_LIMIT {
-            return Delivered::Again { after: RETRY_AFTER };
+            return DeliveryResult::Again { after: RETRY_AFTER };
         }
         let answer = env.within(POST_TIMEOUT, async {
             let _permit = self.at_once.acquire().await;
@@ -81,12 +86,12 @@ impl Receiver {
         let failure = match answer.await {
             Some(Ok(())) => {
                 self.recovered();
-                return Delivered::Done;
+                return DeliveryResult::Done;
             }
             Some(Err(failure)) => failure,
             None => format!("no answer within {} s", POST_TIMEOUT.0 / 1_000),
         };
-        Delivered::Again { after: self.failed(env.clock.now(), event, &failure) }
+        DeliveryResult::Again { after: self.failed(env.clock.now(), event, &failure) }
     }
 
     async fn send(
@@ -150,22 +155,22 @@ impl Receiver {
 }
 
 /// A place in the queue, until dropped.
-struct Place<'a>(&'a AtomicUsize);
+struct QueueReservation<'a>(&'a AtomicUsize);
 
-impl<'a> Place<'a> {
+impl<'a> QueueReservation<'a> {
     fn take(queued: &'a AtomicUsize) -> Self {
         queued.fetch_add(1, Ordering::Relaxed);
         Self(queued)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueueReservation<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-fn sign(secret: &Secret, id: &str, seconds: i64, body: &[u8]) -> String {
+fn sign(secret: &SigningSecret, id: &str, seconds: i64, body: &[u8]) -> String {
     let mut mac =
         Hmac::<Sha256>::new_from_slice(secret.bytes()).expect("HMAC takes keys of any length");
     mac.update(format!("{id}.{seconds}.").as_bytes());

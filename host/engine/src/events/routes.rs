@@ -24,12 +24,12 @@ pub struct Route {
     /// The address to which events are posted.
     pub url: Url,
     /// The key that signs posts. `None`: posts are not signed.
-    pub secret: Option<Secret>,
+    pub secret: Option<SigningSecret>,
 }
 
 /// A key that is never printed.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Vec<u8>);
+pub struct SigningSecret(Vec<u8>);
 
 /// The reason why routes cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -70,23 +70,23 @@ pub enum RoutesError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct RoutesFile {
     #[serde(default)]
-    push: Vec<Entry>,
+    push: Vec<RouteEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct RouteEntry {
     #[serde(default = "every_topic")]
     topics: Vec<String>,
     url: String,
-    secret: Option<Source>,
+    secret: Option<SecretSource>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Source {
+enum SecretSource {
     Literal(String),
     Variable { from: String },
 }
@@ -104,13 +104,13 @@ impl Routes {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path)
             .map_err(|source| RoutesError::File { file: file.clone(), source })?;
-        let parsed: File = toml::from_str(&text)
+        let parsed: RoutesFile = toml::from_str(&text)
             .map_err(|error| RoutesError::Syntax { file, reason: error.to_string() })?;
-        let route = |entry: Entry| {
+        let route = |entry: RouteEntry| {
             let secret = match entry.secret {
                 None => None,
-                Some(Source::Literal(secret)) => Some(secret),
-                Some(Source::Variable { from }) => Some(env::var(&from).map_err(|_| {
+                Some(SecretSource::Literal(secret)) => Some(secret),
+                Some(SecretSource::Variable { from }) => Some(env::var(&from).map_err(|_| {
                     RoutesError::Variable { url: entry.url.clone(), variable: from }
                 })?),
             };
@@ -136,7 +136,7 @@ impl Route {
         if !matches!(parsed.scheme(), "http" | "https") {
             return Err(wrong("it begins with neither http:// nor https://".to_owned()));
         }
-        let secret = secret.map(|secret| Secret(secret.as_bytes().to_vec()));
+        let secret = secret.map(|secret| SigningSecret(secret.as_bytes().to_vec()));
         Ok(Self { topics, url: parsed, secret })
     }
 
@@ -146,14 +146,14 @@ impl Route {
     }
 }
 
-impl Secret {
+impl SigningSecret {
     /// The key's bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SigningSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
     }

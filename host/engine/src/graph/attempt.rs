@@ -3,14 +3,17 @@
 use std::time::Duration;
 
 use segno_core::{
-    address::{self, GRAPH_RUN, Keyed},
+    address::{self, GRAPH_RUN, ObjectFunctionPath},
     id::PromiseId,
     promise::{NewPromise, RetryPolicy},
     tags,
     time::{Millis, Timestamp},
     value::{Tags, Value},
 };
-use segno_graph::plan::{Call, Kind, Node, NotARequest, Once, Request, Retry, SubGraph};
+use segno_graph::plan::{
+    FunctionTarget, LossRule, NodeAction, NodeRequest, NodeRetry, PlanNode, RequestTextError,
+    SubGraph,
+};
 use segno_guest::{Failure, FunctionDescription, HttpRequest, Payload};
 use serde_json::{Value as Json, json};
 
@@ -39,7 +42,7 @@ impl OwnModule {
     /// The address of one of the module's functions: in the code that the run uses, or, for a
     /// function of an object, under the name of the module, to which objects belong.
     fn target(&self, function: &str) -> String {
-        match Keyed::parse(function) {
+        match ObjectFunctionPath::parse(function) {
             Some(_) => format!("wasm://{}/{function}", self.name),
             None => format!("wasm:///{function}"),
         }
@@ -79,7 +82,7 @@ impl OwnModule {
 /// For a node that waits for a signal, which has no attempts.
 pub fn promise(
     id: PromiseId,
-    node: &Node,
+    node: &PlanNode,
     input: Json,
     module: &OwnModule,
     (now, begins): (Timestamp, Timestamp),
@@ -87,53 +90,53 @@ pub fn promise(
     let mut tags = Tags::new();
     let mut timeout = node.timeout;
     let mut param = match &node.kind {
-        Kind::Call(Call::Own(function)) => {
+        NodeAction::Call(FunctionTarget::Own(function)) => {
             tags.insert(tags::TARGET.into(), module.target(function));
             let name = address::function_of(function);
             timeout = timeout.or_else(|| module.timeout(&name));
             values::param(&name, &json_payload(&input), module.header())
         }
-        Kind::Call(Call::Module(address) | Call::Service(address)) => {
+        NodeAction::Call(FunctionTarget::Module(address) | FunctionTarget::Service(address)) => {
             called(address, &input, &mut tags)
         }
-        Kind::Call(Call::Worker { address, function }) => {
+        NodeAction::Call(FunctionTarget::Worker { address, function }) => {
             tags.insert(tags::TARGET.into(), address.to_string());
             values::param_of_arguments(function, &json_payload(&input), Tags::new())
         }
-        Kind::Http(_) => {
+        NodeAction::Http(_) => {
             tags.insert(tags::TARGET.into(), HTTP.into());
             module.check_policy()?;
             values::request_param(&request(&input)?, module.header())
         }
-        Kind::Graph(SubGraph::Plan(plan)) => {
+        NodeAction::Graph(SubGraph::Plan(plan)) => {
             tags.insert(tags::TARGET.into(), GRAPH_RUN.into());
             let (plan, digest) = (plan.canonical(), plan.digest_text());
             // The plan text is inserted unchanged and not serialised again.
             let input = format!(r#"{{"plan":{plan},"digest":"{digest}","input":{input}}}"#);
             values::param(GRAPH_RUN, &Payload::Json(input), module.header())
         }
-        Kind::Graph(SubGraph::Offered(name)) if name.contains(':') => {
+        NodeAction::Graph(SubGraph::Offered(name)) if name.contains(':') => {
             called(name, &input, &mut tags)
         }
-        Kind::Graph(SubGraph::Offered(name)) => {
+        NodeAction::Graph(SubGraph::Offered(name)) => {
             tags.insert(tags::TARGET.into(), format!("wasm:///{name}"));
             values::param(name, &json_payload(&input), module.header())
         }
-        Kind::Sleep(length) => {
+        NodeAction::Sleep(length) => {
             tags.insert(tags::TIMER.into(), "true".into());
             timeout = Some(*length);
             Value::default()
         }
-        Kind::Promise => values::value(&json_payload(&input)),
-        Kind::Signal(_) => unreachable!("a signal is waited for, and not attempted"),
+        NodeAction::Promise => values::value(&json_payload(&input)),
+        NodeAction::Signal(_) => unreachable!("a signal is waited for, and not attempted"),
     };
     let once = node.once.map(|once| {
         let mark = match once {
-            Once::Fails => "true",
-            Once::Tells => "output",
+            LossRule::Fails => "true",
+            LossRule::Tells => "output",
         };
         tags.insert(tags::ONCE.into(), mark.into());
-        Retry { max_attempts: Some(1), ..Retry::default() }
+        NodeRetry { max_attempts: Some(1), ..NodeRetry::default() }
     });
     if let Some(retry) = once.as_ref().or(node.retry.as_deref()) {
         let policy = json!(policy(retry)).to_string();
@@ -150,17 +153,17 @@ pub fn promise(
 }
 
 fn request(input: &Json) -> Result<HttpRequest, Failure> {
-    let refused = |wrong: NotARequest| Failure {
+    let refused = |wrong: RequestTextError| Failure {
         code: code::BAD_REQUEST,
         message: wrong.to_string(),
         details: None,
     };
-    let Request { method, url, headers, body } = Request::of(input).map_err(refused)?;
+    let NodeRequest { method, url, headers, body } = NodeRequest::of(input).map_err(refused)?;
     Ok(HttpRequest { method, url, headers, body: body.as_ref().map(json_payload) })
 }
 
 /// The promise of a signal that a node starts to wait for.
-pub fn signal(run: &PromiseId, name: &str, node: &Node, now: Timestamp) -> NewPromise {
+pub fn signal(run: &PromiseId, name: &str, node: &PlanNode, now: Timestamp) -> NewPromise {
     NewPromise {
         id: run.run_signal(name),
         param: Value::default(),
@@ -175,7 +178,7 @@ pub fn bare(id: PromiseId) -> NewPromise {
 }
 
 /// The retry policy of a node. The host's defaults fill what the plan leaves open.
-pub fn policy(retry: &Retry) -> RetryPolicy {
+pub fn policy(retry: &NodeRetry) -> RetryPolicy {
     let default = RetryPolicy::default();
     let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     RetryPolicy {

@@ -10,7 +10,7 @@ mod parts;
 mod report;
 
 pub use attempt::OwnModule;
-pub use coordinator::{Coordinator, KEPT_OUTPUTS, MAX_INPUT, MAX_OUTPUT, TakenOver};
-pub use outcome::Settled;
+pub use coordinator::{Coordinator, KEPT_OUTPUTS, MAX_INPUT, MAX_OUTPUT, ReusedNode};
+pub use outcome::SettledPromise;
 pub use parts::OutputParts;
-pub use report::End;
+pub use report::RunEnd;

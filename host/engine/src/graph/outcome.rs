@@ -2,11 +2,11 @@
 
 use segno_core::{
     id::PromiseId,
-    json::NotJson,
+    json::JsonError,
     promise::{Promise, Settlement, Verdict},
 };
 use segno_graph::{
-    progress::Delivery,
+    progress::SignalDelivery,
     state::{FailureDetail, NodeOutcome},
 };
 use segno_guest::{Failure, Outcome};
@@ -16,7 +16,7 @@ use crate::values::{self, code};
 
 /// A settled promise of a run.
 #[derive(Debug)]
-pub struct Settled<'a> {
+pub struct SettledPromise<'a> {
     pub promise: &'a Promise,
     /// True if hosts have already retried it according to the plan, as they do for activities and
     /// requests.
@@ -25,7 +25,7 @@ pub struct Settled<'a> {
 
 /// The position of a promise in its run.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Place<'a> {
+pub enum RunPosition<'a> {
     /// An attempt of a node: the node's name, and the number of the attempt.
     Attempt(&'a str, u32),
     /// A signal, by name.
@@ -33,13 +33,13 @@ pub enum Place<'a> {
 }
 
 /// The position of a promise in this run. `None` if it does not belong to the run.
-pub fn place<'a>(run: &PromiseId, id: &'a PromiseId) -> Option<Place<'a>> {
+pub fn place<'a>(run: &PromiseId, id: &'a PromiseId) -> Option<RunPosition<'a>> {
     let rest = id.as_str().strip_prefix(run.as_str())?;
     if let Some(name) = rest.strip_prefix("/sig/") {
-        return Some(Place::Signal(name));
+        return Some(RunPosition::Signal(name));
     }
     let (node, attempt) = rest.strip_prefix("/n/")?.split_once('/')?;
-    Some(Place::Attempt(node, attempt.parse().ok()?))
+    Some(RunPosition::Attempt(node, attempt.parse().ok()?))
 }
 
 /// The outcome of an attempt, and its output. An output that is not JSON is a failure.
@@ -61,10 +61,10 @@ pub fn outcome(settlement: &Settlement) -> (NodeOutcome<()>, Json) {
 }
 
 /// The result of a signal.
-pub fn delivery(settlement: &Settlement) -> Delivery {
+pub fn delivery(settlement: &Settlement) -> SignalDelivery {
     match settlement.verdict {
-        Verdict::Resolved => Delivery::Value,
-        Verdict::Rejected | Verdict::TimedOut | Verdict::Canceled => Delivery::Failure,
+        Verdict::Resolved => SignalDelivery::Value,
+        Verdict::Rejected | Verdict::TimedOut | Verdict::Canceled => SignalDelivery::Failure,
     }
 }
 
@@ -75,7 +75,7 @@ pub fn output(settlement: &Settlement) -> Json {
     value.map_or(Json::Null, |value| values::payload_json(&values::payload(value)))
 }
 
-fn read(settlement: &Settlement) -> Result<Json, NotJson> {
+fn read(settlement: &Settlement) -> Result<Json, JsonError> {
     let value = settlement.value.as_ref();
     value.map_or(Ok(Json::Null), |value| values::read_json(&values::payload(value)))
 }

@@ -7,14 +7,14 @@ use serde_json::Value as Json;
 
 /// Outputs, up to a number of bytes of their JSON text.
 #[derive(Debug)]
-pub struct Outputs {
+pub struct OutputCache {
     budget: usize,
     bytes: usize,
     kept: BTreeMap<NodeIndex, (Json, usize)>,
     order: VecDeque<NodeIndex>,
 }
 
-impl Outputs {
+impl OutputCache {
     /// An empty cache, limited to `budget` bytes of text by [`Outputs::trim`].
     pub fn new(budget: usize) -> Self {
         Self { budget, bytes: 0, kept: BTreeMap::new(), order: VecDeque::new() }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn the_oldest_go_first_and_a_second_one_replaces_the_first() {
-        let mut outputs = Outputs::new(10);
+        let mut outputs = OutputCache::new(10);
         for (node, size) in [(0, 4), (1, 4), (0, 2), (2, 4)] {
             outputs.put(NodeIndex(node), Json::from(size), size);
         }

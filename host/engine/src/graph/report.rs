@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use segno_graph::{
-    NodeIndex, Progress,
+    NodeIndex, RunProgress,
     plan::CheckedPlan,
     progress::Status,
-    state::{FailureDetail, RunOutcome, StepKind},
+    state::{ClassificationKind, FailureDetail, RunOutcome},
 };
 use segno_guest::{Failure, Outcome, Payload};
 use serde_json::{Map, Value as Json, json};
 
-use super::outputs::Outputs;
+use super::outputs::OutputCache;
 use crate::values::code;
 
 /// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum RunEnd {
     /// All nodes completed or were skipped.
     Completed,
     /// A node failed.
@@ -25,14 +25,14 @@ pub enum End {
     Stuck,
 }
 
-impl End {
+impl RunEnd {
     /// The end that this step means. `None` if the run continues.
-    pub fn of(step: StepKind) -> Option<Self> {
+    pub fn of(step: ClassificationKind) -> Option<Self> {
         match step {
-            StepKind::Settled(RunOutcome::Completed) => Some(Self::Completed),
-            StepKind::Settled(RunOutcome::Failed) => Some(Self::Failed),
-            StepKind::Stuck => Some(Self::Stuck),
-            StepKind::Progressing | StepKind::Suspended => None,
+            ClassificationKind::Settled(RunOutcome::Completed) => Some(Self::Completed),
+            ClassificationKind::Settled(RunOutcome::Failed) => Some(Self::Failed),
+            ClassificationKind::Stuck => Some(Self::Stuck),
+            ClassificationKind::Progressing | ClassificationKind::Suspended => None,
         }
     }
 
@@ -50,7 +50,7 @@ impl End {
 const NAMED: usize = 100;
 
 /// The outputs of the plan by node. Skipped nodes are omitted.
-pub fn completed(plan: &CheckedPlan, outputs: &Outputs) -> Outcome {
+pub fn completed(plan: &CheckedPlan, outputs: &OutputCache) -> Outcome {
     let named = plan.outputs().iter().filter_map(|node| {
         Some((plan.topology().name(*node).to_string(), outputs.get(*node)?.clone()))
     });
@@ -61,7 +61,7 @@ pub fn completed(plan: &CheckedPlan, outputs: &Outputs) -> Outcome {
 /// The failed nodes, and the nodes that did not run because of them.
 pub fn failed(
     plan: &CheckedPlan,
-    progress: &Progress,
+    progress: &RunProgress,
     failures: &BTreeMap<NodeIndex, FailureDetail>,
     failed: &BTreeSet<NodeIndex>,
 ) -> Outcome {
@@ -98,7 +98,7 @@ pub fn failed(
 }
 
 /// The blockers of each node of a run that can neither continue nor end.
-pub fn stuck(progress: &Progress) -> Outcome {
+pub fn stuck(progress: &RunProgress) -> Outcome {
     let blocked = progress.diagnose().blocked.into_iter().take(NAMED);
     let details: Map<String, Json> = blocked
         .map(|(node, by)| {
@@ -117,7 +117,7 @@ pub fn stuck(progress: &Progress) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use segno_core::{graph::Start, id::PromiseId};
+    use segno_core::{graph::GraphRunParameters, id::PromiseId};
     use segno_graph::plan::Plan;
 
     use super::*;
@@ -131,20 +131,20 @@ mod tests {
     #[test]
     fn each_step_that_ends_a_run_has_its_end() {
         for (step, end) in [
-            (StepKind::Settled(RunOutcome::Completed), Some(End::Completed)),
-            (StepKind::Settled(RunOutcome::Failed), Some(End::Failed)),
-            (StepKind::Stuck, Some(End::Stuck)),
-            (StepKind::Progressing, None),
-            (StepKind::Suspended, None),
+            (ClassificationKind::Settled(RunOutcome::Completed), Some(RunEnd::Completed)),
+            (ClassificationKind::Settled(RunOutcome::Failed), Some(RunEnd::Failed)),
+            (ClassificationKind::Stuck, Some(RunEnd::Stuck)),
+            (ClassificationKind::Progressing, None),
+            (ClassificationKind::Suspended, None),
         ] {
-            assert_eq!(End::of(step), end);
+            assert_eq!(RunEnd::of(step), end);
         }
     }
 
     #[test]
     fn a_run_that_is_stuck_says_what_blocks_each_node() {
         // No valid state is stuck, so the test reports on a run that has not begun.
-        let start = Start {
+        let start = GraphRunParameters {
             plan: plan(),
             input: Json::Null,
             persistence: Default::default(),
@@ -153,8 +153,10 @@ mod tests {
         let run = PromiseId::from("g");
         let coordinator = Coordinator::recover(run, start, OwnModule::default(), &[], &[]);
         let coordinator = coordinator.expect("no rows contradict nothing");
-        assert!(coordinator.missing_at_the_end(End::Stuck).is_empty());
-        let Outcome::Failure(failure) = coordinator.report(End::Stuck) else { panic!("a failure") };
+        assert!(coordinator.missing_at_the_end(RunEnd::Stuck).is_empty());
+        let Outcome::Failure(failure) = coordinator.report(RunEnd::Stuck) else {
+            panic!("a failure")
+        };
         assert!(failure.message.contains("a defect of the host"), "{}", failure.message);
         let Some(Payload::Json(details)) = failure.details else { panic!("details") };
         assert_eq!(details, r#"{"a":[],"b":["a"]}"#);

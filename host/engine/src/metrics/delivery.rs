@@ -4,14 +4,14 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family},
     registry::Registry,
 };
-use segno_core::promise::MessageKind;
+use segno_core::promise::OutboxMessageKind;
 
 use super::Label;
-use crate::delivery::Delivered;
+use crate::delivery::DeliveryResult;
 
 /// The result of posting a message to a worker's HTTP address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pushed {
+pub enum PushResult {
     /// The answer was 2xx.
     Taken,
     /// The answer was not 2xx.
@@ -29,7 +29,7 @@ pub struct DeliveryMetrics {
     pushes: Family<Label, Counter>,
 }
 
-impl Pushed {
+impl PushResult {
     const ALL: [Self; 4] = [Self::Taken, Self::Refused, Self::Failed, Self::HeldBack];
 
     fn name(self) -> &'static str {
@@ -49,10 +49,12 @@ impl DeliveryMetrics {
             acknowledged: Counter::default(),
             pushes: Family::default(),
         };
-        for pushed in Pushed::ALL {
+        for pushed in PushResult::ALL {
             drop(metrics.pushes.get_or_create(&[("result", pushed.name())]));
         }
-        for kind in [MessageKind::Execute, MessageKind::Unblock, MessageKind::Event] {
+        for kind in
+            [OutboxMessageKind::Execute, OutboxMessageKind::Unblock, OutboxMessageKind::Event]
+        {
             for result in ["delivered", "failed", "unclaimed"] {
                 drop(
                     metrics.deliveries.get_or_create(&[("kind", kind.name()), ("result", result)]),
@@ -78,22 +80,22 @@ impl DeliveryMetrics {
     }
 
     /// Counts a delivery of a message of this kind.
-    pub fn count(&self, kind: MessageKind, delivered: Delivered) {
+    pub fn count(&self, kind: OutboxMessageKind, delivered: DeliveryResult) {
         let result = match delivered {
-            Delivered::Done => "delivered",
-            Delivered::Again { .. } | Delivered::Elsewhere => "failed",
-            Delivered::NotMine => "unclaimed",
+            DeliveryResult::Done => "delivered",
+            DeliveryResult::Again { .. } | DeliveryResult::Elsewhere => "failed",
+            DeliveryResult::NotMine => "unclaimed",
         };
         self.deliveries.get_or_create(&[("kind", kind.name()), ("result", result)]).inc();
     }
 
     /// Counts a post to a worker, or a post that was held back.
-    pub fn pushed(&self, pushed: Pushed) {
+    pub fn pushed(&self, pushed: PushResult) {
         self.pushes.get_or_create(&[("result", pushed.name())]).inc();
     }
 
     /// The number of posts to workers with this result.
-    pub fn pushes(&self, pushed: Pushed) -> u64 {
+    pub fn pushes(&self, pushed: PushResult) -> u64 {
         self.pushes.get_or_create(&[("result", pushed.name())]).get()
     }
 

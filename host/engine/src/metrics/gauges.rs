@@ -6,9 +6,9 @@ use prometheus_client::{
     metrics::{family::Family, gauge::Gauge},
     registry::{Registry, Unit},
 };
-use segno_core::promise::MessageKind;
+use segno_core::promise::OutboxMessageKind;
 use segno_env::clock_jumps;
-use segno_store::Counts;
+use segno_store::StoreCounts;
 
 /// Numbers of promises and tasks by state, warm instances, quarantined rows, memory.
 pub struct Gauges {
@@ -56,7 +56,7 @@ impl Gauges {
         );
         registry.register(
             "stuck_executions",
-            "Executions that cannot go on by themselves, as the last round of this host counted them, by reason",
+            "Executions that cannot continue by themselves, as counted in the last round of this host, by reason",
             gauges.stuck.clone(),
         );
         registry.register(
@@ -85,11 +85,11 @@ impl Gauges {
     }
 
     /// Sets the values of the store and of the process.
-    pub fn read(&self, counts: &Counts) {
+    pub fn read(&self, counts: &StoreCounts) {
         self.leases.set(whole(counts.acquired));
         self.halted.set(whole(counts.halted));
         self.ready.set(whole(counts.ready));
-        for kind in MessageKind::ALL {
+        for kind in OutboxMessageKind::ALL {
             let owed = counts.outbox.get(&kind).copied().unwrap_or(0);
             self.outbox.get_or_create(&[("kind", kind.name())]).set(whole(owed));
         }

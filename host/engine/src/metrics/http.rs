@@ -12,11 +12,11 @@ use prometheus_client::{
 };
 
 /// Method, route pattern, and class of the status.
-type Asked = [(&'static str, String); 3];
+type HttpLabels = [(&'static str, String); 3];
 
 /// Requests and their durations.
 pub struct HttpMetrics {
-    requests: Family<Asked, Counter>,
+    requests: Family<HttpLabels, Counter>,
     duration: Family<[(&'static str, String); 1], Histogram>,
 }
 

@@ -13,7 +13,7 @@ mod worker;
 
 use prometheus_client::{encoding::text, registry::Registry};
 
-pub use delivery::{DeliveryMetrics, Pushed};
+pub use delivery::{DeliveryMetrics, PushResult};
 pub use engine::EngineMetrics;
 pub use gauges::Gauges;
 pub use http::HttpMetrics;

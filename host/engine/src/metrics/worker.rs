@@ -13,7 +13,7 @@ use prometheus_client::{
 };
 use segno_core::graph::NodeState;
 
-use crate::{graph::End, slots::SlotKind};
+use crate::{graph::RunEnd, slots::SlotKind};
 
 /// The end of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl WorkerMetrics {
     }
 
     /// Counts a graph run that ended.
-    pub fn graph_ended(&self, end: End) {
+    pub fn graph_ended(&self, end: RunEnd) {
         self.graph_runs.get_or_create(&[("end", end.name())]).inc();
     }
 
@@ -132,7 +132,7 @@ impl WorkerMetrics {
         for event in SnapshotEvent::ALL {
             drop(metrics.snapshots.get_or_create(&[("event", event.name())]));
         }
-        for end in [End::Completed, End::Failed, End::Stuck] {
+        for end in [RunEnd::Completed, RunEnd::Failed, RunEnd::Stuck] {
             drop(metrics.graph_runs.get_or_create(&[("end", end.name())]));
         }
         for state in NodeState::ALL {

@@ -1,7 +1,7 @@
 //! Descriptions of the findings of `segno doctor`, and the repair of a store.
 
 use segno_core::id::PromiseId;
-use segno_store::{Diagnosis, Finding, Store, StoreError};
+use segno_store::{Diagnosis, Store, StoreError, StoreProblem};
 
 use super::reconcile::{self, RepairStep};
 
@@ -22,11 +22,11 @@ pub async fn repair(store: &dyn Store, diagnosis: &Diagnosis) -> Result<Repair, 
 }
 
 /// The description of a finding.
-pub fn describe(finding: &Finding) -> String {
+pub fn describe(finding: &StoreProblem) -> String {
     match finding {
-        Finding::Broken(violation) => violation.detail.clone(),
-        Finding::Orphan { orphan, .. } => super::class(*orphan).detection.to_owned(),
-        Finding::Unreadable(text) | Finding::Database(text) => text.clone(),
+        StoreProblem::Broken(violation) => violation.detail.clone(),
+        StoreProblem::Orphan { orphan, .. } => super::class(*orphan).detection.to_owned(),
+        StoreProblem::Unreadable(text) | StoreProblem::Database(text) => text.clone(),
     }
 }
 

@@ -33,7 +33,7 @@ pub enum NextTurn {
 }
 
 /// One turn of a duty.
-pub type Turn = Box<dyn FnMut(Host) -> BoxFuture<Result<NextTurn, StoreError>> + Send>;
+pub type DutyTurn = Box<dyn FnMut(Host) -> BoxFuture<Result<NextTurn, StoreError>> + Send>;
 
 /// One duty of the host.
 pub struct Duty {
@@ -49,7 +49,7 @@ pub struct Duty {
     /// The maximum number of rows read in one turn.
     pub page: u32,
     /// Creates the turn function. Its state between turns may be lost at any time.
-    pub begin: fn(&Arc<Retention>) -> Turn,
+    pub begin: fn(&Arc<Retention>) -> DutyTurn,
     /// Completes when there may be work for the duty.
     pub hint: fn(Arc<crate::notifier::CommitNotifier>) -> BoxFuture<()>,
 }
@@ -67,7 +67,7 @@ pub fn duties() -> Vec<Duty> {
         },
         Duty {
             name: "outbox",
-            purpose: "cancels the children of what ended, and delivers messages until they are acknowledged",
+            purpose: "cancels the children of ended executions, and delivers messages until they are acknowledged",
             period: |config| config.scan_period,
             round_pause: None,
             page: outbox::PAGE as u32,
@@ -76,7 +76,7 @@ pub fn duties() -> Vec<Duty> {
         },
         Duty {
             name: "reconcile",
-            purpose: "goes round looking for rows that contradict each other; mends or quarantines",
+            purpose: "looks for rows that contradict each other; repairs or quarantines them",
             period: |_| reconcile::PERIOD,
             round_pause: Some(reconcile::ROUND_PAUSE),
             page: reconcile::PAGE,
@@ -88,7 +88,7 @@ pub fn duties() -> Vec<Duty> {
         },
         Duty {
             name: "stuck",
-            purpose: "goes round counting executions that cannot go on by themselves, by the reason",
+            purpose: "counts the executions that cannot continue by themselves, by reason",
             period: |_| stuck::PERIOD,
             round_pause: Some(stuck::ROUND_PAUSE),
             page: stuck::PAGE,
@@ -100,7 +100,7 @@ pub fn duties() -> Vec<Duty> {
         },
         Duty {
             name: "retention",
-            purpose: "removes finished trees that are older than the rules keep them, and unused modules",
+            purpose: "removes finished trees that are older than the retention rules allow, and unused modules",
             period: |_| retention::PERIOD,
             round_pause: Some(retention::ROUND_PAUSE),
             page: retention::PAGE,
@@ -147,11 +147,11 @@ impl Recovery {
 
 /// The last logged failure. The same failure is logged at most once a minute.
 #[derive(Default)]
-struct Failures {
+struct LoggedFailure {
     told: Option<(String, Timestamp)>,
 }
 
-impl Failures {
+impl LoggedFailure {
     fn tell(&mut self, duty: &str, error: &StoreError, now: Timestamp) {
         let error = chain(error);
         let again = self
@@ -159,21 +159,21 @@ impl Failures {
             .as_ref()
             .is_some_and(|(told, at)| *told == error && now.since(*at) < TOLD_AGAIN);
         if !again {
-            tracing::warn!(duty, %error, "a turn failed; it comes again");
+            tracing::warn!(duty, %error, "a turn failed; the host repeats it");
             self.told = Some((error, now));
         }
     }
 }
 
-async fn drive(host: Host, duty: Duty, mut turn: Turn, stopped: CancellationToken) {
+async fn drive(host: Host, duty: Duty, mut turn: DutyTurn, stopped: CancellationToken) {
     let period = (duty.period)(&host.config);
     let longest = duty.round_pause.map_or(period, |pause| pause.max(period));
-    let mut failures = Failures::default();
+    let mut failures = LoggedFailure::default();
     loop {
         // A hint that arrives during the turn is not lost: the notifier keeps one permit.
         let next = match turn(host.clone()).await {
             Ok(next) => {
-                failures = Failures::default();
+                failures = LoggedFailure::default();
                 next
             }
             Err(StoreError::Closed) => return,

@@ -9,7 +9,7 @@ use segno_store::StoreError;
 
 use super::reconcile::chain;
 use crate::host::Host;
-use crate::resend::{Sent, UNDER_CLAIMS};
+use crate::resend::{SentCommands, UNDER_CLAIMS};
 
 /// Commits each of `groups`, in order, in as few transactions as possible. Each group is atomic,
 /// and all groups share one transaction if the store accepts that. A group that the store refuses
@@ -37,7 +37,7 @@ pub async fn each(
         }
         let commands: Vec<Command> = piece.iter().flat_map(|(_, group)| group).cloned().collect();
         match host.send(commands, UNDER_CLAIMS).await {
-            Ok(Sent { replies, .. }) => {
+            Ok(SentCommands { replies, .. }) => {
                 let mut replies = replies.into_iter();
                 for (place, group) in piece {
                     let of_group: Vec<Reply> = replies.by_ref().take(group.len()).collect();

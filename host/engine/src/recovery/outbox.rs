@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use segno_core::{
     command::Command,
     id::PromiseId,
-    promise::{Deferral, Delivery, MessageKind, OutboxKey},
+    promise::{Deferral, Delivery, OutboxKey, OutboxMessageKind},
     reply::Reply,
     time::Millis,
 };
@@ -14,7 +14,7 @@ use segno_store::StoreError;
 
 use super::{driver::NextTurn, isolate};
 use crate::{
-    delivery::{Channels, Delivered},
+    delivery::{Channels, DeliveryResult},
     host::Host,
     resend::OF_DELIVERIES,
 };
@@ -57,14 +57,14 @@ pub async fn turn(host: Host) -> Result<NextTurn, StoreError> {
     let each = commands.iter().map(|command| vec![command.clone()]).collect();
     let replies = isolate::each(&host, each).await?.into_iter();
     let replies = replies.map(|replies| replies.and_then(|mut replies| replies.pop()));
-    let mut groups = BTreeMap::<(PromiseId, Option<OutboxKey>), Group>::new();
+    let mut groups = BTreeMap::<(PromiseId, Option<OutboxKey>), DeliveryGroup>::new();
     for (command, reply) in commands.into_iter().zip(replies) {
         if let (Command::OutboxDue { key }, Some(Reply::Message(Some(delivery)))) = (command, reply)
             && channels.begin(key.clone())
         {
             // Events of one invocation are delivered one after the other, all other messages
             // concurrently.
-            let own = (key.kind() != MessageKind::Event).then(|| key.clone());
+            let own = (key.kind() != OutboxMessageKind::Event).then(|| key.clone());
             groups.entry((key.promise().clone(), own)).or_default().push((key, *delivery));
         }
     }
@@ -81,7 +81,7 @@ pub async fn turn(host: Host) -> Result<NextTurn, StoreError> {
     Ok(next)
 }
 
-type Group = Vec<(OutboxKey, Delivery)>;
+type DeliveryGroup = Vec<(OutboxKey, Delivery)>;
 
 fn is_carried(channels: &Channels, command: &Command) -> bool {
     matches!(command, Command::OutboxDue { key } if channels.carries(key))
@@ -89,7 +89,7 @@ fn is_carried(channels: &Channels, command: &Command) -> bool {
 
 /// Delivers messages one after the other. After a failure, the rest of the group is deferred as
 /// well.
-async fn carry(host: Host, mut group: Group) {
+async fn carry(host: Host, mut group: DeliveryGroup) {
     group.sort_by(|(left, _), (right, _)| left.cmp(right));
     let mut held_up = None;
     for (key, delivery) in group {
@@ -97,7 +97,7 @@ async fn carry(host: Host, mut group: Group) {
             Some(delivered) => delivered,
             None => host.channels.deliver(key.kind(), &delivery).await,
         };
-        if matches!(delivered, Delivered::Again { .. }) {
+        if matches!(delivered, DeliveryResult::Again { .. }) {
             held_up = Some(delivered);
         }
         host.metrics.delivery.count(key.kind(), delivered);
@@ -108,19 +108,19 @@ async fn carry(host: Host, mut group: Group) {
 }
 
 /// Stores the result of a delivery.
-async fn note(host: &Host, key: &OutboxKey, delivered: Delivered) {
-    if key.kind() == MessageKind::Execute && delivered != Delivered::Elsewhere {
+async fn note(host: &Host, key: &OutboxKey, delivered: DeliveryResult) {
+    if key.kind() == OutboxMessageKind::Execute && delivered != DeliveryResult::Elsewhere {
         // An `Execute` is delivered once; the task's retry covers a loss.
         return;
     }
     let key = key.clone();
     let command = match delivered {
-        Delivered::Done => Command::OutboxAck { key },
-        Delivered::Again { after } => {
+        DeliveryResult::Done => Command::OutboxAck { key },
+        DeliveryResult::Again { after } => {
             Command::OutboxDefer { key, until: Deferral::Failed { at_least: after } }
         }
-        Delivered::Elsewhere => Command::OutboxDefer { key, until: Deferral::Elsewhere },
-        Delivered::NotMine => Command::OutboxDefer { key, until: Deferral::Unclaimed },
+        DeliveryResult::Elsewhere => Command::OutboxDefer { key, until: Deferral::Elsewhere },
+        DeliveryResult::NotMine => Command::OutboxDefer { key, until: Deferral::Unclaimed },
     };
     match host.send(vec![command.clone()], OF_DELIVERIES).await {
         Ok(_) | Err(StoreError::Closed) => {}
@@ -148,13 +148,13 @@ mod tests {
     use crate::{delivery::Channel, testing};
 
     /// Takes the messages for `mine`, and fails the first `failures` deliveries.
-    struct Postman {
+    struct FailingChannel {
         mine: &'static str,
         failures: usize,
         seen: Mutex<Vec<String>>,
     }
 
-    impl Postman {
+    impl FailingChannel {
         fn new(mine: &'static str, failures: usize) -> Arc<Self> {
             Arc::new(Self { mine, failures, seen: Mutex::default() })
         }
@@ -165,26 +165,30 @@ mod tests {
     }
 
     #[async_trait]
-    impl Channel for Postman {
+    impl Channel for FailingChannel {
         fn name(&self) -> &'static str {
             self.mine
         }
 
-        fn takes(&self, kind: MessageKind) -> bool {
-            kind == MessageKind::Unblock
+        fn takes(&self, kind: OutboxMessageKind) -> bool {
+            kind == OutboxMessageKind::Unblock
         }
 
-        async fn deliver(&self, delivery: &Delivery) -> Delivered {
+        async fn deliver(&self, delivery: &Delivery) -> DeliveryResult {
             let Delivery::Unblock { promise, address, .. } = delivery else {
-                return Delivered::NotMine;
+                return DeliveryResult::NotMine;
             };
             if **address != *self.mine {
-                return Delivered::NotMine;
+                return DeliveryResult::NotMine;
             }
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
             seen.push(promise.id().to_string());
             let failed = seen.len() <= self.failures;
-            if failed { Delivered::Again { after: Millis::ZERO } } else { Delivered::Done }
+            if failed {
+                DeliveryResult::Again { after: Millis::ZERO }
+            } else {
+                DeliveryResult::Done
+            }
         }
     }
 
@@ -223,7 +227,7 @@ mod tests {
     /// Runs turns until no delivery is running and no message is due now.
     async fn settle(host: &Host) {
         while turn(host.clone()).await.expect("memory answers") == NextTurn::Now
-            || host.channels.under_way(MessageKind::Unblock) > 0
+            || host.channels.under_way(OutboxMessageKind::Unblock) > 0
         {
             tokio::task::yield_now().await;
         }
@@ -242,13 +246,13 @@ mod tests {
     #[tokio::test]
     async fn each_message_finds_its_channel_and_what_nobody_wants_lies_still() {
         let host = host(&["poll://a", "poll://b", "poll://c"]).await;
-        let (a, b) = (Postman::new("poll://a", 0), Postman::new("poll://b", 0));
+        let (a, b) = (FailingChannel::new("poll://a", 0), FailingChannel::new("poll://b", 0));
         host.channels.add(a.clone());
         host.channels.add(b.clone());
         settle(&host).await;
         assert_eq!((a.seen(), b.seen()), (vec!["p".to_owned()], vec!["p".to_owned()]));
         assert_eq!(owed(&host).await, BTreeSet::from(["poll://c, unclaimed".to_owned()]));
-        let c = Postman::new("poll://c", 0);
+        let c = FailingChannel::new("poll://c", 0);
         host.channels.add(c.clone());
         settle(&host).await;
         assert_eq!(c.seen(), Vec::<String>::new(), "no command made it due");
@@ -263,7 +267,7 @@ mod tests {
     #[tokio::test]
     async fn what_did_not_arrive_is_handed_over_again_after_its_back_off() {
         let host = host(&["poll://a"]).await;
-        let a = Postman::new("poll://a", 2);
+        let a = FailingChannel::new("poll://a", 2);
         host.channels.add(a.clone());
         let began = host.env.clock.now();
         while a.seen().len() < 3 || !owed(&host).await.is_empty() {

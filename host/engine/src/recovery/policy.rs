@@ -4,13 +4,13 @@
 //! The core makes the actual decision (`Reconcile`). A test keeps this table equal to the
 //! decisions.
 
-use segno_core::{config::Config, reply::Orphan, time::Millis};
+use segno_core::{config::Config, reply::DamageKind, time::Millis};
 use serde::Serialize;
 
 /// The action for a kind of damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Action {
+pub enum RecoveryAction {
     /// Completes the remaining steps of a settlement chain, without a new decision.
     FinishChain,
     /// Offers the task again. The next attempt finds out what the task waits for.
@@ -21,7 +21,7 @@ pub enum Action {
     Halt,
 }
 
-impl Action {
+impl RecoveryAction {
     /// The description of the action.
     pub fn words(self) -> &'static str {
         match self {
@@ -35,62 +35,64 @@ impl Action {
 
 /// A kind of damage, with its detection and its action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Class {
+pub struct DamageClass {
     /// The name of the class, for metrics and listings.
     pub class: &'static str,
     /// The description of how the damage is detected.
     pub detection: &'static str,
     /// The action for this class.
-    pub action: Action,
+    pub action: RecoveryAction,
 }
 
 /// Detection and action for this kind of damage.
-pub fn class(orphan: Orphan) -> Class {
+pub fn class(orphan: DamageKind) -> DamageClass {
     let (class, detection, action) = match orphan {
-        Orphan::TaskMissing => {
-            ("task-missing", "a pending promise has a target and no task", Action::Halt)
+        DamageKind::TaskMissing => {
+            ("task-missing", "a pending promise has a target and no task", RecoveryAction::Halt)
         }
-        Orphan::ChainUnfinished => (
+        DamageKind::ChainUnfinished => (
             "chain-unfinished",
             "a settled promise has an open task, listeners, or callbacks that were not consumed",
-            Action::FinishChain,
+            RecoveryAction::FinishChain,
         ),
-        Orphan::ChildRuns => (
+        DamageKind::ChildRuns => (
             "child-runs",
             "a settled invocation has pending attached children, and no message to cancel them",
-            Action::CancelChildren,
+            RecoveryAction::CancelChildren,
         ),
-        Orphan::SuspendedOnNothing => {
-            ("suspended-on-nothing", "a suspended task has no callback", Action::Requeue)
+        DamageKind::SuspendedOnNothing => {
+            ("suspended-on-nothing", "a suspended task has no callback", RecoveryAction::Requeue)
         }
-        Orphan::WokenButSuspended => (
+        DamageKind::WokenButSuspended => (
             "woken-but-suspended",
             "a suspended task has a consumed callback, or one on a settled promise",
-            Action::Requeue,
+            RecoveryAction::Requeue,
         ),
-        Orphan::TaskWithoutPromise => {
-            ("task-without-promise", "a task has no promise", Action::Halt)
+        DamageKind::TaskWithoutPromise => {
+            ("task-without-promise", "a task has no promise", RecoveryAction::Halt)
         }
-        Orphan::JournalDamaged => {
-            ("journal-damaged", "the end of a journal contradicts its records", Action::Halt)
-        }
-        Orphan::FactsContradict => {
-            ("facts-contradict", "a step of a saga is both undone and not", Action::Halt)
+        DamageKind::JournalDamaged => (
+            "journal-damaged",
+            "the end of a journal contradicts its records",
+            RecoveryAction::Halt,
+        ),
+        DamageKind::FactsContradict => {
+            ("facts-contradict", "a step of a saga is both undone and not", RecoveryAction::Halt)
         }
     };
-    Class { class, detection, action }
+    DamageClass { class, detection, action }
 }
 
 /// All kinds of damage.
-pub const ORPHANS: [Orphan; 8] = [
-    Orphan::ChainUnfinished,
-    Orphan::ChildRuns,
-    Orphan::SuspendedOnNothing,
-    Orphan::WokenButSuspended,
-    Orphan::TaskMissing,
-    Orphan::TaskWithoutPromise,
-    Orphan::JournalDamaged,
-    Orphan::FactsContradict,
+pub const ORPHANS: [DamageKind; 8] = [
+    DamageKind::ChainUnfinished,
+    DamageKind::ChildRuns,
+    DamageKind::SuspendedOnNothing,
+    DamageKind::WokenButSuspended,
+    DamageKind::TaskMissing,
+    DamageKind::TaskWithoutPromise,
+    DamageKind::JournalDamaged,
+    DamageKind::FactsContradict,
 ];
 
 /// A duty in the listing.
@@ -114,7 +116,7 @@ pub struct RecoveryPolicy {
     /// All duties.
     pub duties: Vec<DutyRow>,
     /// All classes of damage.
-    pub classes: Vec<Class>,
+    pub classes: Vec<DamageClass>,
 }
 
 /// The policy with these settings.

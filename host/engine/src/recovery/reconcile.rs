@@ -12,7 +12,7 @@ use segno_core::{
     command::Command,
     id::PromiseId,
     promise::Schedule,
-    reply::{Orphan, Refusal, Reply},
+    reply::{DamageKind, Refusal, Reply},
     time::Millis,
     unreadable::Subject,
 };
@@ -20,7 +20,7 @@ use segno_store::{ScheduleFilter, Store, StoreError};
 
 use super::{
     driver::NextTurn,
-    policy::{Action, ORPHANS, class},
+    policy::{ORPHANS, RecoveryAction, class},
 };
 use crate::host::Host;
 
@@ -35,9 +35,9 @@ const BATCH: usize = 64;
 
 /// The position of the round.
 #[derive(Debug, Default)]
-pub struct Round {
+pub struct ReconcileRound {
     after: i64,
-    found: BTreeMap<Orphan, usize>,
+    found: BTreeMap<DamageKind, usize>,
 }
 
 /// A repaired damage, or an unreadable row, with its promise.
@@ -48,7 +48,7 @@ pub enum RepairStep {
         /// The promise.
         id: PromiseId,
         /// The kind of damage.
-        orphan: Orphan,
+        orphan: DamageKind,
     },
     /// The rows of this promise cannot be read, and were left unchanged.
     Unreadable {
@@ -60,7 +60,7 @@ pub enum RepairStep {
 }
 
 /// Reads and repairs one page.
-pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<NextTurn, StoreError> {
+pub async fn turn(host: Host, round: Arc<Mutex<ReconcileRound>>) -> Result<NextTurn, StoreError> {
     let scan = host.store.scan();
     let after = round.lock().unwrap_or_else(PoisonError::into_inner).after;
     if after == 0 {
@@ -169,14 +169,14 @@ fn tell(host: &Host, step: &RepairStep) {
             let class = class(*orphan);
             let (name, action) = (class.class, class.action.words());
             match class.action {
-                Action::Halt => tracing::error!(
+                RecoveryAction::Halt => tracing::error!(
                     %id, class = name, action,
                     "quarantined: the rows of this execution contradict each other; look with `segno inspect`"
                 ),
-                Action::FinishChain | Action::Requeue => {
+                RecoveryAction::FinishChain | RecoveryAction::Requeue => {
                     tracing::warn!(%id, class = name, action, "damage from outside was mended");
                 }
-                Action::CancelChildren => {
+                RecoveryAction::CancelChildren => {
                     tracing::info!(%id, class = name, action, "children outlived their invocation");
                 }
             }

@@ -62,7 +62,7 @@ mod tests {
     };
 
     use segno_core::{
-        command::{ClaimRequest, FenceAct, FenceAction, HeartbeatItem},
+        command::{ClaimRequest, FenceAction, FenceOperation, HeartbeatItem},
         effect::Effect,
         id::{Claim, CommandIndex, Holder, PromiseId, Version},
         promise::{LeasePolicy, NewPromise, TaskStatus},
@@ -91,9 +91,9 @@ mod tests {
     }
 
     /// A renewer that keeps a claim on `alive` only.
-    struct StillAt(Arc<dyn Store>, Holder);
+    struct SelectiveRenewer(Arc<dyn Store>, Holder);
 
-    impl LeaseRenewer for StillAt {
+    impl LeaseRenewer for SelectiveRenewer {
         fn renew(&self, ids: Vec<PromiseId>) -> BoxFuture<()> {
             let (store, holder) = (self.0.clone(), self.1.clone());
             Box::pin(async move {
@@ -107,9 +107,9 @@ mod tests {
     }
 
     /// An optimistic start that starts nothing.
-    struct Nothing;
+    struct PanickingStart;
 
-    impl OptimisticStart for Nothing {
+    impl OptimisticStart for PanickingStart {
         fn begin(&self, start: StartRequest) {
             panic!("nothing is started here, and not `{}`", start.new.id)
         }
@@ -135,8 +135,8 @@ mod tests {
         let claims = slots::ClaimContext {
             holder: holder.clone(),
             lease_ttl: Arc::new(AdaptiveLeaseTtl::new(LeasePolicy::of(config.ttl))),
-            renewer: Arc::new(StillAt(store.clone(), holder.clone())),
-            optimistic_start: Arc::new(Nothing),
+            renewer: Arc::new(SelectiveRenewer(store.clone(), holder.clone())),
+            optimistic_start: Arc::new(PanickingStart),
             env: host.env.clone(),
             draining: CancellationToken::new(),
         };
@@ -185,7 +185,7 @@ mod tests {
             let request = ClaimRequest { holder: holder.clone(), nonce: 1, ttl: Millis(60_000) };
             let claim = Claim { id, version: Version(1) };
             let timer = new(nap.as_str(), &[(tags::TIMER, "true")], Timestamp(5_000));
-            let act = FenceAct::Create { new: timer };
+            let act = FenceOperation::Create { new: timer };
             let commands = vec![
                 Command::TaskCreate {
                     new: new(sleeper, &[(tags::TARGET, crate::target::HTTP)], Timestamp::NEVER),

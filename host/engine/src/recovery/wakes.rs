@@ -10,7 +10,7 @@ use segno_core::{
     reply::Reply,
     time::Millis,
 };
-use segno_store::{Due, StoreError, Wake};
+use segno_store::{DueWork, StoreError, TaskWake};
 
 use super::isolate;
 use crate::{
@@ -28,9 +28,9 @@ const ENOUGH: usize = 64;
 const SLOT_TIMEOUT: Millis = Millis(50);
 
 /// Executes due commands.
-pub async fn carry_out(host: &Host, due: Due) -> Result<(), StoreError> {
+pub async fn carry_out(host: &Host, due: DueWork) -> Result<(), StoreError> {
     let mut wakes: HashMap<PromiseId, Claim> = HashMap::with_capacity(due.wakes.len());
-    for Wake { awaited, task } in due.wakes {
+    for TaskWake { awaited, task } in due.wakes {
         wakes.insert(awaited, task);
     }
     let mut left = due.commands.into_iter().peekable();

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use segno_core::{
     fork::born_with,
     id::PromiseId,
-    limit::{PartitionId, PlaceState},
+    limit::{LimitPositionState, PartitionId},
     promise::TaskStatus,
     tags,
 };
@@ -71,7 +71,8 @@ pub async fn circle(store: &dyn Store, of: &PromiseId) -> Result<Vec<PromiseId>,
 /// wait, if the limit has room, or if the admitted executions are not all known.
 async fn admitted_before(store: &dyn Store, id: &PromiseId) -> Result<Vec<PromiseId>, StoreError> {
     let place = store.read().place(id, 0).await?;
-    let Some((place, _)) = place.filter(|(place, _)| place.state == PlaceState::Waiting) else {
+    let Some((place, _)) = place.filter(|(place, _)| place.state == LimitPositionState::Waiting)
+    else {
         return Ok(Vec::new());
     };
     let name = place.partition.limit();

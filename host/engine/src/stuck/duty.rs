@@ -8,7 +8,7 @@ use std::{
 use segno_core::time::Millis;
 use segno_store::{InvocationFilter, StoreError};
 
-use super::{Reason, STATES, look};
+use super::{STATES, StuckReason, look};
 use crate::{host::Host, recovery::NextTurn};
 
 /// Maximum number of executions checked in one turn.
@@ -20,18 +20,18 @@ pub const ROUND_PAUSE: Millis = Millis(60_000);
 
 /// The position of the round, and the counts so far.
 #[derive(Debug, Default)]
-pub struct Round {
+pub struct StuckRound {
     /// The state being scanned, as an index into [`STATES`].
     state: usize,
     after: Option<i64>,
-    found: BTreeMap<Reason, u64>,
+    found: BTreeMap<StuckReason, u64>,
 }
 
 /// Checks one page. The counts are published at the end of the round.
 ///
 /// # Errors
 /// The store did not answer.
-pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<NextTurn, StoreError> {
+pub async fn turn(host: Host, round: Arc<Mutex<StuckRound>>) -> Result<NextTurn, StoreError> {
     let (state, after) = {
         let round = round.lock().unwrap_or_else(PoisonError::into_inner);
         (round.state, round.after)
@@ -53,7 +53,7 @@ pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<NextTurn, Stor
         return Ok(NextTurn::After(PERIOD));
     }
     let round = std::mem::take(&mut *round);
-    for reason in Reason::ALL {
+    for reason in StuckReason::ALL {
         let count = round.found.get(&reason).copied().unwrap_or_default();
         host.metrics.gauges.stuck(reason.name(), count);
     }

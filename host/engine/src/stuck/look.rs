@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use segno_core::{
     id::{Digest, PromiseId},
-    limit::{PartitionId, PlaceState, Rule},
+    limit::{AdmissionRule, LimitPositionState, PartitionId},
     promise::{Promise, TaskStatus},
     tags,
     time::Timestamp,
@@ -12,7 +12,7 @@ use segno_core::{
 use segno_store::{InvocationRow, PromiseRow, Store, StoreError};
 
 use super::{
-    Reason, Stuck,
+    StuckExecution, StuckReason,
     deadlock::{self, waits_for_others},
     reason::UNSETTLED,
 };
@@ -33,7 +33,7 @@ pub async fn look(
     store: &dyn Store,
     rows: &[InvocationRow],
     now: Timestamp,
-) -> Result<Vec<Option<Stuck>>, StoreError> {
+) -> Result<Vec<Option<StuckExecution>>, StoreError> {
     let stored = stored_modules(store, rows).await?;
     let mut found = Vec::with_capacity(rows.len());
     for row in rows {
@@ -47,8 +47,8 @@ pub async fn look(
             _ => None,
         };
         found.push(match why {
-            Some(why) => Some(Stuck::new(Reason::ModuleMissing, why)),
-            None => Stuck::by_row(&row.promise, &row.task, now),
+            Some(why) => Some(StuckExecution::new(StuckReason::ModuleMissing, why)),
+            None => StuckExecution::by_row(&row.promise, &row.task, now),
         });
     }
     suspended(store, rows, &mut found, now).await?;
@@ -75,7 +75,7 @@ async fn stored_modules(
 async fn suspended(
     store: &dyn Store,
     rows: &[InvocationRow],
-    found: &mut [Option<Stuck>],
+    found: &mut [Option<StuckExecution>],
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let places: Vec<usize> = (0..rows.len())
@@ -118,7 +118,7 @@ async fn suspended(
                 waits[0].promise.id(),
                 waits[0].promise.spec.created_at.in_utc()
             );
-            found[place] = Some(Stuck::new(Reason::Unsettled, why));
+            found[place] = Some(StuckExecution::new(StuckReason::Unsettled, why));
         }
     }
     Ok(())
@@ -144,19 +144,22 @@ fn is_ownerless(waiter: &Promise, row: &PromiseRow, now: Timestamp) -> bool {
         && promise.spec.created_at + UNSETTLED <= now
 }
 
-async fn deadlock(store: &dyn Store, id: &PromiseId) -> Result<Option<Stuck>, StoreError> {
+async fn deadlock(store: &dyn Store, id: &PromiseId) -> Result<Option<StuckExecution>, StoreError> {
     let circle = deadlock::circle(store, id).await?;
     let Some(first) = circle.first() else { return Ok(None) };
     let names: Vec<&str> = circle.iter().map(PromiseId::as_str).collect();
     let why = format!("waits for itself: {} → {first}; end one of them", names.join(" → "));
-    Ok(Some(Stuck::new(Reason::Deadlocked, why)))
+    Ok(Some(StuckExecution::new(StuckReason::Deadlocked, why)))
 }
 
 /// Finds out if an execution waits behind a limit that admits none.
-async fn closed_limit(store: &dyn Store, promise: &Promise) -> Result<Option<Stuck>, StoreError> {
+async fn closed_limit(
+    store: &dyn Store,
+    promise: &Promise,
+) -> Result<Option<StuckExecution>, StoreError> {
     let Some((partition, _)) = tags::limit(&promise.spec.tags) else { return Ok(None) };
     let place = store.read().place(promise.id(), 0).await?;
-    if place.is_none_or(|(place, _)| place.state != PlaceState::Waiting) {
+    if place.is_none_or(|(place, _)| place.state != LimitPositionState::Waiting) {
         return Ok(None);
     }
     let limit = store.read().limit(&partition.limit()).await?.unwrap_or_default();
@@ -164,19 +167,22 @@ async fn closed_limit(store: &dyn Store, promise: &Promise) -> Result<Option<Stu
     Ok(closed(rule, &partition))
 }
 
-fn closed(rule: &Rule, partition: &PartitionId) -> Option<Stuck> {
-    let is_closed = |bounds: segno_core::limit::Bounds| {
+fn closed(rule: &AdmissionRule, partition: &PartitionId) -> Option<StuckExecution> {
+    let is_closed = |bounds: segno_core::limit::AdmissionBounds| {
         bounds.concurrency == Some(0) || bounds.rate.is_some_and(|rate| rate.count == 0)
     };
     let name = partition.limit();
     let key = Some(partition.key()).filter(|key| !key.is_empty());
     let why = match (is_closed(rule.total), is_closed(rule.of_key()), key) {
-        (true, ..) => format!("the limit {name} lets nobody begin"),
-        (false, true, None) => format!("the limit {name} lets nobody begin"),
+        (true, ..) => format!("the limit `{name}` admits no execution"),
+        (false, true, None) => format!("the limit `{name}` admits no execution"),
         (false, true, Some(key)) => {
-            format!("the limit {name} lets nobody with the key `{key}` begin")
+            format!("the limit `{name}` admits no execution with the key `{key}`")
         }
         (false, false, _) => return None,
     };
-    Some(Stuck::new(Reason::LimitClosed, format!("{why}: `segno limit set` opens it")))
+    Some(StuckExecution::new(
+        StuckReason::LimitClosed,
+        format!("{why}: `segno limit set` opens it"),
+    ))
 }

@@ -10,6 +10,6 @@ mod look;
 mod reason;
 
 pub use deadlock::circle;
-pub use duty::{PAGE, PERIOD, ROUND_PAUSE, Round, turn};
+pub use duty::{PAGE, PERIOD, ROUND_PAUSE, StuckRound, turn};
 pub use look::{STATES, look, names_a_module};
-pub use reason::{Reason, Stuck};
+pub use reason::{StuckExecution, StuckReason};

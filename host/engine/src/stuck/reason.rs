@@ -17,7 +17,7 @@ pub(super) const UNSETTLED: Millis = Millis(24 * 3_600_000);
 
 /// A kind of reason. Metrics and alerts use its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
+pub enum StuckReason {
     /// An operator halted the execution.
     Halted,
     /// The execution issued another command than its journal has.
@@ -48,14 +48,14 @@ pub enum Reason {
 
 /// An execution that cannot continue by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stuck {
+pub struct StuckExecution {
     /// The kind of reason.
-    pub reason: Reason,
+    pub reason: StuckReason,
     /// The reason as a sentence.
     pub why: String,
 }
 
-impl Reason {
+impl StuckReason {
     pub const ALL: [Self; 13] = [
         Self::Halted,
         Self::Diverged,
@@ -92,8 +92,8 @@ impl Reason {
     }
 }
 
-impl Stuck {
-    pub(super) fn new(reason: Reason, why: impl Into<String>) -> Self {
+impl StuckExecution {
+    pub(super) fn new(reason: StuckReason, why: impl Into<String>) -> Self {
         Self { reason, why: why.into() }
     }
 
@@ -107,18 +107,20 @@ impl Stuck {
             TaskState::Halted { reason } => {
                 let kind = note.map(|note| note.kind.as_str()).unwrap_or_default();
                 let reason = match (reason, kind) {
-                    (HaltReason::Reported, "divergence") => Reason::Diverged,
-                    (HaltReason::Reported, "waits-for-nothing") => Reason::WaitsForNothing,
-                    (HaltReason::Reported, "damaged") | (HaltReason::Damaged, _) => Reason::Damaged,
-                    (HaltReason::Trapped, _) => Reason::Trapped,
-                    (HaltReason::Exhausted, _) => Reason::Exhausted,
-                    (HaltReason::Lost, _) => Reason::ClaimsLost,
-                    (HaltReason::Requested | HaltReason::Reported, _) => Reason::Halted,
+                    (HaltReason::Reported, "divergence") => StuckReason::Diverged,
+                    (HaltReason::Reported, "waits-for-nothing") => StuckReason::WaitsForNothing,
+                    (HaltReason::Reported, "damaged") | (HaltReason::Damaged, _) => {
+                        StuckReason::Damaged
+                    }
+                    (HaltReason::Trapped, _) => StuckReason::Trapped,
+                    (HaltReason::Exhausted, _) => StuckReason::Exhausted,
+                    (HaltReason::Lost, _) => StuckReason::ClaimsLost,
+                    (HaltReason::Requested | HaltReason::Reported, _) => StuckReason::Halted,
                 };
                 Some(Self::new(reason, said("halted by hand")))
             }
             TaskState::Pending { .. } if task.losses >= LOSING => {
-                Some(Self::new(Reason::ClaimsLost, said("its last claims were lost")))
+                Some(Self::new(StuckReason::ClaimsLost, said("its last claims were lost")))
             }
             TaskState::Pending { .. } if task.attempt >= FAILING => {
                 let why = format!(
@@ -126,7 +128,7 @@ impl Stuck {
                     task.attempt,
                     said("no reason is known")
                 );
-                Some(Self::new(Reason::Failing, why))
+                Some(Self::new(StuckReason::Failing, why))
             }
             TaskState::Pending { since, offered: true, .. } if *since + UNTAKEN <= now => {
                 let target = promise.target().unwrap_or_default();
@@ -134,7 +136,7 @@ impl Stuck {
                     true => "no host takes it".to_owned(),
                     false => format!("no worker of `{target}` takes it"),
                 };
-                Some(Self::new(Reason::NoWorker, format!("{who}, since {}", since.in_utc())))
+                Some(Self::new(StuckReason::NoWorker, format!("{who}, since {}", since.in_utc())))
             }
             TaskState::Pending { .. }
             | TaskState::Acquired { .. }
@@ -188,39 +190,40 @@ mod tests {
         };
         let now = Timestamp(0) + UNTAKEN;
         for (state, attempt, kind, reason) in [
-            (halted(HaltReason::Requested), 0, None, Some(Reason::Halted)),
-            (halted(HaltReason::Reported), 0, Some("divergence"), Some(Reason::Diverged)),
+            (halted(HaltReason::Requested), 0, None, Some(StuckReason::Halted)),
+            (halted(HaltReason::Reported), 0, Some("divergence"), Some(StuckReason::Diverged)),
             (
                 halted(HaltReason::Reported),
                 0,
                 Some("waits-for-nothing"),
-                Some(Reason::WaitsForNothing),
+                Some(StuckReason::WaitsForNothing),
             ),
-            (halted(HaltReason::Reported), 0, Some("damaged"), Some(Reason::Damaged)),
-            (halted(HaltReason::Reported), 0, Some("other"), Some(Reason::Halted)),
-            (halted(HaltReason::Damaged), 0, None, Some(Reason::Damaged)),
-            (halted(HaltReason::Trapped), 3, Some("trap"), Some(Reason::Trapped)),
-            (halted(HaltReason::Exhausted), 5, Some("failure"), Some(Reason::Exhausted)),
-            (halted(HaltReason::Lost), 0, None, Some(Reason::ClaimsLost)),
-            (pending(0, true), 0, None, Some(Reason::NoWorker)),
+            (halted(HaltReason::Reported), 0, Some("damaged"), Some(StuckReason::Damaged)),
+            (halted(HaltReason::Reported), 0, Some("other"), Some(StuckReason::Halted)),
+            (halted(HaltReason::Damaged), 0, None, Some(StuckReason::Damaged)),
+            (halted(HaltReason::Trapped), 3, Some("trap"), Some(StuckReason::Trapped)),
+            (halted(HaltReason::Exhausted), 5, Some("failure"), Some(StuckReason::Exhausted)),
+            (halted(HaltReason::Lost), 0, None, Some(StuckReason::ClaimsLost)),
+            (pending(0, true), 0, None, Some(StuckReason::NoWorker)),
             (pending(1, true), 0, None, None),
             (pending(0, false), 0, None, None),
-            (pending(1, false), FAILING, Some("failure"), Some(Reason::Failing)),
+            (pending(1, false), FAILING, Some("failure"), Some(StuckReason::Failing)),
             (pending(1, false), FAILING - 1, Some("failure"), None),
             (TaskState::Suspended, 0, None, None),
             (TaskState::Fulfilled, 0, None, None),
         ] {
             let task = task(state, attempt, kind);
-            let found = Stuck::by_row(&promise("poll://any@packers"), &task, now);
+            let found = StuckExecution::by_row(&promise("poll://any@packers"), &task, now);
             assert_eq!(found.map(|stuck| stuck.reason), reason, "{task:?}");
         }
-        for (losses, reason) in [(LOSING - 1, None), (LOSING, Some(Reason::ClaimsLost))] {
+        for (losses, reason) in [(LOSING - 1, None), (LOSING, Some(StuckReason::ClaimsLost))] {
             let task = Task { losses, ..task(pending(1, false), 0, Some("lost")) };
-            let found = Stuck::by_row(&promise("poll://any@packers"), &task, now);
+            let found = StuckExecution::by_row(&promise("poll://any@packers"), &task, now);
             assert_eq!(found.map(|stuck| stuck.reason), reason, "{losses} lost");
         }
         let task = task(pending(0, true), 0, None);
-        let why = |target| Stuck::by_row(&promise(target), &task, now).map(|stuck| stuck.why);
+        let why =
+            |target| StuckExecution::by_row(&promise(target), &task, now).map(|stuck| stuck.why);
         let said = why("poll://any@packers").unwrap_or_default();
         assert!(said.starts_with("no worker of `poll://any@packers` takes it, since "), "{said}");
         let said = why("wasm://shop/order").unwrap_or_default();
@@ -229,7 +232,8 @@ mod tests {
 
     #[test]
     fn every_reason_has_a_name_of_its_own() {
-        let names: std::collections::BTreeSet<&str> = Reason::ALL.map(Reason::name).into();
-        assert_eq!(names.len(), Reason::ALL.len());
+        let names: std::collections::BTreeSet<&str> =
+            StuckReason::ALL.map(StuckReason::name).into();
+        assert_eq!(names.len(), StuckReason::ALL.len());
     }
 }

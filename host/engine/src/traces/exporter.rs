@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use super::{
     context::{TRACEPARENT, TraceContext},
-    spans::{self, Replayed},
+    spans::{self, FinishedReplay},
 };
 
 /// Maximum number of settlements and replays in the queue. Beyond it, spans are dropped, and
@@ -34,14 +34,14 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A message in the queue: a settlement or a replay.
 #[derive(Debug)]
-enum Told {
+enum TraceMessage {
     Settled(PromiseId),
-    Replayed(Replayed),
+    Replayed(FinishedReplay),
 }
 
 /// The sending end of the queue. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Traces(mpsc::Sender<Told>);
+pub struct TraceSender(mpsc::Sender<TraceMessage>);
 
 /// The reason why the exporter cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -54,28 +54,28 @@ pub enum ExporterError {
     Client(#[from] reqwest::Error),
 }
 
-impl Traces {
+impl TraceSender {
     /// Queues a settled promise. If the queue is full, its spans are dropped.
     pub fn settled(&self, id: &PromiseId) {
-        let _ = self.0.try_send(Told::Settled(id.clone()));
+        let _ = self.0.try_send(TraceMessage::Settled(id.clone()));
     }
 
     /// Queues a finished replay.
-    pub fn replayed(&self, replayed: Replayed) {
-        let _ = self.0.try_send(Told::Replayed(replayed));
+    pub fn replayed(&self, replayed: FinishedReplay) {
+        let _ = self.0.try_send(TraceMessage::Replayed(replayed));
     }
 }
 
 /// The receiving end of the queue, with the exporter's state.
-pub struct Exporting {
+pub struct TraceExporter {
     store: Arc<dyn Store>,
-    told: mpsc::Receiver<Told>,
+    told: mpsc::Receiver<TraceMessage>,
     exporter: SpanExporter,
     roots: HashMap<PromiseId, TraceContext>,
     failing: bool,
 }
 
-impl Exporting {
+impl TraceExporter {
     /// An exporter to `endpoint`, the base URL of an OTLP receiver. `None`: the URL in the
     /// OTEL_EXPORTER_OTLP_* variables.
     ///
@@ -85,7 +85,7 @@ impl Exporting {
         store: Arc<dyn Store>,
         endpoint: Option<&str>,
         node: &str,
-    ) -> Result<(Traces, Self), ExporterError> {
+    ) -> Result<(TraceSender, Self), ExporterError> {
         let client = http_client(Proxies::OfEnvironment).timeout(REQUEST_TIMEOUT).build()?;
         let mut builder = SpanExporter::builder().with_http().with_http_client(client);
         if let Some(endpoint) = endpoint {
@@ -106,7 +106,7 @@ impl Exporting {
         exporter.set_resource(&resource.build());
         let (sender, told) = mpsc::channel(QUEUE);
         let exporting = Self { store, told, exporter, roots: HashMap::new(), failing: false };
-        Ok((Traces(sender), exporting))
+        Ok((TraceSender(sender), exporting))
     }
 
     /// Exports spans until the host is dropped.
@@ -132,10 +132,10 @@ impl Exporting {
         }
     }
 
-    async fn tell(&mut self, told: Told) -> Result<Vec<SpanData>, StoreError> {
+    async fn tell(&mut self, told: TraceMessage) -> Result<Vec<SpanData>, StoreError> {
         let id = match &told {
-            Told::Settled(id) => id,
-            Told::Replayed(replayed) => &replayed.id,
+            TraceMessage::Settled(id) => id,
+            TraceMessage::Replayed(replayed) => &replayed.id,
         };
         let Some(PromiseRow { promise, task: Some(task) }) = self.store.read().promise(id).await?
         else {
@@ -147,8 +147,8 @@ impl Exporting {
             return Ok(Vec::new());
         };
         Ok(match &told {
-            Told::Replayed(replayed) => vec![spans::replay(&context, replayed)],
-            Told::Settled(id) => {
+            TraceMessage::Replayed(replayed) => vec![spans::replay(&context, replayed)],
+            TraceMessage::Settled(id) => {
                 let journal: Vec<Record> = self.store.read().journal(id, 0, RECORDS).await?;
                 spans::execution(&context, &promise, &task, &journal)
             }
@@ -185,9 +185,9 @@ impl Exporting {
             // Logged once per outage, and not for every batch.
             Err(error) if !self.failing => {
                 self.failing = true;
-                tracing::warn!(%error, "traces are not taken; executions go on without them");
+                tracing::warn!(%error, "the receiver of traces did not accept them; executions continue without traces");
             }
-            Err(error) => tracing::debug!(%error, "traces are not taken"),
+            Err(error) => tracing::debug!(%error, "the receiver of traces did not accept them"),
         }
     }
 }

@@ -10,5 +10,5 @@ mod exporter;
 mod spans;
 
 pub use context::{TRACEPARENT, TraceContext};
-pub use exporter::{ExporterError, Exporting, Traces};
-pub use spans::Replayed;
+pub use exporter::{ExporterError, TraceExporter, TraceSender};
+pub use spans::FinishedReplay;

@@ -23,7 +23,7 @@ use super::context::{self, TraceContext};
 
 /// A finished replay.
 #[derive(Debug, Clone)]
-pub struct Replayed {
+pub struct FinishedReplay {
     /// The id of the invocation.
     pub id: PromiseId,
     /// The version of the claim.
@@ -143,8 +143,8 @@ fn steps(
 }
 
 /// The span of a replay.
-pub fn replay(context: &TraceContext, replayed: &Replayed) -> SpanData {
-    let Replayed { id, version, at, took, records } = replayed;
+pub fn replay(context: &TraceContext, replayed: &FinishedReplay) -> SpanData {
+    let FinishedReplay { id, version, at, took, records } = replayed;
     let mut data = span(
         context,
         context::replay(id, *version),

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::{
     address,
-    json::{self, NotJson},
+    json::{self, JsonError},
     promise::{Promise, RetryPolicy, Settlement, Verdict},
     saga::StepTags,
     value::{Bytes, Tags, Value},
@@ -215,7 +215,7 @@ pub fn failure_value(failure: &Failure) -> Value {
 /// in `details`.
 pub fn failure(value: Option<&Value>) -> Failure {
     #[derive(serde::Deserialize)]
-    struct Body {
+    struct FailureBody {
         code: Option<u32>,
         message: Option<String>,
         details: Option<Json>,
@@ -227,13 +227,13 @@ pub fn failure(value: Option<&Value>) -> Failure {
             details: None,
         };
     };
-    match serde_json::from_slice::<Body>(&value.data) {
-        Ok(Body { code: Some(code), message, details }) => Failure {
+    match serde_json::from_slice::<FailureBody>(&value.data) {
+        Ok(FailureBody { code: Some(code), message, details }) => Failure {
             code,
             message: message.unwrap_or_default(),
             details: details.map(|details| Payload::Json(details.to_string())),
         },
-        Ok(Body { code: None, message: Some(message), .. }) => {
+        Ok(FailureBody { code: None, message: Some(message), .. }) => {
             Failure { code: code::FAILED, message, details: Some(payload(value)) }
         }
         _ => Failure {
@@ -342,7 +342,7 @@ pub fn standing(outcome: Option<Outcome>) -> Outcome {
 ///
 /// # Errors
 /// An older host stored the payload unchecked, and it is not JSON.
-pub fn read_json(payload: &Payload) -> Result<Json, NotJson> {
+pub fn read_json(payload: &Payload) -> Result<Json, JsonError> {
     match payload {
         Payload::Json(text) if text.trim_ascii().is_empty() => Ok(Json::Null),
         Payload::Json(text) => json::read(text.as_bytes()),

@@ -37,9 +37,9 @@ pub fn request(param: &Value) -> Result<HttpRequest, String> {
     let Payload::Json(step) = input(param) else {
         return Err("the parameter of an HTTP step is JSON".to_owned());
     };
-    let step: Step = serde_json::from_str(&step)
+    let step: HttpStepParameter = serde_json::from_str(&step)
         .map_err(|error| format!("the parameter of an HTTP step is wrong: {error}"))?;
-    let Step { method, url, headers, body, body_is_json } = step;
+    let HttpStepParameter { method, url, headers, body, body_is_json } = step;
     let body = match body {
         body if body_is_json => Some(Payload::Json(body.unwrap_or_default().to_string())),
         body => body.map(body_of),
@@ -48,7 +48,7 @@ pub fn request(param: &Value) -> Result<HttpRequest, String> {
 }
 
 #[derive(Deserialize)]
-struct Step {
+struct HttpStepParameter {
     method: String,
     url: String,
     #[serde(default, deserialize_with = "headers")]

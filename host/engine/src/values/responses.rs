@@ -25,7 +25,7 @@ pub fn response_value(response: HttpResponse) -> Payload {
 /// The response in a guest's value. `None` if the value is not a response.
 pub fn response(told: &Payload) -> Option<HttpResponse> {
     #[derive(Deserialize)]
-    struct Told {
+    struct HttpResponseBody {
         status: u16,
         #[serde(default)]
         headers: std::collections::BTreeMap<String, String>,
@@ -33,7 +33,8 @@ pub fn response(told: &Payload) -> Option<HttpResponse> {
         body_base64: Option<String>,
     }
     let Payload::Json(text) = told else { return None };
-    let Told { status, headers, body, body_base64 } = serde_json::from_str(text).ok()?;
+    let HttpResponseBody { status, headers, body, body_base64 } =
+        serde_json::from_str(text).ok()?;
     let body = match (body, body_base64) {
         (Some(text), _) => text.into_bytes(),
         (None, Some(bytes)) => BASE64_STANDARD.decode(bytes).ok()?,

@@ -8,12 +8,12 @@ use segno_core::{
     reply::Reply,
     value::Text,
 };
-use segno_store::History;
+use segno_store::ExecutionHistory;
 
 use super::{
     context::WorkerContext,
-    execution::Prefetched,
-    run::{self, Work},
+    execution::PrefetchedRows,
+    run::{self, ClaimedWork},
 };
 use crate::slots::{ClaimedTask, Slot};
 
@@ -23,7 +23,7 @@ const SHORT: u32 = 256;
 
 /// An offered task, which can be claimed at this version.
 #[derive(Debug, Clone)]
-pub struct Offer {
+pub struct TaskOffer {
     pub id: PromiseId,
     /// The version at which the task is offered.
     pub version: Version,
@@ -31,8 +31,8 @@ pub struct Offer {
 }
 
 /// Claims these tasks in one commit, and runs those that were claimed.
-pub async fn acquire(worker: Arc<WorkerContext>, offers: Vec<(Slot, Offer)>) {
-    let acquire = |(_, offer): &(Slot, Offer)| Command::TaskAcquire {
+pub async fn acquire(worker: Arc<WorkerContext>, offers: Vec<(Slot, TaskOffer)>) {
+    let acquire = |(_, offer): &(Slot, TaskOffer)| Command::TaskAcquire {
         claim: Claim { id: offer.id.clone(), version: offer.version },
         request: worker.claim_request(),
         stall_limit: None,
@@ -59,11 +59,11 @@ pub async fn acquire(worker: Arc<WorkerContext>, offers: Vec<(Slot, Offer)>) {
 pub async fn run_claimed(worker: Arc<WorkerContext>, claimed: Vec<ClaimedTask>) {
     let mut histories = read_ahead(&worker, &claimed).await;
     let mut executions = claimed.into_iter().map(|ClaimedTask { slot, acquired, settled }| {
-        let prefetched = Prefetched { history: histories.remove(&acquired.task.id), settled };
+        let prefetched = PrefetchedRows { history: histories.remove(&acquired.task.id), settled };
         let worker = worker.clone();
         async move {
             let mut slot = slot;
-            run::claim(worker, Work { acquired, prefetched }, &mut slot).await;
+            run::claim(worker, ClaimedWork { acquired, prefetched }, &mut slot).await;
         }
     });
     let Some(first) = executions.next() else { return };
@@ -78,7 +78,7 @@ pub async fn run_claimed(worker: Arc<WorkerContext>, claimed: Vec<ClaimedTask>) 
 async fn read_ahead(
     worker: &WorkerContext,
     claimed: &[ClaimedTask],
-) -> HashMap<PromiseId, History> {
+) -> HashMap<PromiseId, ExecutionHistory> {
     let snapshots = worker.host.guests.snapshots();
     let short = snapshots.map_or(SHORT, |files| SHORT.min(files.policy.records - 1));
     let cold = claimed.iter().map(|claimed| &claimed.acquired).filter(|acquired| {

@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// The code of an attempt.
-pub enum Kind {
+pub enum AttemptCode {
     /// A function of a module.
     Function(FunctionDescription),
     /// The built-in activity `segno:http`.
@@ -51,7 +51,7 @@ pub async fn run(
     worker: Arc<WorkerContext>,
     active: Arc<ActiveClaim>,
     acquired: TaskReply,
-    kind: Kind,
+    kind: AttemptCode,
 ) -> ClaimEnd {
     let claim = active.claim.clone();
     let TaskReply { task, promise, .. } = acquired;
@@ -60,7 +60,7 @@ pub async fn run(
         // No attempt is running, so the task is settled without one.
         return reject(&worker, &active, &cancelled()).await;
     }
-    let lines = Arc::new(Lines {
+    let lines = Arc::new(AttemptLog {
         worker: worker.clone(),
         first: attempt.saturating_mul(LINES_PER_ATTEMPT),
         kept: Mutex::default(),
@@ -70,7 +70,7 @@ pub async fn run(
         Ok(limit) => limit,
         Err(refused) => return reject(&worker, &active, &Outcome::Failure(refused)).await,
     };
-    let beginning = Beginning {
+    let beginning = AttemptStart {
         worker: worker.clone(),
         active: active.clone(),
         is_bounded: policy(&promise, &kind).is_ok_and(|policy| policy.max_attempts.is_some()),
@@ -86,14 +86,14 @@ pub async fn run(
     let logs = lines.take();
     let stopped = match performed {
         Ok(outcome) => match decide(&active, &promise, &kind, attempt, outcome) {
-            Decision::Settle(outcome) => {
+            AttemptDecision::Settle(outcome) => {
                 let settlement = http_step::settlement(&promise, &outcome);
                 match fulfill(&worker, &active, logs, settlement).await {
                     Ok(end) => return end,
                     Err(stopped) => stopped,
                 }
             }
-            Decision::Again(stopped) => {
+            AttemptDecision::Again(stopped) => {
                 let kept = kept(&worker, &active, logs);
                 return again(&worker, &claim, kept, stopped).await;
             }
@@ -117,21 +117,21 @@ async fn again(
 }
 
 async fn perform(
-    beginning: &Beginning,
+    beginning: &AttemptStart,
     task: &segno_core::promise::Task,
     promise: &Promise,
     attempt: u32,
-    kind: &Kind,
-    lines: Arc<Lines>,
+    kind: &AttemptCode,
+    lines: Arc<AttemptLog>,
 ) -> Result<Outcome, GuestError> {
-    let Beginning { worker, active, .. } = beginning;
+    let AttemptStart { worker, active, .. } = beginning;
     let module = target::module_of(promise);
     match kind {
-        Kind::Http => {
+        AttemptCode::Http => {
             beginning.happen().await;
             Ok(http_step::send(&*worker.host.outbound, &module, promise).await)
         }
-        Kind::Function(function) => {
+        AttemptCode::Function(function) => {
             let digest =
                 task.module.ok_or_else(|| GuestError::Host("the task names no module".into()))?;
             let context = ActivityContext {
@@ -145,14 +145,17 @@ async fn perform(
                     .then(|| u64::try_from(promise.spec.timeout_at.0).unwrap_or(0)),
             };
             let input = values::input(&promise.spec.param);
-            let host =
-                Arc::new(Attempt { beginning: beginning.clone(), module: module.clone(), lines });
+            let host = Arc::new(WorkerActivityHost {
+                beginning: beginning.clone(),
+                module: module.clone(),
+                lines,
+            });
             worker.host.guests.perform(digest, &module, &function.name, input, context, host).await
         }
     }
 }
 
-enum Decision {
+enum AttemptDecision {
     Settle(Outcome),
     Again(ExecutionError),
 }
@@ -160,30 +163,33 @@ enum Decision {
 fn decide(
     active: &ActiveClaim,
     promise: &Promise,
-    kind: &Kind,
+    kind: &AttemptCode,
     attempt: u32,
     outcome: Outcome,
-) -> Decision {
-    let Outcome::Failure(failure) = &outcome else { return Decision::Settle(outcome) };
+) -> AttemptDecision {
+    let Outcome::Failure(failure) = &outcome else { return AttemptDecision::Settle(outcome) };
     if active.cancel_requested() {
-        return Decision::Settle(cancelled());
+        return AttemptDecision::Settle(cancelled());
     }
     let policy = match policy(promise, kind) {
         Ok(policy) => policy,
         Err(reason) => {
             let message = format!("{}; {reason}", failure.message);
-            return Decision::Settle(Outcome::Failure(Failure { message, ..failure.clone() }));
+            return AttemptDecision::Settle(Outcome::Failure(Failure {
+                message,
+                ..failure.clone()
+            }));
         }
     };
     match policy.decide(attempt, failure.code, promise.id()) {
-        RetryDecision::GiveUp => Decision::Settle(outcome),
+        RetryDecision::GiveUp => AttemptDecision::Settle(outcome),
         RetryDecision::After(wait) => {
             let error = note(
                 "failure",
                 &format!("attempt {attempt} failed with {}: {}", failure.code, failure.message),
                 None,
             );
-            Decision::Again(ExecutionError::Failed { error, retry_after: Some(wait) })
+            AttemptDecision::Again(ExecutionError::Failed { error, retry_after: Some(wait) })
         }
     }
 }
@@ -192,13 +198,15 @@ fn decide(
 ///
 /// # Errors
 /// The policy of the call cannot be parsed.
-fn policy(promise: &Promise, kind: &Kind) -> Result<RetryPolicy, String> {
+fn policy(promise: &Promise, kind: &AttemptCode) -> Result<RetryPolicy, String> {
     if let Some(said) = promise.spec.param.headers.get(tags::RETRY_HEADER) {
         return values::read_policy(said);
     }
     Ok(match kind {
-        Kind::Function(FunctionDescription { retry: Some(options), .. }) => values::policy(options),
-        Kind::Function(_) | Kind::Http => RetryPolicy::default(),
+        AttemptCode::Function(FunctionDescription { retry: Some(options), .. }) => {
+            values::policy(options)
+        }
+        AttemptCode::Function(_) | AttemptCode::Http => RetryPolicy::default(),
     })
 }
 
@@ -251,27 +259,27 @@ fn progress_bytes(payload: &Payload) -> Bytes {
 }
 
 /// The log lines of an attempt so far.
-struct Lines {
+struct AttemptLog {
     worker: Arc<WorkerContext>,
     first: u32,
     kept: Mutex<Vec<LogLine>>,
 }
 
-impl Lines {
+impl AttemptLog {
     fn take(&self) -> Vec<LogLine> {
         std::mem::take(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-struct Attempt {
-    beginning: Beginning,
+struct WorkerActivityHost {
+    beginning: AttemptStart,
     module: String,
-    lines: Arc<Lines>,
+    lines: Arc<AttemptLog>,
 }
 
 /// The start of an attempt, which may have to wait for a free instance.
 #[derive(Clone)]
-struct Beginning {
+struct AttemptStart {
     worker: Arc<WorkerContext>,
     active: Arc<ActiveClaim>,
     /// True if the number of attempts is limited, so that each must be counted exactly.
@@ -279,7 +287,7 @@ struct Beginning {
     begun: CancellationToken,
 }
 
-impl Beginning {
+impl AttemptStart {
     /// Records that the attempt begins. If it must not begin, this never completes, and the attempt
     /// is dropped.
     async fn happen(&self) {
@@ -301,7 +309,7 @@ impl Beginning {
 }
 
 #[async_trait]
-impl ActivityHost for Attempt {
+impl ActivityHost for WorkerActivityHost {
     async fn begin(&self) {
         self.beginning.happen().await;
     }

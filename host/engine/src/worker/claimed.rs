@@ -9,9 +9,9 @@ use segno_core::{
     time::Timestamp,
 };
 use segno_guest::Outcome;
-use segno_store::{History, PromiseRow};
+use segno_store::{ExecutionHistory, PromiseRow};
 
-use super::{activity, context::WorkerContext, release, run::Work};
+use super::{activity, context::WorkerContext, release, run::ClaimedWork};
 use crate::{host::Host, metrics::ClaimEnd};
 
 pub use super::{
@@ -27,7 +27,7 @@ pub struct Claimed {
     /// The task as it was claimed.
     pub acquired: TaskReply,
     /// Its journal, if it was read already.
-    pub history: Option<History>,
+    pub history: Option<ExecutionHistory>,
     pub active: Arc<ActiveClaim>,
     /// The worker that holds it.
     pub worker: ClaimWorker,
@@ -38,7 +38,7 @@ impl Claimed {
     pub(super) fn new(
         worker: &Arc<WorkerContext>,
         active: &Arc<ActiveClaim>,
-        Work { acquired, prefetched }: Work,
+        ClaimedWork { acquired, prefetched }: ClaimedWork,
     ) -> Self {
         let (active, worker) = (active.clone(), ClaimWorker(worker.clone()));
         Self { acquired, history: prefetched.history, active, worker }

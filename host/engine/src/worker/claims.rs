@@ -27,12 +27,12 @@ pub struct ActiveClaim {
     cancelled: AtomicBool,
     cancel_changed: Notify,
     progress: AtomicU64,
-    reported: Mutex<Reported>,
+    reported: Mutex<ReportedProgress>,
 }
 
 /// Progress data for a later attempt.
 #[derive(Default)]
-struct Reported {
+struct ReportedProgress {
     payload: Option<Bytes>,
     /// The progress counter when the payload was reported.
     at: u64,
@@ -84,7 +84,7 @@ impl ActiveClaim {
         self.advance(1);
         if payload.is_some() {
             let (at, stored) = (self.progress.load(Ordering::Acquire), reported.stored);
-            *reported = Reported { payload, at, stored };
+            *reported = ReportedProgress { payload, at, stored };
         }
     }
 
@@ -93,7 +93,7 @@ impl ActiveClaim {
         // The counter is read first: a payload that is newer than the counter is sent again under
         // the next value.
         let steps = self.progress.load(Ordering::Acquire);
-        let Reported { payload, at, stored } = &*self.reported();
+        let ReportedProgress { payload, at, stored } = &*self.reported();
         let payload = payload.as_ref().filter(|_| stored < at).cloned();
         HeartbeatItem { claim: self.claim.clone(), progress: Some((steps, payload)) }
     }
@@ -106,7 +106,7 @@ impl ActiveClaim {
         }
     }
 
-    fn reported(&self) -> std::sync::MutexGuard<'_, Reported> {
+    fn reported(&self) -> std::sync::MutexGuard<'_, ReportedProgress> {
         self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -117,13 +117,13 @@ const PROGRESS_BYTES: usize = 2 << 20;
 
 /// All claims of this host, by task id.
 #[derive(Default)]
-pub struct Claims {
+pub struct ActiveClaims {
     held: Mutex<BTreeMap<PromiseId, Arc<ActiveClaim>>>,
     /// The last claim whose progress data was sent. The next heartbeat begins after it.
     sent: Mutex<Option<PromiseId>>,
 }
 
-impl Claims {
+impl ActiveClaims {
     /// Adds a claim that was just acquired.
     pub fn add(&self, active: Arc<ActiveClaim>) {
         if let Some(older) = self.lock().insert(active.claim.id.clone(), active) {
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn progress_data_is_sent_until_it_is_stored_and_a_little_at_a_time() {
-        let claims = Claims::default();
+        let claims = ActiveClaims::default();
         let large = |number: u8| Bytes::from(vec![number; PROGRESS_BYTES / 2 + 1]);
         for id in ["a", "b", "c"] {
             let active = ActiveClaim::new(Claim { id: id.into(), version: Version(1) });
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_claim_that_its_execution_gave_back_is_not_lost() {
-        let claims = Claims::default();
+        let claims = ActiveClaims::default();
         let claim = |version| Claim { id: PromiseId::from("it"), version: Version(version) };
         assert!(!claims.interrupt(&claim(1)), "it is over already");
         let active = ActiveClaim::new(claim(1));

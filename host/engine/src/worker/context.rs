@@ -5,27 +5,27 @@ use std::sync::Arc;
 use segno_core::{
     command::{ClaimRequest, Command},
     id::{Holder, PromiseId},
-    reply::{Beat, Reply},
+    reply::{HeartbeatResult, Reply},
     time::{Millis, Timestamp},
 };
 use segno_store::{PromiseRow, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    claims::{ActiveClaim, Claims},
+    claims::{ActiveClaim, ActiveClaims},
     error::ExecutionError,
     graph_run::RunCache,
     log_span,
-    put_off::PutOff,
+    put_off::DeferredRetries,
     run_limiter::RunLimiter,
-    snapshot::Snapshots,
+    snapshot::SnapshotMaker,
     task_versions::TaskVersions,
     warm::WarmCache,
 };
 use crate::{
     host::Host,
     lease_ttl::AdaptiveLeaseTtl,
-    resend::{Sent, UNDER_CLAIMS},
+    resend::{SentCommands, UNDER_CLAIMS},
 };
 
 /// The duration from which on an attempt is not short.
@@ -37,7 +37,7 @@ pub struct WorkerContext {
     /// The holder of all claims.
     pub holder: Holder,
     /// The claims that the worker holds now.
-    pub claims: Claims,
+    pub claims: ActiveClaims,
     /// The cache of suspended instances.
     pub warm: WarmCache,
     /// The cache of coordinators of suspended graph runs.
@@ -55,10 +55,10 @@ pub struct WorkerContext {
     /// Limits the number of executions that run concurrently.
     pub run_limiter: RunLimiter,
     /// Schedules retries of executions rejected because too many others are computing.
-    pub put_off: PutOff,
+    pub put_off: DeferredRetries,
     /// The state of snapshot making: the last snapshots, the refused modules, and a running
     /// attempt.
-    pub snapshots: Snapshots,
+    pub snapshots: SnapshotMaker,
 }
 
 impl WorkerContext {
@@ -86,7 +86,7 @@ impl WorkerContext {
         self.claims.note(&commands);
         let commands: Arc<[Command]> = commands.into();
         match self.host.send(commands.clone(), UNDER_CLAIMS).await {
-            Ok(Sent { replies, .. }) => {
+            Ok(SentCommands { replies, .. }) => {
                 self.note(&commands, &replies);
                 Ok(replies)
             }
@@ -166,7 +166,11 @@ impl WorkerContext {
         let (holder, items) = (self.holder.clone(), vec![active.item()]);
         let replies = self.submit(vec![Command::TaskHeartbeat { holder, items }]).await?;
         match replies.first() {
-            Some(Reply::Heartbeat(beats)) if matches!(beats[..], [Beat::Extended { .. }]) => Ok(()),
+            Some(Reply::Heartbeat(beats))
+                if matches!(beats[..], [HeartbeatResult::Extended { .. }]) =>
+            {
+                Ok(())
+            }
             _ => Err(ExecutionError::Lost),
         }
     }

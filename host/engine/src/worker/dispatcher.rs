@@ -7,12 +7,12 @@
 use std::{collections::HashSet, sync::Arc};
 
 use segno_core::{address::Address, effect::Effect, id::PromiseId, time::Millis, value::Text};
-use segno_store::Ready;
+use segno_store::ReadyTask;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    acquire::{self, Offer},
+    acquire::{self, TaskOffer},
     context::WorkerContext,
 };
 use crate::{
@@ -38,44 +38,44 @@ const REMOTE_WORK_DELAY: Millis = Millis(40);
 /// The tasks that wait for a slot. A lane has the tasks of one module or service and of one kind,
 /// in order.
 #[derive(Default)]
-struct Queue {
-    offers: FairQueue<(SlotKind, Text), Offer>,
+struct OfferQueue {
+    offers: FairQueue<(SlotKind, Text), TaskOffer>,
     known: HashSet<PromiseId>,
     /// The position at which the next scan continues. `None` if the last scan reached the end of
     /// the tasks.
     scanned: Option<i64>,
 }
 
-impl Queue {
+impl OfferQueue {
     fn takes(&self, lane: &(SlotKind, Text)) -> bool {
         self.offers.len() < QUEUE_CAPACITY || self.offers.len_of(lane) < LANE_CAPACITY
     }
 
     /// The next offer for which a slot is free, with that slot.
-    fn next(&mut self, slots: &SlotPool) -> Option<(Slot, Offer)> {
+    fn next(&mut self, slots: &SlotPool) -> Option<(Slot, TaskOffer)> {
         loop {
             let (admitted, offer) = self.offers.pop_admitted(|(kind, who), offer| {
                 match slots.kind(&offer.target) {
-                    known if known == *kind => {
-                        slots.slot(&offer.target, who).map(|slot| Admitted::Slot(Box::new(slot)))
-                    }
+                    known if known == *kind => slots
+                        .slot(&offer.target, who)
+                        .map(|slot| LaneAdmission::Slot(Box::new(slot))),
                     // The kind of the target was unknown when the offer arrived.
-                    known => Some(Admitted::OtherLane(known, who.clone())),
+                    known => Some(LaneAdmission::OtherLane(known, who.clone())),
                 }
             })?;
             match admitted {
-                Admitted::Slot(slot) => {
+                LaneAdmission::Slot(slot) => {
                     self.known.remove(&offer.id);
                     return Some((*slot, offer));
                 }
-                Admitted::OtherLane(kind, who) => self.offers.push((kind, who), offer),
+                LaneAdmission::OtherLane(kind, who) => self.offers.push((kind, who), offer),
             }
         }
     }
 }
 
 /// The decision about the first offer of a lane.
-enum Admitted {
+enum LaneAdmission {
     Slot(Box<Slot>),
     OtherLane(SlotKind, Text),
 }
@@ -88,7 +88,7 @@ pub async fn run(
     scan_period: Millis,
     ended: CancellationToken,
 ) {
-    let mut queue = Queue::default();
+    let mut queue = OfferQueue::default();
     let mut heard = Vec::new();
     let runtime = worker.host.env.runtime.clone();
     let mut scan = runtime.sleep(Millis::ZERO);
@@ -146,13 +146,13 @@ pub async fn run(
     }
 }
 
-fn hear(worker: &WorkerContext, effect: Effect, slots: &SlotPool, queue: &mut Queue) {
+fn hear(worker: &WorkerContext, effect: Effect, slots: &SlotPool, queue: &mut OfferQueue) {
     match effect {
         Effect::Ready { id, version, target, module } => {
             let lane = (slots.kind(&target), module);
             if is_internal(&target) && queue.takes(&lane) {
                 queue.known.insert(id.clone());
-                queue.offers.push(lane, Offer { id, version, target });
+                queue.offers.push(lane, TaskOffer { id, version, target });
             }
         }
         Effect::Interrupt(claim) => {
@@ -176,7 +176,7 @@ fn is_internal(target: &str) -> bool {
 
 /// Reads ready tasks, oldest first, until the queue is full. From there, or from the position of
 /// the last scan, it reads some more pages in search of tasks whose lanes are short.
-async fn scan_ready(worker: &WorkerContext, slots: &SlotPool, queue: &mut Queue) {
+async fn scan_ready(worker: &WorkerContext, slots: &SlotPool, queue: &mut OfferQueue) {
     let (mut after, mut beyond) = (None, 0);
     loop {
         if queue.offers.len() >= QUEUE_CAPACITY {
@@ -191,7 +191,7 @@ async fn scan_ready(worker: &WorkerContext, slots: &SlotPool, queue: &mut Queue)
         {
             Ok(page) => page,
             Err(error) => {
-                tracing::warn!(%error, "the scan for ready tasks failed; it comes again");
+                tracing::warn!(%error, "the scan for ready tasks failed; the host repeats it");
                 return;
             }
         };
@@ -200,10 +200,10 @@ async fn scan_ready(worker: &WorkerContext, slots: &SlotPool, queue: &mut Queue)
             return;
         };
         after = Some(last.cursor);
-        for Ready { id, version, target, module, .. } in page {
+        for ReadyTask { id, version, target, module, .. } in page {
             let lane = (slots.kind(&target), Text::from(module));
             if !worker.claims.holds(&id) && queue.takes(&lane) && queue.known.insert(id.clone()) {
-                queue.offers.push(lane, Offer { id, version, target: Text::from(target) });
+                queue.offers.push(lane, TaskOffer { id, version, target: Text::from(target) });
             }
         }
     }

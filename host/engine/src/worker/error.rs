@@ -1,10 +1,10 @@
 //! The reasons why an execution stopped before its end.
 
 use segno_core::{promise::Note, reply::Refusal, time::Millis};
-use segno_guest::{GuestError, Stop};
+use segno_guest::{GuestError, StopReason};
 use segno_store::StoreError;
 
-use super::replay::{NotRead, ReplayStopped};
+use super::replay::{JournalReadError, ReplayFailure};
 
 /// The reason why an execution stopped before its end.
 #[derive(Debug)]
@@ -77,19 +77,21 @@ impl From<StoreError> for ExecutionError {
     }
 }
 
-impl From<NotRead> for ExecutionError {
-    fn from(not_read: NotRead) -> Self {
+impl From<JournalReadError> for ExecutionError {
+    fn from(not_read: JournalReadError) -> Self {
         match not_read {
-            NotRead::Short { at } => {
+            JournalReadError::Short { at } => {
                 HaltReport::new("damaged", format!("the journal ends at record {at} already"))
                     .into()
             }
-            NotRead::Refused(refused) => HaltReport::new("damaged", refused.to_string()).into(),
-            NotRead::NoValue(id) => {
+            JournalReadError::Refused(refused) => {
+                HaltReport::new("damaged", refused.to_string()).into()
+            }
+            JournalReadError::NoValue(id) => {
                 let message = format!("the journal refers to the value of `{id}`, which has none");
                 HaltReport::new("damaged", message).into()
             }
-            NotRead::Store(error) => error.into(),
+            JournalReadError::Store(error) => error.into(),
         }
     }
 }
@@ -105,17 +107,17 @@ pub fn note(kind: &str, message: &str, details: Option<&serde_json::Value>) -> N
     Note { kind: kind.into(), message: message.into(), details: details.into() }
 }
 
-impl From<ReplayStopped> for ExecutionError {
-    fn from(stopped: ReplayStopped) -> Self {
+impl From<ReplayFailure> for ExecutionError {
+    fn from(stopped: ReplayFailure) -> Self {
         match stopped {
-            ReplayStopped::Unread(not_read) => not_read.into(),
-            ReplayStopped::Guest(error) => error.into(),
+            ReplayFailure::Unread(not_read) => not_read.into(),
+            ReplayFailure::Guest(error) => error.into(),
         }
     }
 }
 
-impl From<Stop> for ExecutionError {
-    fn from(stop: Stop) -> Self {
+impl From<StopReason> for ExecutionError {
+    fn from(stop: StopReason) -> Self {
         Self::Guest(GuestError::Stopped { stop, backtrace: None })
     }
 }

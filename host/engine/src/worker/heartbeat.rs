@@ -6,14 +6,14 @@ use std::sync::Arc;
 use segno_core::{
     command::{Command, HeartbeatItem},
     id::PromiseId,
-    reply::{Beat, Conflict, Refusal, Reply},
+    reply::{Conflict, HeartbeatResult, Refusal, Reply},
     time::Millis,
 };
 use segno_env::BoxFuture;
 
 use super::context::WorkerContext;
 use crate::{
-    resend::{OF_HEARTBEATS, Sent},
+    resend::{OF_HEARTBEATS, SentCommands},
     slots::LeaseRenewer,
 };
 
@@ -21,9 +21,9 @@ use crate::{
 const BEATS: i64 = 3;
 
 /// Extends claims immediately, outside the regular heartbeats.
-pub struct RenewAtOnce(pub Arc<WorkerContext>);
+pub struct ImmediateRenewer(pub Arc<WorkerContext>);
 
-impl LeaseRenewer for RenewAtOnce {
+impl LeaseRenewer for ImmediateRenewer {
     fn renew(&self, ids: Vec<PromiseId>) -> BoxFuture<()> {
         let worker = self.0.clone();
         Box::pin(async move {
@@ -49,10 +49,10 @@ pub async fn run(worker: Arc<WorkerContext>, stopped: tokio_util::sync::Cancella
             () = worker.host.env.runtime.sleep(wait) => {}
         }
         match beat(&worker).await {
-            Beaten::Stored => worker.lease_ttl.observe(worker.now().since(intended)),
-            Beaten::NothingHeld => {}
+            HeartbeatStatus::Stored => worker.lease_ttl.observe(worker.now().since(intended)),
+            HeartbeatStatus::NothingHeld => {}
             // The delay counts from the planned instant of the first failed heartbeat.
-            Beaten::NotStored => {
+            HeartbeatStatus::NotStored => {
                 wait = soon;
                 continue;
             }
@@ -62,7 +62,7 @@ pub async fn run(worker: Arc<WorkerContext>, stopped: tokio_util::sync::Cancella
 }
 
 /// The result of a heartbeat.
-enum Beaten {
+enum HeartbeatStatus {
     /// The store acknowledged the heartbeat.
     Stored,
     /// There was no claim to extend.
@@ -72,15 +72,15 @@ enum Beaten {
 }
 
 /// Extends all claims.
-async fn beat(worker: &WorkerContext) -> Beaten {
+async fn beat(worker: &WorkerContext) -> HeartbeatStatus {
     let items = worker.claims.beat();
     if items.is_empty() {
-        return Beaten::NothingHeld;
+        return HeartbeatStatus::NothingHeld;
     }
     let sent = items.clone();
     let heartbeat = Command::TaskHeartbeat { holder: worker.holder.clone(), items };
     match worker.host.send(vec![heartbeat], OF_HEARTBEATS).await {
-        Ok(Sent { replies, .. }) => {
+        Ok(SentCommands { replies, .. }) => {
             match replies.into_iter().next() {
                 Some(Reply::Heartbeat(beats)) => {
                     worker.claims.stored(&sent);
@@ -89,21 +89,23 @@ async fn beat(worker: &WorkerContext) -> Beaten {
                 Some(Reply::Refused(refusal)) => refused(worker, &refusal),
                 _ => {}
             }
-            Beaten::Stored
+            HeartbeatStatus::Stored
         }
         Err(error) => {
             tracing::warn!(%error, "a heartbeat was not stored");
-            Beaten::NotStored
+            HeartbeatStatus::NotStored
         }
     }
 }
 
-fn hear(worker: &WorkerContext, items: &[HeartbeatItem], beats: Vec<Beat>) {
+fn hear(worker: &WorkerContext, items: &[HeartbeatItem], beats: Vec<HeartbeatResult>) {
     for (HeartbeatItem { claim, .. }, beat) in items.iter().zip(beats) {
         match beat {
-            Beat::Extended { cancel: false, .. } => {}
-            Beat::Extended { cancel: true, .. } => worker.claims.request_cancel(&claim.id),
-            Beat::Stale | Beat::Stalled => {
+            HeartbeatResult::Extended { cancel: false, .. } => {}
+            HeartbeatResult::Extended { cancel: true, .. } => {
+                worker.claims.request_cancel(&claim.id)
+            }
+            HeartbeatResult::Stale | HeartbeatResult::Stalled => {
                 let (invocation, version) = (&claim.id, claim.version.0);
                 match worker.claims.interrupt(claim) {
                     true => {

@@ -19,10 +19,10 @@ pub struct WarmBudget {
 /// The most recently added entries, by invocation.
 pub struct InstanceCache<T> {
     budget: WarmBudget,
-    kept: Mutex<Kept<T>>,
+    kept: Mutex<CachedInstances<T>>,
 }
 
-struct Kept<T> {
+struct CachedInstances<T> {
     entries: HashMap<PromiseId, (u64, usize, T)>,
     order: BTreeMap<u64, PromiseId>,
     bytes: usize,
@@ -96,18 +96,18 @@ impl<T> InstanceCache<T> {
         drop(all);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept<T>> {
+    fn lock(&self) -> MutexGuard<'_, CachedInstances<T>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T> Default for Kept<T> {
+impl<T> Default for CachedInstances<T> {
     fn default() -> Self {
         Self { entries: HashMap::new(), order: BTreeMap::new(), bytes: 0, clock: 0 }
     }
 }
 
-impl<T> Kept<T> {
+impl<T> CachedInstances<T> {
     fn remove(&mut self, id: &PromiseId) -> Option<T> {
         let (stamp, size, entry) = self.entries.remove(id)?;
         self.order.remove(&stamp);

@@ -50,16 +50,16 @@ use segno_core::{
 use segno_guest::Guests;
 use tokio_util::sync::CancellationToken;
 
-pub use asking::{Answered, AskError, Question, Shadows, ask};
+pub use asking::{AskError, QueryReplicas, Question, QuestionAnswer, ask};
 pub use http_step::request_once;
 pub use instance_cache::WarmBudget;
 pub use replay::{ReplayError, ReplayReport, replay, replay_to};
 pub use trap_report::{TrapLine, TrapReport};
 
 use self::{
-    claims::Claims, context::WorkerContext, graph_run::RunCache, heartbeat::RenewAtOnce,
-    put_off::PutOff, run_limiter::RunLimiter, start::SpeculativeStart, task_versions::TaskVersions,
-    warm::WarmCache,
+    claims::ActiveClaims, context::WorkerContext, graph_run::RunCache, heartbeat::ImmediateRenewer,
+    put_off::DeferredRetries, run_limiter::RunLimiter, start::SpeculativeStart,
+    task_versions::TaskVersions, warm::WarmCache,
 };
 use crate::{
     host::Host,
@@ -135,14 +135,14 @@ impl Worker {
         let hints = host.notifier.take_dispatched().expect("a host has one worker");
         let worker = Arc::new(WorkerContext {
             holder,
-            claims: Claims::default(),
+            claims: ActiveClaims::default(),
             warm: WarmCache::new(settings.warm),
             runs: RunCache::new(settings.warm.bytes / 4),
             draining: CancellationToken::new(),
             lease_ttl: Arc::new(AdaptiveLeaseTtl::new(LeasePolicy::of(host.config.ttl))),
             superseded: CancellationToken::new(),
-            put_off: PutOff::default(),
-            snapshots: snapshot::Snapshots::default(),
+            put_off: DeferredRetries::default(),
+            snapshots: snapshot::SnapshotMaker::default(),
             task_versions: TaskVersions::default(),
             speculative_starts: settings.speculative_starts,
             run_limiter: RunLimiter::new(settings.processors, &host),
@@ -162,7 +162,7 @@ impl Worker {
         let claims = slots::ClaimContext {
             holder: worker.holder.clone(),
             lease_ttl: worker.lease_ttl.clone(),
-            renewer: Arc::new(RenewAtOnce(worker.clone())),
+            renewer: Arc::new(ImmediateRenewer(worker.clone())),
             optimistic_start: Arc::new(SpeculativeStart(worker.clone())),
             env: worker.host.env.clone(),
             draining: worker.draining.clone(),

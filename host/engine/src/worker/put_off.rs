@@ -15,12 +15,12 @@ const APART: Millis = Millis(50);
 
 /// The queue of rejected executions.
 #[derive(Default)]
-pub struct PutOff {
+pub struct DeferredRetries {
     /// The instant of the last scheduled retry.
     last: Mutex<Timestamp>,
 }
 
-impl PutOff {
+impl DeferredRetries {
     /// The delay before the retry of the next execution.
     pub fn wait(&self, now: Timestamp) -> Millis {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn they_come_again_one_after_the_other() {
-        let (line, now) = (PutOff::default(), Timestamp(7_000_000));
+        let (line, now) = (DeferredRetries::default(), Timestamp(7_000_000));
         assert_eq!([(); 3].map(|()| line.wait(now)), [1_000, 1_050, 1_100].map(Millis));
         assert_eq!(line.wait(now + Millis(40)), Millis(1_110));
         assert_eq!(line.wait(now + Millis(10_000)), Millis(1_000), "the line has ended");

@@ -8,7 +8,7 @@ use segno_core::{
     promise::{Note, ReleaseReason, TrapKey},
     time::Millis,
 };
-use segno_guest::{GuestError, Stop};
+use segno_guest::{GuestError, StopReason};
 use serde_json::json;
 
 use super::{
@@ -89,7 +89,7 @@ pub async fn give_back_after(
 fn guest(error: GuestError, journal: &JournalEnd<'_>) -> ReleaseReason {
     let (message, cause) = (error.message(), error.cause());
     match error {
-        GuestError::Stopped { stop: Stop::Divergence, backtrace } => {
+        GuestError::Stopped { stop: StopReason::Divergence, backtrace } => {
             let report = journal.recorder.and_then(|recorder| {
                 recorder.lock().unwrap_or_else(PoisonError::into_inner).divergence().cloned()
             });
@@ -99,7 +99,7 @@ fn guest(error: GuestError, journal: &JournalEnd<'_>) -> ReleaseReason {
             let details = json!({ "divergence": report, "backtrace": backtrace });
             ReleaseReason::Halt { report: note("divergence", &message, Some(&details)) }
         }
-        GuestError::Stopped { stop: Stop::Damaged(_), .. } => {
+        GuestError::Stopped { stop: StopReason::Damaged(_), .. } => {
             tracing::error!(%message, "the journal is damaged; the execution is halted");
             ReleaseReason::Halt { report: note("damaged", &message, None) }
         }
@@ -119,7 +119,7 @@ fn guest(error: GuestError, journal: &JournalEnd<'_>) -> ReleaseReason {
                 trap: None,
             }
         }
-        GuestError::Stopped { stop: Stop::Contract(_), backtrace }
+        GuestError::Stopped { stop: StopReason::Contract(_), backtrace }
         | GuestError::Panicked { backtrace, .. }
         | GuestError::Trap { backtrace, .. }
         | GuestError::OutOfTime { backtrace, .. } => {

@@ -13,12 +13,12 @@ use segno_guest::{Failure, FunctionDescription, FunctionKind, Outcome};
 use tracing::Instrument as _;
 
 use super::{
-    activity::{self, Kind},
+    activity::{self, AttemptCode},
     claimed::Claimed,
     claims::ActiveClaim,
     context::WorkerContext,
     error::{ExecutionError, HaltReport},
-    execution::{self, Prefetched},
+    execution::{self, PrefetchedRows},
     graph_run, log_span,
     release::give_back,
 };
@@ -29,14 +29,14 @@ use crate::{
 };
 
 /// A claimed task, and the rows that were read for it.
-pub struct Work {
+pub struct ClaimedWork {
     /// The task as it was claimed.
     pub acquired: TaskReply,
-    pub prefetched: Prefetched,
+    pub prefetched: PrefetchedRows,
 }
 
 /// Runs a task that was just claimed.
-pub async fn claim(worker: Arc<WorkerContext>, work: Work, slot: &mut Slot) {
+pub async fn claim(worker: Arc<WorkerContext>, work: ClaimedWork, slot: &mut Slot) {
     let task = &work.acquired.task;
     let active = ActiveClaim::new(Claim { id: task.id.clone(), version: task.version });
     worker.claims.add(active.clone());
@@ -70,7 +70,7 @@ pub async fn until_it_ends(
 pub async fn under_claim(
     worker: Arc<WorkerContext>,
     active: Arc<ActiveClaim>,
-    work: Work,
+    work: ClaimedWork,
     slot: &mut Slot,
 ) -> ClaimEnd {
     let acquired = &work.acquired;
@@ -79,7 +79,7 @@ pub async fn under_claim(
     let no_room = || give_back(&worker, &active.claim, ExecutionError::NoRoom);
     if named == target::HTTP {
         return match slot.turn_into(SlotKind::Request, &module, 1) {
-            true => activity::run(worker, active, work.acquired, Kind::Http).await,
+            true => activity::run(worker, active, work.acquired, AttemptCode::Http).await,
             false => no_room().await,
         };
     }
@@ -127,7 +127,8 @@ pub async fn under_claim(
             slot.learn(named, Some(places));
             match slot.turn_into(SlotKind::Activity, &module, places) {
                 true => {
-                    activity::run(worker, active, work.acquired, Kind::Function(function)).await
+                    activity::run(worker, active, work.acquired, AttemptCode::Function(function))
+                        .await
                 }
                 false => no_room().await,
             }

@@ -28,18 +28,18 @@ const STANDSTILL: Millis = Millis(50);
 
 /// Hands out permits to run.
 #[derive(Clone)]
-pub struct RunLimiter(Arc<State>);
+pub struct RunLimiter(Arc<RunLimiterState>);
 
-struct State {
+struct RunLimiterState {
     processors: usize,
     commit_latency: Arc<CommitLatency>,
     metrics: Arc<Metrics>,
     runtime: Arc<dyn Runtime>,
-    queue: Mutex<Queue>,
+    queue: Mutex<PermitQueue>,
 }
 
 #[derive(Default)]
-struct Queue {
+struct PermitQueue {
     running: usize,
     /// The amount by which the limit was raised while the queue did not move.
     raised: usize,
@@ -56,7 +56,7 @@ pub struct RunPermit(RunLimiter);
 impl RunLimiter {
     /// A limiter for this many processors.
     pub fn new(processors: usize, host: &Host) -> Self {
-        Self(Arc::new(State {
+        Self(Arc::new(RunLimiterState {
             processors: processors.max(1),
             commit_latency: host.commit_latency.clone(),
             metrics: host.metrics.clone(),
@@ -93,7 +93,7 @@ impl RunLimiter {
         Err(waiting)
     }
 
-    fn admit_now(&self, queue: &mut Queue) -> Option<RunPermit> {
+    fn admit_now(&self, queue: &mut PermitQueue) -> Option<RunPermit> {
         let free = queue.waiting.is_empty() && queue.running < self.limit(queue);
         free.then(|| {
             queue.running += 1;
@@ -126,7 +126,7 @@ impl RunLimiter {
         self.admit_waiting(queue);
     }
 
-    fn admit_waiting(&self, mut queue: MutexGuard<'_, Queue>) {
+    fn admit_waiting(&self, mut queue: MutexGuard<'_, PermitQueue>) {
         let mut admitted = Vec::new();
         while queue.running < self.limit(&queue)
             && let Some(admit) = queue.waiting.pop()
@@ -146,12 +146,12 @@ impl RunLimiter {
         }
     }
 
-    fn count(&self, queue: &Queue) {
+    fn count(&self, queue: &PermitQueue) {
         let waiting = i64::try_from(queue.waiting.len()).unwrap_or(i64::MAX);
         self.0.metrics.worker.queued_runs.set(waiting);
     }
 
-    fn limit(&self, queue: &Queue) -> usize {
+    fn limit(&self, queue: &PermitQueue) -> usize {
         self.base_limit() + queue.raised
     }
 
@@ -161,7 +161,7 @@ impl RunLimiter {
         self.0.processors.saturating_mul(PER_PROCESSOR + commit_us / STEP_US)
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, PermitQueue> {
         self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -32,7 +32,7 @@ impl SettlementWatch {
 
     /// Waits for the next settled promise.
     pub async fn next(&mut self) -> PromiseId {
-        let id = self.settled.recv().await.expect("the sender lives beside the receiver");
+        let id = self.settled.recv().await.expect("the sender lives as long as the receiver");
         self.ids.remove(&id);
         id
     }

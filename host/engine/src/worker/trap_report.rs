@@ -4,7 +4,7 @@
 use std::sync::PoisonError;
 
 use segno_core::invocation::LogLine;
-use segno_guest::{Backtrace, Frame};
+use segno_guest::{Backtrace, BacktraceFrame};
 use serde::{Deserialize, Serialize};
 
 use super::recording::SharedRecorder;
@@ -31,7 +31,7 @@ pub struct TrapReport {
     pub backtrace: Option<String>,
     /// The frames of the author's own code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub frames: Vec<Frame>,
+    pub frames: Vec<BacktraceFrame>,
     /// The last lines that a workflow logged since its last commit. They are not part of its log:
     /// the work of a trapped attempt is undone, and the next attempt logs them again.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -9,7 +9,7 @@ use super::{
 };
 
 /// An instance whose commands and events are all committed.
-pub struct Warm {
+pub struct WarmInstance {
     pub instance: Box<dyn Workflow>,
     /// The recorder, with the position in the journal.
     pub recorder: SharedRecorder,
@@ -23,14 +23,14 @@ pub struct Warm {
     pub signals: u32,
 }
 
-impl Warm {
+impl WarmInstance {
     fn fits(&self, version: Version, module: Digest, journal_len: u32) -> bool {
         self.version.next() == version && self.module == module && self.journal_len == journal_len
     }
 }
 
 /// Keeps the most recently suspended instances within a budget.
-pub struct WarmCache(InstanceCache<Warm>);
+pub struct WarmCache(InstanceCache<WarmInstance>);
 
 impl WarmCache {
     /// An empty cache.
@@ -39,7 +39,7 @@ impl WarmCache {
     }
 
     /// Keeps `warm`, and evicts the oldest instances beyond the budget.
-    pub fn put(&self, id: PromiseId, warm: Warm) {
+    pub fn put(&self, id: PromiseId, warm: WarmInstance) {
         self.0.put(id, warm.instance.footprint(), warm);
     }
 
@@ -51,7 +51,7 @@ impl WarmCache {
         version: Version,
         module: Digest,
         journal_len: u32,
-    ) -> Option<Warm> {
+    ) -> Option<WarmInstance> {
         self.0.take(id).filter(|warm| warm.fits(version, module, journal_len))
     }
 

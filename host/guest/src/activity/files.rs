@@ -29,21 +29,21 @@ const MOST_ENTRIES: usize = 10_000;
 
 /// The directories of one module. All methods block.
 #[derive(Clone)]
-pub(super) struct Files(Arc<Grants>);
+pub(super) struct ActivityFiles(Arc<Grants>);
 
 /// A path below an allowed directory.
-struct Place {
+struct GrantedPath {
     dir: Dir,
     path: PathBuf,
 }
 
-impl Files {
+impl ActivityFiles {
     pub(super) fn new(grants: Arc<Grants>) -> Self {
         Self(grants)
     }
 
     pub(super) fn read(&self, path: &str, offset: u64, length: u64) -> Result<Vec<u8>, Failure> {
-        let Place { dir, path: below } = self.place(path, false)?;
+        let GrantedPath { dir, path: below } = self.place(path, false)?;
         let read = || {
             let mut file = dir.open(&below)?;
             if file.metadata()?.is_dir() {
@@ -58,7 +58,7 @@ impl Files {
     }
 
     pub(super) fn write(&self, path: &str, content: &[u8]) -> Result<(), Failure> {
-        let Place { dir, path: below } = self.place(path, true)?;
+        let GrantedPath { dir, path: below } = self.place(path, true)?;
         let write = || {
             let name = below.file_name().ok_or(ErrorKind::IsADirectory)?;
             make_parents(&dir, &below)?;
@@ -81,7 +81,7 @@ impl Files {
     }
 
     pub(super) fn append(&self, path: &str, content: &[u8]) -> Result<(), Failure> {
-        let Place { dir, path: below } = self.place(path, true)?;
+        let GrantedPath { dir, path: below } = self.place(path, true)?;
         let append = || {
             make_parents(&dir, &below)?;
             let mut file = dir.open_with(&below, OpenOptions::new().append(true).create(true))?;
@@ -92,7 +92,7 @@ impl Files {
     }
 
     pub(super) fn list(&self, path: &str) -> Result<Vec<Entry>, Failure> {
-        let Place { dir, path: below } = self.place(path, false)?;
+        let GrantedPath { dir, path: below } = self.place(path, false)?;
         let list = || -> io::Result<Vec<Entry>> {
             let mut entries = Vec::new();
             let below = if below.as_os_str().is_empty() { Path::new(".") } else { &below };
@@ -116,7 +116,7 @@ impl Files {
     }
 
     pub(super) fn remove(&self, path: &str) -> Result<(), Failure> {
-        let Place { dir, path: below } = self.place(path, true)?;
+        let GrantedPath { dir, path: below } = self.place(path, true)?;
         match dir.remove_file(below) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 Err(failed(path, "removed", &error))
@@ -127,7 +127,7 @@ impl Files {
 
     /// Resolves `path` to the allowed directory that contains it; with several, the one with the
     /// longest path.
-    fn place(&self, path: &str, writes: bool) -> Result<Place, Failure> {
+    fn place(&self, path: &str, writes: bool) -> Result<GrantedPath, Failure> {
         let module = self.0.module();
         let below = |directory: &Directory| {
             let below = Path::new(path).strip_prefix(&directory.guest).ok()?;
@@ -161,7 +161,7 @@ impl Files {
                 directory.host.display()
             ))
         })?;
-        Ok(Place { dir, path: below })
+        Ok(GrantedPath { dir, path: below })
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use crate::Policy;
 
-    fn files(host: &Path) -> Files {
+    fn files(host: &Path) -> ActivityFiles {
         let directory = |name: &str, write| Directory {
             host: host.join(name),
             guest: format!("/{name}"),
@@ -211,7 +211,7 @@ mod tests {
         std::os::unix::fs::symlink(host.join("secret"), host.join("in/link")).expect("a link");
         let mut grants = Grants::default();
         grants.dirs = dirs;
-        Files::new(Arc::new(Policy::default().with("etl", grants).grants("etl")))
+        ActivityFiles::new(Arc::new(Policy::default().with("etl", grants).grants("etl")))
     }
 
     #[test]

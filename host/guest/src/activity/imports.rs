@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{ActivityState, files::Files};
+use super::{ActivityState, files::ActivityFiles};
 use crate::{
     HttpRequest, HttpResponse, Level, Outcome, Payload,
     bindings::segno::workflow::{activity, configuration, files, journal, types},
     border::is_json,
     contract::{CallOptions, Failure, PromiseOptions, RunAnswer, size},
-    trap::Halt,
+    trap::TrapCause,
     workflow::check_size,
 };
 
@@ -25,7 +25,7 @@ impl activity::Host for ActivityState {
             "progress (store what is larger outside, and report where it is)".into()
         })?;
         if let Some(progress) = &progress {
-            is_json(progress, || "progress".into()).map_err(Halt::Refused)?;
+            is_json(progress, || "progress".into()).map_err(TrapCause::Refused)?;
         }
         self.budget.waited();
         let progress = progress.map(|progress| self.secrets.hide_in(progress));
@@ -41,7 +41,7 @@ impl activity::Host for ActivityState {
         check_size(size, limit, || format!("HTTP request to `{}`", request.url))?;
         if let Some(body) = &request.body {
             let place = || format!("body of the HTTP request to `{}`", request.url);
-            is_json(body, place).map_err(Halt::Refused)?;
+            is_json(body, place).map_err(TrapCause::Refused)?;
         }
         self.budget.waited();
         Ok(self.host.http(request).await)
@@ -129,10 +129,10 @@ impl ActivityState {
     /// Runs `work` on a thread that may block.
     async fn in_files<T: Send + 'static>(
         &mut self,
-        work: impl FnOnce(&Files) -> Result<T, Failure> + Send + 'static,
+        work: impl FnOnce(&ActivityFiles) -> Result<T, Failure> + Send + 'static,
     ) -> wasmtime::Result<Result<T, Failure>> {
         self.budget.waited();
-        let files = Files::new(Arc::clone(&self.grants));
+        let files = ActivityFiles::new(Arc::clone(&self.grants));
         Ok(tokio::task::spawn_blocking(move || work(&files)).await?)
     }
 }
@@ -170,8 +170,8 @@ no_journal! {
 
 /// The refusal of a contract function that only workflows may call.
 pub fn for_workflows(function: &str) -> wasmtime::Error {
-    Halt::Refused(format!(
-        "`segno:workflow/{function}` is for workflows, and this is an activity: return a value to the workflow, and let it go on from there"
+    TrapCause::Refused(format!(
+        "`segno:workflow/{function}` is for workflows, and this is an activity: return a value to the workflow, and let the workflow continue from there"
     ))
     .into()
 }

@@ -21,9 +21,9 @@ use super::{
     contract::outcome_size,
     cost,
     described::known,
-    exports::Linked,
+    exports::LinkedComponent,
     policy::Secrets,
-    trap::{Halt, explain},
+    trap::{TrapCause, explain},
     wasm::Wasm,
     workflow::check_size,
 };
@@ -63,7 +63,7 @@ pub(super) async fn perform(
     store.set_epoch_deadline(1);
     let running = wasm.engine.running();
     let turn = store.data().budget.turn();
-    let attempt = Attempt { store, function: function.to_owned(), input, context };
+    let attempt = AttemptCall { store, function: function.to_owned(), input, context };
     turn.taking(async move {
         // Declared before the store, which is dropped first: the next instance then finds the
         // places free.
@@ -74,15 +74,18 @@ pub(super) async fn perform(
 }
 
 /// A call with everything that it needs, so that it can move between threads.
-struct Attempt {
+struct AttemptCall {
     store: Store<ActivityState>,
     function: String,
     input: Payload,
     context: ActivityContext,
 }
 
-impl Attempt {
-    async fn perform(mut self, linked: Linked<ActivityState>) -> Result<Outcome, GuestError> {
+impl AttemptCall {
+    async fn perform(
+        mut self,
+        linked: LinkedComponent<ActivityState>,
+    ) -> Result<Outcome, GuestError> {
         let answer = self.call(linked).await;
         let state = self.store.data_mut();
         state.budget.end_call();
@@ -98,7 +101,7 @@ impl Attempt {
         answer.map_err(|error| explain(&error, &state.budget, FunctionKind::Activity, last_words))
     }
 
-    async fn call(&mut self, linked: Linked<ActivityState>) -> wasmtime::Result<Outcome> {
+    async fn call(&mut self, linked: LinkedComponent<ActivityState>) -> wasmtime::Result<Outcome> {
         let Self { store, function, input, context } = self;
         let exports = linked.instantiate(store).await?;
         store.data().host.clone().begin().await;
@@ -106,7 +109,8 @@ impl Attempt {
         let outcome = exports.perform(store, function.clone(), input, context).await?;
         let limit = store.data().budget.limits().output_bytes;
         check_size(outcome_size(&outcome), limit, || format!("result of `{function}`"))?;
-        outcome_is_json(&outcome, || format!("result of `{function}`")).map_err(Halt::Refused)?;
+        outcome_is_json(&outcome, || format!("result of `{function}`"))
+            .map_err(TrapCause::Refused)?;
         Ok(store.data().secrets.keep_out_of(outcome, function))
     }
 }

@@ -9,27 +9,29 @@ use wasmtime_wasi_http::{
 };
 
 use super::ActivityState;
-use crate::{ActivityHost, GuestError, Level, lines::Lines, log_room::LogRoom, policy::Grants};
+use crate::{
+    ActivityHost, GuestError, Level, lines::LineStream, log_room::LogBudget, policy::Grants,
+};
 
 /// WASI with the directories, the environment and the addresses that the policy allows.
 pub(super) struct RealWasi {
     context: WasiCtx,
     table: ResourceTable,
     http: WasiHttpCtx,
-    gate: Gate,
-    pub(super) output: Lines,
-    pub(super) error: Lines,
+    gate: WasiHttpGate,
+    pub(super) output: LineStream,
+    pub(super) error: LineStream,
 }
 
 impl RealWasi {
     pub(super) fn new(
         grants: &Arc<Grants>,
         host: &Arc<dyn ActivityHost>,
-        room: &LogRoom,
+        room: &LogBudget,
     ) -> Result<Self, GuestError> {
         let lines = |level| {
             let host = Arc::clone(host);
-            Lines::new(level, room.clone(), Box::new(move |level, line| host.log(level, line)))
+            LineStream::new(level, room.clone(), Box::new(move |level, line| host.log(level, line)))
         };
         let (output, error) = (lines(Level::Info), lines(Level::Warn));
         let mut builder = WasiCtx::builder();
@@ -56,7 +58,7 @@ impl RealWasi {
             context: builder.build(),
             table: ResourceTable::new(),
             http: WasiHttpCtx::new(),
-            gate: Gate {
+            gate: WasiHttpGate {
                 grants: Arc::clone(grants),
                 host: Arc::clone(host),
                 log_room: room.clone(),
@@ -89,21 +91,22 @@ impl WasiHttpView for ActivityState {
 }
 
 /// Passes only allowed requests of `wasi:http`.
-struct Gate {
+struct WasiHttpGate {
     grants: Arc<Grants>,
     host: Arc<dyn ActivityHost>,
-    log_room: LogRoom,
+    log_room: LogBudget,
 }
 
-type Sent = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), HttpError>> + Send>);
+type SentResponse =
+    (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), HttpError>> + Send>);
 
-impl WasiHttpHooks for Gate {
+impl WasiHttpHooks for WasiHttpGate {
     fn send_request(
         &mut self,
         request: http::Request<WasiBody>,
         options: Option<RequestOptions>,
         answered: Box<dyn Future<Output = Result<(), HttpError>> + Send>,
-    ) -> Box<dyn Future<Output = Result<Sent, HttpError>> + Send> {
+    ) -> Box<dyn Future<Output = Result<SentResponse, HttpError>> + Send> {
         if let Err(refused) = self.grants.allows_http(&request.uri().to_string()) {
             if let Some((level, line)) = self.log_room.admit(Level::Warn, refused.to_string()) {
                 self.host.log(level, line);

@@ -14,20 +14,20 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct AddressPattern {
     scheme: String,
-    host: Host,
-    port: Port,
+    host: HostPattern,
+    port: PortPattern,
     path: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Host {
+enum HostPattern {
     Any,
     Below(String),
     Exactly(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Port {
+enum PortPattern {
     Any,
     Exactly(u16),
 }
@@ -35,22 +35,22 @@ enum Port {
 /// Text that is not an address pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an address such as `https://api.example.com` or `http://127.0.0.1:*`")]
-pub struct NotAnAddress(String);
+pub struct AddressPatternError(String);
 
 impl AddressPattern {
     /// Returns true if `url` matches the pattern.
     pub fn matches(&self, url: &Url) -> bool {
         let host = url.host_str().unwrap_or_default().trim_end_matches('.');
         let host_matches = match &self.host {
-            Host::Any => !host.is_empty(),
-            Host::Exactly(name) => host == name,
-            Host::Below(domain) => {
+            HostPattern::Any => !host.is_empty(),
+            HostPattern::Exactly(name) => host == name,
+            HostPattern::Below(domain) => {
                 host.strip_suffix(domain.as_str()).is_some_and(|below| below.ends_with('.'))
             }
         };
         let port_matches = match self.port {
-            Port::Any => true,
-            Port::Exactly(port) => url.port_or_known_default() == Some(port),
+            PortPattern::Any => true,
+            PortPattern::Exactly(port) => url.port_or_known_default() == Some(port),
         };
         url.scheme() == self.scheme && host_matches && port_matches && self.path_matches(url.path())
     }
@@ -66,10 +66,10 @@ impl AddressPattern {
 }
 
 impl FromStr for AddressPattern {
-    type Err = NotAnAddress;
+    type Err = AddressPatternError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || NotAnAddress(text.into());
+        let wrong = || AddressPatternError(text.into());
         let (scheme, rest) = text.split_once("://").ok_or_else(wrong)?;
         let default_port = match scheme {
             "http" => 80,
@@ -87,14 +87,14 @@ impl FromStr for AddressPattern {
             None => (authority, None),
         };
         let port = match port {
-            None => Port::Exactly(default_port),
-            Some("*") => Port::Any,
-            Some(number) => Port::Exactly(number.parse().map_err(|_| wrong())?),
+            None => PortPattern::Exactly(default_port),
+            Some("*") => PortPattern::Any,
+            Some(number) => PortPattern::Exactly(number.parse().map_err(|_| wrong())?),
         };
         let host = match host.strip_prefix("*.") {
-            _ if host == "*" => Host::Any,
-            Some(domain) => Host::Below(normal(scheme, domain).ok_or_else(wrong)?),
-            None => Host::Exactly(normal(scheme, host).ok_or_else(wrong)?),
+            _ if host == "*" => HostPattern::Any,
+            Some(domain) => HostPattern::Below(normal(scheme, domain).ok_or_else(wrong)?),
+            None => HostPattern::Exactly(normal(scheme, host).ok_or_else(wrong)?),
         };
         if path.contains(['?', '#', '*']) {
             return Err(wrong());
@@ -116,21 +116,21 @@ impl fmt::Display for AddressPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://", self.scheme)?;
         match &self.host {
-            Host::Any => f.write_str("*")?,
-            Host::Below(domain) => write!(f, "*.{domain}")?,
-            Host::Exactly(host) => f.write_str(host)?,
+            HostPattern::Any => f.write_str("*")?,
+            HostPattern::Below(domain) => write!(f, "*.{domain}")?,
+            HostPattern::Exactly(host) => f.write_str(host)?,
         }
         match (self.port, self.scheme.as_str()) {
-            (Port::Exactly(80), "http") | (Port::Exactly(443), "https") => {}
-            (Port::Exactly(port), _) => write!(f, ":{port}")?,
-            (Port::Any, _) => f.write_str(":*")?,
+            (PortPattern::Exactly(80), "http") | (PortPattern::Exactly(443), "https") => {}
+            (PortPattern::Exactly(port), _) => write!(f, ":{port}")?,
+            (PortPattern::Any, _) => f.write_str(":*")?,
         }
         f.write_str(&self.path)
     }
 }
 
 impl TryFrom<String> for AddressPattern {
-    type Error = NotAnAddress;
+    type Error = AddressPatternError;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         text.parse()

@@ -25,10 +25,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-pub use address::{AddressPattern, NotAnAddress};
-pub use secrets::{NoSecret, Secrets};
+pub use address::{AddressPattern, AddressPatternError};
+pub use secrets::{MissingSecret, Secrets};
 pub use source::PolicySource;
-pub use variable::{NotReadable, Source, Variable};
+pub use variable::{Variable, VariableError, VariableSource};
 
 /// The name that stands for every module.
 const EVERY_MODULE: &str = "*";
@@ -51,7 +51,7 @@ pub struct Grants {
     pub env: BTreeMap<String, Variable>,
     /// Secrets that the module's activities and the headers of its HTTP steps may use. Their values
     /// are never stored.
-    pub secrets: BTreeMap<String, Source>,
+    pub secrets: BTreeMap<String, VariableSource>,
     /// The name of the module that the grants were gathered for. Empty if none.
     #[serde(skip)]
     module: String,
@@ -82,7 +82,7 @@ pub struct Directory {
 #[error(
     "outbound HTTP to `{url}` is refused: add `{origin}` to `http.allow` of `[{module}]` in policy.toml; the host reads the file again, and needs no restart"
 )]
-pub struct Refused {
+pub struct OriginRefusal {
     pub url: String,
     /// The origin to add to the policy.
     pub origin: String,
@@ -144,7 +144,7 @@ impl Policy {
     ///
     /// # Errors
     /// [`Refused`], which names the setting that would allow it.
-    pub fn allows_http(&self, module: &str, url: &str) -> Result<(), Refused> {
+    pub fn allows_http(&self, module: &str, url: &str) -> Result<(), OriginRefusal> {
         self.grants(module).allows_http(url)
     }
 
@@ -165,8 +165,9 @@ impl Grants {
     ///
     /// # Errors
     /// [`Refused`], which names the setting that would allow it.
-    pub fn allows_http(&self, url: &str) -> Result<(), Refused> {
-        let refused = |origin| Refused { url: url.into(), origin, module: self.module().into() };
+    pub fn allows_http(&self, url: &str) -> Result<(), OriginRefusal> {
+        let refused =
+            |origin| OriginRefusal { url: url.into(), origin, module: self.module().into() };
         let Ok(parsed) = reqwest::Url::parse(url) else {
             return Err(refused("a complete address such as https://api.example.com".into()));
         };
@@ -180,9 +181,9 @@ impl Grants {
     ///
     /// # Errors
     /// [`NotReadable`] if it is set and its value cannot be read.
-    pub fn read_env(&self, name: &str) -> Result<Option<String>, NotReadable> {
+    pub fn read_env(&self, name: &str) -> Result<Option<String>, VariableError> {
         let Some(variable) = self.env.get(name) else { return Ok(None) };
-        variable.read().map(Some).map_err(|reason| NotReadable {
+        variable.read().map(Some).map_err(|reason| VariableError {
             setting: format!("env.{name}"),
             module: self.module().into(),
             reason,
@@ -265,8 +266,11 @@ mod tests {
         let grants = policy.grants("orders");
         assert!(!grants.dirs[0].write);
         assert_eq!(grants.env["MODE"], Variable::Value("live".into()));
-        assert_eq!(grants.env["API_KEY"], Variable::Source(Source::From("ORDERS_API_KEY".into())));
-        assert_eq!(grants.secrets["PAY"], Source::File("/run/secrets/pay".into()));
+        assert_eq!(
+            grants.env["API_KEY"],
+            Variable::Source(VariableSource::From("ORDERS_API_KEY".into()))
+        );
+        assert_eq!(grants.secrets["PAY"], VariableSource::File("/run/secrets/pay".into()));
         assert!(policy.grants("other").dirs.is_empty());
     }
 

@@ -14,7 +14,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::{
     Grants,
-    variable::{NotReadable, Source},
+    variable::{VariableError, VariableSource},
 };
 
 /// Shorter values would match in unrelated texts.
@@ -30,12 +30,12 @@ const END: char = '}';
 #[derive(Debug, Default)]
 pub struct Secrets {
     values: BTreeMap<String, String>,
-    finder: Option<Finder>,
+    finder: Option<SecretFinder>,
 }
 
 /// Finds values in texts.
 #[derive(Debug)]
-struct Finder {
+struct SecretFinder {
     automaton: AhoCorasick,
     /// The replacement of each pattern.
     marks: Vec<String>,
@@ -46,7 +46,7 @@ struct Finder {
 #[error(
     "there is no secret `{name}`: add `secrets.{name} = {{ from = \"VARIABLE\" }}` to `[{module}]` in policy.toml"
 )]
-pub struct NoSecret {
+pub struct MissingSecret {
     pub name: String,
     /// The module's section in the policy.
     pub module: String,
@@ -57,15 +57,15 @@ impl Grants {
     ///
     /// # Errors
     /// [`NotReadable`] names the setting.
-    pub fn read_secrets(&self) -> Result<Secrets, NotReadable> {
-        let read = |(name, source): (&String, &Source)| {
+    pub fn read_secrets(&self) -> Result<Secrets, VariableError> {
+        let read = |(name, source): (&String, &VariableSource)| {
             let value = source.read().and_then(|value| match value.len() {
                 SHORTEST.. => Ok(value),
                 length => Err(format!(
-                    "has {length} bytes: a secret has at least {SHORTEST}, so that it can be told from other text (a setting that is no secret belongs into `env`)"
+                    "has {length} bytes: a secret needs at least {SHORTEST}, so that it can be found in other text (put a setting that is no secret into `env`)"
                 )),
             });
-            let not_readable = |reason| NotReadable {
+            let not_readable = |reason| VariableError {
                 setting: format!("secrets.{name}"),
                 module: self.module().into(),
                 reason,
@@ -80,10 +80,10 @@ impl Grants {
     ///
     /// # Errors
     /// [`NoSecret`] if the policy does not define the secret.
-    pub fn secrets_of(&self, header: &str) -> Result<Vec<String>, NoSecret> {
+    pub fn secrets_of(&self, header: &str) -> Result<Vec<String>, MissingSecret> {
         let names = named(header);
         match names.iter().find(|name| !self.secrets.contains_key(**name)) {
-            Some(name) => Err(NoSecret { name: (*name).into(), module: self.module().into() }),
+            Some(name) => Err(MissingSecret { name: (*name).into(), module: self.module().into() }),
             None => Ok(names.into_iter().map(str::to_owned).collect()),
         }
     }
@@ -117,7 +117,7 @@ impl Secrets {
                 .build(&patterns)
                 .expect("a few short patterns")
         };
-        let finder = (!patterns.is_empty()).then(|| Finder { automaton: automaton(), marks });
+        let finder = (!patterns.is_empty()).then(|| SecretFinder { automaton: automaton(), marks });
         Self { values, finder }
     }
 
@@ -234,7 +234,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), "short\n").expect("it is written");
         let grants = Grants {
-            secrets: [("PAY".to_owned(), Source::File(file.path().into()))].into(),
+            secrets: [("PAY".to_owned(), VariableSource::File(file.path().into()))].into(),
             module: "order".into(),
             ..Grants::default()
         };

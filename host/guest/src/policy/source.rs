@@ -16,27 +16,27 @@ use super::{Policy, PolicyError};
 /// error is logged, and refusals mention it. The same applies to a deleted file: to withdraw all
 /// grants, empty the file.
 #[derive(Debug, Clone)]
-pub struct PolicySource(Arc<Source>);
+pub struct PolicySource(Arc<PolicySourceState>);
 
 #[derive(Debug)]
-struct Source {
+struct PolicySourceState {
     /// `None` if the policy is fixed.
     file: Option<PathBuf>,
-    latest: Mutex<Latest>,
+    latest: Mutex<LatestPolicy>,
 }
 
 #[derive(Debug)]
-struct Latest {
+struct LatestPolicy {
     policy: Arc<Policy>,
     /// The state of the file when it was last read, usable or not.
-    stamp: Option<Stamp>,
+    stamp: Option<FileStamp>,
     /// The reason that the current file cannot be used.
     problem: Option<String>,
 }
 
 /// Metadata that tells two versions of a file apart. A missing file has no stamp (`None`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     modified: Option<SystemTime>,
     bytes: u64,
     inode: u64,
@@ -50,8 +50,8 @@ impl PolicySource {
     pub fn file(path: &Path) -> Result<Self, PolicyError> {
         let stamp = stamp(path);
         let policy = Arc::new(Policy::load(path)?);
-        let latest = Mutex::new(Latest { policy, stamp, problem: None });
-        Ok(Self(Arc::new(Source { file: Some(path.into()), latest })))
+        let latest = Mutex::new(LatestPolicy { policy, stamp, problem: None });
+        Ok(Self(Arc::new(PolicySourceState { file: Some(path.into()), latest })))
     }
 
     /// The policy of the current file. Costs one `stat` call.
@@ -72,8 +72,8 @@ impl PolicySource {
     }
 }
 
-impl Latest {
-    fn read(&mut self, path: &Path, stamp: Option<Stamp>) {
+impl LatestPolicy {
+    fn read(&mut self, path: &Path, stamp: Option<FileStamp>) {
         self.stamp = stamp;
         let read = match stamp {
             Some(_) => Policy::load(path).map_err(|error| with_source(&error)),
@@ -95,8 +95,8 @@ impl Latest {
 
 impl From<Policy> for PolicySource {
     fn from(policy: Policy) -> Self {
-        let latest = Latest { policy: Arc::new(policy), stamp: None, problem: None };
-        Self(Arc::new(Source { file: None, latest: Mutex::new(latest) }))
+        let latest = LatestPolicy { policy: Arc::new(policy), stamp: None, problem: None };
+        Self(Arc::new(PolicySourceState { file: None, latest: Mutex::new(latest) }))
     }
 }
 
@@ -113,18 +113,18 @@ fn with_source(error: &PolicyError) -> String {
     }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
+fn stamp(path: &Path) -> Option<FileStamp> {
     use std::os::unix::fs::MetadataExt as _;
 
     match std::fs::metadata(path) {
         Ok(data) => {
-            Some(Stamp { modified: data.modified().ok(), bytes: data.len(), inode: data.ino() })
+            Some(FileStamp { modified: data.modified().ok(), bytes: data.len(), inode: data.ino() })
         }
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             None
         }
         // The file exists; reading it reports why it is unreadable.
-        Err(_) => Some(Stamp { modified: None, bytes: 0, inode: 0 }),
+        Err(_) => Some(FileStamp { modified: None, bytes: 0, inode: 0 }),
     }
 }
 

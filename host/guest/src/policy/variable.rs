@@ -11,14 +11,14 @@ pub enum Variable {
     /// The value itself.
     Value(String),
     /// A value from outside the policy.
-    Source(Source),
+    Source(VariableSource),
 }
 
 /// A source outside the policy. It is read for each attempt, so the value may change while the host
 /// runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Source {
+pub enum VariableSource {
     /// A variable of the host's own environment.
     From(String),
     /// A file of the host; one trailing line break is stripped.
@@ -28,7 +28,7 @@ pub enum Source {
 /// A value that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{setting}` of `[{module}]` in policy.toml {reason}")]
-pub struct NotReadable {
+pub struct VariableError {
     /// The setting's name, such as `secrets.PAY`.
     pub setting: String,
     /// The module's section in the policy.
@@ -47,7 +47,7 @@ impl Variable {
     }
 }
 
-impl Source {
+impl VariableSource {
     /// Like [`Variable::read`].
     pub(super) fn read(&self) -> Result<String, String> {
         match self {

@@ -7,7 +7,7 @@ use wasmtime::{
 
 use super::{
     accessor::{ACCESSORS, CLOBBERED, export},
-    memory::{Memory, MemoryChange, Part, PartChange, place},
+    memory::{Memory, MemoryChange, MemoryPart, PartChange, place},
 };
 
 /// Size of a wasm page, the unit in which a memory grows, in bytes.
@@ -18,11 +18,11 @@ const CHUNK_BYTES: usize = 1 << 20;
 const HANDLES_MAX: usize = 4_096;
 
 /// The functions of the accessors of one instance, one for each memory that its component has.
-pub(crate) struct Access {
+pub(crate) struct InstanceAccess {
     instance: Instance,
 }
 
-impl Access {
+impl InstanceAccess {
     /// Access to an instance whose component was made accessible.
     pub(crate) fn of(instance: Instance) -> Self {
         Self { instance }
@@ -75,7 +75,7 @@ struct PartAccess {
 }
 
 impl PartAccess {
-    async fn read<T: Send + 'static>(&self, store: &mut Store<T>) -> wasmtime::Result<Part> {
+    async fn read<T: Send + 'static>(&self, store: &mut Store<T>) -> wasmtime::Result<MemoryPart> {
         let (pages,): (u32,) = self.call(store, "pages", ()).await?;
         let len = pages as usize * WASM_PAGE_BYTES as usize;
         let mut bytes = Vec::with_capacity(len);
@@ -100,7 +100,7 @@ impl PartAccess {
             true => self.free_handles(store).await?,
             false => Vec::new(),
         };
-        Ok(Part { bytes, globals, handles })
+        Ok(MemoryPart { bytes, globals, handles })
     }
 
     fn takes_handles<T: Send + 'static>(&self, store: &mut Store<T>) -> bool {

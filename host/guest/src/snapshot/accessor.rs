@@ -27,15 +27,15 @@ pub(super) const DROP_HANDLE: &str = "drop";
 pub(super) const REALLOC: &str = "realloc";
 
 /// A function of the accessor as the component exports it: parameters and result.
-pub(super) struct Exported {
+pub(super) struct AccessorExport {
     pub(super) name: &'static str,
-    pub(super) params: &'static [(&'static str, Kind)],
-    pub(super) result: Option<Kind>,
+    pub(super) params: &'static [(&'static str, AccessorType)],
+    pub(super) result: Option<AccessorType>,
 }
 
 /// The type of a value that crosses the border.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum AccessorType {
     U32,
     U64,
     Bytes,
@@ -49,27 +49,47 @@ pub(super) const CLOBBERED: usize = 8;
 const OF_ALL: usize = 10;
 
 /// All functions, in code order; the last ones handle resource handles.
-const FUNCTIONS: [Exported; OF_ALL + 3] = [
-    Exported { name: "pages", params: &[], result: Some(Kind::U32) },
-    Exported { name: "grow", params: &[("pages", Kind::U32)], result: Some(Kind::U32) },
-    Exported { name: "peek", params: &[("at", Kind::U32)], result: Some(Kind::U64) },
-    Exported { name: "poke", params: &[("at", Kind::U32), ("value", Kind::U64)], result: None },
-    Exported {
-        name: "read",
-        params: &[("at", Kind::U32), ("len", Kind::U32)],
-        result: Some(Kind::Bytes),
+const FUNCTIONS: [AccessorExport; OF_ALL + 3] = [
+    AccessorExport { name: "pages", params: &[], result: Some(AccessorType::U32) },
+    AccessorExport {
+        name: "grow",
+        params: &[("pages", AccessorType::U32)],
+        result: Some(AccessorType::U32),
     },
-    Exported { name: "aim", params: &[("at", Kind::U32)], result: None },
-    Exported { name: "write", params: &[("bytes", Kind::Bytes)], result: None },
-    Exported { name: "globals", params: &[], result: Some(Kind::U32) },
-    Exported { name: "get", params: &[("index", Kind::U32)], result: Some(Kind::U64) },
-    Exported { name: "set", params: &[("index", Kind::U32), ("bits", Kind::U64)], result: None },
-    Exported { name: "take", params: &[], result: Some(Kind::U32) },
-    Exported { name: "give", params: &[("handle", Kind::U32)], result: None },
-    Exported {
+    AccessorExport {
+        name: "peek",
+        params: &[("at", AccessorType::U32)],
+        result: Some(AccessorType::U64),
+    },
+    AccessorExport {
+        name: "poke",
+        params: &[("at", AccessorType::U32), ("value", AccessorType::U64)],
+        result: None,
+    },
+    AccessorExport {
+        name: "read",
+        params: &[("at", AccessorType::U32), ("len", AccessorType::U32)],
+        result: Some(AccessorType::Bytes),
+    },
+    AccessorExport { name: "aim", params: &[("at", AccessorType::U32)], result: None },
+    AccessorExport { name: "write", params: &[("bytes", AccessorType::Bytes)], result: None },
+    AccessorExport { name: "globals", params: &[], result: Some(AccessorType::U32) },
+    AccessorExport {
+        name: "get",
+        params: &[("index", AccessorType::U32)],
+        result: Some(AccessorType::U64),
+    },
+    AccessorExport {
+        name: "set",
+        params: &[("index", AccessorType::U32), ("bits", AccessorType::U64)],
+        result: None,
+    },
+    AccessorExport { name: "take", params: &[], result: Some(AccessorType::U32) },
+    AccessorExport { name: "give", params: &[("handle", AccessorType::U32)], result: None },
+    AccessorExport {
         name: "fresh",
-        params: &[("from", Kind::U32), ("most", Kind::U32)],
-        result: Some(Kind::U32),
+        params: &[("from", AccessorType::U32), ("most", AccessorType::U32)],
+        result: Some(AccessorType::U32),
     },
 ];
 
@@ -77,7 +97,7 @@ const FUNCTIONS: [Exported; OF_ALL + 3] = [
 pub(super) const ACCESSORS: usize = 26;
 
 /// The functions of an accessor, with or without those for handles.
-pub(super) fn functions(takes_handles: bool) -> &'static [Exported] {
+pub(super) fn functions(takes_handles: bool) -> &'static [AccessorExport] {
     if takes_handles { &FUNCTIONS } else { &FUNCTIONS[..OF_ALL] }
 }
 
@@ -87,7 +107,7 @@ pub(super) fn export(accessor: usize, function: &str) -> String {
     format!("segno-snapshot-{letter}-{function}")
 }
 
-impl Exported {
+impl AccessorExport {
     /// The name under which a component exports this function of its accessor with this number.
     pub(super) fn export(&self, accessor: usize) -> String {
         export(accessor, self.name)
@@ -95,16 +115,16 @@ impl Exported {
 
     /// Parameter and result types of the core function.
     fn core(&self) -> (Vec<ValType>, Vec<ValType>) {
-        let flat = |kind: Kind| match kind {
-            Kind::U32 => vec![ValType::I32],
-            Kind::U64 => vec![ValType::I64],
-            Kind::Bytes => vec![ValType::I32, ValType::I32],
+        let flat = |kind: AccessorType| match kind {
+            AccessorType::U32 => vec![ValType::I32],
+            AccessorType::U64 => vec![ValType::I64],
+            AccessorType::Bytes => vec![ValType::I32, ValType::I32],
         };
         let params = self.params.iter().flat_map(|(_, kind)| flat(*kind)).collect();
         // A list is returned as the address of its offset and length.
         let result = self.result.map(|kind| match kind {
-            Kind::U64 => ValType::I64,
-            Kind::U32 | Kind::Bytes => ValType::I32,
+            AccessorType::U64 => ValType::I64,
+            AccessorType::U32 | AccessorType::Bytes => ValType::I32,
         });
         (params, result.into_iter().collect())
     }

@@ -9,7 +9,7 @@ use wasmparser::{ComponentInstance, Parser, Payload, Validator, WasmFeatures};
 
 use super::{
     accessor::{ACCESSORS, functions},
-    rewrite::{Rewritten, copy, rewrite_part, validated},
+    rewrite::{AccessibleComponent, copy, rewrite_part, validated},
     section_bytes,
 };
 
@@ -17,7 +17,7 @@ use super::{
 const COMPONENT: u8 = 4;
 
 /// A nested component that has core modules, and so may keep state.
-struct Part {
+struct NestedComponent {
     component: u32,
     accessors: usize,
     /// Index of its only instance.
@@ -32,7 +32,7 @@ struct Part {
 pub(super) fn rewrite(component: &[u8], takes_handles: bool) -> Result<Option<Vec<u8>>, String> {
     let mut rewritten = Component::new();
     let mut validator = Validator::new_with_features(WasmFeatures::all());
-    let (mut parts, mut depth, mut has_modules) = (Vec::<Part>::new(), 0, false);
+    let (mut parts, mut depth, mut has_modules) = (Vec::<NestedComponent>::new(), 0, false);
     for payload in Parser::new(0).parse_all(component) {
         let payload = payload.map_err(|error| error.to_string())?;
         // The next component and instance get these indices.
@@ -54,10 +54,14 @@ pub(super) fn rewrite(component: &[u8], takes_handles: bool) -> Result<Option<Ve
                 let inner = section_bytes(component, unchecked_range.clone());
                 match numbers {
                     Some((number, _)) if keeps(inner)? => {
-                        let Rewritten { component: data, accessors } =
+                        let AccessibleComponent { component: data, accessors } =
                             rewrite_part(inner, takes_handles)?;
                         rewritten.section(&RawSection { id: COMPONENT, data: &data });
-                        parts.push(Part { component: number, accessors, instance: None });
+                        parts.push(NestedComponent {
+                            component: number,
+                            accessors,
+                            instance: None,
+                        });
                     }
                     Some(_) => copy(component, &payload, &mut rewritten),
                     None => {}
@@ -90,7 +94,7 @@ pub(super) fn rewrite(component: &[u8], takes_handles: bool) -> Result<Option<Ve
         return Ok(None);
     }
     if has_modules {
-        return Err("it is composed of components, and has core modules beside them".to_owned());
+        return Err("it is composed of components, and has core modules as well".to_owned());
     }
     let accessors: usize = parts.iter().map(|part| part.accessors).sum();
     if accessors > ACCESSORS {
@@ -117,7 +121,7 @@ fn keeps(component: &[u8]) -> Result<bool, String> {
 fn append(
     into: &mut Component,
     component: &[u8],
-    parts: &[Part],
+    parts: &[NestedComponent],
     takes_handles: bool,
 ) -> Result<(), String> {
     let types = validated(component)?;

@@ -17,7 +17,7 @@ pub(super) fn global_name(n: usize) -> String {
 }
 
 /// A core module, made accessible.
-pub(super) struct Opened {
+pub(super) struct AccessibleModule {
     pub(super) module: Vec<u8>,
     /// Number of memories that the module defines.
     pub(super) memories: usize,
@@ -27,7 +27,7 @@ pub(super) struct Opened {
 
 /// The existing and the added exports of a module.
 #[derive(Default)]
-struct Found {
+struct ModuleExports {
     imported_globals: u32,
     imported_memories: u32,
     memories: usize,
@@ -39,7 +39,7 @@ struct Found {
 ///
 /// # Errors
 /// The module keeps state that can be neither read nor restored.
-pub(super) fn open(module: &[u8]) -> Result<Opened, String> {
+pub(super) fn open(module: &[u8]) -> Result<AccessibleModule, String> {
     let found = look(module)?;
     let mut opened = Module::new();
     let mut exported = false;
@@ -73,14 +73,14 @@ pub(super) fn open(module: &[u8]) -> Result<Opened, String> {
         }
         opened.section(&RawSection { id, data: section_bytes(module, range) });
     }
-    let Found { memories, globals, .. } = found;
+    let ModuleExports { memories, globals, .. } = found;
     let globals = globals.into_iter().map(|(_, of)| of).collect();
-    Ok(Opened { module: opened.finish(), memories, globals })
+    Ok(AccessibleModule { module: opened.finish(), memories, globals })
 }
 
 /// Collects the memories and mutable globals that the module defines.
-fn look(module: &[u8]) -> Result<Found, String> {
-    let mut found = Found::default();
+fn look(module: &[u8]) -> Result<ModuleExports, String> {
+    let mut found = ModuleExports::default();
     for payload in Parser::new(0).parse_all(module) {
         match payload.map_err(|error| error.to_string())? {
             Payload::ImportSection(imports) => {
@@ -143,7 +143,7 @@ fn check(operator: &Operator<'_>) -> Result<(), String> {
     Err(what.into())
 }
 
-impl Found {
+impl ModuleExports {
     fn add_to(&self, section: &mut ExportSection) {
         for (n, index) in (0..self.memories).zip(self.imported_memories..) {
             section.export(&memory_name(n), ExportKind::Memory, index);

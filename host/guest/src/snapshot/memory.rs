@@ -9,14 +9,14 @@ const PAGE_BYTES: usize = 4 << 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memory {
     /// The state behind each accessor of its component; most have one.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<MemoryPart>,
     /// Positions of its random number generators. Empty if it has none.
     pub(super) drawn: Vec<u128>,
 }
 
 /// The state behind one accessor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct MemoryPart {
     /// The bytes of its memory.
     pub(super) bytes: Vec<u8>,
     /// The bits of its mutable globals.
@@ -51,14 +51,14 @@ impl Memory {
 
     /// The difference from `base`, the state of a new instance.
     pub fn since(&self, base: &Self) -> MemoryChange {
-        let none = Part::default();
+        let none = MemoryPart::default();
         let bases = base.parts.iter().chain(std::iter::repeat(&none));
         let parts = self.parts.iter().zip(bases).map(|(part, base)| part.since(base)).collect();
         MemoryChange { parts, drawn: self.drawn.clone() }
     }
 }
 
-impl Part {
+impl MemoryPart {
     fn since(&self, base: &Self) -> PartChange {
         let mut runs: Vec<(u32, Vec<u8>)> = Vec::new();
         let mut end = None;
@@ -103,7 +103,10 @@ mod tests {
     use super::*;
 
     fn memory(bytes: Vec<u8>) -> Memory {
-        Memory { parts: vec![Part { bytes, globals: vec![7], handles: vec![] }], drawn: vec![] }
+        Memory {
+            parts: vec![MemoryPart { bytes, globals: vec![7], handles: vec![] }],
+            drawn: vec![],
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod survey;
 
 use std::ops::Range;
 
-pub(crate) use self::{access::Access, rewrite::rewrite, source::Accessible};
+pub(crate) use self::{access::InstanceAccess, rewrite::rewrite, source::AccessibleSource};
 pub use self::{
     files::{SnapshotFiles, SnapshotKey, SnapshotPolicy},
     memory::{Memory, MemoryChange},

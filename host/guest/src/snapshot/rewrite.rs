@@ -14,7 +14,7 @@ use wasmparser::{Instance, Parser, Payload, ValType, Validator, WasmFeatures};
 
 use super::{
     accessor::{
-        self, ACCESSORS, DROP_HANDLE, Exported, GLOBALS_MODULE, HANDLES_MODULE, Kind,
+        self, ACCESSORS, AccessorExport, AccessorType, DROP_HANDLE, GLOBALS_MODULE, HANDLES_MODULE,
         MEMORY_MODULE, NEW_HANDLE, REALLOC,
     },
     composed,
@@ -27,14 +27,14 @@ use super::{
 const CORE_MODULE: u8 = 1;
 
 /// A core instance that keeps state.
-struct Keeper {
+struct StatefulInstance {
     instance: u32,
     memories: usize,
     globals: Vec<ValType>,
 }
 
 /// A component that was made accessible.
-pub(super) struct Rewritten {
+pub(super) struct AccessibleComponent {
     pub(super) component: Vec<u8>,
     /// Number of accessors in the component.
     pub(super) accessors: usize,
@@ -53,7 +53,10 @@ pub(crate) fn rewrite(component: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// Like [`rewrite`], for a component with own core modules.
-pub(super) fn rewrite_part(component: &[u8], takes_handles: bool) -> Result<Rewritten, String> {
+pub(super) fn rewrite_part(
+    component: &[u8],
+    takes_handles: bool,
+) -> Result<AccessibleComponent, String> {
     let mut rewritten = Component::new();
     let (mut modules, mut keepers) = (Vec::new(), Vec::new());
     let (mut instances, mut depth) = (0, 0);
@@ -92,7 +95,7 @@ pub(super) fn rewrite_part(component: &[u8], takes_handles: bool) -> Result<Rewr
                     let module = modules.get(module_index as usize);
                     let module = module.ok_or("it takes core modules from elsewhere")?;
                     let (memories, globals) = (module.memories, module.globals.clone());
-                    keepers.push(Keeper { instance: instances, memories, globals });
+                    keepers.push(StatefulInstance { instance: instances, memories, globals });
                 }
                 instances += 1;
             }
@@ -102,7 +105,7 @@ pub(super) fn rewrite_part(component: &[u8], takes_handles: bool) -> Result<Rewr
     let accessors = append(&mut rewritten, component, &keepers, takes_handles)?;
     let component = rewritten.finish();
     validated(&component)?;
-    Ok(Rewritten { component, accessors })
+    Ok(AccessibleComponent { component, accessors })
 }
 
 /// Copies a section unchanged.
@@ -117,12 +120,12 @@ pub(super) fn copy(component: &[u8], payload: &Payload<'_>, into: &mut Component
 fn append(
     into: &mut Component,
     component: &[u8],
-    keepers: &[Keeper],
+    keepers: &[StatefulInstance],
     takes_handles: bool,
 ) -> Result<usize, String> {
     let types = validated(component)?;
     let types = types.as_ref();
-    let of_keeper = |keeper: &Keeper| {
+    let of_keeper = |keeper: &StatefulInstance| {
         let instance = keeper.instance;
         (0..keeper.memories).map(move |n| (instance, n))
     };
@@ -229,11 +232,11 @@ fn of(instance: u32, kind: ExportKind, name: &str) -> Alias<'_> {
 }
 
 /// Adds the type of a function; `bytes` is the index of its list type.
-fn of_function(function: &Exported, bytes: u32, types: &mut ComponentTypeSection) {
-    let kind = |kind: Kind| match kind {
-        Kind::U32 => ComponentValType::Primitive(PrimitiveValType::U32),
-        Kind::U64 => ComponentValType::Primitive(PrimitiveValType::U64),
-        Kind::Bytes => ComponentValType::Type(bytes),
+fn of_function(function: &AccessorExport, bytes: u32, types: &mut ComponentTypeSection) {
+    let kind = |kind: AccessorType| match kind {
+        AccessorType::U32 => ComponentValType::Primitive(PrimitiveValType::U32),
+        AccessorType::U64 => ComponentValType::Primitive(PrimitiveValType::U64),
+        AccessorType::Bytes => ComponentValType::Type(bytes),
     };
     types
         .function()

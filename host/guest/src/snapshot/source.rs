@@ -10,10 +10,10 @@ use super::rewrite::rewrite;
 use crate::ComponentSource;
 
 /// The components of another source, made accessible, under the same digests.
-pub(crate) struct Accessible(pub(crate) Arc<dyn ComponentSource>);
+pub(crate) struct AccessibleSource(pub(crate) Arc<dyn ComponentSource>);
 
 #[async_trait]
-impl ComponentSource for Accessible {
+impl ComponentSource for AccessibleSource {
     async fn component(&self, digest: Digest) -> anyhow::Result<Option<Arc<[u8]>>> {
         let Some(component) = self.0.component(digest).await? else { return Ok(None) };
         let rewritten = tokio::task::spawn_blocking(move || rewrite(&component)).await?;

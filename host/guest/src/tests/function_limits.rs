@@ -1,9 +1,9 @@
 //! Limits that a component declares, read from its memory.
 
-use segno_core::limit::{Order, Rule};
+use segno_core::limit::{AdmissionRule, PriorityOrder};
 
 use super::{guests::workflow, *};
-use crate::Invalid;
+use crate::InvalidComponent;
 
 /// Offset of the answer of `describe-limits`.
 const LIMITS_AT: usize = 4_096;
@@ -56,8 +56,8 @@ fn limited(function: &str, concurrency: u32) -> Guest {
 async fn a_limit_that_a_component_declares_is_in_its_report() {
     let report = host(&[]).inspect(limited("main", 5).component()).await;
     let report = report.expect("it can be deployed");
-    let rule: Rule = report.functions[0].limit.clone().expect("it has one");
-    assert_eq!(rule.order(), Some(Order::Weighted));
+    let rule: AdmissionRule = report.functions[0].limit.clone().expect("it has one");
+    assert_eq!(rule.order(), Some(PriorityOrder::Weighted));
     let expected = r#"{"key":"customer.id","per_key":{"concurrency":5,"rate":{"count":10,"period_ms":1000,"burst":20}},"total":{"concurrency":100},"priority":{"path":"urgency","order":"weighted"},"debounce":{"period_ms":5000,"longest_ms":60000}}"#;
     assert_eq!(serde_json::to_string(&rule).expect("JSON"), expected);
     let text = serde_json::to_string(&report).expect("it can be stored");
@@ -72,7 +72,7 @@ async fn a_component_with_a_limit_that_makes_no_sense_is_refused() {
     ] {
         let refused = host(&[]).inspect(guest.component()).await;
         let error = refused.expect_err("it is refused");
-        assert!(matches!(error, Invalid::BadLimit { .. }), "{error:?}");
+        assert!(matches!(error, InvalidComponent::BadLimit { .. }), "{error:?}");
         assert!(error.to_string().contains(said), "{error}");
     }
 }

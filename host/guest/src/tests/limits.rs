@@ -1,7 +1,7 @@
 //! Guests that exceed limits. Each ends with an error that names the limit, and the host continues.
 
 use super::*;
-use crate::{Ask, Event, Outcome};
+use crate::{Event, JournalCall, Outcome};
 
 #[tokio::test]
 async fn an_endless_loop_runs_out_of_time_while_others_run() {
@@ -20,7 +20,7 @@ async fn an_endless_loop_runs_out_of_time_while_others_run() {
         }
     );
     assert!(matches!(ended, Err(GuestError::OutOfTime { limit_ms: 200, .. })), "{ended:?}");
-    assert_eq!(script.asked(), [Ask::Finish { outcome: Outcome::Success(json("2")) }]);
+    assert_eq!(script.asked(), [JournalCall::Finish { outcome: Outcome::Success(json("2")) }]);
 }
 
 #[tokio::test]
@@ -116,7 +116,9 @@ async fn a_long_log_line_is_cut() {
     };
     let (script, ended) = start(&guest, "main").await;
     ended.expect("it ends well");
-    let [Ask::Log { message, .. }] = &script.asked()[..] else { panic!("{:?}", script.asked()) };
+    let [JournalCall::Log { message, .. }] = &script.asked()[..] else {
+        panic!("{:?}", script.asked())
+    };
     assert_eq!(message.chars().count(), 101);
 }
 
@@ -169,7 +171,7 @@ const PRINT_FOR_EVER: &str = "(global.set $handle (call $stream))
 
 fn lines(script: &Script) -> Vec<String> {
     let line = |ask| match ask {
-        Ask::Log { message, .. } => Some(message),
+        JournalCall::Log { message, .. } => Some(message),
         _ => None,
     };
     script.asked().into_iter().filter_map(line).collect()

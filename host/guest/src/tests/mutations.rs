@@ -7,7 +7,7 @@ use rand_chacha::{
 };
 
 use super::*;
-use crate::Invalid;
+use crate::InvalidComponent;
 
 /// Number of mutations per valid component.
 const MUTATIONS: usize = 400;
@@ -54,7 +54,9 @@ async fn all_are_taken_or_refused_by_name(guest: &Guest, seed: u64) {
         match wasm.inspect(bytes.into()).await {
             Ok(_) => {}
             // The host must not be at fault.
-            Err(Invalid::Host(reason)) => panic!("mutation {mutation} of seed {seed}: {reason}"),
+            Err(InvalidComponent::Host(reason)) => {
+                panic!("mutation {mutation} of seed {seed}: {reason}")
+            }
             Err(_) => refused += 1,
         }
     }

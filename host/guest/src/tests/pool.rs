@@ -6,7 +6,7 @@ use futures::poll;
 use wasmtime::component::{Component, Linker};
 
 use super::*;
-use crate::Invalid;
+use crate::InvalidComponent;
 
 /// A component with some 900 core instances, which take 15 places.
 fn large() -> Arc<[u8]> {
@@ -133,7 +133,7 @@ async fn what_only_waits_is_given_up_for_what_begins() {
 async fn a_component_that_never_fits_is_refused_by_name() {
     let wasm = host_with(&[], |config| config.limits.instances = 8);
     let refused = wasm.inspect(large()).await.expect_err("it does not fit");
-    assert!(matches!(refused, Invalid::TooDemanding { .. }), "{refused:?}");
+    assert!(matches!(refused, InvalidComponent::TooDemanding { .. }), "{refused:?}");
     let message = refused.to_string();
     assert!(
         message.contains("core instances") && message.contains("limits.instances"),

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::{
-    Ask, Completion, Event, FunctionKind, Outcome, Stop, commands::Sleep, tests::journal::NOW,
+    Completion, Event, FunctionKind, JournalCall, Outcome, StopReason, commands::SleepCommand,
+    tests::journal::NOW,
 };
 
 /// Sleeps for one second, then finishes with its input, which it keeps in memory.
@@ -36,9 +37,9 @@ async fn a_workflow_sleeps_and_finishes() {
         .start(script.shared(), "main", json("\"hello\""), context(1))
         .await
         .expect("it starts");
-    assert_eq!(script.asked(), [Ask::from(Sleep { until_ms: NOW + 1_000 })]);
+    assert_eq!(script.asked(), [JournalCall::from(SleepCommand { until_ms: NOW + 1_000 })]);
     instance.resume(script.shared(), completed(0)).await.expect("it goes on");
-    let finished = Ask::Finish { outcome: Outcome::Success(json("\"hello\"")) };
+    let finished = JournalCall::Finish { outcome: Outcome::Success(json("\"hello\"")) };
     assert_eq!(script.asked().last(), Some(&finished));
     assert!(instance.footprint() >= 2 << 16);
 }
@@ -53,7 +54,7 @@ async fn two_instances_share_nothing() {
     first.start(script.shared(), "main", json("1"), context(1)).await.expect("it starts");
     second.start(script.shared(), "main", json("2"), context(1)).await.expect("it starts");
     first.resume(script.shared(), completed(0)).await.expect("it goes on");
-    let finished = Ask::Finish { outcome: Outcome::Success(json("1")) };
+    let finished = JournalCall::Finish { outcome: Outcome::Success(json("1")) };
     assert_eq!(script.asked().last(), Some(&finished));
 }
 
@@ -82,9 +83,9 @@ async fn a_stop_of_the_journal_reaches_the_worker_and_ends_the_instance() {
     let component = sleeper().component();
     let wasm = host(&[&component]);
     let mut instance = instantiate(&wasm, &component).await;
-    let script = Script { stop: Some(Stop::Divergence), ..Script::default() };
+    let script = Script { stop: Some(StopReason::Divergence), ..Script::default() };
     let error = instance.start(script.shared(), "main", json("1"), context(1)).await.unwrap_err();
-    let GuestError::Stopped { stop: Stop::Divergence, backtrace } = error else {
+    let GuestError::Stopped { stop: StopReason::Divergence, backtrace } = error else {
         panic!("{error}");
     };
     let frames = backtrace.expect("there are frames");
@@ -125,7 +126,10 @@ async fn a_panic_that_was_logged_is_the_reason_of_the_trap_that_follows() {
     assert_eq!(error.to_string(), "the guest panicked at src/lib.rs:3:5: no stock\nof 7 hats");
     assert_eq!(error.cause(), "the guest panicked at src/lib.rs:3:5");
     assert!(error.backtrace().is_some());
-    assert_eq!(script.asked(), [Ask::Log { level: crate::Level::Error, message: line.into() }]);
+    assert_eq!(
+        script.asked(),
+        [JournalCall::Log { level: crate::Level::Error, message: line.into() }]
+    );
 
     // The guest continued, and trapped for another reason.
     let later = "(drop (i32.div_u (i32.const 1) (i32.const 0)))";

@@ -1,7 +1,7 @@
 //! Functions that run once per key, as a component describes them, and the promises of objects.
 
 use super::{guests::workflow, *};
-use crate::Invalid;
+use crate::InvalidComponent;
 
 /// Offset of the answer of `describe-objects`.
 const OBJECTS_AT: usize = 4_096;
@@ -86,7 +86,7 @@ async fn a_function_that_cannot_run_once_a_key_is_refused_by_name() {
     for (objects, runs, said) in cases {
         let refused = host(&[]).inspect(keyed(objects, runs).component()).await;
         let error = refused.expect_err("it is refused");
-        assert!(matches!(error, Invalid::BadRun { .. }), "{error:?}");
+        assert!(matches!(error, InvalidComponent::BadRun { .. }), "{error:?}");
         assert!(error.to_string().contains(said), "{error}");
     }
 }

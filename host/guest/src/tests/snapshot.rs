@@ -1,7 +1,7 @@
 //! The state of an instance, read and restored.
 
 use super::*;
-use crate::{Ask, Completion, Event, Memory, Outcome, snapshot};
+use crate::{Completion, Event, JournalCall, Memory, Outcome, snapshot};
 
 /// A guest with state of each kind that changes at each event: the number of calls, in its memory
 /// and in four globals. It allocates its third megabyte itself.
@@ -73,7 +73,9 @@ async fn ended(instance: &mut dyn Workflow, events: usize) -> Option<Vec<u8>> {
         instance.resume(script.shared(), told()).await.expect("it goes on");
     }
     match script.asked().pop() {
-        Some(Ask::Finish { outcome: Outcome::Success(Payload::Bytes(bytes)) }) => Some(bytes),
+        Some(JournalCall::Finish { outcome: Outcome::Success(Payload::Bytes(bytes)) }) => {
+            Some(bytes)
+        }
         _ => None,
     }
 }

@@ -4,9 +4,9 @@ use super::{
     guests::{Function, activity, workflow},
     *,
 };
-use crate::{How, Invalid, Kind, ModuleReport};
+use crate::{FunctionReportKind, ImportTreatment, InvalidComponent, ModuleReport};
 
-async fn inspect(bytes: impl Into<Arc<[u8]>>) -> Result<ModuleReport, Invalid> {
+async fn inspect(bytes: impl Into<Arc<[u8]>>) -> Result<ModuleReport, InvalidComponent> {
     host(&[]).inspect(bytes.into()).await
 }
 
@@ -137,16 +137,20 @@ async fn a_report_says_what_a_module_needs_and_offers() {
         (component.len(), &Digest::of(&component).to_string())
     );
     let kinds: Vec<_> = report.functions.iter().map(|f| (&*f.name, f.kind)).collect();
-    assert_eq!(kinds, [("main", Kind::Workflow), ("work", Kind::Activity)]);
+    assert_eq!(
+        kinds,
+        [("main", FunctionReportKind::Workflow), ("work", FunctionReportKind::Activity)]
+    );
     assert_eq!(report.functions[0].input_schema.as_ref().expect("it has one")["type"], "string");
     let how = |function: &str| {
         let import =
             report.imports.iter().find(|import| import.functions.iter().any(|f| f == function));
         import.expect("it is imported").how.clone()
     };
-    assert_eq!(how("finish"), How::Provided);
-    assert_eq!(how("[method]descriptor.get-type"), How::DeterministicWasi);
-    let How::RefusedWhenCalled { use_instead } = how("[method]descriptor.open-at") else {
+    assert_eq!(how("finish"), ImportTreatment::Provided);
+    assert_eq!(how("[method]descriptor.get-type"), ImportTreatment::DeterministicWasi);
+    let ImportTreatment::RefusedWhenCalled { use_instead } = how("[method]descriptor.open-at")
+    else {
         panic!("{report:?}");
     };
     assert!(use_instead.contains("activity"), "{use_instead}");

@@ -1,7 +1,7 @@
 //! WASI in workflows: the same in every replay, or refused when called.
 
 use super::*;
-use crate::{Ask, Level, Outcome, tests::journal::NOW};
+use crate::{JournalCall, Level, Outcome, tests::journal::NOW};
 
 /// A guest that imports one function of WASI and calls it in `start`.
 fn calling(interface: &str, function: &str, signature: &str, start: &str) -> Guest {
@@ -21,7 +21,7 @@ async fn finished(guest: &Guest, seed: u8) -> Vec<u8> {
     let mut instance = instantiate(&wasm, &component).await;
     let script = Script::default();
     instance.start(script.shared(), "main", json("1"), context(seed)).await.expect("it runs");
-    let Some(Ask::Finish { outcome: Outcome::Success(Payload::Bytes(bytes)) }) =
+    let Some(JournalCall::Finish { outcome: Outcome::Success(Payload::Bytes(bytes)) }) =
         script.asked().pop()
     else {
         panic!("{:?}", script.asked());
@@ -107,7 +107,7 @@ async fn what_is_printed_is_logged_by_lines() {
     };
     let (script, ended) = start(&guest, "main").await;
     ended.expect("it ends well");
-    let line = |message: &str| Ask::Log { level: Level::Info, message: message.into() };
+    let line = |message: &str| JournalCall::Log { level: Level::Info, message: message.into() };
     assert_eq!(script.asked(), [line("one"), line("two")]);
 }
 

@@ -7,16 +7,16 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::{
     has_null,
-    world::{Place, World},
+    world::{ResonateWorld, TestStore},
 };
 
 const TYPESCRIPT: &str = include_str!("../../../../tests/traces/sdk-ts-0.11.5.ndjson");
 const PYTHON: &str = include_str!("../../../../tests/traces/sdk-py-0.8.1.ndjson");
 
 /// A host on one thread, with debugging allowed, so that every operation is reachable.
-fn host() -> (Runtime, World) {
+fn host() -> (Runtime, ResonateWorld) {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let world = runtime.block_on(World::over(&Place::Memory, Default::default()));
+    let world = runtime.block_on(ResonateWorld::over(&TestStore::Memory, Default::default()));
     (runtime, world)
 }
 
@@ -92,7 +92,11 @@ fn complete() -> Vec<Json> {
 }
 
 /// Sends a body and checks the answer. Returns the sentence of a refusal.
-fn ask(runtime: &Runtime, world: &World, body: &[u8]) -> Result<Option<String>, TestCaseError> {
+fn ask(
+    runtime: &Runtime,
+    world: &ResonateWorld,
+    body: &[u8],
+) -> Result<Option<String>, TestCaseError> {
     let (status, answer) = runtime.block_on(world.post(body.to_vec(), Default::default()));
     let known = [200, 300, 400, 404, 409, 422];
     prop_assert!(known.contains(&status), "{status}: {answer}");
@@ -138,7 +142,7 @@ fn any_bytes_are_answered() {
 
 /// Damage to a request, by transmission errors or by an attacker.
 #[derive(Debug, Clone)]
-enum Change {
+enum RequestDamage {
     Put(prop::sample::Index, u8),
     Insert(prop::sample::Index, Vec<u8>),
     Cut(prop::sample::Index, usize),
@@ -146,7 +150,7 @@ enum Change {
     Twice(prop::sample::Index, usize),
 }
 
-fn change() -> impl Strategy<Value = Change> {
+fn change() -> impl Strategy<Value = RequestDamage> {
     let place = any::<prop::sample::Index>;
     let odd = prop_oneof![
         Just(b"null".to_vec()),
@@ -159,33 +163,34 @@ fn change() -> impl Strategy<Value = Change> {
         Just(b"18446744073709551616".to_vec()),
     ];
     prop_oneof![
-        (place(), any::<u8>()).prop_map(|(at, byte)| Change::Put(at, byte)),
-        (place(), r#"["{}\[\],:0-9]"#).prop_map(|(at, text)| Change::Put(at, text.as_bytes()[0])),
-        (place(), odd).prop_map(|(at, bytes)| Change::Insert(at, bytes)),
-        (place(), 1..40_usize).prop_map(|(at, length)| Change::Cut(at, length)),
-        place().prop_map(Change::End),
-        (place(), 1..80_usize).prop_map(|(at, length)| Change::Twice(at, length)),
+        (place(), any::<u8>()).prop_map(|(at, byte)| RequestDamage::Put(at, byte)),
+        (place(), r#"["{}\[\],:0-9]"#)
+            .prop_map(|(at, text)| RequestDamage::Put(at, text.as_bytes()[0])),
+        (place(), odd).prop_map(|(at, bytes)| RequestDamage::Insert(at, bytes)),
+        (place(), 1..40_usize).prop_map(|(at, length)| RequestDamage::Cut(at, length)),
+        place().prop_map(RequestDamage::End),
+        (place(), 1..80_usize).prop_map(|(at, length)| RequestDamage::Twice(at, length)),
     ]
 }
 
-fn changed(mut bytes: Vec<u8>, changes: &[Change]) -> Vec<u8> {
+fn changed(mut bytes: Vec<u8>, changes: &[RequestDamage]) -> Vec<u8> {
     for change in changes.iter().filter(|_| !bytes.is_empty()).cloned().collect::<Vec<_>>() {
         if bytes.is_empty() {
             break;
         }
         let len = bytes.len();
         match change {
-            Change::Put(at, byte) => bytes[at.index(len)] = byte,
-            Change::Insert(at, odd) => {
+            RequestDamage::Put(at, byte) => bytes[at.index(len)] = byte,
+            RequestDamage::Insert(at, odd) => {
                 let at = at.index(len);
                 bytes.splice(at..at, odd);
             }
-            Change::Cut(at, length) => {
+            RequestDamage::Cut(at, length) => {
                 let at = at.index(len);
                 bytes.drain(at..(at + length).min(len));
             }
-            Change::End(at) => bytes.truncate(at.index(len)),
-            Change::Twice(at, length) => {
+            RequestDamage::End(at) => bytes.truncate(at.index(len)),
+            RequestDamage::Twice(at, length) => {
                 let at = at.index(len);
                 let again = bytes[at..(at + length).min(len)].to_vec();
                 bytes.splice(at..at, again);
@@ -202,7 +207,7 @@ fn recorded_requests_are_answered_however_they_are_changed() {
         .map(|request| request.to_string().into_bytes())
         .collect();
     let some = (prop::sample::select(requests), proptest::collection::vec(change(), 0..4));
-    let asked = |(request, changes): (Vec<u8>, Vec<Change>)| {
+    let asked = |(request, changes): (Vec<u8>, Vec<RequestDamage>)| {
         ask(&runtime, &world, &changed(request, &changes)).map(drop)
     };
     TestRunner::new(cases(4_000)).run(&some, asked).expect("every answer is one");

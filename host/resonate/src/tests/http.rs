@@ -5,22 +5,22 @@ use axum::{
     http::{HeaderMap, HeaderValue, Request, StatusCode, header},
 };
 use futures::StreamExt as _;
-use segno_api::{Access, AllowedOrigins};
+use segno_api::{AccessControl, AllowedOrigins};
 use segno_core::{
     command::Command,
     effect::Effect,
     id::Version,
-    promise::{Delivery, MessageKind, NewPromise, OutboxKey, backoff},
+    promise::{Delivery, NewPromise, OutboxKey, OutboxMessageKind, backoff},
     reply::Reply,
     time::{Millis, Timestamp},
     value::{Tags, Value},
 };
-use segno_engine::{delivery::Delivered, recovery::Recovery};
+use segno_engine::{delivery::DeliveryResult, recovery::Recovery};
 use segno_store::Hints;
 use serde_json::{Value as Json, json};
 
-use super::world::{World, create};
-use crate::{Settings, deliver::UNBLOCK_ATTEMPTS};
+use super::world::{ResonateWorld, create};
+use crate::{ResonateSettings, deliver::UNBLOCK_ATTEMPTS};
 
 /// Reads the next message of a stream, skipping comments.
 async fn message(stream: &mut axum::body::BodyDataStream) -> Json {
@@ -37,7 +37,7 @@ async fn message(stream: &mut axum::body::BodyDataStream) -> Json {
 
 #[tokio::test]
 async fn a_stream_carries_tasks_and_settlements_as_they_happen() {
-    let world = World::new();
+    let world = ResonateWorld::new();
     let recovery = Recovery::start(&world.host);
     // The promise exists before a worker listens, and is offered when one does.
     world.done("promise.create", create("early", "poll://any@g")).await;
@@ -64,7 +64,7 @@ async fn a_stream_carries_tasks_and_settlements_as_they_happen() {
 #[tokio::test]
 async fn what_found_nobody_at_another_host_goes_out_here() {
     // Another host has the message, but no receiver for it.
-    let world = World::new();
+    let world = ResonateWorld::new();
     let mut stream = world.stream("/poll/g/w").await;
     world.done("promise.create", create("t", "poll://any@g")).await;
     let execute = OutboxKey::Execute("t".into());
@@ -85,8 +85,9 @@ async fn what_found_nobody_at_another_host_goes_out_here() {
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_left_gives_its_claims_back_after_the_grace() {
-    let settings = Settings { grace: Some(Millis(2_000)), ..Settings::new("http://here") };
-    let world = World::with(settings, |access| access);
+    let settings =
+        ResonateSettings { grace: Some(Millis(2_000)), ..ResonateSettings::new("http://here") };
+    let world = ResonateWorld::with(settings, |access| access);
     let state = async || {
         let task = world.done("task.get", json!({ "id": "t" })).await;
         task["task"]["state"].as_str().expect("a state").to_owned()
@@ -112,8 +113,8 @@ async fn a_worker_that_left_gives_its_claims_back_after_the_grace() {
 
 #[tokio::test]
 async fn there_is_room_for_so_many_streams() {
-    let settings = Settings { streams: 1, ..Settings::new("http://here") };
-    let world = World::with(settings, |access| access);
+    let settings = ResonateSettings { streams: 1, ..ResonateSettings::new("http://here") };
+    let world = ResonateWorld::with(settings, |access| access);
     let _open = world.stream("/poll/g/w").await;
     let request = Request::get("/poll/g/v").body(Body::empty()).expect("a request");
     let (status, body) = world.raw(request).await;
@@ -123,7 +124,7 @@ async fn there_is_room_for_so_many_streams() {
 
 #[tokio::test]
 async fn the_older_protocol_is_gone() {
-    let world = World::new();
+    let world = ResonateWorld::new();
     for path in ["/promises", "/promises/a/b", "/tasks/claim", "/schedules"] {
         let request = Request::post(path).body(Body::empty()).expect("a request");
         let (status, body) = world.raw(request).await;
@@ -135,7 +136,7 @@ async fn the_older_protocol_is_gone() {
 
 #[tokio::test]
 async fn what_is_no_request_is_answered_in_an_envelope() {
-    let world = World::new();
+    let world = ResonateWorld::new();
     let large = format!("{{\"kind\": \"{}\"}}", "x".repeat(9 * 1024 * 1024));
     for body in ["", "{", "null", "[1,2]", "{\"kind\":\"promise.get\"}", &large] {
         let (status, reply) = world.post(body.to_owned(), HeaderMap::new()).await;
@@ -148,9 +149,9 @@ async fn what_is_no_request_is_answered_in_an_envelope() {
 async fn a_token_is_taken_from_the_header_or_the_envelope() {
     let secret = |_| {
         let address = ([127, 0, 0, 1], 7766).into();
-        Access::new(address, Some("secret"), false, vec![]).expect("a token")
+        AccessControl::new(address, Some("secret"), false, vec![]).expect("a token")
     };
-    let world = World::with(Settings::new("http://here"), secret);
+    let world = ResonateWorld::with(ResonateSettings::new("http://here"), secret);
     let request = |auth: Json| {
         let mut head = json!({ "corrId": "c", "version": "2026-04-01" });
         if auth.is_string() {
@@ -180,8 +181,8 @@ async fn pages_of_other_origins_ask_only_where_they_may() {
     let ask = async |cors: &[&str], origin: &'static str| {
         let cors: Vec<String> = cors.iter().map(|&origin| origin.to_owned()).collect();
         let cors = AllowedOrigins::new(cors);
-        let settings = Settings { cors, ..Settings::new("http://here") };
-        let world = World::with(settings, |access| access);
+        let settings = ResonateSettings { cors, ..ResonateSettings::new("http://here") };
+        let world = ResonateWorld::with(settings, |access| access);
         let request = Request::post("/").header(header::ORIGIN, origin).body(Body::from("{}"));
         world.raw(request.expect("a request")).await.0
     };
@@ -195,9 +196,9 @@ async fn pages_of_other_origins_ask_only_where_they_may() {
 
 #[tokio::test]
 async fn debugging_is_refused_where_it_is_not_allowed() {
-    let (status, message) = World::new().ask("debug.snap", json!({})).await;
+    let (status, message) = ResonateWorld::new().ask("debug.snap", json!({})).await;
     assert_eq!(status, 403, "{message}");
-    let world = World::debugging();
+    let world = ResonateWorld::debugging();
     world.done("debug.start", json!({})).await;
     world.done("promise.create", create("p", "poll://any@g")).await;
     world
@@ -215,7 +216,7 @@ async fn debugging_is_refused_where_it_is_not_allowed() {
 
 #[tokio::test]
 async fn what_timed_out_long_before_a_host_was_there_is_told_all_the_same() {
-    let world = World::debugging();
+    let world = ResonateWorld::debugging();
     let run = async |at, command| {
         world.clock.set(Some(Timestamp(at)));
         world.stores().execute(vec![command]).await.expect("memory answers").remove(0)
@@ -234,13 +235,13 @@ async fn what_timed_out_long_before_a_host_was_there_is_told_all_the_same() {
     let handed = run(late, Command::OutboxDue { key: key.clone() }).await;
     let Reply::Message(Some(delivery)) = handed else { panic!("{handed:?}") };
     let channels = &world.host.channels;
-    assert_eq!(channels.deliver(key.kind(), &delivery).await, Delivered::Done);
+    assert_eq!(channels.deliver(key.kind(), &delivery).await, DeliveryResult::Done);
     assert_eq!(message(&mut stream).await["data"]["promise"]["id"], "p");
 }
 
 #[tokio::test]
 async fn a_listener_that_takes_nothing_is_given_up_after_an_hour_of_attempts() {
-    let world = World::new();
+    let world = ResonateWorld::new();
     world.done("promise.create", create("p", "poll://any@g")).await;
     world.done("promise.settle", json!({ "id": "p", "state": "resolved" })).await;
     let row =
@@ -250,10 +251,10 @@ async fn a_listener_that_takes_nothing_is_given_up_after_an_hour_of_attempts() {
         let (promise, address) = (row.promise.clone(), "poll://uni@g/w".into());
         let delivery = Delivery::Unblock { promise, address, attempt };
         let expected = match attempt > UNBLOCK_ATTEMPTS {
-            true => Delivered::Done,
-            false => Delivered::Elsewhere,
+            true => DeliveryResult::Done,
+            false => DeliveryResult::Elsewhere,
         };
-        let told = world.host.channels.deliver(MessageKind::Unblock, &delivery).await;
+        let told = world.host.channels.deliver(OutboxMessageKind::Unblock, &delivery).await;
         assert_eq!(told, expected, "attempt {attempt}");
         let version = Version(attempt.into());
         waited = waited + backoff(world.host.config.backoff, attempt, &"p".into(), version);

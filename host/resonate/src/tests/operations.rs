@@ -2,13 +2,13 @@
 
 use serde_json::{Value as Json, json};
 
-use super::world::{World, create};
+use super::world::{ResonateWorld, create};
 
 const NEVER: i64 = 9_000_000_000_000;
 
 #[tokio::test]
 async fn a_promise_is_made_read_and_settled_once() {
-    let world = World::new();
+    let world = ResonateWorld::new();
     let data = json!({ "id": "p", "timeoutAt": NEVER, "param": { "headers": {}, "data": "NA==" } });
     let made = world.done("promise.create", data.clone()).await;
     assert_eq!(made["promise"]["state"], "pending");
@@ -27,7 +27,7 @@ async fn a_promise_is_made_read_and_settled_once() {
 
 #[tokio::test]
 async fn a_deadline_that_has_come_settles_at_birth() {
-    let world = World::new();
+    let world = ResonateWorld::new();
     for (tags, state) in [
         (json!({}), "rejected_timedout"),
         (json!({ "resonate:timer": "true" }), "resolved"),
@@ -49,7 +49,7 @@ async fn a_deadline_that_has_come_settles_at_birth() {
 
 #[tokio::test]
 async fn what_makes_no_sense_is_refused_by_name() {
-    let world = World::new();
+    let world = ResonateWorld::new();
     world.done("promise.create", json!({ "id": "plain", "timeoutAt": NEVER })).await;
     let version = world.task("t").await;
     let action = |kind: &str, data: Json| json!({ "kind": kind, "data": data });
@@ -232,7 +232,7 @@ async fn what_makes_no_sense_is_refused_by_name() {
 
 #[tokio::test]
 async fn a_workflow_with_a_child_goes_its_way() {
-    let world = World::new();
+    let world = ResonateWorld::new();
     let version = world.task("root").await;
     let fence = |data: Json| json!({ "id": "root", "version": version, "action": { "kind": "promise.create", "head": {}, "data": data } });
     let made = world.done("task.fence", fence(create("root:0", "poll://any@g"))).await;
@@ -291,7 +291,7 @@ async fn a_workflow_with_a_child_goes_its_way() {
 
 #[tokio::test]
 async fn a_child_outlives_the_task_that_made_it() {
-    let world = World::new();
+    let world = ResonateWorld::new();
     let version = world.task("root").await;
     let data = create("root:d1", "poll://any@g");
     world.done("task.fence", json!({ "id": "root", "version": version, "action": { "kind": "promise.create", "data": data } })).await;
@@ -305,7 +305,7 @@ async fn a_child_outlives_the_task_that_made_it() {
 
 #[tokio::test]
 async fn heartbeats_extend_what_is_named_or_everything() {
-    let world = World::new();
+    let world = ResonateWorld::new();
     world.task("a").await;
     world.task("b").await;
     let lease = async |id: &str| {
@@ -332,7 +332,7 @@ async fn heartbeats_extend_what_is_named_or_everything() {
 
 #[tokio::test]
 async fn a_schedule_is_made_found_and_deleted() {
-    let world = World::new();
+    let world = ResonateWorld::new();
     let data = |id: &str, colour: &str| {
         json!({
             "id": id,
@@ -379,7 +379,7 @@ async fn a_schedule_is_made_found_and_deleted() {
 
 #[tokio::test]
 async fn searches_go_page_by_page() {
-    let world = World::new();
+    let world = ResonateWorld::new();
     for n in 0..5 {
         let data = json!({ "id": format!("p{n}"), "timeoutAt": NEVER, "tags": { "parity": (n % 2).to_string() } });
         world.done("promise.create", data).await;

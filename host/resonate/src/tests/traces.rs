@@ -6,19 +6,19 @@ use std::collections::BTreeMap;
 
 use segno_core::{
     command::Command,
-    promise::{Delivery, MessageKind},
+    promise::{Delivery, OutboxMessageKind},
     reply::Reply,
     time::Timestamp,
 };
 use serde_json::{Value as Json, json};
 
-use super::world::World;
+use super::world::ResonateWorld;
 
 const TYPESCRIPT: &str = include_str!("../../../../tests/traces/sdk-ts-0.11.5.ndjson");
 const PYTHON: &str = include_str!("../../../../tests/traces/sdk-py-0.8.1.ndjson");
 
 /// Numbers of messages by kind, id and version.
-type Messages = BTreeMap<(String, String, u64), usize>;
+type MessageCounts = BTreeMap<(String, String, u64), usize>;
 
 #[tokio::test]
 async fn every_line_of_the_typescript_client_is_answered_as_recorded() {
@@ -31,8 +31,8 @@ async fn every_line_of_the_python_client_is_answered_as_recorded() {
 }
 
 async fn replay(trace: &str) {
-    let world = World::debugging();
-    let (mut expected, mut sent) = (Messages::new(), Messages::new());
+    let world = ResonateWorld::debugging();
+    let (mut expected, mut sent) = (MessageCounts::new(), MessageCounts::new());
     let mut timers = Vec::new();
     let mut answered = 0;
     for (number, line) in (1..).zip(trace.lines()) {
@@ -61,7 +61,7 @@ async fn replay(trace: &str) {
     assert_eq!(sent, expected);
 }
 
-async fn tick(world: &World, at: i64) {
+async fn tick(world: &ResonateWorld, at: i64) {
     let head = json!({ "corrId": "t", "version": "2026-04-01" });
     let request = json!({ "kind": "debug.tick", "head": head, "data": { "time": at } });
     let (status, reply) = world.post(request.to_string(), Default::default()).await;
@@ -69,10 +69,10 @@ async fn tick(world: &World, at: i64) {
 }
 
 /// Delivers messages of the outbox, as a host with a stream for them does.
-async fn deliver(world: &World, at: i64, sent: &mut Messages) {
+async fn deliver(world: &ResonateWorld, at: i64, sent: &mut MessageCounts) {
     world.clock.set(Some(Timestamp(at)));
     let store = world.stores();
-    for kind in [MessageKind::Execute, MessageKind::Unblock] {
+    for kind in [OutboxMessageKind::Execute, OutboxMessageKind::Unblock] {
         let due = store
             .work_queue()
             .outbox_due(kind, Timestamp(at), 100)
@@ -99,7 +99,7 @@ async fn deliver(world: &World, at: i64, sent: &mut Messages) {
     world.clock.set(None);
 }
 
-fn count(messages: &mut Messages, message: &Json) {
+fn count(messages: &mut MessageCounts, message: &Json) {
     let text = |value: &Json| value.as_str().expect("text").to_owned();
     let task = &message["data"]["task"];
     let key = match task.is_object() {

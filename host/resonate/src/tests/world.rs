@@ -7,7 +7,7 @@ use axum::{
     body::{Body, BodyDataStream},
     http::{HeaderMap, Request, StatusCode, header},
 };
-use segno_api::{Access, Api, testing::World as Native};
+use segno_api::{AccessControl, Api, testing::ApiWorld as Native};
 use segno_core::{
     command::Command,
     config::{Config, VersionRule},
@@ -26,10 +26,10 @@ use tempfile::TempDir;
 use throwaway_postgres::Database;
 use tower::ServiceExt as _;
 
-use crate::{Resonate, Settings, envelope::VERSION};
+use crate::{Resonate, ResonateSettings, envelope::VERSION};
 
 /// A host.
-pub(super) struct World {
+pub(super) struct ResonateWorld {
     pub(super) host: Host,
     pub(super) front: Resonate,
     /// The engine's time, if debugging is allowed.
@@ -37,12 +37,15 @@ pub(super) struct World {
     router: Router,
 }
 
-impl World {
+impl ResonateWorld {
     pub(super) fn new() -> Self {
-        Self::with(Settings::new("http://here"), |access| access)
+        Self::with(ResonateSettings::new("http://here"), |access| access)
     }
 
-    pub(super) fn with(settings: Settings, access: impl FnOnce(Access) -> Access) -> Self {
+    pub(super) fn with(
+        settings: ResonateSettings,
+        access: impl FnOnce(AccessControl) -> AccessControl,
+    ) -> Self {
         Self::on(Native::new().api, settings, access)
     }
 
@@ -55,12 +58,13 @@ impl World {
         let config = Config { version_rule: VersionRule::AcquireOnly, ..Config::default() };
         let deciding = Env { clock: clock.clone(), ..host.env.clone() };
         host.store = MemoryStore::new(config, deciding, host.notifier.clone());
-        let settings = Settings { debug: Some(clock.clone()), ..Settings::new("http://here") };
+        let settings =
+            ResonateSettings { debug: Some(clock.clone()), ..ResonateSettings::new("http://here") };
         Self { clock, ..Self::on(api, settings, |access| access) }
     }
 
     /// Creates a host for debugging, over a new store with a module `shop`, without a worker.
-    pub(super) async fn over(place: &Place, config: Config) -> Self {
+    pub(super) async fn over(place: &TestStore, config: Config) -> Self {
         let mut api = Native::new().api;
         let host = &mut api.host;
         let clock = DebugClock::new(host.env.clock.clone());
@@ -73,14 +77,15 @@ impl World {
         kept.expect("a store keeps components");
         let named = Command::Deploy { alias: "shop".into(), module };
         host.store.execute(vec![named]).await.expect("a store keeps names");
-        let settings = Settings { debug: Some(clock.clone()), ..Settings::new("http://here") };
+        let settings =
+            ResonateSettings { debug: Some(clock.clone()), ..ResonateSettings::new("http://here") };
         Self { clock, ..Self::on(api, settings, |access| access) }
     }
 
     pub(super) fn on(
         mut api: Api,
-        settings: Settings,
-        access: impl FnOnce(Access) -> Access,
+        settings: ResonateSettings,
+        access: impl FnOnce(AccessControl) -> AccessControl,
     ) -> Self {
         api.access = access(api.access);
         let front = Resonate::start(&api, settings).expect("a client");
@@ -168,13 +173,13 @@ impl World {
 }
 
 /// The kind of the host's store.
-pub(super) enum Place {
+pub(super) enum TestStore {
     Memory,
     Sqlite(TempDir),
     Postgres(Database<'static>),
 }
 
-impl Place {
+impl TestStore {
     async fn open(&self, config: Config, env: Env, hints: Arc<CommitNotifier>) -> Arc<dyn Store> {
         match self {
             Self::Memory => MemoryStore::new(config, env, hints),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::{Bytes, BytesMut};
 
-use super::{difference::Divergence, error::AttemptError, state::KnownState};
+use super::{difference::HandlerDivergence, error::AttemptError, state::KnownState};
 use crate::{
     frame::{FrameDecoder, MESSAGE_LIMIT},
     immutable::{
@@ -12,7 +12,7 @@ use crate::{
         NotificationKind, NotificationResult, frame_type,
     },
     version::ProtocolVersion,
-    wire::{Failure, Outcome, Start},
+    wire::{Failure, OperationOutcome, StartMessage},
 };
 
 /// A call whose result the handler has not received yet.
@@ -28,11 +28,11 @@ pub struct OpenCall {
 
 /// State machine of the deployment's side of an attempt.
 #[derive(Debug)]
-pub struct Attempt {
+pub struct DeploymentAttempt {
     pub(super) version: ProtocolVersion,
     pub(super) decoder: FrameDecoder,
-    pub(super) phase: Phase,
-    pub(super) start: Start,
+    pub(super) phase: AttemptPhase,
+    pub(super) start: StartMessage,
     pub(super) input: Input,
     pub(super) input_ended: bool,
     /// Commands of the journal that the handler has not issued yet.
@@ -53,7 +53,7 @@ pub struct Attempt {
     /// Runs without an outcome, by completion id: the index and name of each.
     pub(super) runs: BTreeMap<u32, (u32, String)>,
     /// Outcomes that were proposed. V7 acknowledges them without repeating the outcome.
-    pub(super) proposals: BTreeMap<u32, Outcome>,
+    pub(super) proposals: BTreeMap<u32, OperationOutcome>,
     /// Wake-up times of sleeps in milliseconds since the Unix epoch, by completion id.
     wake_ups: BTreeMap<u32, u64>,
     calls: Vec<OpenCall>,
@@ -72,7 +72,7 @@ pub(super) struct LastCommand {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum AttemptPhase {
     /// Nothing has arrived yet.
     Start,
     /// The number of journal frames that are still missing.
@@ -83,7 +83,7 @@ pub(super) enum Phase {
     Closed,
 }
 
-impl Attempt {
+impl DeploymentAttempt {
     /// Creates an attempt in `version`, V5 to V7, for messages of at most [`MESSAGE_LIMIT`] bytes.
     pub fn new(version: ProtocolVersion) -> Self {
         Self::with_limit(version, MESSAGE_LIMIT)
@@ -99,8 +99,8 @@ impl Attempt {
         Self {
             version,
             decoder: FrameDecoder::new(limit),
-            phase: Phase::Start,
-            start: Start::default(),
+            phase: AttemptPhase::Start,
+            start: StartMessage::default(),
             input: Input::default(),
             input_ended: false,
             recorded: VecDeque::new(),
@@ -129,12 +129,12 @@ impl Attempt {
 
     /// Returns true if the start and the whole journal have arrived, and the attempt is not over.
     pub fn is_ready(&self) -> bool {
-        self.phase == Phase::Ready
+        self.phase == AttemptPhase::Ready
     }
 
     /// Returns true if the last frame has been written.
     pub fn is_over(&self) -> bool {
-        self.phase == Phase::Closed
+        self.phase == AttemptPhase::Closed
     }
 
     /// Returns true if the journal has commands that the handler has not issued yet.
@@ -143,7 +143,7 @@ impl Attempt {
     }
 
     /// Returns the start frame; empty until it arrives.
-    pub fn start(&self) -> &Start {
+    pub fn start(&self) -> &StartMessage {
         &self.start
     }
 
@@ -186,14 +186,14 @@ impl Attempt {
         self.going_on()?;
         let Some(next) = self.notifications.front() else {
             return match self.recorded.front() {
-                Some(recorded) => Err(Divergence::waits(self.next_index, recorded).into()),
+                Some(recorded) => Err(HandlerDivergence::waits(self.next_index, recorded).into()),
                 None => Ok(None),
             };
         };
         if let NotificationId::Completion(completion_id) = next.id {
             let kind = frame_type(next.kind.number());
             if !self.asked.contains(&completion_id) {
-                return Err(Divergence::NeverAsked { completion_id, kind }.into());
+                return Err(HandlerDivergence::NeverAsked { completion_id, kind }.into());
             }
             let told = next.result.clone();
             match (next.kind, told) {
@@ -257,7 +257,7 @@ impl Attempt {
     pub(super) fn issue(&mut self, asked: Command) -> Result<Command, AttemptError> {
         self.going_on()?;
         if let Some(recorded) = self.recorded.front()
-            && let Some(divergence) = Divergence::between(self.next_index, recorded, &asked)
+            && let Some(divergence) = HandlerDivergence::between(self.next_index, recorded, &asked)
         {
             return Err(divergence.into());
         }
@@ -300,7 +300,7 @@ impl Attempt {
     }
 
     pub(super) fn going_on(&self) -> Result<(), AttemptError> {
-        if self.phase == Phase::Ready { Ok(()) } else { Err(AttemptError::Closed) }
+        if self.phase == AttemptPhase::Ready { Ok(()) } else { Err(AttemptError::Closed) }
     }
 
     pub(super) fn supports(
@@ -316,8 +316,8 @@ impl Attempt {
         Ok(())
     }
 
-    pub(super) fn supports_outcome(&self, outcome: &Outcome) -> Result<(), AttemptError> {
-        let Outcome::Failure(Failure { metadata, .. }) = outcome else { return Ok(()) };
+    pub(super) fn supports_outcome(&self, outcome: &OperationOutcome) -> Result<(), AttemptError> {
+        let OperationOutcome::Failure(Failure { metadata, .. }) = outcome else { return Ok(()) };
         self.supports("metadata of a failure", ProtocolVersion::V6, !metadata.is_empty())
     }
 

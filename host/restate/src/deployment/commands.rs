@@ -4,7 +4,7 @@
 //! attempt. All methods fail with a divergence, with a feature that the version lacks, or because
 //! the attempt is over.
 
-use super::{attempt::Attempt, error::AttemptError};
+use super::{attempt::DeploymentAttempt, error::AttemptError};
 use crate::{
     id::{AwakeableId, AwakeableKind},
     immutable::{
@@ -13,7 +13,7 @@ use crate::{
         SendSignal, SignalKey, SignalResult, Sleep,
     },
     version::ProtocolVersion,
-    wire::{Outcome, Void},
+    wire::{OperationOutcome, Void},
 };
 
 /// Completion ids of a call.
@@ -37,14 +37,14 @@ pub struct RunHandle {
 
 /// A promise that another party completes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Awakeable {
+pub struct AwakeableHandle {
     /// The id to give to the other party.
     pub id: String,
     /// The signal that completes it.
     pub signal: u32,
 }
 
-impl Attempt {
+impl DeploymentAttempt {
     /// Calls a handler. Overwrites the completion ids in `call`.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl Attempt {
     pub fn complete_promise(
         &mut self,
         key: impl Into<String>,
-        outcome: Outcome,
+        outcome: OperationOutcome,
         name: impl Into<String>,
     ) -> Result<u32, AttemptError> {
         self.supports_outcome(&outcome)?;
@@ -178,7 +178,7 @@ impl Attempt {
         name: impl Into<String>,
     ) -> Result<(), AttemptError> {
         if let SignalResult::Failure(failure) = &result {
-            self.supports_outcome(&Outcome::Failure(failure.clone()))?;
+            self.supports_outcome(&OperationOutcome::Failure(failure.clone()))?;
         }
         let target_invocation_id = target_invocation_id.into();
         let (signal, result) = (Some(signal), Some(result));
@@ -202,13 +202,13 @@ impl Attempt {
     ///
     /// # Errors
     /// [`AttemptError::Closed`].
-    pub fn awakeable(&mut self) -> Result<Awakeable, AttemptError> {
+    pub fn awakeable(&mut self) -> Result<AwakeableHandle, AttemptError> {
         self.going_on()?;
         let index = self.next_signal;
         self.next_signal += 1;
         let invocation = self.start().id.clone();
         let id = AwakeableId { kind: AwakeableKind::Signal, invocation, index };
-        Ok(Awakeable { id: id.to_string(), signal: index })
+        Ok(AwakeableHandle { id: id.to_string(), signal: index })
     }
 
     /// Completes an awakeable, of this or another invocation.
@@ -218,7 +218,7 @@ impl Attempt {
     pub fn complete_awakeable(
         &mut self,
         awakeable_id: impl Into<String>,
-        outcome: Outcome,
+        outcome: OperationOutcome,
         name: impl Into<String>,
     ) -> Result<(), AttemptError> {
         self.supports_outcome(&outcome)?;

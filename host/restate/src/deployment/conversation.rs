@@ -9,20 +9,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::{collection::vec, prelude::*};
 
 use self::{
-    guest::{Guest, Step, step},
-    world::World,
+    guest::{HandlerStep, SimulatedHandler, step},
+    world::SimulatedInvocation,
 };
-use super::server::Server;
+use super::server::RuntimeServer;
 use crate::{
     ProtocolVersion::{self, *},
-    immutable::{Future, NotificationId, Settled},
-    wire::{Outcome, Start},
+    immutable::{Future, NotificationId, NotificationOutcome},
+    wire::{OperationOutcome, StartMessage},
 };
 
 /// A sequence of random numbers, followed by zeros: then no connection breaks any more.
-struct Chance<'a>(std::slice::Iter<'a, u8>);
+struct RandomSequence<'a>(std::slice::Iter<'a, u8>);
 
-impl Chance<'_> {
+impl RandomSequence<'_> {
     fn next(&mut self) -> usize {
         self.0.next().copied().unwrap_or(0).into()
     }
@@ -36,13 +36,14 @@ impl Chance<'_> {
 /// attempts.
 fn converse(
     version: ProtocolVersion,
-    steps: &[Step],
+    steps: &[HandlerStep],
     eager: bool,
     chance: &[u8],
 ) -> (Vec<String>, usize) {
-    let start = Start { id: vec![1; 24].into(), partial_state: !eager, ..Start::default() };
-    let (server, _) = Server::begin(version, start, "");
-    let mut world = World {
+    let start =
+        StartMessage { id: vec![1; 24].into(), partial_state: !eager, ..StartMessage::default() };
+    let (server, _) = RuntimeServer::begin(version, start, "");
+    let mut world = SimulatedInvocation {
         server,
         pending: Vec::new(),
         state: BTreeMap::new(),
@@ -51,7 +52,7 @@ fn converse(
         ended: false,
         suspended: None,
     };
-    let mut chance = Chance(chance.iter());
+    let mut chance = RandomSequence(chance.iter());
     let mut attempts = 0;
     while !world.ended {
         attempts += 1;
@@ -59,7 +60,8 @@ fn converse(
         if let Some((awaiting, ready)) = world.suspended.take() {
             let mut told = BTreeSet::new();
             let satisfied = |told: &BTreeSet<NotificationId>| {
-                awaiting.is_satisfied(|id| told.contains(id).then_some(Settled::Succeeded))
+                awaiting
+                    .is_satisfied(|id| told.contains(id).then_some(NotificationOutcome::Succeeded))
             };
             while !ready && !satisfied(&told) {
                 assert!(!world.pending.is_empty(), "nothing ends the wait for {awaiting:?}");
@@ -69,7 +71,7 @@ fn converse(
     }
     // Replays the whole journal once more: the attempt must write nothing but the end.
     let mut last = world.again();
-    let mut guest = Guest::new(steps);
+    let mut guest = SimulatedHandler::new(steps);
     guest.poll(&mut last).expect("no divergence");
     while !last.is_over() {
         let event = last.next_notification().expect("no divergence").expect("the journal has all");
@@ -81,9 +83,13 @@ fn converse(
 }
 
 /// Runs one attempt until it ends or its connection breaks.
-fn attempt(world: &mut World, steps: &[Step], chance: &mut Chance<'_>) {
+fn attempt(
+    world: &mut SimulatedInvocation,
+    steps: &[HandlerStep],
+    chance: &mut RandomSequence<'_>,
+) {
     let mut attempt = world.again();
-    let mut guest = Guest::new(steps);
+    let mut guest = SimulatedHandler::new(steps);
     loop {
         guest.poll(&mut attempt).expect("no divergence");
         // Passes on single frames; the connection may break after each.
@@ -106,7 +112,9 @@ fn attempt(world: &mut World, steps: &[Step], chance: &mut Chance<'_>) {
             continue;
         }
         if let Some(run) = attempt.open_runs().first().copied() {
-            attempt.propose_run(run, Outcome::Success(format!("run {run}").into())).unwrap();
+            attempt
+                .propose_run(run, OperationOutcome::Success(format!("run {run}").into()))
+                .unwrap();
             continue;
         }
         if attempt.input_ended() {
@@ -138,7 +146,7 @@ proptest! {
         eager: bool,
         chance in vec(any::<u8>(), 0..300),
     ) {
-        let steps: Vec<_> = steps.into_iter().chain([Step::Await(usize::MAX)]).collect();
+        let steps: Vec<_> = steps.into_iter().chain([HandlerStep::Await(usize::MAX)]).collect();
         let (mut events, _) = converse(version, &steps, eager, &chance);
         let (mut expected, attempts) = converse(version, &steps, eager, &[]);
         prop_assert_eq!(attempts, 1);
@@ -152,14 +160,14 @@ proptest! {
 #[test]
 fn conversations_are_broken_often() {
     let steps = [
-        Step::Run,
-        Step::Call,
-        Step::Awakeable,
-        Step::Note,
-        Step::Await(2),
-        Step::Note,
-        Step::Get(1),
-        Step::Await(9),
+        HandlerStep::Run,
+        HandlerStep::Call,
+        HandlerStep::Awakeable,
+        HandlerStep::Note,
+        HandlerStep::Await(2),
+        HandlerStep::Note,
+        HandlerStep::Get(1),
+        HandlerStep::Await(9),
     ];
     let mut most = 0;
     for seed in 1..=32u8 {

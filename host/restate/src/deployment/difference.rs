@@ -19,7 +19,7 @@ const SHOWN: usize = 80;
 
 /// A divergence between the handler and the journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Divergence {
+pub enum HandlerDivergence {
     /// The handler issued another command than the journal has.
     #[error("{}", of_command(*index, *recorded, *asked, differences))]
     Command {
@@ -32,11 +32,11 @@ pub enum Divergence {
         /// Type of the command that the handler issued.
         asked: FrameType,
         /// The differing fields; empty if the types differ.
-        differences: Vec<Difference>,
+        differences: Vec<FieldMismatch>,
     },
     /// The handler waits, but the journal has another command at this position.
     #[error(
-        "command {index}: the journal has {recorded}, but the handler waits for what it has not asked or been told"
+        "command {index}: the journal has {recorded}, but the handler waits for a result that it has neither requested nor received"
     )]
     Waits {
         /// The index of the command in the journal.
@@ -59,7 +59,7 @@ pub enum Divergence {
 
 /// One field in which two commands differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct FieldMismatch {
     /// Name of the field.
     pub field: &'static str,
     /// The recorded value, formatted for display.
@@ -68,7 +68,7 @@ pub struct Difference {
     pub asked: String,
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for FieldMismatch {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} was {} and is now {}", self.field, self.recorded, self.asked)
     }
@@ -78,7 +78,7 @@ fn of_command(
     index: u32,
     recorded: FrameType,
     asked: FrameType,
-    differences: &[Difference],
+    differences: &[FieldMismatch],
 ) -> String {
     if recorded.number != asked.number {
         return format!(
@@ -89,7 +89,7 @@ fn of_command(
     format!("command {index}, {recorded}, is another one: {}", differences.join("; "))
 }
 
-impl Divergence {
+impl HandlerDivergence {
     /// Compares two commands; `None` if they agree. Ignores instants, because those of the first
     /// attempt apply, and completion ids, because the journal's replace them.
     pub(super) fn between(index: u32, recorded: &Command, asked: &Command) -> Option<Self> {
@@ -103,7 +103,7 @@ impl Divergence {
                     if recorded == asked {
                         asked.push_str(", with a difference further on");
                     }
-                    differences.push(Difference { field, recorded, asked });
+                    differences.push(FieldMismatch { field, recorded, asked });
                 }
             }
         }
@@ -137,7 +137,7 @@ impl Divergence {
 
 /// A field's value, for comparison and display.
 #[derive(Clone, Debug, PartialEq)]
-enum Content {
+enum ComparedValue {
     Nothing,
     Number(u32),
     Text(String),
@@ -146,13 +146,13 @@ enum Content {
     Headers(Vec<Header>),
 }
 
-impl Content {
+impl ComparedValue {
     fn optional(text: &Option<String>) -> Self {
         text.clone().map_or(Self::Nothing, Self::Text)
     }
 }
 
-impl fmt::Display for Content {
+impl fmt::Display for ComparedValue {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => out.write_str("nothing"),
@@ -193,13 +193,13 @@ fn shortened(out: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 }
 
 /// The compared fields of a command. Commands of the same kind have the same fields.
-fn fields(command: &Command) -> Vec<(&'static str, Content)> {
-    let text = |text: &String| Content::Text(text.clone());
-    let bytes = |bytes: &Bytes| Content::Bytes(bytes.clone());
+fn fields(command: &Command) -> Vec<(&'static str, ComparedValue)> {
+    let text = |text: &String| ComparedValue::Text(text.clone());
+    let bytes = |bytes: &Bytes| ComparedValue::Bytes(bytes.clone());
     let completion = |completion: &Option<Completion>| match completion {
-        None => Content::Nothing,
-        Some(Completion::Value(value)) => Content::Bytes(value.content.clone()),
-        Some(Completion::Failure(failure)) => Content::Failure(failure.clone()),
+        None => ComparedValue::Nothing,
+        Some(Completion::Value(value)) => ComparedValue::Bytes(value.content.clone()),
+        Some(Completion::Failure(failure)) => ComparedValue::Failure(failure.clone()),
     };
     let mut fields = match command {
         // These fields are set by the runtime or are its answers, so the handler does not control
@@ -209,22 +209,22 @@ fn fields(command: &Command) -> Vec<(&'static str, Content)> {
         Command::GetLazyState(it) => vec![("key", bytes(&it.key))],
         Command::GetEagerState(it) => {
             let result = match &it.result {
-                Some(EagerState::Value(value)) => Content::Bytes(value.content.clone()),
-                Some(EagerState::Void(_)) | None => Content::Nothing,
+                Some(EagerState::Value(value)) => ComparedValue::Bytes(value.content.clone()),
+                Some(EagerState::Void(_)) | None => ComparedValue::Nothing,
             };
             vec![("key", bytes(&it.key)), ("value", result)]
         }
         Command::Output(it) => {
             let result = match &it.result {
-                None => Content::Nothing,
-                Some(OutputResult::Value(value)) => Content::Bytes(value.content.clone()),
-                Some(OutputResult::Failure(failure)) => Content::Failure(failure.clone()),
+                None => ComparedValue::Nothing,
+                Some(OutputResult::Value(value)) => ComparedValue::Bytes(value.content.clone()),
+                Some(OutputResult::Failure(failure)) => ComparedValue::Failure(failure.clone()),
             };
             vec![("result", result)]
         }
         Command::SetState(it) => {
             let value = it.value.as_ref().map(|value| value.content.clone()).unwrap_or_default();
-            vec![("key", bytes(&it.key)), ("value", Content::Bytes(value))]
+            vec![("key", bytes(&it.key)), ("value", ComparedValue::Bytes(value))]
         }
         Command::ClearState(it) => vec![("key", bytes(&it.key))],
         Command::GetPromise(it) => vec![("promise", text(&it.key))],
@@ -237,31 +237,31 @@ fn fields(command: &Command) -> Vec<(&'static str, Content)> {
             ("handler", text(&it.handler_name)),
             ("key", text(&it.key)),
             ("parameter", bytes(&it.parameter)),
-            ("headers", Content::Headers(it.headers.clone())),
-            ("idempotency key", Content::optional(&it.idempotency_key)),
-            ("scope", Content::optional(&it.scope)),
-            ("limit key", Content::optional(&it.limit_key)),
+            ("headers", ComparedValue::Headers(it.headers.clone())),
+            ("idempotency key", ComparedValue::optional(&it.idempotency_key)),
+            ("scope", ComparedValue::optional(&it.scope)),
+            ("limit key", ComparedValue::optional(&it.limit_key)),
         ],
         Command::OneWayCall(it) => vec![
             ("service", text(&it.service_name)),
             ("handler", text(&it.handler_name)),
             ("key", text(&it.key)),
             ("parameter", bytes(&it.parameter)),
-            ("headers", Content::Headers(it.headers.clone())),
-            ("idempotency key", Content::optional(&it.idempotency_key)),
-            ("scope", Content::optional(&it.scope)),
-            ("limit key", Content::optional(&it.limit_key)),
+            ("headers", ComparedValue::Headers(it.headers.clone())),
+            ("idempotency key", ComparedValue::optional(&it.idempotency_key)),
+            ("scope", ComparedValue::optional(&it.scope)),
+            ("limit key", ComparedValue::optional(&it.limit_key)),
         ],
         Command::SendSignal(it) => {
             let signal = match &it.signal {
-                None => Content::Nothing,
-                Some(SignalKey::Index(index)) => Content::Number(*index),
+                None => ComparedValue::Nothing,
+                Some(SignalKey::Index(index)) => ComparedValue::Number(*index),
                 Some(SignalKey::Name(name)) => text(name),
             };
             let result = match &it.result {
-                None | Some(SignalResult::Void(_)) => Content::Nothing,
-                Some(SignalResult::Value(value)) => Content::Bytes(value.content.clone()),
-                Some(SignalResult::Failure(failure)) => Content::Failure(failure.clone()),
+                None | Some(SignalResult::Void(_)) => ComparedValue::Nothing,
+                Some(SignalResult::Value(value)) => ComparedValue::Bytes(value.content.clone()),
+                Some(SignalResult::Failure(failure)) => ComparedValue::Failure(failure.clone()),
             };
             let target = text(&it.target_invocation_id);
             vec![("invocation", target), ("signal", signal), ("value", result)]
@@ -271,29 +271,29 @@ fn fields(command: &Command) -> Vec<(&'static str, Content)> {
         Command::CompleteAwakeable(it) => {
             vec![("awakeable", text(&it.awakeable_id)), ("completion", completion(&it.result))]
         }
-        Command::Custom(it) => vec![("content", Content::Bytes(it.payload.clone()))],
+        Command::Custom(it) => vec![("content", ComparedValue::Bytes(it.payload.clone()))],
     };
-    fields.push(("name", Content::Text(command.entry_name().to_owned())));
+    fields.push(("name", ComparedValue::Text(command.entry_name().to_owned())));
     fields
 }
 
-fn target(target: &Option<InvocationTarget>) -> Vec<(&'static str, Content)> {
+fn target(target: &Option<InvocationTarget>) -> Vec<(&'static str, ComparedValue)> {
     let [mut invocation, mut service, mut key, mut handler, mut idempotency, mut scope] =
-        [const { Content::Nothing }; 6];
+        [const { ComparedValue::Nothing }; 6];
     match target.clone() {
         None => {}
-        Some(InvocationTarget::InvocationId(id)) => invocation = Content::Text(id),
+        Some(InvocationTarget::InvocationId(id)) => invocation = ComparedValue::Text(id),
         Some(InvocationTarget::Workflow(it)) => {
-            service = Content::Text(it.workflow_name);
-            key = Content::Text(it.workflow_key);
-            scope = Content::optional(&it.scope);
+            service = ComparedValue::Text(it.workflow_name);
+            key = ComparedValue::Text(it.workflow_key);
+            scope = ComparedValue::optional(&it.scope);
         }
         Some(InvocationTarget::IdempotentRequest(it)) => {
-            service = Content::Text(it.service_name);
-            key = Content::optional(&it.service_key);
-            handler = Content::Text(it.handler_name);
-            idempotency = Content::Text(it.idempotency_key);
-            scope = Content::optional(&it.scope);
+            service = ComparedValue::Text(it.service_name);
+            key = ComparedValue::optional(&it.service_key);
+            handler = ComparedValue::Text(it.handler_name);
+            idempotency = ComparedValue::Text(it.idempotency_key);
+            scope = ComparedValue::optional(&it.scope);
         }
     }
     vec![

@@ -1,16 +1,16 @@
 //! Ends of an attempt: suspension, outcome, or error.
 
 use super::{
-    attempt::{Attempt, Phase},
-    difference::Divergence,
+    attempt::{AttemptPhase, DeploymentAttempt},
+    difference::HandlerDivergence,
     error::AttemptError,
 };
 use crate::{
     immutable::{CommandKind, ErrorMessage, Future, Message, Output, Suspension},
-    wire::Outcome,
+    wire::OperationOutcome,
 };
 
-impl Attempt {
+impl DeploymentAttempt {
     /// Suspends the attempt. The runtime begins another attempt when the wait is satisfied.
     ///
     /// # Errors
@@ -19,13 +19,13 @@ impl Attempt {
     pub fn suspend(&mut self, awaiting: Future) -> Result<(), AttemptError> {
         self.going_on()?;
         if let Some(recorded) = self.recorded.front() {
-            return Err(Divergence::waits(self.next_index, recorded).into());
+            return Err(HandlerDivergence::waits(self.next_index, recorded).into());
         }
         if awaiting.leaves().is_empty() {
             return Err(AttemptError::EmptyWait);
         }
         self.write(&Message::Suspension(Suspension { awaiting }));
-        self.phase = Phase::Closed;
+        self.phase = AttemptPhase::Closed;
         Ok(())
     }
 
@@ -34,11 +34,11 @@ impl Attempt {
     /// # Errors
     /// [`AttemptError::Divergence`] if the journal has another command at this position,
     /// [`AttemptError::Unsupported`] for metadata of failures.
-    pub fn finish(&mut self, outcome: Outcome) -> Result<(), AttemptError> {
+    pub fn finish(&mut self, outcome: OperationOutcome) -> Result<(), AttemptError> {
         self.supports_outcome(&outcome)?;
         self.issue(Output { result: Some(outcome.into()), name: String::new() }.into())?;
         self.write(&Message::End);
-        self.phase = Phase::Closed;
+        self.phase = AttemptPhase::Closed;
         Ok(())
     }
 
@@ -64,9 +64,9 @@ impl Attempt {
 
     /// Ends the attempt with an error. No-op if the attempt is over.
     pub fn fail(&mut self, error: ErrorMessage) {
-        if self.phase != Phase::Closed {
+        if self.phase != AttemptPhase::Closed {
             self.write(&Message::Error(error));
-            self.phase = Phase::Closed;
+            self.phase = AttemptPhase::Closed;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Reasons for refusing a handler's command.
 
-use super::difference::Divergence;
+use super::difference::HandlerDivergence;
 use crate::{failure, immutable::ErrorMessage, version::ProtocolVersion};
 
 /// The reason for refusing a handler's command. The driver must [fail](Attempt::fail) the attempt
@@ -9,7 +9,7 @@ use crate::{failure, immutable::ErrorMessage, version::ProtocolVersion};
 pub enum AttemptError {
     /// The command differs from the journal.
     #[error(transparent)]
-    Divergence(#[from] Divergence),
+    Divergence(#[from] HandlerDivergence),
     /// The version in use lacks the feature.
     #[error("{feature} came with {since} of the protocol, and this attempt speaks {version}")]
     Unsupported {
@@ -24,11 +24,9 @@ pub enum AttemptError {
     EmptyWait,
     /// An outcome was proposed for something other than an open run.
     #[error("no run is waiting for an outcome under completion {completion_id}")]
-    NoSuchRun {
-        completion_id: u32,
-    },
+    NoSuchRun { completion_id: u32 },
     /// The attempt is not ready yet, or is over.
-    #[error("the attempt is not going on")]
+    #[error("no attempt is in progress")]
     Closed,
 }
 

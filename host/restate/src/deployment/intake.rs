@@ -1,29 +1,28 @@
 //! Incoming frames of an attempt: start, replayed journal, notifications.
 
 use super::{
-    attempt::{Attempt, Phase},
+    attempt::{AttemptPhase, DeploymentAttempt},
     state::KnownState,
 };
 use crate::{
     immutable::{Command, ErrorMessage, Message, Notification, NotificationId, frame_type},
-    violation::Violation,
+    violation::ProtocolViolation,
 };
 
-impl Attempt {
+impl DeploymentAttempt {
     /// Takes a piece of the request. Ignores input after the end of the attempt.
     ///
     /// # Errors
     /// A [`Violation`]. The attempt is then over, and the output reports the violation.
-    pub fn receive(&mut self, bytes: &[u8]) -> Result<(), Violation> {
-        if self.phase == Phase::Closed {
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<(), ProtocolViolation> {
+        if self.phase == AttemptPhase::Closed {
             return Ok(());
         }
         self.decoder.feed(bytes);
         loop {
-            let frame = self
-                .decoder
-                .next_frame()
-                .map_err(|refused| Violation::of(frame_type(refused.number), refused.to_string()));
+            let frame = self.decoder.next_frame().map_err(|refused| {
+                ProtocolViolation::of(frame_type(refused.number), refused.to_string())
+            });
             let taken = match frame {
                 Ok(None) => return Ok(()),
                 Ok(Some(frame)) => Message::decode(&frame, self.version)
@@ -42,42 +41,42 @@ impl Attempt {
     /// # Errors
     /// A [`Violation`] if the journal is incomplete, or a frame is cut off. The attempt is then
     /// over, and the output reports the violation.
-    pub fn end_of_input(&mut self) -> Result<(), Violation> {
+    pub fn end_of_input(&mut self) -> Result<(), ProtocolViolation> {
         self.input_ended = true;
         let pending = self.decoder.pending();
         let what = match self.phase {
-            Phase::Closed => return Ok(()),
-            Phase::Start => "the request ended without a start".to_owned(),
-            Phase::Journal(missing) => {
+            AttemptPhase::Closed => return Ok(()),
+            AttemptPhase::Start => "the request ended without a start".to_owned(),
+            AttemptPhase::Journal(missing) => {
                 format!("the request ended with {missing} frames of the journal missing")
             }
-            Phase::Ready if pending > 0 => {
+            AttemptPhase::Ready if pending > 0 => {
                 format!("the request was cut off {pending} bytes into a frame")
             }
-            Phase::Ready => return Ok(()),
+            AttemptPhase::Ready => return Ok(()),
         };
-        let violation = Violation::new(what);
+        let violation = ProtocolViolation::new(what);
         self.fail(ErrorMessage::new(violation.code, violation.to_string()));
         Err(violation)
     }
 
-    fn take_message(&mut self, message: Message) -> Result<(), Violation> {
+    fn take_message(&mut self, message: Message) -> Result<(), ProtocolViolation> {
         let kind = message.frame_type();
-        let violation = |what: String| Err(Violation::of(kind, what));
+        let violation = |what: String| Err(ProtocolViolation::of(kind, what));
         match (self.phase, message) {
-            (Phase::Closed, _) => Ok(()),
-            (Phase::Start, Message::Start(start)) if start.known_entries == 0 => {
+            (AttemptPhase::Closed, _) => Ok(()),
+            (AttemptPhase::Start, Message::Start(start)) if start.known_entries == 0 => {
                 drop(start);
                 violation("announces a journal without an input".into())
             }
-            (Phase::Start, Message::Start(start)) => {
+            (AttemptPhase::Start, Message::Start(start)) => {
                 self.state = KnownState::new(start.partial_state, &start.state_map);
-                self.phase = Phase::Journal(start.known_entries);
+                self.phase = AttemptPhase::Journal(start.known_entries);
                 self.start = start;
                 Ok(())
             }
-            (Phase::Start, _) => violation("comes before the start".into()),
-            (Phase::Journal(missing), message) => {
+            (AttemptPhase::Start, _) => violation("comes before the start".into()),
+            (AttemptPhase::Journal(missing), message) => {
                 match message {
                     Message::Command(Command::Input(input)) if self.next_index == 0 => {
                         self.input = input;
@@ -87,7 +86,7 @@ impl Attempt {
                         return violation("is a second input".into());
                     }
                     Message::Command(_) if self.next_index == 0 => {
-                        return violation("stands before the input".into());
+                        return violation("comes before the input".into());
                     }
                     Message::Command(command) => {
                         let wanted = command.wanted().into_iter();
@@ -103,16 +102,17 @@ impl Attempt {
                     }
                 }
                 let missing = missing - 1;
-                self.phase = if missing == 0 { Phase::Ready } else { Phase::Journal(missing) };
+                self.phase =
+                    if missing == 0 { AttemptPhase::Ready } else { AttemptPhase::Journal(missing) };
                 if missing == 0 && self.next_index == 0 {
                     return violation("ends a journal without an input".into());
                 }
                 Ok(())
             }
-            (Phase::Ready, Message::Notification(notification)) => {
+            (AttemptPhase::Ready, Message::Notification(notification)) => {
                 self.take_notification(notification)
             }
-            (Phase::Ready, Message::ProposeRunCompletionAck(ack)) => {
+            (AttemptPhase::Ready, Message::ProposeRunCompletionAck(ack)) => {
                 let completion_id = ack.completion_id;
                 let Some(outcome) = self.proposals.remove(&completion_id) else {
                     let what = format!("no outcome was proposed for completion {completion_id}");
@@ -120,27 +120,27 @@ impl Attempt {
                 };
                 self.take_notification(Notification::run(completion_id, outcome))
             }
-            (Phase::Ready, _) => violation("comes after the journal".into()),
+            (AttemptPhase::Ready, _) => violation("comes after the journal".into()),
         }
     }
 
     /// Queues a notification for the handler.
-    fn take_notification(&mut self, notification: Notification) -> Result<(), Violation> {
+    fn take_notification(&mut self, notification: Notification) -> Result<(), ProtocolViolation> {
         if let NotificationId::Completion(id) = notification.id {
             let kind = frame_type(notification.kind.number());
             match self.known.get(&id) {
                 None => {
                     let what = format!("no command asked for completion {id}");
-                    return Err(Violation::of(kind, what));
+                    return Err(ProtocolViolation::of(kind, what));
                 }
                 Some(known) if *known != notification.kind => {
                     let what = format!("completion {id} is a {}", known.name());
-                    return Err(Violation::of(kind, what));
+                    return Err(ProtocolViolation::of(kind, what));
                 }
                 Some(_) => {}
             }
             if !self.came.insert(id) {
-                return Err(Violation::of(kind, format!("completion {id} came before")));
+                return Err(ProtocolViolation::of(kind, format!("completion {id} came before")));
             }
             // The notification contains the outcome, so the copy kept for an acknowledgement is not
             // needed.

@@ -31,9 +31,9 @@ mod runs;
 mod state;
 mod state_commands;
 
-pub use attempt::{Attempt, OpenCall};
-pub use commands::{Awakeable, CallHandle, RunHandle};
-pub use difference::{Difference, Divergence};
+pub use attempt::{DeploymentAttempt, OpenCall};
+pub use commands::{AwakeableHandle, CallHandle, RunHandle};
+pub use difference::{FieldMismatch, HandlerDivergence};
 pub use error::AttemptError;
 pub use state_commands::{KeysRead, StateRead};
 

@@ -1,16 +1,16 @@
 //! Runs. A driver executes them and proposes their outcomes.
 
-use super::{attempt::Attempt, error::AttemptError};
+use super::{attempt::DeploymentAttempt, error::AttemptError};
 use crate::{
     frame::Flags,
     immutable::{
         Message, NotificationId, NotificationKind, NotificationResult, ProposeRunCompletion,
     },
     version::ProtocolVersion,
-    wire::Outcome,
+    wire::OperationOutcome,
 };
 
-impl Attempt {
+impl DeploymentAttempt {
     /// Completion ids of the runs without an outcome: the driver executes them.
     pub fn open_runs(&self) -> Vec<u32> {
         let open = self.runs.keys().filter(|id| !self.proposals.contains_key(id));
@@ -26,7 +26,7 @@ impl Attempt {
     pub fn propose_run(
         &mut self,
         completion_id: u32,
-        outcome: Outcome,
+        outcome: OperationOutcome,
     ) -> Result<(), AttemptError> {
         self.going_on()?;
         self.supports_outcome(&outcome)?;
@@ -48,14 +48,14 @@ impl Attempt {
     /// Takes the outcome of a run from the queued notifications, ahead of its order; it is then not
     /// delivered as an event. For drivers that answer immediately: in the first attempt, the driver
     /// knew the outcome when it proposed it.
-    pub fn take_run(&mut self, completion_id: u32) -> Option<Outcome> {
+    pub fn take_run(&mut self, completion_id: u32) -> Option<OperationOutcome> {
         let id = NotificationId::Completion(completion_id);
         let place = self.notifications.iter().position(|notification| {
             notification.id == id && notification.kind == NotificationKind::Run
         })?;
         match self.notifications.remove(place)?.result {
-            NotificationResult::Value(value) => Some(Outcome::Success(value)),
-            NotificationResult::Failure(failure) => Some(Outcome::Failure(failure)),
+            NotificationResult::Value(value) => Some(OperationOutcome::Success(value)),
+            NotificationResult::Failure(failure) => Some(OperationOutcome::Failure(failure)),
             NotificationResult::Void
             | NotificationResult::InvocationId(_)
             | NotificationResult::StateKeys(_) => None,

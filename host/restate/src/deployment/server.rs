@@ -2,31 +2,35 @@
 
 use bytes::Bytes;
 
-use super::Attempt;
+use super::DeploymentAttempt;
 use crate::{
     ProtocolVersion,
     frame::{Frame, FrameDecoder},
     immutable::{Command, Input, Message, Notification},
-    runtime::immutable::{Action, Attempt as Runtime},
-    wire::{Start, Value},
+    runtime::immutable::{CommandAction, ImmutableRuntimeAttempt as Runtime},
+    wire::{StartMessage, ValueMessage},
 };
 
 /// A frame that was sent: sender, type, and field numbers in ascending order.
-pub(super) type Sent = (char, u16, Vec<u32>);
+pub(super) type SentFrame = (char, u16, Vec<u32>);
 
-pub(super) struct Server {
+pub(super) struct RuntimeServer {
     pub(super) version: ProtocolVersion,
-    pub(super) start: Start,
+    pub(super) start: StartMessage,
     pub(super) journal: Vec<Bytes>,
     pub(super) runtime: Runtime,
     /// All frames that were sent, in both directions.
-    pub(super) trace: Vec<Sent>,
+    pub(super) trace: Vec<SentFrame>,
 }
 
-impl Server {
+impl RuntimeServer {
     /// Creates an invocation and its first attempt.
-    pub(super) fn begin(version: ProtocolVersion, start: Start, input: &str) -> (Self, Attempt) {
-        let value = Some(Value { content: input.to_owned().into() });
+    pub(super) fn begin(
+        version: ProtocolVersion,
+        start: StartMessage,
+        input: &str,
+    ) -> (Self, DeploymentAttempt) {
+        let value = Some(ValueMessage { content: input.to_owned().into() });
         let input = Input { value, ..Input::default() };
         let input = Message::Command(input.into()).encode(version).to_bytes();
         let (runtime, _) = Runtime::open(version, start.clone(), [&input[..]]).unwrap();
@@ -36,18 +40,18 @@ impl Server {
     }
 
     /// Begins another attempt with the current journal.
-    pub(super) fn again(&mut self) -> Attempt {
+    pub(super) fn again(&mut self) -> DeploymentAttempt {
         let records = self.journal.iter().map(|record| &record[..]);
         let (runtime, bytes) = Runtime::open(self.version, self.start.clone(), records).unwrap();
         self.runtime = runtime;
-        let mut attempt = Attempt::new(self.version);
+        let mut attempt = DeploymentAttempt::new(self.version);
         self.send(&mut attempt, &bytes);
         assert!(attempt.is_ready());
         attempt
     }
 
     /// Sends bytes of the runtime in pieces of three bytes.
-    pub(super) fn send(&mut self, attempt: &mut Attempt, bytes: &[u8]) {
+    pub(super) fn send(&mut self, attempt: &mut DeploymentAttempt, bytes: &[u8]) {
         self.record('R', bytes);
         for piece in bytes.chunks(3) {
             attempt.receive(piece).expect("a runtime keeps the protocol");
@@ -55,17 +59,17 @@ impl Server {
     }
 
     /// Passes the attempt's output to the runtime, and stores its commands.
-    pub(super) fn exchange(&mut self, attempt: &mut Attempt) -> Vec<Action> {
+    pub(super) fn exchange(&mut self, attempt: &mut DeploymentAttempt) -> Vec<CommandAction> {
         let bytes = attempt.take_output();
         self.receive(&bytes)
     }
 
     /// Passes bytes of a deployment to the runtime, and stores the commands.
-    pub(super) fn receive(&mut self, bytes: &[u8]) -> Vec<Action> {
+    pub(super) fn receive(&mut self, bytes: &[u8]) -> Vec<CommandAction> {
         self.record('S', bytes);
         let actions = self.runtime.receive(bytes).expect("a deployment keeps the protocol");
         for action in &actions {
-            if let Action::Append { record, .. } = action {
+            if let CommandAction::Append { record, .. } = action {
                 self.journal.push(record.clone());
             }
         }
@@ -73,7 +77,7 @@ impl Server {
     }
 
     /// Stores a notification and sends it to the attempt.
-    pub(super) fn tell(&mut self, attempt: &mut Attempt, notification: Notification) {
+    pub(super) fn tell(&mut self, attempt: &mut DeploymentAttempt, notification: Notification) {
         let bytes = self.store(notification);
         self.send(attempt, &bytes);
     }
@@ -87,7 +91,7 @@ impl Server {
     }
 
     /// Ends the request's body.
-    pub(super) fn half_close(&mut self, attempt: &mut Attempt) {
+    pub(super) fn half_close(&mut self, attempt: &mut DeploymentAttempt) {
         self.runtime.half_close();
         attempt.end_of_input().unwrap();
     }

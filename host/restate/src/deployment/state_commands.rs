@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 
-use super::{attempt::Attempt, difference::is_state_read, error::AttemptError};
+use super::{attempt::DeploymentAttempt, difference::is_state_read, error::AttemptError};
 use crate::{
     immutable::{
         ClearAllState, ClearState, Command, EagerState, GetEagerState, GetEagerStateKeys,
         GetLazyState, GetLazyStateKeys, SetState,
     },
-    wire::{StateKeys, Value, Void},
+    wire::{StateKeys, ValueMessage, Void},
 };
 
 /// Result of reading a state key.
@@ -29,7 +29,7 @@ pub enum KeysRead {
     Asked(u32),
 }
 
-impl Attempt {
+impl DeploymentAttempt {
     /// Reads a state key.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Attempt {
             Some(recorded) if is_state_read(recorded) => None,
             _ => self.state.get(&key).map(|value| {
                 Some(match value {
-                    Some(content) => EagerState::Value(Value { content }),
+                    Some(content) => EagerState::Value(ValueMessage { content }),
                     None => EagerState::Void(Void {}),
                 })
             }),
@@ -98,7 +98,7 @@ impl Attempt {
         name: impl Into<String>,
     ) -> Result<(), AttemptError> {
         let (key, content) = (key.into(), content.into());
-        let value = Some(Value { content: content.clone() });
+        let value = Some(ValueMessage { content: content.clone() });
         self.issue(SetState { key: key.clone(), value, name: name.into() }.into())?;
         self.state.set(key, content);
         Ok(())

@@ -6,7 +6,7 @@ mod divergences;
 mod refusals;
 mod told;
 
-use super::{server::Server, *};
+use super::{server::RuntimeServer, *};
 use crate::{
     ProtocolVersion::{self, *},
     failure,
@@ -16,34 +16,37 @@ use crate::{
         Notification, NotificationId, NotificationKind, NotificationResult, OneWayCall, Output,
         OutputResult, SignalKey, SignalResult,
     },
-    runtime::immutable::Action,
-    wire::{Failure, FailureMetadata, Outcome, Start, StateEntry, Value, WorkflowTarget},
+    runtime::immutable::CommandAction,
+    wire::{
+        Failure, FailureMetadata, OperationOutcome, StartMessage, StateEntry, ValueMessage,
+        WorkflowTarget,
+    },
 };
 
 /// A start frame as a server sends it for a plain service.
-fn start() -> Start {
-    Start {
+fn start() -> StartMessage {
+    StartMessage {
         id: vec![7; 24].into(),
         debug_id: "inv_1".into(),
         partial_state: true,
         since_last_entry_ms: 1,
         random_seed: 1,
-        ..Start::default()
+        ..StartMessage::default()
     }
 }
 
 /// A start frame for an object with its complete state.
-fn object(entries: &[(&'static str, &'static str)]) -> Start {
+fn object(entries: &[(&'static str, &'static str)]) -> StartMessage {
     let entry = |(key, value): &(&'static str, &'static str)| StateEntry {
         key: (*key).into(),
         value: (*value).into(),
     };
     let state_map = entries.iter().map(entry).collect();
-    Start { partial_state: false, key: "k1".into(), state_map, ..start() }
+    StartMessage { partial_state: false, key: "k1".into(), state_map, ..start() }
 }
 
-fn success(value: &'static str) -> Outcome {
-    Outcome::Success(value.into())
+fn success(value: &'static str) -> OperationOutcome {
+    OperationOutcome::Success(value.into())
 }
 
 fn value(value: &'static str) -> NotificationResult {
@@ -59,7 +62,7 @@ fn wait(id: u32) -> Future {
 }
 
 /// Compares the sent frames with `(side, type, fields)`.
-fn sent(server: &Server, expected: &[(char, u16, &[u32])]) {
+fn sent(server: &RuntimeServer, expected: &[(char, u16, &[u32])]) {
     let actual: Vec<_> = server
         .trace
         .iter()

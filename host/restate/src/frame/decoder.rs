@@ -2,7 +2,7 @@
 
 use bytes::{Buf as _, BytesMut};
 
-use super::{Frame, HEADER_LENGTH, Header};
+use super::{Frame, FrameHeader, HEADER_LENGTH};
 
 /// Default maximum length of a message, in bytes.
 pub const MESSAGE_LIMIT: usize = 32 * 1024 * 1024;
@@ -51,10 +51,10 @@ impl FrameDecoder {
     /// # Errors
     /// [`DecodeError`].
     pub fn next_frame(&mut self) -> Result<Option<Frame>, DecodeError> {
-        let Some(header) = self.arrived.first_chunk().copied().map(Header::read) else {
+        let Some(header) = self.arrived.first_chunk().copied().map(FrameHeader::read) else {
             return Ok(None);
         };
-        let Header { number, flags, length } = header;
+        let FrameHeader { number, flags, length } = header;
         if length as usize > self.limit {
             return Err(DecodeError { number, length, limit: self.limit });
         }

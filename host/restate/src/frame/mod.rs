@@ -98,7 +98,7 @@ impl Frame {
     /// Parses `bytes` as exactly one frame; `None` if they are not.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (header, payload) = bytes.split_first_chunk()?;
-        let header = Header::read(*header);
+        let header = FrameHeader::read(*header);
         (payload.len() == header.length as usize).then(|| Self {
             number: header.number,
             flags: header.flags,
@@ -109,13 +109,13 @@ impl Frame {
 
 /// A parsed header.
 #[derive(Clone, Copy)]
-struct Header {
+struct FrameHeader {
     number: u16,
     flags: Flags,
     length: u32,
 }
 
-impl Header {
+impl FrameHeader {
     fn read(bytes: [u8; HEADER_LENGTH]) -> Self {
         let [t1, t0, f1, f0, l3, l2, l1, l0] = bytes;
         Self {

@@ -19,7 +19,7 @@ pub use self::{
         GetLazyStateKeys, SetState,
     },
 };
-use crate::wire::{Failure, Header, Outcome, Value};
+use crate::wire::{Failure, Header, OperationOutcome, ValueMessage};
 
 /// The input of the invocation: the first command, written by the runtime.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
@@ -28,7 +28,7 @@ pub struct Input {
     pub headers: Vec<Header>,
     /// The argument of the call.
     #[prost(message, optional, tag = "14")]
-    pub value: Option<Value>,
+    pub value: Option<ValueMessage>,
     #[prost(string, tag = "12")]
     pub name: String,
 }
@@ -46,7 +46,7 @@ pub struct Output {
 #[derive(Clone, PartialEq, Eq, Hash, Oneof)]
 pub enum OutputResult {
     #[prost(message, tag = "14")]
-    Value(Value),
+    Value(ValueMessage),
     #[prost(message, tag = "15")]
     Failure(Failure),
 }
@@ -77,16 +77,16 @@ pub struct Run {
 
 macro_rules! outcomes {
     ($($oneof:ident),*) => {$(
-        impl From<Outcome> for $oneof {
-            fn from(outcome: Outcome) -> Self {
+        impl From<OperationOutcome> for $oneof {
+            fn from(outcome: OperationOutcome) -> Self {
                 match outcome {
-                    Outcome::Success(content) => Self::Value(Value { content }),
-                    Outcome::Failure(failure) => Self::Failure(failure),
+                    OperationOutcome::Success(content) => Self::Value(ValueMessage { content }),
+                    OperationOutcome::Failure(failure) => Self::Failure(failure),
                 }
             }
         }
 
-        impl From<$oneof> for Outcome {
+        impl From<$oneof> for OperationOutcome {
             fn from(result: $oneof) -> Self {
                 match result {
                     $oneof::Value(value) => Self::Success(value.content),

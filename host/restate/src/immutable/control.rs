@@ -6,7 +6,7 @@ use prost::{Enumeration, Message, Oneof};
 use super::future::Future;
 use crate::{
     version::ProtocolVersion,
-    wire::{Failure, Outcome, Value, Void},
+    wire::{Failure, OperationOutcome, ValueMessage, Void},
 };
 
 /// Ends the attempt; the invocation continues when its wait is satisfied.
@@ -148,16 +148,16 @@ pub enum Proposal {
     Failure(Failure),
 }
 
-impl From<Outcome> for Proposal {
-    fn from(outcome: Outcome) -> Self {
+impl From<OperationOutcome> for Proposal {
+    fn from(outcome: OperationOutcome) -> Self {
         match outcome {
-            Outcome::Success(value) => Self::Value(value),
-            Outcome::Failure(failure) => Self::Failure(failure),
+            OperationOutcome::Success(value) => Self::Value(value),
+            OperationOutcome::Failure(failure) => Self::Failure(failure),
         }
     }
 }
 
-impl From<Proposal> for Outcome {
+impl From<Proposal> for OperationOutcome {
     fn from(proposal: Proposal) -> Self {
         match proposal {
             Proposal::Value(value) => Self::Success(value),
@@ -212,5 +212,5 @@ pub enum EphemeralResult {
     #[prost(message, tag = "4")]
     Void(Void),
     #[prost(message, tag = "5")]
-    Value(Value),
+    Value(ValueMessage),
 }

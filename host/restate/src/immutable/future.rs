@@ -46,7 +46,7 @@ pub enum Combinator {
 
 /// Known outcome of a completed notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
+pub enum NotificationOutcome {
     /// The notification carries anything but a failure.
     Succeeded,
     /// The notification carries a failure.
@@ -55,7 +55,7 @@ pub enum Settled {
 
 /// Known progress of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
+enum WaitProgress {
     Pending,
     Succeeded,
     Failed,
@@ -63,7 +63,7 @@ enum Progress {
     Either,
 }
 
-impl Progress {
+impl WaitProgress {
     fn may_succeed(self) -> bool {
         matches!(self, Self::Succeeded | Self::Either)
     }
@@ -119,9 +119,12 @@ impl Future {
     /// There are no false negatives. There are false positives, after which the invocation waits
     /// again: if the order of notifications decides, or if a part is complete that only the
     /// deployment can judge.
-    pub fn is_satisfied(&self, known: impl Fn(&NotificationId) -> Option<Settled>) -> bool {
+    pub fn is_satisfied(
+        &self,
+        known: impl Fn(&NotificationId) -> Option<NotificationOutcome>,
+    ) -> bool {
         let mut undecided = false;
-        self.progress(&known, &mut undecided) != Progress::Pending || undecided
+        self.progress(&known, &mut undecided) != WaitProgress::Pending || undecided
     }
 
     /// Returns true if the first completed part is sufficient, anywhere in the tree.
@@ -141,51 +144,51 @@ impl Future {
     /// Sets `undecided` if a completed part can be judged by the deployment only.
     fn progress(
         &self,
-        known: &impl Fn(&NotificationId) -> Option<Settled>,
+        known: &impl Fn(&NotificationId) -> Option<NotificationOutcome>,
         undecided: &mut bool,
-    ) -> Progress {
+    ) -> WaitProgress {
         let leaves = self.own_leaves().map(|id| match known(&id) {
-            None => Progress::Pending,
-            Some(Settled::Succeeded) => Progress::Succeeded,
-            Some(Settled::Failed) => Progress::Failed,
+            None => WaitProgress::Pending,
+            Some(NotificationOutcome::Succeeded) => WaitProgress::Succeeded,
+            Some(NotificationOutcome::Failed) => WaitProgress::Failed,
         });
-        let mut parts: Vec<Progress> = leaves.collect();
+        let mut parts: Vec<WaitProgress> = leaves.collect();
         parts.extend(self.nested.iter().map(|nested| nested.progress(known, undecided)));
-        let pending = parts.contains(&Progress::Pending);
+        let pending = parts.contains(&WaitProgress::Pending);
         let success = parts.iter().any(|part| part.may_succeed());
         let failure = parts.iter().any(|part| part.may_fail());
-        let either = parts.contains(&Progress::Either) || (success && failure);
+        let either = parts.contains(&WaitProgress::Either) || (success && failure);
         match Combinator::try_from(self.combinator).unwrap_or(Combinator::Unknown) {
             Combinator::Unknown => {
                 *undecided |= success || failure;
-                Progress::Pending
+                WaitProgress::Pending
             }
             Combinator::FirstCompleted => match (success, failure) {
-                (false, false) => Progress::Pending,
-                (true, false) => Progress::Succeeded,
-                (false, true) => Progress::Failed,
-                (true, true) => Progress::Either,
+                (false, false) => WaitProgress::Pending,
+                (true, false) => WaitProgress::Succeeded,
+                (false, true) => WaitProgress::Failed,
+                (true, true) => WaitProgress::Either,
             },
-            Combinator::AllCompleted if pending => Progress::Pending,
-            Combinator::AllCompleted => Progress::Succeeded,
+            Combinator::AllCompleted if pending => WaitProgress::Pending,
+            Combinator::AllCompleted => WaitProgress::Succeeded,
             Combinator::FirstSucceededOrAllFailed if success => {
-                if either && !parts.contains(&Progress::Succeeded) {
-                    Progress::Either
+                if either && !parts.contains(&WaitProgress::Succeeded) {
+                    WaitProgress::Either
                 } else {
-                    Progress::Succeeded
+                    WaitProgress::Succeeded
                 }
             }
-            Combinator::FirstSucceededOrAllFailed if pending => Progress::Pending,
-            Combinator::FirstSucceededOrAllFailed => Progress::Failed,
+            Combinator::FirstSucceededOrAllFailed if pending => WaitProgress::Pending,
+            Combinator::FirstSucceededOrAllFailed => WaitProgress::Failed,
             Combinator::AllSucceededOrFirstFailed if failure => {
-                if either && !parts.contains(&Progress::Failed) {
-                    Progress::Either
+                if either && !parts.contains(&WaitProgress::Failed) {
+                    WaitProgress::Either
                 } else {
-                    Progress::Failed
+                    WaitProgress::Failed
                 }
             }
-            Combinator::AllSucceededOrFirstFailed if pending => Progress::Pending,
-            Combinator::AllSucceededOrFirstFailed => Progress::Succeeded,
+            Combinator::AllSucceededOrFirstFailed if pending => WaitProgress::Pending,
+            Combinator::AllSucceededOrFirstFailed => WaitProgress::Succeeded,
         }
     }
 }
@@ -209,8 +212,12 @@ mod tests {
     /// Returns true if `future` is satisfied after these completions succeeded and failed.
     fn satisfied(future: &Future, succeeded: &[u32], failed: &[u32]) -> bool {
         future.is_satisfied(|id| match id {
-            NotificationId::Completion(id) if succeeded.contains(id) => Some(Settled::Succeeded),
-            NotificationId::Completion(id) if failed.contains(id) => Some(Settled::Failed),
+            NotificationId::Completion(id) if succeeded.contains(id) => {
+                Some(NotificationOutcome::Succeeded)
+            }
+            NotificationId::Completion(id) if failed.contains(id) => {
+                Some(NotificationOutcome::Failed)
+            }
             _ => None,
         })
     }
@@ -301,9 +308,12 @@ mod tests {
     fn signals_satisfy_as_completions_do() {
         for id in [NotificationId::Signal(17), NotificationId::NamedSignal("go".into())] {
             let future = Future::first_of([id.clone(), leaf(1)]);
-            assert!(future.is_satisfied(|known| (*known == id).then_some(Settled::Succeeded)));
+            assert!(
+                future
+                    .is_satisfied(|known| (*known == id).then_some(NotificationOutcome::Succeeded))
+            );
             assert!(!future.is_satisfied(|known| {
-                (*known == NotificationId::Signal(18)).then_some(Settled::Succeeded)
+                (*known == NotificationId::Signal(18)).then_some(NotificationOutcome::Succeeded)
             }));
         }
     }

@@ -8,7 +8,7 @@ use crate::{custom::Custom, version::ProtocolVersion};
 
 /// A notification requested by a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RequestedNotification {
     /// The completion id of the notification.
     pub id: u32,
     /// Kind of the notification.
@@ -155,8 +155,8 @@ impl Command {
     }
 
     /// Returns the notifications that the command requests, in the order in which they arrive.
-    pub fn wanted(&self) -> Vec<Wanted> {
-        let one = |id, kind| vec![Wanted { id, kind }];
+    pub fn wanted(&self) -> Vec<RequestedNotification> {
+        let one = |id, kind| vec![RequestedNotification { id, kind }];
         match self {
             Self::GetLazyState(it) => one(it.result_completion_id, NotificationKind::LazyState),
             Self::GetLazyStateKeys(it) => {
@@ -170,8 +170,14 @@ impl Command {
             Self::Sleep(it) => one(it.result_completion_id, NotificationKind::Sleep),
             Self::Call(it) => {
                 let begun = NotificationKind::CallInvocationId;
-                let id = Wanted { id: it.invocation_id_completion_id, kind: begun };
-                vec![id, Wanted { id: it.result_completion_id, kind: NotificationKind::Call }]
+                let id = RequestedNotification { id: it.invocation_id_completion_id, kind: begun };
+                vec![
+                    id,
+                    RequestedNotification {
+                        id: it.result_completion_id,
+                        kind: NotificationKind::Call,
+                    },
+                ]
             }
             Self::OneWayCall(it) => {
                 one(it.invocation_id_completion_id, NotificationKind::CallInvocationId)

@@ -11,15 +11,15 @@ use crate::{
     custom::{self, Custom},
     frame::{Flags, Frame},
     version::ProtocolVersion,
-    violation::{FrameType, Violation},
-    wire::Start,
+    violation::{FrameType, ProtocolViolation},
+    wire::StartMessage,
 };
 
 /// A message of V5 to V8.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
     /// Begins the attempt.
-    Start(Start),
+    Start(StartMessage),
     /// Ends the attempt with a wait.
     Suspension(Suspension),
     /// Reports that the attempt failed.
@@ -86,10 +86,10 @@ impl Message {
     ///
     /// # Errors
     /// A [`Violation`] that names the frame.
-    pub fn decode(frame: &Frame, version: ProtocolVersion) -> Result<Self, Violation> {
+    pub fn decode(frame: &Frame, version: ProtocolVersion) -> Result<Self, ProtocolViolation> {
         let Frame { number, flags, .. } = *frame;
         let payload = frame.payload.clone();
-        let violation = |what: String| Violation::of(frame_type(number), what);
+        let violation = |what: String| ProtocolViolation::of(frame_type(number), what);
         let broken = |error: prost::DecodeError| violation(format!("cannot be decoded: {error}"));
         if let Some((_, _, since)) = CONTROLS.iter().find(|(known, ..)| *known == number)
             && version < *since
@@ -101,7 +101,7 @@ impl Message {
             return Err(violation(format!("must not have the flags {flags} in {version}")));
         }
         let message = match number {
-            START => Self::Start(Start::decode(payload).map_err(broken)?),
+            START => Self::Start(StartMessage::decode(payload).map_err(broken)?),
             SUSPENSION => {
                 Self::Suspension(Suspension::decode(payload, version).map_err(violation)?)
             }

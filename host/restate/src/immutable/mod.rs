@@ -13,8 +13,8 @@ pub mod notification;
 
 pub use command::*;
 pub use control::*;
-pub use future::{Combinator, Future, Settled};
-pub use kind::{Command, CommandKind, Wanted};
+pub use future::{Combinator, Future, NotificationOutcome};
+pub use kind::{Command, CommandKind, RequestedNotification};
 pub use message::{Message, frame_type};
 pub use notification::{
     CANCEL_SIGNAL, FIRST_AWAKEABLE_SIGNAL, Notification, NotificationId, NotificationKind,

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use prost::{Message, Oneof};
 
 use super::command::SignalResult;
-use crate::wire::{Failure, Outcome, StateKeys, Value, Void};
+use crate::wire::{Failure, OperationOutcome, StateKeys, ValueMessage, Void};
 
 /// The signal that requests a cancellation.
 pub const CANCEL_SIGNAL: u32 = 1;
@@ -101,11 +101,11 @@ impl NotificationResult {
     }
 }
 
-impl From<Outcome> for NotificationResult {
-    fn from(outcome: Outcome) -> Self {
+impl From<OperationOutcome> for NotificationResult {
+    fn from(outcome: OperationOutcome) -> Self {
         match outcome {
-            Outcome::Success(value) => Self::Value(value),
-            Outcome::Failure(failure) => Self::Failure(failure),
+            OperationOutcome::Success(value) => Self::Value(value),
+            OperationOutcome::Failure(failure) => Self::Failure(failure),
         }
     }
 }
@@ -196,7 +196,7 @@ impl Notification {
     }
 
     /// Creates the result of a run from its proposed outcome.
-    pub fn run(id: u32, outcome: Outcome) -> Self {
+    pub fn run(id: u32, outcome: OperationOutcome) -> Self {
         Self::completion(NotificationKind::Run, id, outcome.into())
     }
 
@@ -241,8 +241,8 @@ impl Notification {
     }
 
     pub(crate) fn decode(kind: NotificationKind, payload: Bytes) -> Result<Self, String> {
-        let template =
-            Template::decode(payload).map_err(|error| format!("cannot be decoded: {error}"))?;
+        let template = NotificationTemplate::decode(payload)
+            .map_err(|error| format!("cannot be decoded: {error}"))?;
         let id = match template.id {
             Some(TemplateId::Completion(id)) => NotificationId::Completion(id),
             Some(TemplateId::Signal(index)) => NotificationId::Signal(index),
@@ -269,18 +269,18 @@ impl Notification {
         };
         let result = match self.result.clone() {
             NotificationResult::Void => TemplateResult::Void(Void {}),
-            NotificationResult::Value(content) => TemplateResult::Value(Value { content }),
+            NotificationResult::Value(content) => TemplateResult::Value(ValueMessage { content }),
             NotificationResult::Failure(failure) => TemplateResult::Failure(failure),
             NotificationResult::InvocationId(id) => TemplateResult::InvocationId(id),
             NotificationResult::StateKeys(keys) => TemplateResult::StateKeys(StateKeys { keys }),
         };
-        Template { id: Some(id), result: Some(result) }.encode_to_vec().into()
+        NotificationTemplate { id: Some(id), result: Some(result) }.encode_to_vec().into()
     }
 }
 
 /// All kinds of notifications in one message.
 #[derive(Clone, PartialEq, Message)]
-struct Template {
+struct NotificationTemplate {
     #[prost(oneof = "TemplateId", tags = "1, 2, 3")]
     id: Option<TemplateId>,
     #[prost(oneof = "TemplateResult", tags = "4, 5, 6, 16, 17")]
@@ -302,7 +302,7 @@ enum TemplateResult {
     #[prost(message, tag = "4")]
     Void(Void),
     #[prost(message, tag = "5")]
-    Value(Value),
+    Value(ValueMessage),
     #[prost(message, tag = "6")]
     Failure(Failure),
     #[prost(string, tag = "16")]

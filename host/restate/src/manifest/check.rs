@@ -2,21 +2,21 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use super::{Handler, HandlerType, Manifest, ManifestVersion, Service, ServiceType};
+use super::{HandlerType, Manifest, ManifestHandler, ManifestVersion, Service, ServiceType};
 
 /// Highest protocol version that a manifest can announce.
 const HIGHEST_PROTOCOL: u32 = i32::MAX as u32;
 
 /// A violated rule, with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ManifestFault {
     /// The location, for example `services[2].handlers[0].name`.
     pub path: String,
     /// The violation, as a clause.
     pub what: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ManifestFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}: {}", self.path, self.what)
     }
@@ -26,11 +26,11 @@ impl fmt::Display for Fault {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct InvalidManifest {
     /// The violations, in the order of the text; at least one.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<ManifestFault>,
 }
 
 impl InvalidManifest {
-    pub(super) fn of(fault: Fault) -> Self {
+    pub(super) fn of(fault: ManifestFault) -> Self {
         Self { faults: vec![fault] }
     }
 }
@@ -45,15 +45,15 @@ impl fmt::Display for InvalidManifest {
 }
 
 /// A field introduced after V1: its name, its version, and its value.
-type Later<'a> = (&'static str, ManifestVersion, &'a mut dyn Optional);
+type LaterField<'a> = (&'static str, ManifestVersion, &'a mut dyn OptionalField);
 
 /// A field that can be removed.
-trait Optional {
+trait OptionalField {
     fn is_present(&self) -> bool;
     fn take_away(&mut self);
 }
 
-impl<T> Optional for Option<T> {
+impl<T> OptionalField for Option<T> {
     fn is_present(&self) -> bool {
         self.is_some()
     }
@@ -87,13 +87,13 @@ macro_rules! later_fields {
 }
 
 impl Service {
-    fn later_fields(&mut self) -> Vec<Later<'_>> {
+    fn later_fields(&mut self) -> Vec<LaterField<'_>> {
         later_fields!(self,)
     }
 }
 
-impl Handler {
-    fn later_fields(&mut self) -> Vec<Later<'_>> {
+impl ManifestHandler {
+    fn later_fields(&mut self) -> Vec<LaterField<'_>> {
         later_fields!(self, workflow_completion_retention "workflowCompletionRetention" V3)
     }
 }
@@ -126,12 +126,12 @@ impl Manifest {
         }
     }
 
-    fn top_later_fields(&mut self) -> Vec<Later<'_>> {
+    fn top_later_fields(&mut self) -> Vec<LaterField<'_>> {
         vec![("lambdaCompression", ManifestVersion::V4, &mut self.lambda_compression)]
     }
 }
 
-fn take_away(fields: Vec<Later<'_>>, version: ManifestVersion) {
+fn take_away(fields: Vec<LaterField<'_>>, version: ManifestVersion) {
     for (_, since, field) in fields {
         if version < since {
             field.take_away();
@@ -141,12 +141,12 @@ fn take_away(fields: Vec<Later<'_>>, version: ManifestVersion) {
 
 struct Checker {
     version: ManifestVersion,
-    faults: Vec<Fault>,
+    faults: Vec<ManifestFault>,
 }
 
 impl Checker {
     fn fault(&mut self, path: impl Into<String>, what: impl Into<String>) {
-        self.faults.push(Fault { path: path.into(), what: what.into() });
+        self.faults.push(ManifestFault { path: path.into(), what: what.into() });
     }
 
     fn manifest(&mut self, manifest: &mut Manifest) {
@@ -200,7 +200,7 @@ impl Checker {
         path: &str,
         service: ServiceType,
         ty: Option<HandlerType>,
-        handler: &mut Handler,
+        handler: &mut ManifestHandler,
     ) {
         self.name(path, &handler.name, |byte| byte == b'_');
         self.later(&format!("{path}."), handler.later_fields());
@@ -256,7 +256,7 @@ impl Checker {
         }
     }
 
-    fn later(&mut self, prefix: &str, fields: Vec<Later<'_>>) {
+    fn later(&mut self, prefix: &str, fields: Vec<LaterField<'_>>) {
         for (name, since, field) in fields {
             if field.is_present() && self.version < since {
                 let version = self.version;

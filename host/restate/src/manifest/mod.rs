@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-pub use check::{Fault, InvalidManifest};
+pub use check::{InvalidManifest, ManifestFault};
 pub use media::{ManifestVersion, UnknownManifestVersion};
 
 use crate::version::VersionRange;
@@ -58,7 +58,7 @@ pub struct Service {
     pub name: String,
     /// Kind of the service.
     pub ty: ServiceType,
-    pub handlers: Vec<Handler>,
+    pub handlers: Vec<ManifestHandler>,
     /// Documentation for people. From V2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documentation: Option<String>,
@@ -114,17 +114,17 @@ pub enum ServiceType {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Handler {
+pub struct ManifestHandler {
     pub name: String,
     /// Concurrency with other handlers of the key. [`Service::handler_type`] has the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ty: Option<HandlerType>,
     /// Accepted requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<Input>,
+    pub input: Option<HandlerInput>,
     /// Produced responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<Output>,
+    pub output: Option<HandlerOutput>,
     /// Documentation for people. From V2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documentation: Option<String>,
@@ -195,7 +195,7 @@ pub enum OnMaxAttempts {
 /// Requests that a handler accepts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Input {
+pub struct HandlerInput {
     /// True if a request must have a body with a content type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
@@ -210,7 +210,7 @@ pub struct Input {
 /// Responses that a handler produces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Output {
+pub struct HandlerOutput {
     /// Content type of the body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
@@ -237,10 +237,10 @@ impl Manifest {
         let mut json = serde_json::Deserializer::from_slice(bytes);
         let manifest: Self = serde_path_to_error::deserialize(&mut json).map_err(|error| {
             let path = error.path().to_string();
-            InvalidManifest::of(Fault { path, what: error.into_inner().to_string() })
+            InvalidManifest::of(ManifestFault { path, what: error.into_inner().to_string() })
         })?;
         json.end().map_err(|error| {
-            InvalidManifest::of(Fault { path: ".".into(), what: error.to_string() })
+            InvalidManifest::of(ManifestFault { path: ".".into(), what: error.to_string() })
         })?;
         manifest.check(version)?;
         Ok(manifest)
@@ -262,7 +262,7 @@ impl Manifest {
 impl Service {
     /// Returns the type of a handler of this service, with the default applied. `None` for handlers
     /// of a plain service.
-    pub fn handler_type(&self, handler: &Handler) -> Option<HandlerType> {
+    pub fn handler_type(&self, handler: &ManifestHandler) -> Option<HandlerType> {
         match self.ty {
             ServiceType::Service => None,
             ServiceType::VirtualObject => Some(handler.ty.unwrap_or(HandlerType::Exclusive)),

@@ -7,7 +7,9 @@
 use bytes::Bytes;
 use prost::{Message, Oneof};
 
-use crate::wire::{Failure, Header, IdempotentRequestTarget, Outcome, Void, WorkflowTarget};
+use crate::wire::{
+    Failure, Header, IdempotentRequestTarget, OperationOutcome, Void, WorkflowTarget,
+};
 
 /// Result of an entry.
 #[derive(Clone, PartialEq, Eq, Hash, Oneof)]
@@ -27,11 +29,11 @@ impl EntryResult {
     pub const EMPTY: Self = Self::Empty(Void {});
 }
 
-impl From<Outcome> for EntryResult {
-    fn from(outcome: Outcome) -> Self {
+impl From<OperationOutcome> for EntryResult {
+    fn from(outcome: OperationOutcome) -> Self {
         match outcome {
-            Outcome::Success(value) => Self::Value(value),
-            Outcome::Failure(failure) => Self::Failure(failure),
+            OperationOutcome::Success(value) => Self::Value(value),
+            OperationOutcome::Failure(failure) => Self::Failure(failure),
         }
     }
 }

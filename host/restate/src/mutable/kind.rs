@@ -73,9 +73,9 @@ macro_rules! entries {
             }
 
             /// When an entry of this kind gets its result.
-            pub const fn completes(self) -> Completes {
+            pub const fn completes(self) -> CompletionMode {
                 match self {
-                    $(Self::$kind => Completes::$completes,)*
+                    $(Self::$kind => CompletionMode::$completes,)*
                 }
             }
 
@@ -139,7 +139,7 @@ macro_rules! entries {
 
 /// When an entry gets its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Completes {
+pub enum CompletionMode {
     /// The entry has no result.
     Never,
     /// The deployment writes the entry with its result.
@@ -260,12 +260,16 @@ impl Entry {
             return Some(fault);
         }
         match (kind.completes(), completed, result) {
-            (Completes::Later, true, None) => return Some("is completed without a result".into()),
-            (Completes::Later, false, Some(_)) => {
+            (CompletionMode::Later, true, None) => {
+                return Some("is completed without a result".into());
+            }
+            (CompletionMode::Later, false, Some(_)) => {
                 return Some("has a result and is not completed".into());
             }
             // SDKs of V1 omit the value if a run returned none.
-            (Completes::Written, _, None) if !matches!(kind, EntryKind::Input | EntryKind::Run) => {
+            (CompletionMode::Written, _, None)
+                if !matches!(kind, EntryKind::Input | EntryKind::Run) =>
+            {
                 return Some("has no result".into());
             }
             _ => {}

@@ -7,21 +7,21 @@ use prost::Message as _;
 use super::{
     control::{Completion, EntryAck, ErrorMessage, Suspension},
     entry::EntryResult,
-    kind::{Completes, Entry, EntryKind},
+    kind::{CompletionMode, Entry, EntryKind},
 };
 use crate::{
     custom::{self, Custom},
     frame::{Flags, Frame},
     version::ProtocolVersion,
-    violation::{FrameType, Violation},
-    wire::{Start, Void},
+    violation::{FrameType, ProtocolViolation},
+    wire::{StartMessage, Void},
 };
 
 /// A message of V1 to V3.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
     /// Begins the attempt.
-    Start(Start),
+    Start(StartMessage),
     /// Delivers the result of an entry.
     Completion(Completion),
     /// Ends the attempt with a wait.
@@ -64,16 +64,16 @@ impl Message {
     ///
     /// # Errors
     /// A [`Violation`] that names the frame.
-    pub fn decode(frame: &Frame, version: ProtocolVersion) -> Result<Self, Violation> {
+    pub fn decode(frame: &Frame, version: ProtocolVersion) -> Result<Self, ProtocolViolation> {
         let Frame { number, flags, .. } = *frame;
         let payload = frame.payload.clone();
-        let violation = |what: String| Violation::of(frame_type(number), what);
+        let violation = |what: String| ProtocolViolation::of(frame_type(number), what);
         let broken = |error: prost::DecodeError| violation(format!("cannot be decoded: {error}"));
         if flags.without(allowed_flags(number)) != Flags::NONE {
             return Err(violation(format!("must not have the flags {flags}")));
         }
         let message = match number {
-            START => Self::Start(Start::decode(payload).map_err(broken)?),
+            START => Self::Start(StartMessage::decode(payload).map_err(broken)?),
             COMPLETION => {
                 let completion = Completion::decode(payload).map_err(broken)?;
                 if completion.result.is_none() {
@@ -124,7 +124,7 @@ impl Message {
             Self::EntryAck(ack) => ack.encode_to_vec().into(),
             Self::End => bytes::Bytes::new(),
             Self::Entry(entry) => {
-                let later = entry.kind().is_some_and(|it| it.completes() == Completes::Later);
+                let later = entry.kind().is_some_and(|it| it.completes() == CompletionMode::Later);
                 if later && entry.result().is_some() {
                     flags = Flags::COMPLETED;
                 }
@@ -174,8 +174,8 @@ impl Message {
 /// and `REQUIRES_ACK` for all entries.
 fn allowed_flags(number: u16) -> Flags {
     match EntryKind::from_number(number).map(EntryKind::completes) {
-        Some(Completes::Later) => Flags::COMPLETED.with(Flags::REQUIRES_ACK),
-        Some(Completes::Written | Completes::Never) => Flags::REQUIRES_ACK,
+        Some(CompletionMode::Later) => Flags::COMPLETED.with(Flags::REQUIRES_ACK),
+        Some(CompletionMode::Written | CompletionMode::Never) => Flags::REQUIRES_ACK,
         None if number >= custom::FIRST => Flags::REQUIRES_ACK,
         None => Flags::NONE,
     }
@@ -191,12 +191,12 @@ pub fn complete(
     entry: &Frame,
     result: &EntryResult,
     version: ProtocolVersion,
-) -> Result<Frame, Violation> {
-    let violation = |what: String| Violation::of(frame_type(entry.number), what);
+) -> Result<Frame, ProtocolViolation> {
+    let violation = |what: String| ProtocolViolation::of(frame_type(entry.number), what);
     let Some(kind) = EntryKind::from_number(entry.number) else {
         return Err(violation("gets no result".into()));
     };
-    if kind.completes() != Completes::Later {
+    if kind.completes() != CompletionMode::Later {
         return Err(violation("gets no result".into()));
     }
     if entry.flags.has(Flags::COMPLETED) {

@@ -16,7 +16,7 @@ pub use entry::{
     GetPromise, GetState, GetStateKeys, Input, InvocationTarget, OneWayCall, Output, PeekPromise,
     PromiseCompletion, Run, SetState, Sleep,
 };
-pub use kind::{Completes, Entry, EntryKind, ResultKind};
+pub use kind::{CompletionMode, Entry, EntryKind, ResultKind};
 pub use message::{Message, complete, frame_type};
 
 #[cfg(test)]

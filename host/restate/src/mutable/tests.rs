@@ -11,7 +11,8 @@ use crate::{
     frame::{Flags, Frame},
     version::ProtocolVersion::{self, *},
     wire::{
-        Failure, Header, IdempotentRequestTarget, Start, StateEntry, StateKeys, WorkflowTarget,
+        Failure, Header, IdempotentRequestTarget, StartMessage, StateEntry, StateKeys,
+        WorkflowTarget,
     },
 };
 
@@ -152,7 +153,7 @@ fn entries_have_the_numbers_fields_and_results_of_the_description() {
     for (kind, row) in EntryKind::ALL.iter().zip(ENTRIES) {
         let (number, name, own, results, completable, fallible, since) = row;
         assert_eq!((kind.number(), kind.name()), (number, name));
-        assert_eq!(kind.completes() == Completes::Later, completable, "{name}");
+        assert_eq!(kind.completes() == CompletionMode::Later, completable, "{name}");
         assert_eq!(kind.is_fallible(), fallible, "{name}");
         assert_eq!(kind.since(), since, "{name}");
         for field in [None, Some(13), Some(14), Some(15)] {
@@ -193,8 +194,12 @@ fn control_frames_have_the_numbers_and_fields_of_the_description() {
         related_entry_type: Some(0x0C05),
         next_retry_delay_ms: Some(1),
     };
-    let start =
-        Start { retry_count: 1, since_last_entry_ms: 2, key: "k".into(), ..Start::default() };
+    let start = StartMessage {
+        retry_count: 1,
+        since_last_entry_ms: 2,
+        key: "k".into(),
+        ..StartMessage::default()
+    };
     let completion =
         |result| Message::Completion(Completion { entry_index: 1, result: Some(result) });
     let suspension = Message::Suspension(Suspension { entry_indexes: vec![1, 2] });
@@ -307,7 +312,7 @@ fn an_entry_gets_the_results_that_it_may_have_and_keeps_all_else() {
     for (kind, (_, name, _, results, completable, _, _)) in EntryKind::ALL.iter().zip(ENTRIES) {
         for field in [13, 14, 15] {
             let result = result(*kind, field);
-            let own = if kind.completes() == Completes::Written && *kind != EntryKind::Input {
+            let own = if kind.completes() == CompletionMode::Written && *kind != EntryKind::Input {
                 Some(result.clone())
             } else {
                 None
@@ -361,7 +366,7 @@ fn entry() -> impl Strategy<Value = Entry> {
     let parts = (kinds, any::<prop::sample::Index>(), any::<bool>(), text(), bytes(), any::<u64>());
     parts.prop_map(|(kind, which, with_result, word, content, number)| {
         let fields = ENTRIES.iter().find(|row| row.0 == kind.number()).unwrap().3;
-        let needed = kind.completes() == Completes::Written;
+        let needed = kind.completes() == CompletionMode::Written;
         let result = (!fields.is_empty() && (needed || with_result)).then(|| {
             match (which.get(fields), kind) {
                 (14, EntryKind::GetStateKeys) => EntryResult::Value(
@@ -397,7 +402,7 @@ fn entry() -> impl Strategy<Value = Entry> {
 
 fn message() -> impl Strategy<Value = Message> {
     let start = (bytes(), text(), any::<u32>(), any::<bool>()).prop_map(
-        |(id, key, number, partial_state)| Start {
+        |(id, key, number, partial_state)| StartMessage {
             state_map: vec![StateEntry { key: id.clone(), value: id.clone() }],
             id,
             debug_id: key.clone(),
@@ -406,7 +411,7 @@ fn message() -> impl Strategy<Value = Message> {
             key,
             retry_count: number,
             since_last_entry_ms: number.into(),
-            ..Start::default()
+            ..StartMessage::default()
         },
     );
     let error = (any::<u32>(), text(), option::of(any::<u32>()), option::of(text())).prop_map(

@@ -7,41 +7,41 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::{Bytes, BytesMut};
 
-pub use self::action::{Action, Suspended};
-use self::journal::{Journal, Progress};
+pub use self::action::{CommandAction, FutureSuspension};
+use self::journal::{CompletionProgress, JournalBookkeeping};
 use crate::{
     failure,
     frame::{Flags, Frame, FrameDecoder, MESSAGE_LIMIT},
     immutable::{
         Command, CommandAck, CommandKind, EphemeralResult, EphemeralState, Future, Message,
-        Notification, NotificationId, ProposeRunCompletionAck, Settled, frame_type,
+        Notification, NotificationId, NotificationOutcome, ProposeRunCompletionAck, frame_type,
     },
-    version::{Family, ProtocolVersion},
-    violation::{FrameType, Violation},
-    wire::{Start, Value, Void},
+    version::{ProtocolFamily, ProtocolVersion},
+    violation::{FrameType, ProtocolViolation},
+    wire::{StartMessage, ValueMessage, Void},
 };
 
 /// State machine of the runtime's side of an attempt.
 #[derive(Debug)]
-pub struct Attempt {
+pub struct ImmutableRuntimeAttempt {
     version: ProtocolVersion,
     decoder: FrameDecoder,
     /// The frame that ended the attempt.
     ended_by: Option<FrameType>,
-    journal: Journal,
+    journal: JournalBookkeeping,
     /// True if the request's body has ended.
     half_closed: bool,
     /// Notifications sent in this attempt, after the journal.
-    told: BTreeMap<NotificationId, Settled>,
+    told: BTreeMap<NotificationId, NotificationOutcome>,
     /// Notifications that arrived too late to be sent.
-    untold: BTreeMap<NotificationId, Settled>,
+    untold: BTreeMap<NotificationId, NotificationOutcome>,
     /// Indexes of the commands that await an acknowledgement.
     unacknowledged: BTreeSet<u32>,
     /// Numbers of the unanswered state reads.
     reads: BTreeSet<u32>,
 }
 
-impl Attempt {
+impl ImmutableRuntimeAttempt {
     /// Begins an attempt with the frames of the journal, in the order of storage. Writes the number
     /// of frames into `start`. Returns the bytes to send.
     ///
@@ -52,9 +52,9 @@ impl Attempt {
     /// If `version` is of the other family.
     pub fn open<'a>(
         version: ProtocolVersion,
-        start: Start,
+        start: StartMessage,
         journal: impl IntoIterator<Item = &'a [u8]>,
-    ) -> Result<(Self, Bytes), Violation> {
+    ) -> Result<(Self, Bytes), ProtocolViolation> {
         Self::open_with_limit(version, start, journal, MESSAGE_LIMIT)
     }
 
@@ -67,16 +67,16 @@ impl Attempt {
     /// If `version` is of the other family.
     pub fn open_with_limit<'a>(
         version: ProtocolVersion,
-        start: Start,
+        start: StartMessage,
         journal: impl IntoIterator<Item = &'a [u8]>,
         limit: usize,
-    ) -> Result<(Self, Bytes), Violation> {
-        assert_eq!(version.family(), Family::Immutable, "{version} has entries");
+    ) -> Result<(Self, Bytes), ProtocolViolation> {
+        assert_eq!(version.family(), ProtocolFamily::Immutable, "{version} has entries");
         let mut attempt = Self {
             version,
             decoder: FrameDecoder::new(limit),
             ended_by: None,
-            journal: Journal::default(),
+            journal: JournalBookkeeping::default(),
             half_closed: false,
             told: BTreeMap::new(),
             untold: BTreeMap::new(),
@@ -91,9 +91,9 @@ impl Attempt {
             known_entries += 1;
         }
         if known_entries == 0 {
-            return Err(Violation::new("a journal has its input at least"));
+            return Err(ProtocolViolation::new("a journal has its input at least"));
         }
-        let start = Message::Start(Start { known_entries, ..start });
+        let start = Message::Start(StartMessage { known_entries, ..start });
         let mut out = BytesMut::new();
         start.encode(version).write(&mut out);
         out.unsplit(replay);
@@ -104,7 +104,7 @@ impl Attempt {
     ///
     /// # Errors
     /// A [`Violation`]; the attempt is then over.
-    pub fn receive(&mut self, bytes: &[u8]) -> Result<Vec<Action>, Violation> {
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<Vec<CommandAction>, ProtocolViolation> {
         self.decoder.feed(bytes);
         let mut actions = Vec::new();
         while let Some(frame) = self.next_frame()? {
@@ -122,23 +122,28 @@ impl Attempt {
     /// # Errors
     /// A [`Violation`] if no command requested the notification, if it was sent before, or if it
     /// does not match the command.
-    pub fn notify(&mut self, notification: &Notification) -> Result<Bytes, Violation> {
+    pub fn notify(&mut self, notification: &Notification) -> Result<Bytes, ProtocolViolation> {
         let message = Message::Notification(notification.clone());
         if let Some(fault) = notification.fault() {
-            return Err(Violation::of(message.frame_type(), fault));
+            return Err(ProtocolViolation::of(message.frame_type(), fault));
         }
         let closed = self.half_closed || self.ended_by.is_some();
         let proposed = self.journal.settle(notification, closed)?;
-        let settled = if notification.is_failure() { Settled::Failed } else { Settled::Succeeded };
+        let settled = if notification.is_failure() {
+            NotificationOutcome::Failed
+        } else {
+            NotificationOutcome::Succeeded
+        };
         let which = if closed { &mut self.untold } else { &mut self.told };
         which.insert(notification.id.clone(), settled);
         if closed {
             return Ok(Bytes::new());
         }
         let message = match (proposed, &notification.id) {
-            (Progress::Proposed { requires_ack: true }, NotificationId::Completion(id)) => {
-                Message::ProposeRunCompletionAck(ProposeRunCompletionAck { completion_id: *id })
-            }
+            (
+                CompletionProgress::Proposed { requires_ack: true },
+                NotificationId::Completion(id),
+            ) => Message::ProposeRunCompletionAck(ProposeRunCompletionAck { completion_id: *id }),
             _ => message,
         };
         Ok(message.encode(self.version).to_bytes())
@@ -149,11 +154,11 @@ impl Attempt {
     /// # Errors
     /// A [`Violation`] if the command did not request an acknowledgement, or was acknowledged
     /// before.
-    pub fn acknowledge(&mut self, index: u32) -> Result<Bytes, Violation> {
+    pub fn acknowledge(&mut self, index: u32) -> Result<Bytes, ProtocolViolation> {
         let message = Message::CommandAck(CommandAck { command_index: index });
         if !self.unacknowledged.remove(&index) {
             let what = "no command with this index waits for it";
-            return Err(Violation::of(message.frame_type(), what).at(index));
+            return Err(ProtocolViolation::of(message.frame_type(), what).at(index));
         }
         Ok(self.send(&message))
     }
@@ -166,15 +171,15 @@ impl Attempt {
         &mut self,
         ephemeral_completion_id: u32,
         value: Option<Bytes>,
-    ) -> Result<Bytes, Violation> {
+    ) -> Result<Bytes, ProtocolViolation> {
         let result = Some(match value {
-            Some(content) => EphemeralResult::Value(Value { content }),
+            Some(content) => EphemeralResult::Value(ValueMessage { content }),
             None => EphemeralResult::Void(Void {}),
         });
         let message = Message::EphemeralState(EphemeralState { ephemeral_completion_id, result });
         if !self.reads.remove(&ephemeral_completion_id) {
             let what = format!("no read has the number {ephemeral_completion_id}");
-            return Err(Violation::of(message.frame_type(), what));
+            return Err(ProtocolViolation::of(message.frame_type(), what));
         }
         Ok(self.send(&message))
     }
@@ -188,7 +193,7 @@ impl Attempt {
     ///
     /// # Errors
     /// A [`Violation`] if it ended within a frame, or before the attempt was over.
-    pub fn end_of_input(&mut self) -> Result<(), Violation> {
+    pub fn end_of_input(&mut self) -> Result<(), ProtocolViolation> {
         let pending = self.decoder.pending();
         let ended = self.ended_by.is_some();
         let what = match (pending, ended) {
@@ -196,7 +201,7 @@ impl Attempt {
             (0, false) => "the response ended without End, Suspension or Error".to_owned(),
             _ => format!("the response was cut off {pending} bytes into a frame"),
         };
-        let violation = Violation::new(what).with_code(failure::INTERNAL);
+        let violation = ProtocolViolation::new(what).with_code(failure::INTERNAL);
         self.ended_by = self.ended_by.or(Some(FrameType { number: 0, name: "end of input" }));
         Err(violation)
     }
@@ -213,28 +218,28 @@ impl Attempt {
         message.encode(self.version).to_bytes()
     }
 
-    fn next_frame(&mut self) -> Result<Option<Frame>, Violation> {
+    fn next_frame(&mut self) -> Result<Option<Frame>, ProtocolViolation> {
         self.decoder.next_frame().map_err(|refused| {
             let frame = frame_type(refused.number);
             self.ended_by = Some(frame);
-            Violation::of(frame, refused.to_string())
+            ProtocolViolation::of(frame, refused.to_string())
         })
     }
 
     /// Adds a frame of the journal, and returns it as it is to be sent.
-    fn replay(&mut self, record: &[u8]) -> Result<Frame, Violation> {
+    fn replay(&mut self, record: &[u8]) -> Result<Frame, ProtocolViolation> {
         let mut frame =
-            Frame::from_bytes(record).ok_or_else(|| Violation::new("is not one frame"))?;
+            Frame::from_bytes(record).ok_or_else(|| ProtocolViolation::new("is not one frame"))?;
         frame.flags = frame.flags.without(Flags::REQUIRES_ACK);
         let message = Message::decode(&frame, self.version)?;
-        let violation = |what: &str| Violation::of(message.frame_type(), what);
+        let violation = |what: &str| ProtocolViolation::of(message.frame_type(), what);
         match &message {
             Message::Command(Command::Input(_)) if self.journal.commands == 0 => {
                 self.journal.commands = 1;
             }
             Message::Command(Command::Input(_)) => return Err(violation("is a second input")),
             Message::Command(_) if self.journal.commands == 0 => {
-                return Err(violation("stands before the input"));
+                return Err(violation("comes before the input"));
             }
             Message::Command(command) => drop(self.journal.record(command)?),
             Message::Notification(notification) => {
@@ -254,9 +259,9 @@ impl Attempt {
         Ok(frame)
     }
 
-    fn action(&mut self, frame: &Frame) -> Result<Action, Violation> {
+    fn action(&mut self, frame: &Frame) -> Result<CommandAction, ProtocolViolation> {
         let kind = frame_type(frame.number);
-        let violation = |what: String| Violation::of(kind, what);
+        let violation = |what: String| ProtocolViolation::of(kind, what);
         if let Some(end) = self.ended_by {
             return Err(violation(format!("comes after {end}")));
         }
@@ -273,19 +278,19 @@ impl Attempt {
                 }
                 let flags = frame.flags.without(Flags::REQUIRES_ACK);
                 let record = Frame { flags, ..frame.clone() }.to_bytes();
-                Ok(Action::Append { index, command, record, requires_ack })
+                Ok(CommandAction::Append { index, command, record, requires_ack })
             }
             Message::ProposeRunCompletion(proposal) => {
                 self.journal.propose(proposal, frame.flags.has(Flags::REQUIRES_ACK))
             }
-            Message::AwaitingOn(awaiting) => Ok(Action::AwaitingOn(awaiting)),
+            Message::AwaitingOn(awaiting) => Ok(CommandAction::AwaitingOn(awaiting)),
             Message::GetStateEphemeral(read) => {
                 let ephemeral_completion_id = read.ephemeral_completion_id;
                 if !self.reads.insert(ephemeral_completion_id) {
-                    let what = format!("the read {ephemeral_completion_id} is going on already");
+                    let what = format!("the read {ephemeral_completion_id} is in progress already");
                     return Err(violation(what));
                 }
-                Ok(Action::ReadState { ephemeral_completion_id, key: read.key })
+                Ok(CommandAction::ReadState { ephemeral_completion_id, key: read.key })
             }
             Message::Suspension(suspension) => {
                 if self.journal.output {
@@ -293,18 +298,18 @@ impl Attempt {
                 }
                 let suspended = self.suspend(suspension.awaiting).map_err(violation)?;
                 self.ended_by = Some(kind);
-                Ok(Action::Suspend(suspended))
+                Ok(CommandAction::Suspend(suspended))
             }
             Message::Error(error) => {
                 self.ended_by = Some(kind);
-                Ok(Action::Failed(error))
+                Ok(CommandAction::Failed(error))
             }
             Message::End if !self.journal.output => {
                 Err(violation("comes without an output".into()))
             }
             Message::End => {
                 self.ended_by = Some(kind);
-                Ok(Action::Ended)
+                Ok(CommandAction::Ended)
             }
             Message::Start(_)
             | Message::CommandAck(_)
@@ -316,7 +321,7 @@ impl Attempt {
         }
     }
 
-    fn suspend(&self, awaiting: Future) -> Result<Suspended, String> {
+    fn suspend(&self, awaiting: Future) -> Result<FutureSuspension, String> {
         let hope = self.journal.hope(&awaiting.leaves())?;
         // A deployment that saw the end of the request saw everything before it. Otherwise this
         // wait and the notifications may have crossed on the wire.
@@ -325,9 +330,9 @@ impl Attempt {
         };
         let ready = hope.run || awaiting.is_satisfied(crossed);
         if !hope.possible && !ready {
-            return Err("waits for what it was told".to_owned());
+            return Err("waits for results that it has received".to_owned());
         }
-        Ok(Suspended { awaiting, ready })
+        Ok(FutureSuspension { awaiting, ready })
     }
 }
 

@@ -8,19 +8,19 @@ use crate::{
     failure,
     frame::{Flags, Frame, FrameDecoder, MESSAGE_LIMIT},
     mutable::{
-        CancelTarget, Completes, Completion, Entry, EntryAck, EntryKind, EntryResult,
+        CancelTarget, Completion, CompletionMode, Entry, EntryAck, EntryKind, EntryResult,
         InvocationTarget, Message, frame_type,
     },
-    version::{Family, ProtocolVersion},
-    violation::{FrameType, Violation},
-    wire::Start,
+    version::{ProtocolFamily, ProtocolVersion},
+    violation::{FrameType, ProtocolViolation},
+    wire::StartMessage,
 };
 
-pub use self::action::{Action, Suspended};
+pub use self::action::{EntryAction, EntrySuspension};
 
 /// State machine of the runtime's side of an attempt.
 #[derive(Debug)]
-pub struct Attempt {
+pub struct MutableRuntimeAttempt {
     version: ProtocolVersion,
     decoder: FrameDecoder,
     /// The frame that ended the attempt.
@@ -30,20 +30,20 @@ pub struct Attempt {
     /// True if the request's body has ended.
     half_closed: bool,
     /// The journal: the progress of each entry.
-    entries: Vec<Slot>,
+    entries: Vec<EntryProgress>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct EntryProgress {
     /// `None` for an entry defined by an SDK.
     kind: Option<EntryKind>,
-    result: Telling,
-    ack: Telling,
+    result: TransmissionState,
+    ack: TransmissionState,
 }
 
 /// Progress of a result or an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Telling {
+enum TransmissionState {
     /// Never sent: it was not requested, or the journal had it before the attempt.
     Never,
     /// Still to be sent.
@@ -54,7 +54,7 @@ enum Telling {
     Untold,
 }
 
-impl Attempt {
+impl MutableRuntimeAttempt {
     /// Begins an attempt with the frames of the journal in order, each with its result if
     /// available. Writes the number of frames into `start`. Returns the bytes to send.
     ///
@@ -65,9 +65,9 @@ impl Attempt {
     /// If `version` is of the other family.
     pub fn open<'a>(
         version: ProtocolVersion,
-        start: Start,
+        start: StartMessage,
         journal: impl IntoIterator<Item = &'a [u8]>,
-    ) -> Result<(Self, Bytes), Violation> {
+    ) -> Result<(Self, Bytes), ProtocolViolation> {
         Self::open_with_limit(version, start, journal, MESSAGE_LIMIT)
     }
 
@@ -80,11 +80,15 @@ impl Attempt {
     /// If `version` is of the other family.
     pub fn open_with_limit<'a>(
         version: ProtocolVersion,
-        start: Start,
+        start: StartMessage,
         journal: impl IntoIterator<Item = &'a [u8]>,
         limit: usize,
-    ) -> Result<(Self, Bytes), Violation> {
-        assert_eq!(version.family(), Family::Mutable, "{version} has commands and notifications");
+    ) -> Result<(Self, Bytes), ProtocolViolation> {
+        assert_eq!(
+            version.family(),
+            ProtocolFamily::Mutable,
+            "{version} has commands and notifications"
+        );
         let mut attempt = Self {
             version,
             decoder: FrameDecoder::new(limit),
@@ -101,9 +105,9 @@ impl Attempt {
         }
         let known_entries = attempt.index();
         if known_entries == 0 {
-            return Err(Violation::new("a journal has its input at least"));
+            return Err(ProtocolViolation::new("a journal has its input at least"));
         }
-        let start = Message::Start(Start { known_entries, ..start });
+        let start = Message::Start(StartMessage { known_entries, ..start });
         let mut out = BytesMut::new();
         start.encode(version).write(&mut out);
         out.unsplit(replay);
@@ -114,7 +118,7 @@ impl Attempt {
     ///
     /// # Errors
     /// A [`Violation`]; the attempt is then over.
-    pub fn receive(&mut self, bytes: &[u8]) -> Result<Vec<Action>, Violation> {
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<Vec<EntryAction>, ProtocolViolation> {
         self.decoder.feed(bytes);
         let mut actions = Vec::new();
         while let Some(frame) = self.next_frame()? {
@@ -132,24 +136,28 @@ impl Attempt {
     /// # Errors
     /// A [`Violation`] if the runtime does not complete such entries, if the entry has a result
     /// already, or if its kind does not allow this result.
-    pub fn complete(&mut self, index: u32, result: &EntryResult) -> Result<Bytes, Violation> {
+    pub fn complete(
+        &mut self,
+        index: u32,
+        result: &EntryResult,
+    ) -> Result<Bytes, ProtocolViolation> {
         let completion = Completion { entry_index: index, result: Some(result.clone()) };
         let message = Message::Completion(completion);
         let closed = self.is_closed();
-        let violation = |what: String| Violation::of(message.frame_type(), what).at(index);
+        let violation = |what: String| ProtocolViolation::of(message.frame_type(), what).at(index);
         let Some(slot) = self.entries.get_mut(index as usize) else {
             return Err(violation("the journal has no such entry".into()));
         };
-        let Some(kind) = slot.kind.filter(|kind| kind.completes() == Completes::Later) else {
+        let Some(kind) = slot.kind.filter(|kind| kind.completes() == CompletionMode::Later) else {
             return Err(violation("the entry gets no result".into()));
         };
-        if slot.result != Telling::Open {
+        if slot.result != TransmissionState::Open {
             return Err(violation(format!("the {} has its result already", kind.name())));
         }
         if let Some(fault) = kind.fault(result) {
             return Err(violation(format!("a {} {fault}", kind.name())));
         }
-        slot.result = if closed { Telling::Untold } else { Telling::Told };
+        slot.result = if closed { TransmissionState::Untold } else { TransmissionState::Told };
         Ok(self.send(&message))
     }
 
@@ -157,17 +165,17 @@ impl Attempt {
     ///
     /// # Errors
     /// A [`Violation`] if the entry did not request an acknowledgement, or was acknowledged before.
-    pub fn acknowledge(&mut self, index: u32) -> Result<Bytes, Violation> {
+    pub fn acknowledge(&mut self, index: u32) -> Result<Bytes, ProtocolViolation> {
         let message = Message::EntryAck(EntryAck { entry_index: index });
         let closed = self.is_closed();
         match self.entries.get_mut(index as usize) {
-            Some(slot) if slot.ack == Telling::Open => {
-                slot.ack = if closed { Telling::Untold } else { Telling::Told };
+            Some(slot) if slot.ack == TransmissionState::Open => {
+                slot.ack = if closed { TransmissionState::Untold } else { TransmissionState::Told };
                 Ok(self.send(&message))
             }
             _ => {
                 let what = "no entry with this index waits for it";
-                Err(Violation::of(message.frame_type(), what).at(index))
+                Err(ProtocolViolation::of(message.frame_type(), what).at(index))
             }
         }
     }
@@ -181,14 +189,14 @@ impl Attempt {
     ///
     /// # Errors
     /// A [`Violation`] if it ended within a frame, or before the attempt was over.
-    pub fn end_of_input(&mut self) -> Result<(), Violation> {
+    pub fn end_of_input(&mut self) -> Result<(), ProtocolViolation> {
         let pending = self.decoder.pending();
         let what = match (pending, self.ended_by) {
             (0, Some(_)) => return Ok(()),
             (0, None) => "the response ended without End, Suspension or Error".to_owned(),
             _ => format!("the response was cut off {pending} bytes into a frame"),
         };
-        let violation = Violation::new(what).with_code(failure::INTERNAL);
+        let violation = ProtocolViolation::new(what).with_code(failure::INTERNAL);
         self.ended_by = self.ended_by.or(Some(FrameType { number: 0, name: "end of input" }));
         Err(violation)
     }
@@ -211,39 +219,43 @@ impl Attempt {
         u32::try_from(self.entries.len()).expect("journals have fewer entries")
     }
 
-    fn next_frame(&mut self) -> Result<Option<Frame>, Violation> {
+    fn next_frame(&mut self) -> Result<Option<Frame>, ProtocolViolation> {
         self.decoder.next_frame().map_err(|refused| {
             let frame = frame_type(refused.number);
             self.ended_by = Some(frame);
-            Violation::of(frame, refused.to_string())
+            ProtocolViolation::of(frame, refused.to_string())
         })
     }
 
     /// Adds a frame of the journal, and returns it as it is to be sent.
-    fn replay(&mut self, record: &[u8]) -> Result<Frame, Violation> {
+    fn replay(&mut self, record: &[u8]) -> Result<Frame, ProtocolViolation> {
         let mut frame =
-            Frame::from_bytes(record).ok_or_else(|| Violation::new("is not one frame"))?;
+            Frame::from_bytes(record).ok_or_else(|| ProtocolViolation::new("is not one frame"))?;
         frame.flags = frame.flags.without(Flags::REQUIRES_ACK);
         let kind = frame_type(frame.number);
-        let violation = |what: &str| Violation::of(kind, what);
+        let violation = |what: &str| ProtocolViolation::of(kind, what);
         let Message::Entry(entry) = Message::decode(&frame, self.version)? else {
             return Err(violation("is not part of a journal"));
         };
         match (&entry, self.entries.is_empty()) {
             (Entry::Input(_), true) => {
-                let slot = Slot { kind: entry.kind(), result: Telling::Never, ack: Telling::Never };
+                let slot = EntryProgress {
+                    kind: entry.kind(),
+                    result: TransmissionState::Never,
+                    ack: TransmissionState::Never,
+                };
                 self.entries.push(slot);
             }
             (Entry::Input(_), false) => return Err(violation("is a second input")),
-            (_, true) => return Err(violation("stands before the input")),
+            (_, true) => return Err(violation("comes before the input")),
             (_, false) => drop(self.record(&entry, frame.flags)?),
         }
         Ok(frame)
     }
 
-    fn action(&mut self, frame: &Frame) -> Result<Action, Violation> {
+    fn action(&mut self, frame: &Frame) -> Result<EntryAction, ProtocolViolation> {
         let kind = frame_type(frame.number);
-        let violation = |what: String| Violation::of(kind, what);
+        let violation = |what: String| ProtocolViolation::of(kind, what);
         if let Some(end) = self.ended_by {
             return Err(violation(format!("comes after {end}")));
         }
@@ -257,7 +269,7 @@ impl Attempt {
                 let requires_ack = frame.flags.has(Flags::REQUIRES_ACK);
                 let flags = frame.flags.without(Flags::REQUIRES_ACK);
                 let record = Frame { flags, ..frame.clone() }.to_bytes();
-                Ok(Action::Append { index, entry, record, requires_ack })
+                Ok(EntryAction::Append { index, entry, record, requires_ack })
             }
             Message::Suspension(_) if self.output => {
                 Err(violation("comes after the output".into()))
@@ -265,16 +277,16 @@ impl Attempt {
             Message::Suspension(suspension) => {
                 let suspended = self.suspend(&suspension.entry_indexes).map_err(violation)?;
                 self.ended_by = Some(kind);
-                Ok(Action::Suspend(suspended))
+                Ok(EntryAction::Suspend(suspended))
             }
             Message::Error(error) => {
                 self.ended_by = Some(kind);
-                Ok(Action::Failed(error))
+                Ok(EntryAction::Failed(error))
             }
             Message::End if !self.output => Err(violation("comes without an output".into())),
             Message::End => {
                 self.ended_by = Some(kind);
-                Ok(Action::Ended)
+                Ok(EntryAction::Ended)
             }
             Message::Start(_) | Message::Completion(_) | Message::EntryAck(_) => {
                 Err(violation("comes from a runtime, and never from a deployment".into()))
@@ -283,9 +295,10 @@ impl Attempt {
     }
 
     /// Adds an entry to the journal and returns its index.
-    fn record(&mut self, entry: &Entry, flags: Flags) -> Result<u32, Violation> {
+    fn record(&mut self, entry: &Entry, flags: Flags) -> Result<u32, ProtocolViolation> {
         let index = self.index();
-        let violation = |what: String| Violation::of(frame_type(entry.number()), what).at(index);
+        let violation =
+            |what: String| ProtocolViolation::of(frame_type(entry.number()), what).at(index);
         if matches!(entry, Entry::Input(_)) {
             return Err(violation("is written by the runtime alone".into()));
         }
@@ -298,16 +311,23 @@ impl Attempt {
                 return Err(violation(format!("names entry {call}, which is no call")));
             }
         }
-        let later = entry.kind().is_some_and(|kind| kind.completes() == Completes::Later);
-        let result =
-            if later && !flags.has(Flags::COMPLETED) { Telling::Open } else { Telling::Never };
-        let ack = if flags.has(Flags::REQUIRES_ACK) { Telling::Open } else { Telling::Never };
-        self.entries.push(Slot { kind: entry.kind(), result, ack });
+        let later = entry.kind().is_some_and(|kind| kind.completes() == CompletionMode::Later);
+        let result = if later && !flags.has(Flags::COMPLETED) {
+            TransmissionState::Open
+        } else {
+            TransmissionState::Never
+        };
+        let ack = if flags.has(Flags::REQUIRES_ACK) {
+            TransmissionState::Open
+        } else {
+            TransmissionState::Never
+        };
+        self.entries.push(EntryProgress { kind: entry.kind(), result, ack });
         self.output = matches!(entry, Entry::Output(_));
         Ok(index)
     }
 
-    fn suspend(&self, indexes: &[u32]) -> Result<Suspended, String> {
+    fn suspend(&self, indexes: &[u32]) -> Result<EntrySuspension, String> {
         if indexes.is_empty() {
             return Err("waits for nothing".to_owned());
         }
@@ -319,20 +339,24 @@ impl Attempt {
             };
             let completes = slot.kind.map(EntryKind::completes);
             let run = slot.kind == Some(EntryKind::Run);
-            if completes != Some(Completes::Later) && slot.ack == Telling::Never && !run {
+            if completes != Some(CompletionMode::Later)
+                && slot.ack == TransmissionState::Never
+                && !run
+            {
                 return Err(format!("waits for entry {index}, which gets no result"));
             }
-            possible |= slot.result == Telling::Open;
+            possible |= slot.result == TransmissionState::Open;
             // The entry is stored, or will be soon: the next attempt sees it in the journal.
-            ready |= matches!(slot.ack, Telling::Open | Telling::Untold)
-                || slot.result == Telling::Untold;
+            ready |= matches!(slot.ack, TransmissionState::Open | TransmissionState::Untold)
+                || slot.result == TransmissionState::Untold;
             // The result was sent while the deployment was already suspending.
-            ready |= !self.half_closed && [slot.result, slot.ack].contains(&Telling::Told);
+            ready |=
+                !self.half_closed && [slot.result, slot.ack].contains(&TransmissionState::Told);
         }
         if !possible && !ready {
-            return Err("waits for what it was told".to_owned());
+            return Err("waits for results that it has received".to_owned());
         }
-        Ok(Suspended { indexes: indexes.iter().copied().collect(), ready })
+        Ok(EntrySuspension { indexes: indexes.iter().copied().collect(), ready })
     }
 }
 

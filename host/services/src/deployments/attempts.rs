@@ -1,7 +1,7 @@
 //! The retry policies and inactivity timeouts of handlers.
 
 use segno_core::time::Millis;
-use segno_restate::manifest::{Handler, OnMaxAttempts, Service};
+use segno_restate::manifest::{ManifestHandler, OnMaxAttempts, Service};
 
 use super::Deployment;
 
@@ -15,7 +15,7 @@ const MOST: u64 = 70;
 
 /// The retry policy of a handler.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RetryPolicy {
+pub struct HandlerRetryPolicy {
     /// The interval before the first retry.
     pub initial: Millis,
     /// The longest interval.
@@ -46,7 +46,7 @@ impl Timeouts {
     }
 }
 
-impl RetryPolicy {
+impl HandlerRetryPolicy {
     /// True if the maximum number of attempts is below the default. Each attempt is then stored
     /// before it begins.
     pub fn is_bounded(&self) -> bool {
@@ -66,7 +66,7 @@ impl RetryPolicy {
 
 impl Deployment {
     /// The retry policy of a handler.
-    pub fn retry_policy(service: &Service, handler: &Handler) -> RetryPolicy {
+    pub fn retry_policy(service: &Service, handler: &ManifestHandler) -> HandlerRetryPolicy {
         let millis = |given: Option<u64>, default| {
             given.map_or(default, |ms| Millis(i64::try_from(ms).unwrap_or(i64::MAX)))
         };
@@ -78,7 +78,7 @@ impl Deployment {
             .or(service.retry_policy_exponentiation_factor);
         let most = handler.retry_policy_max_attempts.or(service.retry_policy_max_attempts);
         let end = handler.retry_policy_on_max_attempts.or(service.retry_policy_on_max_attempts);
-        RetryPolicy {
+        HandlerRetryPolicy {
             initial: millis(initial, Millis(500)),
             longest: millis(longest, Millis(60_000)),
             factor: factor.unwrap_or(2.0),
@@ -88,7 +88,7 @@ impl Deployment {
     }
 
     /// The retry policy of handlers without settings of their own.
-    pub fn policy_of(&self, service: &Service) -> RetryPolicy {
+    pub fn policy_of(&self, service: &Service) -> HandlerRetryPolicy {
         Self::retry_policy(service, &silent())
     }
 
@@ -98,7 +98,7 @@ impl Deployment {
     }
 
     /// The timeouts of a handler.
-    pub fn timeouts(service: &Service, handler: &Handler) -> Timeouts {
+    pub fn timeouts(service: &Service, handler: &ManifestHandler) -> Timeouts {
         let millis = |given: Option<u64>, default| {
             given.map_or(default, |ms| Millis(i64::try_from(ms).unwrap_or(i64::MAX)))
         };
@@ -113,6 +113,6 @@ impl Deployment {
 }
 
 /// A handler without settings.
-fn silent() -> Handler {
+fn silent() -> ManifestHandler {
     serde_json::from_str(r#"{"name":"handler"}"#).expect("a handler needs a name only")
 }

@@ -7,7 +7,7 @@ use super::retention::ServiceRetention;
 
 /// A change of a service by an operator. `None` leaves a setting as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct ServiceChange {
     /// True if clients may call the service.
     pub public: Option<bool>,
     /// The time without a frame after which the deployment is asked to suspend.
@@ -18,7 +18,7 @@ pub struct Change {
     pub retention: ServiceRetention,
 }
 
-impl Change {
+impl ServiceChange {
     /// Applies the change to the service and all its handlers.
     pub(super) fn apply(self, service: &mut Service) {
         let millis = |length: Millis| u64::try_from(length.0).unwrap_or_default();

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 /// The address of a deployment, and the connection settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoint {
+pub struct DeploymentAddress {
     /// The address, without a slash at the end.
     pub uri: String,
     /// Headers that are added to every request.
@@ -39,12 +39,12 @@ pub struct Exchange {
     /// Sends further frames. Dropping it ends the request. `None` if the request was complete.
     pub sender: Option<mpsc::Sender<Bytes>>,
     /// The response of the deployment.
-    pub receiver: Box<dyn Incoming>,
+    pub receiver: Box<dyn ResponseStream>,
 }
 
 /// The response of a deployment, in pieces.
 #[async_trait]
-pub trait Incoming: Send {
+pub trait ResponseStream: Send {
     /// The next bytes. `None` at the end of the response.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ pub trait Connector: Send + Sync {
     /// [`ConnectError`].
     async fn discover(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &DeploymentAddress,
         accept: &str,
     ) -> Result<DeploymentAnswer, ConnectError>;
 
@@ -86,7 +86,7 @@ pub trait Connector: Send + Sync {
     /// [`ConnectError`].
     async fn ask(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &DeploymentAddress,
         path: String,
         body: Bytes,
     ) -> Result<DeploymentAnswer, ConnectError> {
@@ -100,7 +100,7 @@ pub trait Connector: Send + Sync {
     /// [`ConnectError`].
     async fn open(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &DeploymentAddress,
         request: AttemptRequest,
     ) -> Result<Exchange, ConnectError>;
 }
@@ -169,7 +169,7 @@ fn said(body: &str) -> String {
 pub struct NoConnector;
 
 impl NoConnector {
-    fn refuse(endpoint: &Endpoint) -> ConnectError {
+    fn refuse(endpoint: &DeploymentAddress) -> ConnectError {
         let reason = "this host calls no deployments".to_owned();
         ConnectError::Unreachable { uri: endpoint.uri.clone(), reason }
     }
@@ -179,13 +179,17 @@ impl NoConnector {
 impl Connector for NoConnector {
     async fn discover(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &DeploymentAddress,
         _: &str,
     ) -> Result<DeploymentAnswer, ConnectError> {
         Err(Self::refuse(endpoint))
     }
 
-    async fn open(&self, endpoint: &Endpoint, _: AttemptRequest) -> Result<Exchange, ConnectError> {
+    async fn open(
+        &self,
+        endpoint: &DeploymentAddress,
+        _: AttemptRequest,
+    ) -> Result<Exchange, ConnectError> {
         Err(Self::refuse(endpoint))
     }
 }

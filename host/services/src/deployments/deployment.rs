@@ -7,12 +7,12 @@ use segno_core::{
 };
 use segno_restate::{
     id::DeploymentId,
-    manifest::{Handler, HandlerType, Manifest, ProtocolMode, Service, ServiceType},
+    manifest::{HandlerType, Manifest, ManifestHandler, ProtocolMode, Service, ServiceType},
     version::{NoCommonVersion, ProtocolVersion, VersionRange},
 };
 use serde::{Deserialize, Serialize};
 
-use super::{change::Change, connector::Endpoint, ids::Called};
+use super::{change::ServiceChange, connector::DeploymentAddress, ids::HandlerTarget};
 
 /// The versions of the protocol that hosts support.
 pub const SPOKEN: VersionRange = VersionRange { min: 1, max: 7 };
@@ -50,9 +50,9 @@ pub struct Deployment {
 /// The stored document is not a deployment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the deployment cannot be read: {0}")]
-pub struct Unreadable(String);
+pub struct UnreadableDeployment(String);
 
-impl Unreadable {
+impl UnreadableDeployment {
     pub(super) fn gone(digest: Digest) -> Self {
         Self(format!("`{digest}` is not stored"))
     }
@@ -60,7 +60,7 @@ impl Unreadable {
 
 /// The concurrency mode of a handler, by key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HandlerKind {
+pub enum HandlerConcurrency {
     /// A handler without a key.
     Plain,
     /// One execution per key at a time.
@@ -82,8 +82,8 @@ pub struct HandlerFacts {
 
 impl Deployment {
     /// A newly discovered deployment.
-    pub fn new(endpoint: &Endpoint, sdk: Option<String>, manifest: Manifest) -> Self {
-        let Endpoint { uri, headers, http11 } = endpoint.clone();
+    pub fn new(endpoint: &DeploymentAddress, sdk: Option<String>, manifest: Manifest) -> Self {
+        let DeploymentAddress { uri, headers, http11 } = endpoint.clone();
         Self {
             format: 1,
             uri,
@@ -101,12 +101,12 @@ impl Deployment {
     ///
     /// # Errors
     /// [`Unreadable`].
-    pub fn parse(kept: &[u8]) -> Result<Self, Unreadable> {
-        let deployment: Self =
-            serde_json::from_slice(kept).map_err(|error| Unreadable(error.to_string()))?;
+    pub fn parse(kept: &[u8]) -> Result<Self, UnreadableDeployment> {
+        let deployment: Self = serde_json::from_slice(kept)
+            .map_err(|error| UnreadableDeployment(error.to_string()))?;
         match deployment.format {
             1 => Ok(deployment),
-            other => Err(Unreadable(format!("its form {other} is newer than this host"))),
+            other => Err(UnreadableDeployment(format!("its form {other} is newer than this host"))),
         }
     }
 
@@ -133,7 +133,7 @@ impl Deployment {
     /// The deployment with changed settings of a service. `created_at` is the instant of its
     /// registration. Invocations that have begun keep their settings.
     #[must_use]
-    pub fn changed(&self, service: &str, change: &Change, created_at: Timestamp) -> Self {
+    pub fn changed(&self, service: &str, change: &ServiceChange, created_at: Timestamp) -> Self {
         let created_at = Some(created_at.0);
         let mut changed = Self { id: Some(self.id()), created_at, ..self.clone() };
         let services = &mut changed.manifest.services;
@@ -162,9 +162,9 @@ impl Deployment {
     }
 
     /// The address and the connection settings.
-    pub fn endpoint(&self) -> Endpoint {
+    pub fn endpoint(&self) -> DeploymentAddress {
         let Self { uri, headers, http11, .. } = self.clone();
-        Endpoint { uri, headers, http11 }
+        DeploymentAddress { uri, headers, http11 }
     }
 
     /// True if both sides may send concurrently.
@@ -187,20 +187,20 @@ impl Deployment {
 
     /// The facts about the deployment that decisions use.
     pub fn facts(&self) -> ModuleFacts {
-        let of = |wanted: HandlerKind| {
+        let of = |wanted: HandlerConcurrency| {
             let named =
                 self.handlers().filter(move |(service, handler)| kind(service, handler) == wanted);
             named.map(|(service, handler)| Text::from(format!("{}/{}", service.name, handler.name)))
         };
         ModuleFacts {
-            shared: of(HandlerKind::Shared).collect(),
-            runs: of(HandlerKind::Run).collect(),
+            shared: of(HandlerConcurrency::Shared).collect(),
+            runs: of(HandlerConcurrency::Run).collect(),
             ..ModuleFacts::default()
         }
     }
 
     /// All handlers, with their services.
-    pub fn handlers(&self) -> impl Iterator<Item = (&Service, &Handler)> {
+    pub fn handlers(&self) -> impl Iterator<Item = (&Service, &ManifestHandler)> {
         let services = self.manifest.services.iter();
         services.flat_map(|service| service.handlers.iter().map(move |handler| (service, handler)))
     }
@@ -209,7 +209,7 @@ impl Deployment {
         self.manifest.services.iter().find(|service| service.name == name)
     }
 
-    pub fn handler(&self, service: &str, handler: &str) -> Option<(&Service, &Handler)> {
+    pub fn handler(&self, service: &str, handler: &str) -> Option<(&Service, &ManifestHandler)> {
         let service = self.service(service)?;
         let handler = service.handlers.iter().find(|known| known.name == handler)?;
         Some((service, handler))
@@ -218,8 +218,10 @@ impl Deployment {
     /// The name of the `run` handler of a workflow.
     pub fn run_of(&self, workflow: &str) -> Option<String> {
         let service = self.service(workflow)?;
-        let run =
-            service.handlers.iter().find(|handler| kind(service, handler) == HandlerKind::Run);
+        let run = service
+            .handlers
+            .iter()
+            .find(|handler| kind(service, handler) == HandlerConcurrency::Run);
         run.map(|run| run.name.clone())
     }
 
@@ -234,7 +236,10 @@ impl Deployment {
     ///
     /// # Errors
     /// The handler does not exist, or a key is missing or superfluous.
-    pub fn called(&self, called: &Called<'_>) -> Result<HandlerFacts, super::UnknownHandler> {
+    pub fn called(
+        &self,
+        called: &HandlerTarget<'_>,
+    ) -> Result<HandlerFacts, super::UnknownHandler> {
         let service = self
             .service(called.service)
             .ok_or_else(|| super::UnknownHandler::Service(called.service.to_owned()))?;
@@ -259,25 +264,25 @@ impl Deployment {
             });
         };
         Ok(HandlerFacts {
-            runs_once: kind(service, handler) == HandlerKind::Run,
+            runs_once: kind(service, handler) == HandlerConcurrency::Run,
             is_private: handler.ingress_private.or(service.ingress_private).unwrap_or_default(),
         })
     }
 
     /// True if an attempt starts with the state of the object.
-    pub fn sends_state(&self, service: &Service, handler: &Handler) -> bool {
+    pub fn sends_state(&self, service: &Service, handler: &ManifestHandler) -> bool {
         let is_lazy = handler.enable_lazy_state.or(service.enable_lazy_state).unwrap_or_default();
         service.ty != ServiceType::Service && !is_lazy
     }
 }
 
 /// The concurrency mode of a handler.
-pub fn kind(service: &Service, handler: &Handler) -> HandlerKind {
+pub fn kind(service: &Service, handler: &ManifestHandler) -> HandlerConcurrency {
     match service.handler_type(handler) {
-        None => HandlerKind::Plain,
-        Some(HandlerType::Exclusive) => HandlerKind::Exclusive,
-        Some(HandlerType::Shared) => HandlerKind::Shared,
-        Some(HandlerType::Workflow) => HandlerKind::Run,
+        None => HandlerConcurrency::Plain,
+        Some(HandlerType::Exclusive) => HandlerConcurrency::Exclusive,
+        Some(HandlerType::Shared) => HandlerConcurrency::Shared,
+        Some(HandlerType::Workflow) => HandlerConcurrency::Run,
     }
 }
 
@@ -298,8 +303,11 @@ mod tests {
                 { "name": "Sign", "ty": "WORKFLOW", "handlers": [{ "name": "sign" }] }
             ]
         }"#;
-        let endpoint =
-            Endpoint { uri: "http://x".to_owned(), headers: BTreeMap::new(), http11: false };
+        let endpoint = DeploymentAddress {
+            uri: "http://x".to_owned(),
+            headers: BTreeMap::new(),
+            http11: false,
+        };
         let manifest = serde_json::from_str(manifest).expect("a manifest");
         Deployment::new(&endpoint, Some("sdk/1".to_owned()), manifest)
     }
@@ -335,8 +343,11 @@ mod tests {
     #[test]
     fn what_operators_change_keeps_the_id_and_holds_for_all_handlers() {
         let before = deployment();
-        let change =
-            Change { public: Some(false), inactivity: Some(Millis(5)), ..Change::default() };
+        let change = ServiceChange {
+            public: Some(false),
+            inactivity: Some(Millis(5)),
+            ..ServiceChange::default()
+        };
         let after = before.changed("Cart", &change, Timestamp(7));
         assert_eq!(after.id(), before.id());
         let again = after.changed("Cart", &change, after.created_at().expect("it was changed"));
@@ -347,7 +358,7 @@ mod tests {
         let (service, handler) = before.handler("Cart", "add").expect("it is there");
         assert_eq!(Deployment::timeouts(service, handler).inactivity, Millis(7));
         assert_eq!(Deployment::timeouts_of(service).inactivity, Millis(1_000));
-        let called = Called { service: "Cart", scope: None, key: Some("k"), handler: "add" };
+        let called = HandlerTarget { service: "Cart", scope: None, key: Some("k"), handler: "add" };
         assert!(after.called(&called).expect("it is there").is_private);
         assert!(!before.called(&called).expect("it is there").is_private);
     }
@@ -359,7 +370,7 @@ mod tests {
         assert_eq!(facts.runs, [Text::from("Sign/sign")].into());
         let called = |service, key, handler| {
             deployment()
-                .called(&Called { service, scope: None, key, handler })
+                .called(&HandlerTarget { service, scope: None, key, handler })
                 .map(|facts| facts.runs_once)
         };
         assert!(called("Sign", Some("k"), "sign").expect("it is there"));

@@ -124,7 +124,7 @@ mod tests {
     fn frames_of_both_families_are_shown_by_what_they_ask_for() {
         let (key, name) = (Bytes::from_static(b"k"), String::new());
         let content = Bytes::from_static(b"[1]");
-        let value = Some(segno_restate::wire::Value { content: content.clone() });
+        let value = Some(segno_restate::wire::ValueMessage { content: content.clone() });
         let set: Command = SetState { key: key.clone(), value, name: name.clone() }.into();
         let set = immutable::Message::Command(set).encode(ProtocolVersion::V6).to_bytes();
         let shown = json!({ "type": "SetState", "key": "k", "value": [1] });

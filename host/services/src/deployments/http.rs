@@ -13,7 +13,8 @@ use tokio::sync::mpsc;
 
 use super::{
     connector::{
-        AttemptRequest, ConnectError, Connector, DeploymentAnswer, Endpoint, Exchange, Incoming,
+        AttemptRequest, ConnectError, Connector, DeploymentAddress, DeploymentAnswer, Exchange,
+        ResponseStream,
     },
     identity::{RequestIdentity, SCHEME_HEADER, SIGNED, TOKEN_HEADER, UNSIGNED},
 };
@@ -63,13 +64,17 @@ impl HttpConnector {
         Ok(Self { http2, http11: client().http1_only().build()?, reach, identity, env })
     }
 
-    fn client(&self, endpoint: &Endpoint) -> &Client {
+    fn client(&self, endpoint: &DeploymentAddress) -> &Client {
         if endpoint.http11 { &self.http11 } else { &self.http2 }
     }
 
-    fn asked<'a>(&'a self, endpoint: &'a Endpoint, path: &'a str) -> Asked<'a> {
+    fn asked<'a>(
+        &'a self,
+        endpoint: &'a DeploymentAddress,
+        path: &'a str,
+    ) -> DeploymentRequest<'a> {
         let token = self.identity.as_ref().map(|key| key.token(path, self.env.clock.now()));
-        Asked { endpoint, path, connector: self, token }
+        DeploymentRequest { endpoint, path, connector: self, token }
     }
 }
 
@@ -81,7 +86,7 @@ impl Connector for HttpConnector {
 
     async fn discover(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &DeploymentAddress,
         accept: &str,
     ) -> Result<DeploymentAnswer, ConnectError> {
         let asked = self.asked(endpoint, "/discover");
@@ -91,7 +96,7 @@ impl Connector for HttpConnector {
 
     async fn ask(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &DeploymentAddress,
         path: String,
         body: Bytes,
     ) -> Result<DeploymentAnswer, ConnectError> {
@@ -102,7 +107,7 @@ impl Connector for HttpConnector {
 
     async fn open(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &DeploymentAddress,
         request: AttemptRequest,
     ) -> Result<Exchange, ConnectError> {
         let AttemptRequest { path, content_type, headers, first, is_whole } = request;
@@ -128,7 +133,7 @@ impl Connector for HttpConnector {
                 wanted: content_type,
             });
         }
-        let receiver = Box::new(Chunks { response, uri: endpoint.uri.clone() });
+        let receiver = Box::new(ResponseChunks { response, uri: endpoint.uri.clone() });
         Ok(Exchange { sender, receiver })
     }
 }
@@ -146,15 +151,15 @@ fn streamed(first: Bytes, receiver: mpsc::Receiver<Bytes>) -> Body {
     Body::wrap_stream(frames)
 }
 
-struct Asked<'a> {
-    endpoint: &'a Endpoint,
+struct DeploymentRequest<'a> {
+    endpoint: &'a DeploymentAddress,
     path: &'a str,
     connector: &'a HttpConnector,
     /// The token that identifies this host. `None` if requests are not signed.
     token: Option<String>,
 }
 
-impl Asked<'_> {
+impl DeploymentRequest<'_> {
     fn url(&self) -> String {
         format!("{}{}", self.endpoint.uri, self.path)
     }
@@ -164,7 +169,7 @@ impl Asked<'_> {
         let response = self.send(request.timeout(DISCOVERY)).await?;
         let content_type = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
         let server = header(&response, SERVER);
-        let mut incoming = Chunks { response, uri: self.endpoint.uri.clone() };
+        let mut incoming = ResponseChunks { response, uri: self.endpoint.uri.clone() };
         let mut body = Vec::new();
         while let Some(bytes) = incoming.next().await? {
             if body.len() + bytes.len() > MANIFEST {
@@ -214,13 +219,13 @@ impl Asked<'_> {
     }
 }
 
-struct Chunks {
+struct ResponseChunks {
     response: Response,
     uri: String,
 }
 
 #[async_trait]
-impl Incoming for Chunks {
+impl ResponseStream for ResponseChunks {
     async fn next(&mut self) -> Result<Option<Bytes>, ConnectError> {
         self.response.chunk().await.map_err(|error| unreachable(&self.uri, &error))
     }

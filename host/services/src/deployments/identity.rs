@@ -42,7 +42,7 @@ pub struct RequestIdentity {
 
 /// The reason why a key is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum KeyRefused {
+pub enum KeyRefusal {
     /// The text contains no private key in PEM.
     #[error("it holds no `{BEGIN}`: make one with `openssl genpkey -algorithm ed25519`")]
     NotPem,
@@ -56,11 +56,11 @@ impl RequestIdentity {
     ///
     /// # Errors
     /// [`KeyRefused`].
-    pub fn of_pem(pem: &str) -> Result<Self, KeyRefused> {
-        let (_, rest) = pem.split_once(BEGIN).ok_or(KeyRefused::NotPem)?;
-        let (text, _) = rest.split_once(END).ok_or(KeyRefused::NotPem)?;
+    pub fn of_pem(pem: &str) -> Result<Self, KeyRefusal> {
+        let (_, rest) = pem.split_once(BEGIN).ok_or(KeyRefusal::NotPem)?;
+        let (text, _) = rest.split_once(END).ok_or(KeyRefusal::NotPem)?;
         let text: String = text.split_whitespace().collect();
-        let refused = |error: String| KeyRefused::NotEd25519(error);
+        let refused = |error: String| KeyRefusal::NotEd25519(error);
         let der = BASE64_STANDARD.decode(text).map_err(|error| refused(error.to_string()))?;
         // OpenSSL omits the public key, so there is nothing to compare the private key with.
         let key = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der)
@@ -170,11 +170,11 @@ MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
     #[test]
     fn other_keys_are_refused() {
         let refused = |pem: &str| RequestIdentity::of_pem(pem).err();
-        assert_eq!(refused("no key"), Some(KeyRefused::NotPem));
+        assert_eq!(refused("no key"), Some(KeyRefusal::NotPem));
         let public = "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n";
-        assert_eq!(refused(public), Some(KeyRefused::NotPem));
+        assert_eq!(refused(public), Some(KeyRefusal::NotPem));
         let broken = KEY.replace("MC4C", "MC4D");
-        assert!(matches!(refused(&broken), Some(KeyRefused::NotEd25519(_))));
-        assert!(matches!(refused(&KEY.replace("MC4C", "!")), Some(KeyRefused::NotEd25519(_))));
+        assert!(matches!(refused(&broken), Some(KeyRefusal::NotEd25519(_))));
+        assert!(matches!(refused(&KEY.replace("MC4C", "!")), Some(KeyRefusal::NotEd25519(_))));
     }
 }

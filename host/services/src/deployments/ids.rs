@@ -19,7 +19,7 @@ use segno_restate::id::InvocationId;
 
 /// A handler of a service, with the key if the service has keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Called<'a> {
+pub struct HandlerTarget<'a> {
     pub service: &'a str,
     /// The scope, which has its own objects, workflows and idempotency keys.
     pub scope: Option<&'a str>,
@@ -54,7 +54,7 @@ pub fn no_limit_key(given: Option<&str>) -> Result<(), String> {
     }
 }
 
-impl<'a> Called<'a> {
+impl<'a> HandlerTarget<'a> {
     /// The handler in an address. `None` if the address is not one of a service.
     pub fn of(address: &'a Address) -> Option<Self> {
         let Address::Service { service, scope, key, handler } = address else { return None };
@@ -63,7 +63,7 @@ impl<'a> Called<'a> {
     }
 }
 
-impl Called<'_> {
+impl HandlerTarget<'_> {
     /// The address of the handler.
     pub fn address(&self) -> String {
         format!("{}{}", segno_core::address::SERVICE_SCHEME, self.path())
@@ -136,8 +136,9 @@ mod tests {
     /// Ids are stored, so every later version must derive the same ones.
     #[test]
     fn names_are_found_for_ever() {
-        let called = Called { service: "Cart", scope: None, key: Some("a/b"), handler: "add" };
-        let plain = Called { service: "Greeter", scope: None, key: None, handler: "greet" };
+        let called =
+            HandlerTarget { service: "Cart", scope: None, key: Some("a/b"), handler: "add" };
+        let plain = HandlerTarget { service: "Greeter", scope: None, key: None, handler: "greet" };
         let ids = [
             called.idempotent("once"),
             plain.idempotent("once"),
@@ -160,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_is_called_in_two_scopes_has_two_names() {
-        let cart = |scope| Called { service: "Cart", scope, key: Some("x"), handler: "add" };
+        let cart = |scope| HandlerTarget { service: "Cart", scope, key: Some("x"), handler: "add" };
         let scopes = [None, Some("a"), Some("b"), Some("Cart")];
         let ids = scopes.map(cart).map(|called| [called.run(), called.idempotent("once")]);
         let ids: std::collections::BTreeSet<_> = ids.as_flattened().iter().collect();

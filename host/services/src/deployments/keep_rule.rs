@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use segno_core::{address::Address, id::PromiseId, promise::Promise, time::Millis};
-use segno_engine::recovery::retention::{Keep, KeepRule};
+use segno_engine::recovery::retention::{KeepRule, RetentionPeriod};
 use segno_store::{PromiseRow, StoreError};
 
 use super::{Deployment, IDEMPOTENCY, Services};
@@ -15,7 +15,7 @@ const LEAST: Millis = Millis(60_000);
 
 #[async_trait]
 impl KeepRule for Services {
-    fn keep_silent(&self, keep: Keep) {
+    fn keep_silent(&self, keep: RetentionPeriod) {
         Services::keep_silent(self, keep);
     }
 
@@ -25,9 +25,9 @@ impl KeepRule for Services {
 
     async fn keeps(
         &self,
-        silent: Keep,
+        silent: RetentionPeriod,
         roots: &[&Promise],
-    ) -> Result<BTreeMap<PromiseId, Keep>, StoreError> {
+    ) -> Result<BTreeMap<PromiseId, RetentionPeriod>, StoreError> {
         let of_services = roots.iter().filter(|root| called(root).is_some());
         let ids: Vec<PromiseId> = of_services.map(|root| root.id().clone()).collect();
         let mut keeps = BTreeMap::new();
@@ -41,7 +41,7 @@ impl KeepRule for Services {
     }
 }
 
-async fn keep(services: &Services, silent: Keep, row: &PromiseRow) -> Keep {
+async fn keep(services: &Services, silent: RetentionPeriod, row: &PromiseRow) -> RetentionPeriod {
     let module = row.task.as_ref().and_then(|task| task.module);
     let Some((digest, (service, handler))) = module.zip(called(&row.promise)) else {
         return silent;
@@ -51,7 +51,8 @@ async fn keep(services: &Services, silent: Keep, row: &PromiseRow) -> Keep {
     let Some((service, handler)) = deployment.handler(&service, &handler) else { return silent };
     let has_key = row.promise.spec.param.headers.contains_key(IDEMPOTENCY);
     let keeps = Deployment::keeps(service, handler, has_key).into_iter();
-    let keeps = keeps.map(|said| said.map_or(silent, |length| Keep::For(length.max(LEAST))));
+    let keeps =
+        keeps.map(|said| said.map_or(silent, |length| RetentionPeriod::For(length.max(LEAST))));
     keeps.max().unwrap_or(silent)
 }
 

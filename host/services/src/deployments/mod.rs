@@ -33,21 +33,23 @@ use segno_core::{
 };
 use segno_engine::{
     host::Host,
-    recovery::retention::{Keep, Retention},
+    recovery::retention::{Retention, RetentionPeriod},
 };
 use segno_env::Env;
 use segno_store::{Store, StoreError};
 
-use crate::run::KeptWaits;
+use crate::run::WaitCache;
 
 pub use self::{
-    attempts::{RetryPolicy, Timeouts},
-    change::Change,
+    attempts::{HandlerRetryPolicy, Timeouts},
+    change::ServiceChange,
     connector::{
-        AttemptRequest, ConnectError, Connector, DeploymentAnswer, Endpoint, Exchange, Incoming,
-        NoConnector,
+        AttemptRequest, ConnectError, Connector, DeploymentAddress, DeploymentAnswer, Exchange,
+        NoConnector, ResponseStream,
     },
-    deployment::{Deployment, HandlerFacts, HandlerKind, SPOKEN, Unreadable, kind},
+    deployment::{
+        Deployment, HandlerConcurrency, HandlerFacts, SPOKEN, UnreadableDeployment, kind,
+    },
     failed_attempt::{FailedAttempt, FailedCommand},
     http::HttpConnector,
     pauses::{PauseRequest, PauseRequests},
@@ -71,17 +73,17 @@ pub struct Services {
     env: Env,
     connector: OnceLock<Arc<dyn Connector>>,
     deployments: Mutex<BTreeMap<Digest, Arc<Deployment>>>,
-    names: Mutex<Option<(Timestamp, Arc<Names>)>>,
+    names: Mutex<Option<(Timestamp, Arc<ServiceDigests>)>>,
     /// The deployment of each service, and the instant of the look-up.
     found: Mutex<BTreeMap<String, (Timestamp, Digest)>>,
-    silent: OnceLock<Keep>,
+    silent: OnceLock<RetentionPeriod>,
     pauses: Arc<PauseRequests>,
     /// What suspended invocations wait for.
-    waits: KeptWaits,
+    waits: WaitCache,
 }
 
 /// The digests of deployments, by service.
-type Names = BTreeMap<String, Digest>;
+type ServiceDigests = BTreeMap<String, Digest>;
 
 /// The reason why a handler cannot be called.
 #[derive(Debug, thiserror::Error)]
@@ -102,7 +104,7 @@ pub enum UnknownHandler {
     Key(String),
     /// The deployment cannot be read.
     #[error(transparent)]
-    Unreadable(#[from] Unreadable),
+    Unreadable(#[from] UnreadableDeployment),
     /// The store did not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -120,7 +122,7 @@ impl Services {
             found: Mutex::default(),
             silent: OnceLock::new(),
             pauses: Arc::default(),
-            waits: KeptWaits::default(),
+            waits: WaitCache::default(),
         }
     }
 
@@ -143,12 +145,12 @@ impl Services {
 
     /// Sets the retention of ended invocations whose service has no setting. Only the first call
     /// has an effect.
-    pub fn keep_silent(&self, keep: Keep) {
+    pub fn keep_silent(&self, keep: RetentionPeriod) {
         let _ = self.silent.set(keep);
     }
 
     /// The retention of ended invocations whose service has no setting.
-    pub fn silent(&self) -> Keep {
+    pub fn silent(&self) -> RetentionPeriod {
         self.silent.get().copied().unwrap_or_else(|| Retention::default().of_silent_services())
     }
 
@@ -158,7 +160,7 @@ impl Services {
     }
 
     /// What suspended invocations wait for.
-    pub(crate) fn waits(&self) -> &KeptWaits {
+    pub(crate) fn waits(&self) -> &WaitCache {
         &self.waits
     }
 
@@ -171,7 +173,7 @@ impl Services {
             return Ok(known.clone());
         }
         let kept = self.store.modules().component(digest).await?;
-        let kept = kept.ok_or_else(|| Unreadable::gone(digest))?;
+        let kept = kept.ok_or_else(|| UnreadableDeployment::gone(digest))?;
         let deployment = Arc::new(Deployment::parse(&kept)?);
         lock(&self.deployments).insert(digest, deployment.clone());
         Ok(deployment)
@@ -243,15 +245,15 @@ impl Services {
         lock(&self.found).clear();
     }
 
-    fn known_names(&self) -> Option<Arc<Names>> {
+    fn known_names(&self) -> Option<Arc<ServiceDigests>> {
         let now = self.env.clock.now();
         let names = lock(&self.names);
         names.as_ref().filter(|(at, _)| now < *at + FRESH).map(|(_, names)| names.clone())
     }
 
-    async fn read_names(&self) -> Result<Arc<Names>, StoreError> {
+    async fn read_names(&self) -> Result<Arc<ServiceDigests>, StoreError> {
         let now = self.env.clock.now();
-        let mut names = Names::new();
+        let mut names = ServiceDigests::new();
         for module in self.store.modules().list().await? {
             let services = module.aliases.iter().filter_map(|alias| service_of_alias(alias));
             names.extend(services.map(|service| (service.to_owned(), module.digest)));

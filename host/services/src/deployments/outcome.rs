@@ -12,7 +12,7 @@ use segno_guest::{Failure, Outcome as GuestOutcome, Payload};
 use segno_restate::{
     failure,
     immutable::{NotificationKind, NotificationResult},
-    wire::{self, FailureMetadata, Outcome},
+    wire::{self, FailureMetadata, OperationOutcome},
 };
 use serde_json::{Map, Value as Json};
 
@@ -74,18 +74,18 @@ pub fn told(failure: &Failure) -> wire::Failure {
 }
 
 /// An outcome of a service, in the form of promises.
-pub fn guest(outcome: &Outcome) -> GuestOutcome {
+pub fn guest(outcome: &OperationOutcome) -> GuestOutcome {
     match outcome {
-        Outcome::Success(value) => GuestOutcome::Success(payload(value)),
-        Outcome::Failure(failure) => GuestOutcome::Failure(kept(failure)),
+        OperationOutcome::Success(value) => GuestOutcome::Success(payload(value)),
+        OperationOutcome::Failure(failure) => GuestOutcome::Failure(kept(failure)),
     }
 }
 
 /// The outcome of a promise, in the protocol's form.
-pub fn of_guest(outcome: &GuestOutcome) -> Outcome {
+pub fn of_guest(outcome: &GuestOutcome) -> OperationOutcome {
     match outcome {
-        GuestOutcome::Success(value) => Outcome::Success(bytes(value)),
-        GuestOutcome::Failure(failure) => Outcome::Failure(told(failure)),
+        GuestOutcome::Success(value) => OperationOutcome::Success(bytes(value)),
+        GuestOutcome::Failure(failure) => OperationOutcome::Failure(told(failure)),
     }
 }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use segno_core::{
     address::{Address, SERVICE_SCHEME},
     id::PromiseId,
-    invocation::{Field, FieldValue},
+    invocation::{FieldValue, RequestField},
 };
 use segno_engine::{
     metrics::ClaimEnd,
@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 use super::{
     Services,
     frames::{FRAME, shown_frame},
-    ids::Called,
+    ids::HandlerTarget,
 };
 use crate::run;
 
@@ -36,11 +36,11 @@ impl Protocol for Services {
     }
 
     fn run_of(&self, address: &Address) -> Option<PromiseId> {
-        let called = Called::of(address)?;
+        let called = HandlerTarget::of(address)?;
         called.key.is_some().then(|| called.run())
     }
 
-    fn shown(&self, field: &Field) -> Option<Json> {
+    fn shown(&self, field: &RequestField) -> Option<Json> {
         match &field.value {
             FieldValue::Inline(bytes) if *field.name == *FRAME => Some(shown_frame(bytes)),
             _ => None,

@@ -3,9 +3,9 @@
 //! invocation is accepted.
 
 use segno_core::time::Millis;
-use segno_restate::manifest::{Handler, Service};
+use segno_restate::manifest::{ManifestHandler, Service};
 
-use super::{Deployment, HandlerKind, kind};
+use super::{Deployment, HandlerConcurrency, kind};
 
 /// The retention periods of a service or handler. `None`: no setting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl ServiceRetention {
     }
 
     /// The settings of a handler itself.
-    pub fn of_handler(handler: &Handler) -> Self {
+    pub fn of_handler(handler: &ManifestHandler) -> Self {
         Self {
             idempotency: millis(handler.idempotency_retention),
             completion: millis(handler.workflow_completion_retention),
@@ -59,19 +59,25 @@ impl ServiceRetention {
 impl Deployment {
     /// The retention periods that apply to an invocation. `None`: the default for services without
     /// a setting. The longest applies, since an invocation is removed as a whole.
-    pub fn keeps(service: &Service, handler: &Handler, has_key: bool) -> Vec<Option<Millis>> {
+    pub fn keeps(
+        service: &Service,
+        handler: &ManifestHandler,
+        has_key: bool,
+    ) -> Vec<Option<Millis>> {
         let (all, own) = (ServiceRetention::of(service), ServiceRetention::of_handler(handler));
         let journal = own.journal.or(all.journal);
         match kind(service, handler) {
-            HandlerKind::Run => vec![own.completion, journal],
+            HandlerConcurrency::Run => vec![own.completion, journal],
             _ if has_key => vec![own.idempotency.or(all.idempotency), journal],
-            HandlerKind::Plain | HandlerKind::Exclusive | HandlerKind::Shared => vec![journal],
+            HandlerConcurrency::Plain
+            | HandlerConcurrency::Exclusive
+            | HandlerConcurrency::Shared => vec![journal],
         }
     }
 }
 
-fn run_of(service: &Service) -> Option<&Handler> {
-    service.handlers.iter().find(|handler| kind(service, handler) == HandlerKind::Run)
+fn run_of(service: &Service) -> Option<&ManifestHandler> {
+    service.handlers.iter().find(|handler| kind(service, handler) == HandlerConcurrency::Run)
 }
 
 fn millis(given: Option<u64>) -> Option<Millis> {

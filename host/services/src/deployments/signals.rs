@@ -10,18 +10,18 @@
 
 use segno_core::{id::PromiseId, value::Value};
 use segno_engine::values;
-use segno_restate::{id::AwakeableId, immutable::NotificationId, wire::Outcome};
+use segno_restate::{id::AwakeableId, immutable::NotificationId, wire::OperationOutcome};
 
 use super::outcome;
 
 /// The text is not the id of an awakeable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no id of an awakeable: it begins with `sign_1`")]
-pub struct NotAnAwakeable(String);
+pub struct AwakeableIdError(String);
 
 /// The kind of content of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Carries {
+pub enum SignalContent {
     Value,
     Failure,
     /// No content.
@@ -29,40 +29,40 @@ pub enum Carries {
 }
 
 /// The name of this signal.
-pub fn name(id: &NotificationId, carries: Carries) -> String {
+pub fn name(id: &NotificationId, carries: SignalContent) -> String {
     match id {
         NotificationId::Signal(index) | NotificationId::Completion(index) => match carries {
-            Carries::Value => format!("#{index}"),
-            Carries::Failure => format!("#{index}!"),
-            Carries::Nothing => format!("#{index}~"),
+            SignalContent::Value => format!("#{index}"),
+            SignalContent::Failure => format!("#{index}!"),
+            SignalContent::Nothing => format!("#{index}~"),
         },
         NotificationId::NamedSignal(name) => match carries {
-            Carries::Value if name.starts_with('#') => format!("#={name}"),
-            Carries::Value => name.clone(),
-            Carries::Failure => format!("#!{name}"),
-            Carries::Nothing => format!("#~{name}"),
+            SignalContent::Value if name.starts_with('#') => format!("#={name}"),
+            SignalContent::Value => name.clone(),
+            SignalContent::Failure => format!("#!{name}"),
+            SignalContent::Nothing => format!("#~{name}"),
         },
     }
 }
 
 /// The signal with this name, and the kind of its content.
-pub fn parse(name: &str) -> (NotificationId, Carries) {
+pub fn parse(name: &str) -> (NotificationId, SignalContent) {
     let named = |name: &str| NotificationId::NamedSignal(name.to_owned());
-    let Some(rest) = name.strip_prefix('#') else { return (named(name), Carries::Value) };
+    let Some(rest) = name.strip_prefix('#') else { return (named(name), SignalContent::Value) };
     match rest.chars().next() {
-        Some('=') => return (named(&rest[1..]), Carries::Value),
-        Some('!') => return (named(&rest[1..]), Carries::Failure),
-        Some('~') => return (named(&rest[1..]), Carries::Nothing),
+        Some('=') => return (named(&rest[1..]), SignalContent::Value),
+        Some('!') => return (named(&rest[1..]), SignalContent::Failure),
+        Some('~') => return (named(&rest[1..]), SignalContent::Nothing),
         _ => {}
     }
     let (digits, carries) = match (rest.strip_suffix('!'), rest.strip_suffix('~')) {
-        (Some(digits), _) => (digits, Carries::Failure),
-        (_, Some(digits)) => (digits, Carries::Nothing),
-        _ => (rest, Carries::Value),
+        (Some(digits), _) => (digits, SignalContent::Failure),
+        (_, Some(digits)) => (digits, SignalContent::Nothing),
+        _ => (rest, SignalContent::Value),
     };
     match digits.parse() {
         Ok(index) => (NotificationId::Signal(index), carries),
-        Err(_) => (named(name), Carries::Value),
+        Err(_) => (named(name), SignalContent::Value),
     }
 }
 
@@ -70,20 +70,22 @@ pub fn parse(name: &str) -> (NotificationId, Carries) {
 ///
 /// # Errors
 /// The text is not the id of an awakeable.
-pub fn awakeable(id: &str) -> Result<(PromiseId, u32), NotAnAwakeable> {
-    let parsed: AwakeableId = id.parse().map_err(|_| NotAnAwakeable(id.to_owned()))?;
+pub fn awakeable(id: &str) -> Result<(PromiseId, u32), AwakeableIdError> {
+    let parsed: AwakeableId = id.parse().map_err(|_| AwakeableIdError(id.to_owned()))?;
     let invocation =
-        std::str::from_utf8(&parsed.invocation).map_err(|_| NotAnAwakeable(id.to_owned()))?;
+        std::str::from_utf8(&parsed.invocation).map_err(|_| AwakeableIdError(id.to_owned()))?;
     Ok((PromiseId::from(invocation), parsed.index))
 }
 
 /// The kind of content of a signal, and its payload.
-pub fn carried(outcome: Option<&Outcome>) -> (Carries, Value) {
+pub fn carried(outcome: Option<&OperationOutcome>) -> (SignalContent, Value) {
     match outcome {
-        None => (Carries::Nothing, Value::default()),
-        Some(Outcome::Success(value)) => (Carries::Value, values::value(&outcome::payload(value))),
-        Some(Outcome::Failure(failure)) => {
-            (Carries::Failure, values::failure_value(&outcome::kept(failure)))
+        None => (SignalContent::Nothing, Value::default()),
+        Some(OperationOutcome::Success(value)) => {
+            (SignalContent::Value, values::value(&outcome::payload(value)))
+        }
+        Some(OperationOutcome::Failure(failure)) => {
+            (SignalContent::Failure, values::failure_value(&outcome::kept(failure)))
         }
     }
 }
@@ -97,15 +99,15 @@ mod tests {
         let ids = ["go", "#go", "", "#", "#17", "!x", "#!x"]
             .map(|name| NotificationId::NamedSignal(name.to_owned()));
         for id in ids.into_iter().chain([NotificationId::Signal(1), NotificationId::Signal(17)]) {
-            for carries in [Carries::Value, Carries::Failure, Carries::Nothing] {
+            for carries in [SignalContent::Value, SignalContent::Failure, SignalContent::Nothing] {
                 let name = name(&id, carries);
                 assert_eq!(parse(&name), (id.clone(), carries), "{name}");
             }
         }
         let go = NotificationId::NamedSignal("go".to_owned());
-        assert_eq!(name(&go, Carries::Value), "go", "as everybody sends it");
+        assert_eq!(name(&go, SignalContent::Value), "go", "as everybody sends it");
         // A client's signal with such a name is a signal of that name.
         let odd = NotificationId::NamedSignal("#x".to_owned());
-        assert_eq!(parse("#x"), (odd, Carries::Value));
+        assert_eq!(parse("#x"), (odd, SignalContent::Value));
     }
 }

@@ -13,7 +13,7 @@ const QUERIES: usize = 4;
 
 /// Everything behind the routes: that of the native API, and the services. Cheap to clone.
 #[derive(Clone)]
-pub struct Api {
+pub struct ServicesApi {
     /// The native API of the host.
     pub native: NativeApi,
     /// What is registered.
@@ -24,7 +24,7 @@ pub struct Api {
     pub(super) queries: Arc<Semaphore>,
 }
 
-impl Api {
+impl ServicesApi {
     /// A front end beside the native API of the host that these services joined.
     pub fn new(native: NativeApi, services: Arc<Services>) -> Self {
         let queries = Arc::new(Semaphore::new(QUERIES));
@@ -32,7 +32,7 @@ impl Api {
     }
 }
 
-impl Deref for Api {
+impl Deref for ServicesApi {
     type Target = NativeApi;
 
     fn deref(&self) -> &NativeApi {

@@ -9,13 +9,13 @@ use axum::{
 use segno_api::{AllowedOrigins, ApiError};
 
 use super::error::IngressError;
-use crate::front::Api;
+use crate::front::ServicesApi;
 
 /// Checks the sender of a request.
 #[derive(Clone)]
 pub struct SenderGuard {
     /// State of the API.
-    pub api: Api,
+    pub api: ServicesApi,
     /// Foreign origins whose pages may send requests.
     pub origins: AllowedOrigins,
 }

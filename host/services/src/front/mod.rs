@@ -22,7 +22,7 @@ mod path;
 mod settings;
 
 pub use admin::router as admin_router;
-pub use api::Api;
+pub use api::ServicesApi;
 pub use ingress::router as ingress_router;
 pub use settings::RestateSettings;
 

@@ -1,10 +1,10 @@
 //! OpenAPI document of services: two operations for each handler, a call and a one-way call.
 //! Private handlers are omitted.
 
-use segno_restate::manifest::{Handler, Service, ServiceType};
+use segno_restate::manifest::{ManifestHandler, Service, ServiceType};
 use serde_json::{Map, Value as Json, json};
 
-use crate::{HandlerKind, kind};
+use crate::{HandlerConcurrency, kind};
 
 /// Default content type of a handler's input and output.
 const JSON: &str = "application/json";
@@ -35,7 +35,7 @@ pub fn document(services: &[Service]) -> Json {
     })
 }
 
-fn item(service: &Service, handler: &Handler, waits: bool) -> Json {
+fn item(service: &Service, handler: &ManifestHandler, waits: bool) -> Json {
     let mut parameters = vec![json!({
         "name": "idempotency-key", "in": "header", "schema": { "type": "string" },
         "description": "Calls with the same key are one",
@@ -75,7 +75,7 @@ fn item(service: &Service, handler: &Handler, waits: bool) -> Json {
     if let Some(text) = &handler.documentation {
         operation["description"] = text.as_str().into();
     }
-    if kind(service, handler) == HandlerKind::Run {
+    if kind(service, handler) == HandlerConcurrency::Run {
         operation["summary"] = "Runs once a key".into();
     }
     operation["requestBody"] = match &handler.input {
@@ -91,7 +91,7 @@ fn item(service: &Service, handler: &Handler, waits: bool) -> Json {
     json!({ "post": operation })
 }
 
-fn output(handler: &Handler) -> Json {
+fn output(handler: &ManifestHandler) -> Json {
     let output = handler.output.as_ref();
     let gives = output.and_then(|output| output.content_type.as_deref()).unwrap_or(JSON);
     let schema = output.and_then(|output| output.json_schema.clone()).unwrap_or_else(any);

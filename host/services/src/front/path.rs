@@ -4,9 +4,9 @@
 use std::borrow::Cow;
 
 /// The segments of a path.
-pub struct Segments(Vec<String>);
+pub struct SplitPath(Vec<String>);
 
-impl Segments {
+impl SplitPath {
     /// Splits and decodes a path; `None` if a segment is not UTF-8.
     pub fn of(path: &str) -> Option<Self> {
         let segments = path.trim_matches('/').split('/');
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn segments_are_decoded_each_by_itself() {
-        let all = |path: &str| Segments::of(path).map(|segments| segments.0);
+        let all = |path: &str| SplitPath::of(path).map(|segments| segments.0);
         let segments = all("/Cart/a%2Fb%20c/add").expect("a path");
         assert_eq!(segments, ["Cart", "a/b c", "add"]);
         assert_eq!(all("/a%zz/b%").expect("a path"), ["a%zz", "b%"], "no escapes");

@@ -14,16 +14,16 @@ use segno_env::BoxFuture;
 use segno_guest::Outcome;
 use segno_restate::{
     immutable::{Notification, NotificationId, NotificationKind},
-    wire::{self, Start},
+    wire::{self, StartMessage},
 };
 
 use super::{
-    AttemptFailure, ServiceRun, Stopped,
-    machine::{Machine, Step},
-    record::{Site, Then},
+    AttemptFailure, InvocationStop, ServiceRun,
+    machine::{AttemptMachine, DeploymentAction},
+    record::{FollowUp, RecordingContext},
     state,
-    waiting::Waiting,
-    wish::Wish,
+    waiting::DeploymentWait,
+    wish::RequestedCommand,
 };
 use crate::deployments::{AttemptRequest, Exchange, Timeouts, outcome, state_names};
 
@@ -36,7 +36,7 @@ pub(super) enum AttemptEnd {
 }
 
 /// An event during an attempt.
-enum Happened {
+enum AttemptEvent {
     /// The deployment sent these bytes. `None`: its response has ended.
     Sent(Option<Bytes>),
     /// A promise has settled.
@@ -51,13 +51,13 @@ enum Happened {
 }
 
 /// A running attempt.
-struct Live {
-    machine: Machine,
+struct LiveAttempt {
+    machine: AttemptMachine,
     exchange: Exchange,
     /// The outcome, once the deployment has sent it.
-    output: Option<wire::Outcome>,
+    output: Option<wire::OperationOutcome>,
     /// The follow-up actions of commands, executed after their commit.
-    then: Vec<(CommandIndex, Then)>,
+    then: Vec<(CommandIndex, FollowUp)>,
     /// Notifications that are sent to the deployment after the commit.
     tell: Vec<Notification>,
     /// Commands that are acknowledged after their commit.
@@ -70,7 +70,7 @@ struct Live {
 }
 
 impl ServiceRun {
-    pub(super) async fn attempt(&mut self) -> Result<AttemptEnd, Stopped> {
+    pub(super) async fn attempt(&mut self) -> Result<AttemptEnd, InvocationStop> {
         self.look_around().await?;
         if self.cancel_due() {
             self.journal.cancel(self.worker.now());
@@ -88,37 +88,37 @@ impl ServiceRun {
         let mut live = self.open().await?;
         loop {
             match self.wait(&mut live).await? {
-                Happened::Sent(Some(bytes)) => {
+                AttemptEvent::Sent(Some(bytes)) => {
                     self.active.advance(1);
                     self.listen(&mut live);
                     if let Some(end) = self.received(&mut live, &bytes).await? {
                         return Ok(end);
                     }
                 }
-                Happened::Sent(None) => {
+                AttemptEvent::Sent(None) => {
                     live.machine.end_of_input()?;
                     let message =
                         "the deployment ended its answer without saying how the attempt ended";
                     return Err(AttemptFailure::new(code::FAILED, message).into());
                 }
-                Happened::Settled(id) => {
+                AttemptEvent::Settled(id) => {
                     let mut notifications = self.take_settled(id).await?;
                     self.fence().await?;
                     live.tell.append(&mut notifications);
                     self.send_all(&mut live).await?;
                 }
-                Happened::Cancelled => {
+                AttemptEvent::Cancelled => {
                     live.tell.append(&mut self.journal.cancel(self.worker.now()));
                     self.fence().await?;
                     self.send_all(&mut live).await?;
                 }
-                Happened::Quiet => {
+                AttemptEvent::Quiet => {
                     live.half_closed = true;
                     live.machine.half_close();
                     live.exchange.sender = None;
                     self.listen(&mut live);
                 }
-                Happened::Overdue => {
+                AttemptEvent::Overdue => {
                     let message = format!(
                         "the deployment was quiet for {} ms, and did not suspend within {} ms when it was asked to",
                         self.handler.timeouts.inactivity.0, self.handler.timeouts.abort.0
@@ -130,7 +130,7 @@ impl ServiceRun {
     }
 
     /// Opens the request, with the journal so far.
-    async fn open(&mut self) -> Result<Live, Stopped> {
+    async fn open(&mut self) -> Result<LiveAttempt, InvocationStop> {
         let handler = &self.handler;
         let state = match &handler.object {
             Some(object) if handler.sends_state => {
@@ -139,7 +139,7 @@ impl ServiceRun {
             _ => None,
         };
         let since = self.worker.now().0.saturating_sub(self.journal.last_at().0);
-        let start = Start {
+        let start = StartMessage {
             id: Bytes::copy_from_slice(self.id.as_str().as_bytes()),
             debug_id: self.id.to_string(),
             known_entries: 0,
@@ -154,7 +154,7 @@ impl ServiceRun {
             idempotency_key: handler.idempotency_key.clone(),
         };
         let version = self.journal.version();
-        let (machine, first) = Machine::open(version, start, self.journal.frames())?;
+        let (machine, first) = AttemptMachine::open(version, start, self.journal.frames())?;
         let mut headers = Vec::new();
         if self.id.as_str().is_ascii() && !self.id.as_str().contains(char::is_control) {
             headers.push(("x-restate-invocation-id".to_owned(), self.id.to_string()));
@@ -187,7 +187,7 @@ impl ServiceRun {
                 return Err(AttemptFailure::late(message).into());
             }
         };
-        let mut live = Live {
+        let mut live = LiveAttempt {
             machine,
             half_closed: exchange.sender.is_none(),
             exchange,
@@ -208,31 +208,31 @@ impl ServiceRun {
     /// Waits for the next event. All events are recorded in order, even after the deployment was
     /// asked to suspend and receives no more notifications: an event that arrives while a run is
     /// executed precedes its outcome.
-    async fn wait(&mut self, live: &mut Live) -> Result<Happened, Stopped> {
+    async fn wait(&mut self, live: &mut LiveAttempt) -> Result<AttemptEvent, InvocationStop> {
         let may_be_told = !live.half_closed;
         let cancel_due = self.journal.can_be_cancelled();
         Ok(tokio::select! {
             biased;
             () = self.active.abort.cancelled() => return Err(ExecutionError::Lost.into()),
-            sent = live.exchange.receiver.next() => Happened::Sent(sent?),
-            () = self.active.cancel_request(), if cancel_due => Happened::Cancelled,
-            id = self.watch.next() => Happened::Settled(id),
-            () = self.worker.drained(), if may_be_told => Happened::Quiet,
-            () = self.pause.asked(), if may_be_told => Happened::Quiet,
-            () = &mut live.quiet => if may_be_told { Happened::Quiet } else { Happened::Overdue },
+            sent = live.exchange.receiver.next() => AttemptEvent::Sent(sent?),
+            () = self.active.cancel_request(), if cancel_due => AttemptEvent::Cancelled,
+            id = self.watch.next() => AttemptEvent::Settled(id),
+            () = self.worker.drained(), if may_be_told => AttemptEvent::Quiet,
+            () = self.pause.asked(), if may_be_told => AttemptEvent::Quiet,
+            () = &mut live.quiet => if may_be_told { AttemptEvent::Quiet } else { AttemptEvent::Overdue },
         })
     }
 
     /// Restarts the inactivity timer after a frame in either direction, or after the request to
     /// suspend.
-    fn listen(&self, live: &mut Live) {
+    fn listen(&self, live: &mut LiveAttempt) {
         let Timeouts { inactivity, abort } = self.handler.timeouts;
         let length = if live.half_closed { abort } else { inactivity };
         live.quiet = self.worker.host().env.runtime.sleep(length);
     }
 
     /// Sends all committed notifications to the deployment.
-    async fn send_all(&self, live: &mut Live) -> Result<(), Stopped> {
+    async fn send_all(&self, live: &mut LiveAttempt) -> Result<(), InvocationStop> {
         if live.send_all().await? {
             self.listen(live);
         }
@@ -242,41 +242,41 @@ impl ServiceRun {
     /// Handles bytes from the deployment. Returns the end of the attempt, if it has ended.
     async fn received(
         &mut self,
-        live: &mut Live,
+        live: &mut LiveAttempt,
         bytes: &[u8],
-    ) -> Result<Option<AttemptEnd>, Stopped> {
+    ) -> Result<Option<AttemptEnd>, InvocationStop> {
         for step in live.machine.receive(bytes)? {
             match step {
-                Step::Output(output) => live.output = output,
-                Step::Asked { wish, frame, acknowledge } => {
+                DeploymentAction::Output(output) => live.output = output,
+                DeploymentAction::Asked { wish, frame, acknowledge } => {
                     self.append(live, *wish, frame).await?;
                     live.acknowledge.extend(acknowledge);
                 }
-                Step::Ran { completion, outcome } => {
+                DeploymentAction::Ran { completion, outcome } => {
                     let open = self.journal.open_as(completion).map(|(index, _)| index);
                     let now = self.worker.now();
                     let told =
                         open.and_then(|index| self.journal.complete(index, outcome.into(), now));
                     live.tell.extend(told);
                 }
-                Step::ReadState { read, key } => {
+                DeploymentAction::ReadState { read, key } => {
                     let value = self.ephemeral(&key).await?;
                     let bytes = live.machine.answer(read, value)?;
                     live.send(bytes).await?;
                 }
-                Step::Suspended { awaiting, ready } => {
+                DeploymentAction::Suspended { awaiting, ready } => {
                     self.committed(live).await?;
                     if ready {
                         return Ok(Some(AttemptEnd::Again));
                     }
-                    let waiting = Waiting::new(awaiting, live.opened_with);
+                    let waiting = DeploymentWait::new(awaiting, live.opened_with);
                     return self.suspend(waiting).await.map(Some);
                 }
-                Step::Failed(error) => {
+                DeploymentAction::Failed(error) => {
                     self.committed(live).await?;
                     return Err(AttemptFailure::from(error).into());
                 }
-                Step::Ended => {
+                DeploymentAction::Ended => {
                     self.committed(live).await?;
                     let output = live.output.take().ok_or_else(|| {
                         AttemptFailure::new(571, "the deployment ended without an output")
@@ -291,7 +291,12 @@ impl ServiceRun {
         Ok(None)
     }
 
-    async fn append(&mut self, live: &mut Live, wish: Wish, frame: Bytes) -> Result<(), Stopped> {
+    async fn append(
+        &mut self,
+        live: &mut LiveAttempt,
+        wish: RequestedCommand,
+        frame: Bytes,
+    ) -> Result<(), InvocationStop> {
         // The callee of a one-way call is known after its commit.
         if wish.named_call().is_some_and(|place| self.journal.callee(place).is_none()) {
             self.committed(live).await?;
@@ -311,11 +316,11 @@ impl ServiceRun {
         let (index, mut told) = self.journal.command(wish, frame, recorded, now);
         live.tell.append(&mut told);
         match then {
-            Then::Answered(answer) => self.journal.answered(index, &answer, now),
-            Then::Nothing => {
+            FollowUp::Answered(answer) => self.journal.answered(index, &answer, now),
+            FollowUp::Nothing => {
                 let open = self.journal.open().find(|(of, _)| *of == index);
                 let awaits = open.and_then(|(_, open)| open.awaits.clone());
-                live.then.extend(awaits.map(|id| (index, Then::Awaits(id))));
+                live.then.extend(awaits.map(|id| (index, FollowUp::Awaits(id))));
             }
             then => live.then.push((index, then)),
         }
@@ -323,7 +328,7 @@ impl ServiceRun {
     }
 
     /// Answers commands that an earlier attempt committed and did not answer.
-    async fn begin_again(&mut self) -> Result<(), Stopped> {
+    async fn begin_again(&mut self) -> Result<(), InvocationStop> {
         let unanswered = self.journal.open().filter(|(_, open)| {
             open.awaits.is_none()
                 && !matches!(open.kind, NotificationKind::Run | NotificationKind::Signal)
@@ -340,19 +345,26 @@ impl ServiceRun {
         self.commit(thens).await.map(drop)
     }
 
-    fn site(&self) -> Site<'_> {
-        Site { id: &self.id, object: self.handler.object.as_ref(), services: &self.services }
+    fn site(&self) -> RecordingContext<'_> {
+        RecordingContext {
+            id: &self.id,
+            object: self.handler.object.as_ref(),
+            services: &self.services,
+        }
     }
 
     /// Commits recorded commands, and queues the resulting notifications.
-    async fn committed(&mut self, live: &mut Live) -> Result<(), Stopped> {
+    async fn committed(&mut self, live: &mut LiveAttempt) -> Result<(), InvocationStop> {
         let then = std::mem::take(&mut live.then);
         let mut told = self.commit(then).await?;
         live.tell.append(&mut told);
         Ok(())
     }
 
-    async fn take_settled(&mut self, first: PromiseId) -> Result<Vec<Notification>, Stopped> {
+    async fn take_settled(
+        &mut self,
+        first: PromiseId,
+    ) -> Result<Vec<Notification>, InvocationStop> {
         let mut ids = vec![first];
         while let Some(id) = self.watch.try_next() {
             ids.push(id);
@@ -370,7 +382,7 @@ impl ServiceRun {
 
     /// Suspends the invocation in the store. Another attempt follows immediately if the wait is
     /// over.
-    async fn suspend(&mut self, waiting: Waiting) -> Result<AttemptEnd, Stopped> {
+    async fn suspend(&mut self, waiting: DeploymentWait) -> Result<AttemptEnd, InvocationStop> {
         // An invocation that must pause is not suspended, since no attempt follows.
         if self.pause.is_asked() {
             return Ok(AttemptEnd::Again);
@@ -412,7 +424,7 @@ impl ServiceRun {
                 Ok(AttemptEnd::Over(ClaimEnd::Suspended))
             }
             Some(Reply::Ready { cancelled, .. }) => {
-                self.waiting = Some(waiting).filter(Waiting::is_tree);
+                self.waiting = Some(waiting).filter(DeploymentWait::is_tree);
                 if cancelled {
                     self.active.request_cancel();
                 }
@@ -430,7 +442,7 @@ impl ServiceRun {
 
     /// The outcome of the invocation. An invocation that was notified of its cancellation and ended
     /// with it is cancelled.
-    fn ended(&self, output: &wire::Outcome) -> Outcome {
+    fn ended(&self, output: &wire::OperationOutcome) -> Outcome {
         let mut outcome = outcome::guest(output);
         if let Outcome::Failure(failure) = &mut outcome
             && failure.code == 409
@@ -441,7 +453,7 @@ impl ServiceRun {
         outcome
     }
 
-    async fn ephemeral(&self, key: &[u8]) -> Result<Option<Bytes>, Stopped> {
+    async fn ephemeral(&self, key: &[u8]) -> Result<Option<Bytes>, InvocationStop> {
         let (Some(object), Some(name)) = (&self.handler.object, state_names::name(key)) else {
             return Ok(None);
         };
@@ -453,9 +465,9 @@ impl ServiceRun {
     }
 }
 
-impl Live {
+impl LiveAttempt {
     /// Sends all committed notifications to the deployment. Returns true if there were any.
-    async fn send_all(&mut self) -> Result<bool, Stopped> {
+    async fn send_all(&mut self) -> Result<bool, InvocationStop> {
         let mut bytes = bytes::BytesMut::new();
         for index in std::mem::take(&mut self.acknowledge) {
             bytes.extend_from_slice(&self.machine.acknowledge(index)?);
@@ -468,7 +480,7 @@ impl Live {
         Ok(is_told)
     }
 
-    async fn send(&mut self, bytes: Bytes) -> Result<(), Stopped> {
+    async fn send(&mut self, bytes: Bytes) -> Result<(), InvocationStop> {
         if bytes.is_empty() {
             return Ok(());
         }

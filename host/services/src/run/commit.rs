@@ -2,10 +2,10 @@
 
 use segno_core::{
     address::Address,
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     id::{CommandIndex, PromiseId},
     promise::Promise,
-    reply::{Acted, Conflict, Refusal, Reply},
+    reply::{Conflict, FenceResult, Refusal, Reply},
     tags,
     value::Payload,
 };
@@ -20,8 +20,8 @@ use segno_restate::{
     wire,
 };
 
-use super::{AttemptFailure, ServiceRun, Stopped, record::Then};
-use crate::deployments::{ids::Called, outcome};
+use super::{AttemptFailure, InvocationStop, ServiceRun, record::FollowUp};
+use crate::deployments::{ids::HandlerTarget, outcome};
 
 /// The error message for a promise that another party has settled before.
 const COMPLETED: &str = "promise was already completed";
@@ -33,13 +33,13 @@ impl ServiceRun {
     /// resulting records as well. Returns the notifications for the deployment, in order.
     pub(super) async fn commit(
         &mut self,
-        then: Vec<(CommandIndex, Then)>,
-    ) -> Result<Vec<Notification>, Stopped> {
+        then: Vec<(CommandIndex, FollowUp)>,
+    ) -> Result<Vec<Notification>, InvocationStop> {
         let outcomes = self.fence().await?;
         let mut told = Vec::new();
         let mut refused = None;
         for (index, then) in then {
-            if let Then::Awaits(id) = &then
+            if let FollowUp::Awaits(id) = &then
                 && let Some(promise) = self.read(id).await?
             {
                 told.append(&mut self.settled(&promise));
@@ -49,7 +49,7 @@ impl ServiceRun {
             // A one-way call has no result that could carry the refusal, and the id of the callee
             // would refer to nothing. Therefore the attempt fails, and the next one issues the call
             // again.
-            if let (Then::Sent(id), Some(Err(refusal))) = (&then, outcome.clone().next())
+            if let (FollowUp::Sent(id), Some(Err(refusal))) = (&then, outcome.clone().next())
                 && run_before(refusal).is_none()
             {
                 refused.get_or_insert_with(|| not_sent(id, refusal));
@@ -70,52 +70,56 @@ impl ServiceRun {
     async fn result(
         &mut self,
         index: CommandIndex,
-        then: Then,
-        outcomes: Vec<Result<Acted, Refusal>>,
-    ) -> Result<Option<NotificationResult>, Stopped> {
+        then: FollowUp,
+        outcomes: Vec<Result<FenceResult, Refusal>>,
+    ) -> Result<Option<NotificationResult>, InvocationStop> {
         let store = self.worker.host().store.clone();
         Ok(match (then, &self.handler.object) {
-            (Then::ReadState(name), Some(object)) => {
+            (FollowUp::ReadState(name), Some(object)) => {
                 Some(super::state::value(&*store, object, &name).await?)
             }
-            (Then::ReadNames, Some(object)) => Some(super::state::names(&*store, object).await?),
-            (Then::ReadState(_), None) => Some(NotificationResult::Void),
-            (Then::ReadNames, None) => Some(NotificationResult::StateKeys(Vec::new())),
-            (Then::Peek(id), _) => Some(match self.read(&id).await? {
+            (FollowUp::ReadNames, Some(object)) => {
+                Some(super::state::names(&*store, object).await?)
+            }
+            (FollowUp::ReadState(_), None) => Some(NotificationResult::Void),
+            (FollowUp::ReadNames, None) => Some(NotificationResult::StateKeys(Vec::new())),
+            (FollowUp::Peek(id), _) => Some(match self.read(&id).await? {
                 Some(promise) => match values::told(&promise) {
                     Some(told) => outcome::of_guest(&told).into(),
                     None => NotificationResult::Void,
                 },
                 None => NotificationResult::Void,
             }),
-            (Then::Awaits(id), _) => {
+            (FollowUp::Awaits(id), _) => {
                 tracing::debug!(%id, "there is no such invocation");
                 Some(failed(code::NOT_FOUND, "not found"))
             }
-            (Then::Settled(_), _) => Some(match outcomes.last() {
-                Some(Ok(Acted::Promise { changed: true, .. })) => NotificationResult::Void,
+            (FollowUp::Settled(_), _) => Some(match outcomes.last() {
+                Some(Ok(FenceResult::Promise { changed: true, .. })) => NotificationResult::Void,
                 Some(Ok(_)) | None => failed(409, COMPLETED),
                 Some(Err(refusal)) => failed(code::REFUSED, refusal.to_string()),
             }),
-            (Then::Called(id), _) => {
+            (FollowUp::Called(id), _) => {
                 self.watch.add(&id);
                 match outcomes.first() {
-                    Some(Ok(Acted::Promise { promise, .. })) if !self.is_callee(promise, index) => {
+                    Some(Ok(FenceResult::Promise { promise, .. }))
+                        if !self.is_callee(promise, index) =>
+                    {
                         Some(failed(409, INVOKED))
                     }
-                    Some(Ok(Acted::Promise { promise, .. })) => {
+                    Some(Ok(FenceResult::Promise { promise, .. })) => {
                         values::told(promise).map(|told| outcome::of_guest(&told).into())
                     }
-                    Some(Ok(Acted::Done)) | None => None,
+                    Some(Ok(FenceResult::Done)) | None => None,
                     Some(Err(refusal)) => Some(refused(refusal)),
                 }
             }
-            (Then::Sent(id), _) => {
+            (FollowUp::Sent(id), _) => {
                 let refusal = outcomes.first().and_then(|done| done.as_ref().err());
                 let id = refusal.and_then(run_before).unwrap_or(&id);
                 Some(NotificationResult::InvocationId(id.to_string()))
             }
-            (Then::Answered(_) | Then::Nothing, _) => None,
+            (FollowUp::Answered(_) | FollowUp::Nothing, _) => None,
         })
     }
 
@@ -131,7 +135,7 @@ impl ServiceRun {
     /// Commits the collected batch.
     pub(super) async fn fence(
         &mut self,
-    ) -> Result<Vec<(CommandIndex, Result<Acted, Refusal>)>, Stopped> {
+    ) -> Result<Vec<(CommandIndex, Result<FenceResult, Refusal>)>, InvocationStop> {
         if !self.journal.is_dirty() {
             return Ok(Vec::new());
         }
@@ -147,7 +151,7 @@ impl ServiceRun {
     pub(super) fn take_fence(&mut self) -> Command {
         let batch = self.journal.take_batch();
         let made = batch.actions.iter().filter_map(|action| match &action.act {
-            FenceAct::Create { new } => Some(&new.id),
+            FenceOperation::Create { new } => Some(&new.id),
             _ => None,
         });
         made.for_each(|id| self.watch.add(id));
@@ -161,7 +165,7 @@ impl ServiceRun {
     }
 
     /// Ends the invocation.
-    pub(super) async fn finish(&mut self, outcome: &Outcome) -> Result<ClaimEnd, Stopped> {
+    pub(super) async fn finish(&mut self, outcome: &Outcome) -> Result<ClaimEnd, InvocationStop> {
         self.journal.finish(outcome, self.worker.now());
         let batch = self.journal.take_batch();
         let claim = self.active.claim.clone();
@@ -209,7 +213,7 @@ impl ServiceRun {
     }
 
     /// Records the signals that have arrived. Returns the notifications for the deployment.
-    pub(super) async fn read_signals(&mut self) -> Result<Vec<Notification>, Stopped> {
+    pub(super) async fn read_signals(&mut self) -> Result<Vec<Notification>, InvocationStop> {
         let mut notifications = Vec::new();
         while std::mem::take(&mut self.signal_unread) {
             let next = self.id.signal(self.journal.signals());
@@ -229,7 +233,7 @@ impl ServiceRun {
         Ok(notifications)
     }
 
-    pub(super) async fn read(&self, id: &PromiseId) -> Result<Option<Promise>, Stopped> {
+    pub(super) async fn read(&self, id: &PromiseId) -> Result<Option<Promise>, InvocationStop> {
         let rows = self.worker.promises(std::slice::from_ref(id)).await?;
         Ok(rows.into_iter().flatten().next().map(|row| row.promise))
     }
@@ -246,7 +250,7 @@ fn failed(code: u32, message: impl Into<String>) -> NotificationResult {
 /// True if the id is that of the run of a workflow key.
 fn is_run(id: &PromiseId, target: &str) -> bool {
     let Ok(address) = Address::parse(target) else { return false };
-    Called::of(&address).is_some_and(|called| called.key.is_some() && called.run() == *id)
+    HandlerTarget::of(&address).is_some_and(|called| called.key.is_some() && called.run() == *id)
 }
 
 /// The run of a workflow key that was begun under another id.

@@ -2,42 +2,42 @@
 
 use bytes::Bytes;
 use segno_restate::{
-    Violation,
+    ProtocolViolation,
     immutable::{Command, ErrorMessage, Future, Notification, NotificationId, OutputResult},
     mutable::{Entry, EntryResult},
     runtime::{immutable, mutable},
-    version::{Family, ProtocolVersion},
-    wire::{Outcome, Start},
+    version::{ProtocolFamily, ProtocolVersion},
+    wire::{OperationOutcome, StartMessage},
 };
 
-use super::wish::{Wish, entry_result};
+use super::wish::{RequestedCommand, entry_result};
 
 /// The state machine of an attempt.
-pub enum Machine {
+pub enum AttemptMachine {
     /// For V5 and later.
-    Immutable(immutable::Attempt),
+    Immutable(immutable::ImmutableRuntimeAttempt),
     /// For V1 to V3.
-    Mutable(mutable::Attempt),
+    Mutable(mutable::MutableRuntimeAttempt),
 }
 
 /// An action of the deployment.
-pub enum Step {
+pub enum DeploymentAction {
     /// The deployment issued a command.
     Asked {
         /// The command.
-        wish: Box<Wish>,
+        wish: Box<RequestedCommand>,
         /// The frame of the command.
         frame: Bytes,
         /// The index to acknowledge when the command is stored.
         acknowledge: Option<u32>,
     },
     /// The final outcome.
-    Output(Option<Outcome>),
+    Output(Option<OperationOutcome>),
     /// Proposes the outcome of a run.
     Ran {
         /// The completion id of the run.
         completion: u32,
-        outcome: Outcome,
+        outcome: OperationOutcome,
     },
     /// The deployment reads state without a record of it.
     ReadState {
@@ -58,27 +58,29 @@ pub enum Step {
     Ended,
 }
 
-impl Machine {
+impl AttemptMachine {
     /// Begins an attempt. Returns the first bytes to send.
     pub fn open<'a>(
         version: ProtocolVersion,
-        start: Start,
+        start: StartMessage,
         frames: impl IntoIterator<Item = &'a [u8]>,
-    ) -> Result<(Self, Bytes), Violation> {
+    ) -> Result<(Self, Bytes), ProtocolViolation> {
         Ok(match version.family() {
-            Family::Immutable => {
-                let (attempt, first) = immutable::Attempt::open(version, start, frames)?;
+            ProtocolFamily::Immutable => {
+                let (attempt, first) =
+                    immutable::ImmutableRuntimeAttempt::open(version, start, frames)?;
                 (Self::Immutable(attempt), first)
             }
-            Family::Mutable => {
-                let (attempt, first) = mutable::Attempt::open(version, start, frames)?;
+            ProtocolFamily::Mutable => {
+                let (attempt, first) =
+                    mutable::MutableRuntimeAttempt::open(version, start, frames)?;
                 (Self::Mutable(attempt), first)
             }
         })
     }
 
     /// Decodes bytes from the deployment.
-    pub fn receive(&mut self, bytes: &[u8]) -> Result<Vec<Step>, Violation> {
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<Vec<DeploymentAction>, ProtocolViolation> {
         Ok(match self {
             Self::Immutable(attempt) => {
                 attempt.receive(bytes)?.into_iter().filter_map(of_command).collect()
@@ -88,7 +90,7 @@ impl Machine {
     }
 
     /// Encodes a stored notification. Returns the bytes to send.
-    pub fn tell(&mut self, told: &Notification) -> Result<Bytes, Violation> {
+    pub fn tell(&mut self, told: &Notification) -> Result<Bytes, ProtocolViolation> {
         match self {
             Self::Immutable(attempt) => attempt.notify(told),
             Self::Mutable(attempt) => match told.id {
@@ -101,7 +103,7 @@ impl Machine {
     }
 
     /// Encodes the acknowledgement that a command is stored. Returns the bytes to send.
-    pub fn acknowledge(&mut self, index: u32) -> Result<Bytes, Violation> {
+    pub fn acknowledge(&mut self, index: u32) -> Result<Bytes, ProtocolViolation> {
         match self {
             Self::Immutable(attempt) => attempt.acknowledge(index),
             Self::Mutable(attempt) => attempt.acknowledge(index),
@@ -109,7 +111,7 @@ impl Machine {
     }
 
     /// Encodes the answer to a read of state. Returns the bytes to send.
-    pub fn answer(&mut self, read: u32, value: Option<Bytes>) -> Result<Bytes, Violation> {
+    pub fn answer(&mut self, read: u32, value: Option<Bytes>) -> Result<Bytes, ProtocolViolation> {
         match self {
             Self::Immutable(attempt) => attempt.answer_state(read, value),
             Self::Mutable(_) => Ok(Bytes::new()),
@@ -125,7 +127,7 @@ impl Machine {
     }
 
     /// Handles the end of the deployment's response.
-    pub fn end_of_input(&mut self) -> Result<(), Violation> {
+    pub fn end_of_input(&mut self) -> Result<(), ProtocolViolation> {
         match self {
             Self::Immutable(attempt) => attempt.end_of_input(),
             Self::Mutable(attempt) => attempt.end_of_input(),
@@ -133,55 +135,55 @@ impl Machine {
     }
 }
 
-fn of_command(action: immutable::Action) -> Option<Step> {
-    use immutable::Action;
+fn of_command(action: immutable::CommandAction) -> Option<DeploymentAction> {
+    use immutable::CommandAction;
     Some(match action {
-        Action::Append { command: Command::Output(output), .. } => {
-            Step::Output(output.result.map(OutputResult::into))
+        CommandAction::Append { command: Command::Output(output), .. } => {
+            DeploymentAction::Output(output.result.map(OutputResult::into))
         }
-        Action::Append { index, command, record, requires_ack } => Step::Asked {
-            wish: Box::new(Wish::Command(command)),
+        CommandAction::Append { index, command, record, requires_ack } => DeploymentAction::Asked {
+            wish: Box::new(RequestedCommand::Command(command)),
             frame: record,
             acknowledge: requires_ack.then_some(index),
         },
-        Action::ProposeRun { completion_id, outcome, .. } => {
-            Step::Ran { completion: completion_id, outcome }
+        CommandAction::ProposeRun { completion_id, outcome, .. } => {
+            DeploymentAction::Ran { completion: completion_id, outcome }
         }
         // This action is frequent, and nothing of it is stored.
-        Action::AwaitingOn(_) => return None,
-        Action::ReadState { ephemeral_completion_id, key } => {
-            Step::ReadState { read: ephemeral_completion_id, key }
+        CommandAction::AwaitingOn(_) => return None,
+        CommandAction::ReadState { ephemeral_completion_id, key } => {
+            DeploymentAction::ReadState { read: ephemeral_completion_id, key }
         }
-        Action::Suspend(suspended) => {
-            Step::Suspended { awaiting: suspended.awaiting, ready: suspended.ready }
+        CommandAction::Suspend(suspended) => {
+            DeploymentAction::Suspended { awaiting: suspended.awaiting, ready: suspended.ready }
         }
-        Action::Failed(error) => Step::Failed(error),
-        Action::Ended => Step::Ended,
+        CommandAction::Failed(error) => DeploymentAction::Failed(error),
+        CommandAction::Ended => DeploymentAction::Ended,
     })
 }
 
-fn of_entry(action: mutable::Action) -> Step {
-    use mutable::Action;
+fn of_entry(action: mutable::EntryAction) -> DeploymentAction {
+    use mutable::EntryAction;
     match action {
-        Action::Append { entry: Entry::Output(output), .. } => {
-            Step::Output(output.result.map(|result| match result {
-                EntryResult::Value(value) => Outcome::Success(value),
-                EntryResult::Failure(failure) => Outcome::Failure(failure),
-                EntryResult::Empty(_) => Outcome::Success(Bytes::new()),
+        EntryAction::Append { entry: Entry::Output(output), .. } => {
+            DeploymentAction::Output(output.result.map(|result| match result {
+                EntryResult::Value(value) => OperationOutcome::Success(value),
+                EntryResult::Failure(failure) => OperationOutcome::Failure(failure),
+                EntryResult::Empty(_) => OperationOutcome::Success(Bytes::new()),
             }))
         }
-        Action::Append { index, entry, record, requires_ack } => Step::Asked {
-            wish: Box::new(Wish::of_entry(entry, index)),
+        EntryAction::Append { index, entry, record, requires_ack } => DeploymentAction::Asked {
+            wish: Box::new(RequestedCommand::of_entry(entry, index)),
             frame: record,
             acknowledge: requires_ack.then_some(index),
         },
-        Action::Suspend(suspended) => Step::Suspended {
+        EntryAction::Suspend(suspended) => DeploymentAction::Suspended {
             awaiting: Future::first_of(
                 suspended.indexes.into_iter().map(NotificationId::Completion),
             ),
             ready: suspended.ready,
         },
-        Action::Failed(error) => Step::Failed(ErrorMessage {
+        EntryAction::Failed(error) => DeploymentAction::Failed(ErrorMessage {
             code: error.code,
             message: error.message,
             next_retry_delay_ms: error.next_retry_delay_ms,
@@ -190,6 +192,6 @@ fn of_entry(action: mutable::Action) -> Step {
             related_command_type: error.related_entry_type,
             ..ErrorMessage::default()
         }),
-        Action::Ended => Step::Ended,
+        EntryAction::Ended => DeploymentAction::Ended,
     }
 }

@@ -36,14 +36,16 @@ use segno_guest::{Failure, Outcome};
 use segno_restate::immutable::{ErrorBehavior, ErrorMessage};
 use segno_store::StoreError;
 
-use self::{attempt::AttemptEnd, journal::Journal, record::NotRecorded, waiting::Waiting};
+use self::{
+    attempt::AttemptEnd, journal::ServiceJournal, record::RecordingError, waiting::DeploymentWait,
+};
 pub use self::{
-    restart::{NotRestarted, Prefix},
-    waiting::KeptWaits,
+    restart::{RestartPrefix, RestartRefusal},
+    waiting::WaitCache,
 };
 use crate::deployments::{
-    ConnectError, Deployment, FailedAttempt, FailedCommand, PauseRequest, RetryPolicy, Services,
-    Timeouts,
+    ConnectError, Deployment, FailedAttempt, FailedCommand, HandlerRetryPolicy, PauseRequest,
+    Services, Timeouts,
 };
 
 /// An invocation under a claim.
@@ -52,8 +54,8 @@ struct ServiceRun {
     worker: ClaimWorker,
     active: Arc<ActiveClaim>,
     id: PromiseId,
-    handler: Handler,
-    journal: Journal,
+    handler: CalledHandler,
+    journal: ServiceJournal,
     watch: SettlementWatch,
     pause: Arc<PauseRequest>,
     /// Number of consecutive failed attempts before this claim, since the journal last grew.
@@ -63,11 +65,11 @@ struct ServiceRun {
     /// The length of the journal at the end of the last attempt whose wait was over immediately.
     last_len: Option<u32>,
     /// The wait of the deployment at the end of its last attempt.
-    waiting: Option<Waiting>,
+    waiting: Option<DeploymentWait>,
 }
 
 /// The called handler, and the settings of the call.
-struct Handler {
+struct CalledHandler {
     deployment: Arc<Deployment>,
     service: String,
     name: String,
@@ -76,12 +78,12 @@ struct Handler {
     idempotency_key: Option<String>,
     object: Option<ObjectId>,
     sends_state: bool,
-    retry: RetryPolicy,
+    retry: HandlerRetryPolicy,
     timeouts: Timeouts,
 }
 
 /// The reason why an invocation does not continue under this claim.
-enum Stopped {
+enum InvocationStop {
     /// The promise is settled with this outcome.
     Ended(Outcome),
     /// The attempt failed, and may be retried.
@@ -132,7 +134,7 @@ pub async fn start(
 async fn finish(
     worker: &ClaimWorker,
     active: &ActiveClaim,
-    prepared: Result<ServiceRun, Stopped>,
+    prepared: Result<ServiceRun, InvocationStop>,
 ) -> ClaimEnd {
     let pause = prepared.as_ref().ok().map(|run| run.pause.clone());
     let end = given_back(worker, active, prepared).await;
@@ -140,7 +142,7 @@ async fn finish(
         let halt = Command::TaskHalt { id: active.claim.id.clone() };
         // The command is refused if the invocation has ended. Then there is nothing to pause.
         if worker.submit(vec![halt]).await.is_err() {
-            tracing::warn!(id = %active.claim.id, "the pause that was asked for could not be stored: ask again");
+            tracing::warn!(id = %active.claim.id, "the requested pause could not be stored: request it again");
         }
     }
     end
@@ -150,26 +152,26 @@ async fn finish(
 async fn given_back(
     worker: &ClaimWorker,
     active: &ActiveClaim,
-    prepared: Result<ServiceRun, Stopped>,
+    prepared: Result<ServiceRun, InvocationStop>,
 ) -> ClaimEnd {
     let stopped = match prepared {
         Ok(mut run) => match run.go().await {
             Ok(end) => return end,
-            Err(Stopped::Failed(failure)) => run.failed(failure),
+            Err(InvocationStop::Failed(failure)) => run.failed(failure),
             Err(stopped) => stopped,
         },
         Err(stopped) => stopped,
     };
     match stopped {
-        Stopped::Ended(outcome) => worker.reject(active, &outcome).await,
-        Stopped::Error(error) => worker.give_back(active, error).await,
-        Stopped::Failed(failure) => worker.give_back(active, failure.again(None)).await,
+        InvocationStop::Ended(outcome) => worker.reject(active, &outcome).await,
+        InvocationStop::Error(error) => worker.give_back(active, error).await,
+        InvocationStop::Failed(failure) => worker.give_back(active, failure.again(None)).await,
     }
 }
 
 impl ServiceRun {
     /// Makes attempts until the claim ends.
-    async fn go(&mut self) -> Result<ClaimEnd, Stopped> {
+    async fn go(&mut self) -> Result<ClaimEnd, InvocationStop> {
         loop {
             if self.active.abort.is_cancelled() {
                 return Err(ExecutionError::Lost.into());
@@ -186,7 +188,7 @@ impl ServiceRun {
     }
 
     /// Releases the claim until an operator resumes the invocation.
-    async fn halt(&mut self) -> Result<ClaimEnd, Stopped> {
+    async fn halt(&mut self) -> Result<ClaimEnd, InvocationStop> {
         self.pause.close();
         let halt = Command::TaskHalt { id: self.id.clone() };
         match self.worker.submit(vec![halt]).await?.pop() {
@@ -202,21 +204,20 @@ impl ServiceRun {
     /// # Errors
     /// Nothing was recorded since the previous such attempt. A cancelled invocation that does not
     /// end by itself then ends as cancelled.
-    fn got_on(&mut self) -> Result<(), Stopped> {
+    fn got_on(&mut self) -> Result<(), InvocationStop> {
         let len = self.journal.recorded();
         if self.last_len.replace(len) != Some(len) {
             return Ok(());
         }
         if self.journal.cancel_told() {
-            return Err(Stopped::Ended(cancelled()));
+            return Err(InvocationStop::Ended(cancelled()));
         }
-        let message = "the deployment suspended twice and asked for nothing between: it waits for what it was told, or for a \
-                       run that it alone can do";
+        let message = "the deployment suspended twice and issued no command in between: it waits for results that it has received, or for a run that it alone can execute";
         Err(AttemptFailure::new(571, message).into())
     }
 
     /// The consequence of a failed attempt.
-    fn failed(&self, failure: AttemptFailure) -> Stopped {
+    fn failed(&self, failure: AttemptFailure) -> InvocationStop {
         if self.pause.close() {
             return HaltReport::new("paused", failure.sentence()).into();
         }
@@ -228,8 +229,10 @@ impl ServiceRun {
         tracing::info!(code = failure.code, message = failure.message, failed, "an attempt failed");
         let is_last = policy.most.is_some_and(|most| u64::from(failed) >= most);
         match failure.behavior {
-            ErrorBehavior::Fail => Stopped::Ended(failure.outcome()),
-            ErrorBehavior::Retry if is_last && policy.fails => Stopped::Ended(failure.outcome()),
+            ErrorBehavior::Fail => InvocationStop::Ended(failure.outcome()),
+            ErrorBehavior::Retry if is_last && policy.fails => {
+                InvocationStop::Ended(failure.outcome())
+            }
             ErrorBehavior::Pause => HaltReport::new("paused", failure.sentence()).into(),
             ErrorBehavior::Retry if is_last => {
                 let message =
@@ -307,48 +310,48 @@ impl From<ConnectError> for AttemptFailure {
     }
 }
 
-impl From<NotRecorded> for Stopped {
-    fn from(refused: NotRecorded) -> Self {
+impl From<RecordingError> for InvocationStop {
+    fn from(refused: RecordingError) -> Self {
         let code = match &refused {
-            NotRecorded::Unknown(_) => code::NOT_FOUND,
-            NotRecorded::Invalid(_) => 571,
+            RecordingError::Unknown(_) => code::NOT_FOUND,
+            RecordingError::Invalid(_) => 571,
         };
         AttemptFailure::new(code, refused.to_string()).into()
     }
 }
 
-impl From<AttemptFailure> for Stopped {
+impl From<AttemptFailure> for InvocationStop {
     fn from(failure: AttemptFailure) -> Self {
         Self::Failed(failure)
     }
 }
 
-impl From<ConnectError> for Stopped {
+impl From<ConnectError> for InvocationStop {
     fn from(error: ConnectError) -> Self {
         Self::Failed(error.into())
     }
 }
 
-impl From<segno_restate::Violation> for Stopped {
-    fn from(violation: segno_restate::Violation) -> Self {
+impl From<segno_restate::ProtocolViolation> for InvocationStop {
+    fn from(violation: segno_restate::ProtocolViolation) -> Self {
         let message = format!("the deployment broke the protocol: {violation}");
         Self::Failed(AttemptFailure::new(violation.code.into(), message))
     }
 }
 
-impl From<ExecutionError> for Stopped {
+impl From<ExecutionError> for InvocationStop {
     fn from(error: ExecutionError) -> Self {
         Self::Error(error)
     }
 }
 
-impl From<HaltReport> for Stopped {
+impl From<HaltReport> for InvocationStop {
     fn from(halt: HaltReport) -> Self {
         Self::Error(halt.into())
     }
 }
 
-impl From<StoreError> for Stopped {
+impl From<StoreError> for InvocationStop {
     fn from(error: StoreError) -> Self {
         Self::Error(error.into())
     }

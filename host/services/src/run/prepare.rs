@@ -18,8 +18,8 @@ use segno_restate::immutable::NotificationResult;
 use segno_store::{Store, StoreError};
 
 use super::{
-    Handler, ServiceRun, Stopped,
-    journal::{Called, Journal, Started},
+    CalledHandler, InvocationStop, ServiceRun,
+    journal::{InvocationInput, InvocationStart, ServiceJournal},
 };
 use crate::deployments::{Deployment, HEADER, IDEMPOTENCY, Services, UnknownHandler, outcome};
 
@@ -28,7 +28,7 @@ impl ServiceRun {
     pub(super) async fn prepare(
         services: Arc<Services>,
         Claimed { acquired, history, active, worker }: Claimed,
-    ) -> Result<Self, Stopped> {
+    ) -> Result<Self, InvocationStop> {
         let promise = acquired.promise.clone();
         let task = &acquired.task;
         let id = task.id.clone();
@@ -43,12 +43,12 @@ impl ServiceRun {
                 let version = handler.deployment.version();
                 let version =
                     version.map_err(|none| HaltReport::new("refused", none.to_string()))?;
-                let first = Started {
+                let first = InvocationStart {
                     deployment: digest,
                     seed: Seed::of(&id, promise.spec.created_at),
                     at: worker.now().max(promise.spec.created_at),
                 };
-                Journal::begin(id.clone(), version, &called, first)
+                ServiceJournal::begin(id.clone(), version, &called, first)
             }
             len => {
                 let records = match history {
@@ -56,7 +56,7 @@ impl ServiceRun {
                     None => records(&worker, &promise, len).await?,
                 };
                 let own = own_values(&*worker.host().store, &id, &records).await?;
-                Journal::read(id.clone(), &called, &records, &own)
+                ServiceJournal::read(id.clone(), &called, &records, &own)
                     .map_err(|unreadable| HaltReport::new("damaged", unreadable.to_string()))?
             }
         };
@@ -85,7 +85,7 @@ impl ServiceRun {
 
     /// Records results that arrived while no attempt was running, and watches the other awaited
     /// promises.
-    pub(super) async fn look_around(&mut self) -> Result<(), Stopped> {
+    pub(super) async fn look_around(&mut self) -> Result<(), InvocationStop> {
         let awaited: Vec<_> =
             self.journal.open().filter_map(|(_, open)| open.awaits.clone()).collect();
         awaited.iter().for_each(|id| self.watch.add(id));
@@ -103,7 +103,7 @@ async fn handler(
     services: &Services,
     promise: &Promise,
     digest: Digest,
-) -> Result<Handler, Stopped> {
+) -> Result<CalledHandler, InvocationStop> {
     let target = promise.target().unwrap_or_default();
     let Ok(address @ Address::Service { .. }) = Address::parse(target) else {
         let message = format!("`{target}` is no handler of a service");
@@ -123,7 +123,7 @@ async fn handler(
         )
         .into());
     };
-    Ok(Handler {
+    Ok(CalledHandler {
         sends_state: deployment.sends_state(known, handler),
         retry: Deployment::retry_policy(known, handler),
         timeouts: Deployment::timeouts(known, handler),
@@ -138,14 +138,14 @@ async fn handler(
 }
 
 /// The input and the headers of the call.
-pub(super) fn called(promise: &Promise) -> Called {
+pub(super) fn called(promise: &Promise) -> InvocationInput {
     let param = &promise.spec.param;
     let headers = param
         .headers
         .iter()
         .filter_map(|(name, value)| Some((name.strip_prefix(HEADER)?.to_owned(), value.clone())));
     let target = promise.target().unwrap_or_default();
-    Called {
+    InvocationInput {
         function: Text::from(segno_core::address::path_of(target)),
         input: values::input(param),
         headers: headers.collect(),

@@ -2,7 +2,7 @@
 
 use segno_core::{
     address,
-    command::FenceAct,
+    command::FenceOperation,
     id::{CommandIndex, ObjectId, PromiseId},
     invocation::CommandKind,
     object::StateWrite,
@@ -19,20 +19,20 @@ use segno_restate::{
         NotificationResult, SendSignal, SignalKey, SignalResult,
     },
     mutable::CancelTarget,
-    wire::{Header, Outcome},
+    wire::{Header, OperationOutcome},
 };
 
-use super::{journal::Recorded, wish::Wish};
+use super::{journal::CommandRecord, wish::RequestedCommand};
 use crate::deployments::{
     BY, HEADER, IDEMPOTENCY, Services, UnknownHandler,
-    ids::{self, Called},
+    ids::{self, HandlerTarget},
     outcome,
-    signals::{self, NotAnAwakeable},
+    signals::{self, AwakeableIdError},
     state_names,
 };
 
 /// The invocation whose commands are recorded.
-pub struct Site<'a> {
+pub struct RecordingContext<'a> {
     pub id: &'a PromiseId,
     /// The object or the workflow of the handler. `None` for a plain service.
     pub object: Option<&'a ObjectId>,
@@ -42,7 +42,7 @@ pub struct Site<'a> {
 
 /// The reason why a command cannot be recorded. The attempt fails, and another one may succeed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotRecorded {
+pub enum RecordingError {
     /// No deployment has the handler.
     #[error("{0}")]
     Unknown(String),
@@ -51,15 +51,15 @@ pub enum NotRecorded {
     Invalid(String),
 }
 
-impl From<NotAnAwakeable> for NotRecorded {
-    fn from(refused: NotAnAwakeable) -> Self {
+impl From<AwakeableIdError> for RecordingError {
+    fn from(refused: AwakeableIdError) -> Self {
         Self::Invalid(refused.to_string())
     }
 }
 
 /// The follow-up action that a command needs after its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Then {
+pub enum FollowUp {
     /// No action: its promise settles, or no event completes it.
     Nothing,
     /// Read the state under this name.
@@ -80,7 +80,7 @@ pub enum Then {
     Answered(NotificationResult),
 }
 
-impl Site<'_> {
+impl RecordingContext<'_> {
     /// The record of a command with its actions, and its follow-up action. `callee` returns the
     /// invocation that the call at a position began.
     ///
@@ -88,53 +88,56 @@ impl Site<'_> {
     /// [`NotRecorded`].
     pub async fn record(
         &self,
-        wish: &Wish,
+        wish: &RequestedCommand,
         index: CommandIndex,
         callee: impl Fn(u32) -> Option<PromiseId>,
-    ) -> Result<(Recorded, Then), NotRecorded> {
+    ) -> Result<(CommandRecord, FollowUp), RecordingError> {
         let called = |place: u32| {
-            callee(place)
-                .ok_or_else(|| NotRecorded::Invalid(format!("the entry {place} has called nobody")))
+            callee(place).ok_or_else(|| {
+                RecordingError::Invalid(format!("the entry {place} has called no invocation"))
+            })
         };
         let of = |kind, name: &str, acts, then| {
-            Ok((Recorded { kind, name: Text::from(name), awaits: None, acts }, then))
+            Ok((CommandRecord { kind, name: Text::from(name), awaits: None, acts }, then))
         };
         match wish {
-            Wish::Command(command) => self.command(command, index).await,
-            Wish::Answered(command, answer) => {
+            RequestedCommand::Command(command) => self.command(command, index).await,
+            RequestedCommand::Answered(command, answer) => {
                 let (recorded, _) = self.command(command, index).await?;
-                Ok((recorded, Then::Answered(answer.clone())))
+                Ok((recorded, FollowUp::Answered(answer.clone())))
             }
-            Wish::Ran(name, outcome) => {
+            RequestedCommand::Ran(name, outcome) => {
                 let answer = NotificationResult::from(outcome.clone());
-                of(CommandKind::Run, name, Vec::new(), Then::Answered(answer))
+                of(CommandKind::Run, name, Vec::new(), FollowUp::Answered(answer))
             }
-            Wish::Awakeable(_, name) => of(CommandKind::Promise, name, Vec::new(), Then::Nothing),
-            Wish::Cancel(CancelTarget::InvocationId(id)) => {
-                let act = FenceAct::CancelLoose { id: PromiseId::from(id.as_str()) };
-                of(CommandKind::Signal, id, vec![act], Then::Nothing)
+            RequestedCommand::Awakeable(_, name) => {
+                of(CommandKind::Promise, name, Vec::new(), FollowUp::Nothing)
             }
-            Wish::Cancel(CancelTarget::CallEntryIndex(place)) => {
+            RequestedCommand::Cancel(CancelTarget::InvocationId(id)) => {
+                let act = FenceOperation::CancelLoose { id: PromiseId::from(id.as_str()) };
+                of(CommandKind::Signal, id, vec![act], FollowUp::Nothing)
+            }
+            RequestedCommand::Cancel(CancelTarget::CallEntryIndex(place)) => {
                 let id = called(*place)?;
-                let act = FenceAct::CancelLoose { id: id.clone() };
-                of(CommandKind::Signal, id.as_str(), vec![act], Then::Nothing)
+                let act = FenceOperation::CancelLoose { id: id.clone() };
+                of(CommandKind::Signal, id.as_str(), vec![act], FollowUp::Nothing)
             }
-            Wish::CallId(place, _) => {
+            RequestedCommand::CallId(place, _) => {
                 let id = called(*place)?;
-                of(CommandKind::Peek, id.as_str(), Vec::new(), Then::Sent(id.clone()))
+                of(CommandKind::Peek, id.as_str(), Vec::new(), FollowUp::Sent(id.clone()))
             }
-            Wish::OfCall(wish, place) => {
+            RequestedCommand::OfCall(wish, place) => {
                 let id = called(*place)?;
                 match **wish {
-                    Wish::Command(Command::GetInvocationOutput(_)) => {
-                        of(CommandKind::Peek, id.as_str(), Vec::new(), Then::Peek(id.clone()))
+                    RequestedCommand::Command(Command::GetInvocationOutput(_)) => {
+                        of(CommandKind::Peek, id.as_str(), Vec::new(), FollowUp::Peek(id.clone()))
                     }
                     _ => Ok(attached(id)),
                 }
             }
-            Wish::Custom(number) => {
+            RequestedCommand::Custom(number) => {
                 let name = format!("0x{number:04x}");
-                of(CommandKind::Signal, &name, Vec::new(), Then::Nothing)
+                of(CommandKind::Signal, &name, Vec::new(), FollowUp::Nothing)
             }
         }
     }
@@ -143,17 +146,17 @@ impl Site<'_> {
         &self,
         command: &Command,
         index: CommandIndex,
-    ) -> Result<(Recorded, Then), NotRecorded> {
+    ) -> Result<(CommandRecord, FollowUp), RecordingError> {
         let of = |kind, name: &str, acts, then| {
-            Ok((Recorded { kind, name: Text::from(name), awaits: None, acts }, then))
+            Ok((CommandRecord { kind, name: Text::from(name), awaits: None, acts }, then))
         };
         match command {
             Command::GetLazyState(it) => {
                 let name = self.state_name(&it.key)?;
-                of(CommandKind::GetState, &name, Vec::new(), Then::ReadState(name.clone()))
+                of(CommandKind::GetState, &name, Vec::new(), FollowUp::ReadState(name.clone()))
             }
             Command::GetLazyStateKeys(_) => {
-                of(CommandKind::StateKeys, "", Vec::new(), Then::ReadNames)
+                of(CommandKind::StateKeys, "", Vec::new(), FollowUp::ReadNames)
             }
             Command::GetEagerState(it) => {
                 let answer = match &it.result {
@@ -163,12 +166,12 @@ impl Site<'_> {
                     _ => NotificationResult::Void,
                 };
                 let name = self.state_name(&it.key)?;
-                of(CommandKind::GetState, &name, Vec::new(), Then::Answered(answer))
+                of(CommandKind::GetState, &name, Vec::new(), FollowUp::Answered(answer))
             }
             Command::GetEagerStateKeys(it) => {
                 let keys = it.value.clone().unwrap_or_default().keys;
                 let answer = NotificationResult::StateKeys(keys);
-                of(CommandKind::StateKeys, "", Vec::new(), Then::Answered(answer))
+                of(CommandKind::StateKeys, "", Vec::new(), FollowUp::Answered(answer))
             }
             Command::SetState(it) => {
                 let name = self.state_name(&it.key)?;
@@ -176,32 +179,47 @@ impl Site<'_> {
                 let value = journals::payload(&outcome::payload(&value));
                 let write =
                     StateWrite { entries: vec![(name.clone(), Some(value))], clears: false };
-                of(CommandKind::SetState, &name, vec![FenceAct::State(write)], Then::Nothing)
+                of(
+                    CommandKind::SetState,
+                    &name,
+                    vec![FenceOperation::State(write)],
+                    FollowUp::Nothing,
+                )
             }
             Command::ClearState(it) => {
                 let name = self.state_name(&it.key)?;
                 let write = StateWrite { entries: vec![(name.clone(), None)], clears: false };
-                of(CommandKind::ClearState, &name, vec![FenceAct::State(write)], Then::Nothing)
+                of(
+                    CommandKind::ClearState,
+                    &name,
+                    vec![FenceOperation::State(write)],
+                    FollowUp::Nothing,
+                )
             }
             Command::ClearAllState(_) => {
                 let write = StateWrite { entries: Vec::new(), clears: true };
-                of(CommandKind::ClearAllState, "", vec![FenceAct::State(write)], Then::Nothing)
+                of(
+                    CommandKind::ClearAllState,
+                    "",
+                    vec![FenceOperation::State(write)],
+                    FollowUp::Nothing,
+                )
             }
             Command::GetPromise(it) => {
                 let id = self.named_promise(&it.key)?;
-                let acts = vec![FenceAct::ObjectPromise { id: id.clone(), settles: None }];
+                let acts = vec![FenceOperation::ObjectPromise { id: id.clone(), settles: None }];
                 let (kind, name) = (CommandKind::WaitObjectPromise, Text::from(it.key.as_str()));
-                Ok((Recorded { kind, name, awaits: Some(id), acts }, Then::Nothing))
+                Ok((CommandRecord { kind, name, awaits: Some(id), acts }, FollowUp::Nothing))
             }
             Command::PeekPromise(it) => {
                 let id = self.named_promise(&it.key)?;
-                of(CommandKind::PeekObjectPromise, &it.key, Vec::new(), Then::Peek(id))
+                of(CommandKind::PeekObjectPromise, &it.key, Vec::new(), FollowUp::Peek(id))
             }
             Command::CompletePromise(it) => {
                 let id = self.named_promise(&it.key)?;
                 let settles = Some(settlement(it.completion.as_ref()));
-                let acts = vec![FenceAct::ObjectPromise { id: id.clone(), settles }];
-                of(CommandKind::SettleObjectPromise, &it.key, acts, Then::Settled(id))
+                let acts = vec![FenceOperation::ObjectPromise { id: id.clone(), settles }];
+                of(CommandKind::SettleObjectPromise, &it.key, acts, FollowUp::Settled(id))
             }
             Command::Sleep(it) => {
                 let until = i64::try_from(it.wake_up_at_ms).unwrap_or(i64::MAX);
@@ -212,12 +230,15 @@ impl Site<'_> {
                     tags: Tags::from([(tags::TIMER.to_owned(), "true".to_owned())]),
                     timeout_at: Timestamp(until).min(Timestamp::NEVER),
                 };
-                let acts = vec![FenceAct::Create { new }];
+                let acts = vec![FenceOperation::Create { new }];
                 let (name, awaits) = (Text::from(it.name.as_str()), Some(id));
-                Ok((Recorded { kind: CommandKind::Sleep, name, awaits, acts }, Then::Nothing))
+                Ok((
+                    CommandRecord { kind: CommandKind::Sleep, name, awaits, acts },
+                    FollowUp::Nothing,
+                ))
             }
             Command::Call(it) => {
-                let call = Callee {
+                let call = CallParameters {
                     service: &it.service_name,
                     handler: &it.handler_name,
                     key: &it.key,
@@ -230,11 +251,11 @@ impl Site<'_> {
                 };
                 let (recorded, id) = self.call(CommandKind::Call, &call, index).await?;
                 let awaits = Some(id.clone());
-                Ok((Recorded { awaits, ..recorded }, Then::Called(id)))
+                Ok((CommandRecord { awaits, ..recorded }, FollowUp::Called(id)))
             }
             Command::OneWayCall(it) => {
                 let begins_at = i64::try_from(it.invoke_at_ms).ok().filter(|at| *at > 0);
-                let call = Callee {
+                let call = CallParameters {
                     service: &it.service_name,
                     handler: &it.handler_name,
                     key: &it.key,
@@ -246,29 +267,29 @@ impl Site<'_> {
                     begins_at: begins_at.map(Timestamp),
                 };
                 let (recorded, id) = self.call(CommandKind::Send, &call, index).await?;
-                Ok((recorded, Then::Sent(id)))
+                Ok((recorded, FollowUp::Sent(id)))
             }
             Command::SendSignal(it) => {
                 let act = signalled(it);
                 let name = it.target_invocation_id.as_str();
-                of(CommandKind::Signal, name, vec![act], Then::Nothing)
+                of(CommandKind::Signal, name, vec![act], FollowUp::Nothing)
             }
             Command::CompleteAwakeable(it) => {
                 let (invocation, index) = signals::awakeable(&it.awakeable_id)?;
-                let result = it.result.clone().map(Outcome::from);
+                let result = it.result.clone().map(OperationOutcome::from);
                 let (carries, payload) = signals::carried(result.as_ref());
                 let name = signals::name(&NotificationId::Signal(index), carries).into();
-                let act = FenceAct::Signal { invocation, name, payload };
-                of(CommandKind::Signal, &it.awakeable_id, vec![act], Then::Nothing)
+                let act = FenceOperation::Signal { invocation, name, payload };
+                of(CommandKind::Signal, &it.awakeable_id, vec![act], FollowUp::Nothing)
             }
-            Command::Run(it) => of(CommandKind::Run, &it.name, Vec::new(), Then::Nothing),
+            Command::Run(it) => of(CommandKind::Run, &it.name, Vec::new(), FollowUp::Nothing),
             Command::AttachInvocation(it) => Ok(attached(self.target(it.target.as_ref())?)),
             Command::GetInvocationOutput(it) => {
                 let id = self.target(it.target.as_ref())?;
-                of(CommandKind::Peek, id.as_str(), Vec::new(), Then::Peek(id.clone()))
+                of(CommandKind::Peek, id.as_str(), Vec::new(), FollowUp::Peek(id.clone()))
             }
             Command::Input(_) | Command::Output(_) | Command::Custom(_) => {
-                Err(NotRecorded::Invalid(format!(
+                Err(RecordingError::Invalid(format!(
                     "a command of type 0x{:04x} is not taken here",
                     command.number()
                 )))
@@ -284,9 +305,9 @@ impl Site<'_> {
     async fn call(
         &self,
         kind: CommandKind,
-        callee: &Callee<'_>,
+        callee: &CallParameters<'_>,
         index: CommandIndex,
-    ) -> Result<(Recorded, PromiseId), NotRecorded> {
+    ) -> Result<(CommandRecord, PromiseId), RecordingError> {
         let (target, id) = self.callee(callee, index).await?;
         let mut headers = Tags::from([(BY.to_owned(), self.by(index))]);
         if let Some(key) = callee.idempotency_key {
@@ -313,25 +334,25 @@ impl Site<'_> {
         }
         let new = NewPromise { id: id.clone(), param, tags, timeout_at: Timestamp::NEVER };
         let name = Text::from(address::path_of(&target));
-        let acts = vec![FenceAct::Create { new }];
-        Ok((Recorded { kind, name, awaits: None, acts }, id))
+        let acts = vec![FenceOperation::Create { new }];
+        Ok((CommandRecord { kind, name, awaits: None, acts }, id))
     }
 
     /// The address and the id of a callee.
     async fn callee(
         &self,
-        callee: &Callee<'_>,
+        callee: &CallParameters<'_>,
         index: CommandIndex,
-    ) -> Result<(String, PromiseId), NotRecorded> {
-        let Callee { service, handler, key, idempotency_key, scope, .. } = *callee;
-        ids::no_limit_key(callee.limit_key).map_err(NotRecorded::Invalid)?;
+    ) -> Result<(String, PromiseId), RecordingError> {
+        let CallParameters { service, handler, key, idempotency_key, scope, .. } = *callee;
+        ids::no_limit_key(callee.limit_key).map_err(RecordingError::Invalid)?;
         if service.contains("://") {
             let key = Some(key).filter(|key| !key.is_empty());
             if let Some(scope) = scope {
                 let message = format!(
                     "`{service}` is no service, and has no scope `{scope}`: call it without one"
                 );
-                return Err(NotRecorded::Invalid(message));
+                return Err(RecordingError::Invalid(message));
             }
             let target = match (service.strip_prefix("poll://"), key) {
                 (Some(_), _) => service.to_owned(),
@@ -344,9 +365,10 @@ impl Site<'_> {
             };
             return Ok((target, id));
         }
-        let unknown = |refused: UnknownHandler| NotRecorded::Unknown(refused.to_string());
+        let unknown = |refused: UnknownHandler| RecordingError::Unknown(refused.to_string());
         let (_, deployment) = self.services.of_service(service).await.map_err(unknown)?;
-        let called = Called { service, scope, key: deployment.key_of(service, key), handler };
+        let called =
+            HandlerTarget { service, scope, key: deployment.key_of(service, key), handler };
         let known = deployment.called(&called).map_err(unknown)?;
         let id = match idempotency_key {
             _ if known.runs_once => called.run(),
@@ -356,57 +378,61 @@ impl Site<'_> {
         Ok((called.address(), id))
     }
 
-    fn named_promise(&self, name: &str) -> Result<PromiseId, NotRecorded> {
+    fn named_promise(&self, name: &str) -> Result<PromiseId, RecordingError> {
         let object = self.object.ok_or_else(|| {
-            NotRecorded::Invalid("only handlers of workflows have promises".to_owned())
+            RecordingError::Invalid("only handlers of workflows have promises".to_owned())
         })?;
         Ok(object.promise(name))
     }
 
-    fn state_name(&self, key: &[u8]) -> Result<Text, NotRecorded> {
+    fn state_name(&self, key: &[u8]) -> Result<Text, RecordingError> {
         if self.object.is_none() {
             let message = "only handlers of objects and workflows have state".to_owned();
-            return Err(NotRecorded::Invalid(message));
+            return Err(RecordingError::Invalid(message));
         }
         state_names::name(key)
-            .ok_or_else(|| NotRecorded::Invalid("a key of state is no UTF-8 text".to_owned()))
+            .ok_or_else(|| RecordingError::Invalid("a key of state is no UTF-8 text".to_owned()))
     }
 
-    fn target(&self, target: Option<&InvocationTarget>) -> Result<PromiseId, NotRecorded> {
+    fn target(&self, target: Option<&InvocationTarget>) -> Result<PromiseId, RecordingError> {
         Ok(match target {
             Some(InvocationTarget::InvocationId(id)) => PromiseId::from(id.as_str()),
             Some(InvocationTarget::IdempotentRequest(it)) => {
                 let key = it.service_key.as_deref().filter(|key| !key.is_empty());
                 let (service, handler) = (it.service_name.as_str(), it.handler_name.as_str());
-                let called = Called { service, scope: scope(it.scope.as_deref())?, key, handler };
+                let called =
+                    HandlerTarget { service, scope: scope(it.scope.as_deref())?, key, handler };
                 called.idempotent(&it.idempotency_key)
             }
             Some(InvocationTarget::Workflow(it)) => {
                 let run = self.services.run_handler(&it.workflow_name);
                 let (service, key) = (it.workflow_name.as_str(), Some(it.workflow_key.as_str()));
                 let scope = scope(it.scope.as_deref())?;
-                Called { service, scope, key, handler: &run }.run()
+                HandlerTarget { service, scope, key, handler: &run }.run()
             }
             None => {
-                return Err(NotRecorded::Invalid("the command names no invocation".to_owned()));
+                return Err(RecordingError::Invalid("the command names no invocation".to_owned()));
             }
         })
     }
 }
 
 /// Checks the scope of a command. An empty scope counts as none.
-fn scope(given: Option<&str>) -> Result<Option<&str>, NotRecorded> {
-    ids::scope(given).map_err(NotRecorded::Invalid)
+fn scope(given: Option<&str>) -> Result<Option<&str>, RecordingError> {
+    ids::scope(given).map_err(RecordingError::Invalid)
 }
 
 /// A wait for another invocation's result.
-fn attached(id: PromiseId) -> (Recorded, Then) {
+fn attached(id: PromiseId) -> (CommandRecord, FollowUp) {
     let (name, awaits) = (Text::from(id.as_str()), Some(id.clone()));
-    (Recorded { kind: CommandKind::Attach, name, awaits, acts: Vec::new() }, Then::Awaits(id))
+    (
+        CommandRecord { kind: CommandKind::Attach, name, awaits, acts: Vec::new() },
+        FollowUp::Awaits(id),
+    )
 }
 
 /// The callee of a command, and the parameters of the call.
-struct Callee<'a> {
+struct CallParameters<'a> {
     service: &'a str,
     handler: &'a str,
     key: &'a str,
@@ -418,25 +444,27 @@ struct Callee<'a> {
     begins_at: Option<Timestamp>,
 }
 
-fn signalled(it: &SendSignal) -> FenceAct {
+fn signalled(it: &SendSignal) -> FenceOperation {
     let invocation = PromiseId::from(it.target_invocation_id.as_str());
     let id = match &it.signal {
-        Some(SignalKey::Index(CANCEL_SIGNAL)) => return FenceAct::CancelLoose { id: invocation },
+        Some(SignalKey::Index(CANCEL_SIGNAL)) => {
+            return FenceOperation::CancelLoose { id: invocation };
+        }
         Some(SignalKey::Index(index)) => NotificationId::Signal(*index),
         Some(SignalKey::Name(name)) => NotificationId::NamedSignal(name.clone()),
         None => NotificationId::NamedSignal(String::new()),
     };
     let result = match it.result.clone() {
-        Some(SignalResult::Value(value)) => Some(Outcome::Success(value.content)),
-        Some(SignalResult::Failure(failure)) => Some(Outcome::Failure(failure)),
+        Some(SignalResult::Value(value)) => Some(OperationOutcome::Success(value.content)),
+        Some(SignalResult::Failure(failure)) => Some(OperationOutcome::Failure(failure)),
         Some(SignalResult::Void(_)) | None => None,
     };
     let (carries, payload) = signals::carried(result.as_ref());
-    FenceAct::Signal { invocation, name: signals::name(&id, carries).into(), payload }
+    FenceOperation::Signal { invocation, name: signals::name(&id, carries).into(), payload }
 }
 
 fn settlement(completion: Option<&Completion>) -> (segno_core::promise::Verdict, Value) {
-    let outcome = match completion.cloned().map(Outcome::from) {
+    let outcome = match completion.cloned().map(OperationOutcome::from) {
         Some(outcome) => outcome::guest(&outcome),
         None => journals::null(),
     };

@@ -12,13 +12,13 @@ use segno_restate::version::ProtocolVersion;
 use segno_store::{Store, StoreError};
 
 use super::{
-    journal::{Journal, Unreadable},
+    journal::{ServiceJournal, ServiceJournalError},
     prepare::{called, own_values},
 };
 
 /// The first records of a journal, with the results of their commands.
 #[derive(Debug)]
-pub struct Prefix {
+pub struct RestartPrefix {
     /// The original invocation.
     of: PromiseId,
     /// The records, renumbered.
@@ -29,7 +29,7 @@ pub struct Prefix {
 
 /// The reason why no invocation can begin with those records. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
-pub enum NotRestarted {
+pub enum RestartRefusal {
     /// The journal was removed, or has no records.
     #[error(
         "`{0}` has no journal any more: it can begin anew from its input only, so leave `from` out"
@@ -61,13 +61,13 @@ pub enum NotRestarted {
     TooMany(usize),
     /// The records are not a journal of a service.
     #[error("the journal of `{0}` is damaged: {1}")]
-    Damaged(PromiseId, Unreadable),
+    Damaged(PromiseId, ServiceJournalError),
     /// The store did not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-impl Prefix {
+impl RestartPrefix {
     /// Reads the entries 0 to `from` of the journal of an invocation of a service, and the later
     /// results of their commands.
     ///
@@ -77,21 +77,21 @@ impl Prefix {
         store: &dyn Store,
         promise: &Promise,
         from: u32,
-    ) -> Result<Self, NotRestarted> {
+    ) -> Result<Self, RestartRefusal> {
         let id = promise.id();
         let all = first_records(store, id, u32::MAX).await?;
         let is_end = |record: &Record| matches!(record.body, RecordBody::Finished { .. });
         let Some(last) = all.iter().filter(|record| !is_end(record)).count().checked_sub(1) else {
-            return Err(NotRestarted::NoJournal(id.clone()));
+            return Err(RestartRefusal::NoJournal(id.clone()));
         };
         let last = u32::try_from(last).unwrap_or(u32::MAX);
         if from > last {
-            return Err(NotRestarted::NoSuchEntry { id: id.clone(), from, last });
+            return Err(RestartRefusal::NoSuchEntry { id: id.clone(), from, last });
         }
         let mut records: Vec<Record> =
             prefix(&all, from).enumerate().map(|(seq, record)| numbered(seq, record)).collect();
         if records.len() > FORK_RECORDS {
-            return Err(NotRestarted::TooMany(records.len()));
+            return Err(RestartRefusal::TooMany(records.len()));
         }
         let own = own_values(store, id, &records).await?;
         for record in &mut records {
@@ -102,8 +102,8 @@ impl Prefix {
                 *outcome = Outcome::Inline(value.clone());
             }
         }
-        let journal = Journal::read(id.clone(), &called(promise), &records, &own)
-            .map_err(|unreadable| NotRestarted::Damaged(id.clone(), unreadable))?;
+        let journal = ServiceJournal::read(id.clone(), &called(promise), &records, &own)
+            .map_err(|unreadable| RestartRefusal::Damaged(id.clone(), unreadable))?;
         if let Some((index, _)) = journal.open().next() {
             return Err(open(id, &records, index));
         }
@@ -134,7 +134,7 @@ fn numbered(seq: usize, record: &Record) -> Record {
     Record { seq: u32::try_from(seq).unwrap_or(u32::MAX), ..record.clone() }
 }
 
-fn open(id: &PromiseId, records: &[Record], index: CommandIndex) -> NotRestarted {
+fn open(id: &PromiseId, records: &[Record], index: CommandIndex) -> RestartRefusal {
     let named = records.iter().find_map(|record| match &record.body {
         RecordBody::Command { index: of, kind, name, .. } if *of == index => {
             let name = if name.is_empty() { kind.to_string() } else { name.to_string() };
@@ -143,5 +143,5 @@ fn open(id: &PromiseId, records: &[Record], index: CommandIndex) -> NotRestarted
         _ => None,
     });
     let (entry, name) = named.unwrap_or_default();
-    NotRestarted::Open { id: id.clone(), entry, name }
+    RestartRefusal::Open { id: id.clone(), entry, name }
 }

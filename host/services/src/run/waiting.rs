@@ -10,20 +10,20 @@ use std::{
 use segno_core::id::PromiseId;
 use segno_restate::immutable::{CANCEL_SIGNAL, Future, NotificationId};
 
-use super::journal::Journal;
+use super::journal::ServiceJournal;
 
 /// Maximum number of kept wait sets.
 const WAITS_MAX: usize = 10_000;
 
 /// The wait set of a deployment.
 #[derive(Debug, Clone)]
-pub struct Waiting {
+pub struct DeploymentWait {
     awaiting: Future,
     /// Number of frames with which the attempt began.
     opened_with: usize,
 }
 
-impl Waiting {
+impl DeploymentWait {
     /// A wait set of an attempt that began with this number of frames.
     pub fn new(awaiting: Future, opened_with: usize) -> Self {
         Self { awaiting, opened_with }
@@ -40,7 +40,7 @@ impl Waiting {
     }
 
     /// True if the results so far satisfy the wait. Also true in doubt.
-    pub fn is_over(&self, journal: &Journal) -> bool {
+    pub fn is_over(&self, journal: &ServiceJournal) -> bool {
         let came = journal.came(self.opened_with);
         came.contains_key(&NotificationId::Signal(CANCEL_SIGNAL))
             || self.awaiting.is_satisfied(|id| came.get(id).copied())
@@ -49,12 +49,12 @@ impl Waiting {
 
 /// The wait sets of suspended invocations.
 #[derive(Debug, Default)]
-pub struct KeptWaits(Mutex<BTreeMap<PromiseId, (u32, Waiting)>>);
+pub struct WaitCache(Mutex<BTreeMap<PromiseId, (u32, DeploymentWait)>>);
 
-impl KeptWaits {
+impl WaitCache {
     /// Keeps the wait set of an invocation whose journal has this number of records. A wait for the
     /// first of several results is not kept.
-    pub fn keep(&self, id: &PromiseId, waiting: Waiting, recorded: u32) {
+    pub fn keep(&self, id: &PromiseId, waiting: DeploymentWait, recorded: u32) {
         if !waiting.is_tree() {
             return;
         }
@@ -66,7 +66,7 @@ impl KeptWaits {
     }
 
     /// Takes the wait set of a resumed invocation. `None` if its journal grew on another host.
-    pub fn take(&self, id: &PromiseId, recorded: u32) -> Option<Waiting> {
+    pub fn take(&self, id: &PromiseId, recorded: u32) -> Option<DeploymentWait> {
         let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (len, waiting) = waits.remove(id)?;
         (len == recorded).then_some(waiting)

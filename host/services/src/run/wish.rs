@@ -7,22 +7,23 @@ use prost::Message as _;
 use segno_restate::{
     frame::Frame,
     immutable::{
-        self, Command, Completion, EagerState, NotificationKind, NotificationResult, Wanted,
+        self, Command, Completion, EagerState, NotificationKind, NotificationResult,
+        RequestedNotification,
     },
     mutable::{self, CancelTarget, Entry, EntryResult, PromiseCompletion},
-    version::{Family, ProtocolVersion},
-    wire::{self, Outcome, StateKeys, Value, Void},
+    version::{ProtocolFamily, ProtocolVersion},
+    wire::{self, OperationOutcome, StateKeys, ValueMessage, Void},
 };
 
 /// A request of a deployment.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wish {
+pub enum RequestedCommand {
     /// A command.
     Command(Command),
     /// A command that has answered itself.
     Answered(Command, NotificationResult),
     /// A finished run with its outcome.
-    Ran(String, Outcome),
+    Ran(String, OperationOutcome),
     /// An awakeable at this position. Another party completes it.
     Awakeable(u32, String),
     /// The cancellation of an invocation.
@@ -32,21 +33,21 @@ pub enum Wish {
     CallId(u32, u32),
     /// A request that attaches to, or looks at, the invocation that the call at this position
     /// began.
-    OfCall(Box<Wish>, u32),
+    OfCall(Box<RequestedCommand>, u32),
     /// An SDK-specific entry, which is stored without interpretation.
     Custom(u16),
 }
 
-impl Wish {
+impl RequestedCommand {
     /// The request in a stored frame. `None` if the frame has no command. `index` is its position.
     pub fn of(frame: &Bytes, version: ProtocolVersion, index: u32) -> Option<Self> {
         let frame = Frame::from_bytes(frame)?;
         match version.family() {
-            Family::Immutable => match immutable::Message::decode(&frame, version).ok()? {
+            ProtocolFamily::Immutable => match immutable::Message::decode(&frame, version).ok()? {
                 immutable::Message::Command(command) => Some(Self::Command(command)),
                 _ => None,
             },
-            Family::Mutable => match mutable::Message::decode(&frame, version).ok()? {
+            ProtocolFamily::Mutable => match mutable::Message::decode(&frame, version).ok()? {
                 mutable::Message::Entry(entry) => Some(Self::of_entry(entry, index)),
                 _ => None,
             },
@@ -60,7 +61,7 @@ impl Wish {
             Entry::GetState(it) => return read(it, id),
             Entry::GetStateKeys(it) => return read_keys(it, id),
             Entry::SetState(it) => {
-                let value = Some(Value { content: it.value });
+                let value = Some(ValueMessage { content: it.value });
                 immutable::SetState { key: it.key, value, name: it.name }.into()
             }
             Entry::ClearState(it) => immutable::ClearState { key: it.key, name: it.name }.into(),
@@ -76,7 +77,9 @@ impl Wish {
             Entry::CompletePromise(it) => immutable::CompletePromise {
                 key: it.key,
                 completion: it.completion.map(|completion| match completion {
-                    PromiseCompletion::Value(content) => Completion::Value(Value { content }),
+                    PromiseCompletion::Value(content) => {
+                        Completion::Value(ValueMessage { content })
+                    }
                     PromiseCompletion::Failure(failure) => Completion::Failure(failure),
                 }),
                 result_completion_id: id,
@@ -125,7 +128,7 @@ impl Wish {
             }
             .into(),
             Entry::Run(it) => {
-                let empty = Outcome::Success(Bytes::new());
+                let empty = OperationOutcome::Success(Bytes::new());
                 return Self::Ran(it.name, it.result.and_then(outcome_of).unwrap_or(empty));
             }
             Entry::CancelInvocation(it) => {
@@ -159,13 +162,15 @@ impl Wish {
     }
 
     /// The notifications that the request expects.
-    pub fn wanted(&self) -> Vec<Wanted> {
+    pub fn wanted(&self) -> Vec<RequestedNotification> {
         match self {
             Self::Command(command) => command.wanted(),
             Self::OfCall(wish, _) => wish.wanted(),
-            Self::Awakeable(id, _) => vec![Wanted { id: *id, kind: NotificationKind::Signal }],
+            Self::Awakeable(id, _) => {
+                vec![RequestedNotification { id: *id, kind: NotificationKind::Signal }]
+            }
             Self::CallId(_, id) => {
-                vec![Wanted { id: *id, kind: NotificationKind::CallInvocationId }]
+                vec![RequestedNotification { id: *id, kind: NotificationKind::CallInvocationId }]
             }
             Self::Answered(..) | Self::Ran(..) | Self::Cancel(_) | Self::Custom(_) => Vec::new(),
         }
@@ -192,10 +197,10 @@ impl Wish {
     }
 }
 
-fn of_call(command: Command, call: Option<u32>) -> Wish {
-    let wish = Wish::Command(command);
+fn of_call(command: Command, call: Option<u32>) -> RequestedCommand {
+    let wish = RequestedCommand::Command(command);
     match call {
-        Some(call) => Wish::OfCall(Box::new(wish), call),
+        Some(call) => RequestedCommand::OfCall(Box::new(wish), call),
         None => wish,
     }
 }
@@ -214,15 +219,15 @@ fn target(
     }
 }
 
-fn read(it: mutable::GetState, id: u32) -> Wish {
+fn read(it: mutable::GetState, id: u32) -> RequestedCommand {
     let mutable::GetState { key, name, result } = it;
     let (eager, answer) = match result {
         None => {
             let lazy = immutable::GetLazyState { key, result_completion_id: id, name };
-            return Wish::Command(lazy.into());
+            return RequestedCommand::Command(lazy.into());
         }
         Some(EntryResult::Value(content)) => (
-            EagerState::Value(Value { content: content.clone() }),
+            EagerState::Value(ValueMessage { content: content.clone() }),
             NotificationResult::Value(content),
         ),
         Some(EntryResult::Empty(_) | EntryResult::Failure(_)) => {
@@ -230,14 +235,14 @@ fn read(it: mutable::GetState, id: u32) -> Wish {
         }
     };
     let eager = immutable::GetEagerState { key, result: Some(eager), name };
-    Wish::Answered(eager.into(), answer)
+    RequestedCommand::Answered(eager.into(), answer)
 }
 
-fn read_keys(it: mutable::GetStateKeys, id: u32) -> Wish {
+fn read_keys(it: mutable::GetStateKeys, id: u32) -> RequestedCommand {
     let mutable::GetStateKeys { name, result } = it;
     let Some(result) = result else {
         let lazy = immutable::GetLazyStateKeys { result_completion_id: id, name };
-        return Wish::Command(lazy.into());
+        return RequestedCommand::Command(lazy.into());
     };
     let keys = match result {
         EntryResult::Value(bytes) => StateKeys::decode(bytes).unwrap_or_default(),
@@ -245,13 +250,13 @@ fn read_keys(it: mutable::GetStateKeys, id: u32) -> Wish {
     };
     let answer = NotificationResult::StateKeys(keys.keys.clone());
     let eager = immutable::GetEagerStateKeys { value: Some(keys), name };
-    Wish::Answered(eager.into(), answer)
+    RequestedCommand::Answered(eager.into(), answer)
 }
 
-fn outcome_of(result: EntryResult) -> Option<Outcome> {
+fn outcome_of(result: EntryResult) -> Option<OperationOutcome> {
     match result {
-        EntryResult::Value(value) => Some(Outcome::Success(value)),
-        EntryResult::Failure(failure) => Some(Outcome::Failure(failure)),
+        EntryResult::Value(value) => Some(OperationOutcome::Success(value)),
+        EntryResult::Failure(failure) => Some(OperationOutcome::Failure(failure)),
         EntryResult::Empty(_) => None,
     }
 }

@@ -10,13 +10,13 @@ use clap::Args;
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use self::{own_host::OwnHost, watch::Watch};
+use self::{own_host::ChildHost, watch::FolderWatch};
 use super::{
     CliError, Console, Exit,
-    build::{How, build, other},
-    check::{Differences, Report},
+    build::{BuildFlags, build, other},
+    check::{CheckReport, ShownDifferences},
     console::{BOLD, CYAN, DIM, GREEN, RED},
-    deploy::{COSTS, Which, is_known},
+    deploy::{COSTS, MigrationSelection, is_known},
     show::{plain_lines, short_digest},
     time::{length, now_ms},
 };
@@ -24,22 +24,22 @@ use crate::{build::Project, client::Client};
 
 /// Watch a project: build, check and deploy it after every change
 ///
-/// After each change the project is built, what is in flight is replayed on the new code, and the
-/// code is put under the name. What is in flight finishes on the code that it began with, or moves
-/// along if it is the same on the new one (--migrate same). An error of the compiler is shown, and
-/// the next change tries again. What is built, hidden or named by a `.gitignore` is not watched. Where
-/// no host answers, one is started on this machine, with its store in `segno-dev` in the project's
-/// folder, and stopped with the command.
+/// After each change the project is built, the executions in flight are replayed on the new code,
+/// and the code is put under the name. Executions in flight finish on the code that they began
+/// with, or move to the new code if their journal is the same on it (--migrate same). An error of
+/// the compiler is shown, and the next change tries again. Build output, hidden files and files
+/// named by a `.gitignore` are not watched. If no host answers, one is started on this machine,
+/// with its store in `segno-dev` in the project's folder, and stopped with the command.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno dev
   segno dev examples/order --as shop
-  segno dev --migrate same        # what repeats its journal goes on with the new code
+  segno dev --migrate same        # executions that repeat their journal continue on the new code
   segno dev --once                # one round, for scripts; exit code 7 if something diverges
 
 Ctrl-C ends it.")]
-pub struct Dev {
+pub struct DevArgs {
     /// Folder of the project
     #[arg(value_name = "PROJECT", default_value = ".")]
     path: PathBuf,
@@ -47,10 +47,10 @@ pub struct Dev {
     #[arg(long = "as", value_name = "NAME")]
     alias: Option<String>,
     #[command(flatten)]
-    how: How,
+    how: BuildFlags,
     /// Move executions to each new code: those whose journal is the same on it
     #[arg(long, value_name = "WHICH")]
-    migrate: Option<Which>,
+    migrate: Option<MigrationSelection>,
     /// Number of ended executions that are replayed as well
     #[arg(long, value_name = "N", default_value_t = 5)]
     ended: u32,
@@ -64,7 +64,7 @@ pub struct Dev {
 
 /// The result of one change.
 #[derive(Debug, Serialize)]
-struct Round {
+struct DevRound {
     /// The digest of the module. `None` if it did not build or was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     module: Option<String>,
@@ -72,7 +72,7 @@ struct Round {
     unchanged: bool,
     /// The check of the executions.
     #[serde(skip_serializing_if = "Option::is_none")]
-    report: Option<Report>,
+    report: Option<CheckReport>,
     /// The reason that it did not build or was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<serde_json::Value>,
@@ -80,19 +80,19 @@ struct Round {
     took_ms: i64,
 }
 
-impl Dev {
+impl DevArgs {
     pub(super) async fn run(
         self,
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         let project = Project::locate(&self.path).map_err(|error| other("no-project", &error))?;
-        let mut ended = Ended::new()?;
+        let mut ended = StopSignals::new()?;
         let folder = self.path.join("segno-dev");
         let mut host = tokio::select! {
             biased;
             () = ended.came() => return Ok(Exit::Done),
-            started = OwnHost::start(client, &folder) => started?,
+            started = ChildHost::start(client, &folder) => started?,
         };
         if !console.json() {
             let server = console.paint(CYAN, &client.server());
@@ -143,15 +143,15 @@ impl Dev {
     ) -> Result<Exit, CliError> {
         let alias = self.alias.as_deref().unwrap_or(project.name());
         // Created before the first build: changes during the build trigger another one.
-        let mut watch = Watch::new(project.sources())?;
+        let mut watch = FolderWatch::new(project.sources())?;
         let mut before = None;
         loop {
             let began = now_ms();
             let round = match self.round(alias, before.as_deref(), client, console).await {
-                Ok(round) => Round { took_ms: now_ms() - began, ..round },
+                Ok(round) => DevRound { took_ms: now_ms() - began, ..round },
                 Err(error @ (CliError::Output(_) | CliError::Usage(_))) => return Err(error),
                 Err(error) if self.once => return Err(error),
-                Err(error) => Round {
+                Err(error) => DevRound {
                     module: None,
                     unchanged: false,
                     report: None,
@@ -180,19 +180,19 @@ impl Dev {
         before: Option<&str>,
         client: &Client,
         console: &mut Console,
-    ) -> Result<Round, CliError> {
+    ) -> Result<DevRound, CliError> {
         let built = build(Path::new(&self.path), self.how.clone(), console).await?;
         let progress = console.progress("checking what is in flight");
         let candidate = client.deploy(built.component.clone(), None).await?.module;
         let mut round =
-            Round { module: None, unchanged: false, report: None, error: None, took_ms: 0 };
+            DevRound { module: None, unchanged: false, report: None, error: None, took_ms: 0 };
         if before == Some(&candidate.digest) {
             round.unchanged = true;
         } else {
             let digest = &candidate.digest;
             let mut report = match is_known(client, alias).await? {
-                true => Report::new(client, alias, digest, self.ended, COSTS, console).await?,
-                false => Report::empty(alias, digest),
+                true => CheckReport::new(client, alias, digest, self.ended, COSTS, console).await?,
+                false => CheckReport::empty(alias, digest),
             };
             client.deploy(built.component, Some(alias)).await?;
             if self.migrate.is_some() {
@@ -205,7 +205,7 @@ impl Dev {
         Ok(round)
     }
 
-    fn tell(&self, alias: &str, round: &Round, console: &mut Console) -> Result<(), CliError> {
+    fn tell(&self, alias: &str, round: &DevRound, console: &mut Console) -> Result<(), CliError> {
         if console.json() {
             return console.document(round);
         }
@@ -218,7 +218,7 @@ impl Dev {
         } else if round.unchanged {
             console.line(format!("the same module as before  {took}"))?;
         } else if let (Some(module), Some(report)) = (&round.module, &round.report) {
-            report.print_findings(Differences::InFlight, console)?;
+            report.print_findings(ShownDifferences::InFlight, console)?;
             let lead = console.paint(GREEN.bold(), "deployed");
             let digest = short_digest(module);
             console.line(format!("{lead}  {alias}  {digest}  {took}"))?;
@@ -232,12 +232,12 @@ impl Dev {
 }
 
 /// The signals that end the command.
-struct Ended {
+struct StopSignals {
     interrupted: Signal,
     terminated: Signal,
 }
 
-impl Ended {
+impl StopSignals {
     fn new() -> Result<Self, CliError> {
         Ok(Self {
             interrupted: signal(SignalKind::interrupt())?,

@@ -12,7 +12,7 @@ use segno_core::time::Millis;
 use tokio::process::{Child, Command};
 
 use crate::{
-    cli::{CliError, polling::Polling},
+    cli::{CliError, polling::PollDeadline},
     client::{Client, ClientError},
     runtime::{Runtime as _, SystemRuntime},
 };
@@ -22,13 +22,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PATIENCE_MS: Millis = Millis::seconds(20);
 
 /// A host that the command started: a child process, stopped in an orderly way.
-pub struct OwnHost {
+pub struct ChildHost {
     child: Child,
     /// The folder of its store and log.
     pub folder: PathBuf,
 }
 
-impl OwnHost {
+impl ChildHost {
     /// Starts `segno serve` at the address of `client`, with its store in `folder`. Returns `None`
     /// if a host already answers there.
     ///
@@ -69,7 +69,7 @@ impl OwnHost {
         let answered = tokio::select! {
             biased;
             _ = host.child.wait() => None,
-            answered = Polling::of(Some(PATIENCE))?.ask(ready, passes) => Some(answered),
+            answered = PollDeadline::of(Some(PATIENCE))?.ask(ready, passes) => Some(answered),
         };
         match answered {
             Some(Ok(_)) => Ok(Some(host)),

@@ -13,14 +13,14 @@ const NO_SOURCES: [&str; 8] =
 const WRITTEN: [&str; 4] = [".log", ".segno-bundle", ".part", ".tmp"];
 
 /// The source files of a folder: all that are neither built, hidden nor ignored by git.
-pub struct Sources {
+pub struct SourceFiles {
     root: PathBuf,
     /// The rules of the `.gitignore` files of the folder and of its parents within the repository,
     /// nearest first.
     ignored: Vec<Gitignore>,
 }
 
-impl Sources {
+impl SourceFiles {
     /// The source files in `root`. An invalid line of a `.gitignore` is skipped, as in git. The
     /// `.gitignore` files of folders inside `root` are not read.
     pub fn of(root: PathBuf) -> Self {
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_is_built_hidden_or_a_copy_of_an_editor_is_no_source() {
-        let sources = Sources::of("/order".into());
+        let sources = SourceFiles::of("/order".into());
         let is = |path: &str| sources.contain(&sources.root().join(path));
         assert!(is("src/lib.rs") && is("Cargo.toml") && is("app.py") && is("src/target/mod.rs"));
         for path in [
@@ -107,7 +107,7 @@ mod tests {
         write(".gitignore", "*.out\n/src/\n*.gen.rs\n");
         write("flows/order/.gitignore", "# comment\nmade/\n!keep.gen.rs\n");
 
-        let sources = Sources::of(root.clone());
+        let sources = SourceFiles::of(root.clone());
         let is = |path: &str| sources.contain(&root.join(path));
         for path in ["x.out", "src/x.out", "made", "made/a.rs", "made/deep/b.rs", "src/a.gen.rs"] {
             assert!(!is(path), "{path}");
@@ -123,7 +123,7 @@ mod tests {
         fs::create_dir(&root).unwrap();
         fs::write(folder.path().join(".gitignore"), "*\n").unwrap();
         fs::write(root.join(".gitignore"), "out\n").unwrap();
-        let sources = Sources::of(root.clone());
+        let sources = SourceFiles::of(root.clone());
         assert!(sources.contain(&root.join("app.py")));
         assert!(!sources.contain(&root.join("out/app.py")));
     }

@@ -12,7 +12,7 @@ use notify::{
 use segno_core::time::Millis;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
-use super::sources::Sources;
+use super::sources::SourceFiles;
 use crate::{
     cli::{CliError, build::other},
     runtime::{Runtime as _, SystemRuntime},
@@ -23,13 +23,13 @@ use crate::{
 const QUIET: Millis = Millis(80);
 
 /// Reports changes in some folders, until it is dropped.
-pub struct Watch {
+pub struct FolderWatch {
     watcher: RecommendedWatcher,
-    roots: Vec<Sources>,
+    roots: Vec<SourceFiles>,
     events: UnboundedReceiver<notify::Result<Event>>,
 }
 
-impl Watch {
+impl FolderWatch {
     /// Watches the files in and below `roots`, except those that are built, hidden or ignored by
     /// git.
     ///
@@ -42,7 +42,7 @@ impl Watch {
             let _ = sender.send(event);
         };
         let watcher = notify::recommended_watcher(tell).map_err(|error| unwatched(&error))?;
-        let roots: Vec<_> = roots.into_iter().map(Sources::of).collect();
+        let roots: Vec<_> = roots.into_iter().map(SourceFiles::of).collect();
         let mut watch = Self { watcher, roots, events };
         for sources in &watch.roots {
             let root = sources.root();
@@ -130,7 +130,7 @@ mod tests {
         for name in ["src", "target"] {
             fs::create_dir(root.join(name)).unwrap();
         }
-        let mut watch = Watch::new(vec![root.clone()]).unwrap();
+        let mut watch = FolderWatch::new(vec![root.clone()]).unwrap();
         fs::write(root.join("target/x"), "built").unwrap();
         fs::write(root.join("src/lib.rs"), "one").unwrap();
         fs::write(root.join("src/other.rs"), "two").unwrap();

@@ -18,7 +18,7 @@ use crate::{
 Examples:
   segno graph check prices.toml
   segno graph check prices.json --module shop")]
-pub struct Check {
+pub struct GraphCheckArgs {
     /// The plan: a TOML or JSON file, or - for standard input
     plan: String,
     /// Module whose functions the plan names without a module
@@ -26,7 +26,7 @@ pub struct Check {
     module: Option<String>,
 }
 
-impl Check {
+impl GraphCheckArgs {
     pub(super) async fn run(
         self,
         client: impl FnOnce() -> Result<Client, ClientError>,

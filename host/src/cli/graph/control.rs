@@ -9,9 +9,9 @@ use crate::{
     api::model::{InvocationQuery, RetryGraph},
     cli::{
         CliError, Console, Exit, control,
-        pages::{self, Pages},
+        pages::{self, PageOptions},
         show::{plain, state_cell},
-        table::{Cell, Column, Table},
+        table::{TextCell, TextColumn, TextTable},
         time::{length, now_ms, read_length, relative},
     },
     client::Client,
@@ -23,7 +23,7 @@ use crate::{
 Examples:
   segno graph list
   segno graph list --state rejected")]
-pub struct List {
+pub struct GraphListArgs {
     /// Only runs in this state: pending, acquired, suspended, halted, resolved, rejected, cancelled or timed-out
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
@@ -31,17 +31,17 @@ pub struct List {
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
     #[command(flatten)]
-    pages: Pages,
+    pages: PageOptions,
 }
 
 /// Cancel a run, with everything that it has begun
 #[derive(Debug, Args)]
-pub struct Cancel {
+pub struct GraphCancelArgs {
     /// Id of the run
     id: String,
 }
 
-/// Start a new run that takes over what an ended run has completed
+/// Start a new run that takes over the completed nodes of an ended run
 ///
 /// The plan, the input and the settings are those of the old run, which stays as it is.
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ pub struct Cancel {
 Examples:
   segno graph retry-failed prices-1                  # starts prices-1-r1
   segno graph retry-failed prices-1 --id prices-2 --wait")]
-pub struct RetryFailed {
+pub struct GraphRetryArgs {
     /// Id of the run that has ended
     id: String,
     /// Id of the new run (default: the first free of ID-r1, ID-r2, …)
@@ -60,7 +60,7 @@ pub struct RetryFailed {
     wait: Option<Duration>,
 }
 
-impl List {
+impl GraphListArgs {
     pub(super) async fn run(
         self,
         client: &Client,
@@ -85,20 +85,20 @@ impl List {
             return Ok(Exit::Done);
         }
         let now = now_ms();
-        let mut table = Table::new(&[
-            Column::id("RUN"),
-            Column::whole("STATE"),
-            Column::whole("STARTED").rank(1),
-            Column::number("TOOK").rank(2),
-            Column::id("PART OF").rank(3),
+        let mut table = TextTable::new(&[
+            TextColumn::id("RUN"),
+            TextColumn::whole("STATE"),
+            TextColumn::whole("STARTED").rank(1),
+            TextColumn::number("TOOK").rank(2),
+            TextColumn::id("PART OF").rank(3),
         ]);
         for item in &page.items {
             table.row([
-                Cell::from(plain(&item.id)),
+                TextCell::from(plain(&item.id)),
                 state_cell(item.state, item.killed),
-                Cell::from(relative(item.created_at_ms, now)),
-                Cell::from(length(item.settled_at_ms.unwrap_or(now) - item.created_at_ms)),
-                Cell::from(plain(item.parent.as_deref().unwrap_or_default())),
+                TextCell::from(relative(item.created_at_ms, now)),
+                TextCell::from(length(item.settled_at_ms.unwrap_or(now) - item.created_at_ms)),
+                TextCell::from(plain(item.parent.as_deref().unwrap_or_default())),
             ]);
         }
         console.table(&table)?;
@@ -107,7 +107,7 @@ impl List {
     }
 }
 
-impl Cancel {
+impl GraphCancelArgs {
     pub(super) async fn run(
         self,
         client: &Client,
@@ -119,7 +119,7 @@ impl Cancel {
     }
 }
 
-impl RetryFailed {
+impl GraphRetryArgs {
     pub(super) async fn run(
         self,
         client: &Client,

@@ -12,7 +12,7 @@
 
 /// A row of the drawing.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct DrawingRow {
     /// The characters of the row, without trailing spaces.
     pub lines: String,
     /// The node in this row, by its position in the order.
@@ -24,7 +24,7 @@ const WIDEST: usize = 24;
 
 /// Draws nodes in an order in which each follows its predecessors; `successors` are positions in
 /// that order. `None` if the drawing would be too wide.
-pub fn draw(successors: &[Vec<usize>]) -> Option<Vec<Row>> {
+pub fn draw(successors: &[Vec<usize>]) -> Option<Vec<DrawingRow>> {
     let mut rows = Vec::new();
     // For each column, the node that its line leads to.
     let mut lanes: Vec<Option<usize>> = Vec::new();
@@ -40,7 +40,7 @@ pub fn draw(successors: &[Vec<usize>]) -> Option<Vec<Row>> {
         }
         here.iter().for_each(|column| lanes[*column] = None);
         lanes[column] = Some(node);
-        rows.push(Row { lines: node_row(&lanes, column), node: Some(node) });
+        rows.push(DrawingRow { lines: node_row(&lanes, column), node: Some(node) });
         let mut next = next.clone();
         next.sort_unstable();
         lanes[column] = next.first().copied();
@@ -85,7 +85,13 @@ fn node_row(lanes: &[Option<usize>], column: usize) -> String {
 
 /// A row that joins these ascending columns with a line, which crosses other lines. The first
 /// column continues above and below.
-fn between(lanes: &[Option<usize>], ends: &[usize], left: char, middle: char, right: char) -> Row {
+fn between(
+    lanes: &[Option<usize>],
+    ends: &[usize],
+    left: char,
+    middle: char,
+    right: char,
+) -> DrawingRow {
     let (first, last) = (ends[0], ends[ends.len() - 1]);
     let mut lines = String::new();
     for (at, lane) in lanes.iter().enumerate() {
@@ -103,10 +109,10 @@ fn between(lanes: &[Option<usize>], ends: &[usize], left: char, middle: char, ri
             lines.push(if first <= at && at < last { '─' } else { ' ' });
         }
     }
-    Row { lines: lines.trim_end().to_owned(), node: None }
+    DrawingRow { lines: lines.trim_end().to_owned(), node: None }
 }
 
-impl Row {
+impl DrawingRow {
     /// The same row, with the line of this column continuing from above.
     fn through(self, column: usize, ends: &[usize]) -> Self {
         let (first, last) = (ends[0], ends[ends.len() - 1]);
@@ -130,7 +136,7 @@ mod tests {
     fn drawn(successors: &[&[usize]]) -> Vec<String> {
         let successors: Vec<Vec<usize>> = successors.iter().map(|next| next.to_vec()).collect();
         let rows = draw(&successors).expect("it is narrow");
-        let text = |row: Row| match row.node {
+        let text = |row: DrawingRow| match row.node {
             Some(node) => format!("{} {node}", row.lines),
             None => row.lines,
         };

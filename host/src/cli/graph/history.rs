@@ -6,7 +6,7 @@ use crate::{
     cli::{
         CliError, Console,
         show::plain,
-        table::{Cell, Column, Table},
+        table::{TextCell, TextColumn, TextTable},
         time::{instant, length},
     },
     client::Client,
@@ -32,12 +32,12 @@ pub fn table(facts: &[GraphFact], console: &mut Console) -> Result<(), CliError>
     if facts.is_empty() {
         return console.line("nothing has happened yet, or it happened before histories were kept");
     }
-    let mut table = Table::new(&[
-        Column::whole("TIME"),
-        Column::text("NODE"),
-        Column::number("ATTEMPT"),
-        Column::whole("STATE"),
-        Column::text("").rank(1),
+    let mut table = TextTable::new(&[
+        TextColumn::whole("TIME"),
+        TextColumn::text("NODE"),
+        TextColumn::number("ATTEMPT"),
+        TextColumn::whole("STATE"),
+        TextColumn::text("").rank(1),
     ]);
     for fact in facts {
         let why = match (fact.reset, fact.begins_at_ms) {
@@ -49,11 +49,11 @@ pub fn table(facts: &[GraphFact], console: &mut Console) -> Result<(), CliError>
             (None, _) => String::new(),
         };
         table.row([
-            Cell::from(instant(fact.at_ms)),
-            Cell::from(plain(&fact.node)),
-            Cell::from(fact.attempt + 1),
-            Cell::colored(fact.state.as_str(), color(fact.state)),
-            Cell::from(why),
+            TextCell::from(instant(fact.at_ms)),
+            TextCell::from(plain(&fact.node)),
+            TextCell::from(fact.attempt + 1),
+            TextCell::colored(fact.state.as_str(), color(fact.state)),
+            TextCell::from(why),
         ]);
     }
     console.table(&table)

@@ -29,7 +29,7 @@ Examples:
   segno graph run prices.toml --module shop --input '{\"day\": \"monday\"}' --id prices-1 --wait 5m
   segno graph run prices.json --module shop --input @input.json --max-parallel 4 --fail-fast
   segno graph run prices.toml --module shop --max-parallel 1     # one node after the other")]
-pub struct Run {
+pub struct GraphRunArgs {
     /// The plan: a TOML or JSON file, or - for standard input
     plan: String,
     /// Value of `input` in the plan: JSON, @FILE, or - for standard input (default: null)
@@ -58,7 +58,7 @@ pub struct Run {
     wait: Option<Duration>,
 }
 
-impl Run {
+impl GraphRunArgs {
     pub(super) async fn run(
         self,
         client: &Client,
@@ -104,6 +104,6 @@ pub(super) async fn begun(
     let how = console.paint(DIM, how);
     let shown = console.paint(CYAN, id);
     console.line(format!("{shown}  {how}"))?;
-    console.remark(&format!("`segno graph show {id}` shows how it stands"));
+    console.remark(&format!("`segno graph show {id}` shows its state"));
     Ok(Exit::Done)
 }

@@ -16,7 +16,7 @@ use crate::{
         CliError, Console, Exit,
         console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
         show::{failure_line, plain, short_digest, state_style},
-        table::{Cell, Column, Table},
+        table::{TextCell, TextColumn, TextTable},
         text,
         time::{length, now_ms, relative},
     },
@@ -37,19 +37,19 @@ Examples:
   segno graph show prices-1 --format dot | dot -Tsvg > prices.svg
   segno graph show prices-1 --history
   segno graph show prices-1 --json")]
-pub struct Show {
+pub struct GraphShowArgs {
     /// Id of the run
     id: String,
     /// Format of the graph
     #[arg(long, value_enum, default_value = "tree")]
-    format: Format,
+    format: GraphFormat,
     /// Show the history of each node instead of its current state
     #[arg(long, conflicts_with = "format")]
     history: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum GraphFormat {
     /// Drawn with lines
     Tree,
     /// A table
@@ -62,7 +62,7 @@ enum Format {
     Plan,
 }
 
-impl Show {
+impl GraphShowArgs {
     pub(super) async fn run(
         self,
         client: &Client,
@@ -77,17 +77,17 @@ impl Show {
             return Ok(Exit::Done);
         }
         match self.format {
-            Format::Tree => return show(&self.id, client, console).await.map(|()| Exit::Done),
-            Format::Table => {
+            GraphFormat::Tree => return show(&self.id, client, console).await.map(|()| Exit::Done),
+            GraphFormat::Table => {
                 let run = whole(&self.id, client).await?;
                 head(&run, console)?;
                 list(&run.nodes, console)?;
             }
-            Format::Plan => {
+            GraphFormat::Plan => {
                 let plan = client.graph_plan(&self.id).await?;
                 console.document(&plan)?;
             }
-            Format::Mermaid | Format::Dot => {
+            GraphFormat::Mermaid | GraphFormat::Dot => {
                 let run = whole(&self.id, client).await?;
                 let plan = plan(&self.id, client).await?;
                 let status = |node: NodeIndex| {
@@ -95,7 +95,7 @@ impl Show {
                     status(node.state)
                 };
                 let text = match self.format {
-                    Format::Mermaid => mermaid(&plan, status),
+                    GraphFormat::Mermaid => mermaid(&plan, status),
                     _ => dot(&plan, status),
                 };
                 console.line(text.trim_end())?;
@@ -208,22 +208,22 @@ fn ordered(nodes: &[GraphNode]) -> Vec<&GraphNode> {
 
 fn list(nodes: &[GraphNode], console: &mut Console) -> Result<(), CliError> {
     let now = now_ms();
-    let mut table = Table::new(&[
-        Column::text("NODE"),
-        Column::text("WHAT").rank(1),
-        Column::whole("STATE"),
-        Column::number("TOOK"),
-        Column::number("ATTEMPT").rank(3),
-        Column::text("NEEDS").rank(2),
+    let mut table = TextTable::new(&[
+        TextColumn::text("NODE"),
+        TextColumn::text("WHAT").rank(1),
+        TextColumn::whole("STATE"),
+        TextColumn::number("TOOK"),
+        TextColumn::number("ATTEMPT").rank(3),
+        TextColumn::text("NEEDS").rank(2),
     ]);
     for node in ordered(nodes) {
         table.row([
-            Cell::from(plain(&node.name)),
-            Cell::from(plain(&node.what)),
-            Cell::colored(node.state.as_str(), color(node.state)),
-            Cell::from(took(node, now)),
-            Cell::from(node.attempt + 1),
-            Cell::from(node.needs.join(", ")),
+            TextCell::from(plain(&node.name)),
+            TextCell::from(plain(&node.what)),
+            TextCell::colored(node.state.as_str(), color(node.state)),
+            TextCell::from(took(node, now)),
+            TextCell::from(node.attempt + 1),
+            TextCell::from(node.needs.join(", ")),
         ]);
     }
     console.table(&table)

@@ -3,19 +3,19 @@
 use serde_json::json;
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
-use super::{Exit, World, run, served};
+use super::{ApiWorld, Exit, run, served};
 use crate::{
     host::Host,
     store::sqlite::{SqliteConfig, SqliteStore},
 };
 
 /// A host over the database in this folder.
-async fn open(folder: &std::path::Path) -> World {
-    let host = World::new().api.host;
+async fn open(folder: &std::path::Path) -> ApiWorld {
+    let host = ApiWorld::new().api.host;
     let config = SqliteConfig { dir: folder.to_owned(), relaxed: true };
     let (engine, env) = (host.config.as_ref().clone(), host.env.clone());
     let store = SqliteStore::open(config, engine, env, host.notifier.clone()).await;
-    World::over(Host { store: store.expect("it opens"), ..host }, |access| access)
+    ApiWorld::over(Host { store: store.expect("it opens"), ..host }, |access| access)
 }
 
 /// Changes the tables of a database that is not open.

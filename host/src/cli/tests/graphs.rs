@@ -81,7 +81,7 @@ async fn a_run_is_drawn_with_its_states() {
     assert_eq!(run(&server, &arguments).await.out, "p1  exists\n");
     let other = [&arguments[..], &["--input", "1"]].concat();
     let said = run(&server, &other).await;
-    let reused = "the id `p1` stands for another request: another input; ";
+    let reused = "the id `p1` was used for another request: another input; ";
     assert!(said.err.contains(reused), "{said:?}");
     assert_eq!((said.exit, said.out.as_str()), (Exit::Error, ""));
 

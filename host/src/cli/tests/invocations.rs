@@ -8,9 +8,9 @@ use segno_core::{
 };
 use serde_json::{Value, json};
 
-use super::{Exit, World, host, run};
+use super::{ApiWorld, Exit, host, run};
 
-async fn finish(world: &World, id: &str, verdict: Verdict, data: &str) {
+async fn finish(world: &ApiWorld, id: &str, verdict: Verdict, data: &str) {
     let claim = world.acquire(id).await;
     let value = Stored::of(data.as_bytes());
     world
@@ -27,7 +27,7 @@ async fn an_invocation_is_started_shown_and_awaited() {
     let said = run(&server, &["start", "shop/ship", "2", "--id", "a/1"]).await;
     assert_eq!((said.exit, said.out.as_str()), (Exit::Error, ""));
     assert!(
-        said.err.contains("the id `a/1` stands for another request: another input"),
+        said.err.contains("the id `a/1` was used for another request: another input"),
         "{}",
         said.err
     );

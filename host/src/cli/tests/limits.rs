@@ -2,15 +2,15 @@
 
 use segno_core::command::Command;
 
-use super::{Exit, Said, host, run, run_in};
-use crate::api::testing::World;
+use super::{CommandOutput, Exit, host, run, run_in};
+use crate::api::testing::ApiWorld;
 
 /// Evaluates the keys of a limit that was set, as a host's timers do.
-async fn due(world: &World, name: &str) {
+async fn due(world: &ApiWorld, name: &str) {
     world.command(Command::LimitDue { name: name.into() }).await;
 }
 
-async fn start(server: &str, id: &str, input: &str) -> Said {
+async fn start(server: &str, id: &str, input: &str) -> CommandOutput {
     run(server, &["start", "shop/ship", input, "--id", id]).await
 }
 

@@ -25,13 +25,13 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 
 use super::{Cli, Console, Exit};
-use crate::api::{serve, testing::World};
+use crate::api::{serve, testing::ApiWorld};
 
 /// The written bytes.
 #[derive(Clone, Default)]
-pub(super) struct Written(Arc<Mutex<Vec<u8>>>);
+pub(super) struct WrittenBytes(Arc<Mutex<Vec<u8>>>);
 
-impl std::io::Write for Written {
+impl std::io::Write for WrittenBytes {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
     }
@@ -41,7 +41,7 @@ impl std::io::Write for Written {
     }
 }
 
-impl Written {
+impl WrittenBytes {
     pub(super) fn text(&self) -> String {
         let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()
@@ -50,43 +50,43 @@ impl Written {
 
 /// The exit code and the output of a command.
 #[derive(Debug)]
-struct Said {
+struct CommandOutput {
     exit: Exit,
     out: String,
     err: String,
 }
 
-impl Said {
+impl CommandOutput {
     fn json(&self) -> Value {
         serde_json::from_str(&self.out).expect("JSON on standard output")
     }
 }
 
-async fn run(server: &str, arguments: &[&str]) -> Said {
+async fn run(server: &str, arguments: &[&str]) -> CommandOutput {
     run_in(None, server, arguments).await
 }
 
 /// Runs a command on a terminal of this width.
-async fn run_in(columns: Option<usize>, server: &str, arguments: &[&str]) -> Said {
+async fn run_in(columns: Option<usize>, server: &str, arguments: &[&str]) -> CommandOutput {
     let given: Vec<&str> =
         ["segno", "--server", server].into_iter().chain(arguments.iter().copied()).collect();
     let cli = Cli::read(given).expect("the arguments are right");
-    let (out, err) = (Written::default(), Written::default());
+    let (out, err) = (WrittenBytes::default(), WrittenBytes::default());
     let mut console = Console::plain(out.clone(), err.clone(), cli.json());
     if let Some(columns) = columns.filter(|_| !cli.full()) {
         console = console.of_width(columns);
     }
     let exit = cli.run(&mut console).await;
-    Said { exit, out: out.text(), err: err.text() }
+    CommandOutput { exit, out: out.text(), err: err.text() }
 }
 
 /// A host with the module `shop`, and its address.
-pub(super) async fn host() -> (World, String) {
-    served(World::shop().await).await
+pub(super) async fn host() -> (ApiWorld, String) {
+    served(ApiWorld::shop().await).await
 }
 
 /// A listening host, and its address.
-async fn served(world: World) -> (World, String) {
+async fn served(world: ApiWorld) -> (ApiWorld, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let server = format!("http://{}", listener.local_addr().expect("an address"));
     let served = serve(listener, world.api.clone(), std::future::pending());

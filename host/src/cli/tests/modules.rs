@@ -36,7 +36,7 @@ async fn components_are_uploaded_under_their_file_s_name() {
     assert!(said.out.starts_with(&format!("other  {}", &digest[..8])), "{}{}", said.out, said.err);
     let said = run(&server, &["deploy", &digest]).await;
     assert_eq!(said.exit, Exit::Usage);
-    assert!(said.err.contains("Give it with --as NAME"), "{}", said.err);
+    assert!(said.err.contains("give it with --as NAME"), "{}", said.err);
     let said = run(&server, &["deploy", "00000000", "--as", "other"]).await;
     assert_eq!(said.exit, Exit::NotFound);
     assert!(said.err.contains("there is no module `00000000`"), "{}", said.err);

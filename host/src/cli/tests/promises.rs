@@ -15,7 +15,7 @@ async fn promises_are_made_listed_and_settled() {
     assert_eq!(said.out, "gate  exists, pending\n");
     let said = run(&server, &["promise", "create", "gate", "{\"sum\": 8}"]).await;
     assert_eq!((said.exit, said.out.as_str()), (Exit::Error, ""), "{}", said.err);
-    assert!(said.err.contains("stands for another request: another param"), "{}", said.err);
+    assert!(said.err.contains("was used for another request: another param"), "{}", said.err);
     for n in 0..3 {
         run(&server, &["promise", "create", &format!("other-{n}")]).await;
     }

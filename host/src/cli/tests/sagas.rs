@@ -15,11 +15,15 @@ async fn a_saga_is_shown_and_an_unclear_step_is_settled() {
     world.settle("it/1", Canceled, "").await;
     world.settle("it/2", Resolved, "1").await;
     let said = run(&server, &["saga", "show", "it"]).await;
-    assert!(said.out.starts_with("trip  goes on\n"), "{}", said.out);
+    assert!(said.out.starts_with("trip  in progress\n"), "{}", said.out);
     let settle = |seq| ["saga", "settle", "it", "trip", seq, "--acted"];
     let early = run(&server, &settle("1")).await;
     assert_eq!(early.exit, Exit::Error);
-    assert!(early.err.contains("step 1 of `trip` is not unclear: nobody asks"), "{}", early.err);
+    assert!(
+        early.err.contains("step 1 of `trip` cannot be settled: the saga is not"),
+        "{}",
+        early.err
+    );
 
     world.undo(&claim, 2).await;
     let early = run(&server, &settle("1")).await;
@@ -28,7 +32,7 @@ async fn a_saga_is_shown_and_an_unclear_step_is_settled() {
     world.ask_about(&claim, 1).await;
     let said = run(&server, &["saga", "show", "it"]).await;
     for part in [
-        "trip  nobody knows whether step 1 acted",
+        "trip  step 1 is unclear",
         "   2  ship      acted    undo       undone",
         "   1  ship      unknown  undo",
         "   0  ship      acted    undo       if need be",
@@ -37,7 +41,11 @@ async fn a_saga_is_shown_and_an_unclear_step_is_settled() {
         assert!(said.out.contains(part), "{part:?} is missing in\n{}", said.out);
     }
     let inspected = run(&server, &["inspect", "it"]).await;
-    assert!(inspected.out.contains("sagas  `segno saga show it` shows the steps\n  trip  nobody"));
+    assert!(
+        inspected
+            .out
+            .contains("sagas  `segno saga show it` shows the steps\n  trip  step 1 is unclear")
+    );
 
     for (arguments, error) in [
         (
@@ -50,7 +58,7 @@ async fn a_saga_is_shown_and_an_unclear_step_is_settled() {
         ),
         (
             &["saga", "settle", "it", "trip", "2", "--not-acted"],
-            "step 2 of `trip` is not unclear: it acted",
+            "step 2 of `trip` cannot be settled: it acted",
         ),
     ] {
         let said = run(&server, arguments).await;

@@ -35,13 +35,13 @@ async fn a_schedule_is_made_looked_at_and_removed() {
     let said = run(&server, &["schedule", "list", "--json"]).await;
     assert_eq!(said.json()["items"][0]["paused"], true);
     let said = run(&server, &["schedule", "resume", "nightly"]).await;
-    assert!(said.out.starts_with("nightly  goes on, next in "), "{}", said.out);
+    assert!(said.out.starts_with("nightly  resumed, next in "), "{}", said.out);
     let range = ["--from", "2020-01-01T00:00:00Z", "--to", "2020-06-01T00:00:00Z"];
     let backfill = [&["schedule", "backfill", "nightly"][..], &range].concat();
     let said = run(&server, &backfill).await;
-    assert_eq!(said.out, "nightly  152 started, 0 had been before, 0 left out\n", "{}", said.err);
+    assert_eq!(said.out, "nightly  152 started, 0 existed before, 0 left out\n", "{}", said.err);
     let said = run(&server, &backfill).await;
-    assert_eq!(said.out, "nightly  0 started, 152 had been before, 0 left out\n");
+    assert_eq!(said.out, "nightly  0 started, 152 existed before, 0 left out\n");
     let late = ["schedule", "backfill", "nightly", "--from", "2231-02-01T00:00:00Z"];
     let said = run(&server, &late).await;
     assert!(said.err.contains("nothing between 2231-02-01T00:00:00Z and 20"), "{}", said.err);

@@ -13,7 +13,7 @@ use serde_json::json;
 use sqlx::{Connection as _, Executor as _};
 use tempfile::TempDir;
 
-use super::{Exit, Said, run};
+use super::{CommandOutput, Exit, run};
 use crate::{
     notifier::CommitNotifier,
     runtime::Env,
@@ -53,7 +53,7 @@ async fn data() -> TempDir {
     dir
 }
 
-async fn past(dir: &Path, arguments: &[&str]) -> Said {
+async fn past(dir: &Path, arguments: &[&str]) -> CommandOutput {
     let dir = dir.display().to_string();
     let arguments: Vec<&str> = arguments.iter().copied().chain(["--store", &dir]).collect();
     run("http://127.0.0.1:1", &arguments).await

@@ -8,7 +8,7 @@ use segno_core::{
     value::{Bytes, Text, Value},
 };
 
-use super::{Exit, Written, host, run};
+use super::{Exit, WrittenBytes, host, run};
 use crate::{
     api::model::{JournalRecord, RecordKind},
     cli::{Console, attempts::FailedAttempts},
@@ -118,7 +118,7 @@ async fn attempts_that_failed_before_a_step_ended_are_told() {
     assert!(last.contains("2 attempts failed; the last: failure: no \u{fffd}[31mroom"), "{last}");
 
     // The same behind the record of the step, which does not mention them.
-    let (out, err) = (Written::default(), Written::default());
+    let (out, err) = (WrittenBytes::default(), WrittenBytes::default());
     let mut console = Console::plain(out.clone(), err, false);
     let client = Client::new(&server, None).expect("an address");
     let failed = FailedAttempts::read(&client, "order").await.expect("there is a tree");

@@ -2,7 +2,7 @@
 //! answer.
 
 use segno_core::{
-    command::{Command, FenceAct, FenceAction},
+    command::{Command, FenceAction, FenceOperation},
     id::{Claim, CommandIndex, PromiseId},
     promise::{NewPromise, Note, ReleaseReason, Verdict},
     tags,
@@ -13,25 +13,25 @@ use segno_core::{
 use serde_json::json;
 
 use super::{Exit, host, run, run_in};
-use crate::api::testing::World;
+use crate::api::testing::ApiWorld;
 
-async fn held(world: &World, id: &str) -> Claim {
+async fn held(world: &ApiWorld, id: &str) -> Claim {
     world.start(id).await.ok();
     world.acquire(id).await
 }
 
 /// An execution that is suspended on these promises.
-async fn suspended(world: &World, id: &str, on: &[&str]) {
+async fn suspended(world: &ApiWorld, id: &str, on: &[&str]) {
     let claim = held(world, id).await;
     waits(world, claim, on).await;
 }
 
-async fn waits(world: &World, claim: Claim, on: &[&str]) {
+async fn waits(world: &ApiWorld, claim: Claim, on: &[&str]) {
     let awaits = on.iter().map(|id| PromiseId::from(*id)).collect();
     world.command(Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits }).await;
 }
 
-async fn timer(world: &World, id: &str) {
+async fn timer(world: &ApiWorld, id: &str) {
     let new = NewPromise {
         id: id.into(),
         param: Stored::default(),
@@ -41,7 +41,7 @@ async fn timer(world: &World, id: &str) {
     world.command(Command::PromiseCreate(new)).await;
 }
 
-async fn fails(world: &World, claim: Claim) {
+async fn fails(world: &ApiWorld, claim: Claim) {
     let error = Note {
         kind: Text::from("failure"),
         message: Text::from("no connection"),
@@ -108,10 +108,10 @@ async fn what_is_waited_for_is_named_with_who_can_settle_it() {
     world.gate("a gate").await;
     suspended(&world, "p", &["a gate"]).await;
     let parts = ["→ segno resolve 'a gate' JSON", "→ segno reject 'a gate' TEXT"];
-    says(&server, "p", "p  waits for the promise a gate, which somebody settles", &parts).await;
+    says(&server, "p", "p  waits for the promise a gate, which a client settles", &parts).await;
     timer(&world, "alarm").await;
     suspended(&world, "t", &["alarm"]).await;
-    says(&server, "t", "t  sleeps: goes on in 2 h", &[]).await;
+    says(&server, "t", "t  sleeps: continues in 2 h", &[]).await;
     let claim = held(&world, "s").await;
     let new = NewPromise {
         id: "s/s/0".into(),
@@ -119,7 +119,7 @@ async fn what_is_waited_for_is_named_with_who_can_settle_it() {
         tags: Tags::new(),
         timeout_at: Timestamp::NEVER,
     };
-    let actions = vec![FenceAction { index: CommandIndex(0), act: FenceAct::Create { new } }];
+    let actions = vec![FenceAction { index: CommandIndex(0), act: FenceOperation::Create { new } }];
     let (records, logs) = (vec![], vec![]);
     world.command(Command::TaskFence { claim: claim.clone(), records, logs, actions }).await;
     waits(&world, claim, &["s/s/0"]).await;
@@ -129,14 +129,14 @@ async fn what_is_waited_for_is_named_with_who_can_settle_it() {
     says(
         &server,
         "both",
-        "both  waits for the promise a gate, which somebody settles, or for the end of a sleep in ",
+        "both  waits for the promise a gate, which a client settles, or for the end of a sleep in ",
         &[],
     )
     .await;
     let claim = world.saga("saga", &[true]).await;
     world.ask_about(&claim, 0).await;
     waits(&world, claim, &["saga/u/trip/0"]).await;
-    let first = "saga  nobody knows whether a step of a saga acted";
+    let first = "saga  a step of a saga is unclear";
     says(&server, "saga", first, &["→ segno saga settle saga trip 0 --acted", "--not-acted"]).await;
 }
 
@@ -152,7 +152,7 @@ async fn a_chain_is_followed_to_the_one_that_has_to_be_acted_on() {
         "  a  shop/ship  suspended, since ",
         ": waits for the call b",
         ": waits for the call c",
-        ": waits for the promise approval, which somebody settles",
+        ": waits for the promise approval, which a client settles",
     ];
     says(&server, "a", "c  waits for the promise approval", &parts).await;
     let shown = run_in(Some(80), &server, &["why", "a"]).await.out;
@@ -196,7 +196,7 @@ async fn a_circle_is_named_whole_and_a_long_chain_ends_somewhere() {
         }
     }
     let (_, out) = said(&server, "l0").await;
-    assert!(out.contains("the chain goes on") && out.contains("l31"), "{out}");
+    assert!(out.contains("the chain continues") && out.contains("l31"), "{out}");
 }
 
 #[tokio::test]
@@ -258,7 +258,8 @@ async fn what_a_module_declares_is_named_with_a_ready_command() {
             tags: Tags::new(),
             timeout_at: Timestamp::NEVER,
         };
-        let actions = vec![FenceAction { index: CommandIndex(0), act: FenceAct::Create { new } }];
+        let actions =
+            vec![FenceAction { index: CommandIndex(0), act: FenceOperation::Create { new } }];
         let (records, logs) = (vec![], vec![]);
         world.command(Command::TaskFence { claim: claim.clone(), records, logs, actions }).await;
         waits(&world, claim, &[awaited]).await;
@@ -334,7 +335,7 @@ async fn what_is_waited_for_may_itself_be_behind_something() {
     };
     world.command(Command::PromiseCreate(new)).await;
     suspended(&world, "asks", &["soon"]).await;
-    let first = "asks  waits for the promise soon, which somebody settles, in 2 h";
+    let first = "asks  waits for the promise soon, which a client settles, in 2 h";
     says(&server, "asks", first, &[]).await;
 }
 

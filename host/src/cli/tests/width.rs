@@ -4,10 +4,10 @@ use segno_core::command::Command;
 use serde_json::json;
 
 use super::{Exit, host, run_in};
-use crate::{api::testing::World, cli::text};
+use crate::{api::testing::ApiWorld, cli::text};
 
 /// Long ids and names everywhere.
-async fn long_names() -> (World, String) {
+async fn long_names() -> (ApiWorld, String) {
     let (world, server) = host().await;
     for id in ["subscription-renewal-of-customer-4711-in-europe", "nightly@1794711600000"] {
         world.start(id).await.ok();

@@ -22,15 +22,15 @@ const STATE: usize = 11;
 const TOOK: usize = 11;
 
 /// The lines, and the widths of their columns.
-pub(super) struct Drawing<'a> {
-    pub(super) lines: Vec<Line<'a>>,
+pub(super) struct TreeDrawing<'a> {
+    pub(super) lines: Vec<DrawingLine<'a>>,
     id_width: usize,
     what_width: usize,
     columns: Option<usize>,
 }
 
 /// A line of the drawing: a node, or the number of omitted ones.
-pub(super) enum Line<'a> {
+pub(super) enum DrawingLine<'a> {
     Node {
         branch: String,
         /// Prefix of further lines of the node.
@@ -44,7 +44,7 @@ pub(super) enum Line<'a> {
     },
 }
 
-impl<'a> Drawing<'a> {
+impl<'a> TreeDrawing<'a> {
     /// Draws nodes in preorder within this width.
     pub(super) fn of(nodes: &'a [TreeNode], columns: Option<usize>) -> Self {
         let last = last_children(nodes);
@@ -68,7 +68,7 @@ impl<'a> Drawing<'a> {
             more.truncate(depth);
             more.push(!last.contains(&place) || parent_goes_on);
             let below = below(&more, nodes.get(place + 1).is_some_and(|n| n.depth > node.depth));
-            lines.push(Line::Node { branch: branch(&more), below, node, what: what(node) });
+            lines.push(DrawingLine::Node { branch: branch(&more), below, node, what: what(node) });
             if node.left_out > 0 {
                 cut_short.push(node);
             }
@@ -76,30 +76,30 @@ impl<'a> Drawing<'a> {
         while let Some(parent) = cut_short.pop() {
             lines.push(left_out(parent, &more, false));
         }
-        let widths = |of: fn(&Line<'_>) -> Option<usize>| {
+        let widths = |of: fn(&DrawingLine<'_>) -> Option<usize>| {
             lines.iter().filter_map(of).max().unwrap_or_default().min(WIDEST)
         };
         let id_width = widths(|line| match line {
-            Line::Node { branch, node, .. } => {
+            DrawingLine::Node { branch, node, .. } => {
                 Some(text::width(branch) + text::width(&plain(&node.id)))
             }
-            Line::LeftOut { .. } => None,
+            DrawingLine::LeftOut { .. } => None,
         });
         let what_width = widths(|line| match line {
-            Line::Node { what, .. } => Some(text::width(what)),
-            Line::LeftOut { .. } => None,
+            DrawingLine::Node { what, .. } => Some(text::width(what)),
+            DrawingLine::LeftOut { .. } => None,
         });
         let (id_width, what_width) = fitting(id_width, what_width, columns);
         Self { lines, id_width, what_width, columns }
     }
 
     /// A line with its colours, or several if a note does not fit next to its node.
-    pub(super) fn painted(&self, line: &Line<'_>, console: &Console) -> Vec<String> {
+    pub(super) fn painted(&self, line: &DrawingLine<'_>, console: &Console) -> Vec<String> {
         let (branch, below, node, what) = match line {
-            Line::LeftOut { branch, text } => {
+            DrawingLine::LeftOut { branch, text } => {
                 return vec![format!("{branch}{}", console.paint(DIM, text))];
             }
-            Line::Node { branch, below, node, what } => (branch, below, *node, what),
+            DrawingLine::Node { branch, below, node, what } => (branch, below, *node, what),
         };
         let fill = |width: usize, used: usize| " ".repeat(width.saturating_sub(used));
         let (mut id, mut what) = (plain(&node.id), what.clone());
@@ -189,7 +189,7 @@ fn below(more: &[bool], has_children: bool) -> String {
 }
 
 /// A line with the number of children that are not shown; siblings may follow it.
-fn left_out<'a>(parent: &TreeNode, more: &[bool], goes_on: bool) -> Line<'a> {
+fn left_out<'a>(parent: &TreeNode, more: &[bool], goes_on: bool) -> DrawingLine<'a> {
     let mut levels: Vec<bool> = more.iter().copied().take(parent.depth as usize + 1).collect();
     levels.push(goes_on);
     let shown = parent.children.saturating_sub(parent.left_out);
@@ -202,7 +202,7 @@ fn left_out<'a>(parent: &TreeNode, more: &[bool], goes_on: bool) -> Line<'a> {
         }
         (_, count) => format!("… {at_least}{count} left out: `--all` shows them"),
     };
-    Line::LeftOut { branch: branch(&levels), text }
+    DrawingLine::LeftOut { branch: branch(&levels), text }
 }
 
 /// The name of a node: its function, or its kind.
@@ -302,12 +302,12 @@ mod tests {
 
     /// The drawing without its columns.
     fn drawn(nodes: &[TreeNode]) -> Vec<String> {
-        let lines = Drawing::of(nodes, None).lines;
+        let lines = TreeDrawing::of(nodes, None).lines;
         lines
             .iter()
             .map(|line| match line {
-                Line::Node { branch, node, .. } => format!("{branch}{}", node.id),
-                Line::LeftOut { branch, text } => format!("{branch}{text}"),
+                DrawingLine::Node { branch, node, .. } => format!("{branch}{}", node.id),
+                DrawingLine::LeftOut { branch, text } => format!("{branch}{text}"),
             })
             .collect()
     }

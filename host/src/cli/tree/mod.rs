@@ -4,13 +4,13 @@ mod drawing;
 
 use clap::Args;
 
-use self::drawing::Drawing;
+use self::drawing::TreeDrawing;
 use super::{
     CliError, Console, Exit,
     console::DIM,
-    pages::Pages,
+    pages::PageOptions,
     show::plain,
-    subject::{Asked, Subject},
+    subject::{SubjectArgs, SubjectExecution},
 };
 use crate::{
     api::model::{TreePage, TreeQuery},
@@ -33,21 +33,21 @@ Examples:
   segno tree order-1001 --all | grep halted
   segno tree order.segno-bundle    # as it was when the bundle was made: no host, no network
   segno tree order-1001/3 --json | jq '.nodes[] | select(.state == \"pending\") | .id'")]
-pub struct Tree {
+pub struct TreeArgs {
     #[command(flatten)]
-    subject: Subject,
+    subject: SubjectArgs,
     #[command(flatten)]
-    shown: Shown,
+    shown: TreeSizeArgs,
 }
 
 /// Options for the size of the output.
 #[derive(Debug, Args)]
-struct Shown {
+struct TreeSizeArgs {
     /// Number of levels below it
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=64))]
     depth: u32,
-    /// Maximum number of children of each node: some first ones, the latest, and besides those that
-    /// it waits for
+    /// Maximum number of children of each node: the first ones, the latest ones, and in addition
+    /// those that it waits for
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     width: u32,
     /// Maximum number of lines
@@ -58,7 +58,7 @@ struct Shown {
     all: bool,
 }
 
-impl Tree {
+impl TreeArgs {
     pub(super) async fn run(
         self,
         host: impl FnOnce() -> Result<Client, ClientError>,
@@ -77,7 +77,7 @@ impl Tree {
             let whose = console.paint(DIM, &whose);
             console.line(format!("{whose}  (segno tree {})", plain(root)))?;
         }
-        let drawn = Drawing::of(&page.nodes, console.width());
+        let drawn = TreeDrawing::of(&page.nodes, console.width());
         for line in &drawn.lines {
             for line in drawn.painted(line, console) {
                 console.line(line)?;
@@ -90,12 +90,16 @@ impl Tree {
     }
 }
 
-impl Shown {
-    async fn fetch(self, asked: &Asked, console: &Console) -> Result<TreePage, CliError> {
+impl TreeSizeArgs {
+    async fn fetch(
+        self,
+        asked: &SubjectExecution,
+        console: &Console,
+    ) -> Result<TreePage, CliError> {
         let _progress = console.progress("reading the tree");
         let (depth, width, pages) = match self.all {
-            true => (DEEPEST, None, Pages::every()),
-            false => (self.depth, Some(self.width), Pages::first(self.limit)),
+            true => (DEEPEST, None, PageOptions::every()),
+            false => (self.depth, Some(self.width), PageOptions::first(self.limit)),
         };
         let depth = Some(depth);
         let ask = async |after, limit| {

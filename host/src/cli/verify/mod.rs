@@ -11,11 +11,12 @@ use std::{
 use clap::Args;
 use segno_env::{Clock as _, SystemClock};
 use segno_verify::{
-    Bounds, Component, Failure, Report, Schedule, Script, Setup, VerifyError, explore, repeat,
+    ExplorationBounds, FindingReport, RunSchedule, VerifiedComponent, VerifyError, VerifyReport,
+    VerifyScript, VerifySetup, explore, repeat,
 };
 use serde::Serialize;
 
-use self::world::World;
+use self::world::BundledWorld;
 use super::{
     CliError, Console, Exit,
     build::{self, other},
@@ -23,7 +24,7 @@ use super::{
     deploy::{name_of, read_component},
     input::read_json,
 };
-use crate::guest::{Gate, HttpClient, HttpLimits, Outbound, Policy};
+use crate::guest::{HttpClient, HttpGate, HttpLimits, Outbound, Policy};
 
 /// Run a workflow under every fault the engine knows, in virtual time, on this machine
 ///
@@ -39,12 +40,12 @@ Examples:
   segno verify . order -i '{\"items\": []}'        # builds the project in this folder
   segno verify order.wasm order --schedule 'go:0 crash go:1'
   segno verify order.wasm order --runs 20000 --seed 7 --json
-  segno verify --bundle order-1001.segno-bundle  # what it was told, in every order
+  segno verify --bundle order-1001.segno-bundle  # its recorded results, in every order
   segno verify next.wasm order --bundle order-1001.segno-bundle
 
 The exit code is 0 if nothing was found and 10 if something was. docs/verify.md
 says what each finding means, and what a script is.")]
-pub struct Verify {
+pub struct VerifyArgs {
     /// Component file, or the folder of a project, which is built
     #[arg(value_name = "COMPONENT.wasm|PROJECT", required_unless_present = "bundle")]
     component: Option<PathBuf>,
@@ -84,7 +85,7 @@ pub struct Verify {
     #[arg(long, value_name = "POLICY.toml")]
     real: Option<PathBuf>,
     #[command(flatten)]
-    how: build::How,
+    how: build::BuildFlags,
 }
 
 fn read_module(text: &str) -> Result<(String, PathBuf), String> {
@@ -98,9 +99,9 @@ fn read_module(text: &str) -> Result<(String, PathBuf), String> {
 
 /// The report, with the command that repeats each finding.
 #[derive(Serialize)]
-struct Document<'a> {
+struct VerifyOutput<'a> {
     #[serde(flatten)]
-    report: &'a Report,
+    report: &'a VerifyReport,
     /// The command that repeats each of `failures`, in the same order.
     commands: Vec<String>,
     elapsed_ms: u128,
@@ -126,15 +127,15 @@ impl From<VerifyError> for CliError {
     }
 }
 
-impl Verify {
+impl VerifyArgs {
     pub(super) async fn run(mut self, console: &mut Console) -> Result<Exit, CliError> {
-        let schedule: Option<Schedule> = match &self.schedule {
+        let schedule: Option<RunSchedule> = match &self.schedule {
             Some(text) => Some(text.parse().map_err(VerifyError::from)?),
             None => None,
         };
         let script = self.read_script()?;
         let setup = Arc::new(self.set_up(script, console).await?);
-        let bounds = Bounds { runs: self.runs, seed: self.seed };
+        let bounds = ExplorationBounds { runs: self.runs, seed: self.seed };
         let progress = console.progress("verifying");
         let clock = SystemClock::default();
         let begun = clock.elapsed();
@@ -155,7 +156,7 @@ impl Verify {
         let elapsed = clock.elapsed().saturating_sub(begun);
         if console.json() {
             let commands = report.failures.iter().map(|failure| self.command(failure)).collect();
-            console.document(&Document {
+            console.document(&VerifyOutput {
                 report: &report,
                 commands,
                 elapsed_ms: elapsed.as_millis(),
@@ -166,10 +167,10 @@ impl Verify {
         Ok(if report.failures.is_empty() { Exit::Done } else { Exit::Found })
     }
 
-    fn read_script(&self) -> Result<Script, CliError> {
+    fn read_script(&self) -> Result<VerifyScript, CliError> {
         let mut script = match &self.script {
-            None => Script::default(),
-            Some(path) => Script::read(&read_text(path)?).map_err(VerifyError::from)?,
+            None => VerifyScript::default(),
+            Some(path) => VerifyScript::read(&read_text(path)?).map_err(VerifyError::from)?,
         };
         script.orders_may_differ |= self.orders_may_differ;
         Ok(script)
@@ -177,10 +178,10 @@ impl Verify {
 
     async fn set_up(
         &mut self,
-        mut script: Script,
+        mut script: VerifyScript,
         console: &mut Console,
-    ) -> Result<Setup, CliError> {
-        let world = self.bundle.as_deref().map(|file| World::read(file, self.of.as_deref()));
+    ) -> Result<VerifySetup, CliError> {
+        let world = self.bundle.as_deref().map(|file| BundledWorld::read(file, self.of.as_deref()));
         let world = world.transpose()?;
         let mut components = match &self.component {
             Some(path) => vec![self.component_of(&path.clone(), console).await?],
@@ -201,11 +202,11 @@ impl Verify {
         for (alias, bytes) in components {
             let bytes: Arc<[u8]> = bytes.into();
             let facts = build::describe(bytes.clone()).await?.facts();
-            described.push(Component { alias, bytes, facts });
+            described.push(VerifiedComponent { alias, bytes, facts });
         }
         let function = self.function.as_deref().unwrap_or_default();
         let input = input.unwrap_or_default();
-        Ok(Setup::new(described, function, input, script, real, compile::kept()).await?)
+        Ok(VerifySetup::new(described, function, input, script, real, compile::kept()).await?)
     }
 
     /// The component in a file, or of a project, which is built; and its name.
@@ -223,7 +224,7 @@ impl Verify {
     }
 
     /// The command that repeats a finding.
-    fn command(&self, failure: &Failure) -> String {
+    fn command(&self, failure: &FindingReport) -> String {
         let mut words = vec!["segno".to_owned(), "verify".to_owned()];
         if let Some(component) = &self.component {
             words.push(quoted(&component.display().to_string()));
@@ -279,7 +280,7 @@ fn way_out(policy: &Path) -> Result<Arc<dyn Outbound>, CliError> {
     let policy = Policy::load(policy).map_err(|error| other("invalid-policy", &error))?;
     let client =
         HttpClient::new(HttpLimits::default()).map_err(|error| other("no-client", &error))?;
-    Ok(Arc::new(Gate::new(policy.into(), client)))
+    Ok(Arc::new(HttpGate::new(policy.into(), client)))
 }
 
 #[cfg(test)]

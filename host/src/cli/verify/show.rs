@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-use segno_verify::{Failure, Report};
+use segno_verify::{FindingReport, VerifyReport};
 
-use super::Verify;
+use super::VerifyArgs;
 use crate::cli::{
     CliError, Console,
     console::{BOLD, CYAN, DIM, GREEN, RED},
     show::{plain, plain_lines},
 };
 
-impl Verify {
+impl VerifyArgs {
     /// Prints the report.
     ///
     /// # Errors
     /// When the stream is closed.
     pub(super) fn show(
         &self,
-        report: &Report,
+        report: &VerifyReport,
         elapsed: Duration,
         console: &mut Console,
     ) -> Result<(), CliError> {
@@ -59,7 +59,7 @@ impl Verify {
     fn failure(
         &self,
         number: usize,
-        failure: &Failure,
+        failure: &FindingReport,
         console: &mut Console,
     ) -> Result<(), CliError> {
         let head = console.paint(RED.bold(), &format!("{number}  {}", failure.kind));
@@ -93,7 +93,7 @@ impl Verify {
     }
 }
 
-fn orders(report: &Report) -> String {
+fn orders(report: &VerifyReport) -> String {
     let orders = report.orders;
     let explored = match orders.explored {
         1 => "1 order".to_owned(),

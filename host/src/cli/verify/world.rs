@@ -3,25 +3,25 @@
 use std::{collections::BTreeSet, path::Path};
 
 use segno_core::id::{Digest, PromiseId};
-use segno_verify::{Recorded, recorded};
+use segno_verify::{RecordedExecution, recorded};
 
-use super::super::{CliError, bundled::Bundled, show::plain};
+use super::super::{CliError, bundled::LoadedBundles, show::plain};
 
 /// A bundle, and the recorded inputs of its execution.
-pub struct World {
-    bundle: Bundled,
+pub struct BundledWorld {
+    bundle: LoadedBundles,
     id: String,
     /// The recorded call and external events.
-    pub recorded: Recorded,
+    pub recorded: RecordedExecution,
 }
 
-impl World {
+impl BundledWorld {
     /// Reads the execution `of` in a bundle, or the one that the bundle was made for.
     ///
     /// # Errors
     /// The bundle is damaged or hides values, or does not contain the execution.
     pub fn read(file: &Path, of: Option<&str>) -> Result<Self, CliError> {
-        let bundle = Bundled::read(&[file.to_owned()])?;
+        let bundle = LoadedBundles::read(&[file.to_owned()])?;
         bundle.with_values()?;
         let id = bundle.subject(of)?;
         match recorded(bundle.contents(), &PromiseId::from(id.as_str())) {

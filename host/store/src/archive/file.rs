@@ -15,7 +15,7 @@ use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{ArchiveError, ArchiveSink, ArchiveSource, Cell, Head, Row};
+use super::{ArchiveCell, ArchiveError, ArchiveHead, ArchiveRow, ArchiveSink, ArchiveSource};
 
 const MAGIC: &[u8] = b"SEGNO STORE 1\n";
 /// Prefix of the magic line in every format version.
@@ -32,8 +32,8 @@ const HEAD_BYTES: usize = 1 << 20;
 
 /// A piece in serialised form. Reading parses it with bounds instead: [`ArchiveReader::rows`].
 #[derive(Debug, Serialize)]
-enum Piece {
-    Rows { table: u32, rows: Vec<Row> },
+enum ArchivePiece {
+    Rows { table: u32, rows: Vec<ArchiveRow> },
     End { digest: [u8; 32] },
 }
 
@@ -43,26 +43,26 @@ const END: u32 = 1;
 
 /// Maximum unpacked size of a file: the larger of the two bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
+pub struct ArchiveBounds {
     /// Maximum size as a multiple of the file size.
     pub expansion: u64,
     /// Size in bytes that is allowed for a file of any size.
     pub bytes: u64,
 }
 
-impl Default for Bounds {
+impl Default for ArchiveBounds {
     fn default() -> Self {
         Self { expansion: 64, bytes: 256 << 20 }
     }
 }
 
 /// A reader that counts the bytes read.
-struct Counted<R> {
+struct CountingReader<R> {
     from: R,
     bytes: u64,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.from.read(buffer)?;
         self.bytes += read as u64;
@@ -75,7 +75,7 @@ pub struct ArchiveWriter<W: Write> {
     out: FrameEncoder<W>,
     digest: Sha256,
     table: usize,
-    rows: Vec<Row>,
+    rows: Vec<ArchiveRow>,
     bytes: usize,
 }
 
@@ -97,7 +97,7 @@ impl<W: Write> ArchiveWriter<W> {
     pub fn end(mut self) -> Result<W, ArchiveError> {
         self.flush()?;
         let digest = self.digest.clone().finalize().into();
-        self.put(&Piece::End { digest })?;
+        self.put(&ArchivePiece::End { digest })?;
         self.out.finish().map_err(|error| ArchiveError::File(io::Error::other(error)))
     }
 
@@ -107,7 +107,7 @@ impl<W: Write> ArchiveWriter<W> {
         }
         self.bytes = 0;
         let rows = std::mem::take(&mut self.rows);
-        self.put(&Piece::Rows { table: self.table as u32, rows })
+        self.put(&ArchivePiece::Rows { table: self.table as u32, rows })
     }
 
     fn put(&mut self, piece: &impl Serialize) -> Result<(), ArchiveError> {
@@ -124,22 +124,22 @@ impl<W: Write> ArchiveWriter<W> {
 }
 
 impl<W: Write + Send> ArchiveSink for ArchiveWriter<W> {
-    fn head(&mut self, head: &Head) -> Result<(), ArchiveError> {
+    fn head(&mut self, head: &ArchiveHead) -> Result<(), ArchiveError> {
         self.put(head)
     }
 
-    fn write_row(&mut self, table: usize, row: Row) -> Result<(), ArchiveError> {
+    fn write_row(&mut self, table: usize, row: ArchiveRow) -> Result<(), ArchiveError> {
         if table != self.table || self.bytes > PIECE_BYTES || self.rows.len() >= PIECE_ROWS {
             self.flush()?;
         }
         self.table = table;
-        self.bytes += row.iter().map(Cell::size).sum::<usize>();
+        self.bytes += row.iter().map(ArchiveCell::size).sum::<usize>();
         self.rows.push(row);
         Ok(())
     }
 }
 
-impl Cell {
+impl ArchiveCell {
     fn size(&self) -> usize {
         match self {
             Self::Null | Self::Int(_) => 8,
@@ -151,11 +151,11 @@ impl Cell {
 
 /// Reads an archive from a file. The expansion bounds apply to every piece.
 pub struct ArchiveReader<R: Read> {
-    from: FrameDecoder<Counted<R>>,
+    from: FrameDecoder<CountingReader<R>>,
     digest: Sha256,
-    head: Head,
+    head: ArchiveHead,
     seen: Vec<u64>,
-    bounds: Bounds,
+    bounds: ArchiveBounds,
     /// Unpacked bytes read so far.
     bytes: u64,
 }
@@ -166,14 +166,14 @@ impl<R: BufRead> ArchiveReader<R> {
     /// # Errors
     /// Fails if the file is not an export, or was written by a newer segno.
     pub fn begin(from: R) -> Result<Self, ArchiveError> {
-        Self::bounded(from, Bounds::default())
+        Self::bounded(from, ArchiveBounds::default())
     }
 
     /// Opens a file with these bounds.
     ///
     /// # Errors
     /// Fails if the file is not an export, or was written by a newer segno.
-    pub fn bounded(mut from: R, bounds: Bounds) -> Result<Self, ArchiveError> {
+    pub fn bounded(mut from: R, bounds: ArchiveBounds) -> Result<Self, ArchiveError> {
         let mut magic = vec![0; MAGIC.len()];
         match from.read_exact(&mut magic) {
             Ok(()) if magic == MAGIC => {}
@@ -188,8 +188,8 @@ impl<R: BufRead> ArchiveReader<R> {
             }
             Err(error) => return Err(error.into()),
         }
-        let head = Head { written_by: String::new(), format: 0, tables: Vec::new() };
-        let from = FrameDecoder::new(Counted { from, bytes: 0 });
+        let head = ArchiveHead { written_by: String::new(), format: 0, tables: Vec::new() };
+        let from = FrameDecoder::new(CountingReader { from, bytes: 0 });
         let (digest, seen) = (Sha256::new(), Vec::new());
         let mut reader = Self { from, digest, head, seen, bounds, bytes: 0 };
         let (_, head) = reader.piece(HEAD_BYTES)?;
@@ -224,7 +224,7 @@ impl<R: BufRead> ArchiveReader<R> {
 
     /// Checks the unpacked bytes so far against the bytes read.
     fn check_expansion(&self) -> Result<(), ArchiveError> {
-        let Bounds { expansion, bytes } = self.bounds;
+        let ArchiveBounds { expansion, bytes } = self.bounds;
         let read = self.from.get_ref().bytes;
         if self.bytes <= bytes.max(read.saturating_mul(expansion)) {
             return Ok(());
@@ -237,7 +237,7 @@ impl<R: BufRead> ArchiveReader<R> {
     }
 
     /// Parses the rows of a piece; each must have as many cells as its table has columns.
-    fn rows(&self, bytes: &[u8]) -> Result<(usize, Vec<Row>), ArchiveError> {
+    fn rows(&self, bytes: &[u8]) -> Result<(usize, Vec<ArchiveRow>), ArchiveError> {
         let damaged = |text: String| Err(ArchiveError::Damaged(text));
         let (table, rest) = take::<u32>(bytes)?;
         let (count, mut rest) = take::<u32>(rest)?;
@@ -255,9 +255,9 @@ impl<R: BufRead> ArchiveReader<R> {
                 return damaged(format!("a row of `{}` has another width", known.name));
             }
             rest = cells;
-            let mut row = Row::with_capacity(known.columns.len());
+            let mut row = ArchiveRow::with_capacity(known.columns.len());
             for _ in 0..width {
-                let (cell, after) = take::<Cell>(rest)?;
+                let (cell, after) = take::<ArchiveCell>(rest)?;
                 row.push(cell);
                 rest = after;
             }
@@ -290,11 +290,11 @@ fn cut(error: io::Error) -> ArchiveError {
 }
 
 impl<R: BufRead + Send> ArchiveSource for ArchiveReader<R> {
-    fn head(&self) -> &Head {
+    fn head(&self) -> &ArchiveHead {
         &self.head
     }
 
-    fn read_rows(&mut self) -> Result<Option<(usize, Vec<Row>)>, ArchiveError> {
+    fn read_rows(&mut self) -> Result<Option<(usize, Vec<ArchiveRow>)>, ArchiveError> {
         let damaged = |text: String| Err(ArchiveError::Damaged(text));
         let (before, bytes) = self.piece(TOO_LONG)?;
         let (variant, rest) = take::<u32>(&bytes)?;
@@ -333,15 +333,15 @@ impl<R: BufRead + Send> ArchiveSource for ArchiveReader<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::archive::Table;
+    use crate::archive::ArchiveTable;
 
     fn written() -> Vec<u8> {
-        let table = |name: &str, rows| Table {
+        let table = |name: &str, rows| ArchiveTable {
             name: name.to_owned(),
             columns: vec!["n".to_owned(), "data".to_owned()],
             rows,
         };
-        let head = Head {
+        let head = ArchiveHead {
             written_by: "1".to_owned(),
             format: 1,
             tables: vec![table("a", 3_000), table("b", 1)],
@@ -349,14 +349,16 @@ mod tests {
         let mut writer = ArchiveWriter::begin(Vec::new()).expect("it begins");
         writer.head(&head).expect("a head");
         for n in 0..3_000 {
-            let data = Cell::Blob(vec![n as u8; 700].into());
-            writer.write_row(0, vec![Cell::Int(n), data]).expect("a row");
+            let data = ArchiveCell::Blob(vec![n as u8; 700].into());
+            writer.write_row(0, vec![ArchiveCell::Int(n), data]).expect("a row");
         }
-        writer.write_row(1, vec![Cell::Null, Cell::Text("ключ".to_owned())]).expect("a row");
+        writer
+            .write_row(1, vec![ArchiveCell::Null, ArchiveCell::Text("ключ".to_owned())])
+            .expect("a row");
         writer.end().expect("it ends")
     }
 
-    fn unpacked(bytes: &[u8]) -> Result<Vec<(usize, Row)>, ArchiveError> {
+    fn unpacked(bytes: &[u8]) -> Result<Vec<(usize, ArchiveRow)>, ArchiveError> {
         let mut reader = ArchiveReader::begin(bytes)?;
         let mut rows = Vec::new();
         while let Some((table, more)) = reader.read_rows()? {
@@ -369,8 +371,8 @@ mod tests {
     fn what_is_packed_comes_out_in_order() {
         let rows = unpacked(&written()).expect("rows");
         assert_eq!(rows.len(), 3_001);
-        assert_eq!(rows[2_999].1[0], Cell::Int(2_999));
-        assert_eq!(rows[3_000], (1, vec![Cell::Null, Cell::Text("ключ".to_owned())]));
+        assert_eq!(rows[2_999].1[0], ArchiveCell::Int(2_999));
+        assert_eq!(rows[3_000], (1, vec![ArchiveCell::Null, ArchiveCell::Text("ключ".to_owned())]));
     }
 
     #[test]

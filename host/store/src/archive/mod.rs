@@ -12,14 +12,14 @@ use std::io;
 use segno_core::value::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{StoreError, error::BoxError, sql::Failure};
+use super::{StoreError, error::BoxError, sql::SqlFailure};
 
-pub use file::{ArchiveReader, ArchiveWriter, Bounds};
-pub use schema::{Checked, Column, Kind, Known, Schema, verify};
+pub use file::{ArchiveBounds, ArchiveReader, ArchiveWriter};
+pub use schema::{ArchiveSchema, CellKind, CheckedSource, SchemaColumn, SchemaTable, verify};
 
 /// A cell: one column of one row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Cell {
+pub enum ArchiveCell {
     /// SQL `NULL`.
     Null,
     /// An integer.
@@ -30,11 +30,11 @@ pub enum Cell {
 }
 
 /// A row, with cells in the order of its table's columns.
-pub type Row = Vec<Cell>;
+pub type ArchiveRow = Vec<ArchiveCell>;
 
 /// A table in an archive's head.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Table {
+pub struct ArchiveTable {
     pub name: String,
     /// Column names, in the order of the cells.
     pub columns: Vec<String>,
@@ -44,16 +44,16 @@ pub struct Table {
 
 /// The head of an archive: its version, format and tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
+pub struct ArchiveHead {
     /// The version of segno that wrote the archive.
     pub written_by: String,
     /// Format of the tables: the number of the newest migration.
     pub format: i64,
     /// The tables; a table comes before the tables that reference it.
-    pub tables: Vec<Table>,
+    pub tables: Vec<ArchiveTable>,
 }
 
-impl Head {
+impl ArchiveHead {
     /// Number of rows in all tables.
     pub fn rows(&self) -> u64 {
         self.tables.iter().fold(0, |rows, table| rows.saturating_add(table.rows))
@@ -113,7 +113,7 @@ pub enum ArchiveError {
 
 impl ArchiveError {
     /// An error for a statement that the database refused.
-    pub(crate) fn refused(what: impl Into<String>, source: impl Into<Failure>) -> Self {
+    pub(crate) fn refused(what: impl Into<String>, source: impl Into<SqlFailure>) -> Self {
         Self::Database { what: what.into(), source: source.into().into() }
     }
 }
@@ -124,23 +124,23 @@ pub trait ArchiveSink: Send {
     ///
     /// # Errors
     /// Fails if the file cannot be written.
-    fn head(&mut self, head: &Head) -> Result<(), ArchiveError>;
+    fn head(&mut self, head: &ArchiveHead) -> Result<(), ArchiveError>;
 
     /// Receives a row of the table with this index in the head.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
-    fn write_row(&mut self, table: usize, row: Row) -> Result<(), ArchiveError>;
+    fn write_row(&mut self, table: usize, row: ArchiveRow) -> Result<(), ArchiveError>;
 }
 
 /// Yields the rows of a store to import.
 pub trait ArchiveSource: Send {
-    fn head(&self) -> &Head;
+    fn head(&self) -> &ArchiveHead;
 
     /// Reads the next rows, with the index of their table in the head. `None` at the end of a
     /// complete archive.
     ///
     /// # Errors
     /// Fails if the file cannot be read, or is damaged.
-    fn read_rows(&mut self) -> Result<Option<(usize, Vec<Row>)>, ArchiveError>;
+    fn read_rows(&mut self) -> Result<Option<(usize, Vec<ArchiveRow>)>, ArchiveError>;
 }

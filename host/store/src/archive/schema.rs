@@ -4,11 +4,11 @@
 
 use segno_core::id::Digest;
 
-use super::{ArchiveError, ArchiveSource, Cell, Head, Row, Table};
+use super::{ArchiveCell, ArchiveError, ArchiveHead, ArchiveRow, ArchiveSource, ArchiveTable};
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum CellKind {
     Int,
     Text,
     Blob,
@@ -16,32 +16,32 @@ pub enum Kind {
 
 /// A column of the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
+pub struct SchemaColumn {
     pub name: String,
-    pub kind: Kind,
+    pub kind: CellKind,
     /// True if the column may be `NULL`.
     pub nullable: bool,
 }
 
 /// A table of the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct SchemaTable {
     pub name: String,
-    pub columns: Vec<Column>,
+    pub columns: Vec<SchemaColumn>,
 }
 
 /// The tables of a format version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Schema {
+pub struct ArchiveSchema {
     /// The number of the newest migration.
     pub format: i64,
-    pub tables: Vec<Known>,
+    pub tables: Vec<SchemaTable>,
 }
 
-impl Schema {
+impl ArchiveSchema {
     /// The tables of a file, each with its columns in the file's order.
-    fn laid_out(&self, head: &Head) -> Result<Vec<Known>, ArchiveError> {
-        let mut laid_out: Vec<Known> = Vec::with_capacity(self.tables.len());
+    fn laid_out(&self, head: &ArchiveHead) -> Result<Vec<SchemaTable>, ArchiveError> {
+        let mut laid_out: Vec<SchemaTable> = Vec::with_capacity(self.tables.len());
         for table in &head.tables {
             let place = || format!("table {}", shown(&table.name));
             let known = self.tables.iter().find(|known| known.name == table.name);
@@ -53,7 +53,7 @@ impl Schema {
             }
             laid_out.push(known.laid_out(table, self.format)?);
         }
-        let missing = |known: &&Known| laid_out.iter().all(|table| table.name != known.name);
+        let missing = |known: &&SchemaTable| laid_out.iter().all(|table| table.name != known.name);
         match self.tables.iter().find(missing) {
             Some(table) => foreign(format!("table `{}`", table.name), "it is missing".to_owned()),
             None => Ok(laid_out),
@@ -61,10 +61,10 @@ impl Schema {
     }
 }
 
-impl Known {
-    fn laid_out(&self, table: &Table, format: i64) -> Result<Self, ArchiveError> {
+impl SchemaTable {
+    fn laid_out(&self, table: &ArchiveTable, format: i64) -> Result<Self, ArchiveError> {
         let place = |column: &str| format!("table `{}`, column {}", self.name, shown(column));
-        let mut columns: Vec<Column> = Vec::with_capacity(self.columns.len());
+        let mut columns: Vec<SchemaColumn> = Vec::with_capacity(self.columns.len());
         for name in &table.columns {
             let Some(column) = self.columns.iter().find(|column| column.name == *name) else {
                 return foreign(place(name), format!("format {format} has no such column"));
@@ -74,15 +74,16 @@ impl Known {
             }
             columns.push(column.clone());
         }
-        let missing = |column: &&Column| columns.iter().all(|given| given.name != column.name);
+        let missing =
+            |column: &&SchemaColumn| columns.iter().all(|given| given.name != column.name);
         match self.columns.iter().find(missing) {
             Some(column) => foreign(place(&column.name), "it is missing".to_owned()),
             None => Ok(Self { name: self.name.clone(), columns }),
         }
     }
 
-    fn check(&self, number: u64, row: &Row) -> Result<(), ArchiveError> {
-        let place = |column: &Column| {
+    fn check(&self, number: u64, row: &ArchiveRow) -> Result<(), ArchiveError> {
+        let place = |column: &SchemaColumn| {
             format!("table `{}`, column `{}`, row {number}", self.name, column.name)
         };
         if row.len() != self.columns.len() {
@@ -91,19 +92,19 @@ impl Known {
         }
         for (column, cell) in self.columns.iter().zip(row) {
             let found = match (column.kind, cell) {
-                (_, Cell::Null) if column.nullable => continue,
-                (Kind::Int, Cell::Int(_))
-                | (Kind::Text, Cell::Text(_))
-                | (Kind::Blob, Cell::Blob(_)) => continue,
-                (_, Cell::Null) => "nothing",
-                (_, Cell::Int(_)) => "a number",
-                (_, Cell::Text(_)) => "a text",
-                (_, Cell::Blob(_)) => "bytes",
+                (_, ArchiveCell::Null) if column.nullable => continue,
+                (CellKind::Int, ArchiveCell::Int(_))
+                | (CellKind::Text, ArchiveCell::Text(_))
+                | (CellKind::Blob, ArchiveCell::Blob(_)) => continue,
+                (_, ArchiveCell::Null) => "nothing",
+                (_, ArchiveCell::Int(_)) => "a number",
+                (_, ArchiveCell::Text(_)) => "a text",
+                (_, ArchiveCell::Blob(_)) => "bytes",
             };
             let wanted = match column.kind {
-                Kind::Int => "a number",
-                Kind::Text => "a text",
-                Kind::Blob => "bytes",
+                CellKind::Int => "a number",
+                CellKind::Text => "a text",
+                CellKind::Blob => "bytes",
             };
             return foreign(place(column), format!("it holds {found} instead of {wanted}"));
         }
@@ -118,11 +119,11 @@ impl Known {
         Ok(())
     }
 
-    fn blob<'a>(&self, row: &'a Row, name: &str) -> Option<&'a [u8]> {
+    fn blob<'a>(&self, row: &'a ArchiveRow, name: &str) -> Option<&'a [u8]> {
         let place = self.columns.iter().position(|column| column.name == name)?;
         match row.get(place)? {
-            Cell::Blob(bytes) => Some(bytes),
-            Cell::Null | Cell::Int(_) | Cell::Text(_) => None,
+            ArchiveCell::Blob(bytes) => Some(bytes),
+            ArchiveCell::Null | ArchiveCell::Int(_) | ArchiveCell::Text(_) => None,
         }
     }
 }
@@ -141,25 +142,28 @@ fn shown(name: &str) -> String {
 }
 
 /// An [`ArchiveSource`] wrapper that passes rows that fit a schema and fails on all others.
-pub struct Checked<'a> {
+pub struct CheckedSource<'a> {
     from: &'a mut dyn ArchiveSource,
-    tables: Vec<Known>,
+    tables: Vec<SchemaTable>,
     seen: Vec<u64>,
 }
 
-impl<'a> Checked<'a> {
+impl<'a> CheckedSource<'a> {
     /// Wraps `from`.
     ///
     /// # Errors
     /// Fails if the tables or columns differ from the schema.
-    pub fn new(from: &'a mut dyn ArchiveSource, schema: &Schema) -> Result<Self, ArchiveError> {
+    pub fn new(
+        from: &'a mut dyn ArchiveSource,
+        schema: &ArchiveSchema,
+    ) -> Result<Self, ArchiveError> {
         let tables = schema.laid_out(from.head())?;
         let seen = vec![0; tables.len()];
         Ok(Self { from, tables, seen })
     }
 
     /// The tables as the schema names them, in the file's order.
-    pub fn tables(&self) -> &[Known] {
+    pub fn tables(&self) -> &[SchemaTable] {
         &self.tables
     }
 
@@ -168,7 +172,7 @@ impl<'a> Checked<'a> {
     ///
     /// # Errors
     /// Fails if the file is damaged, or if rows do not fit the schema.
-    pub fn next_rows(&mut self) -> Result<Option<(usize, u64, Vec<Row>)>, ArchiveError> {
+    pub fn next_rows(&mut self) -> Result<Option<(usize, u64, Vec<ArchiveRow>)>, ArchiveError> {
         let Some((table, rows)) = self.from.read_rows()? else { return Ok(None) };
         let (Some(known), Some(seen)) = (self.tables.get(table), self.seen.get_mut(table)) else {
             return Err(ArchiveError::Damaged("rows of no table".to_owned()));
@@ -186,8 +190,8 @@ impl<'a> Checked<'a> {
 ///
 /// # Errors
 /// Fails for every problem that would prevent an import and is visible without a database.
-pub fn verify(from: &mut dyn ArchiveSource, schema: &Schema) -> Result<(), ArchiveError> {
-    let mut checked = Checked::new(from, schema)?;
+pub fn verify(from: &mut dyn ArchiveSource, schema: &ArchiveSchema) -> Result<(), ArchiveError> {
+    let mut checked = CheckedSource::new(from, schema)?;
     while checked.next_rows()?.is_some() {}
     Ok(())
 }

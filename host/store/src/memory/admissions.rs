@@ -2,14 +2,14 @@
 
 use segno_core::{
     id::PromiseId,
-    limit::{LimitName, Partition, PartitionId, Place, PlaceState},
+    limit::{LimitName, LimitPosition, LimitPositionState, Partition, PartitionId},
     promise::TaskStatus,
 };
 
-use super::kept::Kept;
+use super::kept::MemoryContent;
 use crate::{AdmittedFilter, LimitFilter, LimitRow, Page, PartitionFilter, limits};
 
-pub(super) fn page(kept: &Kept, filter: &LimitFilter) -> Page<LimitRow, LimitName> {
+pub(super) fn page(kept: &MemoryContent, filter: &LimitFilter) -> Page<LimitRow, LimitName> {
     let limit = limits::page_limit(filter.limit) as usize;
     let after = |name: &LimitName| filter.after.as_ref().is_none_or(|after| name > after);
     let rows = kept.model.limits().filter(|(name, _)| after(name));
@@ -21,7 +21,7 @@ pub(super) fn page(kept: &Kept, filter: &LimitFilter) -> Page<LimitRow, LimitNam
 }
 
 pub(super) fn keys(
-    kept: &Kept,
+    kept: &MemoryContent,
     filter: &PartitionFilter,
 ) -> Page<(PartitionId, Partition), PartitionId> {
     let limit = limits::page_limit(filter.limit) as usize;
@@ -30,7 +30,11 @@ pub(super) fn keys(
     Page::of_partitions(rows.collect(), limit)
 }
 
-pub(super) fn place(kept: &Kept, id: &PromiseId, most: u32) -> Option<(Place, u64)> {
+pub(super) fn place(
+    kept: &MemoryContent,
+    id: &PromiseId,
+    most: u32,
+) -> Option<(LimitPosition, u64)> {
     let place = kept.model.place(id)?;
     let waiting = kept.model.waiting(&place.partition, place.priority);
     let seq = |id: &&PromiseId| kept.model.place(id).is_some_and(|other| other.seq < place.seq);
@@ -38,11 +42,14 @@ pub(super) fn place(kept: &Kept, id: &PromiseId, most: u32) -> Option<(Place, u6
     Some((place.clone(), before as u64))
 }
 
-pub(super) fn admitted(kept: &Kept, filter: &AdmittedFilter) -> Vec<(PromiseId, Place)> {
+pub(super) fn admitted(
+    kept: &MemoryContent,
+    filter: &AdmittedFilter,
+) -> Vec<(PromiseId, LimitPosition)> {
     let (first, last) = filter.bounds();
-    let is_here = |place: &Place| {
+    let is_here = |place: &LimitPosition| {
         let partition = place.partition.as_str();
-        place.state == PlaceState::Admitted && *first <= *partition && *partition <= *last
+        place.state == LimitPositionState::Admitted && *first <= *partition && *partition <= *last
     };
     let found = kept.model.places().filter(|(_, place)| is_here(place));
     let mut found: Vec<_> = found.map(|(id, place)| (id.clone(), place.clone())).collect();

@@ -5,16 +5,24 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use segno_core::{id::PromiseId, promise::Promise, tags};
 
-use super::{MemoryStore, kept::Kept};
-use crate::{CallTree, Child, Neighbours, Parent, PromiseRow, StoreError, call_tree};
+use super::{MemoryStore, kept::MemoryContent};
+use crate::{CallTree, ChildRow, ParentCursor, PromiseRow, StoreError, TreeNeighbours, call_tree};
 
 #[async_trait]
 impl CallTree for MemoryStore {
-    async fn children(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError> {
+    async fn children(
+        &self,
+        parents: &[ParentCursor],
+        each: u32,
+    ) -> Result<Vec<ChildRow>, StoreError> {
         Ok(call_tree::in_order(self.kept().all_children(parents), each))
     }
 
-    async fn latest(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError> {
+    async fn latest(
+        &self,
+        parents: &[ParentCursor],
+        each: u32,
+    ) -> Result<Vec<ChildRow>, StoreError> {
         Ok(call_tree::latest_in_order(self.kept().all_children(parents), each))
     }
 
@@ -23,7 +31,7 @@ impl CallTree for MemoryStore {
         ids: &[PromiseId],
         count: u32,
         awaits: u32,
-    ) -> Result<Vec<Option<Neighbours>>, StoreError> {
+    ) -> Result<Vec<Option<TreeNeighbours>>, StoreError> {
         let kept = self.kept();
         let named = kept.named();
         let neighbours = |id: &PromiseId| {
@@ -33,14 +41,14 @@ impl CallTree for MemoryStore {
             awaited.sort_by_key(|other| kept.number(other));
             awaited.truncate(awaits as usize);
             let children = kept.children(id, &named).take(count as usize).count() as u32;
-            Some(Neighbours { number, children, awaits: awaited })
+            Some(TreeNeighbours { number, children, awaits: awaited })
         };
         Ok(ids.iter().map(neighbours).collect())
     }
 }
 
-impl Kept {
-    fn all_children(&self, parents: &[Parent]) -> Vec<Child> {
+impl MemoryContent {
+    fn all_children(&self, parents: &[ParentCursor]) -> Vec<ChildRow> {
         let named = self.named();
         let mut children = Vec::new();
         for (place, parent) in parents.iter().enumerate() {
@@ -48,7 +56,7 @@ impl Kept {
                 let (id, number) = (promise.id(), self.number(promise.id()));
                 let row =
                     PromiseRow { promise: promise.clone(), task: self.model.task(id).cloned() };
-                children.extend((number > parent.after).then_some(Child {
+                children.extend((number > parent.after).then_some(ChildRow {
                     parent: place,
                     number,
                     row,

@@ -5,16 +5,16 @@ use segno_core::{
     address,
     command::Command,
     id::Claim,
-    promise::{MessageKind, Task, TaskState},
+    promise::{OutboxMessageKind, Task, TaskState},
     time::Timestamp,
 };
 
-use super::{MemoryStore, kept::Kept};
-use crate::{Due, Ready, StoreError, Wake, WorkQueue, order};
+use super::{MemoryStore, kept::MemoryContent};
+use crate::{DueWork, ReadyTask, StoreError, TaskWake, WorkQueue, order};
 
 #[async_trait]
 impl WorkQueue for MemoryStore {
-    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+    async fn due(&self, now: Timestamp, limit: u32) -> Result<DueWork, StoreError> {
         Ok(self.kept().due(now, limit))
     }
 
@@ -23,7 +23,7 @@ impl WorkQueue for MemoryStore {
         now: Timestamp,
         after: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<Ready>, StoreError> {
+    ) -> Result<Vec<ReadyTask>, StoreError> {
         let kept = self.kept();
         let younger = after.map_or(i64::MIN, |after| after + 1)..;
         let offered = kept.numbers.range(younger).filter_map(|(number, id)| {
@@ -33,7 +33,7 @@ impl WorkQueue for MemoryStore {
             if promise.spec.timeout_at <= now {
                 return None;
             }
-            Some(Ready {
+            Some(ReadyTask {
                 cursor: *number,
                 id: id.clone(),
                 version: task.version,
@@ -46,18 +46,18 @@ impl WorkQueue for MemoryStore {
 
     async fn outbox_due(
         &self,
-        kind: MessageKind,
+        kind: OutboxMessageKind,
         now: Timestamp,
         limit: u32,
-    ) -> Result<Due, StoreError> {
+    ) -> Result<DueWork, StoreError> {
         Ok(self.kept().outbox_due(kind, now, limit))
     }
 }
 
-impl Kept {
+impl MemoryContent {
     /// Due commands: deadlines first, then task timers, then schedules; each ordered by instant and
     /// number.
-    pub(super) fn due(&self, now: Timestamp, limit: u32) -> Due {
+    pub(super) fn due(&self, now: Timestamp, limit: u32) -> DueWork {
         let deadlines =
             self.model.promises().filter(|promise| promise.is_pending()).map(|promise| {
                 let id = promise.id().clone();
@@ -85,7 +85,12 @@ impl Kept {
     }
 
     /// Due messages of a kind.
-    pub(super) fn outbox_due(&self, kind: MessageKind, now: Timestamp, limit: u32) -> Due {
+    pub(super) fn outbox_due(
+        &self,
+        kind: OutboxMessageKind,
+        now: Timestamp,
+        limit: u32,
+    ) -> DueWork {
         let owed = self.model.outbox().filter(|(key, _)| key.kind() == kind).map(|(key, row)| {
             let order = (self.number(key.promise()), order::outbox_order(key));
             (row.next_at, order, Command::OutboxDue { key: key.clone() })
@@ -94,14 +99,17 @@ impl Kept {
     }
 
     /// The task that this deadline wakes: the oldest task that awaits the promise.
-    fn wake(&self, due: &Command) -> Option<Wake> {
+    fn wake(&self, due: &Command) -> Option<TaskWake> {
         let Command::PromiseDue { id } = due else { return None };
         let waiting = self.model.callbacks_on(id).filter(|(_, consumed)| !consumed);
         let (first, _) = waiting.min_by_key(|(awaiter, _)| self.number(awaiter))?;
         let hosted = self.model.promise(first)?.target().is_some_and(address::is_internal);
         let task =
             self.model.task(first).filter(|task| hosted && task.state == TaskState::Suspended)?;
-        Some(Wake { awaited: id.clone(), task: Claim { id: first.clone(), version: task.version } })
+        Some(TaskWake {
+            awaited: id.clone(),
+            task: Claim { id: first.clone(), version: task.version },
+        })
     }
 }
 
@@ -116,10 +124,14 @@ fn timer_command(task: &Task) -> Option<Command> {
 }
 
 /// The first due commands, ordered by instant and `O`.
-fn first_due<O: Ord>(mut timers: Vec<(Timestamp, O, Command)>, now: Timestamp, limit: u32) -> Due {
+fn first_due<O: Ord>(
+    mut timers: Vec<(Timestamp, O, Command)>,
+    now: Timestamp,
+    limit: u32,
+) -> DueWork {
     timers.retain(|(at, ..)| *at < Timestamp::NEVER);
     timers.sort_by(|left, right| (left.0, &left.1).cmp(&(right.0, &right.1)));
-    let mut due = Due::default();
+    let mut due = DueWork::default();
     for (at, _, command) in timers {
         if at > now || due.commands.len() == limit as usize {
             due.next = Some(at);

@@ -17,7 +17,7 @@ use crate::order;
 
 /// The whole content of the store.
 #[derive(Clone)]
-pub(super) struct Kept {
+pub(super) struct MemoryContent {
     /// Shared with readers of all rows; copied on write while such a reader exists.
     pub(super) model: Arc<Model>,
     /// Promise ids by number, which follows creation order.
@@ -26,19 +26,19 @@ pub(super) struct Kept {
     last_number: i64,
     pub(super) by_id: BTreeMap<PromiseId, i64>,
     pub(super) logs: BTreeMap<PromiseId, Vec<LogLine>>,
-    pub(super) modules: BTreeMap<Digest, Module>,
+    pub(super) modules: BTreeMap<Digest, MemoryModule>,
 }
 
 /// An uploaded component.
 #[derive(Clone)]
-pub(super) struct Module {
+pub(super) struct MemoryModule {
     pub(super) component: Arc<[u8]>,
     pub(super) description: String,
     pub(super) facts: ModuleFacts,
     pub(super) created_at: Timestamp,
 }
 
-impl Kept {
+impl MemoryContent {
     /// An empty store.
     pub(super) fn new() -> Self {
         Self {

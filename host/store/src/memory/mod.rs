@@ -21,23 +21,23 @@ use segno_core::{
 };
 use segno_env::{Clock, Env};
 
-use self::kept::Kept;
+use self::kept::MemoryContent;
 use super::{
-    CallTree, Commit, Hints, Modules, Read, Scan, Store, StoreError, WorkQueue,
-    hints::{self, Changes},
+    CallTree, CommitMetrics, Hints, Modules, Read, Scan, Store, StoreError, WorkQueue,
+    hints::{self, CommitChanges},
 };
 
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     config: Config,
     hints: Arc<dyn Hints>,
-    kept: Mutex<Kept>,
+    kept: Mutex<MemoryContent>,
 }
 
 impl MemoryStore {
     /// An empty store.
     pub fn new(config: Config, env: Env, hints: Arc<dyn Hints>) -> Arc<Self> {
-        let kept = Mutex::new(Kept::new());
+        let kept = Mutex::new(MemoryContent::new());
         Arc::new(Self { clock: env.clock, config, hints, kept })
     }
 
@@ -52,7 +52,7 @@ impl MemoryStore {
         kept.apply(delta);
         hints::drop_stale(&mut effects, &kept.model);
         self.hints.committed(&effects);
-        let mut changes = Changes::watched_by(&*self.hints);
+        let mut changes = CommitChanges::watched_by(&*self.hints);
         changes.add(delta);
         changes.tell(&*self.hints);
     }
@@ -67,7 +67,7 @@ impl MemoryStore {
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, MemoryContent> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -80,7 +80,7 @@ impl Store for MemoryStore {
         {
             let mut kept = self.kept();
             let now = self.clock.now();
-            let mut changes = Changes::watched_by(&*self.hints);
+            let mut changes = CommitChanges::watched_by(&*self.hints);
             for command in &commands {
                 let decision = kept.model.decide(command, now, &self.config);
                 kept.apply(&decision.delta);
@@ -92,7 +92,8 @@ impl Store for MemoryStore {
             // Still under the lock, so that hints follow commit order.
             self.hints.committed(&effects);
             changes.tell(&*self.hints);
-            let commit = Commit { commands: commands.len(), took: Duration::ZERO, waiting: 0 };
+            let commit =
+                CommitMetrics { commands: commands.len(), took: Duration::ZERO, waiting: 0 };
             self.hints.measured(&commit);
         }
         Ok(replies)

@@ -9,7 +9,7 @@ use segno_core::{
     time::Timestamp,
 };
 
-use super::{MemoryStore, kept::Module};
+use super::{MemoryStore, kept::MemoryModule};
 use crate::{ModuleRow, Modules, NewModule, StoreError};
 
 #[async_trait]
@@ -17,7 +17,7 @@ impl Modules for MemoryStore {
     async fn put(&self, module: NewModule) -> Result<(), StoreError> {
         let NewModule { digest, component, description, facts, created_at } = module;
         let mut kept = self.kept();
-        kept.modules.entry(digest).or_insert(Module {
+        kept.modules.entry(digest).or_insert(MemoryModule {
             component,
             description,
             facts: facts.clone(),

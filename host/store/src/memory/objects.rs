@@ -7,16 +7,20 @@ use segno_core::{
     value::{Payload, Text},
 };
 
-use super::kept::Kept;
+use super::kept::MemoryContent;
 use crate::{ObjectFilter, ObjectRow, Page, StateSize, limits};
 
-pub(super) fn state(kept: &Kept, object: &ObjectId, names: &[Text]) -> BTreeMap<Text, Payload> {
+pub(super) fn state(
+    kept: &MemoryContent,
+    object: &ObjectId,
+    names: &[Text],
+) -> BTreeMap<Text, Payload> {
     let state = kept.model.state_of(object).filter(|(name, _)| names.contains(name));
     state.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 pub(super) fn whole(
-    kept: &Kept,
+    kept: &MemoryContent,
     object: &ObjectId,
     bytes_max: u64,
 ) -> Option<BTreeMap<Text, Payload>> {
@@ -26,7 +30,7 @@ pub(super) fn whole(
     (bytes.sum::<usize>() as u64 <= bytes_max).then_some(state)
 }
 
-pub(super) fn sizes(kept: &Kept, object: &ObjectId) -> Vec<StateSize> {
+pub(super) fn sizes(kept: &MemoryContent, object: &ObjectId) -> Vec<StateSize> {
     let size = |(name, value): (&Text, &Payload)| StateSize {
         name: name.clone(),
         bytes: value.as_bytes().len() as u64,
@@ -34,7 +38,7 @@ pub(super) fn sizes(kept: &Kept, object: &ObjectId) -> Vec<StateSize> {
     kept.model.state_of(object).map(size).collect()
 }
 
-pub(super) fn page(kept: &Kept, filter: &ObjectFilter) -> Page<ObjectRow, ObjectId> {
+pub(super) fn page(kept: &MemoryContent, filter: &ObjectFilter) -> Page<ObjectRow, ObjectId> {
     let limit = limits::page_limit(filter.limit) as usize;
     let of_state = kept.model.states().map(|((object, _), _)| object);
     let all: BTreeSet<&ObjectId> =

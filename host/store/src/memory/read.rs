@@ -8,7 +8,7 @@ use segno_core::{
     graph::{NodeEvent, NodeRow},
     id::{ObjectId, PromiseId, ScheduleId},
     invocation::Record,
-    limit::{Limit, LimitName, Partition, PartitionId, Place},
+    limit::{Limit, LimitName, LimitPosition, Partition, PartitionId},
     promise::{Promise, Schedule, TaskState},
     saga::{Fact, FactKey},
     snapshot::Snapshot,
@@ -17,10 +17,10 @@ use segno_core::{
 
 use super::{MemoryStore, admissions, objects};
 use crate::{
-    AdmittedFilter, Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow,
+    AdmittedFilter, EventPosition, EventRow, ExecutionHistory, InvocationFilter, InvocationRow,
     LimitFilter, LimitRow, LogRow, ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter,
     PromiseRow, PromiseSize, Read, ScheduleFilter, SchedulePage, StateCounts, StateSize,
-    StoreError, Waits,
+    StoreCounts, StoreError, WaitEdges,
     invocation_filter::{self, ListedState},
     limits, promise_filter,
 };
@@ -63,20 +63,23 @@ impl Read for MemoryStore {
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
-    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
+    async fn histories(
+        &self,
+        of: &[(PromiseId, u32)],
+    ) -> Result<Vec<ExecutionHistory>, StoreError> {
         let mut histories = Vec::with_capacity(of.len());
         for (id, len) in of {
             let records = self.journal(id, 0, *len).await?;
-            histories.push(History { records, lines: self.log_count(id).await? });
+            histories.push(ExecutionHistory { records, lines: self.log_count(id).await? });
         }
         Ok(histories)
     }
 
-    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
+    async fn waits(&self, id: &PromiseId) -> Result<WaitEdges, StoreError> {
         let kept = self.kept();
         let unconsumed = |awaited: &&PromiseId| kept.model.callback(awaited, id) == Some(false);
         let awaiting = kept.model.callbacks_on(id).filter(|(_, consumed)| !consumed);
-        Ok(Waits {
+        Ok(WaitEdges {
             awaits: kept.model.awaited_by(id).filter(unconsumed).cloned().collect(),
             awaited_by: awaiting.map(|(awaiter, _)| awaiter.clone()).collect(),
         })
@@ -156,14 +159,18 @@ impl Read for MemoryStore {
         Ok(self.kept().model.partition(id).cloned())
     }
 
-    async fn place(&self, id: &PromiseId, most: u32) -> Result<Option<(Place, u64)>, StoreError> {
+    async fn place(
+        &self,
+        id: &PromiseId,
+        most: u32,
+    ) -> Result<Option<(LimitPosition, u64)>, StoreError> {
         Ok(admissions::place(&self.kept(), id, most))
     }
 
     async fn admitted(
         &self,
         filter: &AdmittedFilter,
-    ) -> Result<Vec<(PromiseId, Place)>, StoreError> {
+    ) -> Result<Vec<(PromiseId, LimitPosition)>, StoreError> {
         Ok(admissions::admitted(&self.kept(), filter))
     }
 
@@ -238,7 +245,7 @@ impl Read for MemoryStore {
 
     async fn events(
         &self,
-        after: Option<EventPlace>,
+        after: Option<EventPosition>,
         limit: u32,
     ) -> Result<Vec<EventRow>, StoreError> {
         let kept = self.kept();
@@ -252,9 +259,9 @@ impl Read for MemoryStore {
         Ok(events)
     }
 
-    async fn counts(&self) -> Result<Counts, StoreError> {
+    async fn counts(&self) -> Result<StoreCounts, StoreError> {
         let kept = self.kept();
-        let mut counts = Counts::default();
+        let mut counts = StoreCounts::default();
         for task in kept.model.tasks() {
             match &task.state {
                 TaskState::Acquired { .. } => counts.acquired += 1,

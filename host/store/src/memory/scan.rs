@@ -5,18 +5,18 @@ use segno_core::{id::PromiseId, invocation::Record, promise::Promise, time::Time
 
 use super::MemoryStore;
 use crate::{
-    CallTree as _, Child, Examined, Found, GatherError, GatherSink, InvocationFilter,
-    InvocationRow, LogRow, Page, Parent, PartSize, PromiseRow, Read as _, Scan, Selection,
-    SizeReport, StoreError, TreeSize,
+    CallTree as _, ChildRow, ExaminedPage, GatherError, GatherSelection, GatherSink,
+    InvocationFilter, InvocationRow, LogRow, Page, ParentCursor, PartSize, PromiseRow, Read as _,
+    Scan, ScanPage, SizeReport, StoreError, TreeSize,
     archive::{ArchiveError, ArchiveSink},
-    gather::{self, Instant},
-    size::Forest,
+    gather::{self, InstantView},
+    size::TreeSizes,
 };
 
 /// A private copy of a store, which does not change.
-struct Copied(MemoryStore);
+struct CopiedStore(MemoryStore);
 
-impl Instant for Copied {
+impl InstantView for CopiedStore {
     async fn promises(&mut self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
         self.0.promises(ids).await
     }
@@ -39,7 +39,11 @@ impl Instant for Copied {
         self.0.logs(id, from, limit).await
     }
 
-    async fn children(&mut self, parent: Parent, each: u32) -> Result<Vec<Child>, StoreError> {
+    async fn children(
+        &mut self,
+        parent: ParentCursor,
+        each: u32,
+    ) -> Result<Vec<ChildRow>, StoreError> {
         self.0.children(&[parent], each).await
     }
 
@@ -50,11 +54,11 @@ impl Instant for Copied {
 
 #[async_trait]
 impl Scan for MemoryStore {
-    async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
+    async fn candidates(&self, after: i64, limit: u32) -> Result<ScanPage<PromiseId>, StoreError> {
         let kept = self.kept();
         let (ids, next) = kept.page(after, limit);
         let looked_at = ids.len() as u32;
-        Ok(Found { items: ids, looked_at, next })
+        Ok(ScanPage { items: ids, looked_at, next })
     }
 
     async fn finished(
@@ -62,7 +66,7 @@ impl Scan for MemoryStore {
         after: i64,
         limit: u32,
         before: Timestamp,
-    ) -> Result<Found<Promise>, StoreError> {
+    ) -> Result<ScanPage<Promise>, StoreError> {
         let kept = self.kept();
         let (ids, next) = kept.page(after, limit);
         let looked_at = ids.len() as u32;
@@ -70,7 +74,7 @@ impl Scan for MemoryStore {
             promise.spec.made_by.is_none()
                 && promise.settlement().is_some_and(|settled| settled.settled_at <= before)
         });
-        Ok(Found { items: promises.cloned().collect(), looked_at, next })
+        Ok(ScanPage { items: promises.cloned().collect(), looked_at, next })
     }
 
     async fn examine(
@@ -78,7 +82,7 @@ impl Scan for MemoryStore {
         maker: Option<&PromiseId>,
         after: i64,
         limit: u32,
-    ) -> Result<Examined, StoreError> {
+    ) -> Result<ExaminedPage, StoreError> {
         let kept = self.kept();
         let (ids, next) = match maker {
             None => kept.page(after, limit),
@@ -91,7 +95,7 @@ impl Scan for MemoryStore {
                 (made.iter().filter_map(|number| kept.numbers.get(number).cloned()).collect(), next)
             }
         };
-        Ok(Examined { view: (**kept.model).clone(), ids, next, unreadable: Vec::new() })
+        Ok(ExaminedPage { view: (**kept.model).clone(), ids, next, unreadable: Vec::new() })
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
@@ -104,16 +108,16 @@ impl Scan for MemoryStore {
 
     async fn gather(
         &self,
-        selection: &Selection,
+        selection: &GatherSelection,
         sink: &mut dyn GatherSink,
     ) -> Result<(), GatherError> {
-        let mut copied = Copied(self.copied());
+        let mut copied = CopiedStore(self.copied());
         gather::gather(&mut copied, selection, sink).await
     }
 
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
         let kept = self.kept();
-        let mut forest = Forest::default();
+        let mut forest = TreeSizes::default();
         for (number, id) in &kept.numbers {
             let Some(promise) = kept.model.promise(id) else { continue };
             let value = promise.settlement().and_then(|settled| settled.value.as_ref());

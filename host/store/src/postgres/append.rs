@@ -30,14 +30,13 @@ use sqlx::{
 };
 
 use super::{
-    claims::{Guard, Remembered, RememberedClaims},
+    claims::{ClaimMemory, RememberedClaims, TaskGuard},
     columns,
-    failure::Failed,
+    failure::FailedStatement,
 };
 use crate::sql::{
-    Cell,
     ColumnKind::{self, Blob, Int},
-    JournalRow, Numbers, Written,
+    DeltaRows, JournalRow, RowIds, SqlCell,
 };
 
 /// Column types of a journal row, followed by those of its log row.
@@ -59,14 +58,14 @@ const APPEND: &str = "
 
 /// The decisions on commands that depend on claims alone.
 #[derive(Debug)]
-pub(super) struct Appends {
+pub(super) struct AppendDecisions {
     /// The decision for each command. `None` if the command must be decided otherwise.
-    decided: Vec<Option<Decided>>,
-    rows: Vec<Row>,
+    decided: Vec<Option<DecidedAppend>>,
+    rows: Vec<AppendRow>,
 }
 
 #[derive(Debug)]
-struct Decided {
+struct DecidedAppend {
     id: PromiseId,
     number: i64,
     reply: Reply,
@@ -77,13 +76,13 @@ struct Decided {
 
 /// The rows to append to a task's journal and log, and the guard that its task must satisfy.
 #[derive(Debug)]
-struct Row {
-    guard: Guard,
+struct AppendRow {
+    guard: TaskGuard,
     journal: JournalRow,
     log: Option<(i64, Vec<u8>)>,
 }
 
-impl Appends {
+impl AppendDecisions {
     /// Decides at most one command per journal: a second one would need the records of the first.
     pub(super) fn decide(
         claims: &RememberedClaims,
@@ -104,7 +103,7 @@ impl Appends {
             let head = decision.delta.appends.last()?.after;
             delta.merge(decision.delta);
             let (reply, effects) = (decision.reply, decision.effects);
-            Some(Decided { id: id.clone(), number, reply, effects, head })
+            Some(DecidedAppend { id: id.clone(), number, reply, effects, head })
         });
         let decided = decided.collect();
         Self { decided, rows: rows(&delta, &remembered) }
@@ -125,8 +124,8 @@ impl Appends {
         &mut self,
         connection: &mut PgConnection,
         claims: &RememberedClaims,
-    ) -> Result<Vec<Option<(Reply, Vec<Effect>)>>, Failed> {
-        let failed = Failed::of("append records");
+    ) -> Result<Vec<Option<(Reply, Vec<Effect>)>>, FailedStatement> {
+        let failed = FailedStatement::of("append records");
         let logged = self.rows.iter().any(|row| row.log.is_some());
         let statement = if logged { &STATEMENTS.with_logs } else { &STATEMENTS.alone };
         let arguments = arguments(&self.rows, logged);
@@ -136,8 +135,8 @@ impl Appends {
         for row in &connection.fetch_all(query).await.map_err(&failed)? {
             appended.insert(row.try_get::<i64, _>(0).map_err(&failed)?);
         }
-        let answer = |decided: Option<Decided>| {
-            let Decided { id, number, reply, effects, head } = decided?;
+        let answer = |decided: Option<DecidedAppend>| {
+            let DecidedAppend { id, number, reply, effects, head } = decided?;
             if !appended.contains(&number) {
                 claims.forget(std::iter::once(&id));
                 return None;
@@ -150,11 +149,12 @@ impl Appends {
 }
 
 /// The rows to append, ordered by task number.
-fn rows(delta: &Delta, remembered: &Remembered) -> Vec<Row> {
-    let written = Written::of(delta, &BTreeSet::new(), &remembered.view, &ByMemory(remembered));
+fn rows(delta: &Delta, remembered: &ClaimMemory) -> Vec<AppendRow> {
+    let written =
+        DeltaRows::of(delta, &BTreeSet::new(), &remembered.view, &RememberedRowIds(remembered));
     let mut logs = HashMap::new();
     for [invocation, count, lines] in written.logs {
-        if let (Some(number), Some(count), Cell::Blob(lines)) =
+        if let (Some(number), Some(count), SqlCell::Blob(lines)) =
             (invocation.int(), count.int(), lines)
         {
             logs.insert(number, (count, lines));
@@ -162,13 +162,13 @@ fn rows(delta: &Delta, remembered: &Remembered) -> Vec<Row> {
     }
     let row = |journal: JournalRow| {
         let guard = remembered.row(&journal.invocation)?.guard;
-        Some(Row { guard, log: logs.remove(&journal.number), journal })
+        Some(AppendRow { guard, log: logs.remove(&journal.number), journal })
     };
     written.journals.into_iter().filter_map(row).collect()
 }
 
 /// Binds the rows as [`COLUMNS`], with log columns if anything was logged.
-fn arguments(rows: &[Row], logged: bool) -> PgArguments {
+fn arguments(rows: &[AppendRow], logged: bool) -> PgArguments {
     let mut arguments = PgArguments::default();
     let each = &mut arguments;
     column(each, rows, |row| row.journal.number);
@@ -188,15 +188,18 @@ fn arguments(rows: &[Row], logged: bool) -> PgArguments {
     arguments
 }
 
-fn column<'a, T>(arguments: &mut PgArguments, rows: &'a [Row], of: impl Fn(&'a Row) -> T)
-where
+fn column<'a, T>(
+    arguments: &mut PgArguments,
+    rows: &'a [AppendRow],
+    of: impl Fn(&'a AppendRow) -> T,
+) where
     Vec<T>: Encode<'a, Postgres> + Type<Postgres>,
 {
     let column: Vec<T> = rows.iter().map(of).collect();
     arguments.add(column).expect("PostgreSQL holds every integer and blob");
 }
 
-static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
+static STATEMENTS: LazyLock<AppendStatements> = LazyLock::new(|| {
     let given = |columns: &[ColumnKind], names: &str| {
         format!("UNNEST({}) AS given ({names})", columns::parameters(columns, 1))
     };
@@ -204,7 +207,7 @@ static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
         "inv, version, writer, first_seq, end_seq, commands, notified, at, finished, records";
     let alone = given(&COLUMNS[..OF_JOURNAL], journal);
     let both = given(&COLUMNS, &format!("{journal}, count, lines"));
-    Statements {
+    AppendStatements {
         alone: format!("{APPEND} FROM {alone} {HELD} RETURNING inv"),
         with_logs: format!(
             "WITH held AS (SELECT given.* FROM {both} {HELD}),
@@ -217,21 +220,21 @@ static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
 });
 
 /// The append statements, without and with logs; most appends log nothing.
-struct Statements {
+struct AppendStatements {
     alone: String,
     with_logs: String,
 }
 
 /// Resolves row numbers from memory: only journals and logs of remembered promises are written.
-struct ByMemory<'a>(&'a Remembered);
+struct RememberedRowIds<'a>(&'a ClaimMemory);
 
-impl Numbers for ByMemory<'_> {
+impl RowIds for RememberedRowIds<'_> {
     fn promise(&self, id: &PromiseId) -> Option<i64> {
         self.0.row(id).map(|row| row.number)
     }
 
-    fn module(&self, _: &Digest) -> Cell {
-        Cell::Null
+    fn module(&self, _: &Digest) -> SqlCell {
+        SqlCell::Null
     }
 }
 

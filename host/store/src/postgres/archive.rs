@@ -10,8 +10,11 @@ use tokio::sync::Mutex;
 
 use super::{config::PostgresConfig, fields::escape, open, session::NO_TIME_LIMIT};
 use crate::{
-    Examined, Found, GatherError, GatherSink, Scan, Selection, SizeReport, StoreError,
-    archive::{ArchiveError, ArchiveSink, ArchiveSource, Cell, Checked, Kind, Known, Row},
+    ExaminedPage, GatherError, GatherSelection, GatherSink, Scan, ScanPage, SizeReport, StoreError,
+    archive::{
+        ArchiveCell, ArchiveError, ArchiveRow, ArchiveSink, ArchiveSource, CellKind, CheckedSource,
+        SchemaTable,
+    },
     sql::read::{self, failed, refused},
     sqlite,
 };
@@ -94,24 +97,24 @@ async fn insert_all(
             head.format
         )));
     }
-    let mut from = Checked::new(from, &sqlite::schema(format).await?)?;
+    let mut from = CheckedSource::new(from, &sqlite::schema(format).await?)?;
     while let Some((table, first, rows)) = from.next_rows()? {
         insert(connection, &from.tables()[table], first, rows).await?;
     }
     for table in from.tables() {
-        go_on_numbering(connection, &table.name).await.map_err(refused("go on numbering"))?;
+        go_on_numbering(connection, &table.name).await.map_err(refused("continue row numbers"))?;
     }
     Ok(())
 }
 
 async fn insert(
     connection: &mut PgConnection,
-    table: &Known,
+    table: &SchemaTable,
     first: u64,
-    rows: Vec<Row>,
+    rows: Vec<ArchiveRow>,
 ) -> Result<(), ArchiveError> {
     let last = first + rows.len() as u64 - 1;
-    let mut columns: Vec<Vec<Cell>> =
+    let mut columns: Vec<Vec<ArchiveCell>> =
         table.columns.iter().map(|_| Vec::with_capacity(rows.len())).collect();
     for row in rows {
         columns.iter_mut().zip(row).for_each(|(column, cell)| column.push(cell));
@@ -121,25 +124,25 @@ async fn insert(
     for (place, (known, column)) in table.columns.iter().zip(columns).enumerate() {
         // The values were checked: each has its column's type, or is null.
         let (array, added) = match known.kind {
-            Kind::Text => (
+            CellKind::Text => (
                 "text[]",
                 add(&mut arguments, column, |cell| match cell {
-                    Cell::Text(text) => Some(escape(&text).into_owned()),
-                    Cell::Null | Cell::Int(_) | Cell::Blob(_) => None,
+                    ArchiveCell::Text(text) => Some(escape(&text).into_owned()),
+                    ArchiveCell::Null | ArchiveCell::Int(_) | ArchiveCell::Blob(_) => None,
                 }),
             ),
-            Kind::Blob => (
+            CellKind::Blob => (
                 "bytea[]",
                 add(&mut arguments, column, |cell| match cell {
-                    Cell::Blob(bytes) => Some(bytes.to_vec()),
-                    Cell::Null | Cell::Int(_) | Cell::Text(_) => None,
+                    ArchiveCell::Blob(bytes) => Some(bytes.to_vec()),
+                    ArchiveCell::Null | ArchiveCell::Int(_) | ArchiveCell::Text(_) => None,
                 }),
             ),
-            Kind::Int => (
+            CellKind::Int => (
                 "bigint[]",
                 add(&mut arguments, column, |cell| match cell {
-                    Cell::Int(number) => Some(number),
-                    Cell::Null | Cell::Text(_) | Cell::Blob(_) => None,
+                    ArchiveCell::Int(number) => Some(number),
+                    ArchiveCell::Null | ArchiveCell::Text(_) | ArchiveCell::Blob(_) => None,
                 }),
             ),
         };
@@ -160,8 +163,8 @@ async fn insert(
 
 fn add<T>(
     arguments: &mut PgArguments,
-    column: Vec<Cell>,
-    value: impl Fn(Cell) -> Option<T>,
+    column: Vec<ArchiveCell>,
+    value: impl Fn(ArchiveCell) -> Option<T>,
 ) -> Result<(), sqlx::error::BoxDynError>
 where
     Vec<Option<T>>: for<'q> sqlx::Encode<'q, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
@@ -186,7 +189,7 @@ async fn go_on_numbering(connection: &mut PgConnection, table: &str) -> Result<(
 /// Reads go through the import's transaction: other connections do not see the imported store yet.
 #[async_trait]
 impl Scan for PostgresImport {
-    async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
+    async fn candidates(&self, after: i64, limit: u32) -> Result<ScanPage<PromiseId>, StoreError> {
         let mut connection = self.connection.lock().await;
         read::candidates(&mut *connection, after, limit)
             .await
@@ -198,7 +201,7 @@ impl Scan for PostgresImport {
         after: i64,
         limit: u32,
         before: Timestamp,
-    ) -> Result<Found<Promise>, StoreError> {
+    ) -> Result<ScanPage<Promise>, StoreError> {
         let mut connection = self.connection.lock().await;
         let found = read::finished(&mut *connection, after, limit, before).await;
         found.map_err(failed::<Postgres, _>("look for finished trees"))
@@ -209,7 +212,7 @@ impl Scan for PostgresImport {
         maker: Option<&PromiseId>,
         after: i64,
         limit: u32,
-    ) -> Result<Examined, StoreError> {
+    ) -> Result<ExaminedPage, StoreError> {
         let mut connection = self.connection.lock().await;
         let page = read::examine(&mut *connection, maker, after, limit).await;
         page.map_err(failed::<Postgres, _>("examine a page"))
@@ -225,7 +228,7 @@ impl Scan for PostgresImport {
 
     async fn gather(
         &self,
-        selection: &Selection,
+        selection: &GatherSelection,
         sink: &mut dyn GatherSink,
     ) -> Result<(), GatherError> {
         read::gather::<Postgres>(&mut *self.connection.lock().await, selection, sink).await

@@ -9,10 +9,10 @@ const WORTH_NOTING: Millis = Millis(1_000);
 
 /// When the database became unavailable, and when it came back.
 #[derive(Debug, Default)]
-pub(super) struct Availability(Mutex<Seen>);
+pub(super) struct Availability(Mutex<AvailabilityTimes>);
 
 #[derive(Debug, Default)]
-struct Seen {
+struct AvailabilityTimes {
     away_since: Option<Timestamp>,
     back_since: Option<Timestamp>,
 }
@@ -44,7 +44,7 @@ impl Availability {
         seen.away_since.is_some() || seen.back_since.is_some_and(|back| now.since(back) < grace)
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, AvailabilityTimes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -19,25 +19,25 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
 use super::{
     claims::RememberedClaims,
-    failure::{Failed, is_undone},
+    failure::{FailedStatement, is_undone},
     insertion::{Insertion, NUMBERS},
-    load::{LockedRows, NotLoaded},
+    load::{LoadFailure, LockedRows},
     tables::OWNED_STATEMENTS,
-    time::Time,
+    time::DatabaseTime,
     write::{RAISE_FIRST_VERSION, REMOVE, REMOVE_PROMISES, write},
 };
 use crate::{
-    hints::{self, Changes},
-    sql::{Cache, Looks},
+    hints::{self, CommitChanges},
+    sql::{Cache, LoadRounds},
 };
 
 /// The result of a committed batch: the replies of each submission, and all hints in order.
 #[derive(Debug, Default)]
-pub(super) struct Committed {
+pub(super) struct CommittedBatch {
     pub(super) replies: Vec<Vec<Reply>>,
     pub(super) effects: Vec<Effect>,
     /// Changed promises; collected only while a host watches changes.
-    pub(super) changes: Changes,
+    pub(super) changes: CommitChanges,
     /// Number of SQL statements executed.
     pub(super) statements: usize,
     /// True if anything was written.
@@ -46,11 +46,11 @@ pub(super) struct Committed {
 
 /// Reason why a batch was not committed.
 #[derive(Debug)]
-pub(super) enum NotCommitted {
+pub(super) enum CommitFailure {
     /// Nothing was written.
-    Failed(Failed),
+    Failed(FailedStatement),
     /// The outcome of the commit is unknown.
-    Unknown(Failed),
+    Unknown(FailedStatement),
     /// Nothing was written: another transaction holds one of these rows. The next attempt must lock
     /// them first.
     LockFirst(Box<Footprint>),
@@ -58,17 +58,17 @@ pub(super) enum NotCommitted {
     Overtaken,
 }
 
-impl From<Failed> for NotCommitted {
-    fn from(failed: Failed) -> Self {
+impl From<FailedStatement> for CommitFailure {
+    fn from(failed: FailedStatement) -> Self {
         Self::Failed(failed)
     }
 }
 
-impl From<NotLoaded> for NotCommitted {
-    fn from(not_loaded: NotLoaded) -> Self {
+impl From<LoadFailure> for CommitFailure {
+    fn from(not_loaded: LoadFailure) -> Self {
         match not_loaded {
-            NotLoaded::Failed(failed) => Self::Failed(failed),
-            NotLoaded::LockFirst(first) => Self::LockFirst(first),
+            LoadFailure::Failed(failed) => Self::Failed(failed),
+            LoadFailure::LockFirst(first) => Self::LockFirst(first),
         }
     }
 }
@@ -94,10 +94,10 @@ impl FootprintedCommand {
 }
 
 /// A transaction in progress.
-pub(super) struct Batch<'a> {
+pub(super) struct WriteBatch<'a> {
     connection: &'a mut PgConnection,
     config: &'a Config,
-    time: &'a Time,
+    time: &'a DatabaseTime,
     claims: &'a RememberedClaims,
     cache: Cache,
     locked: LockedRows,
@@ -111,17 +111,17 @@ pub(super) struct Batch<'a> {
     is_mixed: bool,
     /// True once the last commands were decided: the next write is the last.
     is_last: bool,
-    committed: Committed,
+    committed: CommittedBatch,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> WriteBatch<'a> {
     /// An empty batch; `changes` collects the changed promises.
     pub(super) fn new(
         connection: &'a mut PgConnection,
         config: &'a Config,
-        time: &'a Time,
+        time: &'a DatabaseTime,
         claims: &'a RememberedClaims,
-        changes: Changes,
+        changes: CommitChanges,
     ) -> Self {
         Self {
             connection,
@@ -136,7 +136,7 @@ impl<'a> Batch<'a> {
             insertion: Insertion::None,
             is_mixed: false,
             is_last: false,
-            committed: Committed { changes, ..Committed::default() },
+            committed: CommittedBatch { changes, ..CommittedBatch::default() },
         }
     }
 
@@ -146,7 +146,7 @@ impl<'a> Batch<'a> {
         mut self,
         submissions: &[&[FootprintedCommand]],
         also: &Footprint,
-    ) -> Result<Committed, NotCommitted> {
+    ) -> Result<CommittedBatch, CommitFailure> {
         self.say("BEGIN").await?;
         match self.decide_all(submissions, also).await {
             Ok(()) => self.commit().await,
@@ -163,7 +163,7 @@ impl<'a> Batch<'a> {
         &mut self,
         submissions: &[&[FootprintedCommand]],
         also: &Footprint,
-    ) -> Result<(), NotCommitted> {
+    ) -> Result<(), CommitFailure> {
         let commands = || submissions.iter().copied().flatten().map(|command| &command.command);
         self.is_mixed = commands().any(removes) && !commands().all(removes);
         // One load for all commands; most batches then need no other.
@@ -200,8 +200,8 @@ impl<'a> Batch<'a> {
         &mut self,
         command: &Command,
         named: &Footprint,
-    ) -> Result<Reply, NotCommitted> {
-        let mut looks = Looks::of(named.clone());
+    ) -> Result<Reply, CommitFailure> {
+        let mut looks = LoadRounds::of(named.clone());
         while let Some(missing) = looks.next(&mut self.cache, command, self.config) {
             self.load(missing).await?;
         }
@@ -218,7 +218,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Writes a decision that removes promises without delay, since their numbers vanish with them.
-    async fn remove(&mut self, delta: &Delta) -> Result<(), NotCommitted> {
+    async fn remove(&mut self, delta: &Delta) -> Result<(), CommitFailure> {
         if self.is_mixed {
             // Taken before the first-version row, for which other transactions may wait.
             let taken = self.insertion.take(Insertion::Exclusive, self.connection).await?;
@@ -230,7 +230,7 @@ impl<'a> Batch<'a> {
             let name = "raise the first version";
             self.committed.statements += 1;
             let query = sqlx::query(RAISE_FIRST_VERSION).bind(version.0.cast_signed());
-            self.connection.execute(query).await.map_err(Failed::of(name))?;
+            self.connection.execute(query).await.map_err(FailedStatement::of(name))?;
         }
         let numbers = delta.removed.iter().filter_map(|id| self.cache.number(id));
         let numbers: Vec<i64> = numbers.collect();
@@ -238,7 +238,7 @@ impl<'a> Batch<'a> {
         for (name, statement) in REMOVE.into_iter().chain(owned).chain([REMOVE_PROMISES]) {
             self.committed.statements += 1;
             let query = sqlx::query(AssertSqlSafe(statement)).bind(&numbers);
-            self.connection.execute(query).await.map_err(Failed::of(name))?;
+            self.connection.execute(query).await.map_err(FailedStatement::of(name))?;
         }
         self.committed.wrote = true;
         self.cache.apply(delta);
@@ -247,7 +247,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Loads rows missing from the cache.
-    async fn load(&mut self, missing: Footprint) -> Result<(), NotCommitted> {
+    async fn load(&mut self, missing: Footprint) -> Result<(), CommitFailure> {
         // Pending decisions must be written before the tables are read again.
         self.write().await?;
         self.locked.load(self.connection, &mut self.cache, missing).await?;
@@ -255,7 +255,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Writes the decisions that are not written yet.
-    async fn write(&mut self) -> Result<(), NotCommitted> {
+    async fn write(&mut self) -> Result<(), CommitFailure> {
         if self.delta.is_empty() {
             return Ok(());
         }
@@ -274,12 +274,12 @@ impl<'a> Batch<'a> {
         self.committed.statements += sent.statements;
         match sent.complete {
             true => Ok(()),
-            false => Err(NotCommitted::Overtaken),
+            false => Err(CommitFailure::Overtaken),
         }
     }
 
     /// Takes the insertion lock, unless numbering promises takes it anyway.
-    async fn enter(&mut self, delta: &Delta, fresh: &[PromiseId]) -> Result<(), Failed> {
+    async fn enter(&mut self, delta: &Delta, fresh: &[PromiseId]) -> Result<(), FailedStatement> {
         let makes = !fresh.is_empty() || delta.has_named();
         let wanted = match (makes, self.is_last) {
             (false, _) => Insertion::None,
@@ -293,23 +293,23 @@ impl<'a> Batch<'a> {
     }
 
     /// Assigns numbers to new promises.
-    async fn number(&mut self, fresh: &[PromiseId]) -> Result<(), Failed> {
+    async fn number(&mut self, fresh: &[PromiseId]) -> Result<(), FailedStatement> {
         if fresh.is_empty() {
             return Ok(());
         }
         let name = "number promises";
         self.committed.statements += 1;
         let query = sqlx::query(NUMBERS).bind(fresh.len() as i64);
-        let rows = self.connection.fetch_all(query).await.map_err(Failed::of(name))?;
+        let rows = self.connection.fetch_all(query).await.map_err(FailedStatement::of(name))?;
         for (id, row) in fresh.iter().zip(&rows) {
-            let number = row.try_get(0).map_err(Failed::of(name))?;
+            let number = row.try_get(0).map_err(FailedStatement::of(name))?;
             self.cache.renumber(id, number);
             self.locked.made(id, number);
         }
         Ok(())
     }
 
-    async fn commit(mut self) -> Result<Committed, NotCommitted> {
+    async fn commit(mut self) -> Result<CommittedBatch, CommitFailure> {
         hints::drop_stale(&mut self.committed.effects, &self.cache.view);
         self.committed.statements += self.locked.statements;
         let committed = self.say("COMMIT").await;
@@ -321,14 +321,14 @@ impl<'a> Batch<'a> {
             Ok(()) => Ok(self.committed),
             // The batch wrote nothing, so the failure does not matter.
             Err(_) if !self.committed.wrote => Ok(self.committed),
-            Err(failed) if is_undone(&failed.source) => Err(NotCommitted::Failed(failed)),
-            Err(failed) => Err(NotCommitted::Unknown(failed)),
+            Err(failed) if is_undone(&failed.source) => Err(CommitFailure::Failed(failed)),
+            Err(failed) => Err(CommitFailure::Unknown(failed)),
         }
     }
 
-    async fn say(&mut self, statement: &'static str) -> Result<(), Failed> {
+    async fn say(&mut self, statement: &'static str) -> Result<(), FailedStatement> {
         self.committed.statements += 1;
-        self.connection.execute(statement).await.map_err(Failed::of(statement)).map(drop)
+        self.connection.execute(statement).await.map_err(FailedStatement::of(statement)).map(drop)
     }
 }
 

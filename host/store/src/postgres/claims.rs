@@ -25,28 +25,28 @@ const LIMIT: usize = 16_384;
 
 /// The tasks this host holds, keyed by promise.
 #[derive(Debug, Default)]
-pub(super) struct RememberedClaims(Mutex<Remembered>);
+pub(super) struct RememberedClaims(Mutex<ClaimMemory>);
 
 /// The remembered claims; see the module documentation.
 #[derive(Debug, Default)]
-pub(super) struct Remembered {
+pub(super) struct ClaimMemory {
     /// The rows read by decisions that depend on one of these claims alone.
     pub(super) view: View,
-    rows: HashMap<PromiseId, Row>,
+    rows: HashMap<PromiseId, ClaimRow>,
 }
 
 /// The row of a claimed task.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct ClaimRow {
     pub(super) number: i64,
     /// The proof that the row is unchanged.
-    pub(super) guard: Guard,
+    pub(super) guard: TaskGuard,
 }
 
 /// The proof that a task was not written since it was remembered. While it holds, everything about
 /// the task is unchanged.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Guard {
+pub(super) struct TaskGuard {
     pub(super) version: i64,
     /// The transaction that wrote the row (its `xmin`). Every write of the row changes it; locking
     /// or vacuuming the row does not.
@@ -83,11 +83,11 @@ impl RememberedClaims {
         for task in cache.view.tasks() {
             let promise = cache.view.promise(&task.id).filter(|promise| promise.is_pending());
             let held = task.status() == TaskStatus::Acquired && cache.is_whole(&task.id);
-            let row = cache.number(&task.id).and_then(|number| Row::of(number, task, writers));
+            let row = cache.number(&task.id).and_then(|number| ClaimRow::of(number, task, writers));
             match (promise, row) {
                 (Some(promise), Some(row)) if held => {
                     if remembered.rows.len() >= LIMIT {
-                        *remembered = Remembered::default();
+                        *remembered = ClaimMemory::default();
                     }
                     remembered.view.put_promise(promise.bare());
                     remembered.view.put_task(task.clone());
@@ -115,18 +115,18 @@ impl RememberedClaims {
 
     /// Forgets all claims.
     pub(super) fn forget_all(&self) {
-        *self.remembered() = Remembered::default();
+        *self.remembered() = ClaimMemory::default();
     }
 
     /// The remembered rows, with the lock held.
-    pub(super) fn remembered(&self) -> MutexGuard<'_, Remembered> {
+    pub(super) fn remembered(&self) -> MutexGuard<'_, ClaimMemory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Remembered {
+impl ClaimMemory {
     /// The remembered row of a claimed task.
-    pub(super) fn row(&self, id: &PromiseId) -> Option<&Row> {
+    pub(super) fn row(&self, id: &PromiseId) -> Option<&ClaimRow> {
         self.rows.get(id)
     }
 
@@ -137,10 +137,10 @@ impl Remembered {
     }
 }
 
-impl Row {
+impl ClaimRow {
     /// `None` if the writing transaction is unknown.
     fn of(number: i64, task: &Task, writers: &HashMap<i64, TransactionId>) -> Option<Self> {
         let (version, writer) = (task.version.0.cast_signed(), *writers.get(&number)?);
-        Some(Self { number, guard: Guard { version, writer } })
+        Some(Self { number, guard: TaskGuard { version, writer } })
     }
 }

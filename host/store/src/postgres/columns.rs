@@ -4,7 +4,7 @@
 use sqlx::{Arguments as _, postgres::PgArguments};
 
 use super::fields::escape;
-use crate::sql::{Cell, ColumnKind};
+use crate::sql::{ColumnKind, SqlCell};
 
 /// The SQL array type of a column.
 fn array(kind: ColumnKind) -> &'static str {
@@ -26,16 +26,16 @@ pub(super) fn parameters(kinds: &[ColumnKind], first: usize) -> String {
 pub(super) fn bind(
     arguments: &mut PgArguments,
     kinds: &[ColumnKind],
-    rows: Vec<impl IntoIterator<Item = Cell>>,
+    rows: Vec<impl IntoIterator<Item = SqlCell>>,
 ) {
-    let mut columns: Vec<Vec<Cell>> =
+    let mut columns: Vec<Vec<SqlCell>> =
         kinds.iter().map(|_| Vec::with_capacity(rows.len())).collect();
     for row in rows {
         columns.iter_mut().zip(row).for_each(|(column, cell)| column.push(cell));
     }
     for (kind, column) in kinds.iter().zip(columns) {
         let added = match kind {
-            ColumnKind::Int => arguments.add(column.iter().map(Cell::int).collect::<Vec<_>>()),
+            ColumnKind::Int => arguments.add(column.iter().map(SqlCell::int).collect::<Vec<_>>()),
             ColumnKind::Text => arguments.add(column.into_iter().map(text).collect::<Vec<_>>()),
             ColumnKind::Blob => arguments.add(column.into_iter().map(blob).collect::<Vec<_>>()),
         };
@@ -43,16 +43,16 @@ pub(super) fn bind(
     }
 }
 
-fn text(cell: Cell) -> Option<String> {
+fn text(cell: SqlCell) -> Option<String> {
     match cell {
-        Cell::Text(value) => Some(escape(&value).into_owned()),
-        Cell::Null | Cell::Int(_) | Cell::Blob(_) => None,
+        SqlCell::Text(value) => Some(escape(&value).into_owned()),
+        SqlCell::Null | SqlCell::Int(_) | SqlCell::Blob(_) => None,
     }
 }
 
-fn blob(cell: Cell) -> Option<Vec<u8>> {
+fn blob(cell: SqlCell) -> Option<Vec<u8>> {
     match cell {
-        Cell::Blob(value) => Some(value),
-        Cell::Null | Cell::Int(_) | Cell::Text(_) => None,
+        SqlCell::Blob(value) => Some(value),
+        SqlCell::Null | SqlCell::Int(_) | SqlCell::Text(_) => None,
     }
 }

@@ -36,7 +36,7 @@ pub struct PostgresConfig {
 #[error(
     "`{shown}` is not the address of a database: write postgres://USER@HOST:PORT/DATABASE ({reason})"
 )]
-pub struct BadAddress {
+pub struct PostgresAddressError {
     shown: String,
     reason: String,
 }
@@ -47,10 +47,11 @@ impl PostgresConfig {
     ///
     /// # Errors
     /// [`BadAddress`], which shows the address without the password.
-    pub fn new(address: &str) -> Result<Self, BadAddress> {
+    pub fn new(address: &str) -> Result<Self, PostgresAddressError> {
         let shown = without_password(address);
-        let options = PgConnectOptions::from_str(address)
-            .map_err(|error| BadAddress { shown: shown.clone(), reason: error.to_string() })?;
+        let options = PgConnectOptions::from_str(address).map_err(|error| {
+            PostgresAddressError { shown: shown.clone(), reason: error.to_string() }
+        })?;
         Ok(Self {
             options: Box::new(options),
             shown,

@@ -14,7 +14,7 @@ use sqlx::{
 };
 
 use super::primary::{MAX_AGE, Primary};
-use crate::sql::Failure;
+use crate::sql::SqlFailure;
 
 /// Maximum wait of a read for a connection: for a free one, or for an unavailable database.
 const ACQUIRE_TIMEOUT: Millis = Millis(5_000);
@@ -58,7 +58,7 @@ impl ConnectionPool {
     ///
     /// # Errors
     /// Fails if no server answers in time, or if none of them accepts writes.
-    pub(crate) async fn acquire(&self) -> Result<PoolConnection<Postgres>, Failure> {
+    pub(crate) async fn acquire(&self) -> Result<PoolConnection<Postgres>, SqlFailure> {
         let Some(primary) = &self.primary else { return Ok(self.pool().1.acquire().await?) };
         let mut waited = Millis::ZERO;
         loop {

@@ -4,32 +4,32 @@ use std::borrow::Cow;
 
 use sqlx::{Row as _, ValueRef as _, postgres::PgRow};
 
-use crate::sql::{Failure, Fields};
+use crate::sql::{RowFields, SqlFailure};
 
-impl Fields for PgRow {
-    fn int(&self, column: usize) -> Result<Option<i64>, Failure> {
+impl RowFields for PgRow {
+    fn int(&self, column: usize) -> Result<Option<i64>, SqlFailure> {
         let value = self.try_get_raw(column)?;
         if value.is_null() {
             return Ok(None);
         }
         // Prepared statements return binary values: integers in as many bytes as their type has,
         // big-endian.
-        let bytes = value.as_bytes().map_err(|error| Failure::Unreadable(error.to_string()))?;
+        let bytes = value.as_bytes().map_err(|error| SqlFailure::Unreadable(error.to_string()))?;
         let number = match *bytes {
             [truth] => i64::from(truth),
             [a, b] => i16::from_be_bytes([a, b]).into(),
             [a, b, c, d] => i32::from_be_bytes([a, b, c, d]).into(),
             [a, b, c, d, e, f, g, h] => i64::from_be_bytes([a, b, c, d, e, f, g, h]),
-            _ => return Err(Failure::Unreadable(format!("column {column} is no number"))),
+            _ => return Err(SqlFailure::Unreadable(format!("column {column} is no number"))),
         };
         Ok(Some(number))
     }
 
-    fn text(&self, column: usize) -> Result<Option<Cow<'_, str>>, Failure> {
+    fn text(&self, column: usize) -> Result<Option<Cow<'_, str>>, SqlFailure> {
         Ok(self.try_get::<Option<&str>, _>(column)?.map(unescape))
     }
 
-    fn blob(&self, column: usize) -> Result<Option<&[u8]>, Failure> {
+    fn blob(&self, column: usize) -> Result<Option<&[u8]>, SqlFailure> {
         Ok(self.try_get(column)?)
     }
 }

@@ -6,26 +6,26 @@ use segno_core::time::Millis;
 use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
 
 use super::primary::{MAX_AGE, Primary};
-use crate::sql::Failure;
+use crate::sql::SqlFailure;
 
 /// Time limit for connecting.
 const CONNECT_TIMEOUT: Millis = Millis(3_000);
 
 /// A connection to the primary, valid while it is current.
-pub(super) struct HeldConnection {
+pub(super) struct PrimaryConnection {
     pub(super) connection: PgConnection,
     /// The epoch in which the connection was made.
     pub(super) epoch: u64,
     made_at: Duration,
 }
 
-impl HeldConnection {
+impl PrimaryConnection {
     /// # Errors
     /// Fails if no server answers in time, or if the server is not the primary.
     pub(super) async fn open(
         options: &PgConnectOptions,
         primary: &Primary,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, SqlFailure> {
         let env = primary.env();
         let connected = env.within(CONNECT_TIMEOUT, PgConnection::connect_with(options)).await;
         let mut connection = connected.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;

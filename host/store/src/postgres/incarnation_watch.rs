@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use segno_core::{id::NodeName, time::Millis};
+use segno_core::{id::HostName, time::Millis};
 use sqlx::{Executor as _, Row as _};
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +22,7 @@ impl PostgresStore {
     /// Runs until the store is closed.
     pub fn watch_incarnation(
         self: &Arc<Self>,
-        node: NodeName,
+        node: HostName,
         incarnation: u64,
         superseded: CancellationToken,
     ) {
@@ -50,7 +50,7 @@ impl PostgresStore {
         self.shared.env.runtime.spawn("store life", Box::pin(watch));
     }
 
-    async fn newest_incarnation(&self, node: &NodeName) -> Option<u64> {
+    async fn newest_incarnation(&self, node: &HostName) -> Option<u64> {
         let query = sqlx::query(INCARNATION).bind(escape(node.as_str()));
         let mut connection = self.reader.pool.acquire().await.ok()?;
         let row = connection.fetch_optional(query).await.ok()??;

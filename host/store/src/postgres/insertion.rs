@@ -10,7 +10,7 @@
 
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
-use super::failure::Failed;
+use super::failure::FailedStatement;
 
 /// The key of the advisory lock, as an SQL expression.
 macro_rules! key {
@@ -47,13 +47,13 @@ impl Insertion {
         &mut self,
         wanted: Self,
         connection: &mut PgConnection,
-    ) -> Result<bool, Failed> {
+    ) -> Result<bool, FailedStatement> {
         if *self >= wanted {
             return Ok(false);
         }
         let statement = if wanted == Self::Exclusive { EXCLUSIVE } else { SHARED };
         let taken = connection.execute(AssertSqlSafe(statement)).await;
-        taken.map_err(Failed::of("take the lock of those who make rows"))?;
+        taken.map_err(FailedStatement::of("take the lock of those who make rows"))?;
         *self = wanted;
         Ok(true)
     }

@@ -46,7 +46,7 @@ use async_trait::async_trait;
 use segno_core::{
     command::Command,
     config::Config,
-    promise::MessageKind,
+    promise::OutboxMessageKind,
     reply::Reply,
     time::{Millis, Timestamp},
 };
@@ -54,14 +54,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 pub use archive::PostgresImport;
-pub use config::{BadAddress, PostgresConfig};
+pub use config::{PostgresAddressError, PostgresConfig};
 pub(crate) use fields::escape;
-pub use load::{PLAN, Read};
-pub use open::OpenError;
+pub use load::{LoadStep, PLAN};
+pub use open::PostgresOpenError;
 #[cfg(test)]
-pub(super) use open::{Skew, check_version};
-pub use time::Time;
-pub use writer::Written;
+pub(super) use open::{ClockSkew, check_version};
+pub use time::DatabaseTime;
+pub use writer::WriteTotals;
 
 use segno_env::Env;
 
@@ -72,11 +72,11 @@ use self::{
     notify::Notifier,
     primary::{MAX_AGE, Primary},
     reader::Reader,
-    writer::{QUEUE, Shared, Writer, WriterRequest},
+    writer::{QUEUE, Writer, WriterRequest, WriterState},
 };
 use super::{
-    CallTree, Due, Hints, Modules, Ready, Scan, Store, StoreError, WorkQueue, limits,
-    sql::read::Leases, writing::Writing,
+    CallTree, DueWork, Hints, Modules, ReadyTask, Scan, Store, StoreError, WorkQueue, limits,
+    sql::read::ExpiredLeases, writing::WriteHealth,
 };
 
 /// Time limit of a read of due work; the database aborts its statement earlier.
@@ -84,12 +84,12 @@ const READ_TIMEOUT: Millis = Millis(25_000);
 
 /// A store in a database shared with other hosts.
 pub struct PostgresStore {
-    shared: Arc<Shared>,
+    shared: Arc<WriterState>,
     reader: Reader,
     /// The same store over the clients' connections; `None` in that store itself.
     for_clients: Option<Arc<Self>>,
     queue: mpsc::Sender<WriterRequest>,
-    written: watch::Receiver<Written>,
+    written: watch::Receiver<WriteTotals>,
     /// Time after a database outage during which leases do not expire: enough for every host to
     /// send a heartbeat.
     grace: Millis,
@@ -99,11 +99,11 @@ pub struct PostgresStore {
 }
 
 /// Read-only access to a database.
-pub struct PostgresLook {
+pub struct PostgresReader {
     reader: Reader,
 }
 
-impl PostgresLook {
+impl PostgresReader {
     /// Reads of the whole store.
     pub fn scan(&self) -> &dyn Scan {
         &self.reader
@@ -125,13 +125,13 @@ impl PostgresStore {
         engine: Config,
         env: Env,
         hints: Arc<dyn Hints>,
-    ) -> Result<Arc<Self>, OpenError> {
+    ) -> Result<Arc<Self>, PostgresOpenError> {
         let opened = open::open(&config, &env).await?;
-        let time = Arc::new(Time::new(env.clock.clone(), config.server_time));
+        let time = Arc::new(DatabaseTime::new(env.clock.clone(), config.server_time));
         time.of_server(Some(opened.now), time.asking());
         let grace = Millis(engine.ttl.0.0 / 2 + 1_000);
         let (queue, requests) = mpsc::channel(QUEUE);
-        let (counted, written) = watch::channel(Written::default());
+        let (counted, written) = watch::channel(WriteTotals::default());
         let closed = CancellationToken::new();
         let primary = Arc::new(Primary::new(env.clone()));
         let notifier = Notifier::new(
@@ -143,8 +143,8 @@ impl PostgresStore {
             closed.clone(),
         );
         notifier.start();
-        let writing = Writing::new(env.clock.clone());
-        let shared = Arc::new(Shared {
+        let writing = WriteHealth::new(env.clock.clone());
+        let shared = Arc::new(WriterState {
             notifications: notifier.notifications(),
             options: config.writer(),
             primary: primary.clone(),
@@ -182,19 +182,22 @@ impl PostgresStore {
     ///
     /// # Errors
     /// [`OpenError`], with the reason why the database cannot be used.
-    pub async fn look(config: &PostgresConfig, env: &Env) -> Result<PostgresLook, OpenError> {
+    pub async fn look(
+        config: &PostgresConfig,
+        env: &Env,
+    ) -> Result<PostgresReader, PostgresOpenError> {
         open::open(config, env).await?;
         let connections = ConnectionPool::anywhere(config.connection("look"), 2);
-        Ok(PostgresLook { reader: Reader::over(connections) })
+        Ok(PostgresReader { reader: Reader::over(connections) })
     }
 
     /// The database's clock, for everything that the host schedules.
-    pub fn time(&self) -> Arc<Time> {
+    pub fn time(&self) -> Arc<DatabaseTime> {
         self.shared.time.clone()
     }
 
     /// Totals of the writes since the store was opened.
-    pub fn written(&self) -> Written {
+    pub fn written(&self) -> WriteTotals {
         *self.written.borrow()
     }
 
@@ -281,12 +284,12 @@ impl Store for PostgresStore {
 
 #[async_trait]
 impl WorkQueue for PostgresStore {
-    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+    async fn due(&self, now: Timestamp, limit: u32) -> Result<DueWork, StoreError> {
         let machine = self.shared.env.clock.now();
         let availability = &self.shared.availability;
         let leases = match availability.is_just_back(machine, self.grace) {
-            true => Leases::Rest,
-            false => Leases::End,
+            true => ExpiredLeases::Rest,
+            false => ExpiredLeases::End,
         };
         let due = self.in_time(self.reader.due_with(now, limit, leases)).await;
         match &due {
@@ -304,7 +307,7 @@ impl WorkQueue for PostgresStore {
         now: Timestamp,
         after: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<Ready>, StoreError> {
+    ) -> Result<Vec<ReadyTask>, StoreError> {
         let mut page = self.in_time(self.reader.ready(now, after, limit)).await?;
         if let (Some(order), Some((_, others))) = (&self.order, page.split_last_mut()) {
             // The last row is kept in place: its cursor starts the next page.
@@ -315,10 +318,10 @@ impl WorkQueue for PostgresStore {
 
     async fn outbox_due(
         &self,
-        kind: MessageKind,
+        kind: OutboxMessageKind,
         now: Timestamp,
         limit: u32,
-    ) -> Result<Due, StoreError> {
+    ) -> Result<DueWork, StoreError> {
         self.in_time(self.reader.outbox_due(kind, now, limit)).await
     }
 }

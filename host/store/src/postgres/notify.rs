@@ -30,7 +30,7 @@ use super::{
     config::PostgresConfig,
     connection_pool::ConnectionPool,
     fields::escape,
-    held::HeldConnection,
+    held::PrimaryConnection,
     primary::{MAX_AGE, Primary},
 };
 use crate::{Hints, sql};
@@ -55,7 +55,7 @@ const SETTLED: &str = "SELECT id FROM promises WHERE id = ANY($1::text[]) AND st
 
 /// One message, sent as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Message {
+struct NotifyMessage {
     /// Random id of the sender: a host receives its own messages too.
     from: u64,
     /// True if tasks are ready for a worker.
@@ -80,7 +80,7 @@ struct Message {
 /// Effects of this host's commits that were not sent yet.
 #[derive(Debug, Default)]
 pub(super) struct Notifications {
-    pending: Mutex<Message>,
+    pending: Mutex<NotifyMessage>,
     changed: Notify,
 }
 
@@ -105,12 +105,12 @@ impl Notifications {
                 | Effect::Count(_) => {}
             }
         }
-        if *pending != Message::default() {
+        if *pending != NotifyMessage::default() {
             self.changed.notify_one();
         }
     }
 
-    fn take(&self) -> Message {
+    fn take(&self) -> NotifyMessage {
         std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -175,7 +175,7 @@ impl Notifier {
 
     /// Sends the gathered notifications.
     async fn tell(self: Arc<Self>) {
-        let mut held: Option<HeldConnection> = None;
+        let mut held: Option<PrimaryConnection> = None;
         loop {
             tokio::select! {
                 biased;
@@ -186,7 +186,7 @@ impl Notifier {
             let text = self.written(self.notifications.take());
             held = held.filter(|held| held.is_current(&self.primary));
             if held.is_none() {
-                held = HeldConnection::open(&self.messenger, &self.primary).await.ok();
+                held = PrimaryConnection::open(&self.messenger, &self.primary).await.ok();
             }
             let telling = async {
                 let connection = &mut held.as_mut()?.connection;
@@ -202,14 +202,18 @@ impl Notifier {
     }
 
     /// Serialises a message; if it is too long, keeps only `ready` and sets `more`.
-    fn written(&self, message: Message) -> String {
-        let message = Message { from: self.own, ..message };
+    fn written(&self, message: NotifyMessage) -> String {
+        let message = NotifyMessage { from: self.own, ..message };
         let text = serde_json::to_string(&message).expect("texts and numbers are JSON");
         if text.len() <= LONGEST {
             return text;
         }
-        let short =
-            Message { from: self.own, ready: message.ready, more: true, ..Message::default() };
+        let short = NotifyMessage {
+            from: self.own,
+            ready: message.ready,
+            more: true,
+            ..NotifyMessage::default()
+        };
         serde_json::to_string(&short).expect("texts and numbers are JSON")
     }
 
@@ -243,9 +247,9 @@ impl Notifier {
             return;
         }
         // Notifications sent before the session began were missed.
-        self.hear(Message { ready: true, more: true, ..Message::default() }).await;
+        self.hear(NotifyMessage { ready: true, more: true, ..NotifyMessage::default() }).await;
         while let Ok(Some(told)) = listener.try_recv().await {
-            match serde_json::from_str::<Message>(told.payload()) {
+            match serde_json::from_str::<NotifyMessage>(told.payload()) {
                 Ok(message) if message.from == self.own => {}
                 Ok(message) => self.hear(message).await,
                 Err(error) => tracing::debug!(%error, "a message of another kind"),
@@ -253,7 +257,7 @@ impl Notifier {
         }
     }
 
-    async fn hear(&self, message: Message) {
+    async fn hear(&self, message: NotifyMessage) {
         let settled = message.settled.into_iter().map(|id| Effect::Settled { id });
         let cancelled = message.cancelled.into_iter().map(|id| Effect::CancelRequested { id });
         let interrupted = message
@@ -339,8 +343,8 @@ mod tests {
             text,
             r#"{"from":0,"settled":["б\u0000"],"wanted":[{"Execute":"d"}],"interrupted":{"c":7}}"#
         );
-        assert_eq!(serde_json::from_str::<Message>(&text).expect("it is ours"), message);
-        assert_eq!(notifications.take(), Message::default());
+        assert_eq!(serde_json::from_str::<NotifyMessage>(&text).expect("it is ours"), message);
+        assert_eq!(notifications.take(), NotifyMessage::default());
     }
 
     #[test]

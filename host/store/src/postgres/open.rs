@@ -13,12 +13,12 @@ use sqlx::{
 use super::{config::PostgresConfig, failure};
 use crate::{
     error::BoxError,
-    sql::{Failure, table},
+    sql::{SqlFailure, table},
 };
 
 /// Reason why a database could not be opened. Nothing in it was changed.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum PostgresOpenError {
     /// No server answers at the address.
     #[error("no database answers at {address}: check the address and that it runs ({reason})")]
     Unreachable {
@@ -173,7 +173,7 @@ const PRIVILEGES: &str = "
 
 /// Result of opening a database.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenedDatabase {
     /// The schema with the tables.
     pub(super) schema: String,
     /// The server's time.
@@ -181,7 +181,10 @@ pub(super) struct Opened {
 }
 
 /// Checks the database and migrates it to the current format.
-pub(super) async fn open(config: &PostgresConfig, env: &Env) -> Result<Opened, OpenError> {
+pub(super) async fn open(
+    config: &PostgresConfig,
+    env: &Env,
+) -> Result<OpenedDatabase, PostgresOpenError> {
     let address = config.shown();
     // No time limit for creating tables, nor for waiting for another host that creates them.
     let options =
@@ -190,7 +193,7 @@ pub(super) async fn open(config: &PostgresConfig, env: &Env) -> Result<Opened, O
     let mut connection = match env.within(CONNECT_TIMEOUT, connecting).await {
         Some(connected) => connected.map_err(|source| explain(address, source))?,
         None => {
-            return Err(OpenError::Unreachable {
+            return Err(PostgresOpenError::Unreachable {
                 address: address.to_owned(),
                 reason: format!("no answer in {} s", CONNECT_TIMEOUT.0 / 1_000),
             });
@@ -201,7 +204,7 @@ pub(super) async fn open(config: &PostgresConfig, env: &Env) -> Result<Opened, O
     let _ = connection.close().await;
     let opened = opened?;
     if config.server_time
-        && let Some(skew) = Skew::between(env.clock.now(), opened.now)
+        && let Some(skew) = ClockSkew::between(env.clock.now(), opened.now)
     {
         tracing::warn!("{skew}");
     }
@@ -210,12 +213,12 @@ pub(super) async fn open(config: &PostgresConfig, env: &Env) -> Result<Opened, O
 
 /// A clock difference large enough to warn about.
 #[derive(Debug)]
-pub(crate) struct Skew {
+pub(crate) struct ClockSkew {
     /// Time by which this machine's clock is behind.
     behind: Millis,
 }
 
-impl Skew {
+impl ClockSkew {
     /// The difference between this machine and the database; `None` if it is too small to warn
     /// about.
     pub(crate) fn between(here: Timestamp, there: Timestamp) -> Option<Self> {
@@ -225,7 +228,7 @@ impl Skew {
     }
 }
 
-impl fmt::Display for Skew {
+impl fmt::Display for ClockSkew {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = if self.behind > Millis::ZERO { "behind" } else { "ahead of" };
         let seconds = self.behind.0.saturating_abs() as f64 / 1e3;
@@ -238,31 +241,34 @@ impl fmt::Display for Skew {
 }
 
 /// Checks that the server's version is supported.
-pub(crate) fn check_version(address: &str, found: i32) -> Result<(), OpenError> {
+pub(crate) fn check_version(address: &str, found: i32) -> Result<(), PostgresOpenError> {
     match found < OLDEST {
-        true => Err(OpenError::TooOld { address: address.to_owned(), found }),
+        true => Err(PostgresOpenError::TooOld { address: address.to_owned(), found }),
         false => Ok(()),
     }
 }
 
-async fn prepare(connection: &mut PgConnection, address: &str) -> Result<Opened, OpenError> {
+async fn prepare(
+    connection: &mut PgConnection,
+    address: &str,
+) -> Result<OpenedDatabase, PostgresOpenError> {
     let explained = |source| explain(address, source);
     connection.execute(ONE_BY_ONE).await.map_err(explained)?;
     let row = connection.fetch_one(LOOK).await.map_err(explained)?;
     let version: i32 = row.try_get(0).map_err(explained)?;
     let flag = |column: usize| row.try_get::<bool, _>(column).map_err(explained);
     let (read_only, migrated, taken, ours) = (flag(1)?, flag(2)?, flag(3)?, flag(4)?);
-    let opened = Opened {
+    let opened = OpenedDatabase {
         now: Timestamp(row.try_get(5).map_err(explained)?),
         schema: row.try_get(6).map_err(explained)?,
     };
     let owned = || address.to_owned();
     check_version(address, version)?;
     if read_only {
-        return Err(OpenError::ReadOnly { address: owned() });
+        return Err(PostgresOpenError::ReadOnly { address: owned() });
     }
     if !ours && (migrated || taken) {
-        return Err(OpenError::NotOurs { address: owned() });
+        return Err(PostgresOpenError::NotOurs { address: owned() });
     }
     if !ours || !is_todays(connection).await {
         migrate(connection, address).await?;
@@ -273,7 +279,7 @@ async fn prepare(connection: &mut PgConnection, address: &str) -> Result<Opened,
     let lacking: String = row.try_get(0).map_err(explained)?;
     if !lacking.is_empty() {
         let reason = format!("something is missing on {lacking}");
-        return Err(OpenError::Privileges { address: owned(), reason });
+        return Err(PostgresOpenError::Privileges { address: owned(), reason });
     }
     Ok(opened)
 }
@@ -293,44 +299,45 @@ async fn is_todays(connection: &mut PgConnection) -> bool {
     applied == known.collect::<Vec<_>>()
 }
 
-async fn migrate(connection: &mut PgConnection, address: &str) -> Result<(), OpenError> {
+async fn migrate(connection: &mut PgConnection, address: &str) -> Result<(), PostgresOpenError> {
     let known = MIGRATIONS.iter().map(|(number, ..)| *number).max().unwrap_or_default();
     let owned = || address.to_owned();
     migrator().run_direct(None, connection, false).await.map_err(|error| match error {
         MigrateError::VersionMissing(found) if found > known => {
-            OpenError::Newer { address: owned(), found, known }
+            PostgresOpenError::Newer { address: owned(), found, known }
         }
         MigrateError::VersionMissing(format)
         | MigrateError::VersionMismatch(format)
-        | MigrateError::Dirty(format) => OpenError::Unlike { address: owned(), format },
+        | MigrateError::Dirty(format) => PostgresOpenError::Unlike { address: owned(), format },
         MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
             explain(address, source)
         }
-        other => {
-            OpenError::Database { address: owned(), source: Box::new(sqlx::Error::from(other)) }
-        }
+        other => PostgresOpenError::Database {
+            address: owned(),
+            source: Box::new(sqlx::Error::from(other)),
+        },
     })
 }
 
-fn explain(address: &str, source: impl Into<Failure>) -> OpenError {
+fn explain(address: &str, source: impl Into<SqlFailure>) -> PostgresOpenError {
     let (address, source) = (address.to_owned(), source.into());
     let reason = source.to_string();
     let Some(code) = failure::code(&source) else {
         return match failure::cause(&source) {
-            failure::Cause::Away => OpenError::Unreachable { address, reason },
-            _ => OpenError::Database { address, source: source.into() },
+            failure::FailureClass::Away => PostgresOpenError::Unreachable { address, reason },
+            _ => PostgresOpenError::Database { address, source: source.into() },
         };
     };
     match code.as_str() {
-        "28000" | "28P01" => OpenError::Credentials { address, reason },
-        "3D000" => OpenError::NoDatabase { address, reason },
-        "25006" => OpenError::ReadOnly { address },
-        "42501" => OpenError::Privileges { address, reason },
-        "3F000" => OpenError::NoSchema { address, reason },
+        "28000" | "28P01" => PostgresOpenError::Credentials { address, reason },
+        "3D000" => PostgresOpenError::NoDatabase { address, reason },
+        "25006" => PostgresOpenError::ReadOnly { address },
+        "42501" => PostgresOpenError::Privileges { address, reason },
+        "3F000" => PostgresOpenError::NoSchema { address, reason },
         code if code.starts_with("57P") || code.starts_with("53") => {
-            OpenError::Unreachable { address, reason }
+            PostgresOpenError::Unreachable { address, reason }
         }
-        _ => OpenError::Database { address, source: source.into() },
+        _ => PostgresOpenError::Database { address, source: source.into() },
     }
 }
 

@@ -11,7 +11,7 @@ use throwaway_postgres::Cluster;
 use super::{PostgresConfig, PostgresStore, append, load, tables, write};
 use crate::{
     Hints, Store as _,
-    sql::read::{self, Kind},
+    sql::read::{self, DatabaseKind},
 };
 
 struct NoHints;
@@ -43,7 +43,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let opened = PostgresStore::open(config, Config::default(), Env::system(), Arc::new(NoHints));
     opened.await.expect("it opens").close().await;
     let mut connection = PgConnection::connect_with(&options).await.expect("a connection");
-    let reads = load::STATEMENTS.into_iter().chain(read::walked_by_index(Kind::Postgres));
+    let reads = load::STATEMENTS.into_iter().chain(read::walked_by_index(DatabaseKind::Postgres));
     let reads = reads.map(ToOwned::to_owned);
     let writes = write::statements().into_iter().chain(append::statements());
     for statement in reads.chain(writes).chain(tables::statements()).chain(load::names_again()) {

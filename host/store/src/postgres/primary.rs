@@ -12,8 +12,8 @@ use segno_env::Env;
 use sqlx::{Executor as _, PgConnection, Row as _};
 use tokio::sync::watch;
 
-use super::failure::{self, Cause};
-use crate::{StoreError, sql::Failure};
+use super::failure::{self, FailureClass};
+use crate::{StoreError, sql::SqlFailure};
 
 /// Maximum age of a connection, so that connections follow the address when it changes.
 pub(super) const MAX_AGE: Millis = Millis(300_000);
@@ -39,13 +39,13 @@ const READ_ONLY: &str = "it is read-only at the moment: a standby, or a server t
 pub(super) struct Primary {
     env: Env,
     epoch: watch::Sender<u64>,
-    known: Mutex<Known>,
+    known: Mutex<KnownPrimary>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownPrimary {
     /// The primary that last accepted writes when examined.
-    server: Option<Server>,
+    server: Option<ServerIdentity>,
     /// The reason why the last connection was refused; cleared when a connection is accepted.
     trouble: Option<String>,
     /// True if the server does not reveal its identity to this role.
@@ -53,7 +53,7 @@ struct Known {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Server {
+struct ServerIdentity {
     /// The system identifier, which a cluster shares with its standbys.
     system: i64,
     timeline: i64,
@@ -61,9 +61,9 @@ struct Server {
 
 /// Result of an examination.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct ServerExamination {
     read_only: bool,
-    server: Option<Server>,
+    server: Option<ServerIdentity>,
 }
 
 impl Primary {
@@ -92,10 +92,10 @@ impl Primary {
     /// # Errors
     /// Fails if the server does not answer, is read-only, or is a former primary: the connection
     /// must be dropped.
-    pub(super) async fn examine(&self, connection: &mut PgConnection) -> Result<u64, Failure> {
+    pub(super) async fn examine(&self, connection: &mut PgConnection) -> Result<u64, SqlFailure> {
         let seen = self.env.within(LOOK_TIMEOUT, self.look(connection)).await;
-        let seen = seen.unwrap_or(Err(Failure::Driver(sqlx::Error::PoolTimedOut)))?;
-        self.judge(seen).map_err(Failure::NotPrimary)
+        let seen = seen.unwrap_or(Err(SqlFailure::Driver(sqlx::Error::PoolTimedOut)))?;
+        self.judge(seen).map_err(SqlFailure::NotPrimary)
     }
 
     /// Records that a statement on a connection of this epoch was refused because the server is
@@ -109,7 +109,7 @@ impl Primary {
     }
 
     /// Records that no connection could be made.
-    pub(super) fn is_away(&self, reason: &Failure) {
+    pub(super) fn is_away(&self, reason: &SqlFailure) {
         self.known().trouble.get_or_insert_with(|| reason.to_string());
     }
 
@@ -124,13 +124,13 @@ impl Primary {
         }
     }
 
-    async fn look(&self, connection: &mut PgConnection) -> Result<Seen, Failure> {
+    async fn look(&self, connection: &mut PgConnection) -> Result<ServerExamination, SqlFailure> {
         let unidentified = self.known().unidentified;
         let look = if unidentified { LOOK_UNIDENTIFIED } else { LOOK };
         let row = match connection.fetch_one(sqlx::query(look)).await {
             Err(error) if !unidentified => {
-                let error = Failure::from(error);
-                if failure::cause(&error) == Cause::Away {
+                let error = SqlFailure::from(error);
+                if failure::cause(&error) == FailureClass::Away {
                     return Err(error);
                 }
                 let row = connection.fetch_one(sqlx::query(LOOK_UNIDENTIFIED)).await?;
@@ -141,11 +141,12 @@ impl Primary {
             row => row?,
         };
         let (system, timeline): (Option<i64>, Option<i64>) = (row.try_get(1)?, row.try_get(2)?);
-        let server = system.zip(timeline).map(|(system, timeline)| Server { system, timeline });
-        Ok(Seen { read_only: row.try_get(0)?, server })
+        let server =
+            system.zip(timeline).map(|(system, timeline)| ServerIdentity { system, timeline });
+        Ok(ServerExamination { read_only: row.try_get(0)?, server })
     }
 
-    fn judge(&self, seen: Seen) -> Result<u64, String> {
+    fn judge(&self, seen: ServerExamination) -> Result<u64, String> {
         let mut known = self.known();
         let refused = if seen.read_only {
             // Raise the epoch only once: until a server accepts writes, new connections do not
@@ -186,7 +187,7 @@ impl Primary {
         self.epoch.send_modify(|epoch| *epoch += 1);
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownPrimary> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -199,9 +200,12 @@ mod tests {
     fn a_server_that_was_left_behind_is_refused_and_a_newer_one_moves_everybody() {
         let primary = Primary::new(Env::system());
         let seen = |read_only, system, timeline| {
-            primary.judge(Seen { read_only, server: Some(Server { system, timeline }) })
+            primary.judge(ServerExamination {
+                read_only,
+                server: Some(ServerIdentity { system, timeline }),
+            })
         };
-        let unknown = |read_only| primary.judge(Seen { read_only, server: None });
+        let unknown = |read_only| primary.judge(ServerExamination { read_only, server: None });
         assert_eq!(seen(false, 7, 1), Ok(0), "the first server moves nobody");
         assert_eq!(seen(false, 7, 1), Ok(0));
         assert!(seen(true, 7, 1).expect_err("it takes no writes").contains("read-only"));

@@ -9,7 +9,7 @@ use segno_core::{
 };
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Postgres, pool::PoolConnection};
 
-use super::{connection_pool::ConnectionPool, fields::escape, session::NoneUnmerged};
+use super::{connection_pool::ConnectionPool, fields::escape, session::NoUnmergedJournals};
 use crate::{
     ModuleRow, Modules, NewModule, StoreError,
     sql::{
@@ -37,7 +37,7 @@ pub(super) type Reader = read::Reader<Postgres>;
 impl Reader {
     /// A reader that uses `pool`.
     pub(super) fn over(pool: ConnectionPool) -> Self {
-        Self { pool, unmerged: NoneUnmerged }
+        Self { pool, unmerged: NoUnmergedJournals }
     }
 
     /// Takes a connection; errors name the statement.

@@ -14,16 +14,16 @@ use sqlx::{
 
 use super::{
     connection_pool::ConnectionPool,
-    failure::{self, Failed},
+    failure::{self, FailedStatement},
     fields::escape,
 };
 use crate::{
     StoreError,
-    archive::Cell,
+    archive::ArchiveCell,
     limits,
     sql::{
-        Failure, Fields as _,
-        read::{Dialect, Kind, Parameter, Session, Unmerged},
+        RowFields as _, SqlFailure,
+        read::{DatabaseKind, DatabaseSession, Parameter, SqlDialect, UnmergedJournals},
     },
 };
 
@@ -36,13 +36,13 @@ pub(super) const NO_TIME_LIMIT: &str =
 
 /// All records are in the table `journal`.
 #[derive(Debug)]
-pub(crate) struct NoneUnmerged;
+pub(crate) struct NoUnmergedJournals;
 
-impl Dialect for Postgres {
-    type Unmerged = NoneUnmerged;
+impl SqlDialect for Postgres {
+    type Unmerged = NoUnmergedJournals;
     type Pool = ConnectionPool;
 
-    async fn acquire(connections: &ConnectionPool) -> Result<PoolConnection<Self>, Failure> {
+    async fn acquire(connections: &ConnectionPool) -> Result<PoolConnection<Self>, SqlFailure> {
         connections.acquire().await
     }
 
@@ -51,39 +51,41 @@ impl Dialect for Postgres {
     /// dropped before that, the connection would return to the pool inside an open transaction, and
     /// later reads on it would see an old snapshot.
     #[expect(clippy::disallowed_methods, reason = "the task is short and only reads")]
-    async fn snapshot(connections: &ConnectionPool) -> Result<Transaction<'static, Self>, Failure> {
+    async fn snapshot(
+        connections: &ConnectionPool,
+    ) -> Result<Transaction<'static, Self>, SqlFailure> {
         let connection = connections.acquire().await?;
         let beginning = Transaction::begin(connection, Some(SNAPSHOT.into_sql_str()));
         let begun = tokio::spawn(beginning).await;
         Ok(begun.unwrap_or(Err(sqlx::Error::WorkerCrashed))?)
     }
 
-    fn failed(statement: &'static str, source: Failure) -> StoreError {
+    fn failed(statement: &'static str, source: SqlFailure) -> StoreError {
         match source {
-            Failure::Driver(sqlx::Error::PoolClosed) => StoreError::Closed,
+            SqlFailure::Driver(sqlx::Error::PoolClosed) => StoreError::Closed,
             source if failure::code(&source).is_some_and(|code| code == failure::TOO_LONG) => {
                 StoreError::TooLong { statement, seconds: limits::CLIENT_READ.0 / 1_000 }
             }
-            source => Failed { statement, source }.explain(),
+            source => FailedStatement { statement, source }.explain(),
         }
     }
 }
 
-impl Unmerged for NoneUnmerged {
+impl UnmergedJournals for NoUnmergedJournals {
     fn may_have<'a>(&self, _ids: impl IntoIterator<Item = &'a PromiseId>) -> bool {
         false
     }
 }
 
-impl Session for PgConnection {
+impl DatabaseSession for PgConnection {
     type Row = PgRow;
-    const KIND: Kind = Kind::Postgres;
+    const KIND: DatabaseKind = DatabaseKind::Postgres;
 
     async fn rows(
         &mut self,
         text: SqlStr,
         parameters: &[Parameter<'_>],
-    ) -> Result<Vec<PgRow>, Failure> {
+    ) -> Result<Vec<PgRow>, SqlFailure> {
         Ok(query(text, parameters).fetch_all(self).await?)
     }
 
@@ -91,8 +93,8 @@ impl Session for PgConnection {
         &mut self,
         text: SqlStr,
         parameters: &[Parameter<'_>],
-        mut take: impl FnMut(PgRow) -> Result<ControlFlow<()>, Failure> + Send,
-    ) -> Result<(), Failure> {
+        mut take: impl FnMut(PgRow) -> Result<ControlFlow<()>, SqlFailure> + Send,
+    ) -> Result<(), SqlFailure> {
         let mut rows = query(text, parameters).fetch(self);
         while let Some(row) = rows.try_next().await? {
             if take(row)?.is_break() {
@@ -102,23 +104,25 @@ impl Session for PgConnection {
         Ok(())
     }
 
-    async fn without_time_limit(&mut self) -> Result<(), Failure> {
+    async fn without_time_limit(&mut self) -> Result<(), SqlFailure> {
         self.execute(NO_TIME_LIMIT).await?;
         Ok(())
     }
 
-    fn cell(row: &PgRow, column: usize) -> Result<Cell, Failure> {
+    fn cell(row: &PgRow, column: usize) -> Result<ArchiveCell, SqlFailure> {
         let raw = row.try_get_raw(column)?;
         if raw.is_null() {
-            return Ok(Cell::Null);
+            return Ok(ArchiveCell::Null);
         }
         let kind = raw.type_info().name().to_owned();
         Ok(match kind.as_str() {
-            "TEXT" => row.text(column)?.map_or(Cell::Null, |text| Cell::Text(text.into_owned())),
-            "BYTEA" => {
-                row.blob(column)?.map_or(Cell::Null, |bytes| Cell::Blob(bytes.to_vec().into()))
-            }
-            _ => row.int(column)?.map_or(Cell::Null, Cell::Int),
+            "TEXT" => row
+                .text(column)?
+                .map_or(ArchiveCell::Null, |text| ArchiveCell::Text(text.into_owned())),
+            "BYTEA" => row
+                .blob(column)?
+                .map_or(ArchiveCell::Null, |bytes| ArchiveCell::Blob(bytes.to_vec().into())),
+            _ => row.int(column)?.map_or(ArchiveCell::Null, ArchiveCell::Int),
         })
     }
 }

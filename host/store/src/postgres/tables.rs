@@ -4,30 +4,30 @@ use std::sync::LazyLock;
 
 #[cfg(test)]
 use super::columns;
-use super::write::Part;
-use crate::sql::{ColumnKind, NAMED, Named, OWNED, Owned, STATE, Table};
+use super::write::StatementPart;
+use crate::sql::{ColumnKind, NAMED, NamedTable, OWNED, OwnedTable, STATE, SqlTable};
 
 /// Statements for one table of [`NAMED`].
 pub(super) struct NamedStatements {
-    pub(super) of: &'static Named,
+    pub(super) of: &'static NamedTable,
     /// Locks rows by name, in name order, before any promise. A row that does not exist yet cannot
     /// be locked: the second transaction to insert it is refused by the key, and decides again.
     pub(super) lock: String,
     /// Like `lock`, for rows that no other transaction has locked.
     pub(super) try_lock: String,
     /// Inserts rows that did not exist; fails if another transaction inserted one first.
-    pub(super) insert: Part,
+    pub(super) insert: StatementPart,
     /// Writes locked rows.
-    pub(super) put: Part,
-    pub(super) delete: Part,
+    pub(super) put: StatementPart,
+    pub(super) delete: StatementPart,
 }
 
 /// Statements for one table of [`OWNED`].
 pub(super) struct OwnedStatements {
-    pub(super) of: &'static Owned,
+    pub(super) of: &'static OwnedTable,
     /// Selects the number and id of each invocation, with its rows, or nulls if it has none.
     pub(super) load: String,
-    pub(super) put: Part,
+    pub(super) put: StatementPart,
     /// Deletes the rows of invocations, by number.
     pub(super) remove: String,
 }
@@ -37,8 +37,8 @@ pub(super) struct StateStatements {
     /// Deletes all state of these objects. A separate statement, because parts of one statement do
     /// not see each other's changes.
     pub(super) clear: String,
-    pub(super) delete: Part,
-    pub(super) put: Part,
+    pub(super) delete: StatementPart,
+    pub(super) put: StatementPart,
 }
 
 pub(super) static STATE_STATEMENTS: LazyLock<StateStatements> = LazyLock::new(|| {
@@ -47,7 +47,7 @@ pub(super) static STATE_STATEMENTS: LazyLock<StateStatements> = LazyLock::new(||
     let same = same.collect::<Vec<_>>().join(" AND ");
     StateStatements {
         clear: format!("DELETE FROM {name} WHERE {} = ANY($1::text[])", STATE.first()),
-        delete: Part {
+        delete: StatementPart {
             columns: &[ColumnKind::Text, ColumnKind::Text],
             before: format!("DELETE FROM {name} USING").into(),
             after: format!("AS given ({}) WHERE {same}", keys.join(", ")).into(),
@@ -63,7 +63,7 @@ pub(super) static OWNED_STATEMENTS: LazyLock<[OwnedStatements; OWNED.len()]> =
     LazyLock::new(|| OWNED.each_ref().map(OwnedStatements::of));
 
 impl NamedStatements {
-    fn of(named: &'static Named) -> Self {
+    fn of(named: &'static NamedTable) -> Self {
         let (table, first) = (named.table.name, named.table.first());
         let columns = named.table.columns;
         let lock = format!(
@@ -75,7 +75,7 @@ impl NamedStatements {
             lock,
             insert: insert(&named.table, String::new()),
             put: insert(&named.table, named.table.on_conflict()),
-            delete: Part {
+            delete: StatementPart {
                 columns: &[ColumnKind::Text],
                 before: format!("DELETE FROM {table} USING").into(),
                 after: format!("AS given ({first}) WHERE {table}.{first} = given.{first}").into(),
@@ -95,7 +95,7 @@ impl NamedStatements {
 }
 
 impl OwnedStatements {
-    fn of(owned: &'static Owned) -> Self {
+    fn of(owned: &'static OwnedTable) -> Self {
         let (table, first) = (owned.table.name, owned.table.first());
         let rest = owned.table.of_table(1);
         Self {
@@ -110,15 +110,15 @@ impl OwnedStatements {
     }
 }
 
-fn insert(table: &Table, after: String) -> Part {
+fn insert(table: &SqlTable, after: String) -> StatementPart {
     let before = format!("{} SELECT * FROM", table.insert());
-    Part { columns: table.kinds, before: before.into(), after: after.into() }
+    StatementPart { columns: table.kinds, before: before.into(), after: after.into() }
 }
 
 /// All statements with a search condition, for the tests of query plans.
 #[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
-    let deletes = |part: &Part| {
+    let deletes = |part: &StatementPart| {
         let given = columns::parameters(part.columns, 1);
         format!("{} UNNEST({given}) {}", part.before, part.after)
     };

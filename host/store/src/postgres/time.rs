@@ -12,7 +12,7 @@ use segno_env::Clock;
 const WORTH_A_WORD: Millis = Millis(1_000);
 
 /// The database's time, extrapolated by this machine's clock.
-pub struct Time {
+pub struct DatabaseTime {
     machine: Arc<dyn Clock>,
     /// True if the database's clock is used. Debuggers and tests set the time themselves, also
     /// backwards.
@@ -23,7 +23,7 @@ pub struct Time {
     warned: AtomicBool,
 }
 
-impl Time {
+impl DatabaseTime {
     pub(super) fn new(machine: Arc<dyn Clock>, asked: bool) -> Self {
         Self {
             machine,
@@ -60,12 +60,12 @@ impl Time {
             // Time passed while the answer was pending, as it should.
             tracing::warn!(
                 milliseconds = late.0,
-                "the database's answer was heard late: this host stood still, or the answer was long under way"
+                "the database's answer arrived late: this host was suspended, or the network was slow"
             );
         } else if !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 milliseconds = back,
-                "the database's clock was set back: time stands still here until it has caught up"
+                "the database's clock was set back: this host's time stops until that clock has caught up"
             );
         }
         Timestamp(latest.max(server.0))
@@ -77,7 +77,7 @@ impl Time {
     }
 }
 
-impl Clock for Time {
+impl Clock for DatabaseTime {
     fn now(&self) -> Timestamp {
         if !self.asked {
             return self.machine.now();
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn the_time_is_the_databases_and_never_runs_backwards() {
         let machine = Arc::new(Machine(AtomicI64::new(1_000)));
-        let time = Time::new(machine.clone(), true);
+        let time = DatabaseTime::new(machine.clone(), true);
         assert_eq!(time.of_server(Some(Timestamp(61_000)), time.asking()), Timestamp(61_000));
         assert_eq!(time.ahead(), Millis(60_000));
         machine.0.store(1_005, Ordering::Relaxed);
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_host_that_stood_still_does_not_blame_the_database() {
         let machine = Arc::new(Machine(AtomicI64::new(1_000)));
-        let time = Time::new(machine.clone(), true);
+        let time = DatabaseTime::new(machine.clone(), true);
         assert_eq!(time.of_server(Some(Timestamp(61_000)), time.asking()), Timestamp(61_000));
         let asked_at = time.asking();
         // The database answered immediately, but the host was stopped for a minute before it read
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_machine_that_is_ahead_goes_by_the_databases_clock_as_well() {
         let machine = Arc::new(Machine(AtomicI64::new(61_000)));
-        let time = Time::new(machine.clone(), true);
+        let time = DatabaseTime::new(machine.clone(), true);
         assert_eq!(time.of_server(Some(Timestamp(1_000)), time.asking()), Timestamp(1_000));
         assert_eq!(time.ahead(), Millis(-60_000));
         machine.0.store(61_005, Ordering::Relaxed);
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn who_says_what_time_it_is_has_the_last_word() {
         let machine = Arc::new(Machine(AtomicI64::new(1_000)));
-        let time = Time::new(machine.clone(), false);
+        let time = DatabaseTime::new(machine.clone(), false);
         assert_eq!(time.of_server(Some(Timestamp(61_000)), time.asking()), Timestamp(1_000));
         machine.0.store(5, Ordering::Relaxed);
         assert_eq!((time.now(), time.of_server(None, time.asking())), (Timestamp(5), Timestamp(5)));

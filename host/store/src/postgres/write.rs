@@ -15,19 +15,19 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgArg
 use super::{
     claims::TransactionId,
     columns,
-    failure::Failed,
+    failure::FailedStatement,
     fields::escape,
     load::LockedRows,
     tables::{NAMED_STATEMENTS, OWNED_STATEMENTS, STATE_STATEMENTS},
 };
 use crate::sql::{
-    Cache, Cell,
+    Cache,
     ColumnKind::{self, Blob, Int, Text},
-    JournalRow, NAMED, Numbers, Written,
+    DeltaRows, JournalRow, NAMED, RowIds, SqlCell,
 };
 
 /// One part of the statement: `before UNNEST($…) after`.
-pub(super) struct Part {
+pub(super) struct StatementPart {
     pub(super) columns: &'static [ColumnKind],
     pub(super) before: Cow<'static, str>,
     pub(super) after: Cow<'static, str>,
@@ -56,7 +56,7 @@ pub(super) const REMOVE: [(&str, &str); 7] = [
 pub(super) const REMOVE_PROMISES: (&str, &str) =
     ("remove promises", "DELETE FROM promises WHERE n = ANY($1::bigint[])");
 
-const INSERT_PROMISES: Part = Part {
+const INSERT_PROMISES: StatementPart = StatementPart {
     columns: &[Int, Text, Int, Int, Int, Int, Int, Int, Text, Text, Text, Blob, Text, Blob],
     before: Cow::Borrowed("
         INSERT INTO promises (n, id, state, created_at, timeout_at, settled_at, made_by, attached, target, tags,
@@ -66,7 +66,7 @@ const INSERT_PROMISES: Part = Part {
 };
 
 /// A settled promise never changes, so only pending promises are updated.
-const SETTLE_PROMISES: Part = Part {
+const SETTLE_PROMISES: StatementPart = StatementPart {
     columns: &[Int, Int, Int, Text, Blob],
     before: Cow::Borrowed("
         UPDATE promises
@@ -77,7 +77,7 @@ const SETTLE_PROMISES: Part = Part {
 
 /// A row that already has a higher version is kept: the fence's second lock. No module has the
 /// number 0, so a module that was removed since the decision fails the foreign key.
-const PUT_TASKS: Part = Part {
+const PUT_TASKS: StatementPart = StatementPart {
     columns: &[
         Int, Int, Int, Int, Int, Int, Int, Text, Int, Int, Int, Int, Blob, Int, Int, Int, Int, Int, Blob,
     ],
@@ -103,7 +103,7 @@ const PUT_TASKS: Part = Part {
          WHERE tasks.version <= excluded.version"),
 };
 
-const PUT_CALLBACKS: Part = Part {
+const PUT_CALLBACKS: StatementPart = StatementPart {
     columns: &[Int, Int, Int],
     before: Cow::Borrowed("INSERT INTO callbacks (awaited, awaiter, consumed) SELECT * FROM"),
     after: Cow::Borrowed(
@@ -111,7 +111,7 @@ const PUT_CALLBACKS: Part = Part {
     ),
 };
 
-const DELETE_CALLBACKS: Part = Part {
+const DELETE_CALLBACKS: StatementPart = StatementPart {
     columns: &[Int, Int],
     before: Cow::Borrowed("DELETE FROM callbacks USING"),
     after: Cow::Borrowed(
@@ -120,13 +120,13 @@ const DELETE_CALLBACKS: Part = Part {
     ),
 };
 
-const PUT_LISTENERS: Part = Part {
+const PUT_LISTENERS: StatementPart = StatementPart {
     columns: &[Int, Text],
     before: Cow::Borrowed("INSERT INTO listeners (awaited, address) SELECT * FROM"),
     after: Cow::Borrowed("ON CONFLICT DO NOTHING"),
 };
 
-const DELETE_LISTENERS: Part = Part {
+const DELETE_LISTENERS: StatementPart = StatementPart {
     columns: &[Int, Text],
     before: Cow::Borrowed("DELETE FROM listeners USING"),
     after: Cow::Borrowed(
@@ -135,7 +135,7 @@ const DELETE_LISTENERS: Part = Part {
     ),
 };
 
-const PUT_OUTBOX: Part = Part {
+const PUT_OUTBOX: StatementPart = StatementPart {
     columns: &[Int, Int, Text, Int, Int, Int, Blob],
     before: Cow::Borrowed("INSERT INTO outbox (source, kind, part, next_at, created_at, attempts, message) SELECT * FROM"),
     after: Cow::Borrowed("
@@ -144,14 +144,14 @@ const PUT_OUTBOX: Part = Part {
                message = excluded.message"),
 };
 
-const DELETE_OUTBOX: Part = Part {
+const DELETE_OUTBOX: StatementPart = StatementPart {
     columns: &[Int, Int, Text],
     before: Cow::Borrowed("DELETE FROM outbox USING"),
     after: Cow::Borrowed("AS given (source, kind, part)
              WHERE outbox.source = given.source AND outbox.kind = given.kind AND outbox.part = given.part"),
 };
 
-const APPEND_JOURNALS: Part = Part {
+const APPEND_JOURNALS: StatementPart = StatementPart {
     columns: &[Int, Int, Int, Int, Int, Int, Int, Blob],
     before: Cow::Borrowed(
         "
@@ -161,32 +161,32 @@ const APPEND_JOURNALS: Part = Part {
     after: Cow::Borrowed(""),
 };
 
-const DROP_JOURNALS: Part = Part {
+const DROP_JOURNALS: StatementPart = StatementPart {
     columns: &[Int],
     before: Cow::Borrowed("DELETE FROM journal USING"),
     after: Cow::Borrowed("AS given (inv) WHERE journal.inv = given.inv"),
 };
 
-const DROP_LOGS: Part = Part {
+const DROP_LOGS: StatementPart = StatementPart {
     columns: &[Int],
     before: Cow::Borrowed("DELETE FROM logs USING"),
     after: Cow::Borrowed("AS given (inv) WHERE logs.inv = given.inv"),
 };
 
-const APPEND_LOGS: Part = Part {
+const APPEND_LOGS: StatementPart = StatementPart {
     columns: &[Int, Int, Blob],
     before: Cow::Borrowed("INSERT INTO logs (inv, count, lines) SELECT * FROM"),
     after: Cow::Borrowed(""),
 };
 
-const PUT_SIGNAL_KEYS: Part = Part {
+const PUT_SIGNAL_KEYS: StatementPart = StatementPart {
     columns: &[Int, Text, Int],
     before: Cow::Borrowed("INSERT INTO signal_keys (inv, key, number) SELECT * FROM"),
     after: Cow::Borrowed("ON CONFLICT DO NOTHING"),
 };
 
 /// As with tasks: a module removed since the decision fails the foreign key.
-const PUT_ALIASES: Part = Part {
+const PUT_ALIASES: StatementPart = StatementPart {
     columns: &[Text, Blob],
     before: Cow::Borrowed(
         "INSERT INTO aliases (name, module) SELECT given.name, coalesce(modules.n, 0) FROM",
@@ -198,7 +198,7 @@ const PUT_ALIASES: Part = Part {
 };
 
 /// An alias that another transaction has moved in the meantime is kept.
-const DROP_ALIASES: Part = Part {
+const DROP_ALIASES: StatementPart = StatementPart {
     columns: &[Text, Blob],
     before: Cow::Borrowed("DELETE FROM aliases USING modules,"),
     after: Cow::Borrowed(
@@ -209,7 +209,7 @@ const DROP_ALIASES: Part = Part {
 
 /// A host's incarnation only grows: the second writer of the same number writes nothing, and finds
 /// that out from the row count.
-const PUT_HOSTS: Part = Part {
+const PUT_HOSTS: StatementPart = StatementPart {
     columns: &[Text, Int],
     before: Cow::Borrowed("INSERT INTO hosts (node, incarnation) SELECT * FROM"),
     after: Cow::Borrowed(
@@ -220,7 +220,7 @@ const PUT_HOSTS: Part = Part {
 
 /// A statement under construction.
 #[derive(Default)]
-struct Statement {
+struct StatementBuilder {
     parts: Vec<String>,
     arguments: PgArguments,
     columns: usize,
@@ -234,7 +234,7 @@ pub(super) type WrittenNames = [Vec<String>; NAMED.len()];
 
 /// Result of the statements sent.
 #[derive(Debug, Default)]
-pub(super) struct Sent {
+pub(super) struct WriteSummary {
     pub(super) statements: usize,
     /// The transaction that wrote tasks; `None` if no tasks were written.
     pub(super) writer: Option<TransactionId>,
@@ -251,12 +251,12 @@ pub(super) async fn write(
     delta: &Delta,
     fresh: &BTreeSet<PromiseId>,
     locked: &LockedRows,
-) -> Result<Sent, Failed> {
-    let mut written = Written::of(delta, fresh, &cache.view, &ByDigest(cache));
+) -> Result<WriteSummary, FailedStatement> {
+    let mut written = DeltaRows::of(delta, fresh, &cache.view, &DigestRowIds(cache));
     // Two hosts that create the same promises wait for each other at the key, so all insert in one
     // fixed order.
     written.new_promises.sort_by(|left, right| text_of(&left[1]).cmp(text_of(&right[1])));
-    let mut main = Statement::default();
+    let mut main = StatementBuilder::default();
     main.push(&INSERT_PROMISES, written.new_promises);
     main.push(&SETTLE_PROMISES, written.settled);
     main.push(&PUT_TASKS, written.tasks);
@@ -284,31 +284,31 @@ pub(super) async fn write(
     for (((statements, rows), locked), names) in named {
         let of_all = rows.put.iter().chain(&rows.deleted).map(|row| text_of(&row[0]).to_owned());
         names.extend(of_all);
-        let is_locked = |row: &Vec<Cell>| locked.contains(text_of(&row[0]));
+        let is_locked = |row: &Vec<SqlCell>| locked.contains(text_of(&row[0]));
         let (known, new): (Vec<_>, Vec<_>) = rows.put.into_iter().partition(is_locked);
         main.push(&statements.delete, rows.deleted);
         main.push(&statements.put, known);
-        let mut insert = Statement::default();
+        let mut insert = StatementBuilder::default();
         insert.push(&statements.insert, new);
         unlocked.push((statements.of.put, insert));
     }
-    let mut aliases = Statement::default();
+    let mut aliases = StatementBuilder::default();
     aliases.push(&PUT_ALIASES, written.aliases);
     unlocked.push(("put aliases", aliases));
-    let mut dropped = Statement::default();
+    let mut dropped = StatementBuilder::default();
     dropped.push(&DROP_ALIASES, written.dropped_aliases);
     unlocked.push(("drop aliases", dropped));
-    let mut hosts = Statement::default();
+    let mut hosts = StatementBuilder::default();
     let lives = written.hosts.len() as u64;
     hosts.push(&PUT_HOSTS, written.hosts);
 
-    let mut sent = Sent { complete: true, named: names, ..Sent::default() };
+    let mut sent = WriteSummary { complete: true, named: names, ..WriteSummary::default() };
     if !written.state.cleared.is_empty() {
         let objects = written.state.cleared.iter().map(|row| escape(text_of(&row[0])).into_owned());
         let query = sqlx::query(AssertSqlSafe(STATE_STATEMENTS.clear.as_str()));
         let query = query.bind(objects.collect::<Vec<_>>());
         let name = "clear the state of objects";
-        connection.execute(query).await.map_err(Failed::of(name))?;
+        connection.execute(query).await.map_err(FailedStatement::of(name))?;
         sent.statements += 1;
     }
     if !main.parts.is_empty() {
@@ -334,16 +334,20 @@ pub(super) async fn write(
     Ok(sent)
 }
 
-fn text_of(cell: &Cell) -> &str {
+fn text_of(cell: &SqlCell) -> &str {
     match cell {
-        Cell::Text(text) => text,
-        Cell::Null | Cell::Int(_) | Cell::Blob(_) => "",
+        SqlCell::Text(text) => text,
+        SqlCell::Null | SqlCell::Int(_) | SqlCell::Blob(_) => "",
     }
 }
 
-impl Statement {
+impl StatementBuilder {
     /// Adds a part for `rows`, unless it is empty.
-    fn push<R: AsRef<[Cell]> + IntoIterator<Item = Cell>>(&mut self, part: &Part, rows: Vec<R>) {
+    fn push<R: AsRef<[SqlCell]> + IntoIterator<Item = SqlCell>>(
+        &mut self,
+        part: &StatementPart,
+        rows: Vec<R>,
+    ) {
         let Some(first) = rows.first() else { return };
         assert_eq!(part.columns.len(), first.as_ref().len(), "a part takes its rows' columns");
         let given = columns::parameters(part.columns, self.columns + 1);
@@ -358,16 +362,20 @@ impl Statement {
         question: &str,
         connection: &mut PgConnection,
         name: &'static str,
-    ) -> Result<i64, Failed> {
+    ) -> Result<i64, FailedStatement> {
         self.parts.push(question.to_owned());
         let query = sqlx::query_with(AssertSqlSafe(text(&self.parts)), self.arguments);
-        let row = connection.fetch_one(query).await.map_err(Failed::of(name))?;
-        row.try_get(0).map_err(Failed::of(name))
+        let row = connection.fetch_one(query).await.map_err(FailedStatement::of(name))?;
+        row.try_get(0).map_err(FailedStatement::of(name))
     }
 
-    async fn run(self, connection: &mut PgConnection, name: &'static str) -> Result<u64, Failed> {
+    async fn run(
+        self,
+        connection: &mut PgConnection,
+        name: &'static str,
+    ) -> Result<u64, FailedStatement> {
         let query = sqlx::query_with(AssertSqlSafe(text(&self.parts)), self.arguments);
-        Ok(connection.execute(query).await.map_err(Failed::of(name))?.rows_affected())
+        Ok(connection.execute(query).await.map_err(FailedStatement::of(name))?.rows_affected())
     }
 }
 
@@ -382,15 +390,15 @@ fn text(parts: &[String]) -> String {
 }
 
 /// Refers to modules by digest: the statements look up their numbers.
-struct ByDigest<'a>(&'a Cache);
+struct DigestRowIds<'a>(&'a Cache);
 
-impl Numbers for ByDigest<'_> {
+impl RowIds for DigestRowIds<'_> {
     fn promise(&self, id: &PromiseId) -> Option<i64> {
         self.0.number(id)
     }
 
-    fn module(&self, digest: &Digest) -> Cell {
-        Cell::Blob(digest.0.to_vec())
+    fn module(&self, digest: &Digest) -> SqlCell {
+        SqlCell::Blob(digest.0.to_vec())
     }
 }
 
@@ -408,7 +416,7 @@ pub(super) fn statements() -> Vec<String> {
         DROP_JOURNALS,
         DROP_LOGS,
     ];
-    let statement = |part: Part| {
+    let statement = |part: StatementPart| {
         let given = columns::parameters(part.columns, 1);
         format!("{} UNNEST({given}) {}", part.before, part.after)
     };

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use segno_core::{
     delta::Delta,
     footprint::{ChildPage, Footprint, SweepPage},
-    id::{Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId},
+    id::{Digest, HostName, ObjectId, PromiseId, ResourceName, ScheduleId},
     limit::{LimitName, PartitionId},
     promise::{OutboxKey, Promise},
     value::{Tags, Text, Value},
@@ -35,16 +35,16 @@ pub(crate) struct Cache {
     pub(crate) limit: usize,
     /// Maximum bytes of cached promises, above which the least recently used are evicted.
     pub(crate) byte_limit: usize,
-    known: HashMap<PromiseId, Known>,
+    known: HashMap<PromiseId, CachedPromise>,
     /// Total bytes of cached promises.
     bytes: usize,
     tick: u64,
-    this_batch: ThisBatch,
+    this_batch: BatchLookups,
 }
 
 /// The extent to which a promise is cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
+pub(crate) enum CacheLevel {
     /// Only its number.
     Number,
     /// Its row and its task's row.
@@ -54,26 +54,26 @@ pub(crate) enum Level {
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedPromise {
     /// `None` if the promise is known not to exist.
     number: Option<i64>,
-    level: Level,
+    level: CacheLevel,
     used: u64,
     bytes: usize,
 }
 
 /// Lookups that are valid for this batch only.
 #[derive(Debug, Default)]
-struct ThisBatch {
+struct BatchLookups {
     tails: HashMap<PromiseId, u32>,
     children: BTreeMap<PromiseId, ChildPage>,
     outbox: BTreeSet<OutboxKey>,
-    held_by: BTreeSet<NodeName>,
+    held_by: BTreeSet<HostName>,
     signal_keys: BTreeSet<(PromiseId, Text)>,
     schedules: BTreeSet<ScheduleId>,
     aliases: BTreeSet<Text>,
     modules: BTreeSet<Digest>,
-    hosts: BTreeSet<NodeName>,
+    hosts: BTreeSet<HostName>,
     resources: BTreeSet<ResourceName>,
     facts: BTreeSet<PromiseId>,
     lines: BTreeSet<ObjectId>,
@@ -87,7 +87,7 @@ struct ThisBatch {
     lanes: BTreeMap<(PartitionId, u8), u32>,
 }
 
-impl ThisBatch {
+impl BatchLookups {
     /// Drops lookups by queue order that the delta makes stale.
     fn changed(&mut self, delta: &Delta) {
         for partition in delta.partitions.keys() {
@@ -153,18 +153,18 @@ impl Cache {
             && lanes.is_empty();
         globals
             && of_batches
-            && composites.iter().all(|id| self.holds(id, Level::Composite))
-            && rows.iter().all(|id| self.holds(id, Level::Rows))
+            && composites.iter().all(|id| self.holds(id, CacheLevel::Composite))
+            && rows.iter().all(|id| self.holds(id, CacheLevel::Rows))
     }
 
     /// The part of a footprint that is not cached. Trees always are missing: they may have grown
     /// since.
     pub(crate) fn missing(&mut self, mut wanted: Footprint) -> Footprint {
         self.tick += 1;
-        wanted.composites.retain(|id| !self.holds(id, Level::Composite));
+        wanted.composites.retain(|id| !self.holds(id, CacheLevel::Composite));
         let composites = &wanted.composites;
         let mut rows = std::mem::take(&mut wanted.rows);
-        rows.retain(|id| !composites.contains(id) && !self.holds(id, Level::Rows));
+        rows.retain(|id| !composites.contains(id) && !self.holds(id, CacheLevel::Rows));
         wanted.rows = rows;
         let batch = &self.this_batch;
         wanted.tails.retain(|id, from| batch.tails.get(id).is_none_or(|known| known > from));
@@ -194,10 +194,10 @@ impl Cache {
     /// Records that these rows were looked up.
     pub(crate) fn loaded(&mut self, wanted: Footprint) {
         for id in wanted.composites {
-            self.know(&id, None, Level::Composite);
+            self.know(&id, None, CacheLevel::Composite);
         }
         for id in wanted.rows {
-            self.know(&id, None, Level::Rows);
+            self.know(&id, None, CacheLevel::Rows);
         }
         let batch = &mut self.this_batch;
         batch.tails.extend(wanted.tails);
@@ -223,9 +223,10 @@ impl Cache {
     }
 
     /// Records a promise: its number, if it has one, and how much of it is now cached.
-    pub(crate) fn know(&mut self, id: &PromiseId, number: Option<i64>, level: Level) {
+    pub(crate) fn know(&mut self, id: &PromiseId, number: Option<i64>, level: CacheLevel) {
         let used = self.tick;
-        let known = self.known.entry(id.clone()).or_insert(Known { number, level, used, bytes: 0 });
+        let known =
+            self.known.entry(id.clone()).or_insert(CachedPromise { number, level, used, bytes: 0 });
         known.number = known.number.or(number);
         known.level = known.level.max(level);
         known.used = used;
@@ -241,12 +242,12 @@ impl Cache {
 
     /// True if the promise's whole composite is cached.
     pub(crate) fn is_whole(&self, id: &PromiseId) -> bool {
-        self.known.get(id).is_some_and(|known| known.level == Level::Composite)
+        self.known.get(id).is_some_and(|known| known.level == CacheLevel::Composite)
     }
 
     /// Like [`Cache::is_whole`], and marks the promise as used.
     pub(crate) fn holds_whole(&mut self, id: &PromiseId) -> bool {
-        self.holds(id, Level::Composite)
+        self.holds(id, CacheLevel::Composite)
     }
 
     /// The number of a known promise. `None` if it is unknown or does not exist.
@@ -267,7 +268,7 @@ impl Cache {
         for id in &fresh {
             let number = self.next_number;
             self.next_number += 1;
-            self.know(id, Some(number), Level::Composite);
+            self.know(id, Some(number), CacheLevel::Composite);
         }
         self.view.apply(delta);
         self.this_batch.changed(delta);
@@ -311,7 +312,7 @@ impl Cache {
     pub(crate) fn forget_all(&mut self) {
         self.view = self.view.globals();
         self.known = HashMap::new();
-        self.this_batch = ThisBatch::default();
+        self.this_batch = BatchLookups::default();
         self.bytes = 0;
     }
 
@@ -329,7 +330,7 @@ impl Cache {
         // write them.
         let number = number.filter(|_| self.shares_callbacks(id));
         if number.is_some() {
-            self.know(id, number, Level::Number);
+            self.know(id, number, CacheLevel::Number);
         }
     }
 
@@ -337,7 +338,7 @@ impl Cache {
         self.view.callbacks_on(id).next().is_some() || self.view.awaited_by(id).next().is_some()
     }
 
-    fn holds(&mut self, id: &PromiseId, level: Level) -> bool {
+    fn holds(&mut self, id: &PromiseId, level: CacheLevel) -> bool {
         let Some(known) = self.known.get_mut(id) else { return false };
         known.used = self.tick;
         known.level >= level

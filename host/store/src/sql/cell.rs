@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// A value that both databases can store.
 #[derive(Debug, Clone)]
-pub(crate) enum Cell {
+pub(crate) enum SqlCell {
     Null,
     Int(i64),
     Text(Arc<str>),
@@ -12,9 +12,9 @@ pub(crate) enum Cell {
 }
 
 /// A row to be written.
-pub(crate) type CellRow = Vec<Cell>;
+pub(crate) type CellRow = Vec<SqlCell>;
 
-impl Cell {
+impl SqlCell {
     /// The integer, if it is one.
     pub(crate) fn int(&self) -> Option<i64> {
         match self {
@@ -24,56 +24,56 @@ impl Cell {
     }
 }
 
-impl From<i64> for Cell {
+impl From<i64> for SqlCell {
     fn from(value: i64) -> Self {
         Self::Int(value)
     }
 }
 
-impl From<u32> for Cell {
+impl From<u32> for SqlCell {
     fn from(value: u32) -> Self {
         Self::Int(value.into())
     }
 }
 
-impl From<u64> for Cell {
+impl From<u64> for SqlCell {
     /// Keeps the 64 bits: nonces use all of them, and counters never reach the sign bit.
     fn from(value: u64) -> Self {
         Self::Int(value.cast_signed())
     }
 }
 
-impl From<bool> for Cell {
+impl From<bool> for SqlCell {
     fn from(value: bool) -> Self {
         Self::Int(value.into())
     }
 }
 
-impl From<&str> for Cell {
+impl From<&str> for SqlCell {
     fn from(value: &str) -> Self {
         Self::Text(value.into())
     }
 }
 
-impl From<String> for Cell {
+impl From<String> for SqlCell {
     fn from(value: String) -> Self {
         Self::Text(value.into())
     }
 }
 
-impl From<&[u8]> for Cell {
+impl From<&[u8]> for SqlCell {
     fn from(value: &[u8]) -> Self {
         Self::Blob(value.to_vec())
     }
 }
 
-impl From<Vec<u8>> for Cell {
+impl From<Vec<u8>> for SqlCell {
     fn from(value: Vec<u8>) -> Self {
         Self::Blob(value)
     }
 }
 
-impl<T: Into<Cell>> From<Option<T>> for Cell {
+impl<T: Into<SqlCell>> From<Option<T>> for SqlCell {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use segno_core::{
-    delta::{Append, Delta},
+    delta::{Delta, JournalAppend},
     id::{Digest, PromiseId},
     invocation::LogLine,
     value::Text,
@@ -11,16 +11,16 @@ use segno_core::{
 };
 
 use super::{
-    Cell, CellRow, JournalRow, rows,
+    CellRow, JournalRow, SqlCell, rows,
     table::{NAMED, OWNED, StateRows},
 };
 
 /// Resolves references between rows.
-pub(crate) trait Numbers {
+pub(crate) trait RowIds {
     /// The number of a promise that was looked up and exists, or that is new.
     fn promise(&self, id: &PromiseId) -> Option<i64>;
     /// The reference to a module: its number, or its digest if the statement looks up the number.
-    fn module(&self, digest: &Digest) -> Cell;
+    fn module(&self, digest: &Digest) -> SqlCell;
 }
 
 /// The changes to one table of [`NAMED`].
@@ -34,27 +34,27 @@ pub(crate) struct NamedRows {
 
 /// The rows of one delta.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct DeltaRows {
     /// New promises, in number order.
-    pub(crate) new_promises: Vec<[Cell; 14]>,
+    pub(crate) new_promises: Vec<[SqlCell; 14]>,
     /// Settled promises: number, state, instant, headers, value.
-    pub(crate) settled: Vec<[Cell; 5]>,
-    pub(crate) tasks: Vec<[Cell; 19]>,
-    pub(crate) callbacks: Vec<[Cell; 3]>,
-    pub(crate) deleted_callbacks: Vec<[Cell; 2]>,
-    pub(crate) listeners: Vec<[Cell; 2]>,
-    pub(crate) deleted_listeners: Vec<[Cell; 2]>,
-    pub(crate) outbox: Vec<[Cell; 7]>,
-    pub(crate) deleted_outbox: Vec<[Cell; 3]>,
+    pub(crate) settled: Vec<[SqlCell; 5]>,
+    pub(crate) tasks: Vec<[SqlCell; 19]>,
+    pub(crate) callbacks: Vec<[SqlCell; 3]>,
+    pub(crate) deleted_callbacks: Vec<[SqlCell; 2]>,
+    pub(crate) listeners: Vec<[SqlCell; 2]>,
+    pub(crate) deleted_listeners: Vec<[SqlCell; 2]>,
+    pub(crate) outbox: Vec<[SqlCell; 7]>,
+    pub(crate) deleted_outbox: Vec<[SqlCell; 3]>,
     pub(crate) journals: Vec<JournalRow>,
     /// Invocations whose journals are dropped.
-    pub(crate) dropped_journals: Vec<[Cell; 1]>,
-    pub(crate) logs: Vec<[Cell; 3]>,
-    pub(crate) signal_keys: Vec<[Cell; 3]>,
-    pub(crate) aliases: Vec<[Cell; 2]>,
+    pub(crate) dropped_journals: Vec<[SqlCell; 1]>,
+    pub(crate) logs: Vec<[SqlCell; 3]>,
+    pub(crate) signal_keys: Vec<[SqlCell; 3]>,
+    pub(crate) aliases: Vec<[SqlCell; 2]>,
     /// Name and module of each dropped alias.
-    pub(crate) dropped_aliases: Vec<[Cell; 2]>,
-    pub(crate) hosts: Vec<[Cell; 2]>,
+    pub(crate) dropped_aliases: Vec<[SqlCell; 2]>,
+    pub(crate) hosts: Vec<[SqlCell; 2]>,
     /// The changes to each table of [`NAMED`].
     pub(crate) named: Vec<NamedRows>,
     /// The new rows of each table of [`OWNED`].
@@ -63,13 +63,13 @@ pub(crate) struct Written {
     pub(crate) state: StateRows,
 }
 
-impl Written {
+impl DeltaRows {
     /// Converts `delta`, which is already applied to `state`. `fresh` are the promises it creates.
     pub(crate) fn of(
         delta: &Delta,
         fresh: &BTreeSet<PromiseId>,
         state: &View,
-        numbers: &impl Numbers,
+        numbers: &impl RowIds,
     ) -> Self {
         let number = |id: &PromiseId| {
             numbers
@@ -95,13 +95,14 @@ impl Written {
 
         let tasks = delta.tasks.values().map(|task| {
             let target = state.promise(&task.id).and_then(|promise| promise.target());
-            let module = task.module.map_or(Cell::Null, |digest| numbers.module(&digest));
+            let module = task.module.map_or(SqlCell::Null, |digest| numbers.module(&digest));
             rows::task_cells(number(&task.id), module, target, task)
         });
         written.tasks = tasks.collect();
 
         for ((awaited, awaiter), consumed) in &delta.callbacks {
-            let (awaited, awaiter) = (Cell::from(number(awaited)), Cell::from(number(awaiter)));
+            let (awaited, awaiter) =
+                (SqlCell::from(number(awaited)), SqlCell::from(number(awaiter)));
             match consumed {
                 Some(consumed) => written.callbacks.push([awaited, awaiter, (*consumed).into()]),
                 None => written.deleted_callbacks.push([awaited, awaiter]),
@@ -152,7 +153,7 @@ impl Written {
 }
 
 /// Builds one row per journal, however many commands appended to it.
-fn journal_rows(appends: &[Append], number: impl Fn(&PromiseId) -> i64) -> Vec<JournalRow> {
+fn journal_rows(appends: &[JournalAppend], number: impl Fn(&PromiseId) -> i64) -> Vec<JournalRow> {
     let appends = appends.iter().filter(|append| !append.records.is_empty());
     let mut appends: Vec<_> = appends.map(|append| (number(&append.invocation), append)).collect();
     // A stable sort: the appends to one journal stay in order.
@@ -161,7 +162,10 @@ fn journal_rows(appends: &[Append], number: impl Fn(&PromiseId) -> i64) -> Vec<J
     of_one.filter_map(|appends| JournalRow::of(appends.first()?.0, appends)).collect()
 }
 
-fn log_rows(logs: &[(PromiseId, LogLine)], number: impl Fn(&PromiseId) -> i64) -> Vec<[Cell; 3]> {
+fn log_rows(
+    logs: &[(PromiseId, LogLine)],
+    number: impl Fn(&PromiseId) -> i64,
+) -> Vec<[SqlCell; 3]> {
     let mut logged: BTreeMap<&PromiseId, Vec<&LogLine>> = BTreeMap::new();
     for (invocation, line) in logs {
         logged.entry(invocation).or_default().push(line);

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use segno_core::{
-    id::{NodeName, Version},
+    id::{HostName, Version},
     view::View,
 };
 
 use super::{
-    Failure, Fields, digest_at, head, id, module_facts, module_facts_column, number, outbox,
+    RowFields, SqlFailure, digest_at, head, id, module_facts, module_facts_column, number, outbox,
     promise, promise_columns, promise_tables, records, small,
-    table::{NAMED, Named, OWNED, Owned, STATE, Table, state},
+    table::{NAMED, NamedTable, OWNED, OwnedTable, STATE, SqlTable, state},
     task, text,
 };
 
@@ -47,7 +47,7 @@ const FIRST_VERSION: &str = "SELECT version FROM first_version";
 
 /// The kind of a row in a dump.
 #[derive(Clone, Copy)]
-pub(crate) enum About {
+pub(crate) enum DumpRowKind {
     Promise,
     Callback,
     Listener,
@@ -58,85 +58,89 @@ pub(crate) enum About {
     Host,
     SignalKey,
     FirstVersion,
-    Named(&'static Named),
-    Owned(&'static Owned),
+    Named(&'static NamedTable),
+    Owned(&'static OwnedTable),
     State,
 }
 
-const OF_COMPOSITES: [(About, &str); 10] = [
-    (About::Promise, PROMISES),
-    (About::Callback, CALLBACKS),
-    (About::Listener, LISTENERS),
-    (About::Outbox, OUTBOX),
-    (About::Journal, JOURNALS),
-    (About::Module, MODULES),
-    (About::Alias, ALIASES),
-    (About::Host, HOSTS),
-    (About::SignalKey, SIGNAL_KEYS),
-    (About::FirstVersion, FIRST_VERSION),
+const OF_COMPOSITES: [(DumpRowKind, &str); 10] = [
+    (DumpRowKind::Promise, PROMISES),
+    (DumpRowKind::Callback, CALLBACKS),
+    (DumpRowKind::Listener, LISTENERS),
+    (DumpRowKind::Outbox, OUTBOX),
+    (DumpRowKind::Journal, JOURNALS),
+    (DumpRowKind::Module, MODULES),
+    (DumpRowKind::Alias, ALIASES),
+    (DumpRowKind::Host, HOSTS),
+    (DumpRowKind::SignalKey, SIGNAL_KEYS),
+    (DumpRowKind::FirstVersion, FIRST_VERSION),
 ];
 
 /// All statements of a dump, to be run in one transaction.
-pub(crate) fn statements() -> impl Iterator<Item = (About, Cow<'static, str>)> {
+pub(crate) fn statements() -> impl Iterator<Item = (DumpRowKind, Cow<'static, str>)> {
     let of_composites = OF_COMPOSITES.map(|(about, text)| (about, Cow::Borrowed(text)));
     let named = NAMED.iter().map(|named| {
-        let Table { name, columns, .. } = named.table;
-        (About::Named(named), Cow::Owned(format!("SELECT {columns} FROM {name}")))
+        let SqlTable { name, columns, .. } = named.table;
+        (DumpRowKind::Named(named), Cow::Owned(format!("SELECT {columns} FROM {name}")))
     });
-    let owned = OWNED.iter().map(|owned| (About::Owned(owned), Cow::Owned(owned.select())));
+    let owned = OWNED.iter().map(|owned| (DumpRowKind::Owned(owned), Cow::Owned(owned.select())));
     let state = format!("SELECT {} FROM {}", STATE.columns, STATE.name);
-    let state = (About::State, Cow::Owned(state));
+    let state = (DumpRowKind::State, Cow::Owned(state));
     of_composites.into_iter().chain(named).chain(owned).chain([state])
 }
 
 /// Adds a row of a dump to the view.
-pub(crate) fn put(view: &mut View, about: About, row: &impl Fields) -> Result<(), Failure> {
+pub(crate) fn put(
+    view: &mut View,
+    about: DumpRowKind,
+    row: &impl RowFields,
+) -> Result<(), SqlFailure> {
     match about {
-        About::Promise => {
+        DumpRowKind::Promise => {
             let (_, promise) = promise(row)?;
             if let Some(task) = task(row, promise.id())? {
                 view.put_task(task);
             }
             view.put_promise(promise);
         }
-        About::Callback => {
+        DumpRowKind::Callback => {
             let (awaited, awaiter) = (id(row, 0)?, id(row, 1)?);
             let consumed = number(row, 2, &awaited, "consumed")? != 0;
             view.put_callback(awaited, awaiter, consumed);
         }
-        About::Listener => view.put_listener(id(row, 0)?, text(row, 1)?),
-        About::Outbox => {
+        DumpRowKind::Listener => view.put_listener(id(row, 0)?, text(row, 1)?),
+        DumpRowKind::Outbox => {
             let (key, message) = outbox(row, 1, &id(row, 0)?)?;
             view.put_outbox(key, message);
         }
-        About::Journal => {
+        DumpRowKind::Journal => {
             let invocation = id(row, 0)?;
             let head = head(row, 1, &invocation)?;
             view.extend_tail(&invocation, records(row, 6, &invocation)?);
             view.put_head(invocation, head);
         }
-        About::Module => {
+        DumpRowKind::Module => {
             let (module, facts) = module_facts(row, 0, 1)?;
             view.put_module_facts(module, facts);
         }
-        About::Alias => view.put_alias(text(row, 0)?, digest_at(row, 1)?),
-        About::Host => {
+        DumpRowKind::Alias => view.put_alias(text(row, 0)?, digest_at(row, 1)?),
+        DumpRowKind::Host => {
             let node = text(row, 0)?;
             let lives = number(row, 1, &node, "incarnation")?.cast_unsigned();
-            view.put_host(NodeName::new(node.as_str()), lives);
+            view.put_host(HostName::new(node.as_str()), lives);
         }
-        About::SignalKey => {
+        DumpRowKind::SignalKey => {
             let invocation = id(row, 0)?;
             let n = small(row, 2, &invocation, "number")?;
             view.put_signal_key(invocation, text(row, 1)?, n);
         }
-        About::Named(named) => (named.read)(row, view)?,
-        About::Owned(owned) => (owned.read)(row, 0, view)?,
-        About::State => {
+        DumpRowKind::Named(named) => (named.read)(row, view)?,
+        DumpRowKind::Owned(owned) => (owned.read)(row, 0, view)?,
+        DumpRowKind::State => {
             let (key, value) = state(row)?;
             view.put_state(key, value);
         }
-        About::FirstVersion => {
+        DumpRowKind::FirstVersion => {
             let version = number(row, 0, &"first_version", "version")?.cast_unsigned();
             view.raise_first_version(Version(version));
         }

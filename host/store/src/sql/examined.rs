@@ -4,31 +4,31 @@
 use std::collections::BTreeSet;
 
 use segno_core::{
-    graph::Start,
+    graph::GraphRunParameters,
     id::{CommandIndex, ObjectId, PromiseId},
     transition::turn_in,
     view::View,
 };
 
 use super::{
-    Failure, Fields, Owned, head, id, module_facts, outbox, promise, records,
+    OwnedTable, RowFields, SqlFailure, head, id, module_facts, outbox, promise, records,
     rows::{damaged, needed},
     schedule, small,
     table::{limit, line, partition},
     task, text,
 };
-use crate::Examined;
+use crate::ExaminedPage;
 
-impl Examined {
+impl ExaminedPage {
     /// Adds a promise of the page, with its task. Returns its number.
-    pub(crate) fn put_member(&mut self, row: &impl Fields) -> Result<i64, Failure> {
+    pub(crate) fn put_member(&mut self, row: &impl RowFields) -> Result<i64, SqlFailure> {
         self.ids.push(id(row, 1)?);
         self.put(row)?;
-        row.int(0)?.ok_or(Failure::NoRow)
+        row.int(0)?.ok_or(SqlFailure::NoRow)
     }
 
     /// Adds a promise with its task.
-    pub(crate) fn put(&mut self, row: &impl Fields) -> Result<(), Failure> {
+    pub(crate) fn put(&mut self, row: &impl RowFields) -> Result<(), SqlFailure> {
         let id = id(row, 1)?;
         self.keep(promise(row), |state, (_, promise)| state.put_promise(promise));
         self.keep(task(row, &id), |state, task| {
@@ -38,33 +38,33 @@ impl Examined {
     }
 
     /// Adds a module with its facts.
-    pub(crate) fn put_module(&mut self, row: &impl Fields) {
+    pub(crate) fn put_module(&mut self, row: &impl RowFields) {
         self.keep(module_facts(row, 0, 1), |state, (module, facts)| {
             state.put_module_facts(module, facts);
         });
     }
 
-    pub(crate) fn put_schedule(&mut self, row: &impl Fields) {
+    pub(crate) fn put_schedule(&mut self, row: &impl RowFields) {
         self.keep(schedule(row), View::put_schedule);
     }
 
     /// Adds a row of an invocation: the invocation's id, then the row's other columns.
-    pub(crate) fn put_owned(&mut self, owned: &Owned, row: &impl Fields) {
+    pub(crate) fn put_owned(&mut self, owned: &OwnedTable, row: &impl RowFields) {
         let read = (owned.read)(row, 0, &mut self.view);
         self.keep(read, |_, ()| {});
     }
 
     /// Adds the queue of an object.
-    pub(crate) fn put_line(&mut self, row: &impl Fields) {
+    pub(crate) fn put_line(&mut self, row: &impl RowFields) {
         self.keep(line(row), |state, (object, line)| state.put_line(object, line));
     }
 
-    pub(crate) fn put_limit(&mut self, row: &impl Fields) {
+    pub(crate) fn put_limit(&mut self, row: &impl RowFields) {
         self.keep(limit(row), |state, (name, limit)| state.put_limit(name, limit));
     }
 
     /// Adds a key of a limit.
-    pub(crate) fn put_partition(&mut self, row: &impl Fields) {
+    pub(crate) fn put_partition(&mut self, row: &impl RowFields) {
         self.keep(partition(row), |state, (id, row)| state.put_partition(id, row));
     }
 
@@ -81,7 +81,7 @@ impl Examined {
     }
 
     /// Adds a callback: awaited, awaiter, consumed.
-    pub(crate) fn put_callback(&mut self, row: &impl Fields) -> Result<(), Failure> {
+    pub(crate) fn put_callback(&mut self, row: &impl RowFields) -> Result<(), SqlFailure> {
         let (awaited, awaiter) = (id(row, 0)?, id(row, 1)?);
         let consumed = row.int(2).and_then(|consumed| needed(consumed, &awaiter, "consumed"));
         self.keep(consumed, |state, consumed| state.put_callback(awaited, awaiter, consumed == 1));
@@ -89,7 +89,7 @@ impl Examined {
     }
 
     /// Adds a listener: awaited, address.
-    pub(crate) fn put_listener(&mut self, row: &impl Fields) -> Result<(), Failure> {
+    pub(crate) fn put_listener(&mut self, row: &impl RowFields) -> Result<(), SqlFailure> {
         let awaited = id(row, 0)?;
         let address = text(row, 1).map_err(|_| damaged(&awaited, "address of a listener").into());
         self.keep(address, |state, address| state.put_listener(awaited, address));
@@ -97,14 +97,14 @@ impl Examined {
     }
 
     /// Adds a message: its source, then the columns that [`outbox`] reads.
-    pub(crate) fn put_message(&mut self, row: &impl Fields) -> Result<(), Failure> {
+    pub(crate) fn put_message(&mut self, row: &impl RowFields) -> Result<(), SqlFailure> {
         let source = id(row, 0)?;
         self.keep(outbox(row, 1, &source), |state, (key, row)| state.put_outbox(key, row));
         Ok(())
     }
 
     /// Adds the key of a signal: invocation, key, number of the signal.
-    pub(crate) fn put_signal_key(&mut self, row: &impl Fields) -> Result<(), Failure> {
+    pub(crate) fn put_signal_key(&mut self, row: &impl RowFields) -> Result<(), SqlFailure> {
         let invocation = id(row, 0)?;
         let read = small(row, 2, &invocation, "number of a signal")
             .and_then(|number: u32| Ok((text(row, 1)?, number)));
@@ -114,7 +114,7 @@ impl Examined {
 
     /// Adds a part of a journal: its invocation, the columns that [`head`] reads, the records.
     /// Parts must come in journal order.
-    pub(crate) fn put_journal(&mut self, row: &impl Fields) -> Result<(), Failure> {
+    pub(crate) fn put_journal(&mut self, row: &impl RowFields) -> Result<(), SqlFailure> {
         let invocation = id(row, 0)?;
         self.keep(records(row, 6, &invocation), |state, more| {
             state.extend_tail(&invocation, more);
@@ -134,7 +134,7 @@ impl Examined {
         for run in &self.ids {
             let mut nodes = self.view.nodes_of(run).peekable();
             let is_run = nodes.peek().and_then(|_| self.view.promise(run));
-            if let Some(Ok(start)) = is_run.map(Start::of) {
+            if let Some(Ok(start)) = is_run.map(GraphRunParameters::of) {
                 ids.extend(nodes.map(|(node, row)| start.promise_of(run, node, row)));
             }
         }
@@ -152,10 +152,10 @@ impl Examined {
         ids
     }
 
-    fn keep<T>(&mut self, row: Result<T, Failure>, put: impl FnOnce(&mut View, T)) {
+    fn keep<T>(&mut self, row: Result<T, SqlFailure>, put: impl FnOnce(&mut View, T)) {
         match row {
             Ok(row) => put(&mut self.view, row),
-            Err(Failure::Unreadable(reason)) => self.unreadable.push(reason),
+            Err(SqlFailure::Unreadable(reason)) => self.unreadable.push(reason),
             Err(error) => self.unreadable.push(error.to_string()),
         }
     }

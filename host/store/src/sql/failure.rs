@@ -2,7 +2,7 @@
 
 /// A failed statement, or a row that cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum SqlFailure {
     /// A row holds an unexpected value.
     #[error("error occurred while decoding: {0}")]
     Unreadable(String),
@@ -25,7 +25,7 @@ pub(crate) enum Failure {
     NoRow,
 }
 
-impl From<sqlx::Error> for Failure {
+impl From<sqlx::Error> for SqlFailure {
     fn from(error: sqlx::Error) -> Self {
         match error {
             sqlx::Error::Decode(error) => Self::Unreadable(error.to_string()),
@@ -37,7 +37,7 @@ impl From<sqlx::Error> for Failure {
     }
 }
 
-impl From<rusqlite::Error> for Failure {
+impl From<rusqlite::Error> for SqlFailure {
     fn from(error: rusqlite::Error) -> Self {
         match error {
             rusqlite::Error::SqliteFailure(failure, message) => {
@@ -53,9 +53,9 @@ impl From<rusqlite::Error> for Failure {
 ///
 /// # Errors
 /// Any other error: the database did not return the row.
-pub(crate) fn unreadable(error: Failure) -> Result<String, Failure> {
+pub(crate) fn unreadable(error: SqlFailure) -> Result<String, SqlFailure> {
     match error {
-        Failure::Unreadable(reason) => Ok(reason),
+        SqlFailure::Unreadable(reason) => Ok(reason),
         other => Err(other),
     }
 }

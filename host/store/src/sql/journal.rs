@@ -1,12 +1,12 @@
 //! A journal row: consecutive records, and the head of the journal after them.
 
 use segno_core::{
-    delta::Append,
+    delta::JournalAppend,
     id::PromiseId,
     invocation::{JournalHead, Record, encode_records, join_records},
 };
 
-use super::{Cell, Failure, rows};
+use super::{SqlCell, SqlFailure, rows};
 
 /// A journal row; see the module documentation.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ const JOINED_BYTES: usize = 64 << 10;
 
 impl JournalRow {
     /// The row for consecutive appends to one journal; `None` if there are none.
-    pub(crate) fn of(number: i64, appends: &[(i64, &Append)]) -> Option<Self> {
+    pub(crate) fn of(number: i64, appends: &[(i64, &JournalAppend)]) -> Option<Self> {
         let (&(_, first), &(_, last)) = (appends.first()?, appends.last()?);
         let records = appends.iter().flat_map(|(_, append)| &append.records);
         Some(Self {
@@ -55,12 +55,12 @@ impl JournalRow {
     }
 
     /// Decodes the records.
-    pub(crate) fn decode(&self) -> Result<Vec<Record>, Failure> {
+    pub(crate) fn decode(&self) -> Result<Vec<Record>, SqlFailure> {
         rows::decoded(&self.records, &self.invocation)
     }
 
     /// The columns `inv, first_seq, end_seq, commands, notified, at, finished, records`.
-    pub(crate) fn into_cells(self) -> [Cell; 8] {
+    pub(crate) fn into_cells(self) -> [SqlCell; 8] {
         [
             self.number.into(),
             self.first.into(),

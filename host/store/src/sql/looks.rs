@@ -12,7 +12,7 @@ use super::Cache;
 const LOOKS: usize = 8;
 
 /// The remaining looks of a command.
-pub(crate) struct Looks {
+pub(crate) struct LoadRounds {
     /// The rows that the command names, except trees.
     named: Footprint,
     /// The trees that the command names. Earlier commands of the batch may add to them, so they are
@@ -21,7 +21,7 @@ pub(crate) struct Looks {
     left: usize,
 }
 
-impl Looks {
+impl LoadRounds {
     /// Starts the looks for a command that names these rows.
     pub(crate) fn of(mut named: Footprint) -> Self {
         let trees = std::mem::take(&mut named.trees);

@@ -19,13 +19,13 @@ mod rows;
 pub(crate) mod table;
 mod wipe;
 
-pub(crate) use cache::{Cache, Level};
-pub(crate) use cell::{Cell, CellRow};
-pub(crate) use delta::{Numbers, Written};
-pub(crate) use failure::{Failure, unreadable};
-pub(crate) use fields::Fields;
+pub(crate) use cache::{Cache, CacheLevel};
+pub(crate) use cell::{CellRow, SqlCell};
+pub(crate) use delta::{DeltaRows, RowIds};
+pub(crate) use failure::{SqlFailure, unreadable};
+pub(crate) use fields::RowFields;
 pub(crate) use journal::JournalRow;
-pub(crate) use looks::Looks;
+pub(crate) use looks::LoadRounds;
 pub(crate) use put::{
     put_callback, put_head, put_listener, put_message, put_named, put_owned, put_promise,
     put_signal_key, put_tail, readable,
@@ -36,6 +36,6 @@ pub(crate) use rows::{
     promise_tables, ready, records, small, task, text, wake,
 };
 pub(crate) use table::{
-    ColumnKind, NAMED, Named, OWNED, Owned, STATE, Table, schedule, schedule_columns,
+    ColumnKind, NAMED, NamedTable, OWNED, OwnedTable, STATE, SqlTable, schedule, schedule_columns,
 };
 pub(crate) use wipe::wipe;

@@ -7,10 +7,10 @@
 use segno_core::{id::PromiseId, invocation::Record, unreadable::Subject, value::Text, view::View};
 
 use super::{
-    Cache, Failure, Fields, Level, head, id, outbox, outbox_key, promise,
+    Cache, CacheLevel, RowFields, SqlFailure, head, id, outbox, outbox_key, promise,
     rows::needed,
     small,
-    table::{ColumnKind, Named, Owned},
+    table::{ColumnKind, NamedTable, OwnedTable},
     task, text, unreadable,
 };
 
@@ -20,8 +20,8 @@ use super::{
 /// # Errors
 /// Fails if the database did not return a row.
 pub(crate) fn readable<T>(
-    rows: impl Iterator<Item = Result<T, Failure>>,
-) -> Result<Vec<T>, Failure> {
+    rows: impl Iterator<Item = Result<T, SqlFailure>>,
+) -> Result<Vec<T>, SqlFailure> {
     let mut read = Vec::new();
     for row in rows {
         match row {
@@ -36,8 +36,8 @@ pub(crate) fn readable<T>(
 fn keep(
     view: &mut View,
     subject: impl FnOnce() -> Subject,
-    put: impl FnOnce(&mut View) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    put: impl FnOnce(&mut View) -> Result<(), SqlFailure>,
+) -> Result<(), SqlFailure> {
     match put(view) {
         Ok(()) => Ok(()),
         Err(error) => {
@@ -50,9 +50,9 @@ fn keep(
 /// Adds a promise with its task. Returns its number and id.
 pub(crate) fn put_promise(
     cache: &mut Cache,
-    row: &impl Fields,
-    level: Level,
-) -> Result<(i64, PromiseId), Failure> {
+    row: &impl RowFields,
+    level: CacheLevel,
+) -> Result<(i64, PromiseId), SqlFailure> {
     let id = id(row, 1)?;
     let number = needed(row.int(0)?, &id, "n")?;
     cache.know(&id, Some(number), level);
@@ -76,10 +76,10 @@ pub(crate) fn put_callback(
     cache: &mut Cache,
     awaited: (Option<i64>, PromiseId),
     awaiter: (Option<i64>, PromiseId),
-    consumed: Result<Option<i64>, Failure>,
-) -> Result<(), Failure> {
-    cache.know(&awaited.1, awaited.0, Level::Number);
-    cache.know(&awaiter.1, awaiter.0, Level::Number);
+    consumed: Result<Option<i64>, SqlFailure>,
+) -> Result<(), SqlFailure> {
+    cache.know(&awaited.1, awaited.0, CacheLevel::Number);
+    cache.know(&awaiter.1, awaiter.0, CacheLevel::Number);
     let subject = || Subject::Promise(awaiter.1.clone());
     keep(&mut cache.view, subject, |view| {
         let consumed = consumed?.unwrap_or_default() != 0;
@@ -92,9 +92,9 @@ pub(crate) fn put_callback(
 pub(crate) fn put_listener(
     cache: &mut Cache,
     awaited: PromiseId,
-    row: &impl Fields,
+    row: &impl RowFields,
     column: usize,
-) -> Result<(), Failure> {
+) -> Result<(), SqlFailure> {
     let subject = || Subject::Promise(awaited.clone());
     keep(&mut cache.view, subject, |view| {
         view.put_listener(awaited.clone(), text(row, column)?);
@@ -106,9 +106,9 @@ pub(crate) fn put_listener(
 pub(crate) fn put_message(
     cache: &mut Cache,
     source: &PromiseId,
-    row: &impl Fields,
+    row: &impl RowFields,
     first: usize,
-) -> Result<(), Failure> {
+) -> Result<(), SqlFailure> {
     let key = outbox_key(row, first, source);
     let subject = || key.map_or_else(|_| Subject::Promise(source.clone()), Subject::Message);
     keep(&mut cache.view, subject, |view| {
@@ -122,9 +122,9 @@ pub(crate) fn put_message(
 pub(crate) fn put_head(
     cache: &mut Cache,
     invocation: PromiseId,
-    row: &impl Fields,
+    row: &impl RowFields,
     first: usize,
-) -> Result<(), Failure> {
+) -> Result<(), SqlFailure> {
     let subject = || Subject::Promise(invocation.clone());
     keep(&mut cache.view, subject, |view| {
         view.put_head(invocation.clone(), head(row, first, &invocation)?);
@@ -136,10 +136,10 @@ pub(crate) fn put_head(
 pub(crate) fn put_signal_key(
     cache: &mut Cache,
     invocation: PromiseId,
-    row: &impl Fields,
+    row: &impl RowFields,
     number: usize,
     key: usize,
-) -> Result<(), Failure> {
+) -> Result<(), SqlFailure> {
     let subject = || Subject::Promise(invocation.clone());
     keep(&mut cache.view, subject, |view| {
         let number = small(row, number, &"signal_keys", "number")?;
@@ -151,9 +151,9 @@ pub(crate) fn put_signal_key(
 /// Adds a row of a named table. Returns its name.
 pub(crate) fn put_named(
     cache: &mut Cache,
-    named: &Named,
-    row: &impl Fields,
-) -> Result<String, Failure> {
+    named: &NamedTable,
+    row: &impl RowFields,
+) -> Result<String, SqlFailure> {
     let name = needed(row.text(0)?, &named.table.name, named.table.first())?.into_owned();
     keep(&mut cache.view, || (named.subject)(&name), |view| (named.read)(row, view))?;
     Ok(name)
@@ -163,11 +163,11 @@ pub(crate) fn put_named(
 /// without that number, or nulls if it has none.
 pub(crate) fn put_owned(
     cache: &mut Cache,
-    owned: &Owned,
-    row: &impl Fields,
-) -> Result<(), Failure> {
+    owned: &OwnedTable,
+    row: &impl RowFields,
+) -> Result<(), SqlFailure> {
     let invocation = id(row, 1)?;
-    cache.know(&invocation, row.int(0)?, Level::Number);
+    cache.know(&invocation, row.int(0)?, CacheLevel::Number);
     let is_there = match owned.table.kinds.get(1) {
         Some(ColumnKind::Int) => row.int(2).map(|found| found.is_some()),
         Some(ColumnKind::Blob) => row.blob(2).map(|found| found.is_some()),
@@ -185,9 +185,9 @@ pub(crate) fn put_owned(
 pub(crate) fn put_tail(
     cache: &mut Cache,
     invocation: &PromiseId,
-    tail: Result<Vec<Record>, Failure>,
+    tail: Result<Vec<Record>, SqlFailure>,
     from: u32,
-) -> Result<(), Failure> {
+) -> Result<(), SqlFailure> {
     let mut tail = match tail {
         Ok(tail) => tail,
         Err(error) => unreadable(error).map(|_| Vec::new())?,

@@ -9,7 +9,7 @@ use segno_core::{
     limit::{LimitName, PartitionId},
 };
 
-use super::{Cache, Failure, Fields, Level, table::place};
+use super::{Cache, CacheLevel, RowFields, SqlFailure, table::place};
 
 /// The keys of a limit to serve next. Parameters: name, maximum.
 pub(crate) const READY: &str = "
@@ -43,9 +43,9 @@ pub(crate) fn sweep_bounds(name: &LimitName, page: &SweepPage) -> (String, Strin
 }
 
 /// Adds the queue position of a waiting execution.
-pub(crate) fn put(cache: &mut Cache, row: &impl Fields) -> Result<(), Failure> {
+pub(crate) fn put(cache: &mut Cache, row: &impl RowFields) -> Result<(), SqlFailure> {
     let (invocation, place) = place(row, 1)?;
-    cache.know(&invocation, row.int(0)?, Level::Number);
+    cache.know(&invocation, row.int(0)?, CacheLevel::Number);
     cache.view.put_place(invocation, place);
     Ok(())
 }

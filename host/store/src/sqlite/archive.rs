@@ -12,13 +12,14 @@ use sqlx::{
 };
 
 use super::{
-    open::{self, OpenError},
+    open::{self, SqliteOpenError},
     reader::Reader,
 };
 use crate::{
     Scan,
     archive::{
-        ArchiveError, ArchiveSource, Cell, Checked, Column as KnownColumn, Kind, Known, Row, Schema,
+        ArchiveCell, ArchiveError, ArchiveRow, ArchiveSchema, ArchiveSource, CellKind,
+        CheckedSource, SchemaColumn as KnownColumn, SchemaTable,
     },
     sql::read::refused,
 };
@@ -38,7 +39,7 @@ const CHUNK: usize = 64;
 ///
 /// # Errors
 /// Fails if the format is unknown.
-pub async fn schema(format: i64) -> Result<Schema, ArchiveError> {
+pub async fn schema(format: i64) -> Result<ArchiveSchema, ArchiveError> {
     let what = "look at the tables of a format";
     let mut connection =
         SqliteConnection::connect("sqlite::memory:").await.map_err(refused(what))?;
@@ -50,18 +51,18 @@ pub async fn schema(format: i64) -> Result<Schema, ArchiveError> {
         let columns = sqlx::query(KNOWN).bind(&name).fetch_all(&mut connection).await;
         let columns = columns.map_err(refused(what))?;
         let columns = columns.iter().map(known).collect::<Result<_, _>>().map_err(refused(what))?;
-        tables.push(Known { name, columns });
+        tables.push(SchemaTable { name, columns });
     }
     connection.close().await.map_err(refused(what))?;
-    Ok(Schema { format, tables })
+    Ok(ArchiveSchema { format, tables })
 }
 
 fn known(row: &SqliteRow) -> Result<KnownColumn, sqlx::Error> {
     let kind: String = row.try_get(1)?;
     let kind = match kind.as_str() {
-        "INTEGER" => Kind::Int,
-        "TEXT" => Kind::Text,
-        _ => Kind::Blob,
+        "INTEGER" => CellKind::Int,
+        "TEXT" => CellKind::Text,
+        _ => CellKind::Blob,
     };
     Ok(KnownColumn { name: row.try_get(0)?, kind, nullable: row.try_get(2)? })
 }
@@ -85,7 +86,7 @@ impl SqliteImport {
         directory: &Path,
         from: &mut dyn ArchiveSource,
     ) -> Result<Self, ArchiveError> {
-        let place = |error: OpenError| ArchiveError::Place(error.to_string());
+        let place = |error: SqliteOpenError| ArchiveError::Place(error.to_string());
         let lock = open::take(directory).map_err(place)?;
         if open::holds_something(directory).await.map_err(place)? {
             return Err(ArchiveError::NotEmpty(directory.display().to_string()));
@@ -102,7 +103,7 @@ impl SqliteImport {
         let opened = open::importing(&self.file).connect().await;
         let mut connection = opened.map_err(refused("make the new database"))?;
         let format = from.head().format;
-        let mut from = Checked::new(from, &schema(format).await?)?;
+        let mut from = CheckedSource::new(from, &schema(format).await?)?;
         open::migrate_to(&mut connection, format).await?;
         connection.execute("BEGIN").await.map_err(refused("begin"))?;
         while let Some((table, first, rows)) = from.next_rows()? {
@@ -150,9 +151,9 @@ fn remove(file: &Path) {
 
 async fn insert(
     connection: &mut SqliteConnection,
-    table: &Known,
+    table: &SchemaTable,
     mut number: u64,
-    rows: Vec<Row>,
+    rows: Vec<ArchiveRow>,
 ) -> Result<(), ArchiveError> {
     let columns = table.columns.iter().map(|column| format!("\"{}\"", column.name));
     let columns = columns.collect::<Vec<_>>().join(", ");
@@ -181,12 +182,12 @@ async fn insert(
 
 fn bind(
     query: Query<'_, Sqlite, SqliteArguments>,
-    cell: Cell,
+    cell: ArchiveCell,
 ) -> Query<'_, Sqlite, SqliteArguments> {
     match cell {
-        Cell::Null => query.bind(None::<i64>),
-        Cell::Int(value) => query.bind(value),
-        Cell::Text(value) => query.bind(value),
-        Cell::Blob(value) => query.bind(value.to_vec()),
+        ArchiveCell::Null => query.bind(None::<i64>),
+        ArchiveCell::Int(value) => query.bind(value),
+        ArchiveCell::Text(value) => query.bind(value),
+        ArchiveCell::Blob(value) => query.bind(value.to_vec()),
     }
 }

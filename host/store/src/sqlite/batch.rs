@@ -17,26 +17,26 @@ use segno_core::{
 };
 
 use super::{
-    connection::{Connection, Failed},
+    connection::{Connection, FailedStatement},
     failure, load,
     write::{remove, write},
     writer::Submission,
     writer_cache::WriterCache,
 };
 use crate::{
-    hints::{self, Changes},
-    sql::Looks,
+    hints::{self, CommitChanges},
+    sql::LoadRounds,
 };
 
 const COMMIT: &str = "COMMIT";
 
 /// The result of a committed batch: the replies of each submission, and all hints in order.
 #[derive(Debug, Default)]
-pub(super) struct Committed {
+pub(super) struct CommittedBatch {
     pub(super) replies: Vec<Vec<Reply>>,
     pub(super) effects: Vec<Effect>,
     /// Changed promises; collected only while a host watches changes.
-    pub(super) changes: Changes,
+    pub(super) changes: CommitChanges,
     /// Number of write statements executed.
     pub(super) statements: u64,
     /// Number of times that rows had to be read.
@@ -45,17 +45,17 @@ pub(super) struct Committed {
 
 /// Reason why a batch was not committed. The cache must be cleared.
 #[derive(Debug)]
-pub(super) enum NotCommitted {
+pub(super) enum CommitFailure {
     /// Nothing was written.
-    Refused(Failed),
+    Refused(FailedStatement),
     /// The outcome of the commit is unknown.
-    Unknown(Failed),
+    Unknown(FailedStatement),
     /// The disk failed earlier; nothing was written.
     Stopped,
 }
 
 /// A transaction in progress.
-pub(super) struct Batch<'a> {
+pub(super) struct WriteBatch<'a> {
     connection: &'a mut Connection,
     writer_cache: &'a mut WriterCache,
     config: &'a Config,
@@ -65,17 +65,17 @@ pub(super) struct Batch<'a> {
     begun: bool,
     /// Number of statements that the connection had executed before this batch.
     run_before: u64,
-    committed: Committed,
+    committed: CommittedBatch,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> WriteBatch<'a> {
     /// An empty batch at `now`; `changes` collects the changed promises.
     pub(super) fn new(
         connection: &'a mut Connection,
         writer_cache: &'a mut WriterCache,
         config: &'a Config,
         now: Timestamp,
-        changes: Changes,
+        changes: CommitChanges,
     ) -> Self {
         Self {
             run_before: connection.run(),
@@ -86,22 +86,25 @@ impl<'a> Batch<'a> {
             delta: Delta::default(),
             fresh: BTreeSet::new(),
             begun: false,
-            committed: Committed { changes, ..Committed::default() },
+            committed: CommittedBatch { changes, ..CommittedBatch::default() },
         }
     }
 
     /// Decides all submissions in order and commits them together.
-    pub(super) fn run(mut self, submissions: &[Submission]) -> Result<Committed, NotCommitted> {
+    pub(super) fn run(
+        mut self,
+        submissions: &[Submission],
+    ) -> Result<CommittedBatch, CommitFailure> {
         match self.decide_all(submissions) {
             Ok(()) => self.commit(),
             Err(failed) => {
                 self.roll_back();
-                Err(NotCommitted::Refused(failed))
+                Err(CommitFailure::Refused(failed))
             }
         }
     }
 
-    fn decide_all(&mut self, submissions: &[Submission]) -> Result<(), Failed> {
+    fn decide_all(&mut self, submissions: &[Submission]) -> Result<(), FailedStatement> {
         let commands = || submissions.iter().flat_map(|submission| &*submission.commands);
         let named: Vec<_> = commands().map(|command| self.names(command)).collect();
         // Load all rows that the commands name in one go, and then the rows those lead to. Usually
@@ -141,7 +144,11 @@ impl<'a> Batch<'a> {
         claim.is_none().then(|| footprint(command))
     }
 
-    fn decide(&mut self, command: &Command, named: Option<Footprint>) -> Result<Reply, Failed> {
+    fn decide(
+        &mut self,
+        command: &Command,
+        named: Option<Footprint>,
+    ) -> Result<Reply, FailedStatement> {
         let named = match named {
             Some(named) => named,
             None => {
@@ -153,7 +160,7 @@ impl<'a> Batch<'a> {
                 footprint(command)
             }
         };
-        let mut looks = Looks::of(named);
+        let mut looks = LoadRounds::of(named);
         while let Some(missing) = looks.next(&mut self.writer_cache.rows, command, self.config) {
             self.load(missing)?;
         }
@@ -176,7 +183,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Writes a decision that removes promises without delay, since their numbers vanish with them.
-    fn remove(&mut self, delta: &Delta) -> Result<(), Failed> {
+    fn remove(&mut self, delta: &Delta) -> Result<(), FailedStatement> {
         self.committed.changes.add(delta);
         self.delta.merge(delta.beside_removal());
         self.write()?;
@@ -186,7 +193,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Loads the part of `wanted` that the cache lacks. Returns true if anything was missing.
-    fn load_missing(&mut self, wanted: Footprint) -> Result<bool, Failed> {
+    fn load_missing(&mut self, wanted: Footprint) -> Result<bool, FailedStatement> {
         let missing = self.writer_cache.rows.missing(wanted);
         if missing.is_empty() {
             return Ok(false);
@@ -196,7 +203,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Loads rows missing from the cache.
-    fn load(&mut self, missing: Footprint) -> Result<(), Failed> {
+    fn load(&mut self, missing: Footprint) -> Result<(), FailedStatement> {
         // Pending decisions must be written before the tables are read again.
         if !self.delta.is_empty() {
             self.write()?;
@@ -205,7 +212,7 @@ impl<'a> Batch<'a> {
         load::load(self.connection, self.writer_cache, missing)
     }
 
-    fn commit(mut self) -> Result<Committed, NotCommitted> {
+    fn commit(mut self) -> Result<CommittedBatch, CommitFailure> {
         hints::drop_stale(&mut self.committed.effects, &self.writer_cache.rows.view);
         if self.delta.is_empty() && !self.begun {
             return Ok(self.committed);
@@ -216,17 +223,17 @@ impl<'a> Batch<'a> {
                 Ok(self.committed)
             }
             Err(failed) if failed.statement == COMMIT && !failure::is_undone(&failed.source) => {
-                Err(NotCommitted::Unknown(failed))
+                Err(CommitFailure::Unknown(failed))
             }
             Err(failed) => {
                 self.roll_back();
-                Err(NotCommitted::Refused(failed))
+                Err(CommitFailure::Refused(failed))
             }
         }
     }
 
     /// Writes the decisions that are not written yet.
-    fn write(&mut self) -> Result<(), Failed> {
+    fn write(&mut self) -> Result<(), FailedStatement> {
         if !self.begun {
             self.connection.say("BEGIN IMMEDIATE")?;
             self.begun = true;

@@ -10,7 +10,7 @@ use segno_env::Env;
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 use tokio::sync::watch;
 
-use super::{open::DataDirectory, writer::Written};
+use super::{open::DataDirectory, writer::WriteTotals};
 
 /// Interval between checkpoints while commits arrive.
 const PAUSE: Millis = Millis(2_000);
@@ -19,7 +19,7 @@ const PAUSE: Millis = Millis(2_000);
 pub(super) async fn run(
     directory: Weak<DataDirectory>,
     env: Env,
-    mut commits: watch::Receiver<Written>,
+    mut commits: watch::Receiver<WriteTotals>,
 ) {
     // While the connection is open, it must hold the directory.
     let mut held: Option<(SqliteConnection, Arc<DataDirectory>)> = None;

@@ -2,10 +2,10 @@
 
 use segno_core::{id::Digest, time::Timestamp};
 
-use super::connection::{Connection, Failed};
+use super::connection::{Connection, FailedStatement};
 use crate::{
     NewModule,
-    sql::{self, Cache, Fields as _},
+    sql::{self, Cache, RowFields as _},
 };
 
 const PUT: &str = "
@@ -23,7 +23,7 @@ pub(super) fn put(
     connection: &mut Connection,
     cache: &mut Cache,
     module: NewModule,
-) -> Result<(), Failed> {
+) -> Result<(), FailedStatement> {
     let NewModule { digest, component, description, facts, created_at } = module;
     if cache.modules.contains_key(&digest) {
         return Ok(());
@@ -47,7 +47,7 @@ pub(super) fn remove(
     cache: &mut Cache,
     digest: Digest,
     before: Timestamp,
-) -> Result<bool, Failed> {
+) -> Result<bool, FailedStatement> {
     let mut removed = false;
     connection.read("remove a component", REMOVE, (&digest.0[..], before.0), |_| {
         removed = true;

@@ -13,7 +13,7 @@ use rusqlite::{
     types::{Null, ToSqlOutput},
 };
 
-use crate::sql::{Cell, Failure};
+use crate::sql::{SqlCell, SqlFailure};
 
 /// Capacity for prepared statements; there are fewer statements than that.
 const PREPARED: usize = 128;
@@ -24,7 +24,7 @@ pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const TRUNCATE_LOG: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
 #[derive(Debug)]
-pub(super) struct Statement {
+pub(super) struct NamedStatement {
     /// Description of the statement, for errors.
     pub(super) name: &'static str,
     /// The SQL text, with one parameter per cell of the row.
@@ -33,11 +33,11 @@ pub(super) struct Statement {
 
 /// A statement that failed.
 #[derive(Debug)]
-pub(super) struct Failed {
+pub(super) struct FailedStatement {
     /// Name of the statement.
     pub(super) statement: &'static str,
     /// SQLite's error.
-    pub(super) source: Failure,
+    pub(super) source: SqlFailure,
 }
 
 /// The writer's connection; see the module documentation.
@@ -50,7 +50,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Opens an existing database and sets the pragmas.
-    pub(super) fn open(file: &Path, pragmas: &[(&str, &str)]) -> Result<Self, Failed> {
+    pub(super) fn open(file: &Path, pragmas: &[(&str, &str)]) -> Result<Self, FailedStatement> {
         let failed = |source| failed("open the database", source);
         // One thread at a time uses it, so SQLite needs no mutexes.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -66,7 +66,7 @@ impl Connection {
     }
 
     /// Executes a statement without parameters; the text also serves as its name.
-    pub(super) fn say(&mut self, text: &'static str) -> Result<(), Failed> {
+    pub(super) fn say(&mut self, text: &'static str) -> Result<(), FailedStatement> {
         self.run += 1;
         let said = self.open.prepare_cached(text).and_then(|mut prepared| prepared.raw_execute());
         said.map(drop).map_err(|source| failed(text, source))
@@ -75,9 +75,9 @@ impl Connection {
     /// Executes a statement for each row; stops at the first failure.
     pub(super) fn each(
         &mut self,
-        statement: &Statement,
-        rows: &[impl AsRef<[Cell]>],
-    ) -> Result<(), Failed> {
+        statement: &NamedStatement,
+        rows: &[impl AsRef<[SqlCell]>],
+    ) -> Result<(), FailedStatement> {
         self.each_of(statement.name, statement.text, rows)
     }
 
@@ -86,8 +86,8 @@ impl Connection {
         &mut self,
         name: &'static str,
         text: &str,
-        rows: &[impl AsRef<[Cell]>],
-    ) -> Result<(), Failed> {
+        rows: &[impl AsRef<[SqlCell]>],
+    ) -> Result<(), FailedStatement> {
         if rows.is_empty() {
             return Ok(());
         }
@@ -107,13 +107,13 @@ impl Connection {
         name: &'static str,
         text: &str,
         parameters: impl rusqlite::Params,
-        mut take: impl FnMut(&Row<'_>) -> Result<(), Failure>,
-    ) -> Result<(), Failed> {
+        mut take: impl FnMut(&Row<'_>) -> Result<(), SqlFailure>,
+    ) -> Result<(), FailedStatement> {
         let refused = |source| failed(name, source);
         let mut prepared = self.open.prepare_cached(text).map_err(refused)?;
         let mut rows = prepared.query(parameters).map_err(refused)?;
         while let Some(row) = rows.next().map_err(refused)? {
-            take(row).map_err(|source| Failed { statement: name, source })?;
+            take(row).map_err(|source| FailedStatement { statement: name, source })?;
         }
         Ok(())
     }
@@ -130,12 +130,12 @@ impl Connection {
     }
 
     /// Frees the connection's page cache.
-    pub(super) fn shrink(&mut self) -> Result<(), Failed> {
+    pub(super) fn shrink(&mut self) -> Result<(), FailedStatement> {
         self.say("PRAGMA shrink_memory")
     }
 
     /// Truncates the write-ahead log, unless a reader still needs it. Does not wait for locks.
-    pub(super) fn truncate_log(&mut self) -> Result<(), Failed> {
+    pub(super) fn truncate_log(&mut self) -> Result<(), FailedStatement> {
         let refused = |source| failed("set how long locks are waited for", source);
         self.open.busy_timeout(Duration::ZERO).map_err(refused)?;
         let truncated = self.read("truncate the log", TRUNCATE_LOG, [], |_| Ok(()));
@@ -165,11 +165,11 @@ pub(super) unsafe fn page_bytes(handle: *mut ffi::sqlite3) -> u64 {
     u64::try_from(now).unwrap_or_default()
 }
 
-fn failed(statement: &'static str, source: rusqlite::Error) -> Failed {
-    Failed { statement, source: source.into() }
+fn failed(statement: &'static str, source: rusqlite::Error) -> FailedStatement {
+    FailedStatement { statement, source: source.into() }
 }
 
-impl ToSql for Cell {
+impl ToSql for SqlCell {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         match self {
             Self::Null => Ok(ToSqlOutput::from(Null)),

@@ -2,8 +2,8 @@
 //!
 //! Readers get the codes from `sqlx`, the writer from `rusqlite`; both convert them to [`Failure`].
 
-use super::connection::Failed;
-use crate::{StoreError, sql::Failure};
+use super::connection::FailedStatement;
+use crate::{StoreError, sql::SqlFailure};
 
 /// Another connection holds the write lock.
 pub(super) const BUSY: i32 = 5;
@@ -31,26 +31,26 @@ const LOCKED: i32 = 6;
 const PROTOCOL: i32 = 15;
 
 /// SQLite's primary result code, if the error is SQLite's.
-pub(super) fn primary_code(error: &Failure) -> Option<i32> {
+pub(super) fn primary_code(error: &SqlFailure) -> Option<i32> {
     Some(extended_code(error)? & 0xff)
 }
 
-fn extended_code(error: &Failure) -> Option<i32> {
+fn extended_code(error: &SqlFailure) -> Option<i32> {
     match error {
-        Failure::Sqlite { code, .. } => Some(*code),
-        Failure::Driver(error) => error.as_database_error()?.code()?.parse().ok(),
-        Failure::Unreadable(_) | Failure::NotPrimary(_) | Failure::NoRow => None,
+        SqlFailure::Sqlite { code, .. } => Some(*code),
+        SqlFailure::Driver(error) => error.as_database_error()?.code()?.parse().ok(),
+        SqlFailure::Unreadable(_) | SqlFailure::NotPrimary(_) | SqlFailure::NoRow => None,
     }
 }
 
 /// True if a `COMMIT` that failed with this error has certainly not happened.
-pub(super) fn is_undone(error: &Failure) -> bool {
+pub(super) fn is_undone(error: &SqlFailure) -> bool {
     matches!(primary_code(error), Some(BUSY | READ_ONLY | FULL | CONSTRAINT))
 }
 
 /// The error for the caller after a failure before or instead of a commit.
-pub(super) fn explain(failed: Failed) -> StoreError {
-    let Failed { statement, source } = failed;
+pub(super) fn explain(failed: FailedStatement) -> StoreError {
+    let FailedStatement { statement, source } = failed;
     let unavailable =
         |reason: &str| StoreError::Unavailable { reason: format!("{reason} ({source})") };
     match primary_code(&source) {
@@ -68,7 +68,7 @@ pub(super) fn explain(failed: Failed) -> StoreError {
 /// True if the store must stop until an operator has looked, because the content of the disk is
 /// unknown. Failures before a sync leave the relevant content unchanged, and may be retried: a
 /// write beyond a quota or limit, a file that could not grow, a lock.
-pub(super) fn is_final(error: &Failure) -> bool {
+pub(super) fn is_final(error: &SqlFailure) -> bool {
     match primary_code(error) {
         Some(CORRUPT) => true,
         Some(DISK) => !extended_code(error).is_some_and(|code| BEFORE_A_SYNC.contains(&code)),
@@ -78,7 +78,7 @@ pub(super) fn is_final(error: &Failure) -> bool {
 
 /// The cause of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum FailureCause {
     /// A submission: a constraint, an oversized value, an unreadable row. The other submissions of
     /// the batch may be committed.
     Submission,
@@ -89,15 +89,20 @@ pub(super) enum Fault {
 }
 
 /// Classifies the cause of a failure.
-pub(super) fn fault(error: &Failure) -> Fault {
+pub(super) fn fault(error: &SqlFailure) -> FailureCause {
     match (primary_code(error), error) {
-        (Some(READ_ONLY | DISK | CORRUPT | FULL | CANNOT_OPEN | NO_MEMORY), _) => Fault::Medium,
-        (Some(BUSY | LOCKED | INTERRUPTED | PROTOCOL | NOT_A_DATABASE), _) => Fault::Moment,
-        (Some(_), _) | (None, Failure::Unreadable(_)) => Fault::Submission,
+        (Some(READ_ONLY | DISK | CORRUPT | FULL | CANNOT_OPEN | NO_MEMORY), _) => {
+            FailureCause::Medium
+        }
+        (Some(BUSY | LOCKED | INTERRUPTED | PROTOCOL | NOT_A_DATABASE), _) => FailureCause::Moment,
+        (Some(_), _) | (None, SqlFailure::Unreadable(_)) => FailureCause::Submission,
         (
             None,
-            Failure::Sqlite { .. } | Failure::Driver(_) | Failure::NotPrimary(_) | Failure::NoRow,
-        ) => Fault::Moment,
+            SqlFailure::Sqlite { .. }
+            | SqlFailure::Driver(_)
+            | SqlFailure::NotPrimary(_)
+            | SqlFailure::NoRow,
+        ) => FailureCause::Moment,
     }
 }
 
@@ -111,14 +116,14 @@ pub(super) const NO_SPACE: &str = "no space is left on the disk: free some";
 
 /// The reason given when a store has stopped for good.
 pub(super) const DISK_FAILED: &str =
-    "the disk failed: check it, and start again, so that what it holds is read anew";
+    "the disk failed: check it, and start again, so that its data is read again";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn answer(code: i32) -> Failure {
-        Failure::Sqlite { code, message: "an answer".to_owned() }
+    fn answer(code: i32) -> SqlFailure {
+        SqlFailure::Sqlite { code, message: "an answer".to_owned() }
     }
 
     /// Temporary: a write beyond a quota, a shared file that cannot grow. Final: a failed sync, a
@@ -134,9 +139,9 @@ mod tests {
             (CORRUPT, true),
         ] {
             assert_eq!(is_final(&answer(code)), stops, "{code}");
-            assert_eq!(fault(&answer(code)), Fault::Medium, "{code}");
+            assert_eq!(fault(&answer(code)), FailureCause::Medium, "{code}");
         }
-        assert_eq!(fault(&answer(CONSTRAINT)), Fault::Submission);
-        assert_eq!(fault(&answer(BUSY)), Fault::Moment);
+        assert_eq!(fault(&answer(CONSTRAINT)), FailureCause::Submission);
+        assert_eq!(fault(&answer(BUSY)), FailureCause::Moment);
     }
 }

@@ -17,8 +17,8 @@ use std::{
 
 use segno_core::id::PromiseId;
 
-use super::connection::{Connection, Failed, Statement};
-use crate::sql::{self, Cell, Failure, Fields as _, JournalRow};
+use super::connection::{Connection, FailedStatement, NamedStatement};
+use crate::sql::{self, JournalRow, RowFields as _, SqlCell, SqlFailure};
 
 /// Maximum rows of the table, after which it is emptied: a read of an active claim's journal scans
 /// all of them.
@@ -30,14 +30,14 @@ const BYTES: usize = 8 << 20;
 /// Rows larger than this many bytes go straight to `journal`.
 const LARGE: usize = 16 << 10;
 
-static APPEND: Statement = Statement {
+static APPEND: NamedStatement = NamedStatement {
     name: "append recent records",
     text: "
         INSERT INTO journal_recent (inv, first_seq, end_seq, commands, notified, at, finished, records)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 };
 
-static APPEND_JOURNALS: Statement = Statement {
+static APPEND_JOURNALS: NamedStatement = NamedStatement {
     name: "append journals",
     text: "
         INSERT INTO journal (inv, first_seq, end_seq, commands, notified, at, finished, records)
@@ -82,7 +82,7 @@ pub(crate) struct ActiveJournals(RwLock<Option<HashSet<PromiseId>>>);
 
 /// Rows to write, and whether to empty the table.
 #[derive(Debug, Default)]
-struct Moves {
+struct JournalMoves {
     journal: Vec<JournalRow>,
     journal_buffer: Vec<JournalRow>,
     empty: bool,
@@ -106,7 +106,7 @@ impl JournalBuffer {
     pub(super) fn read(
         connection: &mut Connection,
         active_journals: Arc<ActiveJournals>,
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, FailedStatement> {
         let mut journal_buffer = Self {
             buffered: HashMap::new(),
             bytes: 0,
@@ -135,7 +135,7 @@ impl JournalBuffer {
             journal_buffer.damaged.insert(row.int(6)?.unwrap_or_default(), why);
             Ok(())
         })?;
-        let mut moves = Moves::default();
+        let mut moves = JournalMoves::default();
         for row in &unmerged {
             journal_buffer.buffer(row, &mut moves);
         }
@@ -152,8 +152,8 @@ impl JournalBuffer {
         connection: &mut Connection,
         appended: Vec<JournalRow>,
         mut ended: BTreeSet<i64>,
-    ) -> Result<(), Failed> {
-        let mut moves = Moves::default();
+    ) -> Result<(), FailedStatement> {
+        let mut moves = JournalMoves::default();
         for row in appended {
             if ended.remove(&row.number) || row.records.len() > LARGE {
                 self.move_with(row, &mut moves);
@@ -176,11 +176,11 @@ impl JournalBuffer {
         &mut self,
         connection: &mut Connection,
         numbers: &[i64],
-    ) -> Result<(), Failed> {
+    ) -> Result<(), FailedStatement> {
         if !numbers.iter().any(|number| self.touched.contains(number)) {
             return Ok(());
         }
-        let mut moves = Moves::default();
+        let mut moves = JournalMoves::default();
         self.release_all(&mut moves);
         self.put(connection, moves)
     }
@@ -213,7 +213,7 @@ impl JournalBuffer {
 
     /// Buffers a row. Returns true if the row must also be written to `journal_recent`; otherwise
     /// it goes to `journal`.
-    fn buffer(&mut self, row: &JournalRow, moves: &mut Moves) -> bool {
+    fn buffer(&mut self, row: &JournalRow, moves: &mut JournalMoves) -> bool {
         let Some(buffered) = self.buffered.get_mut(&row.number) else {
             self.bytes += row.records.len();
             self.buffered.insert(row.number, row.clone());
@@ -235,7 +235,7 @@ impl JournalBuffer {
     }
 
     /// Moves the buffered records of a journal and `row` to `journal`, as one row if they fit.
-    fn move_with(&mut self, row: JournalRow, moves: &mut Moves) {
+    fn move_with(&mut self, row: JournalRow, moves: &mut JournalMoves) {
         match self.release(row.number) {
             Some(mut buffered) => {
                 let joined = buffered.join(&row);
@@ -253,16 +253,20 @@ impl JournalBuffer {
         Some(row)
     }
 
-    fn release_all(&mut self, moves: &mut Moves) {
+    fn release_all(&mut self, moves: &mut JournalMoves) {
         let numbers: Vec<_> = self.buffered.keys().copied().collect();
         moves.journal.extend(numbers.into_iter().filter_map(|number| self.release(number)));
         moves.journal_buffer.clear();
         moves.empty = true;
     }
 
-    fn put(&mut self, connection: &mut Connection, mut moves: Moves) -> Result<(), Failed> {
+    fn put(
+        &mut self,
+        connection: &mut Connection,
+        mut moves: JournalMoves,
+    ) -> Result<(), FailedStatement> {
         moves.journal.sort_by_key(|row| (row.number, row.first));
-        let cells = |rows: Vec<JournalRow>| -> Vec<[Cell; 8]> {
+        let cells = |rows: Vec<JournalRow>| -> Vec<[SqlCell; 8]> {
             rows.into_iter().map(JournalRow::into_cells).collect()
         };
         connection.each(&APPEND_JOURNALS, &cells(moves.journal))?;
@@ -279,7 +283,7 @@ impl JournalBuffer {
 }
 
 /// Decodes a row of [`UNMERGED`].
-fn unmerged_row(row: &rusqlite::Row<'_>) -> Result<JournalRow, Failure> {
+fn unmerged_row(row: &rusqlite::Row<'_>) -> Result<JournalRow, SqlFailure> {
     let invocation = sql::id(row, 0)?;
     Ok(JournalRow {
         head: sql::head(row, 1, &invocation)?,

@@ -5,17 +5,17 @@ use std::sync::LazyLock;
 
 use segno_core::{
     footprint::{Footprint, TREE_LIMIT},
-    id::{NodeName, ObjectId, PromiseId, Version},
+    id::{HostName, ObjectId, PromiseId, Version},
     invocation::Record,
     limit::PartitionId,
     promise::OutboxKey,
     unreadable::Subject,
     value::Text,
-    view::Tree,
+    view::TreeMembers,
 };
 
 use super::{
-    connection::{Connection, Failed},
+    connection::{Connection, FailedStatement},
     journal_buffer::JournalBuffer,
     tables::{NAMED_STATEMENTS, OWNED_STATEMENTS},
     writer_cache::WriterCache,
@@ -23,8 +23,8 @@ use super::{
 use crate::{
     order,
     sql::{
-        self, Cache, Failure, Fields, Level, NAMED, module_facts_column, promise_columns,
-        promise_tables, round, table,
+        self, Cache, CacheLevel, NAMED, RowFields, SqlFailure, module_facts_column,
+        promise_columns, promise_tables, round, table,
     },
 };
 
@@ -147,7 +147,7 @@ const FIRST_VERSION: &str = "SELECT version FROM first_version";
 const NEXT_NUMBER: &str = "SELECT ifnull(max(n), 0) + 1 FROM promises";
 
 /// Creates a cache with the rows that are always held.
-pub(super) fn begin(connection: &mut Connection) -> Result<Cache, Failed> {
+pub(super) fn begin(connection: &mut Connection) -> Result<Cache, FailedStatement> {
     let mut cache = Cache::default();
     cache.holds_globals = true;
     // An unreadable row counts as missing: commands that need it are refused with its name.
@@ -175,7 +175,7 @@ pub(super) fn begin(connection: &mut Connection) -> Result<Cache, Failed> {
         })
     })?;
     connection.read("load hosts", HOSTS, [], |row| {
-        let node = NodeName::new(sql::text(row, 0)?.as_str());
+        let node = HostName::new(sql::text(row, 0)?.as_str());
         cache.view.put_host(node, int(row, 1)?.cast_unsigned());
         Ok(())
     })?;
@@ -195,12 +195,12 @@ pub(super) fn load(
     connection: &mut Connection,
     WriterCache { rows: cache, journal_buffer }: &mut WriterCache,
     wanted: Footprint,
-) -> Result<(), Failed> {
+) -> Result<(), FailedStatement> {
     let mut composites = Vec::new();
     if !(wanted.composites.is_empty() && wanted.rows.is_empty()) {
         let ids: Vec<_> = wanted.composites.iter().chain(&wanted.rows).collect();
         fetch(connection, "load promises", PROMISES, &ids, |row| {
-            let (number, id) = sql::put_promise(cache, row, Level::Rows)?;
+            let (number, id) = sql::put_promise(cache, row, CacheLevel::Rows)?;
             if let Some(why) = journal_buffer.damage(number) {
                 cache.view.put_unreadable(Subject::Promise(id.clone()), Text::from(why));
             }
@@ -214,7 +214,7 @@ pub(super) fn load(
         let after = page.after.as_ref().map_or("", PromiseId::as_str);
         let parameters = (parent.as_str(), after, page.limit, page.unasked);
         connection.read("load children", CHILDREN, parameters, |row| {
-            composites.push(sql::put_promise(cache, row, Level::Composite)?.0);
+            composites.push(sql::put_promise(cache, row, CacheLevel::Composite)?.0);
             Ok(())
         })?;
     }
@@ -260,7 +260,7 @@ pub(super) fn load(
     if !wanted.held_by.is_empty() {
         fetch(connection, "load the tasks of a host", HELD_BY, &wanted.held_by, |row| {
             // A host may start even if a row it holds is damaged.
-            sql::put_promise(cache, row, Level::Rows)
+            sql::put_promise(cache, row, CacheLevel::Rows)
                 .map(drop)
                 .or_else(|error| sql::unreadable(error).map(drop))
         })?;
@@ -274,7 +274,7 @@ fn load_round(
     connection: &mut Connection,
     cache: &mut Cache,
     wanted: &Footprint,
-) -> Result<(), Failed> {
+) -> Result<(), FailedStatement> {
     let mut found = Vec::new();
     for (name, most) in &wanted.rounds {
         for statement in [round::READY, round::TIMED] {
@@ -318,7 +318,7 @@ fn load_composites(
     cache: &mut Cache,
     journal_buffer: &JournalBuffer,
     numbers: &[i64],
-) -> Result<(), Failed> {
+) -> Result<(), FailedStatement> {
     for statement in [CALLBACKS_ON, CALLBACKS_OF] {
         fetch(connection, "load callbacks", statement, numbers, |row| {
             let awaited = (row.int(0)?, sql::id(row, 1)?);
@@ -344,16 +344,17 @@ fn load_tree(
     cache: &mut Cache,
     top: &PromiseId,
     limit: u32,
-) -> Result<Vec<i64>, Failed> {
+) -> Result<Vec<i64>, FailedStatement> {
     let name = "load a tree";
-    let (mut tree, mut numbers) = (Tree { whole: true, ..Tree::default() }, Vec::new());
+    let (mut tree, mut numbers) =
+        (TreeMembers { whole: true, ..TreeMembers::default() }, Vec::new());
     // One more than the limit, to detect a larger tree.
     connection.read(name, TREE, (top.as_str(), i64::from(limit) + 1), |row| {
         if numbers.len() == limit as usize {
             tree.whole = false;
             return Ok(());
         }
-        let (number, id) = sql::put_promise(cache, row, Level::Composite)?;
+        let (number, id) = sql::put_promise(cache, row, CacheLevel::Composite)?;
         numbers.push(number);
         tree.members.insert(id);
         Ok(())
@@ -368,12 +369,12 @@ fn load_promises_of(
     connection: &mut Connection,
     cache: &mut Cache,
     object: &ObjectId,
-) -> Result<Vec<i64>, Failed> {
+) -> Result<Vec<i64>, FailedStatement> {
     let (name, mut numbers) = ("load promises of an object", Vec::new());
     let [after, before] = object.promises();
     let bounds = (after.as_str(), before.as_str(), i64::from(TREE_LIMIT) + 1);
     connection.read(name, PROMISES_BETWEEN, bounds, |row| {
-        numbers.push(sql::put_promise(cache, row, Level::Composite)?.0);
+        numbers.push(sql::put_promise(cache, row, CacheLevel::Composite)?.0);
         Ok(())
     })?;
     fetch(connection, name, OWED, &numbers, |row| message(cache, row))?;
@@ -386,11 +387,11 @@ fn load_tail(
     journal_buffer: &JournalBuffer,
     invocation: &PromiseId,
     from: u32,
-) -> Result<(), Failed> {
+) -> Result<(), FailedStatement> {
     let Some(number) = cache.number(invocation) else { return Ok(()) };
     let name = "load the end of a journal";
     let mut tail = Ok(Vec::new());
-    let mut add = |more: Result<Vec<Record>, Failure>| match (&mut tail, more) {
+    let mut add = |more: Result<Vec<Record>, SqlFailure>| match (&mut tail, more) {
         (Ok(tail), Ok(more)) => tail.extend(more),
         (Ok(_), Err(error)) => tail = Err(error),
         (Err(_), _) => {}
@@ -403,7 +404,7 @@ fn load_tail(
         add(row.decode());
     }
     sql::put_tail(cache, invocation, tail, from)
-        .map_err(|source| Failed { statement: name, source })
+        .map_err(|source| FailedStatement { statement: name, source })
 }
 
 /// Runs a statement that takes a list as JSON.
@@ -412,8 +413,8 @@ fn fetch(
     name: &'static str,
     text: &str,
     wanted: &(impl serde::Serialize + ?Sized),
-    take: impl FnMut(&rusqlite::Row<'_>) -> Result<(), Failure>,
-) -> Result<(), Failed> {
+    take: impl FnMut(&rusqlite::Row<'_>) -> Result<(), SqlFailure>,
+) -> Result<(), FailedStatement> {
     let wanted = serde_json::to_string(wanted).expect("lists of texts and numbers are JSON");
     connection.read(name, text, [wanted], take)
 }
@@ -423,14 +424,14 @@ fn outbox_key(key: &OutboxKey) -> (&PromiseId, i64, String) {
     (key.promise(), kind, part)
 }
 
-fn message(cache: &mut Cache, row: &impl Fields) -> Result<(), Failure> {
+fn message(cache: &mut Cache, row: &impl RowFields) -> Result<(), SqlFailure> {
     let source = sql::id(row, 1)?;
-    cache.know(&source, row.int(0)?, Level::Number);
+    cache.know(&source, row.int(0)?, CacheLevel::Number);
     sql::put_message(cache, &source, row, 2)
 }
 
 /// A number that is never `NULL`.
-fn int(row: &impl Fields, column: usize) -> Result<i64, Failure> {
+fn int(row: &impl RowFields, column: usize) -> Result<i64, SqlFailure> {
     Ok(row.int(column)?.unwrap_or_default())
 }
 

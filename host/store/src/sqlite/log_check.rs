@@ -34,18 +34,18 @@ const MAGIC_BIG: u32 = 0x377f_0683;
 
 /// A log with missing frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Loss {
+pub(super) struct LogLoss {
     /// The log file.
     pub(super) file: PathBuf,
     /// Number of readable committed frames, from which the database continues.
     pub(super) readable: u64,
     /// The evidence that frames are missing.
-    pub(super) evidence: Evidence,
+    pub(super) evidence: LossEvidence,
 }
 
 /// Evidence that a log is incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Evidence {
+pub(super) enum LossEvidence {
     /// A frame is broken, but a later one belongs to a commit.
     Damaged {
         /// Number of the broken frame, from 1.
@@ -61,7 +61,7 @@ pub(super) enum Evidence {
     /// The log is missing, or holds none of its former content.
     Replaced {
         /// The current content of the log file.
-        by: Instead,
+        by: ReplacementLog,
         /// Number of committed frames that were not checkpointed; `None` if no index has it.
         missing: Option<u64>,
     },
@@ -69,7 +69,7 @@ pub(super) enum Evidence {
 
 /// The content found in place of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Instead {
+pub(super) enum ReplacementLog {
     Nothing,
     EmptyFile,
     /// A file without a log header.
@@ -78,24 +78,24 @@ pub(super) enum Instead {
     OtherLog,
 }
 
-impl std::fmt::Display for Loss {
+impl std::fmt::Display for LogLoss {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { file, readable, evidence } = self;
         write!(out, "the write-ahead log `{}` ", file.display())?;
         match evidence {
-            Evidence::Damaged { broken, committed } => {
+            LossEvidence::Damaged { broken, committed } => {
                 write!(
                     out,
                     "is damaged at frame {broken}, and frame {committed} behind it was committed"
                 )?;
             }
-            Evidence::Cut { seen } => write!(out, "was cut off: {seen} frames were committed")?,
-            Evidence::Replaced { by, missing } => {
+            LossEvidence::Cut { seen } => write!(out, "was cut off: {seen} frames were committed")?,
+            LossEvidence::Replaced { by, missing } => {
                 out.write_str(match by {
-                    Instead::Nothing => "is gone",
-                    Instead::EmptyFile => "is empty",
-                    Instead::Noise => "does not begin as a log does",
-                    Instead::OtherLog => "is another one",
+                    ReplacementLog::Nothing => "is gone",
+                    ReplacementLog::EmptyFile => "is empty",
+                    ReplacementLog::Noise => "does not begin as a log does",
+                    ReplacementLog::OtherLog => "is another one",
                 })?;
                 match missing {
                     Some(missing) => write!(
@@ -122,21 +122,21 @@ impl std::fmt::Display for Loss {
 ///
 /// # Errors
 /// Fails if the files cannot be read.
-pub(super) fn loss(database: &Path, mark: Option<&InUseMark>) -> io::Result<Option<Loss>> {
+pub(super) fn loss(database: &Path, mark: Option<&InUseMark>) -> io::Result<Option<LogLoss>> {
     let file = log_of(database);
-    let index = Index::read(&beside(database, "-shm"))?;
+    let index = LogIndex::read(&beside(database, "-shm"))?;
     let is_fresh = mark.is_some_and(InUseMark::is_of_this_boot);
     let believed = index.filter(|_| mark.is_none() || is_fresh);
-    let replaced = |by: Instead, is_certain: bool| {
-        let missing = believed.map(Index::missing);
+    let replaced = |by: ReplacementLog, is_certain: bool| {
+        let missing = believed.map(LogIndex::missing);
         let is_lost = missing.map_or(is_certain, |missing| missing > 0);
-        let evidence = Evidence::Replaced { by, missing };
-        Ok(is_lost.then(|| Loss { file: file.clone(), readable: 0, evidence }))
+        let evidence = LossEvidence::Replaced { by, missing };
+        Ok(is_lost.then(|| LogLoss { file: file.clone(), readable: 0, evidence }))
     };
     let mut log = match File::open(&file) {
         Ok(log) => BufReader::with_capacity(1 << 20, log),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return replaced(Instead::Nothing, mark.is_some());
+            return replaced(ReplacementLog::Nothing, mark.is_some());
         }
         Err(error) => return Err(error),
     };
@@ -144,24 +144,26 @@ pub(super) fn loss(database: &Path, mark: Option<&InUseMark>) -> io::Result<Opti
     if !filled(&mut log, &mut header)? {
         // A checkpointed and truncated log is empty too.
         return match log.get_ref().metadata()?.len() {
-            0 => replaced(Instead::EmptyFile, false),
-            _ => replaced(Instead::Noise, true),
+            0 => replaced(ReplacementLog::EmptyFile, false),
+            _ => replaced(ReplacementLog::Noise, true),
         };
     }
-    let Some(frames) = Frames::of(&header) else { return replaced(Instead::Noise, true) };
+    let Some(frames) = FrameFormat::of(&header) else {
+        return replaced(ReplacementLog::Noise, true);
+    };
     // The index gets the salt of a new log before the log does, and then has no frames of it.
     if is_fresh && index.is_some_and(|index| index.salt != frames.salt && index.missing() > 0) {
-        return replaced(Instead::OtherLog, true);
+        return replaced(ReplacementLog::OtherLog, true);
     }
     let read = frames.read(&mut log)?;
     let readable = read.committed;
     if let Some((broken, committed)) = read.broken.zip(read.committed_behind) {
-        let evidence = Evidence::Damaged { broken, committed };
-        return Ok(Some(Loss { file, readable, evidence }));
+        let evidence = LossEvidence::Damaged { broken, committed };
+        return Ok(Some(LogLoss { file, readable, evidence }));
     }
     let seen = index.filter(|index| index.salt == frames.salt).map(|index| index.committed);
     let cut = seen.filter(|seen| *seen > readable);
-    Ok(cut.map(|seen| Loss { file, readable, evidence: Evidence::Cut { seen } }))
+    Ok(cut.map(|seen| LogLoss { file, readable, evidence: LossEvidence::Cut { seen } }))
 }
 
 /// The path of a database's log.
@@ -177,7 +179,7 @@ pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
 }
 
 /// The frame format of one log.
-struct Frames {
+struct FrameFormat {
     page_bytes: usize,
     salt: [u8; 8],
     big_endian: bool,
@@ -186,7 +188,7 @@ struct Frames {
 
 /// The result of reading the frames.
 #[derive(Default)]
-struct Read {
+struct FrameScan {
     /// Number of frames up to the last readable commit.
     committed: u64,
     /// Number of the first broken frame.
@@ -195,7 +197,7 @@ struct Read {
     committed_behind: Option<u64>,
 }
 
-impl Frames {
+impl FrameFormat {
     /// Parses the header. `None` if it is invalid; SQLite then treats the log as empty.
     fn of(header: &[u8; HEADER]) -> Option<Self> {
         let magic = big(header, 0);
@@ -212,9 +214,9 @@ impl Frames {
         Some(Self { page_bytes, salt, big_endian, sum })
     }
 
-    fn read(&self, log: &mut impl io::Read) -> io::Result<Read> {
+    fn read(&self, log: &mut impl io::Read) -> io::Result<FrameScan> {
         let mut frame = vec![0; FRAME_HEADER + self.page_bytes];
-        let (mut read, mut sum) = (Read::default(), self.sum);
+        let (mut read, mut sum) = (FrameScan::default(), self.sum);
         for number in 1.. {
             if !filled(log, &mut frame)? {
                 break;
@@ -248,7 +250,7 @@ impl Frames {
 
 /// The content of a log's index.
 #[derive(Debug, Clone, Copy)]
-struct Index {
+struct LogIndex {
     salt: [u8; 8],
     /// Number of committed frames.
     committed: u64,
@@ -256,7 +258,7 @@ struct Index {
     carried_over: u64,
 }
 
-impl Index {
+impl LogIndex {
     /// Reads the index. `None` if it is missing or incomplete.
     fn read(index: &Path) -> io::Result<Option<Self>> {
         let mut header = [0; 100];
@@ -343,7 +345,7 @@ mod tests {
         std::fs::write(&log, bytes).expect("it is written");
     }
 
-    fn evidence(database: &Path) -> Option<Evidence> {
+    fn evidence(database: &Path) -> Option<LossEvidence> {
         let mark = InUseMark::of(database);
         loss(database, mark.as_ref()).expect("the files can be read").map(|loss| loss.evidence)
     }
@@ -385,7 +387,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let database = killed(folder.path(), 20);
         change(&database, |log| log[HEADER + 7 * FRAME + 100] ^= 1);
-        let Some(Evidence::Damaged { broken, committed }) = evidence(&database) else {
+        let Some(LossEvidence::Damaged { broken, committed }) = evidence(&database) else {
             panic!("nothing is said of a broken frame")
         };
         assert_eq!(broken, 8);
@@ -403,7 +405,7 @@ mod tests {
             - HEADER)
             / FRAME;
         change(&database, |log| log.truncate(HEADER + (frames - 4) * FRAME));
-        assert_eq!(evidence(&database), Some(Evidence::Cut { seen: frames as u64 }));
+        assert_eq!(evidence(&database), Some(LossEvidence::Cut { seen: frames as u64 }));
         assert!(rows(&database) < 20, "SQLite goes on with what is left");
     }
 
@@ -412,10 +414,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let other = std::fs::read(log_of(&killed(folder.path(), 3))).expect("a log");
         for (by, marked) in [
-            (Instead::Nothing, false),
-            (Instead::EmptyFile, false),
-            (Instead::Noise, false),
-            (Instead::OtherLog, true),
+            (ReplacementLog::Nothing, false),
+            (ReplacementLog::EmptyFile, false),
+            (ReplacementLog::Noise, false),
+            (ReplacementLog::OtherLog, true),
         ] {
             let folder = tempfile::tempdir().expect("a folder");
             let database = killed(folder.path(), 20);
@@ -423,12 +425,15 @@ mod tests {
                 super::super::in_use::set(&database, false).expect("a mark");
             }
             match by {
-                Instead::Nothing => std::fs::remove_file(log_of(&database)).expect("it was there"),
-                Instead::EmptyFile => change(&database, Vec::clear),
-                Instead::Noise => change(&database, |log| log[..HEADER].fill(7)),
-                Instead::OtherLog => change(&database, |log| log.clone_from(&other)),
+                ReplacementLog::Nothing => {
+                    std::fs::remove_file(log_of(&database)).expect("it was there")
+                }
+                ReplacementLog::EmptyFile => change(&database, Vec::clear),
+                ReplacementLog::Noise => change(&database, |log| log[..HEADER].fill(7)),
+                ReplacementLog::OtherLog => change(&database, |log| log.clone_from(&other)),
             }
-            let Some(Evidence::Replaced { by: said, missing: Some(missing) }) = evidence(&database)
+            let Some(LossEvidence::Replaced { by: said, missing: Some(missing) }) =
+                evidence(&database)
             else {
                 panic!("nothing is said: {by:?}");
             };
@@ -446,7 +451,7 @@ mod tests {
         }
         assert_eq!(evidence(&database), None, "as after an end in good order");
         super::super::in_use::set(&database, true).expect("a mark");
-        let lost = Evidence::Replaced { by: Instead::Nothing, missing: None };
+        let lost = LossEvidence::Replaced { by: ReplacementLog::Nothing, missing: None };
         assert_eq!(evidence(&database), Some(lost));
         super::super::in_use::clear(&database);
         assert_eq!(evidence(&database), None);

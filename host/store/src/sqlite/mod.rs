@@ -50,9 +50,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 pub use archive::{SqliteImport, schema};
 pub use config::SqliteConfig;
-pub use open::{OpenError, user_of};
-pub use rest::Held;
-pub use writer::Written;
+pub use open::{SqliteOpenError, user_of};
+pub use rest::MemoryUse;
+pub use writer::WriteTotals;
 
 use segno_env::Env;
 
@@ -60,11 +60,11 @@ use self::{
     journal_buffer::ActiveJournals,
     open::DataDirectory,
     reader::Reader,
-    writer::{Place, QUEUE, Writer, WriterRequest},
+    writer::{OpenDatabase, QUEUE, Writer, WriterRequest},
 };
 use super::{
     CallTree, Hints, ModuleRow, Modules, NewModule, Read, Scan, Store, StoreError, WorkQueue,
-    limits, writing::Writing,
+    limits, writing::WriteHealth,
 };
 
 /// Number of promises in the writer's cache, so that a commit about them reads nothing.
@@ -79,24 +79,24 @@ pub struct SqliteStore {
     /// The same store over the clients' connections; `None` in that store itself.
     for_clients: Option<Arc<Self>>,
     queue: mpsc::Sender<WriterRequest>,
-    written: watch::Receiver<Written>,
-    writing: Arc<Writing>,
+    written: watch::Receiver<WriteTotals>,
+    writing: Arc<WriteHealth>,
     /// The directory while it is in use: held by the writer, and by a running checkpoint.
     directory: Weak<DataDirectory>,
     env: Env,
 }
 
 /// Read-only access to a data directory, which a running host may own.
-pub struct SqliteLook {
+pub struct SqliteReader {
     reader: Reader,
 }
 
-impl SqliteLook {
+impl SqliteReader {
     /// Opens the database in a directory for reading.
     ///
     /// # Errors
     /// [`OpenError`], with the reason why it cannot be read.
-    pub async fn at(directory: &Path) -> Result<Self, OpenError> {
+    pub async fn at(directory: &Path) -> Result<Self, SqliteOpenError> {
         Ok(Self { reader: Reader::with(open::look(directory).await?) })
     }
 
@@ -121,7 +121,7 @@ impl SqliteStore {
         engine: Config,
         env: Env,
         hints: Arc<dyn Hints>,
-    ) -> Result<Arc<Self>, OpenError> {
+    ) -> Result<Arc<Self>, SqliteOpenError> {
         Self::open_holding(CACHED_PROMISES, config, engine, env, hints).await
     }
 
@@ -132,19 +132,19 @@ impl SqliteStore {
         engine: Config,
         env: Env,
         hints: Arc<dyn Hints>,
-    ) -> Result<Arc<Self>, OpenError> {
+    ) -> Result<Arc<Self>, SqliteOpenError> {
         let directory = Arc::new(DataDirectory::open(&config).await?);
         let active_journals = Arc::new(ActiveJournals::default());
         let reader = Reader::of(&directory, active_journals.clone());
         let (clock, limit) = (&env.clock, limits::CLIENT_READ);
         let for_clients = Reader::for_clients(&directory, active_journals.clone(), clock, limit);
         let (queue, requests) = mpsc::channel(QUEUE);
-        let (counted, written) = watch::channel(Written::default());
+        let (counted, written) = watch::channel(WriteTotals::default());
         let checkpoint = checkpoint::run(Arc::downgrade(&directory), env.clone(), written.clone());
         let held = Arc::downgrade(&directory);
-        let writing = Arc::new(Writing::new(env.clock.clone()));
+        let writing = Arc::new(WriteHealth::new(env.clock.clone()));
         let writer = Writer {
-            place: Place::of(directory, cached_promises, active_journals),
+            place: OpenDatabase::of(directory, cached_promises, active_journals),
             clock: env.clock.clone(),
             config: engine,
             hints,
@@ -154,7 +154,7 @@ impl SqliteStore {
             lacks_room: false,
             stopped: false,
         };
-        let refuse = |source| OpenError::Directory { directory: config.dir.clone(), source };
+        let refuse = |source| SqliteOpenError::Directory { directory: config.dir.clone(), source };
         let thread = thread::Builder::new().name("store writer".to_owned());
         thread.spawn(move || writer.run()).map_err(refuse)?;
         env.runtime.spawn("store checkpoint", Box::pin(checkpoint));
@@ -174,7 +174,7 @@ impl SqliteStore {
     }
 
     /// Totals of the writes since the store was opened.
-    pub fn written(&self) -> Written {
+    pub fn written(&self) -> WriteTotals {
         *self.written.borrow()
     }
 

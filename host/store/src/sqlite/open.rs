@@ -16,14 +16,14 @@ use sqlx::{
 
 use super::{
     SqliteConfig,
-    connection::{Connection, Failed},
+    connection::{Connection, FailedStatement},
     failure, in_use, log_check,
 };
-use crate::{archive::ArchiveError, error::BoxError, sql::Failure};
+use crate::{archive::ArchiveError, error::BoxError, sql::SqlFailure};
 
 /// Reason why a data directory could not be opened. Nothing in it was changed.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum SqliteOpenError {
     /// The directory cannot be created or written to.
     #[error("the data directory `{}` cannot be used: make it writable, or choose another", directory.display())]
     Directory {
@@ -157,12 +157,12 @@ const READER_CACHE: (&str, &str) = ("cache_size", "-4096");
 ///
 /// # Errors
 /// [`OpenError`].
-pub(super) async fn look(directory: &Path) -> Result<SqliteConnectOptions, OpenError> {
+pub(super) async fn look(directory: &Path) -> Result<SqliteConnectOptions, SqliteOpenError> {
     let database = directory.join(DATABASE_FILE);
     if !database.exists() {
-        return Err(OpenError::Nothing { directory: directory.to_owned() });
+        return Err(SqliteOpenError::Nothing { directory: directory.to_owned() });
     }
-    let files = Files { database, synchronous: SqliteSynchronous::Full };
+    let files = DatabaseFiles { database, synchronous: SqliteSynchronous::Full };
     let options = files.reader_options();
     let opened = options.connect().await;
     let mut connection = opened.map_err(|source| files.explain(source))?;
@@ -171,13 +171,13 @@ pub(super) async fn look(directory: &Path) -> Result<SqliteConnectOptions, OpenE
     let found: i64 = sqlx::query_scalar(format)
         .fetch_one(&mut connection)
         .await
-        .map_err(|_| OpenError::NotOurs { file: files.database.clone() })?;
+        .map_err(|_| SqliteOpenError::NotOurs { file: files.database.clone() })?;
     let _ = connection.close().await;
     let (file, known) = (files.database.clone(), newest());
     match found.cmp(&known) {
-        Ordering::Less => Err(OpenError::Older { file, found, known }),
+        Ordering::Less => Err(SqliteOpenError::Older { file, found, known }),
         Ordering::Equal => Ok(options),
-        Ordering::Greater => Err(OpenError::Newer { file, found, known }),
+        Ordering::Greater => Err(SqliteOpenError::Newer { file, found, known }),
     }
 }
 
@@ -185,12 +185,12 @@ pub(super) async fn look(directory: &Path) -> Result<SqliteConnectOptions, OpenE
 ///
 /// # Errors
 /// [`OpenError`], if the directory has a database that is not a segno database.
-pub(super) async fn holds_something(directory: &Path) -> Result<bool, OpenError> {
+pub(super) async fn holds_something(directory: &Path) -> Result<bool, SqliteOpenError> {
     let database = directory.join(DATABASE_FILE);
     if !database.exists() {
         return Ok(false);
     }
-    let files = Files { database, synchronous: SqliteSynchronous::Full };
+    let files = DatabaseFiles { database, synchronous: SqliteSynchronous::Full };
     let opened = files.reader_options().connect().await;
     let mut connection = opened.map_err(|source| files.explain(source))?;
     files.check_owner(&mut connection).await?;
@@ -252,7 +252,7 @@ pub(super) fn newest() -> i64 {
 
 /// The files of a database, with or without ownership.
 #[derive(Debug)]
-struct Files {
+struct DatabaseFiles {
     database: PathBuf,
     synchronous: SqliteSynchronous,
 }
@@ -260,7 +260,7 @@ struct Files {
 /// A data directory that this process owns until it is dropped.
 #[derive(Debug)]
 pub(super) struct DataDirectory {
-    files: Files,
+    files: DatabaseFiles,
     // The lock belongs to the file handle: the system releases it when the process ends, in any
     // way.
     _lock: File,
@@ -269,11 +269,11 @@ pub(super) struct DataDirectory {
 impl DataDirectory {
     /// Locks the directory, creating it if it is missing, and migrates its database to the current
     /// format.
-    pub(super) async fn open(config: &SqliteConfig) -> Result<Self, OpenError> {
+    pub(super) async fn open(config: &SqliteConfig) -> Result<Self, SqliteOpenError> {
         let lock = take(&config.dir)?;
         let synchronous =
             if config.relaxed { SqliteSynchronous::Normal } else { SqliteSynchronous::Full };
-        let files = Files { database: config.dir.join(DATABASE_FILE), synchronous };
+        let files = DatabaseFiles { database: config.dir.join(DATABASE_FILE), synchronous };
         // SQLite would silently continue with the rest of a damaged log.
         let mark = in_use::InUseMark::of(&files.database);
         match log_check::loss(&files.database, mark.as_ref()) {
@@ -289,7 +289,7 @@ impl DataDirectory {
     }
 
     /// Opens the writer's connection to the migrated database.
-    pub(super) fn writer(&self) -> Result<Connection, Failed> {
+    pub(super) fn writer(&self) -> Result<Connection, FailedStatement> {
         let synchronous = match self.files.synchronous {
             SqliteSynchronous::Normal => "NORMAL",
             _ => "FULL",
@@ -342,7 +342,7 @@ impl DataDirectory {
         written
     }
 
-    async fn migrate(&self) -> Result<(), OpenError> {
+    async fn migrate(&self) -> Result<(), SqliteOpenError> {
         let options = self.connection_options().pragma(WRITER_CACHE.0, WRITER_CACHE.1);
         let opened = options.connect().await;
         let mut connection = opened.map_err(|source| self.files.explain(source))?;
@@ -355,22 +355,26 @@ impl DataDirectory {
         migrated.and_then(|()| closed.map_err(|source| self.files.explain(source)))
     }
 
-    async fn run_migrations(&self, connection: &mut SqliteConnection) -> Result<(), OpenError> {
+    async fn run_migrations(
+        &self,
+        connection: &mut SqliteConnection,
+    ) -> Result<(), SqliteOpenError> {
         let known = newest();
         let file = || self.files.database.clone();
         migrator(known).run_direct(None, connection, false).await.map_err(|error| match error {
             MigrateError::VersionMissing(found) if found > known => {
-                OpenError::Newer { file: file(), found, known }
+                SqliteOpenError::Newer { file: file(), found, known }
             }
             MigrateError::VersionMissing(format)
             | MigrateError::VersionMismatch(format)
-            | MigrateError::Dirty(format) => OpenError::Unlike { file: file(), format },
+            | MigrateError::Dirty(format) => SqliteOpenError::Unlike { file: file(), format },
             MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
                 self.files.explain(source)
             }
-            other => {
-                OpenError::Database { file: file(), source: Box::new(sqlx::Error::from(other)) }
-            }
+            other => SqliteOpenError::Database {
+                file: file(),
+                source: Box::new(sqlx::Error::from(other)),
+            },
         })
     }
 }
@@ -381,7 +385,7 @@ impl Drop for DataDirectory {
     }
 }
 
-impl Files {
+impl DatabaseFiles {
     fn reader_options(&self) -> SqliteConnectOptions {
         let (name, value) = READER_CACHE;
         self.options().read_only(true).create_if_missing(false).pragma(name, value)
@@ -398,7 +402,7 @@ impl Files {
         PRAGMAS.iter().fold(options, |options, (name, value)| options.pragma(*name, *value))
     }
 
-    async fn check_owner(&self, connection: &mut SqliteConnection) -> Result<(), OpenError> {
+    async fn check_owner(&self, connection: &mut SqliteConnection) -> Result<(), SqliteOpenError> {
         let row = sqlx::query(
             "SELECT application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id",
         )
@@ -409,22 +413,22 @@ impl Files {
         if application == APPLICATION_ID || (application == 0 && tables == 0) {
             return Ok(());
         }
-        Err(OpenError::NotOurs { file: self.database.clone() })
+        Err(SqliteOpenError::NotOurs { file: self.database.clone() })
     }
 
-    fn explain(&self, source: impl Into<Failure>) -> OpenError {
+    fn explain(&self, source: impl Into<SqlFailure>) -> SqliteOpenError {
         let (file, source) = (self.database.clone(), source.into());
         match failure::primary_code(&source) {
-            Some(failure::NOT_A_DATABASE) => OpenError::NotOurs { file },
-            Some(failure::READ_ONLY | failure::CANNOT_OPEN) => OpenError::ReadOnly { file },
-            Some(failure::FULL) => OpenError::Full { file },
+            Some(failure::NOT_A_DATABASE) => SqliteOpenError::NotOurs { file },
+            Some(failure::READ_ONLY | failure::CANNOT_OPEN) => SqliteOpenError::ReadOnly { file },
+            Some(failure::FULL) => SqliteOpenError::Full { file },
             // The shared-memory file could not grow, or a write exceeded a quota.
-            Some(failure::DISK) if !failure::is_final(&source) => OpenError::Full { file },
+            Some(failure::DISK) if !failure::is_final(&source) => SqliteOpenError::Full { file },
             Some(failure::CORRUPT | failure::DISK) => {
-                OpenError::Damaged { file, source: source.into() }
+                SqliteOpenError::Damaged { file, source: source.into() }
             }
 
-            _ => OpenError::Database { file, source: source.into() },
+            _ => SqliteOpenError::Database { file, source: source.into() },
         }
     }
 }
@@ -445,8 +449,8 @@ fn migrator(format: i64) -> Migrator {
 }
 
 /// Creates the directory and locks it for this process.
-pub(super) fn take(directory: &Path) -> Result<File, OpenError> {
-    let refuse = |source| OpenError::Directory { directory: directory.to_owned(), source };
+pub(super) fn take(directory: &Path) -> Result<File, SqliteOpenError> {
+    let refuse = |source| SqliteOpenError::Directory { directory: directory.to_owned(), source };
     fs::create_dir_all(directory).map_err(refuse)?;
     let mut lock = OpenOptions::new()
         .read(true)
@@ -460,7 +464,7 @@ pub(super) fn take(directory: &Path) -> Result<File, OpenError> {
         Err(TryLockError::WouldBlock) => {
             let mut pid = String::new();
             let _ = lock.read_to_string(&mut pid);
-            return Err(OpenError::InUse {
+            return Err(SqliteOpenError::InUse {
                 directory: directory.to_owned(),
                 pid: pid.trim().parse().ok(),
             });
@@ -475,11 +479,11 @@ pub(super) fn take(directory: &Path) -> Result<File, OpenError> {
 
 /// The error for opening this data directory, if another process has locked it. Does not change the
 /// directory.
-pub fn user_of(directory: &Path) -> Option<OpenError> {
+pub fn user_of(directory: &Path) -> Option<SqliteOpenError> {
     if !directory.join(LOCK_FILE).exists() {
         return None;
     }
-    take(directory).err().filter(|error| matches!(error, OpenError::InUse { .. }))
+    take(directory).err().filter(|error| matches!(error, SqliteOpenError::InUse { .. }))
 }
 
 fn owner(pid: Option<u32>) -> String {

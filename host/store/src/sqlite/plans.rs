@@ -6,10 +6,10 @@ use sqlx::{Executor as _, Row as _, SqliteConnection};
 
 use super::{SqliteConfig, journal_buffer, load, open::DataDirectory, tables, write};
 use crate::{
-    InvocationFilter, PromiseFilter, Standing,
-    invocation_filter::{Base, ListedState},
+    InvocationFilter, PromiseFilter, PromiseStateFilter,
+    invocation_filter::{ListedState, SearchBase},
     sql::{
-        read::{self, Kind, call_tree, counts, find, list},
+        read::{self, DatabaseKind, call_tree, counts, find, list},
         table,
     },
 };
@@ -33,7 +33,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
     let mut connection = directory.connect().await.expect("a connection");
     let reads = load::STATEMENTS.iter().chain(&journal_buffer::STATEMENTS).copied();
-    let reads = reads.chain(tables::statements()).chain(read::statements(Kind::Sqlite));
+    let reads = reads.chain(tables::statements()).chain(read::statements(DatabaseKind::Sqlite));
     for statement in write::statements().chain(reads) {
         let plan = plan(&mut connection, statement).await;
         let scans: Vec<_> = plan.iter().filter(|step| reads_a_whole_table(step)).collect();
@@ -60,26 +60,34 @@ async fn a_list_walks_its_base_in_its_order_whatever_the_filter_is() {
         InvocationFilter { since: Some(Timestamp(7)), until: Some(Timestamp(9)), ..all() },
     ];
     let bases = [
-        (Base::Tasks, "SEARCH t USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", true),
-        (Base::Prefix, "SEARCH p USING INDEX sqlite_autoindex_promises_1 (id>? AND id<?)", false),
-        (Base::Halted, "SEARCH t USING INDEX tasks_halted (n>? AND n<?)", true),
-        (Base::Children, "SEARCH p USING INDEX promises_made_by (made_by=? AND n>? AND n<?)", true),
-        (Base::Held, "SEARCH t USING INDEX tasks_held (node=?", false),
-        (Base::Acquired, "tasks_held", false),
+        (SearchBase::Tasks, "SEARCH t USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", true),
+        (
+            SearchBase::Prefix,
+            "SEARCH p USING INDEX sqlite_autoindex_promises_1 (id>? AND id<?)",
+            false,
+        ),
+        (SearchBase::Halted, "SEARCH t USING INDEX tasks_halted (n>? AND n<?)", true),
+        (
+            SearchBase::Children,
+            "SEARCH p USING INDEX promises_made_by (made_by=? AND n>? AND n<?)",
+            true,
+        ),
+        (SearchBase::Held, "SEARCH t USING INDEX tasks_held (node=?", false),
+        (SearchBase::Acquired, "tasks_held", false),
     ];
     for (base, begins, in_order) in bases {
         for filter in &filters {
             let mut filter = filter.clone();
             match base {
-                Base::Halted => filter.state = text("halted"),
-                Base::Acquired => filter.state = text("acquired"),
-                Base::Held => (filter.state, filter.holder) = (None, text("h")),
-                Base::Children => filter.parent = Some(PromiseId::from("a")),
-                Base::Prefix => filter.prefix = text("p"),
-                Base::Tasks => {}
+                SearchBase::Halted => filter.state = text("halted"),
+                SearchBase::Acquired => filter.state = text("acquired"),
+                SearchBase::Held => (filter.state, filter.holder) = (None, text("h")),
+                SearchBase::Children => filter.parent = Some(PromiseId::from("a")),
+                SearchBase::Prefix => filter.prefix = text("p"),
+                SearchBase::Tasks => {}
             }
             let state = filter.state.as_deref().map(|name| ListedState::named(name).expect(name));
-            let query = list::statement(Kind::Sqlite, base, &filter, state, Some(1), 10);
+            let query = list::statement(DatabaseKind::Sqlite, base, &filter, state, Some(1), 10);
             let steps = plan(&mut connection, &query.text).await;
             let first =
                 steps.iter().find(|step| step.starts_with("SEARCH") || step.starts_with("SCAN"));
@@ -89,7 +97,7 @@ async fn a_list_walks_its_base_in_its_order_whatever_the_filter_is() {
             );
             let sorts = steps.iter().any(|step| step.contains("TEMP B-TREE"));
             assert!(!(sorts && in_order), "{base:?} {filter:?}\n{steps:#?}");
-            let query = list::counting(Kind::Sqlite, base, &filter, state, Some(1));
+            let query = list::counting(DatabaseKind::Sqlite, base, &filter, state, Some(1));
             let steps = plan(&mut connection, &query.text).await;
             assert!(
                 steps.iter().any(|step| step.contains(
@@ -99,7 +107,7 @@ async fn a_list_walks_its_base_in_its_order_whatever_the_filter_is() {
             );
             let ends = [
                 list::bound(base, &filter, state),
-                list::count(Kind::Sqlite, base, &filter, state),
+                list::count(DatabaseKind::Sqlite, base, &filter, state),
             ];
             for query in ends.into_iter().flatten() {
                 let steps = plan(&mut connection, &query.text).await;
@@ -122,12 +130,12 @@ async fn promises_are_found_between_two_ids() {
     let tag = Tags::from([("a".to_owned(), "b".to_owned())]);
     for filter in [
         PromiseFilter { tags: tag, ..all() },
-        PromiseFilter { standing: Some(Standing::Pending), ..all() },
+        PromiseFilter { standing: Some(PromiseStateFilter::Pending), ..all() },
         PromiseFilter { tasks: true, prefix: Some("a".to_owned()), ..all() },
         PromiseFilter { tasks: true, prefix: Some("z".to_owned()), ..all() },
     ] {
-        let bound = find::bound(Kind::Sqlite, &filter).expect("it is bounded");
-        for query in [bound, find::statement(Kind::Sqlite, &filter, Some(&"n".into()))] {
+        let bound = find::bound(DatabaseKind::Sqlite, &filter).expect("it is bounded");
+        for query in [bound, find::statement(DatabaseKind::Sqlite, &filter, Some(&"n".into()))] {
             let steps = plan(&mut connection, &query.text).await;
             let between = steps[0].starts_with("SEARCH p USING ") && steps[0].contains("(id>?");
             assert!(between, "{steps:#?}");
@@ -144,7 +152,7 @@ async fn a_census_walks_only_what_it_counts() {
     let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
     let mut connection = directory.connect().await.expect("a connection");
     for select in counts::STATEMENTS {
-        let plan = plan(&mut connection, select.text(Kind::Sqlite)).await;
+        let plan = plan(&mut connection, select.text(DatabaseKind::Sqlite)).await;
         let walks =
             plan.iter().filter(|step| step.starts_with("SCAN ") && !step.contains("CONSTANT"));
         let of_all = ["tasks_held", "tasks_halted", "tasks_ready"];
@@ -165,7 +173,7 @@ async fn children_are_found_by_their_indexes_and_in_their_order() {
         (&call_tree::STATEMENTS[1], ""),
         (&call_tree::STATEMENTS[3], "rowid>?"),
     ] {
-        let plan = plan(&mut connection, statement.text(Kind::Sqlite)).await;
+        let plan = plan(&mut connection, statement.text(DatabaseKind::Sqlite)).await;
         for index in ["promises_made_by (made_by=?", "promises_parent (<expr>=?"] {
             let step = plan.iter().find(|step| step.contains(index));
             let step = step.unwrap_or_else(|| panic!("{index} is not used: {plan:#?}"));
@@ -183,7 +191,7 @@ async fn the_promises_of_a_branch_are_found_by_its_index_and_in_its_order() {
     let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
     let mut connection = directory.connect().await.expect("a connection");
     let filter = PromiseFilter { branch: Some("a".to_owned()), ..PromiseFilter::default() };
-    let query = find::statement(Kind::Sqlite, &filter, None);
+    let query = find::statement(DatabaseKind::Sqlite, &filter, None);
     let plan = plan(&mut connection, &query.text).await;
     assert!(plan[0].starts_with("SEARCH p USING INDEX promises_branch"), "{plan:#?}");
     assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:#?}");

@@ -22,7 +22,7 @@ const KEPT: u64 = 4 << 20;
 
 /// Memory and disk space in use before the release, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct MemoryUse {
     /// Rows of promises in the writer's cache.
     pub row_bytes: u64,
     /// Page cache of the writer's connection.
@@ -46,9 +46,9 @@ pub(super) async fn run(store: Weak<SqliteStore>, env: Env) {
             continue;
         }
         match store.rest(KEPT).await {
-            Ok(held) => tracing::debug!(?held, "a quiet store gave back what it held"),
+            Ok(held) => tracing::debug!(?held, "an idle store released resources"),
             Err(StoreError::Closed) => break,
-            Err(error) => tracing::warn!(%error, "a quiet store could not give back what it holds"),
+            Err(error) => tracing::warn!(%error, "an idle store could not release resources"),
         }
     }
 }
@@ -58,7 +58,7 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`StoreError`], if some of it was not released.
-    pub(crate) async fn rest(&self, kept: u64) -> Result<Held, StoreError> {
+    pub(crate) async fn rest(&self, kept: u64) -> Result<MemoryUse, StoreError> {
         let mut held = self.ask(|answer| WriterRequest::Rest { kept, answer }).await??;
         // The linked SQLite pools unused pages for the whole process: shrinking one connection
         // frees all.

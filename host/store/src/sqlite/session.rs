@@ -14,32 +14,32 @@ use sqlx::{
 use super::{failure, journal_buffer::ActiveJournals};
 use crate::{
     StoreError,
-    archive::Cell,
+    archive::ArchiveCell,
     limits,
     sql::{
-        Failure,
-        read::{Dialect, Kind, Parameter, Session, Unmerged},
+        SqlFailure,
+        read::{DatabaseKind, DatabaseSession, Parameter, SqlDialect, UnmergedJournals},
     },
 };
 
-impl Dialect for Sqlite {
+impl SqlDialect for Sqlite {
     type Pool = Pool<Self>;
 
-    async fn acquire(pool: &Pool<Self>) -> Result<PoolConnection<Self>, Failure> {
+    async fn acquire(pool: &Pool<Self>) -> Result<PoolConnection<Self>, SqlFailure> {
         Ok(pool.acquire().await?)
     }
 
     /// sqlx rolls back a dropped transaction by itself.
-    async fn snapshot(pool: &Pool<Self>) -> Result<Transaction<'static, Self>, Failure> {
+    async fn snapshot(pool: &Pool<Self>) -> Result<Transaction<'static, Self>, SqlFailure> {
         Ok(pool.begin_with("BEGIN").await?)
     }
 
     /// `None` if another process writes: then any journal may have unmerged records.
     type Unmerged = Option<Arc<ActiveJournals>>;
 
-    fn failed(statement: &'static str, source: Failure) -> StoreError {
+    fn failed(statement: &'static str, source: SqlFailure) -> StoreError {
         match source {
-            Failure::Driver(sqlx::Error::PoolClosed) => StoreError::Closed,
+            SqlFailure::Driver(sqlx::Error::PoolClosed) => StoreError::Closed,
             // Only client connections have a time limit.
             source if failure::primary_code(&source) == Some(failure::INTERRUPTED) => {
                 StoreError::TooLong { statement, seconds: limits::CLIENT_READ.0 / 1_000 }
@@ -49,21 +49,21 @@ impl Dialect for Sqlite {
     }
 }
 
-impl Unmerged for Option<Arc<ActiveJournals>> {
+impl UnmergedJournals for Option<Arc<ActiveJournals>> {
     fn may_have<'a>(&self, ids: impl IntoIterator<Item = &'a PromiseId>) -> bool {
         self.as_ref().is_none_or(|active| active.may_have(ids))
     }
 }
 
-impl Session for SqliteConnection {
+impl DatabaseSession for SqliteConnection {
     type Row = SqliteRow;
-    const KIND: Kind = Kind::Sqlite;
+    const KIND: DatabaseKind = DatabaseKind::Sqlite;
 
     async fn rows(
         &mut self,
         text: SqlStr,
         parameters: &[Parameter<'_>],
-    ) -> Result<Vec<SqliteRow>, Failure> {
+    ) -> Result<Vec<SqliteRow>, SqlFailure> {
         Ok(query(text, parameters).fetch_all(self).await?)
     }
 
@@ -71,8 +71,8 @@ impl Session for SqliteConnection {
         &mut self,
         text: SqlStr,
         parameters: &[Parameter<'_>],
-        mut take: impl FnMut(SqliteRow) -> Result<ControlFlow<()>, Failure> + Send,
-    ) -> Result<(), Failure> {
+        mut take: impl FnMut(SqliteRow) -> Result<ControlFlow<()>, SqlFailure> + Send,
+    ) -> Result<(), SqlFailure> {
         let mut rows = query(text, parameters).fetch(self);
         while let Some(row) = rows.try_next().await? {
             if take(row)?.is_break() {
@@ -83,20 +83,20 @@ impl Session for SqliteConnection {
     }
 
     /// Does nothing: a time limit belongs to the client's connection.
-    async fn without_time_limit(&mut self) -> Result<(), Failure> {
+    async fn without_time_limit(&mut self) -> Result<(), SqlFailure> {
         Ok(())
     }
 
-    fn cell(row: &SqliteRow, column: usize) -> Result<Cell, Failure> {
+    fn cell(row: &SqliteRow, column: usize) -> Result<ArchiveCell, SqlFailure> {
         let raw = row.try_get_raw(column)?;
         if raw.is_null() {
-            return Ok(Cell::Null);
+            return Ok(ArchiveCell::Null);
         }
         let kind = raw.type_info().name().to_owned();
         Ok(match kind.as_str() {
-            "INTEGER" => Cell::Int(row.try_get_unchecked(column)?),
-            "TEXT" => Cell::Text(row.try_get_unchecked(column)?),
-            _ => Cell::Blob(row.try_get_unchecked::<Vec<u8>, _>(column)?.into()),
+            "INTEGER" => ArchiveCell::Int(row.try_get_unchecked(column)?),
+            "TEXT" => ArchiveCell::Text(row.try_get_unchecked(column)?),
+            _ => ArchiveCell::Blob(row.try_get_unchecked::<Vec<u8>, _>(column)?.into()),
         })
     }
 }

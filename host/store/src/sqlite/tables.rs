@@ -2,11 +2,11 @@
 
 use std::sync::LazyLock;
 
-use crate::sql::{NAMED, Named, OWNED, Owned, STATE, Table};
+use crate::sql::{NAMED, NamedTable, OWNED, OwnedTable, STATE, SqlTable};
 
 /// Statements for one table of [`NAMED`].
 pub(super) struct NamedStatements {
-    pub(super) of: &'static Named,
+    pub(super) of: &'static NamedTable,
     /// Selects rows by name.
     pub(super) load: String,
     pub(super) put: String,
@@ -15,7 +15,7 @@ pub(super) struct NamedStatements {
 
 /// Statements for one table of [`OWNED`].
 pub(super) struct OwnedStatements {
-    pub(super) of: &'static Owned,
+    pub(super) of: &'static OwnedTable,
     /// Selects the number and id of each invocation, with its rows, or nulls if it has none.
     pub(super) load: String,
     pub(super) put: String,
@@ -48,7 +48,7 @@ pub(super) static OWNED_STATEMENTS: LazyLock<[OwnedStatements; OWNED.len()]> =
     LazyLock::new(|| OWNED.each_ref().map(OwnedStatements::of));
 
 impl NamedStatements {
-    fn of(named: &'static Named) -> Self {
+    fn of(named: &'static NamedTable) -> Self {
         let (table, first) = (named.table.name, named.table.first());
         let load = format!(
             "SELECT {} FROM json_each(?1) wanted JOIN {table} ON {table}.{first} = wanted.value",
@@ -60,7 +60,7 @@ impl NamedStatements {
 }
 
 impl OwnedStatements {
-    fn of(owned: &'static Owned) -> Self {
+    fn of(owned: &'static OwnedTable) -> Self {
         let (table, first) = (owned.table.name, owned.table.first());
         let load = format!(
             "SELECT promises.n, promises.id, {} FROM json_each(?1) wanted \
@@ -73,7 +73,7 @@ impl OwnedStatements {
 }
 
 /// The statement that writes a row.
-fn put(table: &Table) -> String {
+fn put(table: &SqlTable) -> String {
     let values = vec!["?"; table.kinds.len()].join(", ");
     format!("{} VALUES ({values}) {}", table.insert(), table.on_conflict())
 }

@@ -1,7 +1,7 @@
 //! Incremental vacuum: removes free pages from the file in bounded steps.
 
-use super::connection::{Connection, Failed};
-use crate::sql::Fields as _;
+use super::connection::{Connection, FailedStatement};
+use crate::sql::RowFields as _;
 
 const FREE_PAGES: &str =
     "SELECT auto_vacuum, freelist_count FROM pragma_auto_vacuum, pragma_freelist_count";
@@ -13,7 +13,7 @@ const KEPT_FREE: i64 = 64;
 
 /// Removes up to 256 free pages from the file. Returns true if there are more; always false if the
 /// database was created without incremental vacuum.
-pub(super) fn step(connection: &mut Connection) -> Result<bool, Failed> {
+pub(super) fn step(connection: &mut Connection) -> Result<bool, FailedStatement> {
     if free(connection)? <= KEPT_FREE {
         return Ok(false);
     }
@@ -22,7 +22,7 @@ pub(super) fn step(connection: &mut Connection) -> Result<bool, Failed> {
     Ok(free(connection)? > KEPT_FREE)
 }
 
-fn free(connection: &mut Connection) -> Result<i64, Failed> {
+fn free(connection: &mut Connection) -> Result<i64, FailedStatement> {
     let mut free = 0;
     connection.read("look for free room", FREE_PAGES, [], |row| {
         if row.int(0)? == Some(INCREMENTAL) {

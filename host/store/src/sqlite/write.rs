@@ -9,13 +9,13 @@ use segno_core::{
 };
 
 use super::{
-    connection::{Connection, Failed, Statement},
+    connection::{Connection, FailedStatement, NamedStatement},
     tables::{NAMED_STATEMENTS, OWNED_STATEMENTS, STATE_STATEMENTS},
     writer_cache::WriterCache,
 };
-use crate::sql::{Cache, Cell, Numbers, Written};
+use crate::sql::{Cache, DeltaRows, RowIds, SqlCell};
 
-static INSERT_PROMISES: Statement = Statement {
+static INSERT_PROMISES: NamedStatement = NamedStatement {
     name: "insert promises",
     text: "
         INSERT INTO promises (n, id, state, created_at, timeout_at, settled_at, made_by, attached, target, tags,
@@ -24,14 +24,14 @@ static INSERT_PROMISES: Statement = Statement {
 };
 
 /// A settled promise never changes, so only pending promises are updated.
-static SETTLE_PROMISES: Statement = Statement {
+static SETTLE_PROMISES: NamedStatement = NamedStatement {
     name: "settle promises",
     text: "
         UPDATE promises SET state = ?2, settled_at = ?3, value_headers = ?4, value = ?5
          WHERE n = ?1 AND state = 0",
 };
 
-static PUT_TASKS: Statement = Statement {
+static PUT_TASKS: NamedStatement = NamedStatement {
     name: "put tasks",
     text: "
         INSERT INTO tasks (n, state, version, wake_at, hosted, pending_since, offered, node, incarnation, nonce, ttl,
@@ -46,29 +46,29 @@ static PUT_TASKS: Statement = Statement {
                cancel = excluded.cancel, signals = excluded.signals, details = excluded.details",
 };
 
-static PUT_CALLBACKS: Statement = Statement {
+static PUT_CALLBACKS: NamedStatement = NamedStatement {
     name: "put callbacks",
     text: "
         INSERT INTO callbacks (awaited, awaiter, consumed) VALUES (?, ?, ?)
         ON CONFLICT (awaited, awaiter) DO UPDATE SET consumed = excluded.consumed",
 };
 
-static DELETE_CALLBACKS: Statement = Statement {
+static DELETE_CALLBACKS: NamedStatement = NamedStatement {
     name: "delete callbacks",
     text: "DELETE FROM callbacks WHERE awaited = ? AND awaiter = ?",
 };
 
-static PUT_LISTENERS: Statement = Statement {
+static PUT_LISTENERS: NamedStatement = NamedStatement {
     name: "put listeners",
     text: "INSERT INTO listeners (awaited, address) VALUES (?, ?) ON CONFLICT DO NOTHING",
 };
 
-static DELETE_LISTENERS: Statement = Statement {
+static DELETE_LISTENERS: NamedStatement = NamedStatement {
     name: "delete listeners",
     text: "DELETE FROM listeners WHERE awaited = ? AND address = ?",
 };
 
-static PUT_OUTBOX: Statement = Statement {
+static PUT_OUTBOX: NamedStatement = NamedStatement {
     name: "put outbox",
     text: "
         INSERT INTO outbox (source, kind, part, next_at, created_at, attempts, message) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -77,62 +77,64 @@ static PUT_OUTBOX: Statement = Statement {
                message = excluded.message",
 };
 
-static DELETE_OUTBOX: Statement = Statement {
+static DELETE_OUTBOX: NamedStatement = NamedStatement {
     name: "delete outbox",
     text: "DELETE FROM outbox WHERE source = ? AND kind = ? AND part = ?",
 };
 
-static APPEND_LOGS: Statement = Statement {
+static APPEND_LOGS: NamedStatement = NamedStatement {
     name: "append logs",
     text: "INSERT INTO logs (inv, count, lines) VALUES (?, ?, ?)",
 };
 
-static PUT_SIGNAL_KEYS: Statement = Statement {
+static PUT_SIGNAL_KEYS: NamedStatement = NamedStatement {
     name: "put signal keys",
     text: "
         INSERT INTO signal_keys (inv, key, number) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
 };
 
-static PUT_ALIASES: Statement = Statement {
+static PUT_ALIASES: NamedStatement = NamedStatement {
     name: "put aliases",
     text: "
         INSERT INTO aliases (name, module) VALUES (?, ?)
         ON CONFLICT (name) DO UPDATE SET module = excluded.module",
 };
 
-static DROP_ALIASES: Statement =
-    Statement { name: "drop aliases", text: "DELETE FROM aliases WHERE name = ? AND module = ?" };
+static DROP_ALIASES: NamedStatement = NamedStatement {
+    name: "drop aliases",
+    text: "DELETE FROM aliases WHERE name = ? AND module = ?",
+};
 
-static PUT_HOSTS: Statement = Statement {
+static PUT_HOSTS: NamedStatement = NamedStatement {
     name: "put hosts",
     text: "
         INSERT INTO hosts (node, incarnation) VALUES (?, ?)
         ON CONFLICT (node) DO UPDATE SET incarnation = excluded.incarnation",
 };
 
-static REMOVE_JOURNALS: Statement =
-    Statement { name: "remove journals", text: "DELETE FROM journal WHERE inv = ?" };
+static REMOVE_JOURNALS: NamedStatement =
+    NamedStatement { name: "remove journals", text: "DELETE FROM journal WHERE inv = ?" };
 
-static REMOVE_LOGS: Statement =
-    Statement { name: "remove logs", text: "DELETE FROM logs WHERE inv = ?" };
+static REMOVE_LOGS: NamedStatement =
+    NamedStatement { name: "remove logs", text: "DELETE FROM logs WHERE inv = ?" };
 
 /// Deletes the rows that belong to removed promises, before the rows they reference.
-static REMOVE: [&Statement; 8] = [
-    &Statement { name: "remove callbacks", text: "DELETE FROM callbacks WHERE awaited = ?" },
-    &Statement { name: "remove waits", text: "DELETE FROM callbacks WHERE awaiter = ?" },
-    &Statement { name: "remove listeners", text: "DELETE FROM listeners WHERE awaited = ?" },
-    &Statement { name: "remove messages", text: "DELETE FROM outbox WHERE source = ?" },
+static REMOVE: [&NamedStatement; 8] = [
+    &NamedStatement { name: "remove callbacks", text: "DELETE FROM callbacks WHERE awaited = ?" },
+    &NamedStatement { name: "remove waits", text: "DELETE FROM callbacks WHERE awaiter = ?" },
+    &NamedStatement { name: "remove listeners", text: "DELETE FROM listeners WHERE awaited = ?" },
+    &NamedStatement { name: "remove messages", text: "DELETE FROM outbox WHERE source = ?" },
     &REMOVE_JOURNALS,
     &REMOVE_LOGS,
-    &Statement { name: "remove signal keys", text: "DELETE FROM signal_keys WHERE inv = ?" },
-    &Statement { name: "remove tasks", text: "DELETE FROM tasks WHERE n = ?" },
+    &NamedStatement { name: "remove signal keys", text: "DELETE FROM signal_keys WHERE inv = ?" },
+    &NamedStatement { name: "remove tasks", text: "DELETE FROM tasks WHERE n = ?" },
 ];
 
-static REMOVE_PROMISES: Statement =
-    Statement { name: "remove promises", text: "DELETE FROM promises WHERE n = ?" };
+static REMOVE_PROMISES: NamedStatement =
+    NamedStatement { name: "remove promises", text: "DELETE FROM promises WHERE n = ?" };
 
 /// The first version never decreases.
-static RAISE_FIRST_VERSION: Statement = Statement {
+static RAISE_FIRST_VERSION: NamedStatement = NamedStatement {
     name: "raise the first version",
     text: "
         INSERT INTO first_version (one, version) VALUES (1, ?)
@@ -145,8 +147,8 @@ pub(super) fn write(
     WriterCache { rows: cache, journal_buffer }: &mut WriterCache,
     delta: &Delta,
     fresh: &BTreeSet<PromiseId>,
-) -> Result<(), Failed> {
-    let written = Written::of(delta, fresh, &cache.view, cache);
+) -> Result<(), FailedStatement> {
+    let written = DeltaRows::of(delta, fresh, &cache.view, cache);
     let let_go = delta.tasks.values().filter(|task| task.status() != TaskStatus::Acquired);
     let let_go = let_go.filter_map(|task| cache.number(&task.id)).collect();
     connection.each(&INSERT_PROMISES, &written.new_promises)?;
@@ -186,15 +188,15 @@ pub(super) fn remove(
     connection: &mut Connection,
     WriterCache { rows: cache, journal_buffer }: &mut WriterCache,
     delta: &Delta,
-) -> Result<(), Failed> {
-    let first = delta.first_version.map(|version| [Cell::from(version.0.cast_signed())]);
+) -> Result<(), FailedStatement> {
+    let first = delta.first_version.map(|version| [SqlCell::from(version.0.cast_signed())]);
     connection.each(&RAISE_FIRST_VERSION, first.as_slice())?;
     let gone = delta.removed.iter();
     let mut numbers: Vec<i64> = gone.filter_map(|id| cache.number(id)).collect();
     journal_buffer.leave(connection, &numbers)?;
     // Newest first: promises are removed before their older makers.
     numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
-    let rows: Vec<_> = numbers.into_iter().map(|number| [Cell::from(number)]).collect();
+    let rows: Vec<_> = numbers.into_iter().map(|number| [SqlCell::from(number)]).collect();
     REMOVE.iter().try_for_each(|statement| connection.each(statement, &rows))?;
     for statements in OWNED_STATEMENTS.iter() {
         connection.each_of(statements.of.remove, &statements.remove, &rows)?;
@@ -202,12 +204,12 @@ pub(super) fn remove(
     connection.each(&REMOVE_PROMISES, &rows)
 }
 
-impl Numbers for Cache {
+impl RowIds for Cache {
     fn promise(&self, id: &PromiseId) -> Option<i64> {
         self.number(id)
     }
 
-    fn module(&self, digest: &Digest) -> Cell {
+    fn module(&self, digest: &Digest) -> SqlCell {
         self.modules.get(digest).copied().into()
     }
 }

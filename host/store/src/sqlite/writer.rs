@@ -11,41 +11,43 @@ use segno_env::Clock;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
-    batch::{Batch, Committed, NotCommitted},
+    batch::{CommitFailure, CommittedBatch, WriteBatch},
     components,
-    connection::{Connection, Failed},
-    failure::{self, Fault},
+    connection::{Connection, FailedStatement},
+    failure::{self, FailureCause},
     journal_buffer::{self, ActiveJournals},
     open::DataDirectory,
-    rest::Held,
+    rest::MemoryUse,
     vacuum,
     writer_cache::WriterCache,
 };
-use crate::{Commit, Hints, NewModule, StoreError, hints::Changes, sql, writing::Writing};
+use crate::{
+    CommitMetrics, Hints, NewModule, StoreError, hints::CommitChanges, sql, writing::WriteHealth,
+};
 
 /// Maximum commands of a batch: once reached, it takes no further submission.
 const BATCH: usize = 512;
 /// Maximum number of queued submissions; further callers wait to submit.
 pub(super) const QUEUE: usize = 1024;
 
-type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
+type ReplySender<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// A request to the writer.
 pub(super) enum WriterRequest {
     /// Decide and commit these commands, in order.
-    Execute { commands: Arc<[Command]>, answer: Answer<Vec<Reply>> },
+    Execute { commands: Arc<[Command]>, answer: ReplySender<Vec<Reply>> },
     /// Store a component.
-    PutModule { module: Box<NewModule>, answer: Answer<()> },
+    PutModule { module: Box<NewModule>, answer: ReplySender<()> },
     /// Remove a module that nothing refers to and that was uploaded before this instant.
-    RemoveComponent { digest: Digest, before: Timestamp, answer: Answer<bool> },
+    RemoveComponent { digest: Digest, before: Timestamp, answer: ReplySender<bool> },
     /// Return some free space to the file system.
-    Vacuum { answer: Answer<bool> },
+    Vacuum { answer: ReplySender<bool> },
     /// Commit a small write that changes nothing.
-    TryWriting { answer: Answer<()> },
+    TryWriting { answer: ReplySender<()> },
     /// Release the resources of each kind that exceeds `kept` bytes; they can be loaded again.
-    Rest { kept: u64, answer: Answer<Held> },
+    Rest { kept: u64, answer: ReplySender<MemoryUse> },
     /// Delete everything except modules, aliases and hosts.
-    Wipe { answer: Answer<()> },
+    Wipe { answer: ReplySender<()> },
     /// End after all earlier requests.
     Close { answer: oneshot::Sender<()> },
 }
@@ -71,7 +73,7 @@ impl WriterRequest {
 
 /// Totals of the writes since the store was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteTotals {
     pub commits: u64,
     /// Commands in these commits.
     pub commands: u64,
@@ -83,13 +85,13 @@ pub struct Written {
 
 /// State of the writer thread.
 pub(super) struct Writer {
-    pub(super) place: Place,
+    pub(super) place: OpenDatabase,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) config: Config,
     pub(super) hints: Arc<dyn Hints>,
     pub(super) queue: mpsc::Receiver<WriterRequest>,
-    pub(super) written: watch::Sender<Written>,
-    pub(super) writing: Arc<Writing>,
+    pub(super) written: watch::Sender<WriteTotals>,
+    pub(super) writing: Arc<WriteHealth>,
     /// True if a write was refused, possibly for lack of space.
     pub(super) lacks_room: bool,
     /// True if the disk failed; nothing is written any more.
@@ -97,7 +99,7 @@ pub(super) struct Writer {
 }
 
 /// The location of the database, with its connection and cache.
-pub(super) struct Place {
+pub(super) struct OpenDatabase {
     pub(super) cached_promises: usize,
     pub(super) active_journals: Arc<ActiveJournals>,
     connection: Option<Connection>,
@@ -110,7 +112,7 @@ pub(super) struct Place {
 /// Commands that are decided together or not at all, and the channel for their replies.
 pub(super) struct Submission {
     pub(super) commands: Arc<[Command]>,
-    answer: Answer<Vec<Reply>>,
+    answer: ReplySender<Vec<Reply>>,
 }
 
 impl Writer {
@@ -199,8 +201,9 @@ impl Writer {
     fn execute(&mut self, mut submissions: Vec<Submission>) {
         match self.commit(&submissions) {
             Ok(committed) => self.answer(submissions, committed),
-            Err(NotCommitted::Refused(failed))
-                if submissions.len() > 1 && failure::fault(&failed.source) == Fault::Submission =>
+            Err(CommitFailure::Refused(failed))
+                if submissions.len() > 1
+                    && failure::fault(&failed.source) == FailureCause::Submission =>
             {
                 let others = submissions.split_off(submissions.len() / 2);
                 self.execute(submissions);
@@ -210,7 +213,7 @@ impl Writer {
         }
     }
 
-    fn answer(&self, submissions: Vec<Submission>, committed: Committed) {
+    fn answer(&self, submissions: Vec<Submission>, committed: CommittedBatch) {
         for (submission, replies) in submissions.into_iter().zip(committed.replies) {
             // The caller may be gone; the commit is valid regardless.
             let _ = submission.answer.send(Ok(replies));
@@ -219,16 +222,16 @@ impl Writer {
         committed.changes.tell(&*self.hints);
     }
 
-    fn refuse(&mut self, submissions: Vec<Submission>, failed: NotCommitted) {
+    fn refuse(&mut self, submissions: Vec<Submission>, failed: CommitFailure) {
         let mut explain: Box<dyn FnMut() -> StoreError> = match failed {
-            NotCommitted::Unknown(Failed { source, .. }) => {
+            CommitFailure::Unknown(FailedStatement { source, .. }) => {
                 let source = source.to_string();
                 Box::new(move || StoreError::UnknownOutcome(anyhow::anyhow!(source.clone())))
             }
-            NotCommitted::Stopped => {
+            CommitFailure::Stopped => {
                 Box::new(|| StoreError::Unavailable { reason: failure::DISK_FAILED.to_owned() })
             }
-            NotCommitted::Refused(failed) => {
+            CommitFailure::Refused(failed) => {
                 let mut first = Some(failure::explain(failed));
                 let text = first.as_ref().map(ToString::to_string).unwrap_or_default();
                 Box::new(move || {
@@ -242,24 +245,24 @@ impl Writer {
     }
 
     /// Decides and commits; repeats this once if the outcome is unknown.
-    fn commit(&mut self, submissions: &[Submission]) -> Result<Committed, NotCommitted> {
+    fn commit(&mut self, submissions: &[Submission]) -> Result<CommittedBatch, CommitFailure> {
         match self.try_commit(submissions) {
             // Commands are idempotent, so it does not matter if they were committed.
-            Err(NotCommitted::Unknown(_)) if !self.stopped => self.try_commit(submissions),
+            Err(CommitFailure::Unknown(_)) if !self.stopped => self.try_commit(submissions),
             other => other,
         }
     }
 
-    fn try_commit(&mut self, submissions: &[Submission]) -> Result<Committed, NotCommitted> {
+    fn try_commit(&mut self, submissions: &[Submission]) -> Result<CommittedBatch, CommitFailure> {
         if self.stopped {
-            return Err(NotCommitted::Stopped);
+            return Err(CommitFailure::Stopped);
         }
         let now = self.clock.now();
         let (began, waiting) = (self.clock.elapsed(), self.queue.len());
-        let (connection, writer_cache) = self.place.ready().map_err(NotCommitted::Refused)?;
-        let changes = Changes::watched_by(&*self.hints);
+        let (connection, writer_cache) = self.place.ready().map_err(CommitFailure::Refused)?;
+        let changes = CommitChanges::watched_by(&*self.hints);
         let done =
-            Batch::new(connection, writer_cache, &self.config, now, changes).run(submissions);
+            WriteBatch::new(connection, writer_cache, &self.config, now, changes).run(submissions);
         match &done {
             Ok(committed) => {
                 writer_cache.committed();
@@ -268,7 +271,7 @@ impl Writer {
                 }
                 let commands: usize = submissions.iter().map(|each| each.commands.len()).sum();
                 let took = self.clock.elapsed().saturating_sub(began);
-                self.hints.measured(&Commit { commands, took, waiting });
+                self.hints.measured(&CommitMetrics { commands, took, waiting });
                 self.written.send_modify(|written| {
                     written.commits += u64::from(committed.statements > 0);
                     written.commands += commands as u64;
@@ -276,26 +279,26 @@ impl Writer {
                     written.loads += committed.loads as u64;
                 });
             }
-            Err(NotCommitted::Stopped) => self.writing.failed(&"the database has to be looked at"),
-            Err(NotCommitted::Refused(failed) | NotCommitted::Unknown(failed)) => {
-                let Failed { statement, source } = failed;
+            Err(CommitFailure::Stopped) => self.writing.failed(&"the database has to be looked at"),
+            Err(CommitFailure::Refused(failed) | CommitFailure::Unknown(failed)) => {
+                let FailedStatement { statement, source } = failed;
                 let fault = failure::fault(source);
                 tracing::debug!(statement, error = %source, "a batch was not committed");
                 self.place.writer_cache = None;
                 match fault {
-                    Fault::Medium => {
+                    FailureCause::Medium => {
                         self.writing.failed(source);
                         self.lacks_room = true;
                     }
-                    Fault::Moment => {
+                    FailureCause::Moment => {
                         tracing::warn!(statement, error = %source, "a batch was not committed");
                     }
                     // The caller reports the error of a single submission.
-                    Fault::Submission => {}
+                    FailureCause::Submission => {}
                 }
                 // Without a result code from SQLite, the state of the connection is unknown.
-                if (failure::primary_code(source).is_none() && fault != Fault::Submission)
-                    || matches!(done, Err(NotCommitted::Unknown(_)))
+                if (failure::primary_code(source).is_none() && fault != FailureCause::Submission)
+                    || matches!(done, Err(CommitFailure::Unknown(_)))
                 {
                     self.place.connection = None;
                 }
@@ -354,18 +357,18 @@ impl Writer {
 
     /// Releases the memory of each kind that exceeds `kept` bytes. The next commit loads again what
     /// it needs.
-    fn rest(&mut self, kept: u64) -> Result<Held, StoreError> {
-        let Place { directory, connection, writer_cache, .. } = &mut self.place;
+    fn rest(&mut self, kept: u64) -> Result<MemoryUse, StoreError> {
+        let OpenDatabase { directory, connection, writer_cache, .. } = &mut self.place;
         let (Some(connection), Some(writer_cache), false) =
             (connection, writer_cache, self.stopped)
         else {
-            return Ok(Held::default());
+            return Ok(MemoryUse::default());
         };
-        let held = Held {
+        let held = MemoryUse {
             row_bytes: writer_cache.rows.bytes() as u64,
             writer_bytes: connection.page_bytes(),
             log_bytes: directory.log_bytes(),
-            ..Held::default()
+            ..MemoryUse::default()
         };
         if held.row_bytes > kept {
             writer_cache.forget();
@@ -408,12 +411,12 @@ impl Writer {
     }
 
     /// The connection and the cache, created again if the last batch lost them.
-    fn ready(&mut self) -> Result<(&mut Connection, &mut WriterCache), Failed> {
+    fn ready(&mut self) -> Result<(&mut Connection, &mut WriterCache), FailedStatement> {
         self.place.ready()
     }
 }
 
-impl Place {
+impl OpenDatabase {
     /// A place whose connection is opened on first use.
     pub(super) fn of(
         directory: Arc<DataDirectory>,
@@ -425,7 +428,7 @@ impl Place {
 
     /// Like [`Writer::ready`]; a separate function, so that the writer's other fields stay
     /// borrowable.
-    fn ready(&mut self) -> Result<(&mut Connection, &mut WriterCache), Failed> {
+    fn ready(&mut self) -> Result<(&mut Connection, &mut WriterCache), FailedStatement> {
         let Self { directory, cached_promises, active_journals, connection, writer_cache } = self;
         let connection = match connection {
             Some(open) => open,

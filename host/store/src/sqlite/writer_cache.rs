@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{
-    connection::{Connection, Failed},
+    connection::{Connection, FailedStatement},
     journal_buffer::{ActiveJournals, JournalBuffer},
     load,
 };
@@ -27,7 +27,7 @@ impl WriterCache {
         connection: &mut Connection,
         promises: usize,
         active_journals: Arc<ActiveJournals>,
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, FailedStatement> {
         let mut cache = load::begin(connection)?;
         cache.limit = promises;
         cache.byte_limit = CACHED_BYTES;

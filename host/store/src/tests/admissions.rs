@@ -3,7 +3,7 @@
 use segno_core::{
     command::Command,
     id::{CommandIndex, PromiseId},
-    limit::{LimitName, PlaceState, Rule},
+    limit::{AdmissionRule, LimitName, LimitPositionState},
     object::ModuleFacts,
     promise::{NewPromise, OutboxKey},
     snapshot::Snapshot,
@@ -52,8 +52,8 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp, id: Prom
     match dice.roll(12) {
         0 => Command::LimitSet { name, rule: dice.of(&[Some(at_most(2)), None]) },
         1 if dice.once_in(3) => {
-            let wrong =
-                dice.of(&[("shop", Some(at_most(1))), ("shop/pack", Some(Rule::default()))]);
+            let wrong = dice
+                .of(&[("shop", Some(at_most(1))), ("shop/pack", Some(AdmissionRule::default()))]);
             Command::LimitSet { name: wrong.0.into(), rule: wrong.1 }
         }
         1..=3 => {
@@ -71,7 +71,7 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp, id: Prom
         7 => {
             // Usually an execution under a limit ends.
             let there = |state| seen.places.iter().find(|(_, place)| place.state == state);
-            let ends = there(dice.of(&[PlaceState::Admitted, PlaceState::Waiting]));
+            let ends = there(dice.of(&[LimitPositionState::Admitted, LimitPositionState::Waiting]));
             Command::Kill { invocation: ends.map_or(id, |(id, _)| id.clone()) }
         }
         8 => {
@@ -81,7 +81,7 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp, id: Prom
     }
 }
 
-fn at_most(concurrency: u32) -> Rule {
+fn at_most(concurrency: u32) -> AdmissionRule {
     serde_json::from_str(&format!(r#"{{"per_key":{{"concurrency":{concurrency}}}}}"#))
         .expect("a rule")
 }

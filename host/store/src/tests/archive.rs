@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use segno_core::{config::Config, reply::Orphan, snapshot::Snapshot, time::Millis};
+use segno_core::{config::Config, reply::DamageKind, snapshot::Snapshot, time::Millis};
 use segno_env::Clock as _;
 
 use super::{HandClock, deploy, env, postgres, script, sqlite};
 use crate::{
-    Finding, InvocationFilter, Scan, Store,
-    archive::{ArchiveError, ArchiveReader, ArchiveSource, ArchiveWriter, Head, Row},
+    InvocationFilter, Scan, Store, StoreProblem,
+    archive::{ArchiveError, ArchiveHead, ArchiveReader, ArchiveRow, ArchiveSource, ArchiveWriter},
     postgres::PostgresImport,
-    sqlite::{SqliteImport, SqliteLook},
+    sqlite::{SqliteImport, SqliteReader},
 };
 
 /// A store with rows of every kind.
@@ -32,7 +32,7 @@ pub(super) async fn populated(dir: &Path) -> Snapshot {
 }
 
 pub(super) async fn written(dir: &Path) -> Vec<u8> {
-    let look = SqliteLook::at(dir).await.expect("it is there");
+    let look = SqliteReader::at(dir).await.expect("it is there");
     let file = packed_from(look.scan()).await;
     look.close().await;
     file
@@ -146,11 +146,11 @@ struct Interrupted<'a> {
 }
 
 impl ArchiveSource for Interrupted<'_> {
-    fn head(&self) -> &Head {
+    fn head(&self) -> &ArchiveHead {
         self.from.head()
     }
 
-    fn read_rows(&mut self) -> Result<Option<(usize, Vec<Row>)>, ArchiveError> {
+    fn read_rows(&mut self) -> Result<Option<(usize, Vec<ArchiveRow>)>, ArchiveError> {
         if self.after == 0 {
             return Err(ArchiveError::Damaged("somebody pulled the plug".to_owned()));
         }
@@ -179,8 +179,8 @@ async fn a_store_moves_to_postgresql_and_back() {
     let checked = checked.expect("a diagnosis");
     assert_eq!(checked.promises, dump.promises.len() as u64);
     // A child with a pending cancellation request looks like an orphan, but is none.
-    let asked_to_stop = |finding: &Finding| match finding {
-        Finding::Orphan { id, orphan: Orphan::ChildRuns } => id.clone(),
+    let asked_to_stop = |finding: &StoreProblem| match finding {
+        StoreProblem::Orphan { id, orphan: DamageKind::ChildRuns } => id.clone(),
         other => panic!("{other:?}"),
     };
     let candidates: Vec<_> = checked.findings.iter().map(asked_to_stop).collect();

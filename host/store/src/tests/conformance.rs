@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use segno_core::{
     command::Command,
-    config::{Config, Exhausted, VersionRule},
+    config::{Config, ExhaustionPolicy, VersionRule},
     id::{ObjectId, PromiseId},
     invariants,
     limit::LimitName,
-    promise::{MessageKind, TaskStatus, Verdict},
-    reply::{Orphan, Reply},
+    promise::{OutboxMessageKind, TaskStatus, Verdict},
+    reply::{DamageKind, Reply},
     snapshot::Snapshot,
     time::{Millis, Timestamp},
     tree::TreeBounds,
@@ -26,8 +26,8 @@ use super::{
     sqlite,
 };
 use crate::{
-    AdmittedFilter, Finding, InvocationFilter, LimitFilter, ObjectFilter, Parent, PartitionFilter,
-    PromiseFilter, ScheduleFilter, Standing, Store, examine_pages,
+    AdmittedFilter, InvocationFilter, LimitFilter, ObjectFilter, ParentCursor, PartitionFilter,
+    PromiseFilter, PromiseStateFilter, ScheduleFilter, Store, StoreProblem, examine_pages,
 };
 
 /// Maximum number of draws until a command has a wanted kind.
@@ -43,7 +43,7 @@ pub(super) fn configs() -> [Config; 2] {
         tree: TreeBounds { depth: 2, executions: 3, births: Some(2) },
         attempt_limit: Some(4),
         stall_limit: Some(Millis(40)),
-        on_exhausted: Exhausted::Reject,
+        on_exhausted: ExhaustionPolicy::Reject,
         ..Config::default()
     };
     [Config::default(), strict]
@@ -181,7 +181,7 @@ pub(super) async fn walk(
         let commands = match dice.roll(6) {
             0 => model.work_queue().due(clock.now(), 3).await.expect("what is due").commands,
             1 => {
-                let kind = dice.of(&MessageKind::ALL);
+                let kind = dice.of(&OutboxMessageKind::ALL);
                 model
                     .work_queue()
                     .outbox_due(kind, clock.now(), 2)
@@ -226,8 +226,9 @@ async fn looks_healthy(store: &dyn Store, clock: &Arc<HandClock>, page: u32, con
     let config = Config::default();
     let found = examine_pages(scan, page, clock.now(), &config, |_| {}).await;
     let mut findings = found.expect("a diagnosis").findings;
-    let child =
-        |finding: &Finding| matches!(finding, Finding::Orphan { orphan: Orphan::ChildRuns, .. });
+    let child = |finding: &StoreProblem| {
+        matches!(finding, StoreProblem::Orphan { orphan: DamageKind::ChildRuns, .. })
+    };
     findings.retain(|finding| !child(finding));
     assert_eq!(findings, [], "pages of {page} at {context}");
 }
@@ -280,7 +281,7 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
     let rest =
         store.read().events(first.first().map(|event| event.place), 100).await.expect("events");
     answers.push(format!("{first:?} {rest:?}"));
-    for kind in MessageKind::ALL {
+    for kind in OutboxMessageKind::ALL {
         answers.push(format!(
             "{:?}",
             store.work_queue().outbox_due(kind, now, 2).await.expect("what is owed")
@@ -383,7 +384,7 @@ async fn call_tree(store: &dyn Store, ids: &[PromiseId]) -> Vec<String> {
     let asked = |after: i64| {
         let strangers = std::iter::once(PromiseId::from("nobody at all"));
         let parents = ids.iter().cloned().chain(strangers);
-        parents.map(|id| Parent { id, after }).collect::<Vec<_>>()
+        parents.map(|id| ParentCursor { id, after }).collect::<Vec<_>>()
     };
     let mut strangers = ids.to_vec();
     strangers.insert(0, "nobody at all".into());
@@ -403,8 +404,8 @@ fn finds(some: Option<&PromiseId>) -> Vec<PromiseFilter> {
         all(),
         PromiseFilter { limit: 2, ..all() },
         PromiseFilter { after: some.cloned(), limit: 2, ..all() },
-        PromiseFilter { standing: Some(Standing::Pending), ..all() },
-        PromiseFilter { standing: Some(Standing::Settled(Verdict::Resolved)), ..all() },
+        PromiseFilter { standing: Some(PromiseStateFilter::Pending), ..all() },
+        PromiseFilter { standing: Some(PromiseStateFilter::Settled(Verdict::Resolved)), ..all() },
         PromiseFilter { tags: tag("target", "poll://workers"), ..all() },
         PromiseFilter { tags: tag("branch", "\"quoted\" \\ é"), ..all() },
         PromiseFilter { branch: some.map(ToString::to_string), ..all() },

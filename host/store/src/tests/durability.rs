@@ -5,11 +5,11 @@ use std::{fs, sync::Arc};
 
 use futures::future::join_all;
 use segno_core::{
-    command::{ClaimRequest, Command, FenceAct, FenceAction},
+    command::{ClaimRequest, Command, FenceAction, FenceOperation},
     config::Config,
     id::{Claim, CommandIndex, Holder, PromiseId, Version},
     invocation::{LogLevel, LogLine},
-    promise::{MessageKind, OutboxKey, Verdict},
+    promise::{OutboxKey, OutboxMessageKind, Verdict},
     reply::Reply,
     time::{Millis, Timestamp},
     value::Value,
@@ -18,7 +18,7 @@ use segno_env::Clock as _;
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
 use super::{HandClock, create, deploy, memory, new, open, sqlite};
-use crate::{Store, StoreError, sqlite::OpenError};
+use crate::{Store, StoreError, sqlite::SqliteOpenError};
 
 fn here() -> (tempfile::TempDir, Arc<HandClock>, Config) {
     (tempfile::tempdir().expect("a directory"), HandClock::new(), Config::default())
@@ -77,18 +77,18 @@ async fn what_cannot_be_opened_is_refused_by_name() {
     )
     .expect("a file");
     let refused = open(dir.path(), &clock, &config).await.err();
-    assert!(matches!(refused, Some(OpenError::NotOurs { .. })), "{refused:?}");
+    assert!(matches!(refused, Some(SqliteOpenError::NotOurs { .. })), "{refused:?}");
 
     let (dir, ..) = here();
     tables_of_another_program(&dir).await;
     let refused = open(dir.path(), &clock, &config).await.err();
-    assert!(matches!(refused, Some(OpenError::NotOurs { .. })), "{refused:?}");
+    assert!(matches!(refused, Some(SqliteOpenError::NotOurs { .. })), "{refused:?}");
 
     let (dir, ..) = here();
     let file = dir.path().join("file");
     fs::write(&file, "").expect("a file");
     let refused = open(&file, &clock, &config).await.err();
-    assert!(matches!(refused, Some(OpenError::Directory { .. })), "{refused:?}");
+    assert!(matches!(refused, Some(SqliteOpenError::Directory { .. })), "{refused:?}");
 
     let (dir, ..) = here();
     sqlite(dir.path(), &clock, &config).await.close().await;
@@ -99,7 +99,7 @@ async fn what_cannot_be_opened_is_refused_by_name() {
     connection.execute(newer).await.expect("a migration to come");
     connection.close().await.expect("it closes");
     let refused = open(dir.path(), &clock, &config).await.err();
-    assert!(matches!(refused, Some(OpenError::Newer { found: 99, .. })), "{refused:?}");
+    assert!(matches!(refused, Some(SqliteOpenError::Newer { found: 99, .. })), "{refused:?}");
 }
 
 async fn tables_of_another_program(dir: &tempfile::TempDir) {
@@ -248,7 +248,7 @@ async fn a_thousand_children_are_cancelled_page_by_page() {
     let parent = PromiseId::from("p");
     let action = |index| FenceAction {
         index: CommandIndex(index),
-        act: FenceAct::Create {
+        act: FenceOperation::Create {
             new: new(parent.command(CommandIndex(index)).as_str(), &[], Timestamp::NEVER),
         },
     };
@@ -270,7 +270,7 @@ async fn a_thousand_children_are_cancelled_page_by_page() {
     for round in 0.. {
         let owed = model
             .work_queue()
-            .outbox_due(MessageKind::CancelChildren, Timestamp(i64::MAX), 1)
+            .outbox_due(OutboxMessageKind::CancelChildren, Timestamp(i64::MAX), 1)
             .await;
         let due = owed.expect("what is owed").commands;
         if due.is_empty() {
@@ -329,7 +329,7 @@ async fn a_look_for_damage_takes_no_child_from_the_message_in_the_same_batch() {
     let parent = PromiseId::from("p");
     let act = |n| FenceAction {
         index: CommandIndex(n),
-        act: FenceAct::Create { new: new(&format!("p/{n}"), &[], Timestamp::NEVER) },
+        act: FenceOperation::Create { new: new(&format!("p/{n}"), &[], Timestamp::NEVER) },
     };
     let claim = Claim { id: parent.clone(), version: Version(1) };
     let actions = (0..3).map(act).collect();

@@ -2,7 +2,7 @@
 
 use std::{fs, io::Write as _, process};
 
-use segno_core::{command::Command, config::Config, id::NodeName, time::Millis};
+use segno_core::{command::Command, config::Config, id::HostName, time::Millis};
 
 use super::{HandClock, create, sqlite};
 use crate::Store as _;
@@ -43,7 +43,7 @@ async fn a_store_on_a_full_disk_says_so_and_goes_on_when_there_is_room() {
     let Some(disk) = Small::new() else { return };
     let clock = HandClock::new();
     let store = sqlite(&disk.0.path().join("data"), &clock, &Config::default()).await;
-    let node = NodeName::from("local");
+    let node = HostName::from("local");
     let start = Command::HostStart { node };
     store.execute(vec![start]).await.expect("there is room");
     store.check_writes().await.expect("it writes");

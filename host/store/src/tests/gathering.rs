@@ -8,14 +8,17 @@ use segno_core::{
 };
 
 use super::{HandClock, create, sqlite};
-use crate::{Asked, GatherError, GatherSink, GatheredAs, LogRow, PromiseRow, Selection, Store};
+use crate::{
+    GatherError, GatherReason, GatherSelection, GatherSink, LogRow, PromiseRow,
+    RequestedExecutions, Store,
+};
 
 /// The gathered rows, as text.
 #[derive(Default)]
 struct Written(Vec<String>);
 
 impl GatherSink for Written {
-    fn promise(&mut self, row: PromiseRow, because: GatheredAs) -> io::Result<()> {
+    fn promise(&mut self, row: PromiseRow, because: GatherReason) -> io::Result<()> {
         self.0.push(format!("{because:?} {row:?}"));
         Ok(())
     }
@@ -31,9 +34,13 @@ impl GatherSink for Written {
     }
 }
 
-async fn gathered(store: &dyn Store, asked: Asked, tree: bool) -> Result<Vec<String>, GatherError> {
+async fn gathered(
+    store: &dyn Store,
+    asked: RequestedExecutions,
+    tree: bool,
+) -> Result<Vec<String>, GatherError> {
     let mut written = Written::default();
-    store.scan().gather(&Selection { asked, tree }, &mut written).await?;
+    store.scan().gather(&GatherSelection { asked, tree }, &mut written).await?;
     Ok(written.0)
 }
 
@@ -42,10 +49,10 @@ async fn gathered(store: &dyn Store, asked: Asked, tree: bool) -> Result<Vec<Str
 pub(super) async fn answers(store: &dyn Store, ids: &[PromiseId]) -> Vec<String> {
     let mut answers = Vec::new();
     for (asked, tree) in [
-        (Asked::Ids(ids.to_vec()), false),
-        (Asked::Ids(ids.first().cloned().into_iter().collect()), true),
-        (Asked::Ids(vec!["nobody at all".into()]), true),
-        (Asked::InFlight("shop".to_owned()), true),
+        (RequestedExecutions::Ids(ids.to_vec()), false),
+        (RequestedExecutions::Ids(ids.first().cloned().into_iter().collect()), true),
+        (RequestedExecutions::Ids(vec!["nobody at all".into()]), true),
+        (RequestedExecutions::InFlight("shop".to_owned()), true),
     ] {
         answers.push(match gathered(store, asked, tree).await {
             Ok(written) => written.join("\n"),
@@ -68,7 +75,7 @@ async fn each_promise_is_gathered_once() {
         let roles = written.iter().filter_map(|line| line.split_whitespace().next());
         roles.map(str::to_owned).collect::<Vec<_>>()
     };
-    let asked = || Asked::Ids(vec!["a".into(), "a".into()]);
+    let asked = || RequestedExecutions::Ids(vec!["a".into(), "a".into()]);
     let whole = gathered(&*store, asked(), true).await.expect("they are there");
     assert_eq!(ids(whole), ["Asked", "Member", "Member"]);
     let alone = gathered(&*store, asked(), false).await.expect("it is there");
@@ -76,7 +83,7 @@ async fn each_promise_is_gathered_once() {
 
     struct Full;
     impl GatherSink for Full {
-        fn promise(&mut self, _: PromiseRow, _: GatheredAs) -> io::Result<()> {
+        fn promise(&mut self, _: PromiseRow, _: GatherReason) -> io::Result<()> {
             Err(io::Error::from(io::ErrorKind::StorageFull))
         }
         fn records(&mut self, _: Vec<Record>) -> io::Result<()> {
@@ -86,7 +93,7 @@ async fn each_promise_is_gathered_once() {
             Ok(())
         }
     }
-    let selection = Selection { asked: asked(), tree: true };
+    let selection = GatherSelection { asked: asked(), tree: true };
     let failed = store.scan().gather(&selection, &mut Full).await;
     assert!(matches!(failed, Err(GatherError::Sink(_))), "{failed:?}");
     store.close().await;
@@ -97,7 +104,7 @@ async fn each_promise_is_gathered_once() {
 async fn what_changes_meanwhile_is_not_seen() {
     struct Changing(Arc<dyn Store>, Written);
     impl GatherSink for Changing {
-        fn promise(&mut self, row: PromiseRow, because: GatheredAs) -> io::Result<()> {
+        fn promise(&mut self, row: PromiseRow, because: GatherReason) -> io::Result<()> {
             if self.1.0.is_empty() {
                 let store = self.0.clone();
                 let settle = Command::PromiseSettle {
@@ -126,8 +133,8 @@ async fn what_changes_meanwhile_is_not_seen() {
     let store = sqlite(dir.path(), &HandClock::new(), &Config::default()).await;
     let made = [create("a", &[]), create("a/late", &[("parent", "a")])];
     store.execute(made.to_vec()).await.expect("they are made");
-    let asked = || Asked::Ids(vec!["a".into()]);
-    let selection = Selection { asked: asked(), tree: true };
+    let asked = || RequestedExecutions::Ids(vec!["a".into()]);
+    let selection = GatherSelection { asked: asked(), tree: true };
     let mut sink = Changing(store.clone(), Written::default());
     store.scan().gather(&selection, &mut sink).await.expect("it is gathered");
     let [_, late] = &sink.1.0[..] else { panic!("two were there: {:?}", sink.1.0) };

@@ -6,15 +6,15 @@ use lz4_flex::frame::FrameEncoder;
 
 use super::archive::{filled, populated, written};
 use crate::archive::{
-    ArchiveError, ArchiveReader, ArchiveSink, ArchiveSource, ArchiveWriter, Bounds, Cell, Head,
-    Row, Table,
+    ArchiveBounds, ArchiveCell, ArchiveError, ArchiveHead, ArchiveReader, ArchiveRow, ArchiveSink,
+    ArchiveSource, ArchiveTable, ArchiveWriter,
 };
 
 /// An export, taken apart.
 #[derive(Clone)]
 struct Parts {
-    head: Head,
-    rows: Vec<Vec<Row>>,
+    head: ArchiveHead,
+    rows: Vec<Vec<ArchiveRow>>,
 }
 
 impl Parts {
@@ -31,14 +31,14 @@ impl Parts {
         Self { head, rows }
     }
 
-    fn table(&mut self, name: &str) -> (&mut Table, &mut Vec<Row>) {
+    fn table(&mut self, name: &str) -> (&mut ArchiveTable, &mut Vec<ArchiveRow>) {
         let place = self.head.tables.iter().position(|table| table.name == name);
         let place = place.unwrap_or_else(|| panic!("there is a table `{name}`"));
         (&mut self.head.tables[place], &mut self.rows[place])
     }
 
     /// The cell in a column of a row.
-    fn cell(&mut self, table: &str, row: usize, column: &str) -> &mut Cell {
+    fn cell(&mut self, table: &str, row: usize, column: &str) -> &mut ArchiveCell {
         let (table, rows) = self.table(table);
         let place = table.columns.iter().position(|known| known == column).expect("a column");
         &mut rows[row][place]
@@ -93,12 +93,12 @@ async fn names_of_tables_and_columns_never_become_sql() {
         "{error}"
     );
     // The file consists of a single table, with a malicious name.
-    let head = Head {
+    let head = ArchiveHead {
         written_by: "1".to_owned(),
         format: parts.head.format,
-        tables: vec![Table { name: attach, columns: vec!["n".to_owned()], rows: 1 }],
+        tables: vec![ArchiveTable { name: attach, columns: vec!["n".to_owned()], rows: 1 }],
     };
-    let rows = vec![vec![vec![Cell::Int(1)]]];
+    let rows = vec![vec![vec![ArchiveCell::Int(1)]]];
     refused(&Parts { head, rows }.file()).await;
     assert!(!file.exists(), "it ran");
 }
@@ -169,19 +169,19 @@ async fn a_file_has_exactly_the_tables_and_columns_of_its_format() {
 async fn a_value_of_another_kind_is_named_by_its_row() {
     let parts = Parts::of_a_store().await;
     for (table, column, cell, named) in [
-        ("promises", "id", Cell::Int(1), "row 3: it holds a number instead of a text"),
-        ("promises", "id", Cell::Null, "row 3: it holds nothing instead of a text"),
-        ("promises", "n", Cell::Null, "row 3: it holds nothing instead of a number"),
+        ("promises", "id", ArchiveCell::Int(1), "row 3: it holds a number instead of a text"),
+        ("promises", "id", ArchiveCell::Null, "row 3: it holds nothing instead of a text"),
+        ("promises", "n", ArchiveCell::Null, "row 3: it holds nothing instead of a number"),
         (
             "promises",
             "param",
-            Cell::Text("x".to_owned()),
+            ArchiveCell::Text("x".to_owned()),
             "row 3: it holds a text instead of bytes",
         ),
         (
             "tasks",
             "version",
-            Cell::Blob(vec![1].into()),
+            ArchiveCell::Blob(vec![1].into()),
             "row 3: it holds bytes instead of a number",
         ),
     ] {
@@ -193,7 +193,7 @@ async fn a_value_of_another_kind_is_named_by_its_row() {
     }
     // The database refuses values of the right type that violate its constraints.
     let mut changed = parts.clone();
-    *changed.cell("promises", 2, "state") = Cell::Int(9);
+    *changed.cell("promises", 2, "state") = ArchiveCell::Int(9);
     let error = refused(&changed.file()).await.to_string();
     assert!(error.contains("insert rows 1 to") && error.contains("`promises`"), "{error}");
     let mut doubled = parts;
@@ -207,7 +207,7 @@ async fn a_value_of_another_kind_is_named_by_its_row() {
 #[tokio::test]
 async fn a_module_has_the_digest_of_its_bytes() {
     let mut parts = Parts::of_a_store().await;
-    *parts.cell("modules", 0, "component") = Cell::Blob(b"another".to_vec().into());
+    *parts.cell("modules", 0, "component") = ArchiveCell::Blob(b"another".to_vec().into());
     let error = refused(&parts.file()).await.to_string();
     let named = "table `modules`, column `digest`, row 1: the module's bytes have another digest";
     assert!(error.contains(named), "{error}");
@@ -256,7 +256,7 @@ async fn what_unpacks_to_too_much_is_refused_before_it_is_unpacked() {
     let head_of_fewer = piece(&postcard::to_allocvec(&parts.head).expect("a head"));
     let promises = few.head.tables.iter().position(|table| table.name == "promises");
     let promises = u32::try_from(promises.expect("a table")).expect("few tables");
-    let rows: Vec<&[Row]> = few.rows[promises as usize].chunks(1_000).collect();
+    let rows: Vec<&[ArchiveRow]> = few.rows[promises as usize].chunks(1_000).collect();
     let pieces: Vec<Vec<u8>> = rows
         .iter()
         .map(|rows| piece(&postcard::to_allocvec(&(0_u32, promises, rows)).expect("rows")))
@@ -271,7 +271,7 @@ async fn what_unpacks_to_too_much_is_refused_before_it_is_unpacked() {
 async fn a_file_that_expands_beyond_its_bounds_is_refused_with_the_way_to_allow_it() {
     let mut parts = Parts::of_a_store().await;
     for row in 0..8 {
-        *parts.cell("promises", row, "param") = Cell::Blob(vec![0; 1 << 20].into());
+        *parts.cell("promises", row, "param") = ArchiveCell::Blob(vec![0; 1 << 20].into());
     }
     let file = parts.file();
     let unpacked = |bounds| {
@@ -284,9 +284,9 @@ async fn a_file_that_expands_beyond_its_bounds_is_refused_with_the_way_to_allow_
             }
         }
     };
-    let error = unpacked(Bounds { expansion: 16, bytes: 1 << 20 }).expect_err("it expands");
+    let error = unpacked(ArchiveBounds { expansion: 16, bytes: 1 << 20 }).expect_err("it expands");
     assert!(matches!(error, ArchiveError::TooLarge(_)), "{error}");
     assert!(error.to_string().contains("--max-expansion"), "{error}");
-    unpacked(Bounds { expansion: 255, bytes: 1 << 20 }).expect("it is allowed");
-    unpacked(Bounds::default()).expect("it is small");
+    unpacked(ArchiveBounds { expansion: 255, bytes: 1 << 20 }).expect("it is allowed");
+    unpacked(ArchiveBounds::default()).expect("it is small");
 }

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     MemoryStore, Store,
-    sqlite::{SqliteLook, SqliteStore},
+    sqlite::{SqliteReader, SqliteStore},
 };
 
 /// A model and a store; both hold claimed workflows `w0`, `w1` ….
@@ -103,7 +103,7 @@ impl Pair {
 
     async fn agree(&self, context: &str) {
         compare(&*self.model, &*self.store, &self.clock, context).await;
-        let look = SqliteLook::at(self.dir.path()).await.expect("it may be looked at");
+        let look = SqliteReader::at(self.dir.path()).await.expect("it may be looked at");
         let mut damage = look.scan().candidates(0, 1_000).await.expect("a look").items;
         damage.retain(|id| id.as_str().starts_with('w'));
         assert!(damage.is_empty(), "{context}: {damage:?}");

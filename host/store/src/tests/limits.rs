@@ -8,14 +8,14 @@ use rand_chacha::{
     rand_core::{Rng as _, SeedableRng as _},
 };
 use segno_core::{
-    command::{ClaimRequest, Command, FenceAct, FenceAction},
+    command::{ClaimRequest, Command, FenceAction, FenceOperation},
     config::Config,
     id::{
-        Claim, CommandIndex, Holder, LONGEST, NodeName, PromiseId, ResourceName, ScheduleId,
+        Claim, CommandIndex, Holder, HostName, LONGEST, PromiseId, ResourceName, ScheduleId,
         Version,
     },
-    promise::{FenceToken, NewSchedule, Overlap, Template},
-    reply::{Acted, Refusal, Reply},
+    promise::{FenceToken, NewSchedule, Overlap, PromiseTemplate},
+    reply::{FenceResult, Refusal, Reply},
     tags,
     time::{Millis, Timestamp},
     value::{Tags, Text, Value},
@@ -59,7 +59,7 @@ fn naming(bytes: usize) -> Vec<Command> {
     let target = [(tags::TARGET, "wasm://shop/order")];
     let name = |seed| text(bytes, seed);
     let claim_request = |node: &str| ClaimRequest {
-        holder: Holder { node: NodeName::from(node), incarnation: 0 },
+        holder: Holder { node: HostName::from(node), incarnation: 0 },
         nonce: 1,
         ttl: Millis(15_000),
     };
@@ -69,7 +69,7 @@ fn naming(bytes: usize) -> Vec<Command> {
             cron: Text::from("* * * * *"),
             zone: Default::default(),
             jitter: Millis::ZERO,
-            template: Template {
+            template: PromiseTemplate {
                 id: Text::from(&*template),
                 param: Value::default(),
                 tags: Tags::from([(tags::TARGET.to_owned(), "wasm://shop/order".to_owned())]),
@@ -110,7 +110,7 @@ fn naming(bytes: usize) -> Vec<Command> {
             token: FenceToken(1),
         },
         Command::Deploy { alias: Text::from(&*name(10)), module: MODULE },
-        Command::HostStart { node: NodeName::from(name(11).as_str()) },
+        Command::HostStart { node: HostName::from(name(11).as_str()) },
     ]
 }
 
@@ -149,7 +149,7 @@ async fn the_longest_names_are_taken_and_longer_ones_refused_the_same_everywhere
 async fn what_an_invocation_makes_has_room_under_the_longest_id_and_is_refused_beyond() {
     for (store, _dir) in stores().await {
         let request = ClaimRequest {
-            holder: Holder { node: NodeName::from("n"), incarnation: 1 },
+            holder: Holder { node: HostName::from("n"), incarnation: 1 },
             nonce: 1,
             ttl: Millis(15_000),
         };
@@ -159,7 +159,7 @@ async fn what_an_invocation_makes_has_room_under_the_longest_id_and_is_refused_b
         reply(&*store, Command::TaskCreate { new: new_root, request }).await;
         let make = |index: u32, id: &PromiseId| FenceAction {
             index: CommandIndex(index),
-            act: FenceAct::Create { new: new(id.as_str(), &[], Timestamp::NEVER) },
+            act: FenceOperation::Create { new: new(id.as_str(), &[], Timestamp::NEVER) },
         };
         let last = root.command(CommandIndex(u32::MAX));
         let beyond = root.named(&text(512, 2));
@@ -168,7 +168,10 @@ async fn what_an_invocation_makes_has_room_under_the_longest_id_and_is_refused_b
         let fence =
             Command::TaskFence { claim: claim.clone(), records: vec![], logs: vec![], actions };
         let Reply::Fenced { outcomes, .. } = reply(&*store, fence).await else { panic!("refused") };
-        assert!(matches!(outcomes[0].1, Ok(Acted::Promise { changed: true, .. })), "{outcomes:?}");
+        assert!(
+            matches!(outcomes[0].1, Ok(FenceResult::Promise { changed: true, .. })),
+            "{outcomes:?}"
+        );
         let Err(Refusal::BadRequest(sentence)) = &outcomes[1].1 else { panic!("{outcomes:?}") };
         assert!(sentence.contains("2560 are the most"), "{sentence}");
         // The ids of its signals and awaited promises, derived from its id, also fit.

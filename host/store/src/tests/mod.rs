@@ -39,7 +39,7 @@ use segno_env::{Clock, Env, SystemRuntime};
 
 use super::{
     Hints, MemoryStore, NewModule, Store,
-    sqlite::{OpenError, SqliteConfig, SqliteStore},
+    sqlite::{SqliteConfig, SqliteOpenError, SqliteStore},
 };
 
 /// The component of the module with the tests' functions.
@@ -92,7 +92,7 @@ async fn open(
     dir: &Path,
     clock: &Arc<HandClock>,
     config: &Config,
-) -> Result<Arc<SqliteStore>, OpenError> {
+) -> Result<Arc<SqliteStore>, SqliteOpenError> {
     let sqlite = SqliteConfig { dir: dir.to_owned(), relaxed: true };
     SqliteStore::open(sqlite, config.clone(), env(clock), Arc::new(NoHints)).await
 }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Store,
-    sqlite::{Held, SqliteConfig, SqliteStore},
+    sqlite::{MemoryUse, SqliteConfig, SqliteStore},
 };
 
 /// Bytes per promise, and number of promises.
@@ -64,23 +64,23 @@ async fn work(store: &dyn Store) {
 }
 
 /// Each connection keeps some pages: one per prepared statement, and the first page of the file.
-fn is_little(held: Held) -> bool {
-    let Held { row_bytes, writer_bytes, reader_bytes, log_bytes } = held;
+fn is_little(held: MemoryUse) -> bool {
+    let MemoryUse { row_bytes, writer_bytes, reader_bytes, log_bytes } = held;
     row_bytes == 0 && log_bytes == 0 && writer_bytes < 128 << 10 && reader_bytes < 512 << 10
 }
 
-fn holds_much(held: Held) -> bool {
-    let Held { row_bytes, writer_bytes, reader_bytes, log_bytes } = held;
+fn holds_much(held: MemoryUse) -> bool {
+    let MemoryUse { row_bytes, writer_bytes, reader_bytes, log_bytes } = held;
     [row_bytes, writer_bytes, reader_bytes, log_bytes].into_iter().any(|bytes| bytes > MUCH)
 }
 
 /// The resources in use; releases nothing.
-async fn look(store: &SqliteStore) -> Held {
+async fn look(store: &SqliteStore) -> MemoryUse {
     store.rest(u64::MAX).await.expect("it says what it holds")
 }
 
 /// Releases all resources.
-async fn rest(store: &SqliteStore) -> Held {
+async fn rest(store: &SqliteStore) -> MemoryUse {
     store.rest(0).await.expect("it gives back what it holds")
 }
 

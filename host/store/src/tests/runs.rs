@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use segno_core::{
-    command::{Command, FenceAct, FenceAction},
+    command::{Command, FenceAction, FenceOperation},
     config::Config,
     footprint::TREE_LIMIT,
     id::{Claim, CommandIndex, ObjectId, PromiseId},
     object::StateWrite,
     promise::{NewPromise, Promise, Verdict},
-    reply::{Conflict, Kept, Pruned, Reply},
+    reply::{Conflict, PruneResult, Reply, RetentionReason},
     snapshot::Snapshot,
     tags,
     time::{Millis, Timestamp},
@@ -96,7 +96,7 @@ fn execution(dice: &mut Dice, seen: &Snapshot, promise: &PromiseId) -> Command {
             let value = Value::of(&b"[1]"[..]);
             let settles =
                 (roll > 3).then(|| (dice.of(&[Verdict::Resolved, Verdict::Rejected]), value));
-            let act = FenceAct::ObjectPromise { id: promise.clone(), settles };
+            let act = FenceOperation::ObjectPromise { id: promise.clone(), settles };
             let index = CommandIndex(dice.roll(3) as u32);
             Command::TaskFence { claim, records, logs, actions: vec![FenceAction { index, act }] }
         }
@@ -157,9 +157,9 @@ pub(super) async fn a_run_takes_all_along(
         assert_eq!(expected[5], Reply::Refused(refused.into()));
         assert_eq!(
             expected[7],
-            Reply::Pruned(Pruned::Kept(Kept::OfObject { object: object.clone() }))
+            Reply::Pruned(PruneResult::Kept(RetentionReason::OfObject { object: object.clone() }))
         );
-        assert_eq!(expected[8], Reply::Pruned(Pruned::Gone { promises: 3 }));
+        assert_eq!(expected[8], Reply::Pruned(PruneResult::Gone { promises: 3 }));
         assert!(matches!(expected[10], Reply::Promise { changed: true, .. }));
         assert_eq!(store.execute(commands).await.expect("replies"), expected, "{object}");
         compare(model, store, clock, object.as_str()).await;
@@ -200,10 +200,10 @@ async fn what_is_too_much_for_one_command_stays() {
         vec![Command::Prune { top, before: Timestamp::NEVER, part, state: false }]
     };
     let replies = store.execute(prune("run", false)).await.expect("a reply");
-    assert_eq!(replies, [Reply::Pruned(Pruned::Kept(Kept::Large))]);
+    assert_eq!(replies, [Reply::Pruned(PruneResult::Kept(RetentionReason::Large))]);
     let one = object.promise("7");
     let replies = store.execute(prune(one.as_str(), true)).await.expect("a reply");
-    assert_eq!(replies, [Reply::Pruned(Pruned::Gone { promises: 1 })]);
+    assert_eq!(replies, [Reply::Pruned(PruneResult::Gone { promises: 1 })]);
     let replies = store.execute(prune("run", false)).await.expect("a reply");
-    assert_eq!(replies, [Reply::Pruned(Pruned::Gone { promises: TREE_LIMIT + 1 })]);
+    assert_eq!(replies, [Reply::Pruned(PruneResult::Gone { promises: TREE_LIMIT + 1 })]);
 }

@@ -2,21 +2,21 @@
 //! sometimes arbitrary ones.
 
 use segno_core::{
-    command::{ClaimRequest, Command, FenceAct, FenceAction, HeartbeatItem},
-    fork::{Fork, Kept},
-    graph::{NodeRow, NodeState, Reset},
+    command::{ClaimRequest, Command, FenceAction, FenceOperation, HeartbeatItem},
+    fork::{Fork, KeptPromise},
+    graph::{NodeRow, NodeState, ResetReason},
     id::{
-        Claim, CommandIndex, Digest, Holder, NodeName, ObjectId, PromiseId, ResourceName,
+        Claim, CommandIndex, Digest, Holder, HostName, ObjectId, PromiseId, ResourceName,
         ScheduleId, Version,
     },
     invocation::{
-        CommandKind, EngineFacts, JournalHead, LogLevel, LogLine, Outcome, Record, RecordBody,
-        Request, Seed, StepResult,
+        CommandKind, CommandRequest, EngineFacts, JournalHead, LogLevel, LogLine, Outcome, Record,
+        RecordBody, Seed, StepResult,
     },
     object::StateWrite,
     promise::{
-        Deferral, FenceToken, NewPromise, NewSchedule, Note, OutboxKey, Overlap, ReleaseReason,
-        Task, TaskStatus, Template, TrapKey, Verdict,
+        Deferral, FenceToken, NewPromise, NewSchedule, Note, OutboxKey, Overlap, PromiseTemplate,
+        ReleaseReason, Task, TaskStatus, TrapKey, Verdict,
     },
     snapshot::Snapshot,
     tags,
@@ -165,8 +165,8 @@ fn fork(dice: &mut Dice, seen: &Snapshot, id: PromiseId) -> Command {
     });
     let step = [(tags::SAGA, "trip"), (tags::SEQ, "0"), (tags::COMPENSATE, "ship")];
     let step = step.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let mut kept: Vec<Kept> = owns
-        .map(|id| Kept {
+    let mut kept: Vec<KeptPromise> = owns
+        .map(|id| KeptPromise {
             id,
             tags: Tags::from(step.clone()),
             verdict: verdict(dice),
@@ -175,7 +175,7 @@ fn fork(dice: &mut Dice, seen: &Snapshot, id: PromiseId) -> Command {
         .collect();
     if dice.once_in(3) {
         let id = id.named("x");
-        kept.push(Kept { id, tags: Tags::new(), verdict: Verdict::TimedOut, value: None });
+        kept.push(KeptPromise { id, tags: Tags::new(), verdict: Verdict::TimedOut, value: None });
     }
     let new = new(id.as_str(), &[(tags::TARGET, target)], Timestamp::NEVER);
     let module = dice.of(&[None, Some(MODULE), Some(Digest([9; 32]))]);
@@ -207,7 +207,7 @@ fn begin(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Command {
     };
     let claim = Claim::first(new.id.clone(), born);
     let child = PromiseId::new(format!("{}/0", new.id));
-    let act = FenceAct::CreateLoose { new: self::new(child.as_str(), &[], Timestamp::NEVER) };
+    let act = FenceOperation::CreateLoose { new: self::new(child.as_str(), &[], Timestamp::NEVER) };
     let actions = vec![FenceAction { index: CommandIndex(0), act }];
     let head = JournalHead::default();
     let began = self::records(dice, seen, &new.id, head);
@@ -274,7 +274,7 @@ fn scheduled(dice: &mut Dice, now: Timestamp) -> Command {
         0..=2 => {
             let tags =
                 [(tags::TARGET, dice.of(&TARGETS)), ("label:team", dice.of(&["blue", "red"]))];
-            let template = Template {
+            let template = PromiseTemplate {
                 id: Text::from("{{.id}}@{{.timestamp}}"),
                 param: value(dice),
                 tags: new("", &tags, now).tags,
@@ -411,15 +411,18 @@ fn actions(
 ) -> Vec<FenceAction> {
     let undone = |dice: &mut Dice| inv.compensation("trip", dice.roll(2) as u32);
     let act = |dice: &mut Dice| match dice.roll(13) {
-        12 => FenceAct::UnlessAsked,
-        11 => FenceAct::Create { new: admissions::child(dice, inv) },
-        9 | 10 => FenceAct::State(state(dice)),
+        12 => FenceOperation::UnlessAsked,
+        11 => FenceOperation::Create { new: admissions::child(dice, inv) },
+        9 | 10 => FenceOperation::State(state(dice)),
         8 => {
             let row = graph_node(dice);
-            let resets =
-                [None, Some(Reset::Cancelled), Some(Reset::Failed { begins_at: Timestamp(7_000) })];
+            let resets = [
+                None,
+                Some(ResetReason::Cancelled),
+                Some(ResetReason::Failed { begins_at: Timestamp(7_000) }),
+            ];
             let reset = dice.of(&resets);
-            FenceAct::Node { node: Text::from(dice.of(&["a", "b"])), row, reset }
+            FenceOperation::Node { node: Text::from(dice.of(&["a", "b"])), row, reset }
         }
         5 => {
             let id = inv.named(dice.of(&["x", "y"]));
@@ -427,25 +430,27 @@ fn actions(
             let step = [(tags::SAGA, "trip"), (tags::SEQ, seq), (tags::COMPENSATE, "ship")];
             let doubt = (tags::UNKNOWN, dice.of(&["compensate", "stop"]));
             let tags = [&step[..], &[doubt]].concat();
-            FenceAct::Create { new: new(id.as_str(), &tags, Timestamp::NEVER) }
+            FenceOperation::Create { new: new(id.as_str(), &tags, Timestamp::NEVER) }
         }
         6 => {
             let id = undone(dice);
-            FenceAct::Create { new: new(id.as_str(), &[], Timestamp::NEVER) }
+            FenceOperation::Create { new: new(id.as_str(), &[], Timestamp::NEVER) }
         }
         7 => {
             let id = if dice.once_in(2) { undone(dice) } else { inv.named(dice.of(&["x", "y"])) };
-            FenceAct::Settle { id, verdict: verdict(dice), value: value(dice) }
+            FenceOperation::Settle { id, verdict: verdict(dice), value: value(dice) }
         }
         0 | 1 => {
             let child = inv.command(CommandIndex(dice.roll(12) as u32));
             let detached = (tags::DETACHED, if dice.once_in(4) { "true" } else { "false" });
             let tags = [(tags::TARGET, dice.of(&TARGETS)), detached];
-            FenceAct::Create { new: new(child.as_str(), &tags, Timestamp::NEVER) }
+            FenceOperation::Create { new: new(child.as_str(), &tags, Timestamp::NEVER) }
         }
-        2 => FenceAct::Settle { id: other.clone(), verdict: verdict(dice), value: value(dice) },
-        3 => FenceAct::Cancel { id: inv.command(CommandIndex(dice.roll(3) as u32)) },
-        _ => FenceAct::Publish { topic: Text::from("news"), payload: value(dice) },
+        2 => {
+            FenceOperation::Settle { id: other.clone(), verdict: verdict(dice), value: value(dice) }
+        }
+        3 => FenceOperation::Cancel { id: inv.command(CommandIndex(dice.roll(3) as u32)) },
+        _ => FenceOperation::Publish { topic: Text::from("news"), payload: value(dice) },
     };
     let commands = records.iter().filter_map(|record| match record.body {
         RecordBody::Command { index, .. } => Some(index),
@@ -456,7 +461,7 @@ fn actions(
         .map(|index| {
             let act = act(dice);
             // Events and state are written together with the record of their command.
-            let first = matches!(act, FenceAct::Publish { .. } | FenceAct::State(_));
+            let first = matches!(act, FenceOperation::Publish { .. } | FenceOperation::State(_));
             let recorded = commands.first().filter(|_| first);
             FenceAction { index: recorded.copied().unwrap_or(CommandIndex(index as u32)), act }
         })
@@ -507,7 +512,7 @@ fn body(dice: &mut Dice, head: JournalHead) -> RecordBody {
         index: CommandIndex(head.commands),
         kind: CommandKind::Call,
         name: Text::from("ship"),
-        request: Request::of(&[("input", b"{}")]),
+        request: CommandRequest::of(&[("input", b"{}")]),
     }
 }
 
@@ -567,8 +572,8 @@ pub(super) fn claim_request(dice: &mut Dice) -> ClaimRequest {
     ClaimRequest { holder, nonce, ttl: Millis(15_000) }
 }
 
-fn node(dice: &mut Dice) -> NodeName {
-    NodeName::from(dice.of(&["n", "m"]))
+fn node(dice: &mut Dice) -> HostName {
+    HostName::from(dice.of(&["n", "m"]))
 }
 
 fn verdict(dice: &mut Dice) -> Verdict {

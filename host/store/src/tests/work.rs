@@ -3,7 +3,7 @@
 use segno_core::{
     command::{ClaimRequest, Command},
     id::{Claim, CommandIndex, Holder, PromiseId},
-    invocation::{CommandKind, EngineFacts, Record, RecordBody, Request, Seed},
+    invocation::{CommandKind, CommandRequest, EngineFacts, Record, RecordBody, Seed},
     reply::Reply,
     time::{Millis, Timestamp},
     value::Payload,
@@ -48,7 +48,7 @@ pub(super) fn fence(claim: &Claim, seq: u32) -> Command {
             index: CommandIndex(index),
             kind: CommandKind::Run,
             name: "charge".into(),
-            request: Request::of(&[("input", b"{}")]),
+            request: CommandRequest::of(&[("input", b"{}")]),
         },
     };
     let records = vec![Record { seq, at: Timestamp(1_000), body }];

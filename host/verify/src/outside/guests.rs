@@ -5,17 +5,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use segno_core::{id::Digest, invocation::EngineFacts};
 use segno_guest::{
-    ActivityContext, ActivityHost, Context, Event, Failure, FunctionDescription, GiveUp,
+    ActivityContext, ActivityHost, Context, Event, EvictionCallback, Failure, FunctionDescription,
     GuestError, Guests, Outcome, Payload, SharedJournal, Workflow,
 };
 use serde_json::Value as Json;
 
-use super::{Order, Outside, ROOT, WITHIN, Within, Work, failure, json_of, place_of};
-use crate::{effect::Effect, schedule::Place, script::ScriptedOutcome, setup::Attempted};
+use super::{
+    AttemptScope, ExternalWork, ExternalWorld, ROOT, ReleaseMode, WITHIN, failure, json_of,
+    place_of,
+};
+use crate::{
+    effect::ExternalEffect, schedule::RelativeId, script::ScriptedOutcome, setup::AttemptKey,
+};
 
 /// The modules as one life of a host sees them.
 pub struct GuardedGuests {
-    pub outside: Arc<Outside>,
+    pub outside: Arc<ExternalWorld>,
     pub life: u64,
 }
 
@@ -38,7 +43,7 @@ impl Guests for GuardedGuests {
         self.outside.setup.wasm.engine_facts()
     }
 
-    fn when_full(&self, give_up: GiveUp) {
+    fn when_full(&self, give_up: EvictionCallback) {
         self.outside.setup.wasm.when_full(give_up);
     }
 
@@ -56,10 +61,10 @@ impl Guests for GuardedGuests {
         let given = json_of(&input);
         let scripted = outside.setup.script.of_function(function, &given, &place, context.attempt);
         let after_ms = scripted.map_or(0, |outcome| outcome.after_ms);
-        let work = Work::Activity(function.to_owned());
+        let work = ExternalWork::Activity(function.to_owned());
         let (order, done) = outside.wait(&place, work, self.life, after_ms).await;
         let key = Some(context.idempotency_key.clone());
-        let attempted = Attempted {
+        let attempted = AttemptKey {
             function: function.to_owned(),
             input: given.to_string(),
             id: context.invocation.clone(),
@@ -71,7 +76,7 @@ impl Guests for GuardedGuests {
             // A repeated attempt in the same run is really performed: it may issue other requests.
             (None, Some(known)) if !self.has_run(&place, function) => known,
             (None, _) => {
-                let within = Arc::new(Within {
+                let within = Arc::new(AttemptScope {
                     function: function.to_owned(),
                     place: place.clone(),
                     attempt: context.attempt,
@@ -100,18 +105,25 @@ impl Guests for GuardedGuests {
             let mut state = outside.lock();
             state.effects.extend(requests);
             let (what, within) = (function.to_owned(), None);
-            state.effects.push(Effect { what, input: given, key, place, within, succeeded });
+            state.effects.push(ExternalEffect {
+                what,
+                input: given,
+                key,
+                place,
+                within,
+                succeeded,
+            });
         }
         let _ = done.send(());
         match order {
-            Order::Finish => Ok(outcome),
-            Order::Lose => std::future::pending().await,
+            ReleaseMode::Finish => Ok(outcome),
+            ReleaseMode::Lose => std::future::pending().await,
         }
     }
 }
 
 impl GuardedGuests {
-    fn has_run(&self, place: &Place, function: &str) -> bool {
+    fn has_run(&self, place: &RelativeId, function: &str) -> bool {
         let state = self.outside.lock();
         state.effects.iter().any(|effect| effect.place == *place && effect.what == function)
     }
@@ -120,7 +132,7 @@ impl GuardedGuests {
 /// A workflow whose children wait for the explorer before they begin.
 struct GuardedWorkflow {
     inner: Box<dyn Workflow>,
-    outside: Arc<Outside>,
+    outside: Arc<ExternalWorld>,
     life: u64,
 }
 
@@ -136,7 +148,7 @@ impl Workflow for GuardedWorkflow {
         let begun = self.outside.lock().begun.contains(&context.invocation);
         if context.invocation != ROOT && !begun {
             let place = place_of(&context.invocation);
-            let work = Work::Child(function.to_owned());
+            let work = ExternalWork::Child(function.to_owned());
             let (_, done) = self.outside.wait(&place, work, self.life, 0).await;
             self.outside.lock().begun.insert(context.invocation.clone());
             let _ = done.send(());

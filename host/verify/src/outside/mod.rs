@@ -23,19 +23,19 @@ use tokio::sync::{Notify, oneshot};
 
 pub use self::{guests::GuardedGuests, outbound::GuardedOutbound};
 use crate::{
-    effect::Effect, error::VerifyError, schedule::Place, script::ScriptedOutcome, setup::Setup,
-    time::VirtualTime,
+    effect::ExternalEffect, error::VerifyError, schedule::RelativeId, script::ScriptedOutcome,
+    setup::VerifySetup, time::VirtualTime,
 };
 
 /// Id of the invocation that is verified.
 pub const ROOT: &str = "it";
 
 /// The place of a promise; empty for the root.
-pub fn place_of(id: &str) -> Place {
-    Place(id.strip_prefix(ROOT).map_or(id, |rest| rest.trim_start_matches('/')).to_owned())
+pub fn place_of(id: &str) -> RelativeId {
+    RelativeId(id.strip_prefix(ROOT).map_or(id, |rest| rest.trim_start_matches('/')).to_owned())
 }
 
-pub fn id_at(place: &Place) -> PromiseId {
+pub fn id_at(place: &RelativeId) -> PromiseId {
     match place.0.as_str() {
         "" => PromiseId::from(ROOT),
         place => PromiseId::new(format!("{ROOT}/{place}")),
@@ -44,7 +44,7 @@ pub fn id_at(place: &Place) -> PromiseId {
 
 /// Work that waits to be released.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Work {
+pub enum ExternalWork {
     /// An attempt of an activity.
     Activity(String),
     /// A request, as `METHOD URL`.
@@ -53,7 +53,7 @@ pub enum Work {
     Child(String),
 }
 
-impl Work {
+impl ExternalWork {
     /// A description of the event that releases it.
     pub fn label(&self) -> String {
         match self {
@@ -65,74 +65,74 @@ impl Work {
 }
 
 /// The way in which work is released.
-enum Order {
+enum ReleaseMode {
     /// The work runs to its end.
     Finish,
     /// The work runs to its end, but the host does not learn the result.
     Lose,
 }
 
-struct Waiting {
-    place: Place,
-    work: Work,
+struct HeldWork {
+    place: RelativeId,
+    work: ExternalWork,
     life: u64,
     ready_at: Timestamp,
-    order: oneshot::Sender<(Order, oneshot::Sender<()>)>,
+    order: oneshot::Sender<(ReleaseMode, oneshot::Sender<()>)>,
 }
 
 /// A waiting piece of work, as the explorer sees it.
 #[derive(Debug, Clone)]
-pub struct Waits {
+pub struct PendingWork {
     /// The promise that it belongs to.
-    pub place: Place,
-    pub work: Work,
+    pub place: RelativeId,
+    pub work: ExternalWork,
     /// Earliest time at which it can be released.
     pub ready_at: Timestamp,
 }
 
 /// The edges of one run, which outlast its hosts.
-pub struct Outside {
-    setup: Arc<Setup>,
+pub struct ExternalWorld {
+    setup: Arc<VerifySetup>,
     time: Arc<VirtualTime>,
     memory: Arc<MemoryStore>,
-    state: Mutex<State>,
+    state: Mutex<ExternalState>,
     troubled: Notify,
 }
 
 #[derive(Default)]
-struct State {
-    waiting: Vec<Waiting>,
+struct ExternalState {
+    waiting: Vec<HeldWork>,
     begun: BTreeSet<String>,
-    effects: Vec<Effect>,
+    effects: Vec<ExternalEffect>,
     trouble: Option<VerifyError>,
 }
 
 tokio::task_local! {
     /// The requests of the current attempt.
-    static WITHIN: Arc<Within>;
+    static WITHIN: Arc<AttemptScope>;
 }
 
-struct Within {
+struct AttemptScope {
     function: String,
-    place: Place,
+    place: RelativeId,
     attempt: u32,
-    requests: Mutex<Vec<Effect>>,
+    requests: Mutex<Vec<ExternalEffect>>,
 }
 
-impl Outside {
+impl ExternalWorld {
     /// Creates the edges of a new run.
-    pub fn new(setup: Arc<Setup>, time: Arc<VirtualTime>, memory: Arc<MemoryStore>) -> Self {
+    pub fn new(setup: Arc<VerifySetup>, time: Arc<VirtualTime>, memory: Arc<MemoryStore>) -> Self {
         Self { setup, time, memory, state: Mutex::default(), troubled: Notify::new() }
     }
 
     /// The waiting work in order of arrival, one entry per promise.
-    pub fn waiting(&self) -> Vec<Waits> {
+    pub fn waiting(&self) -> Vec<PendingWork> {
         let mut state = self.lock();
         state.waiting.retain(|waiting| !waiting.order.is_closed());
         let mut seen = BTreeSet::new();
         let first = state.waiting.iter().filter(|waiting| seen.insert(waiting.place.clone()));
         first
-            .map(|waiting| Waits {
+            .map(|waiting| PendingWork {
                 place: waiting.place.clone(),
                 work: waiting.work.clone(),
                 ready_at: waiting.ready_at,
@@ -141,15 +141,15 @@ impl Outside {
     }
 
     /// Releases all work that waits for this promise, that of earlier lives first, each to its end.
-    pub async fn finish(&self, place: &Place) {
-        while let Some(done) = self.release(place, Order::Finish) {
+    pub async fn finish(&self, place: &RelativeId) {
+        while let Some(done) = self.release(place, ReleaseMode::Finish) {
             self.until(done).await;
         }
     }
 
     /// Runs an attempt to its end without its host learning the result.
-    pub async fn lose(&self, place: &Place) {
-        if let Some(done) = self.release(place, Order::Lose) {
+    pub async fn lose(&self, place: &RelativeId) {
+        if let Some(done) = self.release(place, ReleaseMode::Lose) {
             self.until(done).await;
         }
     }
@@ -163,7 +163,7 @@ impl Outside {
         }
     }
 
-    fn release(&self, place: &Place, order: Order) -> Option<oneshot::Receiver<()>> {
+    fn release(&self, place: &RelativeId, order: ReleaseMode) -> Option<oneshot::Receiver<()>> {
         let mut state = self.lock();
         state.waiting.retain(|waiting| !waiting.order.is_closed());
         let of_place = state.waiting.iter().enumerate().filter(|(_, it)| it.place == *place);
@@ -175,7 +175,7 @@ impl Outside {
     }
 
     /// The external effects so far.
-    pub fn effects(&self) -> Vec<Effect> {
+    pub fn effects(&self) -> Vec<ExternalEffect> {
         self.lock().effects.clone()
     }
 
@@ -184,20 +184,20 @@ impl Outside {
         self.lock().trouble.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ExternalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn wait(
         &self,
-        place: &Place,
-        work: Work,
+        place: &RelativeId,
+        work: ExternalWork,
         life: u64,
         after_ms: u64,
-    ) -> (Order, oneshot::Sender<()>) {
+    ) -> (ReleaseMode, oneshot::Sender<()>) {
         let (order, ordered) = oneshot::channel();
         let ready_at = self.time.now() + Millis(i64::try_from(after_ms).unwrap_or(i64::MAX));
-        let waiting = Waiting { place: place.clone(), work, life, ready_at, order };
+        let waiting = HeldWork { place: place.clone(), work, life, ready_at, order };
         self.lock().waiting.push(waiting);
         match ordered.await {
             Ok(ordered) => ordered,
@@ -206,7 +206,7 @@ impl Outside {
         }
     }
 
-    fn did(&self, effect: Effect) {
+    fn did(&self, effect: ExternalEffect) {
         let within = WITHIN.try_with(Arc::clone).ok();
         if let Some(within) = within {
             within.requests.lock().unwrap_or_else(PoisonError::into_inner).push(effect);
@@ -223,7 +223,7 @@ impl Outside {
 
     /// The promise and the attempt that a request of the host belongs to, found by the running
     /// task.
-    async fn request_of(&self, key: Option<&str>, request: &HttpRequest) -> (Place, u32) {
+    async fn request_of(&self, key: Option<&str>, request: &HttpRequest) -> (RelativeId, u32) {
         let rows = self.memory.read().dump().await.unwrap_or_default();
         let attempt = |id: &PromiseId| rows.tasks.get(id).map_or(1, |task| task.attempt + 1);
         if let Some(key) = key {
@@ -233,7 +233,7 @@ impl Outside {
                 return (place_of(key), attempt(&id));
             }
         }
-        let waiting: BTreeSet<Place> = self.waiting().into_iter().map(|it| it.place).collect();
+        let waiting: BTreeSet<RelativeId> = self.waiting().into_iter().map(|it| it.place).collect();
         let asked = |id: &PromiseId| {
             let promise = rows.promises.get(id).filter(|it| it.target() == Some(target::HTTP))?;
             let Payload::Json(input) = values::input(&promise.spec.param) else { return None };
@@ -243,7 +243,8 @@ impl Outside {
         };
         let running = rows.tasks.values().filter(|task| task.status() == TaskStatus::Acquired);
         let place = running.filter_map(|task| asked(&task.id)).find(|it| !waiting.contains(it));
-        let place = place.unwrap_or_else(|| Place(format!("request/{}", key.unwrap_or_default())));
+        let place =
+            place.unwrap_or_else(|| RelativeId(format!("request/{}", key.unwrap_or_default())));
         let attempts = attempt(&id_at(&place));
         (place, attempts)
     }

@@ -8,12 +8,12 @@ use segno_guest::{Failure, HttpRequest, HttpResponse, Outbound, Outcome, Payload
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
 
-use super::{Order, Outside, WITHIN, Work, failure, json_of};
-use crate::{effect::Effect, error::VerifyError, script::ScriptedOutcome};
+use super::{ExternalWork, ExternalWorld, ReleaseMode, WITHIN, failure, json_of};
+use crate::{effect::ExternalEffect, error::VerifyError, script::ScriptedOutcome};
 
 /// Outbound HTTP as one life of a host sees it.
 pub struct GuardedOutbound {
-    pub outside: Arc<Outside>,
+    pub outside: Arc<ExternalWorld>,
     pub life: u64,
 }
 
@@ -38,7 +38,7 @@ impl Outbound for GuardedOutbound {
             Some(_) => None,
             None => {
                 let after_ms = scripted.map_or(0, |outcome| outcome.after_ms);
-                let work = Work::Request(what.clone());
+                let work = ExternalWork::Request(what.clone());
                 Some(outside.wait(&place, work, self.life, after_ms).await)
             }
         };
@@ -49,12 +49,12 @@ impl Outbound for GuardedOutbound {
         };
         let succeeded = answer.as_ref().is_ok_and(|answer| answer.status < 400);
         let within = within.map(|within| within.function.clone());
-        outside.did(Effect { what, input: body, key, place, within, succeeded });
+        outside.did(ExternalEffect { what, input: body, key, place, within, succeeded });
         let Some((order, done)) = waited else { return answer };
         let _ = done.send(());
         match order {
-            Order::Finish => answer,
-            Order::Lose => std::future::pending().await,
+            ReleaseMode::Finish => answer,
+            ReleaseMode::Lose => std::future::pending().await,
         }
     }
 

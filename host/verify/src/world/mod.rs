@@ -10,7 +10,7 @@ use segno_core::{
     command::Command,
     config::Config,
     effect::Effect as Hint,
-    id::{NodeName, PromiseId},
+    id::{HostName, PromiseId},
     promise::{LONGEST_LEASE, NewPromise, Verdict},
     reply::Reply,
     snapshot::Snapshot,
@@ -19,7 +19,7 @@ use segno_core::{
     value::{Tags, Text, Value},
 };
 use segno_engine::{
-    boot::{self, Running},
+    boot::{self, RunningHost},
     host::Host,
     notifier::CommitNotifier,
     values,
@@ -32,10 +32,10 @@ use segno_store::{Hints, MemoryStore, NewModule, Store as _};
 pub use self::possible::length;
 use crate::{
     error::VerifyError,
-    outside::{GuardedGuests, GuardedOutbound, Outside, ROOT, id_at},
-    schedule::{Choice, Fault, Place},
-    setup::Setup,
-    store::{Deaths, MortalStore},
+    outside::{ExternalWorld, GuardedGuests, GuardedOutbound, ROOT, id_at},
+    schedule::{EventChoice, InjectedFault, RelativeId},
+    setup::VerifySetup,
+    store::{MortalStore, PlannedDeaths},
     time::{LifeRuntime, VirtualTime},
 };
 
@@ -61,9 +61,9 @@ fn config() -> Config {
 
 /// Forwards hints to the live host.
 #[derive(Default)]
-struct Switch(Mutex<Option<Arc<CommitNotifier>>>);
+struct HintSwitch(Mutex<Option<Arc<CommitNotifier>>>);
 
-impl Hints for Switch {
+impl Hints for HintSwitch {
     fn committed(&self, effects: &[Hint]) {
         if let Some(notifier) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             notifier.committed(effects);
@@ -71,42 +71,42 @@ impl Hints for Switch {
     }
 }
 
-struct Life {
+struct HostLife {
     runtime: Arc<LifeRuntime>,
-    _running: Running,
+    _running: RunningHost,
 }
 
 /// The world of one run.
-pub struct World {
-    setup: Arc<Setup>,
+pub struct RunWorld {
+    setup: Arc<VerifySetup>,
     memory: Arc<MemoryStore>,
     time: Arc<VirtualTime>,
-    deaths: Arc<Deaths>,
-    outside: Arc<Outside>,
-    switch: Arc<Switch>,
+    deaths: Arc<PlannedDeaths>,
+    outside: Arc<ExternalWorld>,
+    switch: Arc<HintSwitch>,
     panics: Arc<Mutex<Vec<String>>>,
-    life: Option<Life>,
+    life: Option<HostLife>,
     /// Supplanted lives that continue.
-    stale: Vec<Life>,
+    stale: Vec<HostLife>,
     lives: u64,
     cold: bool,
     sent: Vec<usize>,
 }
 
-impl World {
+impl RunWorld {
     /// Creates a world with deployed components, a stored root and a running host. If `cold`, no
     /// instance outlives a wait.
     ///
     /// # Errors
     /// The host does not start.
-    pub async fn new(setup: Arc<Setup>, cold: bool) -> Result<Self, VerifyError> {
+    pub async fn new(setup: Arc<VerifySetup>, cold: bool) -> Result<Self, VerifyError> {
         let time = Arc::new(VirtualTime::default());
-        let switch = Arc::new(Switch::default());
+        let switch = Arc::new(HintSwitch::default());
         let panics = Arc::default();
         let runtime = Arc::new(LifeRuntime::new(time.clone(), 0, Arc::clone(&panics)));
         let env = Env { clock: time.clone(), runtime };
         let memory = MemoryStore::new(config(), env, switch.clone());
-        let outside = Outside::new(setup.clone(), time.clone(), memory.clone());
+        let outside = ExternalWorld::new(setup.clone(), time.clone(), memory.clone());
         let mut world = Self {
             outside: Arc::new(outside),
             deaths: Arc::default(),
@@ -173,7 +173,7 @@ impl World {
                 warm: WarmBudget { instances: budget, bytes: budget << 20 },
                 ..WorkerSettings::default()
             };
-            let starting = boot::start(host, NodeName::from("verify"), settings);
+            let starting = boot::start(host, HostName::from("verify"), settings);
             let started = tokio::select! {
                 biased;
                 () = self.deaths.due.notified() => None,
@@ -181,7 +181,7 @@ impl World {
             };
             match started {
                 Some(Ok(running)) => {
-                    self.life = Some(Life { runtime, _running: running });
+                    self.life = Some(HostLife { runtime, _running: running });
                     return Ok(());
                 }
                 Some(Err(error)) => return Err(host_failed(error)),
@@ -230,9 +230,9 @@ impl World {
     ///
     /// # Errors
     /// The run cannot continue.
-    pub async fn happen(&mut self, choice: &Choice) -> Result<(), VerifyError> {
+    pub async fn happen(&mut self, choice: &EventChoice) -> Result<(), VerifyError> {
         match choice {
-            Choice::Go(place) => loop {
+            EventChoice::Go(place) => loop {
                 self.outside.finish(place).await;
                 let died = self.idle().await?;
                 // The claim was lost with the host: the attempt is repeated as the same event.
@@ -240,17 +240,17 @@ impl World {
                     return Ok(());
                 }
             },
-            Choice::Send(number) => {
+            EventChoice::Send(number) => {
                 self.sent.push(*number);
                 self.send(*number).await?;
             }
-            Choice::Time => {
+            EventChoice::Time => {
                 let rows = self.rows().await?;
                 if let Some((at, _)) = self.due(&rows) {
                     self.time.advance_to(at);
                 }
             }
-            Choice::Cancel => {
+            EventChoice::Cancel => {
                 self.client(Command::Cancel { invocation: PromiseId::from(ROOT) }).await?;
             }
         }
@@ -260,7 +260,7 @@ impl World {
 
     async fn send(&self, number: usize) -> Result<(), VerifyError> {
         let sending = &self.setup.script.sends[number];
-        let to = id_at(&Place(sending.to.clone().unwrap_or_default()));
+        let to = id_at(&RelativeId(sending.to.clone().unwrap_or_default()));
         let json = sending.value.clone().unwrap_or(serde_json::Value::Null);
         let value = Value::of(json.to_string().into_bytes());
         let command = match (&sending.signal, &sending.promise, sending.fails) {
@@ -294,22 +294,22 @@ impl World {
     ///
     /// # Errors
     /// The run cannot continue.
-    pub async fn suffer(&mut self, fault: &Fault) -> Result<(), VerifyError> {
+    pub async fn suffer(&mut self, fault: &InjectedFault) -> Result<(), VerifyError> {
         match fault {
-            Fault::Cold => return Ok(()),
-            Fault::Crash => self.crash().await?,
-            Fault::Supplant => {
+            InjectedFault::Cold => return Ok(()),
+            InjectedFault::Crash => self.crash().await?,
+            InjectedFault::Supplant => {
                 self.stale.extend(self.life.take());
                 self.boot().await?;
             }
-            Fault::Again(place) => {
+            InjectedFault::Again(place) => {
                 self.outside.lose(place).await;
                 let id = id_at(place);
                 self.client(Command::TaskHalt { id: id.clone() }).await?;
                 self.idle().await?;
                 self.client(Command::TaskContinue { id }).await?;
             }
-            Fault::Die { skipped, side } => {
+            InjectedFault::Die { skipped, side } => {
                 self.deaths.arm(*skipped, *side);
                 return Ok(());
             }
@@ -327,12 +327,12 @@ impl World {
     }
 
     /// The edges of the host.
-    pub fn outside(&self) -> &Outside {
+    pub fn outside(&self) -> &ExternalWorld {
         &self.outside
     }
 
     /// The planned deaths and the commit counter.
-    pub fn deaths(&self) -> &Deaths {
+    pub fn deaths(&self) -> &PlannedDeaths {
         &self.deaths
     }
 
@@ -343,7 +343,7 @@ impl World {
     }
 }
 
-impl Drop for World {
+impl Drop for RunWorld {
     fn drop(&mut self) {
         for life in self.life.iter().chain(&self.stale) {
             life.runtime.crash();

@@ -9,29 +9,32 @@ use segno_core::{
 };
 use segno_env::Clock as _;
 
-use super::{World, is_pending, promise_of};
+use super::{RunWorld, is_pending, promise_of};
 use crate::{
     error::VerifyError,
-    outside::{ROOT, Work, id_at, place_of},
-    schedule::{Choice, Place},
+    outside::{ExternalWork, ROOT, id_at, place_of},
+    schedule::{EventChoice, RelativeId},
 };
 
-impl World {
+impl RunWorld {
     /// The possible events, in default order: the passing of time is last.
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn enabled(&self) -> Result<Vec<Choice>, VerifyError> {
+    pub async fn enabled(&self) -> Result<Vec<EventChoice>, VerifyError> {
         let now = self.time.now();
         let ready = self.outside.waiting().into_iter().filter(|waits| waits.ready_at <= now);
-        let mut enabled: Vec<Choice> = ready.map(|waits| Choice::Go(waits.place)).collect();
+        let mut enabled: Vec<EventChoice> =
+            ready.map(|waits| EventChoice::Go(waits.place)).collect();
         let rows = self.rows().await?;
         if is_pending(&rows, &PromiseId::from(ROOT)) {
             let sends = 0..self.setup.script.sends.len();
-            enabled.extend(sends.filter(|number| self.may_send(*number, &rows)).map(Choice::Send));
+            enabled.extend(
+                sends.filter(|number| self.may_send(*number, &rows)).map(EventChoice::Send),
+            );
         }
         if self.due(&rows).is_some() {
-            enabled.push(Choice::Time);
+            enabled.push(EventChoice::Time);
         }
         Ok(enabled)
     }
@@ -46,7 +49,7 @@ impl World {
         {
             return false;
         }
-        let to = id_at(&Place(sending.to.clone().unwrap_or_default()));
+        let to = id_at(&RelativeId(sending.to.clone().unwrap_or_default()));
         match &sending.promise {
             Some(name) => is_pending(rows, &promise_of(&to, name)),
             None => is_pending(rows, &to) && (sending.to.is_some() || self.setup.takes_signals),
@@ -95,18 +98,18 @@ impl World {
     ///
     /// # Errors
     /// The store does not answer.
-    pub async fn label(&self, choice: &Choice) -> Result<String, VerifyError> {
+    pub async fn label(&self, choice: &EventChoice) -> Result<String, VerifyError> {
         Ok(match choice {
-            Choice::Go(place) => {
+            EventChoice::Go(place) => {
                 let waiting = self.outside.waiting();
                 let waits = waiting.iter().find(|waits| waits.place == *place);
                 waits.map(|waits| waits.work.label()).unwrap_or_default()
             }
-            Choice::Send(number) => {
+            EventChoice::Send(number) => {
                 self.setup.script.sends.get(*number).map(|it| it.label()).unwrap_or_default()
             }
-            Choice::Cancel => "cancellation is requested".to_owned(),
-            Choice::Time => match self.due(&self.rows().await?) {
+            EventChoice::Cancel => "cancellation is requested".to_owned(),
+            EventChoice::Time => match self.due(&self.rows().await?) {
                 Some((at, what)) => {
                     format!("{} pass: {}", length(at.since(self.time.now())), what.join(", "))
                 }
@@ -116,9 +119,9 @@ impl World {
     }
 
     /// The places whose attempts may run again; beginnings of children are excluded.
-    pub fn repeatable(&self) -> Vec<Place> {
+    pub fn repeatable(&self) -> Vec<RelativeId> {
         let waiting = self.outside.waiting().into_iter();
-        waiting.filter(|it| !matches!(it.work, Work::Child(_))).map(|it| it.place).collect()
+        waiting.filter(|it| !matches!(it.work, ExternalWork::Child(_))).map(|it| it.place).collect()
     }
 }
 

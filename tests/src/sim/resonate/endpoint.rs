@@ -14,9 +14,9 @@ use axum::{
 };
 use futures::StreamExt as _;
 use segno::{
-    api::{Access, Api, ComponentInspector, Rejected, model::ModuleDescription},
+    api::{AccessControl, Api, ComponentInspector, ComponentRefusal, model::ModuleDescription},
     host::Host,
-    resonate::{Resonate, Settings},
+    resonate::{Resonate, ResonateSettings},
 };
 use segno_core::time::Millis;
 use serde_json::Value as Json;
@@ -40,9 +40,9 @@ struct NoUploads;
 
 #[async_trait]
 impl ComponentInspector for NoUploads {
-    async fn inspect(&self, _component: Arc<[u8]>) -> Result<ModuleDescription, Rejected> {
+    async fn inspect(&self, _component: Arc<[u8]>) -> Result<ModuleDescription, ComponentRefusal> {
         let message = "nothing is uploaded in the simulation".into();
-        Err(Rejected { code: "no-uploads".into(), message, report: None })
+        Err(ComponentRefusal { code: "no-uploads".into(), message, report: None })
     }
 }
 
@@ -51,9 +51,10 @@ impl Endpoint {
     /// keep their claims for `grace`.
     pub fn of(host: &Host, grace: Option<Millis>) -> Self {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7_766));
-        let access = Access::new(address, None, false, Vec::new()).expect("loopback is safe");
+        let access =
+            AccessControl::new(address, None, false, Vec::new()).expect("loopback is safe");
         let api = Api::new(host.clone(), Arc::new(NoUploads), access, 0);
-        let settings = Settings { grace, ..Settings::new("http://localhost:7766") };
+        let settings = ResonateSettings { grace, ..ResonateSettings::new("http://localhost:7766") };
         let front = Resonate::start(&api, settings).expect("nothing is posted here");
         let (stopping, gone) = (api.stopping.clone(), CancellationToken::new());
         Self { router: front.router(), stopping, gone }

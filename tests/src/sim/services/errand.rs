@@ -1,6 +1,6 @@
 //! Operations of clients of services.
 
-use segno::services::ids::Called;
+use segno::services::ids::HandlerTarget;
 use serde_json::{Value as Json, json};
 
 use super::super::dice::Dice;
@@ -108,6 +108,6 @@ impl Errand {
 }
 
 /// Address of the run of a key.
-fn run(key: &str) -> Called<'_> {
-    Called { service: "Sign", scope: None, key: Some(key), handler: "run" }
+fn run(key: &str) -> HandlerTarget<'_> {
+    HandlerTarget { service: "Sign", scope: None, key: Some(key), handler: "run" }
 }

@@ -16,7 +16,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use segno::{
-    services::{AttemptRequest, ConnectError, Connector, DeploymentAnswer, Endpoint, Exchange},
+    services::{
+        AttemptRequest, ConnectError, Connector, DeploymentAddress, DeploymentAnswer, Exchange,
+    },
     store::Store as _,
 };
 use segno_core::{snapshot::Snapshot, time::Timestamp};
@@ -124,7 +126,7 @@ pub struct ToServices(pub Arc<Services>);
 impl Connector for ToServices {
     async fn discover(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &DeploymentAddress,
         accept: &str,
     ) -> Result<DeploymentAnswer, ConnectError> {
         TestConnector(self.0.deployments[0].clone()).discover(endpoint, accept).await
@@ -132,7 +134,7 @@ impl Connector for ToServices {
 
     async fn open(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &DeploymentAddress,
         request: AttemptRequest,
     ) -> Result<Exchange, ConnectError> {
         let number: usize = endpoint.uri.parse().expect("deployments are registered by number");

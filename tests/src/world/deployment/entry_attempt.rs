@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::{Bytes, BytesMut};
 use segno_restate::{
-    Violation,
+    ProtocolViolation,
     deployment::{RunHandle, StateRead},
     frame::{Flags, Frame},
     immutable::{ErrorMessage, NotificationId, NotificationResult},
@@ -15,7 +15,7 @@ use segno_restate::{
         Output, Run, Sleep, Suspension,
     },
     version::ProtocolVersion,
-    wire::{Outcome, Start},
+    wire::{OperationOutcome, StartMessage},
 };
 
 /// Error code: the journal has another entry at this index.
@@ -25,7 +25,7 @@ const MISMATCH: u16 = 570;
 pub struct EntryAttempt {
     version: ProtocolVersion,
     phase: Phase,
-    start: Start,
+    start: StartMessage,
     input: Bytes,
     input_ended: bool,
     /// Journal entries that the handler has not requested yet.
@@ -59,7 +59,7 @@ impl EntryAttempt {
         Self {
             version,
             phase: Phase::Start,
-            start: Start::default(),
+            start: StartMessage::default(),
             input: Bytes::new(),
             input_ended: false,
             recorded: VecDeque::new(),
@@ -76,8 +76,9 @@ impl EntryAttempt {
     ///
     /// # Errors
     /// A [`Violation`]; the attempt is then over, and an error frame that reports it is written.
-    pub fn receive(&mut self, bytes: &[u8]) -> Result<(), Violation> {
-        let frame = Frame::from_bytes(bytes).ok_or_else(|| Violation::new("is not one frame"));
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<(), ProtocolViolation> {
+        let frame =
+            Frame::from_bytes(bytes).ok_or_else(|| ProtocolViolation::new("is not one frame"));
         let message = frame.and_then(|frame| Message::decode(&frame, self.version));
         let taken = message.and_then(|message| self.take(message));
         if let Err(violation) = &taken {
@@ -86,8 +87,8 @@ impl EntryAttempt {
         taken
     }
 
-    fn take(&mut self, message: Message) -> Result<(), Violation> {
-        let violation = |what: &str| Err(Violation::of(message.frame_type(), what));
+    fn take(&mut self, message: Message) -> Result<(), ProtocolViolation> {
+        let violation = |what: &str| Err(ProtocolViolation::of(message.frame_type(), what));
         match (self.phase, &message) {
             (Phase::Closed, _) => {}
             (Phase::Start, Message::Start(start)) => {
@@ -214,7 +215,7 @@ impl EntryAttempt {
     }
 
     /// Writes a run with its outcome. The handler is notified once the outcome is stored.
-    pub fn propose_run(&mut self, name: &str, outcome: Outcome) {
+    pub fn propose_run(&mut self, name: &str, outcome: OperationOutcome) {
         let result = EntryResult::from(outcome);
         let run = Run { name: name.to_owned(), result: Some(result.clone()) };
         let index = self.write_entry(&run.into(), Flags::REQUIRES_ACK);
@@ -273,7 +274,7 @@ impl EntryAttempt {
     ///
     /// # Errors
     /// If the journal has another entry there.
-    pub fn finish(&mut self, outcome: Outcome) -> Result<(), ErrorMessage> {
+    pub fn finish(&mut self, outcome: OperationOutcome) -> Result<(), ErrorMessage> {
         self.ask(Output { name: String::new(), result: Some(outcome.into()) })?;
         self.write(&Message::End);
         self.phase = Phase::Closed;
@@ -311,7 +312,7 @@ impl EntryAttempt {
 
     /// True if the host completes the entry later.
     fn completes_later(&self, entry: &Entry) -> bool {
-        let later = |kind: mutable::EntryKind| kind.completes() == mutable::Completes::Later;
+        let later = |kind: mutable::EntryKind| kind.completes() == mutable::CompletionMode::Later;
         entry.kind().is_some_and(later) && entry.result().is_none()
     }
 }

@@ -12,7 +12,7 @@ use segno_restate::{
     deployment::StateRead,
     immutable::{CANCEL_SIGNAL, Call, ErrorMessage, NotificationId, NotificationResult},
     mutable::Entry,
-    wire::{Failure, Outcome},
+    wire::{Failure, OperationOutcome},
 };
 use serde_json::Value as Json;
 
@@ -54,8 +54,8 @@ impl HandlerContext {
     ) -> Result<Json, Failure> {
         let deployment = self.deployment.clone();
         let outcome = || match does(deployment.does(name)) {
-            Ok(value) => Outcome::Success(bytes(&value)),
-            Err(failure) => Outcome::Failure(failure),
+            Ok(value) => OperationOutcome::Success(bytes(&value)),
+            Err(failure) => OperationOutcome::Failure(failure),
         };
         let told = self.issue(|attempt| attempt.run(name, outcome)).await;
         self.value(told).await
@@ -71,7 +71,7 @@ impl HandlerContext {
                 over: SimRuntime::default().sleep(length),
                 name: name.to_owned(),
                 id: id.clone(),
-                outcome: Outcome::Success(bytes(value)),
+                outcome: OperationOutcome::Success(bytes(value)),
             });
         }
         id

@@ -5,7 +5,7 @@ use segno_restate::{
     frame::Frame,
     immutable::{self, Command, NotificationId},
     mutable::{self, Entry},
-    version::{Family, ProtocolVersion},
+    version::{ProtocolFamily, ProtocolVersion},
 };
 
 /// Fate of a request or a frame.
@@ -56,13 +56,13 @@ impl Line for BreaksAt {
 pub(super) fn is_single_of_deployment(bytes: &[u8], version: ProtocolVersion) -> bool {
     let Some(frame) = Frame::from_bytes(bytes) else { return false };
     match version.family() {
-        Family::Immutable => match immutable::Message::decode(&frame, version) {
+        ProtocolFamily::Immutable => match immutable::Message::decode(&frame, version) {
             Ok(immutable::Message::Command(Command::Output(_)))
             | Ok(immutable::Message::ProposeRunCompletion(_)) => true,
             Ok(immutable::Message::Command(command)) => !command.wanted().is_empty(),
             _ => false,
         },
-        Family::Mutable => {
+        ProtocolFamily::Mutable => {
             let message = mutable::Message::decode(&frame, version);
             matches!(message, Ok(mutable::Message::Entry(Entry::Output(_))))
         }
@@ -73,7 +73,7 @@ pub(super) fn is_single_of_deployment(bytes: &[u8], version: ProtocolVersion) ->
 pub(super) fn is_single_of_host(bytes: &[u8], version: ProtocolVersion) -> bool {
     let Some(frame) = Frame::from_bytes(bytes) else { return false };
     match version.family() {
-        Family::Immutable => match immutable::Message::decode(&frame, version) {
+        ProtocolFamily::Immutable => match immutable::Message::decode(&frame, version) {
             Ok(immutable::Message::Start(_) | immutable::Message::ProposeRunCompletionAck(_)) => {
                 true
             }
@@ -82,7 +82,7 @@ pub(super) fn is_single_of_host(bytes: &[u8], version: ProtocolVersion) -> bool 
             }
             _ => false,
         },
-        Family::Mutable => matches!(
+        ProtocolFamily::Mutable => matches!(
             mutable::Message::decode(&frame, version),
             Ok(mutable::Message::Start(_)
                 | mutable::Message::Completion(_)

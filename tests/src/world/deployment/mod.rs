@@ -24,7 +24,8 @@ use async_trait::async_trait;
 use segno::{
     runtime::Runtime as _,
     services::{
-        AttemptRequest, ConnectError, Connector, Deployment, DeploymentAnswer, Endpoint, Exchange,
+        AttemptRequest, ConnectError, Connector, Deployment, DeploymentAddress, DeploymentAnswer,
+        Exchange,
     },
     store::NewModule,
 };
@@ -143,7 +144,8 @@ fn unreachable(reason: String) -> ConnectError {
 /// If `manifest` is not a manifest.
 pub fn registration(uri: &str, manifest: &Json, at: Timestamp) -> (NewModule, Vec<Command>) {
     let manifest = serde_json::from_value(manifest.clone()).expect("a manifest");
-    let endpoint = Endpoint { uri: uri.to_owned(), headers: BTreeMap::new(), http11: false };
+    let endpoint =
+        DeploymentAddress { uri: uri.to_owned(), headers: BTreeMap::new(), http11: false };
     let deployment = Deployment::new(&endpoint, None, manifest);
     let kept: Arc<[u8]> = deployment.to_bytes().into();
     let module = Digest::of(&kept);
@@ -159,7 +161,7 @@ pub struct TestConnector(pub Arc<TestDeployment>);
 impl Connector for TestConnector {
     async fn discover(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &DeploymentAddress,
         _: &str,
     ) -> Result<DeploymentAnswer, ConnectError> {
         Err(unreachable(format!("`{}` is registered already", endpoint.uri)))
@@ -167,7 +169,7 @@ impl Connector for TestConnector {
 
     async fn open(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &DeploymentAddress,
         request: AttemptRequest,
     ) -> Result<Exchange, ConnectError> {
         let deployment = self.0.clone();

@@ -11,13 +11,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use segno::{
     runtime::{BoxFuture, Runtime as _},
-    services::{ConnectError, Incoming},
+    services::{ConnectError, ResponseStream},
 };
 use segno_restate::{
     frame::HEADER_LENGTH,
     immutable::{ErrorMessage, NotificationId, NotificationResult},
     version::ProtocolVersion,
-    wire::Outcome,
+    wire::OperationOutcome,
 };
 use tokio::sync::mpsc;
 
@@ -45,7 +45,7 @@ pub struct SlowRun {
     pub over: BoxFuture<()>,
     pub name: String,
     pub id: NotificationId,
-    pub outcome: Outcome,
+    pub outcome: OperationOutcome,
 }
 
 pub struct Serving {
@@ -148,7 +148,7 @@ impl Serving {
 
     /// Starts the attempt. It continues independently of the host's reads, until the host drops the
     /// stream.
-    pub fn start(mut self) -> Box<dyn Incoming> {
+    pub fn start(mut self) -> Box<dyn ResponseStream> {
         let (sender, frames) = mpsc::channel(64);
         let deployment = self.deployment.clone();
         let serving = async move {
@@ -245,8 +245,8 @@ impl Serving {
             }
             if let Poll::Ready(ended) = polled {
                 let outcome = match ended {
-                    Ok(value) => Outcome::Success(value.to_string().into_bytes().into()),
-                    Err(failure) => Outcome::Failure(failure),
+                    Ok(value) => OperationOutcome::Success(value.to_string().into_bytes().into()),
+                    Err(failure) => OperationOutcome::Failure(failure),
                 };
                 let finished = shared.attempt.finish(outcome);
                 report(&mut shared.attempt, finished);
@@ -286,7 +286,7 @@ struct Answer {
 }
 
 #[async_trait]
-impl Incoming for Answer {
+impl ResponseStream for Answer {
     async fn next(&mut self) -> Result<Option<Bytes>, ConnectError> {
         if let Some(number) = self.read_twice.take() {
             self.deployment.line.taken_twice(number);

@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use segno_restate::{
-    Violation,
-    deployment::{Attempt, StateRead},
+    ProtocolViolation,
+    deployment::{DeploymentAttempt, StateRead},
     id::{AwakeableId, AwakeableKind},
     immutable::{
         CANCEL_SIGNAL, Call, Combinator, ErrorMessage, Future as Wait, NotificationId,
         NotificationResult, OneWayCall,
     },
     mutable::{self, entry::PromiseCompletion},
-    version::{Family, ProtocolVersion},
-    wire::Outcome,
+    version::{ProtocolFamily, ProtocolVersion},
+    wire::OperationOutcome,
 };
 
 use super::entry_attempt::EntryAttempt;
@@ -22,7 +22,7 @@ use super::entry_attempt::EntryAttempt;
 /// The deployment's side of an attempt.
 pub enum Side {
     /// V5 to V7.
-    Commands(Box<Attempt>),
+    Commands(Box<DeploymentAttempt>),
     /// V1 to V3.
     Entries(Box<EntryAttempt>),
 }
@@ -43,8 +43,8 @@ impl Side {
     /// Creates an attempt in this version.
     pub fn new(version: ProtocolVersion) -> Self {
         match version.family() {
-            Family::Immutable => Self::Commands(Box::new(Attempt::new(version))),
-            Family::Mutable => Self::Entries(Box::new(EntryAttempt::new(version))),
+            ProtocolFamily::Immutable => Self::Commands(Box::new(DeploymentAttempt::new(version))),
+            ProtocolFamily::Mutable => Self::Entries(Box::new(EntryAttempt::new(version))),
         }
     }
 
@@ -52,7 +52,7 @@ impl Side {
     ///
     /// # Errors
     /// A [`Violation`]; the attempt is then over.
-    pub fn receive(&mut self, frame: &[u8]) -> Result<(), Violation> {
+    pub fn receive(&mut self, frame: &[u8]) -> Result<(), ProtocolViolation> {
         both!(self, attempt => attempt.receive(frame))
     }
 
@@ -145,7 +145,7 @@ impl Side {
     }
 
     /// Ends the invocation.
-    pub fn finish(&mut self, outcome: Outcome) -> Asked<()> {
+    pub fn finish(&mut self, outcome: OperationOutcome) -> Asked<()> {
         match self {
             Self::Commands(attempt) => attempt.finish(outcome).map_err(|error| error.to_message()),
             Self::Entries(attempt) => attempt.finish(outcome),
@@ -153,7 +153,11 @@ impl Side {
     }
 
     /// Issues a run. Returns the id of its completion. Calls `outcome` if the run must be executed.
-    pub fn run(&mut self, name: &str, outcome: impl FnOnce() -> Outcome) -> Asked<NotificationId> {
+    pub fn run(
+        &mut self,
+        name: &str,
+        outcome: impl FnOnce() -> OperationOutcome,
+    ) -> Asked<NotificationId> {
         let completion = match self {
             Self::Commands(attempt) => {
                 let run = attempt.run(name).map_err(|error| error.to_message())?;
@@ -185,7 +189,12 @@ impl Side {
     }
 
     /// Proposes the outcome of a run that has begun.
-    pub fn propose_run(&mut self, name: &str, id: &NotificationId, outcome: Outcome) -> Asked<()> {
+    pub fn propose_run(
+        &mut self,
+        name: &str,
+        id: &NotificationId,
+        outcome: OperationOutcome,
+    ) -> Asked<()> {
         match (self, id) {
             (Self::Commands(attempt), NotificationId::Completion(id)) => {
                 attempt.propose_run(*id, outcome).map_err(|error| error.to_message())
@@ -303,7 +312,7 @@ impl Side {
     pub fn complete_promise(&mut self, key: &str, value: Bytes) -> Asked<NotificationId> {
         let completion = match self {
             Self::Commands(attempt) => {
-                let asked = attempt.complete_promise(key, Outcome::Success(value), "");
+                let asked = attempt.complete_promise(key, OperationOutcome::Success(value), "");
                 asked.map_err(|error| error.to_message())?
             }
             Self::Entries(attempt) => {
@@ -335,7 +344,7 @@ impl Side {
     pub fn complete_awakeable(&mut self, id: &str, value: Bytes) -> Asked<()> {
         match self {
             Self::Commands(attempt) => {
-                let asked = attempt.complete_awakeable(id, Outcome::Success(value), "");
+                let asked = attempt.complete_awakeable(id, OperationOutcome::Success(value), "");
                 asked.map_err(|error| error.to_message())
             }
             Self::Entries(attempt) => {

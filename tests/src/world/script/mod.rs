@@ -21,7 +21,7 @@ use segno::guest::{
     GuestError, Guests, Outcome, Payload, RetryOptions, SharedJournal, Workflow,
 };
 use segno_core::{
-    address::{self, Keyed},
+    address::{self, ObjectFunctionPath},
     id::Digest,
     invocation::EngineFacts,
 };
@@ -262,7 +262,7 @@ impl Workflow for Instance {
         input: Payload,
         context: Context,
     ) -> std::result::Result<(), GuestError> {
-        let key = Keyed::parse(function).map(|keyed| keyed.key.to_owned());
+        let key = ObjectFunctionPath::parse(function).map(|keyed| keyed.key.to_owned());
         let ctx = ScriptContext::new(input, context, key);
         let flow = self.workflows[&*address::function_of(function)](ctx.clone());
         self.running = Some((ctx, flow));

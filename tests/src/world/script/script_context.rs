@@ -8,13 +8,15 @@ use std::{
 };
 
 use segno::guest::{
-    Answer, Ask, CallOptions, Completion, Context, Event, Failure, GuestCommand, GuestError,
-    HttpRequest, Level, Outcome, Panic, Payload, PromiseOptions, RunAnswer, SagaStep,
-    SharedJournal, Signal,
+    CallOptions, Completion, Context, Event, Failure, GuestCommand, GuestError, HttpRequest,
+    JournalAnswer, JournalCall, Level, Outcome, Panic, Payload, PromiseOptions, RunAnswer,
+    SagaStep, SharedJournal, Signal,
     commands::{
-        Call, Cancel, ClearAllState, ClearState, ContinueAsNew, GetState, Http, NewPromise,
-        PeekObjectPromise, Publish, Run, Send, SetState, Settle, SettleObjectPromise,
-        SignalInvocation, Sleep, StateNames, StepCommand, UnreadSignals, WaitObjectPromise,
+        CallCommand, CancelCommand, ClearAllStateCommand, ClearStateCommand, ContinueAsNewCommand,
+        GetStateCommand, HttpCommand, PeekObjectPromiseCommand, PromiseCommand, PublishCommand,
+        RunCommand, SendCommand, SendSignalCommand, SetStateCommand, SettleCommand,
+        SettleObjectPromiseCommand, SleepCommand, StateNamesCommand, StepCommand, UnreadCommand,
+        WaitObjectPromiseCommand,
     },
 };
 
@@ -94,18 +96,18 @@ impl ScriptContext {
     /// Calls a function.
     pub fn call_with(&self, function: &str, input: &str, options: CallOptions) -> u32 {
         let input = Payload::Json(input.into());
-        self.command(Call { function: function.into(), input, options })
+        self.command(CallCommand { function: function.into(), input, options })
     }
 
     /// Starts a function without awaiting its result.
     pub fn send(&self, function: &str, input: &str, options: CallOptions) -> u32 {
         let input = Payload::Json(input.into());
-        self.command(Send(Call { function: function.into(), input, options }))
+        self.command(SendCommand(CallCommand { function: function.into(), input, options }))
     }
 
     /// Sleeps until a logical instant, in milliseconds.
     pub fn sleep_until(&self, time_ms: u64) -> u32 {
-        self.command(Sleep { until_ms: time_ms })
+        self.command(SleepCommand { until_ms: time_ms })
     }
 
     /// Sleeps for `ms` milliseconds of logical time.
@@ -116,8 +118,8 @@ impl ScriptContext {
     /// Creates a promise. Returns its command and its id.
     pub fn promise(&self, name: Option<&str>) -> (u32, String) {
         let options = PromiseOptions { timeout_ms: None };
-        match self.ask(NewPromise { name: name.map(str::to_owned), options }.into()) {
-            Some(Answer::Promise(index, id)) => (index, id),
+        match self.ask(PromiseCommand { name: name.map(str::to_owned), options }.into()) {
+            Some(JournalAnswer::Promise(index, id)) => (index, id),
             _ => (u32::MAX, String::new()),
         }
     }
@@ -125,14 +127,14 @@ impl ScriptContext {
     /// Resolves a promise.
     pub fn settle(&self, id: &str, json: &str) -> u32 {
         let outcome = Outcome::Success(Payload::Json(json.into()));
-        self.command(Settle { promise_id: id.into(), outcome })
+        self.command(SettleCommand { promise_id: id.into(), outcome })
     }
 
     /// Sends an HTTP request.
     pub fn http(&self, method: &str, url: &str, options: CallOptions) -> u32 {
         let request =
             HttpRequest { method: method.into(), url: url.into(), headers: Vec::new(), body: None };
-        self.command(Http { request, options })
+        self.command(HttpCommand { request, options })
     }
 
     /// Takes the first step of a saga `trip`: a request, with `undo` as its compensation.
@@ -141,55 +143,59 @@ impl ScriptContext {
             HttpRequest { method: "POST".into(), url: url.into(), headers: Vec::new(), body: None };
         let (saga, compensate) = ("trip".into(), "undo".into());
         let step = SagaStep { saga, seq: 0, compensate, compensate_unknown };
-        let command = Http { request, options };
+        let command = HttpCommand { request, options };
         self.command(GuestCommand::SagaHttp(Box::new(StepCommand { command, step })))
     }
 
     /// Cancels a command.
     pub fn cancel(&self, command: u32) -> u32 {
-        self.command(Cancel { command })
+        self.command(CancelCommand { command })
     }
 
     /// Stops waiting for a command.
     pub fn forget(&self, command: u32) {
-        self.ask(Ask::Forget { command });
+        self.ask(JournalCall::Forget { command });
     }
 
     /// Sends a signal to another invocation.
     pub fn send_signal(&self, invocation: &str, name: &str, json: &str) -> u32 {
         let (invocation, name) = (invocation.to_owned(), name.to_owned());
-        self.command(SignalInvocation { invocation, name, payload: Payload::Json(json.to_owned()) })
+        self.command(SendSignalCommand {
+            invocation,
+            name,
+            payload: Payload::Json(json.to_owned()),
+        })
     }
 
     /// Publishes an event.
     pub fn publish(&self, topic: &str, json: &str) -> u32 {
-        self.command(Publish { topic: topic.into(), payload: Payload::Json(json.into()) })
+        self.command(PublishCommand { topic: topic.into(), payload: Payload::Json(json.into()) })
     }
 
     /// Computes a value once and records it.
     pub fn run(&self, name: &str, compute: impl FnOnce() -> String) -> u32 {
-        match self.ask(Run { name: name.into() }.into()) {
-            Some(Answer::Run(RunAnswer::Execute(index))) => {
+        match self.ask(RunCommand { name: name.into() }.into()) {
+            Some(JournalAnswer::Run(RunAnswer::Execute(index))) => {
                 let outcome = Outcome::Success(Payload::Json(compute()));
-                self.ask(Ask::RunDone { command: index, outcome });
+                self.ask(JournalCall::RunDone { command: index, outcome });
                 index
             }
-            Some(Answer::Run(RunAnswer::Recorded(index))) => index,
+            Some(JournalAnswer::Run(RunAnswer::Recorded(index))) => index,
             _ => u32::MAX,
         }
     }
 
     /// Logical time, in milliseconds.
     pub fn now(&self) -> u64 {
-        match self.ask(Ask::Now) {
-            Some(Answer::Now(now)) => now,
+        match self.ask(JournalCall::Now) {
+            Some(JournalAnswer::Now(now)) => now,
             _ => 0,
         }
     }
 
     /// Logs a line.
     pub fn log(&self, message: &str) {
-        self.ask(Ask::Log { level: Level::Info, message: message.into() });
+        self.ask(JournalCall::Log { level: Level::Info, message: message.into() });
     }
 
     /// Key of its object. `None` outside an object.
@@ -199,49 +205,49 @@ impl ScriptContext {
 
     /// Reads an entry in the state of its object.
     pub fn get(&self, name: &str) -> u32 {
-        self.command(GetState { name: name.into() })
+        self.command(GetStateCommand { name: name.into() })
     }
 
     /// Reads the names in the state of its object.
     pub fn names(&self) -> u32 {
-        self.command(StateNames)
+        self.command(StateNamesCommand)
     }
 
     /// Writes an entry in the state of its object.
     pub fn set(&self, name: &str, json: &str) {
-        self.command(SetState { name: name.into(), value: Payload::Json(json.into()) });
+        self.command(SetStateCommand { name: name.into(), value: Payload::Json(json.into()) });
     }
 
     /// Clears an entry in the state of its object.
     pub fn clear(&self, name: &str) {
-        self.command(ClearState { name: name.into() });
+        self.command(ClearStateCommand { name: name.into() });
     }
 
     /// Clears the state of its object.
     pub fn clear_all(&self) {
-        self.command(ClearAllState);
+        self.command(ClearAllStateCommand);
     }
 
     /// Waits for a promise of its object.
     pub fn wait_object_promise(&self, name: &str) -> u32 {
-        self.command(WaitObjectPromise { name: name.into() })
+        self.command(WaitObjectPromiseCommand { name: name.into() })
     }
 
     /// Reads a promise of its object without waiting.
     pub fn peek_object_promise(&self, name: &str) -> u32 {
-        self.command(PeekObjectPromise { name: name.into() })
+        self.command(PeekObjectPromiseCommand { name: name.into() })
     }
 
     /// Resolves a promise of its object.
     pub fn resolve_object_promise(&self, name: &str, json: &str) -> u32 {
         let outcome = Outcome::Success(Payload::Json(json.into()));
-        self.command(SettleObjectPromise { name: name.into(), outcome })
+        self.command(SettleObjectPromiseCommand { name: name.into(), outcome })
     }
 
     /// Rejects a promise of its object.
     pub fn reject_object_promise(&self, name: &str, code: u32, message: &str) -> u32 {
         let outcome = Outcome::Failure(Failure { code, message: message.into(), details: None });
-        self.command(SettleObjectPromise { name: name.into(), outcome })
+        self.command(SettleObjectPromiseCommand { name: name.into(), outcome })
     }
 
     /// Waits for the outcome of a command. A cancellation ends the wait with 499, once.
@@ -312,14 +318,14 @@ impl ScriptContext {
             (state.heard - unread..state.heard).collect()
         };
         if !signals.is_empty() {
-            self.command(UnreadSignals { signals });
+            self.command(UnreadCommand { signals });
         }
-        self.command(ContinueAsNew { input: Payload::Json(input.into()), same_code: false });
+        self.command(ContinueAsNewCommand { input: Payload::Json(input.into()), same_code: false });
         std::future::pending().await
     }
 
     /// Sends any request of the contract. Returns `None` if the guest was stopped.
-    pub fn ask(&self, ask: Ask) -> Option<Answer> {
+    pub fn ask(&self, ask: JournalCall) -> Option<JournalAnswer> {
         let mut state = self.state();
         if state.error.is_some() {
             return None;
@@ -336,8 +342,8 @@ impl ScriptContext {
     }
 
     fn command(&self, command: impl Into<GuestCommand>) -> u32 {
-        match self.ask(Ask::Command(command.into())) {
-            Some(Answer::Command(index)) => index,
+        match self.ask(JournalCall::Command(command.into())) {
+            Some(JournalAnswer::Command(index)) => index,
             _ => u32::MAX,
         }
     }
@@ -353,7 +359,7 @@ impl ScriptContext {
     }
 
     pub(super) fn finish(&self, outcome: Result) {
-        self.ask(Ask::Finish { outcome: told(outcome) });
+        self.ask(JournalCall::Finish { outcome: told(outcome) });
     }
 
     pub(super) fn tell(&self, event: Event) {

@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     CheckedPlan, DEFAULT_PARALLEL, INPUT, MAX_BYTES, MAX_DEPTH, MAX_EDGES, MAX_NODES, MAX_PARALLEL,
-    Node, PlanErrors, checked::digest, fault::too_long, tree::Tree,
+    PlanErrors, PlanNode, checked::digest, fault::too_long, tree::PlanValue,
 };
 use crate::{
     name::NodeName,
@@ -20,28 +20,28 @@ use crate::{
 
 /// Collects faults, and counts nodes and edges over all nested plans.
 #[derive(Default)]
-struct Reader {
+struct PlanReader {
     errors: PlanErrors,
     nodes: usize,
     edges: usize,
 }
 
 /// A node whose references have not been checked yet.
-struct Draft<'t> {
+struct NodeDraft<'t> {
     path: String,
     name: NodeName,
     needs: Vec<&'t str>,
     /// The nodes that templates and conditions refer to, with the paths of the references.
     references: Vec<(String, &'t str)>,
     /// `None` if a fault was noted.
-    node: Option<Node>,
+    node: Option<PlanNode>,
 }
 
 /// The fields of a table by name.
-type Fields<'t> = BTreeMap<&'t str, &'t Tree>;
+type Fields<'t> = BTreeMap<&'t str, &'t PlanValue>;
 
-pub fn check(tree: &Tree) -> Result<CheckedPlan, PlanErrors> {
-    let mut reader = Reader::default();
+pub fn check(tree: &PlanValue) -> Result<CheckedPlan, PlanErrors> {
+    let mut reader = PlanReader::default();
     let Some(plan) = reader.plan(tree, "", 1).filter(|_| reader.errors.faults.is_empty()) else {
         return Err(reader.errors);
     };
@@ -66,16 +66,16 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-impl Reader {
+impl PlanReader {
     fn fault(&mut self, path: &str, message: impl Into<String>) {
         self.errors.add(path, message);
     }
 
-    fn wrong_type(&mut self, path: &str, found: &Tree, wanted: &str) {
+    fn wrong_type(&mut self, path: &str, found: &PlanValue, wanted: &str) {
         self.fault(path, format!("this is {}: write {wanted}", found.kind()));
     }
 
-    fn plan(&mut self, tree: &Tree, path: &str, depth: usize) -> Option<CheckedPlan> {
+    fn plan(&mut self, tree: &PlanValue, path: &str, depth: usize) -> Option<CheckedPlan> {
         if depth > MAX_DEPTH {
             let message = format!(
                 "plans lie more than {MAX_DEPTH} deep in each other: take this \
@@ -102,7 +102,7 @@ impl Reader {
         let outputs = fields.get("outputs").map(|outputs| {
             let path = join(path, "outputs");
             let texts = self.texts(outputs, &path);
-            if matches!(outputs, Tree::List(list) if list.is_empty()) {
+            if matches!(outputs, PlanValue::List(list) if list.is_empty()) {
                 self.fault(&path, "the list is empty: name a node, or remove `outputs`");
             }
             self.known_nodes(&texts, &path, &index)
@@ -113,7 +113,7 @@ impl Reader {
             self.fault(&join(path, "nodes"), message);
             return None;
         }
-        let nodes: BTreeMap<NodeName, Option<Node>> =
+        let nodes: BTreeMap<NodeName, Option<PlanNode>> =
             drafts.into_iter().map(|draft| (draft.name, draft.node)).collect();
         let topology = match Topology::new(names, edges) {
             Ok(topology) => topology,
@@ -136,7 +136,7 @@ impl Reader {
         })
     }
 
-    fn policy(&mut self, tree: &Tree, path: &str) -> Option<FailurePolicy> {
+    fn policy(&mut self, tree: &PlanValue, path: &str) -> Option<FailurePolicy> {
         match self.text(tree, path)? {
             "drain" => Some(FailurePolicy::Drain),
             "fail-fast" => Some(FailurePolicy::FailFast),
@@ -149,15 +149,15 @@ impl Reader {
 
     fn drafts<'t>(
         &mut self,
-        tree: Option<&'t Tree>,
+        tree: Option<&'t PlanValue>,
         path: &str,
         depth: usize,
-    ) -> Option<Vec<Draft<'t>>> {
+    ) -> Option<Vec<NodeDraft<'t>>> {
         let empty =
             "a plan has at least one node: write a table for each, with its name as the key";
         let table = match tree {
-            Some(Tree::Table(table)) if !table.is_empty() => table,
-            None | Some(Tree::Table(_)) => {
+            Some(PlanValue::Table(table)) if !table.is_empty() => table,
+            None | Some(PlanValue::Table(_)) => {
                 self.fault(path, empty);
                 return None;
             }
@@ -183,7 +183,7 @@ impl Reader {
                     continue;
                 }
                 Ok(name) if name.as_str() == INPUT => {
-                    let message = "`input` stands for the input of the run: rename this node";
+                    let message = "`input` is the name of the input of the run: rename this node";
                     self.fault(&path, message);
                     continue;
                 }
@@ -194,7 +194,7 @@ impl Reader {
                 continue;
             }
             let mut draft =
-                Draft { path, name, needs: Vec::new(), references: Vec::new(), node: None };
+                NodeDraft { path, name, needs: Vec::new(), references: Vec::new(), node: None };
             self.node(tree, &mut draft, depth);
             drafts.push(draft);
         }
@@ -204,7 +204,7 @@ impl Reader {
     /// Collects the edges and checks every reference.
     fn edges(
         &mut self,
-        drafts: &[Draft<'_>],
+        drafts: &[NodeDraft<'_>],
         index: &impl Fn(&str) -> Option<NodeIndex>,
     ) -> Vec<(NodeIndex, NodeIndex)> {
         let mut edges = Vec::new();

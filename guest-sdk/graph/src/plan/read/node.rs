@@ -2,10 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Draft, Fields, Reader, join, listed};
+use super::{Fields, NodeDraft, PlanReader, join, listed};
 use crate::{
     name::NodeName,
-    plan::{Call, Http, Kind, Node, Once, Retry, SubGraph, tree::Tree},
+    plan::{
+        FunctionTarget, LossRule, NodeAction, NodeRetry, PlanNode, RequestTemplate, SubGraph,
+        tree::PlanValue,
+    },
 };
 
 const KINDS: [&str; 6] = ["call", "http", "sleep", "promise", "signal", "graph"];
@@ -38,8 +41,8 @@ const OF_KINDS: [(&str, &[&str]); 6] = [
 const WORKERS: [&str; 3] = ["poll://", "http://", "https://"];
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-impl Reader {
-    pub fn node<'t>(&mut self, tree: &'t Tree, draft: &mut Draft<'t>, depth: usize) {
+impl PlanReader {
+    pub fn node<'t>(&mut self, tree: &'t PlanValue, draft: &mut NodeDraft<'t>, depth: usize) {
         let path = draft.path.clone();
         let Some(fields) = self.table(tree, &path, &FIELDS) else { return };
         let kind = self.kind(&fields, draft, depth);
@@ -63,7 +66,7 @@ impl Reader {
         });
         let once = fields.get("once").and_then(|once| self.once(once, &fields, &path));
         // Parts that are missing here already have a fault, so the plan is rejected.
-        draft.node = kind.map(|kind| Node {
+        draft.node = kind.map(|kind| PlanNode {
             kind,
             when: when.flatten().map(Box::new),
             input: input.map(Box::new),
@@ -74,22 +77,22 @@ impl Reader {
         });
     }
 
-    fn once(&mut self, tree: &Tree, fields: &Fields<'_>, path: &str) -> Option<Once> {
+    fn once(&mut self, tree: &PlanValue, fields: &Fields<'_>, path: &str) -> Option<LossRule> {
         let place = join(path, "once");
         if fields.contains_key("retry") {
             self.fault(&place, "a node that is begun once is not repeated: remove `retry`");
         }
         let called = fields.get("call");
-        if called.is_some_and(|call| matches!(call, Tree::Text(text) if is_service(text))) {
+        if called.is_some_and(|call| matches!(call, PlanValue::Text(text) if is_service(text))) {
             let message =
                 "a service repeats its steps itself, so it cannot be begun once: remove it";
             self.fault(&place, message);
         }
         match tree {
-            Tree::Bool(true) => Some(Once::Fails),
-            Tree::Text(text) if text == "output" => Some(Once::Tells),
+            PlanValue::Bool(true) => Some(LossRule::Fails),
+            PlanValue::Text(text) if text == "output" => Some(LossRule::Tells),
             _ => {
-                let message = "write `true`, or `\"output\"` to go on with an output that says it";
+                let message = "write `true`, or `\"output\"` to continue with an output that reports the loss";
                 self.fault(&place, message);
                 None
             }
@@ -99,9 +102,9 @@ impl Reader {
     fn kind<'t>(
         &mut self,
         fields: &Fields<'t>,
-        draft: &mut Draft<'t>,
+        draft: &mut NodeDraft<'t>,
         depth: usize,
-    ) -> Option<Kind> {
+    ) -> Option<NodeAction> {
         let path = draft.path.clone();
         let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| fields.contains_key(kind)).collect();
         let [kind] = kinds[..] else {
@@ -124,9 +127,9 @@ impl Reader {
         match kind {
             "call" => self.call(tree, &path, fields.get("function").copied(), draft),
             "http" => self.http(tree, &path, draft),
-            "sleep" => Some(Kind::Sleep(self.duration(tree, &path)?)),
+            "sleep" => Some(NodeAction::Sleep(self.duration(tree, &path)?)),
             "promise" => match tree {
-                Tree::Bool(true) => Some(Kind::Promise),
+                PlanValue::Bool(true) => Some(NodeAction::Promise),
                 _ => {
                     self.fault(&path, "write `true`, or another kind of node");
                     None
@@ -140,7 +143,7 @@ impl Reader {
                     );
                     self.fault(&path, message);
                 }
-                Some(Kind::Signal(text.into()))
+                Some(NodeAction::Signal(text.into()))
             }
             _ => self.graph(tree, &path, depth),
         }
@@ -148,11 +151,11 @@ impl Reader {
 
     fn call<'t>(
         &mut self,
-        tree: &'t Tree,
+        tree: &'t PlanValue,
         path: &str,
-        function: Option<&'t Tree>,
-        draft: &Draft<'t>,
-    ) -> Option<Kind> {
+        function: Option<&'t PlanValue>,
+        draft: &NodeDraft<'t>,
+    ) -> Option<NodeAction> {
         let text = self.text(tree, path)?;
         let function_path = join(&draft.path, "function");
         let function = function.map(|function| self.text(function, &function_path));
@@ -164,7 +167,7 @@ impl Reader {
                 let message = "a worker offers several functions: name one in `function`";
                 self.fault(&function_path, message);
             }
-            return Some(Kind::Call(Call::Worker {
+            return Some(NodeAction::Call(FunctionTarget::Worker {
                 address: text.into(),
                 function: function??.into(),
             }));
@@ -174,14 +177,14 @@ impl Reader {
             self.fault(&function_path, message);
         }
         if is_service(text) {
-            return Some(Kind::Call(Call::Service(text.into())));
+            return Some(NodeAction::Call(FunctionTarget::Service(text.into())));
         }
         let in_module = text.strip_prefix("wasm://").and_then(|rest| rest.split_once('/'));
         if in_module.is_some_and(|(module, path)| is_module(module) && is_callable(path)) {
-            return Some(Kind::Call(Call::Module(text.into())));
+            return Some(NodeAction::Call(FunctionTarget::Module(text.into())));
         }
         if in_module.is_none() && is_callable(text) {
-            return Some(Kind::Call(Call::Own(text.into())));
+            return Some(NodeAction::Call(FunctionTarget::Own(text.into())));
         }
         let message = format!(
             "`{text}` is nothing to call: write a function's name, `OBJECT@KEY/FUNCTION`, either also \
@@ -192,11 +195,16 @@ impl Reader {
         None
     }
 
-    fn http<'t>(&mut self, tree: &'t Tree, path: &str, draft: &mut Draft<'t>) -> Option<Kind> {
+    fn http<'t>(
+        &mut self,
+        tree: &'t PlanValue,
+        path: &str,
+        draft: &mut NodeDraft<'t>,
+    ) -> Option<NodeAction> {
         let fields = self.table(tree, path, &["method", "url", "headers", "body"])?;
         let method = match fields.get("method") {
             None => Some("GET"),
-            Some(Tree::Text(text)) if METHODS.contains(&text.as_str()) => Some(text.as_str()),
+            Some(PlanValue::Text(text)) if METHODS.contains(&text.as_str()) => Some(text.as_str()),
             Some(_) => {
                 let message = format!("write one of {}", listed(&METHODS));
                 self.fault(&join(path, "method"), message);
@@ -216,13 +224,20 @@ impl Reader {
         };
         let body = fields.get("body").map(|body| self.template(body, &join(path, "body"), draft));
         let (body, method) = (body.unwrap_or_default(), method?.into());
-        Some(Kind::Http(Box::new(Http { method, url: url?, headers, body })))
+        Some(NodeAction::Http(Box::new(RequestTemplate { method, url: url?, headers, body })))
     }
 
-    fn address<'t>(&mut self, url: &'t Tree, path: &str, draft: &mut Draft<'t>) -> Option<Value> {
+    fn address<'t>(
+        &mut self,
+        url: &'t PlanValue,
+        path: &str,
+        draft: &mut NodeDraft<'t>,
+    ) -> Option<Value> {
         match url {
-            Tree::Table(_) => self.text_or_place(url, path, draft),
-            Tree::Text(text) if text.starts_with("http://") || text.starts_with("https://") => {
+            PlanValue::Table(_) => self.text_or_place(url, path, draft),
+            PlanValue::Text(text)
+                if text.starts_with("http://") || text.starts_with("https://") =>
+            {
                 Some(Value::from(text.as_str()))
             }
             _ => {
@@ -233,8 +248,8 @@ impl Reader {
         }
     }
 
-    fn headers<'t>(&mut self, tree: &'t Tree, path: &str, draft: &mut Draft<'t>) -> Value {
-        let Tree::Table(table) = tree else {
+    fn headers<'t>(&mut self, tree: &'t PlanValue, path: &str, draft: &mut NodeDraft<'t>) -> Value {
+        let PlanValue::Table(table) = tree else {
             self.wrong_type(path, tree, "a table of texts");
             return Value::Null;
         };
@@ -254,13 +269,13 @@ impl Reader {
 
     fn text_or_place<'t>(
         &mut self,
-        tree: &'t Tree,
+        tree: &'t PlanValue,
         path: &str,
-        draft: &mut Draft<'t>,
+        draft: &mut NodeDraft<'t>,
     ) -> Option<Value> {
         match tree {
-            Tree::Text(_) => {}
-            Tree::Table(table) if table.iter().any(|(key, _)| key == "$from") => {}
+            PlanValue::Text(_) => {}
+            PlanValue::Table(table) if table.iter().any(|(key, _)| key == "$from") => {}
             other => {
                 self.wrong_type(path, other, "a text or a `$from`");
                 return None;
@@ -269,12 +284,12 @@ impl Reader {
         Some(self.template(tree, path, draft))
     }
 
-    fn graph(&mut self, tree: &Tree, path: &str, depth: usize) -> Option<Kind> {
-        if matches!(tree, Tree::Table(_)) {
+    fn graph(&mut self, tree: &PlanValue, path: &str, depth: usize) -> Option<NodeAction> {
+        if matches!(tree, PlanValue::Table(_)) {
             let plan = self.plan(tree, path, depth + 1)?;
-            return Some(Kind::Graph(SubGraph::Plan(Box::new(plan))));
+            return Some(NodeAction::Graph(SubGraph::Plan(Box::new(plan))));
         }
-        let Tree::Text(text) = tree else {
+        let PlanValue::Text(text) = tree else {
             self.wrong_type(path, tree, "a plan, or the name of a graph that a module offers");
             return None;
         };
@@ -282,15 +297,15 @@ impl Reader {
             let message = format!("`{text}` is no graph: write a name, or `wasm://MODULE/NAME`");
             self.fault(path, message);
         }
-        Some(Kind::Graph(SubGraph::Offered(text.as_str().into())))
+        Some(NodeAction::Graph(SubGraph::Offered(text.as_str().into())))
     }
 
-    fn retry(&mut self, tree: &Tree, path: &str) -> Option<Retry> {
+    fn retry(&mut self, tree: &PlanValue, path: &str) -> Option<NodeRetry> {
         let fields = self.table(tree, path, &["initial", "factor", "max", "max_attempts"])?;
         let at = |key: &str| join(path, key);
         let factor = fields.get("factor").and_then(|tree| {
             let number = match tree {
-                Tree::Number(number) => number.as_f64().filter(|factor| *factor >= 1.0),
+                PlanValue::Number(number) => number.as_f64().filter(|factor| *factor >= 1.0),
                 _ => None,
             };
             if number.is_none() {
@@ -298,7 +313,7 @@ impl Reader {
             }
             number
         });
-        Some(Retry {
+        Some(NodeRetry {
             initial: fields.get("initial").and_then(|one| self.duration(one, &at("initial"))),
             factor,
             max: fields.get("max").and_then(|one| self.duration(one, &at("max"))),
@@ -309,7 +324,7 @@ impl Reader {
     }
 
     /// Reads a duration longer than zero.
-    fn positive(&mut self, tree: &Tree, path: &str) -> Option<std::time::Duration> {
+    fn positive(&mut self, tree: &PlanValue, path: &str) -> Option<std::time::Duration> {
         let length = self.duration(tree, path)?;
         if length.is_zero() {
             self.fault(path, "in no time nothing can be done: write more, or remove it");
@@ -320,8 +335,8 @@ impl Reader {
 
 /// Returns true if a service or a worker runs the callee, so that the host does not control its
 /// attempts.
-fn is_elsewhere(call: &Tree) -> bool {
-    let Tree::Text(text) = call else { return false };
+fn is_elsewhere(call: &PlanValue) -> bool {
+    let PlanValue::Text(text) = call else { return false };
     is_service(text) || WORKERS.into_iter().any(|scheme| text.starts_with(scheme))
 }
 

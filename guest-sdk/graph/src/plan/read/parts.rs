@@ -4,16 +4,21 @@ use std::{collections::BTreeSet, time::Duration};
 
 use serde_json::{Map, Number, Value};
 
-use super::{Draft, Fields, Reader, join, listed};
-use crate::plan::{Condition, Test, template::is_pointer, tree::Tree};
+use super::{Fields, NodeDraft, PlanReader, join, listed};
+use crate::plan::{Condition, ConditionTest, template::is_pointer, tree::PlanValue};
 
 const TESTS: [&str; 7] = ["is", "is_not", "above", "below", "at_least", "at_most", "exists"];
 const MAX_DURATION: Duration = Duration::from_secs(100 * 366 * 24 * 3_600);
 
-impl Reader {
+impl PlanReader {
     /// Reads the fields of a table; unknown fields are noted as faults.
-    pub fn table<'t>(&mut self, tree: &'t Tree, path: &str, known: &[&str]) -> Option<Fields<'t>> {
-        let Tree::Table(table) = tree else {
+    pub fn table<'t>(
+        &mut self,
+        tree: &'t PlanValue,
+        path: &str,
+        known: &[&str],
+    ) -> Option<Fields<'t>> {
+        let PlanValue::Table(table) = tree else {
             self.wrong_type(path, tree, &format!("a table with {}", listed(known)));
             return None;
         };
@@ -35,13 +40,13 @@ impl Reader {
     }
 
     /// Reads a non-empty text.
-    pub fn text<'t>(&mut self, tree: &'t Tree, path: &str) -> Option<&'t str> {
+    pub fn text<'t>(&mut self, tree: &'t PlanValue, path: &str) -> Option<&'t str> {
         match tree {
-            Tree::Text(text) if text.is_empty() => {
+            PlanValue::Text(text) if text.is_empty() => {
                 self.fault(path, "the text is empty: write something, or remove the field");
                 None
             }
-            Tree::Text(text) => Some(text),
+            PlanValue::Text(text) => Some(text),
             other => {
                 self.wrong_type(path, other, "a text");
                 None
@@ -50,8 +55,8 @@ impl Reader {
     }
 
     /// Reads a list of texts without duplicates.
-    pub fn texts<'t>(&mut self, tree: &'t Tree, path: &str) -> Vec<&'t str> {
-        let Tree::List(list) = tree else {
+    pub fn texts<'t>(&mut self, tree: &'t PlanValue, path: &str) -> Vec<&'t str> {
+        let PlanValue::List(list) = tree else {
             self.wrong_type(path, tree, "a list of names");
             return Vec::new();
         };
@@ -69,11 +74,11 @@ impl Reader {
     }
 
     /// Reads a whole number from 1 to `most`.
-    pub fn whole(&mut self, tree: &Tree, path: &str, most: u32) -> Option<u32> {
+    pub fn whole(&mut self, tree: &PlanValue, path: &str, most: u32) -> Option<u32> {
         // 8.0 is accepted as a whole number, as in a JSON Schema.
         let whole = |number: f64| (number.fract() == 0.0).then_some(number as u64);
         let number = match tree {
-            Tree::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
+            PlanValue::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
             _ => None,
         };
         let number = number.and_then(|number| u32::try_from(number).ok());
@@ -84,8 +89,8 @@ impl Reader {
         number
     }
 
-    pub fn duration(&mut self, tree: &Tree, path: &str) -> Option<Duration> {
-        let Tree::Text(text) = tree else {
+    pub fn duration(&mut self, tree: &PlanValue, path: &str) -> Option<Duration> {
+        let PlanValue::Text(text) = tree else {
             self.wrong_type(path, tree, "a duration as a text, for example `30s` or `1h 30m`");
             return None;
         };
@@ -106,19 +111,24 @@ impl Reader {
 
     /// Reads any data with places to fill in. The nodes that the places refer to are noted in the
     /// draft.
-    pub fn template<'t>(&mut self, tree: &'t Tree, path: &str, draft: &mut Draft<'t>) -> Value {
+    pub fn template<'t>(
+        &mut self,
+        tree: &'t PlanValue,
+        path: &str,
+        draft: &mut NodeDraft<'t>,
+    ) -> Value {
         match tree {
-            Tree::List(list) => {
+            PlanValue::List(list) => {
                 let items = list.iter().enumerate();
                 items
                     .map(|(at, one)| self.template(one, &join(path, &at.to_string()), draft))
                     .collect()
             }
-            Tree::Table(table) if table.iter().any(|(key, _)| key == "$from") => {
+            PlanValue::Table(table) if table.iter().any(|(key, _)| key == "$from") => {
                 self.place(tree, path, draft);
                 tree.value()
             }
-            Tree::Table(table) => {
+            PlanValue::Table(table) => {
                 let mut object = Map::new();
                 for (key, one) in table {
                     let value = self.template(one, &join(path, key), draft);
@@ -128,12 +138,14 @@ impl Reader {
                 }
                 Value::Object(object)
             }
-            Tree::Null | Tree::Bool(_) | Tree::Number(_) | Tree::Text(_) => tree.value(),
+            PlanValue::Null | PlanValue::Bool(_) | PlanValue::Number(_) | PlanValue::Text(_) => {
+                tree.value()
+            }
         }
     }
 
     /// Reads `{"$from"}` or `{"$from", "at"}`.
-    fn place<'t>(&mut self, tree: &'t Tree, path: &str, draft: &mut Draft<'t>) {
+    fn place<'t>(&mut self, tree: &'t PlanValue, path: &str, draft: &mut NodeDraft<'t>) {
         let Some(fields) = self.table(tree, path, &["$from", "at"]) else { return };
         if let Some(from) = fields.get("$from") {
             let path = join(path, "$from");
@@ -144,10 +156,10 @@ impl Reader {
         }
     }
 
-    fn pointer<'t>(&mut self, tree: &'t Tree, path: &str) -> Option<&'t str> {
+    fn pointer<'t>(&mut self, tree: &'t PlanValue, path: &str) -> Option<&'t str> {
         match tree {
-            Tree::Text(text) if is_pointer(text) => Some(text),
-            Tree::Text(text) => {
+            PlanValue::Text(text) if is_pointer(text) => Some(text),
+            PlanValue::Text(text) => {
                 let message = format!(
                     "`{text}` is no JSON pointer: begin each step with `/`, and \
                      write `~0` for `~` and `~1` for `/`"
@@ -164,17 +176,17 @@ impl Reader {
 
     pub fn condition<'t>(
         &mut self,
-        tree: &'t Tree,
+        tree: &'t PlanValue,
         path: &str,
-        draft: &mut Draft<'t>,
+        draft: &mut NodeDraft<'t>,
     ) -> Option<Condition> {
-        let has = |key: &str| matches!(tree, Tree::Table(table) if table.iter().any(|(one, _)| one == key));
+        let has = |key: &str| matches!(tree, PlanValue::Table(table) if table.iter().any(|(one, _)| one == key));
         if has("all") || has("any") {
             let key = if has("all") { "all" } else { "any" };
             let list = *self.table(tree, path, &[key])?.get(key)?;
             let path = join(path, key);
             let several = match list {
-                Tree::List(list) if !list.is_empty() => {
+                PlanValue::List(list) if !list.is_empty() => {
                     let read = list
                         .iter()
                         .enumerate()
@@ -204,7 +216,12 @@ impl Reader {
         self.test(tree, path, draft)
     }
 
-    fn test<'t>(&mut self, tree: &'t Tree, path: &str, draft: &mut Draft<'t>) -> Option<Condition> {
+    fn test<'t>(
+        &mut self,
+        tree: &'t PlanValue,
+        path: &str,
+        draft: &mut NodeDraft<'t>,
+    ) -> Option<Condition> {
         let known: Vec<&str> =
             ["from", "at"].into_iter().chain(TESTS).chain(["all", "any", "not"]).collect();
         let fields = self.table(tree, path, &known)?;
@@ -230,25 +247,29 @@ impl Reader {
         Some(Condition::Value { from: from?.into(), at: at?.into(), test })
     }
 
-    fn operand(&mut self, test: &str, tree: &Tree, path: &str) -> Option<Test> {
-        let number: fn(Number) -> Test = match test {
+    fn operand(&mut self, test: &str, tree: &PlanValue, path: &str) -> Option<ConditionTest> {
+        let number: fn(Number) -> ConditionTest = match test {
             "is" | "is_not" => {
                 let value = self.plain(tree, path);
-                return Some(if test == "is" { Test::Is(value) } else { Test::IsNot(value) });
+                return Some(if test == "is" {
+                    ConditionTest::Is(value)
+                } else {
+                    ConditionTest::IsNot(value)
+                });
             }
             "exists" => {
-                let Tree::Bool(exists) = tree else {
+                let PlanValue::Bool(exists) = tree else {
                     self.wrong_type(path, tree, "`true` or `false`");
                     return None;
                 };
-                return Some(Test::Exists(*exists));
+                return Some(ConditionTest::Exists(*exists));
             }
-            "above" => Test::Above,
-            "below" => Test::Below,
-            "at_least" => Test::AtLeast,
-            _ => Test::AtMost,
+            "above" => ConditionTest::Above,
+            "below" => ConditionTest::Below,
+            "at_least" => ConditionTest::AtLeast,
+            _ => ConditionTest::AtMost,
         };
-        let Tree::Number(than) = tree else {
+        let PlanValue::Number(than) = tree else {
             self.wrong_type(path, tree, "a number");
             return None;
         };
@@ -256,9 +277,9 @@ impl Reader {
     }
 
     /// Reads data without places.
-    fn plain(&mut self, tree: &Tree, path: &str) -> Value {
+    fn plain(&mut self, tree: &PlanValue, path: &str) -> Value {
         match tree {
-            Tree::Table(table) => {
+            PlanValue::Table(table) => {
                 let mut seen = BTreeSet::new();
                 for (key, one) in table {
                     self.plain(one, &join(path, key));
@@ -267,12 +288,12 @@ impl Reader {
                     }
                 }
             }
-            Tree::List(list) => {
+            PlanValue::List(list) => {
                 for (at, one) in list.iter().enumerate() {
                     self.plain(one, &join(path, &at.to_string()));
                 }
             }
-            Tree::Null | Tree::Bool(_) | Tree::Number(_) | Tree::Text(_) => {}
+            PlanValue::Null | PlanValue::Bool(_) | PlanValue::Number(_) | PlanValue::Text(_) => {}
         }
         tree.value()
     }

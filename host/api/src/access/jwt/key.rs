@@ -82,12 +82,12 @@ pub enum KeyError {
 
 /// A key, and the algorithms for which it is valid.
 #[derive(Clone)]
-pub(super) struct Key {
+pub(super) struct VerificationKey {
     pub(super) key: DecodingKey,
     pub(super) algorithms: &'static [Algorithm],
 }
 
-impl Key {
+impl VerificationKey {
     /// Reads a key from the content of a file: a public key as PEM, or a secret.
     pub(super) fn of(text: &[u8], path: String) -> Result<Self, KeyError> {
         match armours(text) {
@@ -108,7 +108,7 @@ fn is_private(text: &[u8]) -> bool {
 }
 
 /// Reads the public key in a PEM file.
-fn public(pem: &[u8], path: String) -> Result<Key, KeyError> {
+fn public(pem: &[u8], path: String) -> Result<VerificationKey, KeyError> {
     if is_private(pem) {
         return Err(KeyError::Private(path));
     }
@@ -118,13 +118,13 @@ fn public(pem: &[u8], path: String) -> Result<Key, KeyError> {
             DecodingKeyKind::RsaModulusExponent { .. } => None,
         };
         return match bits {
-            Some(bits) if RSA_BITS.contains(&bits) => Ok(Key { key, algorithms: RSA }),
+            Some(bits) if RSA_BITS.contains(&bits) => Ok(VerificationKey { key, algorithms: RSA }),
             Some(bits) => Err(KeyError::RsaSize { path, bits }),
             None => Err(KeyError::Unknown(path)),
         };
     }
     if let Ok(key) = DecodingKey::from_ed_pem(pem) {
-        return Ok(Key { key, algorithms: &[Algorithm::EdDSA] });
+        return Ok(VerificationKey { key, algorithms: &[Algorithm::EdDSA] });
     }
     let key = DecodingKey::from_ec_pem(pem).map_err(|_| KeyError::Unknown(path.clone()))?;
     // An uncompressed point: one byte, then two coordinates.
@@ -133,7 +133,7 @@ fn public(pem: &[u8], path: String) -> Result<Key, KeyError> {
         DecodingKeyKind::SecretOrDer(key) if key.len() == 97 => &[Algorithm::ES384],
         _ => return Err(KeyError::Unknown(path)),
     };
-    Ok(Key { key, algorithms })
+    Ok(VerificationKey { key, algorithms })
 }
 
 /// Size in bits of an RSA key: `SEQUENCE { modulus INTEGER, exponent INTEGER }` (RFC 8017, appendix
@@ -149,7 +149,7 @@ fn modulus_bits(der: &[u8]) -> Option<u64> {
 }
 
 /// Reads a secret: one line of text, or random bytes. Refuses all usual encodings of public keys.
-fn secret(text: &[u8], path: String) -> Result<Key, KeyError> {
+fn secret(text: &[u8], path: String) -> Result<VerificationKey, KeyError> {
     let secret = text.trim_ascii_end();
     if secret.len() < SECRET_BYTES {
         return Err(KeyError::Short { path, bytes: secret.len() });
@@ -157,7 +157,7 @@ fn secret(text: &[u8], path: String) -> Result<Key, KeyError> {
     if let Some((what, instead)) = other_than_a_secret(secret) {
         return Err(KeyError::NotASecret { path, what, instead });
     }
-    Ok(Key { key: DecodingKey::from_secret(secret), algorithms: &[Algorithm::HS256] })
+    Ok(VerificationKey { key: DecodingKey::from_secret(secret), algorithms: &[Algorithm::HS256] })
 }
 
 const GIVE: &str = "give a public key as PEM (\"-----BEGIN PUBLIC KEY-----\"), or a secret as one line of at least 32 \

@@ -15,7 +15,7 @@ use segno_core::time::Timestamp;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use self::key::Key;
+use self::key::VerificationKey;
 use super::signatures;
 
 pub use key::KeyError;
@@ -27,14 +27,14 @@ const SKEW_S: f64 = 60.0;
 
 /// The rights of a client: over everything, or over ids with a prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rights {
+pub struct ClientRights {
     /// Prefix of the ids; empty for everything.
     prefix: String,
     /// When the rights expire.
     until: Timestamp,
 }
 
-impl Rights {
+impl ClientRights {
     /// Rights over everything, without expiry.
     pub fn all() -> Self {
         Self { prefix: String::new(), until: Timestamp::NEVER }
@@ -63,7 +63,7 @@ impl Rights {
 
 /// The reason why a token is refused. The messages contain nothing of the token except fixed words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Bad {
+pub enum TokenRefusal {
     /// The text is not a JWT.
     #[error(
         "the token is malformed: it is not three parts of base64url with JSON in the first two"
@@ -73,16 +73,16 @@ pub enum Bad {
     #[error("the token is longer than {LONGEST} bytes")]
     Long,
     /// The token is unsigned, or signed with an algorithm for which this host has no key.
-    #[error("the token is signed with another algorithm than the keys of this host are for ({0})")]
+    #[error("the keys of this host do not support the algorithm of the token ({0})")]
     Algorithm(String),
     /// No key of this host matches the signature.
-    #[error("the signature of the token fits none of the keys of this host")]
+    #[error("no key of this host verifies the signature of the token")]
     Signature,
     /// The token has a critical extension that this host does not know.
     #[error("the token needs an extension that this host does not know (`crit`)")]
     Critical,
     /// The token does not expire.
-    #[error("the token has no time at which it expires (`exp`)")]
+    #[error("the token has no expiry time (`exp`)")]
     Endless,
     /// The token has expired.
     #[error("the token has expired: get a new one")]
@@ -91,10 +91,10 @@ pub enum Bad {
     #[error("the token is not valid yet (`nbf`)")]
     Early,
     /// The token is from another issuer.
-    #[error("the token was given out by another issuer than this host trusts (`iss`)")]
+    #[error("the token comes from an issuer that this host does not trust (`iss`)")]
     Issuer,
     /// The token is for another audience.
-    #[error("the token is not meant for this host (`aud`)")]
+    #[error("the token is for another audience than this host (`aud`)")]
     Audience,
     /// The token has no claim that grants rights.
     #[error("the token allows nothing: it has neither `role` \"admin\" nor a text as `prefix`")]
@@ -103,8 +103,8 @@ pub enum Bad {
 
 /// The keys, the issuer and the audience of accepted tokens.
 #[derive(Clone)]
-pub struct Jwt {
-    keys: Vec<Key>,
+pub struct TokenVerifier {
+    keys: Vec<VerificationKey>,
     issuer: Option<String>,
     audience: Option<String>,
 }
@@ -124,14 +124,14 @@ struct TokenClaims {
     prefix: Json,
 }
 
-impl fmt::Debug for Jwt {
+impl fmt::Debug for TokenVerifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { keys, issuer, audience } = self;
         write!(f, "Jwt {{ {} keys, issuer: {issuer:?}, audience: {audience:?} }}", keys.len())
     }
 }
 
-impl Jwt {
+impl TokenVerifier {
     /// Accepts tokens of `issuer` for `audience`; `None` accepts any.
     pub fn new(issuer: Option<String>, audience: Option<String>) -> Self {
         signatures::provide();
@@ -150,7 +150,7 @@ impl Jwt {
     }
 
     fn add(&mut self, text: &[u8], shown: String) -> Result<(), KeyError> {
-        self.keys.push(Key::of(text, shown)?);
+        self.keys.push(VerificationKey::of(text, shown)?);
         Ok(())
     }
 
@@ -158,20 +158,20 @@ impl Jwt {
     ///
     /// # Errors
     /// [`Bad`].
-    pub fn rights(&self, token: &str, now: Timestamp) -> Result<Rights, Bad> {
+    pub fn rights(&self, token: &str, now: Timestamp) -> Result<ClientRights, TokenRefusal> {
         if token.len() > LONGEST {
-            return Err(Bad::Long);
+            return Err(TokenRefusal::Long);
         }
         let algorithm = algorithm(token)?;
         let fitting = self.keys.iter().filter(|key| key.algorithms.contains(&algorithm));
-        let mut refused = Bad::Algorithm(format!("{algorithm:?}"));
+        let mut refused = TokenRefusal::Algorithm(format!("{algorithm:?}"));
         for key in fitting {
             match jsonwebtoken::decode::<TokenClaims>(token, &key.key, &self.validation(algorithm))
             {
                 Ok(token) => return self.allowed(&token.claims, now),
                 Err(error) => refused = bad(error.kind()),
             }
-            if refused != Bad::Signature {
+            if refused != TokenRefusal::Signature {
                 break;
             }
         }
@@ -193,51 +193,55 @@ impl Jwt {
     }
 
     /// Returns the rights that claims with a valid signature grant.
-    fn allowed(&self, claims: &TokenClaims, now: Timestamp) -> Result<Rights, Bad> {
+    fn allowed(&self, claims: &TokenClaims, now: Timestamp) -> Result<ClientRights, TokenRefusal> {
         // RFC 7519, section 4.1.1: `iss` is a single text, compared exactly.
         if self.issuer.as_ref().is_some_and(|issuer| claims.iss != issuer.as_str()) {
-            return Err(Bad::Issuer);
+            return Err(TokenRefusal::Issuer);
         }
         let now_s = now.0 as f64 / 1_000.0;
-        let until = claims.exp.filter(|until| until.is_finite()).ok_or(Bad::Endless)?;
+        let until = claims.exp.filter(|until| until.is_finite()).ok_or(TokenRefusal::Endless)?;
         if until <= now_s {
-            return Err(Bad::Expired);
+            return Err(TokenRefusal::Expired);
         }
         if claims.nbf.is_some_and(|from| from > now_s + SKEW_S) {
-            return Err(Bad::Early);
+            return Err(TokenRefusal::Early);
         }
         let prefix = match claims.role == "admin" {
             true => "",
-            false => claims.prefix.as_str().ok_or(Bad::NoPrefix)?,
+            false => claims.prefix.as_str().ok_or(TokenRefusal::NoPrefix)?,
         };
-        Ok(Rights::below(prefix, Timestamp((until * 1_000.0) as i64)))
+        Ok(ClientRights::below(prefix, Timestamp((until * 1_000.0) as i64)))
     }
 }
 
 /// Returns the algorithm in the header of a token. It only selects the keys to try.
-fn algorithm(token: &str) -> Result<Algorithm, Bad> {
+fn algorithm(token: &str) -> Result<Algorithm, TokenRefusal> {
     use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
     let mut parts = token.split('.');
-    let header = parts.next().filter(|_| parts.count() == 2).ok_or(Bad::Malformed)?;
-    let header = BASE64_URL_SAFE_NO_PAD.decode(header).map_err(|_| Bad::Malformed)?;
-    let header: Json = serde_json::from_slice(&header).map_err(|_| Bad::Malformed)?;
+    let header = parts.next().filter(|_| parts.count() == 2).ok_or(TokenRefusal::Malformed)?;
+    let header = BASE64_URL_SAFE_NO_PAD.decode(header).map_err(|_| TokenRefusal::Malformed)?;
+    let header: Json = serde_json::from_slice(&header).map_err(|_| TokenRefusal::Malformed)?;
     if header.get("crit").is_some() {
-        return Err(Bad::Critical);
+        return Err(TokenRefusal::Critical);
     }
-    let name = header.get("alg").and_then(Json::as_str).ok_or(Bad::Malformed)?;
+    let name = header.get("alg").and_then(Json::as_str).ok_or(TokenRefusal::Malformed)?;
     name.parse().map_err(|_| {
         // The sender chose this name, so the message repeats only a short one.
         let is_short = name.len() <= 16 && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        Bad::Algorithm(if is_short { name.to_owned() } else { "an unknown one".to_owned() })
+        TokenRefusal::Algorithm(if is_short {
+            name.to_owned()
+        } else {
+            "an unknown one".to_owned()
+        })
     })
 }
 
-fn bad(kind: &ErrorKind) -> Bad {
+fn bad(kind: &ErrorKind) -> TokenRefusal {
     match kind {
-        ErrorKind::InvalidSignature => Bad::Signature,
-        ErrorKind::InvalidAudience => Bad::Audience,
-        ErrorKind::MissingRequiredClaim(claim) if claim == "aud" => Bad::Audience,
-        _ => Bad::Malformed,
+        ErrorKind::InvalidSignature => TokenRefusal::Signature,
+        ErrorKind::InvalidAudience => TokenRefusal::Audience,
+        ErrorKind::MissingRequiredClaim(claim) if claim == "aud" => TokenRefusal::Audience,
+        _ => TokenRefusal::Malformed,
     }
 }
 

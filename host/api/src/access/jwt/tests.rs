@@ -52,15 +52,15 @@ fn signed(claims: Json) -> String {
     token(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, hs256(SECRET))
 }
 
-fn with(issuer: Option<&str>, audience: Option<&str>, keys: &[&[u8]]) -> Jwt {
-    let mut jwt = Jwt::new(issuer.map(str::to_owned), audience.map(str::to_owned));
+fn with(issuer: Option<&str>, audience: Option<&str>, keys: &[&[u8]]) -> TokenVerifier {
+    let mut jwt = TokenVerifier::new(issuer.map(str::to_owned), audience.map(str::to_owned));
     for key in keys {
         jwt.add(key, "key".to_owned()).expect("a key");
     }
     jwt
 }
 
-fn rights(claims: Json) -> Result<Rights, Bad> {
+fn rights(claims: Json) -> Result<ClientRights, TokenRefusal> {
     with(None, None, &[SECRET]).rights(&signed(claims), NOW)
 }
 
@@ -121,21 +121,24 @@ fn a_token_is_good_under_the_key_it_was_signed_for_and_under_no_other() {
             let answered = with(None, None, &[key]).rights(token, NOW);
             match own == other {
                 true => assert!(answered.is_ok(), "{own}: {answered:?}"),
-                false => assert!(matches!(answered, Err(Bad::Algorithm(_))), "{own} under {other}"),
+                false => assert!(
+                    matches!(answered, Err(TokenRefusal::Algorithm(_))),
+                    "{own} under {other}"
+                ),
             }
         }
     }
     let strangers = Signers::new();
     for token in strangers.tokens() {
-        assert_eq!(all.rights(&token, NOW), Err(Bad::Signature));
+        assert_eq!(all.rights(&token, NOW), Err(TokenRefusal::Signature));
     }
     let other = token(&json!({ "alg": "HS256" }), &json!({ "exp": NOW_S + 60 }), hs256(b"guessed"));
-    assert_eq!(all.rights(&other, NOW), Err(Bad::Signature));
+    assert_eq!(all.rights(&other, NOW), Err(TokenRefusal::Signature));
     // The public key used as a shared secret.
     let confused = json!({ "exp": NOW_S + 60, "role": "admin" });
     let confused = token(&json!({ "alg": "HS256" }), &confused, hs256(RSA_KEY.as_bytes()));
     let answered = with(None, None, &[RSA_KEY.as_bytes()]).rights(&confused, NOW);
-    assert_eq!(answered, Err(Bad::Algorithm("HS256".to_owned())));
+    assert_eq!(answered, Err(TokenRefusal::Algorithm("HS256".to_owned())));
 }
 
 #[test]
@@ -158,8 +161,8 @@ fn a_changed_token_is_refused() {
     let (header, _) = message.split_once('.').expect("claims");
     let widened = encoded(&json!({ "exp": NOW_S + 60, "prefix": "" }));
     let swapped = format!("{header}.{widened}.{signature}");
-    assert_eq!(jwt.rights(&swapped, NOW), Err(Bad::Signature));
-    assert_eq!(jwt.rights(&format!("{message}."), NOW), Err(Bad::Signature));
+    assert_eq!(jwt.rights(&swapped, NOW), Err(TokenRefusal::Signature));
+    assert_eq!(jwt.rights(&format!("{message}."), NOW), Err(TokenRefusal::Signature));
 }
 
 #[test]
@@ -175,12 +178,12 @@ fn unsigned_and_unknown_algorithms_are_refused_by_name() {
     ] {
         for sign in [hs256(SECRET)(b"x"), Vec::new()] {
             let token = token(&json!({ "alg": algorithm }), &claims, |_| sign.clone());
-            assert_eq!(jwt.rights(&token, NOW), Err(Bad::Algorithm(told.to_owned())));
+            assert_eq!(jwt.rights(&token, NOW), Err(TokenRefusal::Algorithm(told.to_owned())));
         }
     }
     let critical = json!({ "alg": "HS256", "crit": ["b64"], "b64": false });
     let critical = token(&critical, &claims, hs256(SECRET));
-    assert_eq!(jwt.rights(&critical, NOW), Err(Bad::Critical));
+    assert_eq!(jwt.rights(&critical, NOW), Err(TokenRefusal::Critical));
 }
 
 #[test]
@@ -189,12 +192,12 @@ fn what_is_no_token_is_refused_without_being_repeated() {
     for text in ["", ".", "..", "...", "hello", "a.b.c", "e30.e30.e30", "ключ.é.x", "e30.e30", "\0"]
     {
         let bad = jwt.rights(text, NOW).expect_err(text);
-        assert_eq!(bad, Bad::Malformed, "{text}");
+        assert_eq!(bad, TokenRefusal::Malformed, "{text}");
     }
-    assert_eq!(jwt.rights(&"x".repeat(LONGEST + 1), NOW), Err(Bad::Long));
+    assert_eq!(jwt.rights(&"x".repeat(LONGEST + 1), NOW), Err(TokenRefusal::Long));
     // The signature is valid, but the payload is not a JSON object.
     for claims in [json!([1]), json!("text"), json!({ "exp": "soon" }), json!({ "exp": [] })] {
-        assert_eq!(rights(claims), Err(Bad::Malformed));
+        assert_eq!(rights(claims), Err(TokenRefusal::Malformed));
     }
 }
 
@@ -211,11 +214,11 @@ fn a_token_is_good_for_its_time() {
     };
     assert_eq!(claims(json!(NOW_S + 1), Json::Null), Ok(Timestamp(NOW.0 + 1_000)));
     assert_eq!(claims(json!(NOW_S as f64 + 0.5), Json::Null), Ok(Timestamp(NOW.0 + 500)));
-    assert_eq!(claims(json!(NOW_S), Json::Null), Err(Bad::Expired));
-    assert_eq!(claims(json!(0), Json::Null), Err(Bad::Expired));
-    assert_eq!(claims(Json::Null, Json::Null), Err(Bad::Endless));
+    assert_eq!(claims(json!(NOW_S), Json::Null), Err(TokenRefusal::Expired));
+    assert_eq!(claims(json!(0), Json::Null), Err(TokenRefusal::Expired));
+    assert_eq!(claims(Json::Null, Json::Null), Err(TokenRefusal::Endless));
     assert!(claims(json!(NOW_S + 1), json!(NOW_S + 60)).is_ok());
-    assert_eq!(claims(json!(NOW_S + 1), json!(NOW_S + 61)), Err(Bad::Early));
+    assert_eq!(claims(json!(NOW_S + 1), json!(NOW_S + 61)), Err(TokenRefusal::Early));
 }
 
 #[test]
@@ -240,7 +243,7 @@ fn claims_say_what_is_allowed() {
         json!({ "role": "Admin" }),
         json!({ "role": ["admin"] }),
     ] {
-        assert_eq!(prefix(nothing.clone()), Err(Bad::NoPrefix), "{nothing}");
+        assert_eq!(prefix(nothing.clone()), Err(TokenRefusal::NoPrefix), "{nothing}");
     }
     let of_a = claims(json!({ "prefix": "a:" })).expect("rights");
     assert!(of_a.over("a:1") && of_a.over("a:") && !of_a.over("a") && !of_a.over("b:a:"));
@@ -257,8 +260,8 @@ fn issuer_and_audience_are_checked_where_they_are_asked_for() {
     let (iss, aud) = (Some("me"), Some("segno"));
     assert_eq!(ask(None, None, json!({ "iss": "x", "aud": "y" })), None);
     assert_eq!(ask(iss, None, json!({ "iss": "me" })), None);
-    assert_eq!(ask(iss, None, json!({ "iss": "you" })), Some(Bad::Issuer));
-    assert_eq!(ask(iss, None, json!({})), Some(Bad::Issuer));
+    assert_eq!(ask(iss, None, json!({ "iss": "you" })), Some(TokenRefusal::Issuer));
+    assert_eq!(ask(iss, None, json!({})), Some(TokenRefusal::Issuer));
     // A single text, compared exactly.
     for other in [
         json!(["me"]),
@@ -268,17 +271,17 @@ fn issuer_and_audience_are_checked_where_they_are_asked_for() {
         json!("Me"),
         Json::Null,
     ] {
-        assert_eq!(ask(iss, None, json!({ "iss": other })), Some(Bad::Issuer), "{other}");
+        assert_eq!(ask(iss, None, json!({ "iss": other })), Some(TokenRefusal::Issuer), "{other}");
     }
     assert_eq!(ask(None, aud, json!({ "aud": "segno" })), None);
     assert_eq!(ask(None, aud, json!({ "aud": ["other", "segno"] })), None);
-    assert_eq!(ask(None, aud, json!({ "aud": "other" })), Some(Bad::Audience));
-    assert_eq!(ask(None, aud, json!({})), Some(Bad::Audience));
+    assert_eq!(ask(None, aud, json!({ "aud": "other" })), Some(TokenRefusal::Audience));
+    assert_eq!(ask(None, aud, json!({})), Some(TokenRefusal::Audience));
 }
 
 #[test]
 fn keys_that_are_none_are_refused_by_name() {
-    let add = |text: &[u8]| Jwt::new(None, None).add(text, "key.pem".to_owned());
+    let add = |text: &[u8]| TokenVerifier::new(None, None).add(text, "key.pem".to_owned());
     let refused = |text: &[u8]| add(text).expect_err("it is no key").to_string();
     assert!(refused(b"short").contains("a secret of 5 bytes: use at least 32"));
     assert!(refused(&[b'7'; 31]).contains("31 bytes"));
@@ -288,13 +291,14 @@ fn keys_that_are_none_are_refused_by_name() {
     let other = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     assert!(refused(other.as_bytes()).contains("no public key that is known here"));
     assert!(refused(b"-----BEGIN PUBLIC KEY-----\n").contains("no public key"));
-    let missing = Jwt::new(None, None).add_file(Path::new("/does/not/exist")).expect_err("none");
+    let missing =
+        TokenVerifier::new(None, None).add_file(Path::new("/does/not/exist")).expect_err("none");
     assert!(missing.to_string().contains("/does/not/exist"));
 }
 
 #[test]
 fn a_public_key_in_whatever_form_is_not_taken_for_a_secret() {
-    let add = |text: &[u8]| Jwt::new(None, None).add(text, "key".to_owned());
+    let add = |text: &[u8]| TokenVerifier::new(None, None).add(text, "key".to_owned());
     let refused = |text: &[u8], named: &str| {
         let error = add(text).expect_err(named).to_string();
         assert!(error.contains(named) && error.len() > named.len() + 40, "{named}: {error}");
@@ -342,7 +346,7 @@ fn a_public_key_in_whatever_form_is_not_taken_for_a_secret() {
 
 #[test]
 fn an_rsa_key_that_is_small_is_refused_and_so_are_two_keys_in_a_file() {
-    let add = |text: &[u8]| Jwt::new(None, None).add(text, "key.pem".to_owned());
+    let add = |text: &[u8]| TokenVerifier::new(None, None).add(text, "key.pem".to_owned());
     let refused = |text: &str| add(text.as_bytes()).expect_err("it is no key").to_string();
     // As openssl writes a key of 1024 bits, with and without the algorithm identifier.
     let modulus = [&[0x02, 0x81, 0x81, 0x00][..], &[0xc7; 128]].concat();

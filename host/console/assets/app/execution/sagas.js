@@ -8,7 +8,7 @@ import { Reading, Table } from '../parts.js';
 import { Id, target, Text } from '../text.js';
 import { Act } from './act.js';
 
-const WORDS = { forward: 'goes on', kept: 'nothing undone', unwinding: 'is unwound', undone: 'undone', failed: 'could not be undone', unclear: 'nobody knows whether a step acted' };
+const WORDS = { forward: 'in progress', kept: 'nothing undone', unwinding: 'is unwound', undone: 'undone', failed: 'could not be undone', unclear: 'a step is unclear' };
 
 export function Sagas({ id, version, onDone }) {
   const sagas = useRead((signal) => get(path`/v1/invocations/${id}/sagas`, {}, signal), [id, version]);
@@ -22,7 +22,7 @@ export function Sagas({ id, version, onDone }) {
           <td>${step.undo ? html`<${Id} id=${step.undo.id} most=${50} /> ${step.undo.state}${step.undo.failure && html`<div class="sub bad"><${Text} text=${step.undo.failure.message} /></div>`}` : step.registered ? 'if need be' : ''}</td></tr>`)}
       <//></section>`)}
     ${page.incomplete && html`<p class="soft">Only the first 20,000 children were looked at: steps may be missing.</p>`}
-    ${asked && html`<${Act} title=${`Step ${asked.step.seq} ${asked.acted ? 'acted' : 'did not act'}`} about="What is said is for ever: a step that acted is undone, one that did not is passed over." verb="Say it"
+    ${asked && html`<${Act} title=${`Step ${asked.step.seq} ${asked.acted ? 'acted' : 'did not act'}`} about="The answer is final: a step that acted is undone, one that did not act is skipped." verb="Answer"
       to=${asked.acted ? path`/v1/promises/${asked.step.question}/resolve` : path`/v1/promises/${asked.step.question}/reject`} body=${() => (asked.acted ? {} : { failure: { code: 404, message: 'it did not act' } })}
       line=${() => segno('saga', 'settle', id, asked.saga.name, asked.step.seq, asked.acted ? '--acted' : '--not-acted')} onClose=${(done) => {
         ask(null);

@@ -71,10 +71,10 @@ export function cause(link, cycle = []) {
     offered: () => `${failed}waits for ${taker(link.target)} to take it`,
     running: () => (link.lease ? `runs on ${link.lease.node}, whose claim ends ${at} unless it is extended` : 'runs'),
     call: () => `waits for the call ${link.on}`,
-    'saga-step': () => 'nobody knows whether a step of a saga acted: find out, and say it',
-    promise: () => `waits for the promise ${link.on}, which somebody settles`,
+    'saga-step': () => 'a step of a saga is unclear: check whether it acted, and settle it',
+    promise: () => `waits for the promise ${link.on}, which a client settles`,
     signal: () => `waits for ${takes(link) || 'a signal'}`,
-    timer: () => `sleeps: goes on ${at}`,
+    timer: () => `sleeps: continues ${at}`,
     nothing: () => 'is suspended and waits for nothing that is known',
   }[link.reason];
   return `${said ? said() : link.reason}${latest}${alternatives(link)}`;
@@ -92,7 +92,7 @@ export function Why({ id, why }) {
     ${last.commands.length > 0 && last.reason !== 'ended' && html`<div class="why-commands">${last.commands.map((line) => html`<${Command} line=${line} />`)}</div>`}
     ${why.chain.length > 1 && html`<details><summary>what waits for what</summary><ol class="chain">
       ${why.chain.map((link) => html`<li><${Id} id=${link.id} most=${60} /> <${State} state=${link.state} /> <${Text} text=${cause(link, why.cycle)} /></li>`)}
-      ${why.more && html`<li class="soft">the chain goes on; look at the last one</li>`}</ol></details>`}
+      ${why.more && html`<li class="soft">the chain continues: look at the last one</li>`}</ol></details>`}
   </section>`;
 }
 

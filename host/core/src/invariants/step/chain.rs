@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::StepView;
+use super::CheckedStep;
 use crate::{
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     footprint::footprint,
     graph,
     id::{CommandIndex, PromiseId, ScheduleId},
-    invariants::{Found, each, unless},
+    invariants::{Violations, each, unless},
     invocation::open_callees,
-    limit::PlaceState,
+    limit::LimitPositionState,
     promise::{NewPromise, OutboxKey, Promise, Schedule, Task, TaskState, TaskStatus},
     snapshot::Snapshot,
     tags,
@@ -19,7 +19,7 @@ use crate::{
 
 /// A step settles only promises that its command names, and those of generations that settle with
 /// them. The settlement chain never spreads to other promises.
-pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
+pub(super) fn linear_chain(step: &CheckedStep<'_>) -> Violations {
     let named = footprint(step.command).composites;
     // The last promise that the schedule created, and its occurrences.
     let occurred =
@@ -57,7 +57,7 @@ pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
             }
             Command::TaskFence { actions, .. } => {
                 let signals = (1..).zip(actions.iter().filter_map(|action| match &action.act {
-                    FenceAct::Signal { invocation, name, .. } => Some((invocation, name)),
+                    FenceOperation::Signal { invocation, name, .. } => Some((invocation, name)),
                     _ => None,
                 }));
                 signals.into_iter().any(|(most, (to, name))| is_signal(id, to, name, most))
@@ -118,7 +118,7 @@ fn is_handed_on(before: &Snapshot, id: &PromiseId) -> bool {
 
 /// A suspended task resumes only because an awaited promise settled, or because the task was
 /// admitted, migrated or asked to stop.
-pub(super) fn wake_has_a_cause(step: &StepView<'_>) -> Found {
+pub(super) fn wake_has_a_cause(step: &CheckedStep<'_>) -> Violations {
     each(&step.after.tasks, |id, after| {
         let before = step.before.tasks.get(id)?;
         if (before.status(), after.status()) != (TaskStatus::Suspended, TaskStatus::Pending) {
@@ -133,7 +133,7 @@ pub(super) fn wake_has_a_cause(step: &StepView<'_>) -> Found {
         let replaced = before.cancel != after.cancel
             && step.before.partitions.values().any(|row| row.latest.as_ref() == Some(id));
         let admitted = [step.before, step.after].map(|rows| rows.places.get(id).map(|it| it.state))
-            == [Some(PlaceState::Waiting), Some(PlaceState::Admitted)];
+            == [Some(LimitPositionState::Waiting), Some(LimitPositionState::Admitted)];
         let mended = matches!(step.command, Command::Reconcile { .. });
         let moved = before.module != after.module;
         unless(consumed_now || asked_to_stop || replaced || admitted || mended || moved, || {
@@ -145,7 +145,7 @@ pub(super) fn wake_has_a_cause(step: &StepView<'_>) -> Found {
 /// The only change to a task whose promise is past its deadline is that the promise settles. Its
 /// lease does not expire, and it is not offered, acquired, halted or extended. An awaited promise
 /// may resume it, but then it is not offered.
-pub(super) fn overdue_only_settles(step: &StepView<'_>) -> Found {
+pub(super) fn overdue_only_settles(step: &CheckedStep<'_>) -> Violations {
     each(&step.before.tasks, |id, before| {
         let overdue = step.before.promises.get(id)?.is_overdue(step.now);
         let open = step.after.promises.get(id)?.is_pending();
@@ -160,7 +160,7 @@ pub(super) fn overdue_only_settles(step: &StepView<'_>) -> Found {
 
 /// Each new unblock message replaces exactly one listener, and no listener disappears without a
 /// message.
-pub(super) fn unblock_discharges_a_listener(step: &StepView<'_>) -> Found {
+pub(super) fn unblock_discharges_a_listener(step: &CheckedStep<'_>) -> Violations {
     let owed = |rows: &Snapshot| -> BTreeSet<(PromiseId, crate::value::Text)> {
         let unblocks = rows.outbox.keys().filter_map(|key| match key {
             OutboxKey::Unblock(id, address) => Some((id.clone(), address.clone())),
@@ -182,7 +182,7 @@ pub(super) fn unblock_discharges_a_listener(step: &StepView<'_>) -> Found {
 
 /// An event becomes pending in the step that records the command which published it, and in no
 /// later step. So an acknowledged event is never sent again.
-pub(super) fn event_is_owed_with_its_record(step: &StepView<'_>) -> Found {
+pub(super) fn event_is_owed_with_its_record(step: &CheckedStep<'_>) -> Violations {
     let recorded = |rows: &Snapshot, id: &PromiseId, index: CommandIndex| {
         rows.journals.get(id).is_some_and(|journal| index.0 < journal.head.commands)
     };
@@ -200,7 +200,7 @@ fn may_cancel(command: &Command) -> bool {
     match command {
         Command::Cancel { .. } | Command::OutboxDue { key: OutboxKey::CancelChildren(_) } => true,
         Command::TaskFence { actions, .. } => actions.iter().any(|action| {
-            matches!(action.act, FenceAct::Cancel { .. } | FenceAct::CancelLoose { .. })
+            matches!(action.act, FenceOperation::Cancel { .. } | FenceOperation::CancelLoose { .. })
         }),
         _ => false,
     }

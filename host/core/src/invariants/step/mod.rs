@@ -7,11 +7,11 @@ mod shared;
 mod tasks;
 mod view;
 
-use super::{Found, limits};
+use super::{Violations, limits};
 
-pub use view::StepView;
+pub use view::CheckedStep;
 
-pub type StepPredicate = (&'static str, fn(&StepView<'_>) -> Found);
+pub type StepPredicate = (&'static str, fn(&CheckedStep<'_>) -> Violations);
 
 pub const STEP_PREDICATES: &[StepPredicate] = &[
     ("rows_are_not_lost", rows::rows_are_not_lost),

@@ -1,18 +1,18 @@
 //! Step invariants: rows that never disappear or change.
 
-use super::StepView;
+use super::CheckedStep;
 use crate::{
     command::Command,
     id::{ObjectId, PromiseId},
-    invariants::{Found, each, unless},
-    object::Line,
+    invariants::{Violations, each, unless},
+    object::ObjectQueue,
     snapshot::Snapshot,
     tags,
     transition::turn_in,
 };
 
 /// Promises and tasks are deleted only by pruning, and only when settled.
-pub(super) fn rows_are_not_lost(step: &StepView<'_>) -> Found {
+pub(super) fn rows_are_not_lost(step: &CheckedStep<'_>) -> Violations {
     let lost = step.before.promises.keys().filter(|id| !step.after.promises.contains_key(id));
     let lost = lost.chain(step.before.tasks.keys().filter(|id| !step.after.tasks.contains_key(id)));
     let lost = lost.filter(|id| !is_pruned(step, id));
@@ -21,8 +21,8 @@ pub(super) fn rows_are_not_lost(step: &StepView<'_>) -> Found {
 
 /// The state of an object is empty once its run is removed, so the next run starts fresh, unless a
 /// pending execution may still write it.
-pub(super) fn a_run_leaves_nothing(step: &StepView<'_>) -> Found {
-    let mut found = Found::new();
+pub(super) fn a_run_leaves_nothing(step: &CheckedStep<'_>) -> Violations {
+    let mut found = Violations::new();
     for (object, before) in &step.before.lines {
         let Some(run) = &before.run else { continue };
         let after = step.after.lines.get(object);
@@ -47,7 +47,7 @@ pub(super) fn a_run_leaves_nothing(step: &StepView<'_>) -> Found {
 }
 
 /// An execution attached to a killed one creates no further executions.
-pub(super) fn nothing_is_born_in_a_killed_tree(step: &StepView<'_>) -> Found {
+pub(super) fn nothing_is_born_in_a_killed_tree(step: &CheckedStep<'_>) -> Violations {
     each(&step.after.promises, |id, promise| {
         let maker = step.after.promises.get(promise.spec.made_by.as_ref()?)?;
         let is_new = !step.before.promises.contains_key(id) && promise.target().is_some();
@@ -57,7 +57,7 @@ pub(super) fn nothing_is_born_in_a_killed_tree(step: &StepView<'_>) -> Found {
 }
 
 /// A settled promise never changes.
-pub(super) fn settled_record_never_changes(step: &StepView<'_>) -> Found {
+pub(super) fn settled_record_never_changes(step: &CheckedStep<'_>) -> Violations {
     each(&step.before.promises, |id, before| {
         let same = before.is_pending()
             || step.after.promises.get(id) == Some(before)
@@ -67,7 +67,7 @@ pub(super) fn settled_record_never_changes(step: &StepView<'_>) -> Found {
 }
 
 /// The creation parameters of a promise never change.
-pub(super) fn birth_never_changes(step: &StepView<'_>) -> Found {
+pub(super) fn birth_never_changes(step: &CheckedStep<'_>) -> Violations {
     each(&step.before.promises, |id, before| {
         let same = step.after.promises.get(id).is_none_or(|after| after.spec == before.spec);
         unless(same, || "its birth changed".to_owned())
@@ -75,7 +75,7 @@ pub(super) fn birth_never_changes(step: &StepView<'_>) -> Found {
 }
 
 /// True if the step removed this promise and was allowed to.
-pub(super) fn is_pruned(step: &StepView<'_>, id: &PromiseId) -> bool {
+pub(super) fn is_pruned(step: &CheckedStep<'_>, id: &PromiseId) -> bool {
     let Some(promise) = step.before.promises.get(id) else { return false };
     let is_gone = !step.after.promises.contains_key(id);
     if let Some(object) = tags::object(&promise.spec.tags) {
@@ -89,12 +89,12 @@ pub(super) fn is_pruned(step: &StepView<'_>, id: &PromiseId) -> bool {
 
 /// True if the step may have removed all content of an object: with its run, with the last of its
 /// executions, or on behalf of an operator.
-pub(super) fn was_emptied(step: &StepView<'_>, object: &ObjectId) -> bool {
+pub(super) fn was_emptied(step: &CheckedStep<'_>, object: &ObjectId) -> bool {
     let of = |rows: &Snapshot| rows.lines.get(object).cloned();
     match step.command {
         Command::Prune { state, .. } => {
             let (before, after) = (of(step.before), of(step.after));
-            let run = |line: &Option<Line>| line.as_ref().and_then(|line| line.run.clone());
+            let run = |line: &Option<ObjectQueue>| line.as_ref().and_then(|line| line.run.clone());
             (run(&before).is_some() && run(&after).is_none())
                 || (*state && before.is_some() && after.is_none())
         }

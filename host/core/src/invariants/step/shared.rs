@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use super::{StepView, rows::was_emptied};
+use super::{CheckedStep, rows::was_emptied};
 use crate::{
     command::Command,
     id::{ObjectId, PromiseId, ScheduleId},
-    invariants::{Found, unless},
+    invariants::{Violations, unless},
     promise::Schedule,
     snapshot::Snapshot,
     transition::turn_in,
 };
 
 /// The turn of an object passes only when its holder has settled, and to the next in the queue.
-pub(super) fn turns_go_in_order(step: &StepView<'_>) -> Found {
-    let mut found = Found::new();
+pub(super) fn turns_go_in_order(step: &CheckedStep<'_>) -> Violations {
+    let mut found = Violations::new();
     for (object, after) in &step.after.lines {
         let (Some(before), Some(holder)) = (step.before.lines.get(object), &after.holder) else {
             continue;
@@ -45,7 +45,7 @@ pub(super) fn turns_go_in_order(step: &StepView<'_>) -> Found {
 
 /// The state of an object is written by the execution that has its turn, or by an operator while
 /// none has it.
-pub(super) fn state_is_written_by_its_holder(step: &StepView<'_>) -> Found {
+pub(super) fn state_is_written_by_its_holder(step: &CheckedStep<'_>) -> Violations {
     let keys: BTreeSet<_> = step.before.state.keys().chain(step.after.state.keys()).collect();
     let changed =
         keys.into_iter().filter(|key| step.before.state.get(key) != step.after.state.get(key));
@@ -71,7 +71,7 @@ pub(super) fn state_is_written_by_its_holder(step: &StepView<'_>) -> Found {
 }
 
 /// Every change of a resource or of its lease raises its token.
-pub(super) fn tokens_strictly_rise(step: &StepView<'_>) -> Found {
+pub(super) fn tokens_strictly_rise(step: &CheckedStep<'_>) -> Violations {
     let written = step.before.resources.iter().filter(|(name, before)| {
         let after = step.after.resources.get(*name);
         after != Some(before) && after.is_none_or(|after| after.token <= before.token)
@@ -92,7 +92,7 @@ pub(super) fn tokens_strictly_rise(step: &StepView<'_>) -> Found {
 }
 
 /// A schedule exists until a command deletes it.
-pub(super) fn schedules_go_only_when_deleted(step: &StepView<'_>) -> Found {
+pub(super) fn schedules_go_only_when_deleted(step: &CheckedStep<'_>) -> Violations {
     let deleted = |id: &ScheduleId| matches!(step.command, Command::ScheduleDelete { id: named } if named == id);
     let lost = step
         .before
@@ -104,7 +104,7 @@ pub(super) fn schedules_go_only_when_deleted(step: &StepView<'_>) -> Found {
 
 /// A schedule keeps its creation parameters. Its times and counts never go back, unless the clock
 /// did.
-pub(super) fn schedules_move_forward(step: &StepView<'_>) -> Found {
+pub(super) fn schedules_move_forward(step: &CheckedStep<'_>) -> Violations {
     let found = step.before.schedules.iter().filter_map(|(id, before)| {
         let after = step.after.schedules.get(id)?;
         let spec = |row: &Schedule| {

@@ -1,19 +1,19 @@
 //! Step invariants of tasks: versions, states, leases and modules.
 
-use super::{StepView, journals::journal_goes};
+use super::{CheckedStep, journals::journal_goes};
 use crate::{
     command::Command,
     config::VersionRule,
     id::PromiseId,
-    invariants::{Found, each, unless},
-    limit::PlaceState,
+    invariants::{Violations, each, unless},
+    limit::LimitPositionState,
     promise::{HaltReason, Task, TaskState, TaskStatus},
     snapshot::Snapshot,
     transition::turn_in,
 };
 
 /// The version rises by one when a claim is taken, lost or given up, and never otherwise.
-pub(super) fn version_rises_only_when_a_claim_changes_hands(step: &StepView<'_>) -> Found {
+pub(super) fn version_rises_only_when_a_claim_changes_hands(step: &CheckedStep<'_>) -> Violations {
     each(&step.after.tasks, |id, after| {
         let before = step.before.tasks.get(id);
         let born = step.before.first_version;
@@ -34,11 +34,11 @@ pub(super) fn version_rises_only_when_a_claim_changes_hands(step: &StepView<'_>)
 
 /// The initial task version never decreases, and is greater than the version of every task that a
 /// step removes.
-pub(super) fn first_version_is_above_what_is_gone(step: &StepView<'_>) -> Found {
+pub(super) fn first_version_is_above_what_is_gone(step: &CheckedStep<'_>) -> Violations {
     let first = step.after.first_version;
     let gone = step.before.tasks.iter().filter(|(id, _)| !step.after.tasks.contains_key(*id));
     let reached = gone.filter(|(_, task)| task.version >= first);
-    let mut found: Found = reached
+    let mut found: Violations = reached
         .map(|(id, task)| {
             (vec![id.clone()], format!("gone at {:?}, {first:?} is born", task.version))
         })
@@ -50,7 +50,7 @@ pub(super) fn first_version_is_above_what_is_gone(step: &StepView<'_>) -> Found 
 }
 
 /// Holder, nonce and length of a lease do not change while the claim lasts.
-pub(super) fn lease_changes_only_with_its_claim(step: &StepView<'_>) -> Found {
+pub(super) fn lease_changes_only_with_its_claim(step: &CheckedStep<'_>) -> Violations {
     each(&step.after.tasks, |id, after| {
         let (before, lease) = (step.before.tasks.get(id)?.lease()?, after.lease()?);
         let same =
@@ -60,7 +60,7 @@ pub(super) fn lease_changes_only_with_its_claim(step: &StepView<'_>) -> Found {
 }
 
 /// Tasks change status only along allowed edges.
-pub(super) fn only_admitted_edges(step: &StepView<'_>) -> Found {
+pub(super) fn only_admitted_edges(step: &CheckedStep<'_>) -> Violations {
     use TaskStatus::{Acquired, Fulfilled, Halted, Pending, Suspended};
     each(&step.after.tasks, |id, after| {
         let before = step.before.tasks.get(id).map(Task::status)?;
@@ -80,7 +80,7 @@ pub(super) fn only_admitted_edges(step: &StepView<'_>) -> Found {
 }
 
 /// A task whose promise is settled never changes.
-pub(super) fn fulfilled_task_never_changes(step: &StepView<'_>) -> Found {
+pub(super) fn fulfilled_task_never_changes(step: &CheckedStep<'_>) -> Violations {
     each(&step.before.tasks, |id, before| {
         let after = step.after.tasks.get(id)?;
         // Exception: the note that its journal was removed.
@@ -93,8 +93,8 @@ pub(super) fn fulfilled_task_never_changes(step: &StepView<'_>) -> Found {
 }
 
 /// When a timer offers a task again, the next offer is later.
-pub(super) fn retry_moves_forward(step: &StepView<'_>) -> Found {
-    let Command::RetryDue { id } = step.command else { return Found::new() };
+pub(super) fn retry_moves_forward(step: &CheckedStep<'_>) -> Violations {
+    let Command::RetryDue { id } = step.command else { return Violations::new() };
     let retry = |rows: &Snapshot| match rows.tasks.get(id)?.state {
         TaskState::Pending { retry_at, .. } => Some(retry_at),
         _ => None,
@@ -105,13 +105,13 @@ pub(super) fn retry_moves_forward(step: &StepView<'_>) -> Found {
         {
             vec![(vec![id.clone()], format!("from {before} to {after}"))]
         }
-        _ => Found::new(),
+        _ => Violations::new(),
     }
 }
 
 /// An execution keeps the module it began with, unless it is migrated while no worker holds it and
 /// its journal is the one that the other module replayed.
-pub(super) fn module_is_pinned(step: &StepView<'_>) -> Found {
+pub(super) fn module_is_pinned(step: &CheckedStep<'_>) -> Violations {
     each(&step.before.tasks, |id, before| {
         let after = step.after.tasks.get(id).filter(|after| after.module != before.module)?;
         let moved = matches!(
@@ -135,7 +135,7 @@ fn has_begun(command: &Command, made: &Task) -> bool {
 
 /// True if an execution of an object does not have the turn, or if it waits behind a limit.
 fn waits_to_begin(rows: &Snapshot, id: &PromiseId) -> bool {
-    if rows.places.get(id).is_some_and(|place| place.state == PlaceState::Waiting) {
+    if rows.places.get(id).is_some_and(|place| place.state == LimitPositionState::Waiting) {
         return true;
     }
     rows.promises
@@ -157,10 +157,10 @@ fn expected_rise(before: Option<&TaskState>, after: &TaskState, rule: VersionRul
     }
 }
 
-fn is_limited(step: &StepView<'_>, id: &PromiseId) -> bool {
+fn is_limited(step: &CheckedStep<'_>, id: &PromiseId) -> bool {
     step.before.places.contains_key(id)
 }
 
-fn needs_turn(step: &StepView<'_>, id: &PromiseId) -> bool {
+fn needs_turn(step: &CheckedStep<'_>, id: &PromiseId) -> bool {
     step.before.promises.get(id).and_then(turn_in).is_some()
 }

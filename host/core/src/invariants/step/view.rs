@@ -2,7 +2,7 @@
 
 use crate::{command::Command, config::Config, snapshot::Snapshot, time::Timestamp};
 
-pub struct StepView<'a> {
+pub struct CheckedStep<'a> {
     pub before: &'a Snapshot,
     pub command: &'a Command,
     pub after: &'a Snapshot,

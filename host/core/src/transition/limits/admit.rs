@@ -6,11 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::draft::Draft;
+use super::super::draft::DecisionDraft;
 use crate::{
     effect::Metric,
     id::PromiseId,
-    limit::{LimitName, PartitionId, Pick, Place, PlaceState, Round, Standing, Sweep, plan},
+    limit::{
+        AdmissionPick, AdmissionRound, LimitName, LimitPosition, LimitPositionState, PartitionId,
+        PartitionReadiness, Sweep, plan,
+    },
     promise::{Promise, TaskState},
     tags,
     time::Timestamp,
@@ -25,7 +28,7 @@ pub(crate) const LEAVE_ROUND: u32 = 4;
 pub(crate) const SWEEP: u32 = 64;
 
 /// Trigger of a round.
-pub(crate) struct Leaving {
+pub(crate) struct RoundTrigger {
     /// A past instant.
     at: Timestamp,
     /// Maximum number of admissions.
@@ -34,7 +37,7 @@ pub(crate) struct Leaving {
     pub(crate) left: Option<(PartitionId, u8, bool)>,
 }
 
-impl Leaving {
+impl RoundTrigger {
     /// The limit is due.
     pub(crate) fn nobody(at: Timestamp) -> Self {
         Self { at, most: ROUND, left: None }
@@ -49,18 +52,23 @@ impl Leaving {
 }
 
 /// A round in progress, with the loaded partitions.
-struct Begun {
-    round: Round,
+struct LoadedRound {
+    round: AdmissionRound,
     next: NextPartitions,
 }
 
 /// The admissions that follow from the partitions of the view.
-pub(crate) fn planned(view: &View, name: &LimitName, leaving: &Leaving) -> Vec<Pick> {
+pub(crate) fn planned(view: &View, name: &LimitName, leaving: &RoundTrigger) -> Vec<AdmissionPick> {
     let begun = begin(view, name, leaving, leaving.at);
     begun.map(|mut begun| plan(&mut begun.round, leaving.most as usize)).unwrap_or_default()
 }
 
-fn begin(view: &View, name: &LimitName, leaving: &Leaving, now: Timestamp) -> Option<Begun> {
+fn begin(
+    view: &View,
+    name: &LimitName,
+    leaving: &RoundTrigger,
+    now: Timestamp,
+) -> Option<LoadedRound> {
     let limit = view.limit(name)?;
     let next = view.next_partitions(name, leaving.most);
     let swept: Vec<PartitionId> = match &limit.sweep {
@@ -75,7 +83,7 @@ fn begin(view: &View, name: &LimitName, leaving: &Leaving, now: Timestamp) -> Op
     ids.extend(leaving.left.iter().map(|(partition, ..)| partition));
     let row = |id: &PartitionId| Some((id.clone(), view.partition(id)?.clone()));
     let partitions = ids.into_iter().filter_map(row).collect();
-    let mut round = Round::new(limit.clone(), partitions, now);
+    let mut round = AdmissionRound::new(limit.clone(), partitions, now);
     if limit.sweep.is_some() {
         swept.iter().for_each(|id| round.look(id));
         let after = swept.last().filter(|_| swept.len() == SWEEP as usize);
@@ -84,10 +92,10 @@ fn begin(view: &View, name: &LimitName, leaving: &Leaving, now: Timestamp) -> Op
     if let Some((partition, priority, admitted)) = &leaving.left {
         round.leave(partition, *priority, *admitted);
     }
-    Some(Begun { round, next })
+    Some(LoadedRound { round, next })
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Removes an execution from the counts, and admits others.
     pub(in super::super) fn left_limit(
         &mut self,
@@ -96,17 +104,18 @@ impl Draft<'_> {
         admitted: bool,
         at: Timestamp,
     ) {
-        let leaving = Leaving::of(self.promise(id), admitted, at);
+        let leaving = RoundTrigger::of(self.promise(id), admitted, at);
         self.admit(name, &leaving);
     }
 
     /// Runs a round of admissions.
-    pub(super) fn admit(&mut self, name: &LimitName, leaving: &Leaving) {
+    pub(super) fn admit(&mut self, name: &LimitName, leaving: &RoundTrigger) {
         let picks = planned(self.view, name, leaving);
-        let Some(Begun { mut round, next }) = begin(self.view, name, leaving, self.now) else {
+        let Some(LoadedRound { mut round, next }) = begin(self.view, name, leaving, self.now)
+        else {
             return;
         };
-        let mut lanes: BTreeMap<Pick, std::vec::IntoIter<PromiseId>> = BTreeMap::new();
+        let mut lanes: BTreeMap<AdmissionPick, std::vec::IntoIter<PromiseId>> = BTreeMap::new();
         for pick in picks {
             let lane = lanes.entry(pick.clone()).or_insert_with(|| {
                 let waiting = self.view.waiting(&pick.partition, pick.priority).into_iter();
@@ -123,7 +132,7 @@ impl Draft<'_> {
         let is_page = |ids: &[PartitionId]| ids.len() == leaving.most as usize;
         let waits = |id: &PartitionId| {
             let standing = round.partitions.get(id).map(|partition| partition.standing);
-            matches!(standing, Some(Standing::At(at)) if at > self.now)
+            matches!(standing, Some(PartitionReadiness::At(at)) if at > self.now)
         };
         let beyond =
             is_page(&next.ready) || (is_page(&next.timed) && !next.timed.iter().any(waits));
@@ -137,7 +146,7 @@ impl Draft<'_> {
     /// Admits a waiting execution. A halted one begins when it is continued.
     fn admitted(&mut self, id: &PromiseId) {
         if let Some(place) = self.place(id).cloned() {
-            self.put_place(id, Place { state: PlaceState::Admitted, ..place });
+            self.put_place(id, LimitPosition { state: LimitPositionState::Admitted, ..place });
         }
         let woken = self.task(id).is_some_and(|task| task.state == TaskState::Suspended);
         self.count(Metric::Admitted { woken });

@@ -2,8 +2,8 @@
 
 use super::{
     super::{
-        create::{Maker, settled_at},
-        draft::Draft,
+        create::{PromiseCreator, settled_at},
+        draft::DecisionDraft,
     },
     declared, limit_name,
 };
@@ -12,8 +12,9 @@ use crate::{
     command::ClaimRequest,
     id::{Digest, PromiseId},
     limit::{
-        Debounce, InputError, Limit, Partition, PartitionId, Place, PlaceState, Room, Rule,
-        Singleton, Standing, key_of, priority_of,
+        AdmissionCapacity, AdmissionRule, DebounceRule, Limit, LimitInputError, LimitPosition,
+        LimitPositionState, Partition, PartitionId, PartitionReadiness, SingletonPolicy, key_of,
+        priority_of,
     },
     promise::{CancelState, NewPromise, Promise, Settlement, Task, TaskState, Verdict},
     reply::{Refusal, Reply},
@@ -22,7 +23,7 @@ use crate::{
 };
 
 /// The limit that applies to a new execution.
-pub(in super::super) struct Limited {
+pub(in super::super) struct ApplicableLimit {
     pub partition: PartitionId,
     /// Priority, which determines the lane.
     pub priority: u8,
@@ -30,7 +31,7 @@ pub(in super::super) struct Limited {
 
 /// Result of an arrival at a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Joined {
+enum JoinResult {
     /// The execution may begin, and is counted.
     Admitted,
     Waits,
@@ -38,7 +39,7 @@ enum Joined {
     Settled,
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// The limit that applies to a new execution. `None` if it has none.
     ///
     /// # Errors
@@ -48,20 +49,23 @@ impl Draft<'_> {
         new: &NewPromise,
         address: &Address,
         module: Option<&Digest>,
-        maker: Maker<'_>,
-    ) -> Result<Option<Limited>, Refusal> {
+        maker: PromiseCreator<'_>,
+    ) -> Result<Option<ApplicableLimit>, Refusal> {
         let caller = match maker {
-            Maker::Invocation(task) => self.promise(&task.id).map(Promise::module_name),
-            Maker::Client | Maker::Starter(_) | Maker::Fork { .. } | Maker::Schedule { .. } => None,
+            PromiseCreator::Invocation(task) => self.promise(&task.id).map(Promise::module_name),
+            PromiseCreator::Client
+            | PromiseCreator::Starter(_)
+            | PromiseCreator::Fork { .. }
+            | PromiseCreator::Schedule { .. } => None,
         };
         let Some(name) = limit_name(address, caller.as_deref()) else { return Ok(None) };
         let known = self.limit(&name).cloned();
         let limit = known.unwrap_or_else(|| declared(self.view, &name, module));
         let Some(rule) = limit.rule() else { return Ok(None) };
-        let refused = |error: InputError| Refusal::Unprocessable(error.to_string());
+        let refused = |error: LimitInputError| Refusal::Unprocessable(error.to_string());
         let key = key_of(&name, rule, &new.param).map_err(refused)?;
         let priority = priority_of(&name, rule, &new.param).map_err(refused)?;
-        Ok(Some(Limited { partition: name.partition(&key), priority }))
+        Ok(Some(ApplicableLimit { partition: name.partition(&key), priority }))
     }
 
     /// Creates the task of a new execution behind a limit.
@@ -74,8 +78,8 @@ impl Draft<'_> {
         let born = self.view.first_version();
         self.put_task(Task::born(id.clone(), born, TaskState::Suspended, module));
         match self.join_limit(id) {
-            Joined::Admitted => self.make_task(id, module, request),
-            Joined::Waits | Joined::Settled => {}
+            JoinResult::Admitted => self.make_task(id, module, request),
+            JoinResult::Waits | JoinResult::Settled => {}
         }
     }
 
@@ -87,19 +91,19 @@ impl Draft<'_> {
         }
         self.limit_of(id)?;
         let joined = match self.place(id).map(|place| place.state) {
-            Some(PlaceState::Admitted | PlaceState::Left) => Joined::Admitted,
+            Some(LimitPositionState::Admitted | LimitPositionState::Left) => JoinResult::Admitted,
             // It was halted while waiting, and was continued.
-            Some(PlaceState::Waiting) => Joined::Waits,
-            None | Some(PlaceState::Expected) if self.is_asked_to_stop(id) => {
+            Some(LimitPositionState::Waiting) => JoinResult::Waits,
+            None | Some(LimitPositionState::Expected) if self.is_asked_to_stop(id) => {
                 self.settle_unbegun(id, Verdict::Canceled, Value::default());
-                Joined::Settled
+                JoinResult::Settled
             }
-            None | Some(PlaceState::Expected) => self.join_limit(id),
+            None | Some(LimitPositionState::Expected) => self.join_limit(id),
         };
         match joined {
-            Joined::Admitted => None,
-            Joined::Settled => Some(Reply::Parked { behind: None }),
-            Joined::Waits => {
+            JoinResult::Admitted => None,
+            JoinResult::Settled => Some(Reply::Parked { behind: None }),
+            JoinResult::Waits => {
                 self.withdraw(id);
                 self.forget_consumed(id);
                 if let Some(task) = self.task(id).cloned() {
@@ -111,8 +115,8 @@ impl Draft<'_> {
     }
 
     /// Admits an execution, or makes it wait.
-    fn join_limit(&mut self, id: &PromiseId) -> Joined {
-        let Some((partition_id, priority)) = self.limit_of(id) else { return Joined::Admitted };
+    fn join_limit(&mut self, id: &PromiseId) -> JoinResult {
+        let Some((partition_id, priority)) = self.limit_of(id) else { return JoinResult::Admitted };
         let name = partition_id.limit();
         let module = self.task(id).and_then(|task| task.module);
         let known = self.limit(&name).cloned();
@@ -120,9 +124,9 @@ impl Draft<'_> {
         let rule = limit.rule().cloned().unwrap_or_default();
         let mut partition = self.partition(&partition_id).cloned().unwrap_or_default();
         if let Some(other) = self.other_of(&partition, &partition_id, id)
-            && self.give_way(&rule, &other, id) == Joined::Settled
+            && self.give_way(&rule, &other, id) == JoinResult::Settled
         {
-            return Joined::Settled;
+            return JoinResult::Settled;
         }
         if rule.singleton.is_some() || rule.debounce.is_some() {
             partition.latest = Some(id.clone());
@@ -134,10 +138,10 @@ impl Draft<'_> {
         limit.joined += 1;
         let joined = count(&mut limit, &mut partition, &rule, priority, self.now);
         let state = match joined {
-            Joined::Admitted => PlaceState::Admitted,
-            Joined::Waits | Joined::Settled => PlaceState::Waiting,
+            JoinResult::Admitted => LimitPositionState::Admitted,
+            JoinResult::Waits | JoinResult::Settled => LimitPositionState::Waiting,
         };
-        self.put_place(id, Place { partition: partition_id.clone(), priority, seq, state });
+        self.put_place(id, LimitPosition { partition: partition_id.clone(), priority, seq, state });
         self.put_partition(&partition_id, partition);
         self.put_limit(&name, limit);
         joined
@@ -146,7 +150,8 @@ impl Draft<'_> {
     /// Reserves a place for an execution that arrives at its limit later.
     pub(in super::super) fn expect_at_limit(&mut self, id: &PromiseId) {
         if let Some((partition, priority)) = self.limit_of(id) {
-            let place = Place { partition, priority, seq: 0, state: PlaceState::Expected };
+            let place =
+                LimitPosition { partition, priority, seq: 0, state: LimitPositionState::Expected };
             self.put_place(id, place);
         }
     }
@@ -166,16 +171,16 @@ impl Draft<'_> {
     }
 
     /// Resolves the conflict with another execution of the key, for singletons and debounced keys.
-    fn give_way(&mut self, rule: &Rule, other: &PromiseId, id: &PromiseId) -> Joined {
+    fn give_way(&mut self, rule: &AdmissionRule, other: &PromiseId, id: &PromiseId) -> JoinResult {
         match rule.singleton {
-            Some(Singleton::Skip) => {
+            Some(SingletonPolicy::Skip) => {
                 let why = format!(
                     "`{id}` does not begin: `{other}` is under way, and its key has one at a time"
                 );
                 self.settle_unbegun(id, Verdict::Rejected, gave_way(&why, other));
-                return Joined::Settled;
+                return JoinResult::Settled;
             }
-            Some(Singleton::Replace) => self.ask_to_stop(other),
+            Some(SingletonPolicy::Replace) => self.ask_to_stop(other),
             None if rule.debounce.is_some() && self.waits_behind_limit(other) => {
                 let why =
                     format!("`{other}` does not begin: `{id}` came after it, and takes its place");
@@ -183,7 +188,7 @@ impl Draft<'_> {
             }
             None => {}
         }
-        Joined::Waits
+        JoinResult::Waits
     }
 
     fn settle_unbegun(&mut self, id: &PromiseId, verdict: Verdict, value: Value) {
@@ -201,35 +206,37 @@ impl Draft<'_> {
 fn count(
     limit: &mut Limit,
     partition: &mut Partition,
-    rule: &Rule,
+    rule: &AdmissionRule,
     priority: u8,
     now: Timestamp,
-) -> Joined {
-    let has_room =
-        limit.room(&rule.total, now) == Room::Now && partition.room(rule, now) == Room::Now;
+) -> JoinResult {
+    let has_room = limit.room(&rule.total, now) == AdmissionCapacity::Now
+        && partition.room(rule, now) == AdmissionCapacity::Now;
     // Other executions may be entitled to the capacity already, and just not be notified yet.
     let is_free = limit.due_at.is_none_or(|due_at| due_at > now) && partition.waiting() == 0;
     let joined = if has_room && is_free {
         partition.admit(rule, now);
         limit.admit(&rule.total, now);
-        Joined::Admitted
+        JoinResult::Admitted
     } else {
         partition.join(priority, limit);
         limit.waiting += 1;
-        Joined::Waits
+        JoinResult::Waits
     };
     partition.stand(rule, limit, now);
     match (partition.standing, limit.room(&rule.total, now)) {
-        (Standing::At(at), _) | (Standing::Ready { .. }, Room::At(at)) => limit.look_at(at),
-        (Standing::Ready { .. }, Room::Now) => limit.look_at(now),
+        (PartitionReadiness::At(at), _)
+        | (PartitionReadiness::Ready { .. }, AdmissionCapacity::At(at)) => limit.look_at(at),
+        (PartitionReadiness::Ready { .. }, AdmissionCapacity::Now) => limit.look_at(now),
         // An admitted execution must settle first.
-        (Standing::Ready { .. }, Room::Full) | (Standing::Rest, _) => {}
+        (PartitionReadiness::Ready { .. }, AdmissionCapacity::Full)
+        | (PartitionReadiness::Rest, _) => {}
     }
     joined
 }
 
 /// Extends the debounce: executions of the key wait until no other has arrived for some time.
-fn hold_back(partition: &mut Partition, debounce: Debounce, now: Timestamp) {
+fn hold_back(partition: &mut Partition, debounce: DebounceRule, now: Timestamp) {
     let since = *partition.debounced_since.get_or_insert(now);
     let quiet = now + debounce.period_ms;
     partition.not_before = debounce.longest_ms.map_or(quiet, |longest| quiet.min(since + longest));

@@ -8,21 +8,21 @@ mod admit;
 mod join;
 mod rule;
 
-use super::draft::Draft;
+use super::draft::DecisionDraft;
 use crate::{
     address::{Address, ModuleRef},
     effect::Effect,
     id::{Digest, PromiseId},
-    limit::{Limit, LimitName, Partition, PartitionId, Place, PlaceState},
-    promise::{Message, OutboxKey, OutboxRow},
+    limit::{Limit, LimitName, LimitPosition, LimitPositionState, Partition, PartitionId},
+    promise::{OutboxKey, OutboxMessage, OutboxRow},
     tags,
     time::Timestamp,
     view::View,
 };
 
-pub(crate) use self::admit::{LEAVE_ROUND, Leaving, ROUND, SWEEP, planned};
+pub(crate) use self::admit::{LEAVE_ROUND, ROUND, RoundTrigger, SWEEP, planned};
 pub(super) use self::{
-    join::Limited,
+    join::ApplicableLimit,
     rule::{due, set},
 };
 
@@ -48,7 +48,7 @@ pub(crate) fn declared(view: &View, name: &LimitName, module: Option<&Digest>) -
     Limit { declared: rule.cloned(), ..Limit::default() }
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     pub(super) fn limit(&self, name: &LimitName) -> Option<&Limit> {
         match self.delta.limits.get(name) {
             Some(limit) => limit.as_ref(),
@@ -63,7 +63,7 @@ impl Draft<'_> {
         }
     }
 
-    fn place(&self, id: &PromiseId) -> Option<&Place> {
+    fn place(&self, id: &PromiseId) -> Option<&LimitPosition> {
         self.delta.places.get(id).or_else(|| self.view.place(id))
     }
 
@@ -85,13 +85,13 @@ impl Draft<'_> {
         }
     }
 
-    fn put_place(&mut self, id: &PromiseId, place: Place) {
+    fn put_place(&mut self, id: &PromiseId, place: LimitPosition) {
         self.delta.places.insert(id.clone(), place);
     }
 
     /// True if an execution waits for admission.
     pub(super) fn waits_behind_limit(&self, id: &PromiseId) -> bool {
-        self.place(id).is_some_and(|place| place.state == PlaceState::Waiting)
+        self.place(id).is_some_and(|place| place.state == LimitPositionState::Waiting)
     }
 
     /// If the execution is counted when it settles, puts a message in the outbox that removes it
@@ -102,17 +102,17 @@ impl Draft<'_> {
         }
         let Some(place) = self.place(id).cloned() else { return };
         let admitted = match place.state {
-            PlaceState::Admitted => Some(true),
-            PlaceState::Waiting => Some(false),
+            LimitPositionState::Admitted => Some(true),
+            LimitPositionState::Waiting => Some(false),
             // It is not counted.
-            PlaceState::Expected | PlaceState::Left => None,
+            LimitPositionState::Expected | LimitPositionState::Left => None,
         };
         let name = place.partition.limit();
-        self.put_place(id, Place { state: PlaceState::Left, ..place });
+        self.put_place(id, LimitPosition { state: LimitPositionState::Left, ..place });
         let Some(admitted) = admitted else { return };
         // Due immediately, even at a host whose clock is behind the store's: others wait for the
         // capacity.
-        let message = Message::LeaveLimit { admitted };
+        let message = OutboxMessage::LeaveLimit { admitted };
         let row = OutboxRow { next_at: Timestamp::default(), ..OutboxRow::new(message, self.now) };
         let key = OutboxKey::LeaveLimit(id.clone(), name);
         // Timers do not depend on it.

@@ -1,24 +1,24 @@
 //! Rules of limits, set by operators or declared by modules.
 
-use super::{super::draft::Draft, admit::Leaving, declared};
+use super::{super::draft::DecisionDraft, admit::RoundTrigger, declared};
 use crate::{
     id::{Digest, fits},
-    limit::{LimitName, Rule},
+    limit::{AdmissionRule, LimitName},
     reply::{Refusal, Reply},
     value::Text,
 };
 
 pub(crate) fn set(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionDraft<'_>,
     name: &LimitName,
-    rule: Option<&Rule>,
+    rule: Option<&AdmissionRule>,
 ) -> Result<Reply, Refusal> {
     if name.parts().is_none() {
         let message = format!("`{name}` is not the name of a limit: use MODULE/FUNCTION");
         return Err(Refusal::BadRequest(message));
     }
     fits("the name of the limit", name.as_str())?;
-    rule.map_or(Ok(()), Rule::check).map_err(|error| {
+    rule.map_or(Ok(()), AdmissionRule::check).map_err(|error| {
         Refusal::Unprocessable(format!("`{name}` cannot be limited like this: {error}"))
     })?;
     let mut limit = draft.limit(name).cloned().unwrap_or_else(|| declared(draft.view, name, None));
@@ -30,15 +30,15 @@ pub(crate) fn set(
     Ok(Reply::Done)
 }
 
-pub(crate) fn due(draft: &mut Draft<'_>, name: &LimitName) -> Result<Reply, Refusal> {
+pub(crate) fn due(draft: &mut DecisionDraft<'_>, name: &LimitName) -> Result<Reply, Refusal> {
     let due_at = draft.limit(name).and_then(|limit| limit.due_at);
     if let Some(due_at) = due_at.filter(|due_at| *due_at <= draft.now) {
-        draft.admit(name, &Leaving::nobody(due_at));
+        draft.admit(name, &RoundTrigger::nobody(due_at));
     }
     Ok(Reply::Done)
 }
 
-impl Draft<'_> {
+impl DecisionDraft<'_> {
     /// Applies the limits that a module declares from its deployment on, until the alias refers to
     /// another module or to none. They also apply to executions that already wait.
     pub(in super::super) fn declare_limits(

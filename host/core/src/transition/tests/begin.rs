@@ -1,11 +1,11 @@
 use crate::{
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     id::{Claim, Digest, PromiseId, Version},
     promise::{TaskStatus, Verdict},
     reply::{Refusal, Reply, TaskReply},
     tags,
     time::Timestamp,
-    world::{self, World, claim},
+    world::{self, CheckedStore, claim},
 };
 
 fn begun(reply: Reply) -> (TaskReply, Option<Vec<Reply>>) {
@@ -23,14 +23,14 @@ fn finished() -> Command {
     fulfill
 }
 
-fn child() -> FenceAct {
+fn child() -> FenceOperation {
     let new = world::new("w/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
-    FenceAct::Create { new }
+    FenceOperation::Create { new }
 }
 
 #[test]
 fn an_invocation_that_has_ended_is_made_and_settled_in_one() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.wait(50);
     let begin = world::begin("w", &[finished()]);
     let (task, first) = begun(world.done(begin.clone()));
@@ -47,7 +47,7 @@ fn an_invocation_that_has_ended_is_made_and_settled_in_one() {
 
 #[test]
 fn what_comes_from_the_future_is_made_now() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.now = Timestamp(400);
     let (task, _) = begun(world.done(world::begin("w", &[])));
     assert_eq!(task.promise.spec.created_at, Timestamp(400));
@@ -55,7 +55,7 @@ fn what_comes_from_the_future_is_made_now() {
 
 #[test]
 fn a_claim_that_goes_on_has_its_first_steps_and_their_children() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let claim = Claim::first("w".into(), Version(0));
     let fence =
         world::fence(claim.clone(), vec![world::started(), world::asked(1, 0)], vec![child()]);
@@ -75,7 +75,7 @@ fn a_claim_that_goes_on_has_its_first_steps_and_their_children() {
 
 #[test]
 fn one_that_waits_at_once_is_made_suspended() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::create("p", &[]));
     let suspend = world::suspend(Claim::first("w".into(), Version(0)), &["p"]);
     let (task, first) = begun(world.done(world::begin("w", &[suspend])));
@@ -88,7 +88,7 @@ fn one_that_waits_at_once_is_made_suspended() {
 #[test]
 fn an_invocation_of_somebody_else_is_left_alone() {
     for held in [false, true] {
-        let mut world = World::new();
+        let mut world = CheckedStore::new();
         world.done(world::workflow("w"));
         if held {
             world.acquire("w", 1);
@@ -102,7 +102,7 @@ fn an_invocation_of_somebody_else_is_left_alone() {
 
 #[test]
 fn what_ran_in_another_module_is_forgotten_and_the_claim_stays() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let other = Digest([8; 32]);
     let mut begin = world::begin("w", &[finished()]);
     if let Command::TaskBegin { module, .. } = &mut begin {
@@ -116,7 +116,7 @@ fn what_ran_in_another_module_is_forgotten_and_the_claim_stays() {
 
 #[test]
 fn one_that_ran_under_a_version_of_the_past_is_held_and_nothing_of_it_is_done() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::outside("old"));
     world.done(world::settle("old", Verdict::Resolved));
     world.done(Command::Prune { top: "old".into(), before: world.now, part: false, state: false });
@@ -132,7 +132,7 @@ fn one_that_ran_under_a_version_of_the_past_is_held_and_nothing_of_it_is_done() 
 
 #[test]
 fn one_that_comes_too_late_is_made_as_it_always_was() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let mut begin = world::begin("w", &[finished()]);
     if let Command::TaskBegin { new, .. } = &mut begin {
         new.timeout_at = Timestamp(900);
@@ -144,7 +144,7 @@ fn one_that_comes_too_late_is_made_as_it_always_was() {
 
 #[test]
 fn a_part_that_is_refused_takes_the_whole_with_it() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::create("p", &[]));
     let claim = || Claim::first(PromiseId::from("w"), Version(0));
     let fenced = world::fence(claim(), vec![world::started()], vec![child()]);

@@ -1,6 +1,6 @@
 use crate::{
     transition::transition,
-    world::{self, World},
+    world::{self, CheckedStore},
 };
 
 /// The number of rows read for a durable step depends only on its command, not on the size of the
@@ -20,8 +20,8 @@ fn a_fence_reads_as_many_rows_in_a_large_store_as_in_a_small_one() {
 }
 
 /// A claim on `w`, in a store with this number of other workflows.
-fn held(others: u32) -> World {
-    let mut world = World::new();
+fn held(others: u32) -> CheckedStore {
+    let mut world = CheckedStore::new();
     world.done(world::workflow("w"));
     world.acquire("w", 1);
     for number in 0..others {

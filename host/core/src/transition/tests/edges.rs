@@ -1,25 +1,29 @@
 //! Edge cases that no single predicate detects: the rows would be valid, but wrong.
 
 use crate::{
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     id::PromiseId,
     promise::{TaskStatus, Verdict},
     reply::{Refusal, Reply},
     tags,
     time::Timestamp,
     value::Value,
-    world::{self, World},
+    world::{self, CheckedStore},
 };
 
 #[test]
 fn an_action_is_never_about_the_claims_own_promise() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::workflow("wf"));
     let claim = world.acquire("wf", 1);
     let id = PromiseId::from("wf");
     for act in [
-        FenceAct::Settle { id: id.clone(), verdict: Verdict::Resolved, value: Value::default() },
-        FenceAct::Cancel { id: id.clone() },
+        FenceOperation::Settle {
+            id: id.clone(),
+            verdict: Verdict::Resolved,
+            value: Value::default(),
+        },
+        FenceOperation::Cancel { id: id.clone() },
     ] {
         let refused = world.refused(world::fence(claim.clone(), vec![], vec![act]));
         assert!(matches!(refused, Refusal::BadRequest(_)), "{refused:?}");
@@ -29,11 +33,12 @@ fn an_action_is_never_about_the_claims_own_promise() {
 
 #[test]
 fn a_new_record_forgives_earlier_failures() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::workflow("wf"));
     let claim = world.acquire("wf", 1);
     world.done(world::release(claim, world::failed()));
-    let attempt = |world: &World| world.model.task(&PromiseId::from("wf")).map(|task| task.attempt);
+    let attempt =
+        |world: &CheckedStore| world.model.task(&PromiseId::from("wf")).map(|task| task.attempt);
     assert_eq!(attempt(&world), Some(1));
     let claim = world.acquire("wf", 2);
     world.done(world::fence(claim, vec![world::started()], vec![]));
@@ -42,7 +47,7 @@ fn a_new_record_forgives_earlier_failures() {
 
 #[test]
 fn a_task_that_was_asked_to_stop_does_not_suspend() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::workflow("wf"));
     world.done(world::create("it", &[]));
     let claim = world.acquire("wf", 1);
@@ -54,7 +59,7 @@ fn a_task_that_was_asked_to_stop_does_not_suspend() {
 
 #[test]
 fn the_last_claim_of_a_suspended_task_writes_nothing() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::workflow("wf"));
     world.done(world::create("open", &[]));
     let claim = world.acquire("wf", 1);
@@ -65,7 +70,7 @@ fn the_last_claim_of_a_suspended_task_writes_nothing() {
 
 #[test]
 fn timers_that_fire_early_change_nothing() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::outside("held"));
     world.acquire("held", 1);
     world.done(world::outside("offered"));
@@ -82,11 +87,11 @@ fn timers_that_fire_early_change_nothing() {
 
 #[test]
 fn what_a_claim_makes_says_so() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::workflow("wf"));
     let claim = world.acquire("wf", 1);
     let child = world::new("wf/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
-    let create = FenceAct::Create { new: child };
+    let create = FenceOperation::Create { new: child };
     world.done(world::fence(claim, vec![world::started(), world::asked(1, 0)], vec![create]));
     let child = world.model.promise(&PromiseId::from("wf/0")).expect("it was made");
     assert_eq!(child.spec.made_by, Some(PromiseId::from("wf")));
@@ -94,7 +99,7 @@ fn what_a_claim_makes_says_so() {
 
 #[test]
 fn what_is_made_after_its_deadline_is_born_settled_by_it() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let late = Timestamp(world.now.0 - 10);
     world.done(Command::PromiseCreate(world::new("late", &[], late)));
     let promise = world.model.promise(&PromiseId::from("late")).expect("it was made");
@@ -104,7 +109,7 @@ fn what_is_made_after_its_deadline_is_born_settled_by_it() {
 
 #[test]
 fn a_wake_that_came_while_a_task_ran_is_forgotten_when_it_suspends() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::workflow("wf"));
     world.done(world::create("seen", &[]));
     world.done(world::create("awaited", &[]));

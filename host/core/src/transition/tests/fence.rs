@@ -1,31 +1,31 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     footprint::rests_on,
     id::{Claim, CommandIndex, PromiseId},
     invocation::{Record, RecordBody},
-    promise::{CancelState, Message, OutboxKey, Promise, ReleaseReason, TaskStatus, Verdict},
-    reply::{Acted, Refusal, Reply},
+    promise::{CancelState, OutboxKey, OutboxMessage, Promise, ReleaseReason, TaskStatus, Verdict},
+    reply::{FenceResult, Refusal, Reply},
     tags,
     time::Timestamp,
     value::{Text, Value},
-    world::{self, World},
+    world::{self, CheckedStore},
 };
 
 /// A world in which the workflow `w` is acquired.
-fn held() -> (World, Claim) {
-    let mut world = World::new();
+fn held() -> (CheckedStore, Claim) {
+    let mut world = CheckedStore::new();
     world.done(world::workflow("w"));
     let claim = world.acquire("w", 1);
     (world, claim)
 }
 
-fn call(id: &str, target: &str) -> FenceAct {
-    FenceAct::Create { new: world::new(id, &[(tags::TARGET, target)], Timestamp::NEVER) }
+fn call(id: &str, target: &str) -> FenceOperation {
+    FenceOperation::Create { new: world::new(id, &[(tags::TARGET, target)], Timestamp::NEVER) }
 }
 
-fn outcomes(reply: Reply) -> Vec<Result<Acted, Refusal>> {
+fn outcomes(reply: Reply) -> Vec<Result<FenceResult, Refusal>> {
     match reply {
         Reply::Fenced { outcomes, .. } => {
             outcomes.into_iter().map(|(_, outcome)| outcome).collect()
@@ -50,7 +50,7 @@ fn records_alone_rest_on_their_claim() {
 #[test]
 fn records_and_their_actions_are_stored_together_and_repeated_for_nothing() {
     let (mut world, claim) = held();
-    let publish = FenceAct::Publish { topic: Text::from("t"), payload: Value::default() };
+    let publish = FenceOperation::Publish { topic: Text::from("t"), payload: Value::default() };
     let batch = world::fence(
         claim,
         vec![world::started(), world::asked(1, 0), world::asked(2, 1)],
@@ -81,7 +81,7 @@ fn records_and_their_actions_are_stored_together_and_repeated_for_nothing() {
 #[test]
 fn an_event_is_owed_once_whoever_repeats_its_command_without_the_record() {
     let (mut world, claim) = held();
-    let publish = || FenceAct::Publish { topic: Text::from("t"), payload: Value::default() };
+    let publish = || FenceOperation::Publish { topic: Text::from("t"), payload: Value::default() };
     let records = vec![world::started(), world::asked(1, 0)];
     world.done(world::fence(claim.clone(), records, vec![publish()]));
     let event = OutboxKey::Event(PromiseId::from("w"), CommandIndex(0));
@@ -95,7 +95,7 @@ fn an_event_is_owed_once_whoever_repeats_its_command_without_the_record() {
     let again = world.decide(&world::fence(next.clone(), Vec::new(), vec![publish()]));
     assert!(again.delta.is_empty(), "{:?}", again.delta);
     let Reply::Fenced { outcomes, .. } = &again.reply else { panic!("{:?}", again.reply) };
-    assert_eq!(outcomes[0].1, Ok(Acted::Done), "the guest is told that it was published");
+    assert_eq!(outcomes[0].1, Ok(FenceResult::Done), "the guest is told that it was published");
     // The next event has another index, and becomes pending with its record.
     let Command::TaskFence { claim, records, logs, mut actions } =
         world::fence(next, vec![world::asked(2, 1)], vec![publish()])
@@ -135,8 +135,11 @@ fn an_actions_own_refusal_leaves_the_others_standing() {
     let (mut world, claim) = held();
     world.done(world::create("p", &[]));
     let id = |name: &str| PromiseId::from(name);
-    let settle =
-        |name: &str, verdict| FenceAct::Settle { id: id(name), verdict, value: Value::default() };
+    let settle = |name: &str, verdict| FenceOperation::Settle {
+        id: id(name),
+        verdict,
+        value: Value::default(),
+    };
     let reply = world.done(world::fence(
         claim,
         Vec::new(),
@@ -144,7 +147,7 @@ fn an_actions_own_refusal_leaves_the_others_standing() {
             call("w/0", "wasm://unknown/ship"),
             settle("no", Verdict::Resolved),
             settle("p", Verdict::TimedOut),
-            FenceAct::Cancel { id: id("p") },
+            FenceOperation::Cancel { id: id("p") },
             settle("p", Verdict::Resolved),
         ],
     ));
@@ -170,7 +173,7 @@ fn an_id_under_its_own_that_somebody_else_made_refuses_the_batch() {
         awaits: [PromiseId::from("w/0")].into(),
     };
     assert_eq!(world.refused(suspend).kind(), "id-taken", "nor is it waited for");
-    let itself = FenceAct::Cancel { id: PromiseId::from("w") };
+    let itself = FenceOperation::Cancel { id: PromiseId::from("w") };
     assert_eq!(world.refused(world::fence(claim, Vec::new(), vec![itself])).kind(), "bad-request");
 }
 
@@ -206,11 +209,12 @@ fn an_end_waits_for_a_request_that_can_still_be_told() {
         }
         end
     };
-    let called = |world: &mut World, claim: &Claim| {
+    let called = |world: &mut CheckedStore, claim: &Claim| {
         let records = vec![world::started(), world::asked(1, 0)];
         world.done(world::fence(claim.clone(), records, vec![call("w/0", "ship")]))
     };
-    let cancelled = |world: &World| world.model.task(&PromiseId::from("w")).map(|task| task.cancel);
+    let cancelled =
+        |world: &CheckedStore| world.model.task(&PromiseId::from("w")).map(|task| task.cancel);
 
     let (mut world, claim) = held();
     called(&mut world, &claim);
@@ -220,13 +224,13 @@ fn an_end_waits_for_a_request_that_can_still_be_told() {
     let batch = world::fence(
         claim.clone(),
         vec![world::notified(2, 0), world::asked(3, 1)],
-        vec![FenceAct::UnlessAsked, call("w/1", "ship")],
+        vec![FenceOperation::UnlessAsked, call("w/1", "ship")],
     );
     assert_eq!(world.done(batch), ready);
     assert_eq!((world.status("w/1"), world.model.head(&claim.id).len), (None, 2));
     let told = Record { body: RecordBody::Cancelled, ..world::asked(2, 0) };
     let told = vec![told, world::notified(3, 0)];
-    let fenced = world.done(world::fence(claim.clone(), told, vec![FenceAct::UnlessAsked]));
+    let fenced = world.done(world::fence(claim.clone(), told, vec![FenceOperation::UnlessAsked]));
     assert!(matches!(fenced, Reply::Fenced { cancelled: false, .. }), "{fenced:?}");
     world.done(end(&claim, vec![world::finished(4)]));
     assert_eq!(cancelled(&world), Some(CancelState::Delivered));
@@ -280,7 +284,7 @@ fn what_an_ended_invocation_left_pending_is_cancelled_in_pages() {
     records.extend((0..count).map(|index| world::asked(index + 1, index)));
     let sleeps = (0..count).map(|index| {
         let id = PromiseId::from("w").command(CommandIndex(index));
-        FenceAct::Create { new: world::new(id.as_str(), &[], Timestamp::NEVER) }
+        FenceOperation::Create { new: world::new(id.as_str(), &[], Timestamp::NEVER) }
     });
     let sleeps = sleeps.collect();
     world.done(world::fence(claim.clone(), records, sleeps));
@@ -288,7 +292,7 @@ fn what_an_ended_invocation_left_pending_is_cancelled_in_pages() {
     let key = OutboxKey::CancelChildren(claim.id.clone());
     world.done(Command::OutboxDue { key: key.clone() });
     let row = world.model.outbox_row(&key).expect("a second page is owed");
-    assert!(matches!(&row.message, Message::CancelChildren { after: Some(_) }));
+    assert!(matches!(&row.message, OutboxMessage::CancelChildren { after: Some(_) }));
     world.done(Command::OutboxDue { key: key.clone() });
     assert!(world.model.outbox_row(&key).is_none());
     assert_eq!(world.model.children(&claim.id, None).count(), 0);
@@ -314,8 +318,8 @@ fn an_invocation_that_was_told_of_every_outcome_owes_no_look_for_children() {
 
 #[test]
 fn a_tree_acts_on_no_more_than_who_started_it_may() {
-    let mut world = World::new();
-    let settle = |id: &str| FenceAct::Settle {
+    let mut world = CheckedStore::new();
+    let settle = |id: &str| FenceOperation::Settle {
         id: PromiseId::from(id),
         verdict: Verdict::Resolved,
         value: Value::of(&b"1"[..]),
@@ -326,7 +330,7 @@ fn a_tree_acts_on_no_more_than_who_started_it_may() {
     let own = &[(tags::TARGET, "wasm://shop/order"), (tags::RIGHTS, "a/")];
     world.done(Command::PromiseCreate(world::new("a/w", own, Timestamp::NEVER)));
     let claim = world.acquire("a/w", 1);
-    let loose = FenceAct::CreateLoose { new: world::new("b/z", &[], Timestamp::NEVER) };
+    let loose = FenceOperation::CreateLoose { new: world::new("b/z", &[], Timestamp::NEVER) };
     let acts = vec![
         call("a/w/0", "ship"),
         settle("a/mine"),
@@ -378,7 +382,7 @@ fn a_tree_acts_on_no_more_than_who_started_it_may() {
 fn a_signal_under_a_claim_is_sent_once_whatever_is_repeated() {
     let (mut world, claim) = held();
     world.done(world::workflow("other"));
-    let signal = |to: &str| FenceAct::Signal {
+    let signal = |to: &str| FenceOperation::Signal {
         invocation: PromiseId::from(to),
         name: Text::from("hint"),
         payload: Value::default(),
@@ -405,12 +409,12 @@ fn a_signal_under_a_claim_is_sent_once_whatever_is_repeated() {
 fn who_did_not_make_an_invocation_may_ask_it_to_stop() {
     let (mut world, claim) = held();
     world.done(world::workflow("other"));
-    let cancel = |id: &str| FenceAct::CancelLoose { id: PromiseId::from(id) };
-    let strict = FenceAct::Cancel { id: PromiseId::from("other") };
+    let cancel = |id: &str| FenceOperation::CancelLoose { id: PromiseId::from(id) };
+    let strict = FenceOperation::Cancel { id: PromiseId::from("other") };
     let acts = vec![strict, cancel("other"), cancel("nobody")];
     let done = outcomes(world.done(world::fence(claim, Vec::new(), acts)));
     assert!(matches!(done[0], Err(Refusal::Unprocessable(_))), "{done:?}");
-    assert_eq!(done[1], Ok(Acted::Done));
+    assert_eq!(done[1], Ok(FenceResult::Done));
     assert!(matches!(done[2], Err(Refusal::NotFound(_))), "{done:?}");
     let task = world.model.task(&PromiseId::from("other")).expect("it is there");
     assert_eq!(task.cancel, CancelState::Requested);

@@ -1,17 +1,17 @@
 //! Forks: invocations that begin with records of another one.
 
 use crate::{
-    command::{Command, FenceAct},
-    fork::{Fork, Forked, Kept},
+    command::{Command, FenceOperation},
+    fork::{Fork, ForkOrigin, KeptPromise},
     id::{CommandIndex, PromiseId, Version},
     invocation::{Outcome, Record, RecordBody},
     promise::{CancelState, NewPromise, Promise, TaskStatus, Verdict},
-    reply::{Acted, Reply},
+    reply::{FenceResult, Reply},
     saga::FactKind,
     tags,
     time::Timestamp,
     value::{Payload, Text, Value},
-    world::{self, MODULE, OTHER_MODULE, World},
+    world::{self, CheckedStore, MODULE, OTHER_MODULE},
 };
 
 fn target() -> NewPromise {
@@ -46,7 +46,7 @@ fn fork() -> Fork {
         of: PromiseId::from("w"),
         set: vec![CommandIndex(0)],
         records: prefix(),
-        kept: vec![Kept {
+        kept: vec![KeptPromise {
             id: PromiseId::from("f/0"),
             tags: world::tagged(&world::step("0")),
             verdict: Verdict::Resolved,
@@ -59,18 +59,18 @@ fn command(fork: Fork) -> Command {
     Command::InvocationFork(Box::new(fork))
 }
 
-fn made() -> World {
-    let mut world = World::new();
+fn made() -> CheckedStore {
+    let mut world = CheckedStore::new();
     let Reply::Promise { promise, changed: true } = world.done(command(fork())) else {
         panic!("it is new")
     };
-    let forked = Forked { of: "w".to_owned(), records: 5, set: vec![0] };
-    assert_eq!(Forked::of(&promise.spec.tags), Some(forked));
+    let forked = ForkOrigin { of: "w".to_owned(), records: 5, set: vec![0] };
+    assert_eq!(ForkOrigin::of(&promise.spec.tags), Some(forked));
     world
 }
 
 /// A change that turns a fork into a different one.
-type Change<'a> = &'a dyn Fn(&mut Fork);
+type ForkMutation<'a> = &'a dyn Fn(&mut Fork);
 
 #[test]
 fn a_fork_begins_with_the_records_and_what_their_commands_left() {
@@ -90,8 +90,9 @@ fn a_fork_begins_with_the_records_and_what_their_commands_left() {
     assert_eq!(world.model.promise(&f).map(Promise::is_pending), Some(true));
     // It continues like any other invocation: its next record and its next signal follow.
     let held = world.acquire("f", 1);
-    let open =
-        FenceAct::Create { new: world::new("f/1", &[(tags::TARGET, "ship")], Timestamp::NEVER) };
+    let open = FenceOperation::Create {
+        new: world::new("f/1", &[(tags::TARGET, "ship")], Timestamp::NEVER),
+    };
     world.done(world::fence(held.clone(), vec![], vec![open]));
     let Reply::Signalled { n: 1, .. } = world.done(Command::Signal {
         invocation: f,
@@ -129,7 +130,7 @@ fn a_fork_is_made_once_whatever_is_repeated() {
 
 #[test]
 fn what_cannot_go_on_is_no_fork() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::create("f/s/0", &[]));
     let with = |change: &dyn Fn(&mut Fork)| {
         let mut fork = fork();
@@ -139,7 +140,7 @@ fn what_cannot_go_on_is_no_fork() {
     let outcome = Outcome::Own;
     let own = RecordBody::Notified { index: CommandIndex(1), outcome };
     let own = Record { seq: 5, at: Timestamp(1_000), body: own };
-    let cases: [(&str, Change<'_>); 10] = [
+    let cases: [(&str, ForkMutation<'_>); 10] = [
         ("bad-request", &|fork| fork.records.clear()),
         ("bad-request", &|fork| fork.records.push(world::finished(5))),
         ("bad-request", &|fork| fork.records.push(own.clone())),
@@ -161,7 +162,7 @@ fn what_cannot_go_on_is_no_fork() {
 
 #[test]
 fn a_fork_waits_its_turn_and_behind_its_limit_with_its_records() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::keyed("first", "add"));
     world.done(world::fork(world::keyed_new("f", "add"), "w", &[world::started()]));
     assert_eq!(world.status("f"), Some(TaskStatus::Suspended));
@@ -170,7 +171,7 @@ fn a_fork_waits_its_turn_and_behind_its_limit_with_its_records() {
     assert_eq!(world.status("f"), Some(TaskStatus::Pending));
     world.acquire("f", 2);
 
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(Command::PromiseCreate(world::limited("first", "pack", "k", 0)));
     let limited = world::limited("f", "pack", "k", 0);
     world.done(world::fork(limited, "w", &[world::started()]));
@@ -184,7 +185,7 @@ fn a_fork_waits_its_turn_and_behind_its_limit_with_its_records() {
 
 #[test]
 fn a_fork_was_told_what_its_records_say() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let cancelled = Record { seq: 1, at: Timestamp(1_000), body: RecordBody::Cancelled };
     world.done(world::fork(target(), "w", &[world::started(), cancelled]));
     let task = world.model.task(&PromiseId::from("f")).expect("it has a task");
@@ -197,11 +198,11 @@ fn a_command_that_ended_before_the_fork_began_needs_no_cancelling() {
     world.done(world::workflow("w"));
     for (id, ends) in [("f", true), ("w", false)] {
         let held = world.acquire(id, 1);
-        let cancel = FenceAct::Cancel { id: held.id.command(CommandIndex(7)) };
+        let cancel = FenceOperation::Cancel { id: held.id.command(CommandIndex(7)) };
         let Reply::Fenced { outcomes, .. } = world.done(world::fence(held, vec![], vec![cancel]))
         else {
             panic!("the claim is live")
         };
-        assert_eq!(outcomes[0].1 == Ok(Acted::Done), ends, "{outcomes:?}");
+        assert_eq!(outcomes[0].1 == Ok(FenceResult::Done), ends, "{outcomes:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     address::GRAPH_RUN,
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     graph::NodeState,
     id::{Claim, PromiseId, Version},
     promise::{OutboxKey, ReleaseReason, TaskStatus, Verdict},
@@ -10,12 +10,12 @@ use crate::{
     tags,
     time::{Millis, Timestamp},
     value::{Text, Value},
-    world::{self, MODULE, World},
+    world::{self, CheckedStore, MODULE},
 };
 
 /// An acquired run `g`.
-fn held() -> (World, Claim) {
-    let mut world = World::new();
+fn held() -> (CheckedStore, Claim) {
+    let mut world = CheckedStore::new();
     world.done(world::graph_run("g"));
     let claim = world.acquire("g", 1);
     (world, claim)
@@ -30,7 +30,7 @@ fn go(payload: &str) -> Command {
     }
 }
 
-fn states(world: &World) -> Vec<(String, NodeState)> {
+fn states(world: &CheckedStore) -> Vec<(String, NodeState)> {
     let run = PromiseId::from("g");
     world.model.nodes_of(&run).map(|(node, row)| (node.to_string(), row.state)).collect()
 }
@@ -95,7 +95,7 @@ fn what_is_begun_once_ends_when_its_claim_is_lost_or_given_back() {
         ("true", Verdict::Rejected, released(ReleaseReason::Shutdown)),
         ("true", Verdict::Rejected, released(ReleaseReason::Yield)),
     ] {
-        let mut world = World::new();
+        let mut world = CheckedStore::new();
         let pairs = [(tags::TARGET, "wasm://shop/ship"), (tags::ONCE, mark)];
         world.done(world::create("pay", &pairs));
         let claim = world.acquire("pay", 1);
@@ -110,10 +110,10 @@ fn what_is_begun_once_ends_when_its_claim_is_lost_or_given_back() {
         let value = world.model.promise(&"pay".into()).expect("it").settlement().cloned();
         let value = value.and_then(|settlement| settlement.value).expect("a value");
         let told = String::from_utf8_lossy(value.data.as_slice()).into_owned();
-        assert!(told.contains("nobody knows whether it acted"), "{told}");
+        assert!(told.contains("it may or may not have acted"), "{told}");
     }
     // A host without capacity has begun nothing.
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::create("pay", &[(tags::TARGET, "wasm://shop/ship"), (tags::ONCE, "true")]));
     let claim = world.acquire("pay", 1);
     let wait = Millis(10);
@@ -123,7 +123,7 @@ fn what_is_begun_once_ends_when_its_claim_is_lost_or_given_back() {
 
 #[test]
 fn a_run_without_a_module_waits_for_nothing_that_somebody_else_made() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::create("alone", &[(tags::TARGET, GRAPH_RUN)]));
     let claim = world.acquire("alone", 1);
     world.done(world::create("alone/n/x/0", &[]));
@@ -149,7 +149,8 @@ fn a_signal_has_one_payload_and_may_come_before_anybody_waits() {
     let (mut world, claim) = held();
     world.done(go("1"));
     let signal = PromiseId::from("g/sig/go");
-    let made_by = |world: &World| world.model.promise(&signal).map(|it| it.spec.made_by.clone());
+    let made_by =
+        |world: &CheckedStore| world.model.promise(&signal).map(|it| it.spec.made_by.clone());
     assert_eq!(made_by(&world), Some(Some("g".into())));
     assert_eq!(world.verdict("g/sig/go"), Some(Verdict::Resolved));
     world.done(go("1"));
@@ -188,10 +189,11 @@ fn a_signal_resumes_a_run_that_waits_for_it() {
 #[test]
 fn a_run_names_the_functions_of_one_module() {
     let (mut world, claim) = held();
-    let module = |world: &World, id: &str| world.model.task(&id.into()).expect("a task").module;
+    let module =
+        |world: &CheckedStore, id: &str| world.model.task(&id.into()).expect("a task").module;
     assert_eq!(module(&world, "g"), Some(MODULE));
     let nested = world::new("g/n/a/0", &[(tags::TARGET, GRAPH_RUN)], Timestamp::NEVER);
-    let acts = vec![world::attempt("g", "c"), FenceAct::Create { new: nested }];
+    let acts = vec![world::attempt("g", "c"), FenceOperation::Create { new: nested }];
     world.done(world::fence(claim, vec![], acts));
     assert_eq!(module(&world, "g/n/c/0"), Some(MODULE));
     assert_eq!(module(&world, "g/n/a/0"), Some(MODULE));

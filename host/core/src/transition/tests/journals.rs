@@ -4,12 +4,12 @@ use crate::{
     invocation::JournalHead,
     promise::Verdict,
     reply::Reply,
-    world::{self, World},
+    world::{self, CheckedStore},
 };
 
 #[test]
 fn a_journal_goes_once_its_execution_has_ended_and_the_outcome_stays() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let id = PromiseId::from("order");
     let remove = || Command::JournalRemove { id: PromiseId::from("order") };
     assert_eq!(world.refused(remove()).kind(), "not-found");

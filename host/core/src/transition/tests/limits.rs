@@ -3,36 +3,37 @@
 use crate::{
     command::Command,
     id::PromiseId,
-    limit::{LimitName, PlaceState, Rule},
+    limit::{AdmissionRule, LimitName, LimitPositionState},
     promise::{NewPromise, OutboxKey, TaskStatus, Verdict},
     reply::{Refusal, Reply},
     tags,
     time::{Millis, Timestamp},
     value::Value,
-    world::{self, MODULE, OTHER_MODULE, World},
+    world::{self, CheckedStore, MODULE, OTHER_MODULE},
 };
 
-fn start(world: &mut World, id: &str, function: &str, key: &str, priority: u8) {
+fn start(world: &mut CheckedStore, id: &str, function: &str, key: &str, priority: u8) {
     world.done(Command::PromiseCreate(world::limited(id, function, key, priority)));
 }
 
-fn set(world: &mut World, function: &str, json: &str) {
-    let rule: Rule = serde_json::from_str(json).expect("a rule");
+fn set(world: &mut CheckedStore, function: &str, json: &str) {
+    let rule: AdmissionRule = serde_json::from_str(json).expect("a rule");
     let name = LimitName::of("shop", function);
     world.done(Command::LimitSet { name, rule: Some(rule) });
 }
 
-fn state(world: &World, id: &str) -> PlaceState {
+fn state(world: &CheckedStore, id: &str) -> LimitPositionState {
     world.model.place(&id.into()).expect("it is behind a limit").state
 }
 
-fn admitted(world: &World) -> Vec<&str> {
-    let admitted = world.model.places().filter(|(_, place)| place.state == PlaceState::Admitted);
+fn admitted(world: &CheckedStore) -> Vec<&str> {
+    let admitted =
+        world.model.places().filter(|(_, place)| place.state == LimitPositionState::Admitted);
     admitted.map(|(id, _)| id.as_str()).collect()
 }
 
 /// Executes the host's own work: internal messages, and due limits.
-fn settle_down(world: &mut World) {
+fn settle_down(world: &mut CheckedStore) {
     for _ in 0..1_000 {
         let now = world.now;
         let leaves = world.model.outbox().map(|(key, _)| key.clone());
@@ -50,13 +51,13 @@ fn settle_down(world: &mut World) {
     panic!("a limit is due again and again");
 }
 
-fn end(world: &mut World, id: &str) {
+fn end(world: &mut CheckedStore, id: &str) {
     world.done(world::settle(id, Verdict::Resolved));
     settle_down(world);
 }
 
 /// Settles the admitted executions one after the other, and returns their order of admission.
-fn order(world: &mut World) -> Vec<String> {
+fn order(world: &mut CheckedStore) -> Vec<String> {
     let mut order = Vec::new();
     settle_down(world);
     while let Some(next) = admitted(world).first().map(|id| (*id).to_owned()) {
@@ -68,7 +69,7 @@ fn order(world: &mut World) -> Vec<String> {
 
 #[test]
 fn of_one_key_one_runs_at_a_time_and_the_next_is_who_came_first() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     for (id, key) in [("c", "x"), ("b", "x"), ("a", "x"), ("d", "y"), ("e", "z")] {
         start(&mut world, id, "pack", key, 0);
     }
@@ -88,27 +89,27 @@ fn of_one_key_one_runs_at_a_time_and_the_next_is_who_came_first() {
 
 #[test]
 fn who_is_admitted_is_counted_until_it_settles_whatever_it_does() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     start(&mut world, "a", "pack", "x", 0);
     start(&mut world, "b", "pack", "x", 0);
     let claim = world.acquire("a", 1);
     world.done(world::create("awaited", &[]));
     world.done(world::suspend(claim, &["awaited"]));
     settle_down(&mut world);
-    assert_eq!(state(&world, "b"), PlaceState::Waiting);
+    assert_eq!(state(&world, "b"), LimitPositionState::Waiting);
     world.done(world::settle("awaited", Verdict::Resolved));
     let claim = world.acquire("a", 2);
     world.done(world::release(claim, world::failed()));
     world.done(Command::TaskHalt { id: "a".into() });
     settle_down(&mut world);
-    assert_eq!(state(&world, "b"), PlaceState::Waiting);
+    assert_eq!(state(&world, "b"), LimitPositionState::Waiting);
     end(&mut world, "a");
-    assert_eq!(state(&world, "b"), PlaceState::Admitted);
+    assert_eq!(state(&world, "b"), LimitPositionState::Admitted);
 }
 
 #[test]
 fn a_rate_lets_its_burst_begin_and_then_one_in_each_interval() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     for id in ["a", "b", "c", "d"] {
         start(&mut world, id, "mail", "", 0);
     }
@@ -131,20 +132,20 @@ fn a_rate_lets_its_burst_begin_and_then_one_in_each_interval() {
 
 #[test]
 fn a_newcomer_does_not_take_the_token_of_who_waits_and_was_not_told_yet() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     for id in ["a", "b", "c"] {
         start(&mut world, id, "mail", "", 0);
     }
     world.wait(50);
     start(&mut world, "d", "mail", "", 0);
-    assert_eq!(state(&world, "d"), PlaceState::Waiting);
+    assert_eq!(state(&world, "d"), LimitPositionState::Waiting);
     settle_down(&mut world);
     assert_eq!(admitted(&world), ["a", "b", "c"]);
 }
 
 #[test]
 fn each_who_waits_for_a_token_of_all_keys_is_given_one_in_its_time() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let rule = r#"{"key":"k","total":{"rate":{"count":1,"period_ms":30,"burst":1}}}"#;
     set(&mut world, "pack", rule);
     settle_down(&mut world);
@@ -160,7 +161,7 @@ fn each_who_waits_for_a_token_of_all_keys_is_given_one_in_its_time() {
 
 #[test]
 fn a_long_line_of_one_key_does_not_hold_up_another() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     set(&mut world, "pack", r#"{"key":"k","total":{"concurrency":1}}"#);
     start(&mut world, "first", "pack", "many", 0);
     for place in 0..100 {
@@ -177,7 +178,7 @@ fn a_long_line_of_one_key_does_not_hold_up_another() {
 
 #[test]
 fn a_key_that_comes_late_has_its_share_and_does_not_catch_up() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     set(&mut world, "pack", r#"{"key":"k","total":{"concurrency":1}}"#);
     start(&mut world, "first", "pack", "z", 0);
     for place in 0..40 {
@@ -198,7 +199,7 @@ fn a_key_that_comes_late_has_its_share_and_does_not_catch_up() {
 
 #[test]
 fn keys_have_as_many_turns_as_they_weigh() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     set(&mut world, "pack", r#"{"key":"k","total":{"concurrency":1},"weights":{"a":3}}"#);
     start(&mut world, "first", "pack", "z", 0);
     for place in 0..40 {
@@ -213,7 +214,7 @@ fn keys_have_as_many_turns_as_they_weigh() {
 
 #[test]
 fn a_higher_priority_goes_first_in_the_whole_limit_as_far_as_its_key_has_room() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     for (id, key, priority) in [
         ("a0", "a", 0),
         ("a1", "a", 0),
@@ -233,7 +234,7 @@ fn a_higher_priority_goes_first_in_the_whole_limit_as_far_as_its_key_has_room() 
 
 #[test]
 fn a_weighted_priority_has_more_turns_and_the_lowest_is_not_starved() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let rule = r#"{"per_key":{"concurrency":1},"priority":{"path":"p","order":"weighted"}}"#;
     set(&mut world, "pack", rule);
     start(&mut world, "first", "pack", "", 0);
@@ -249,7 +250,7 @@ fn a_weighted_priority_has_more_turns_and_the_lowest_is_not_starved() {
 
 #[test]
 fn of_a_singleton_another_start_does_not_begin_and_says_who_is_there() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     for (id, key) in [("a", "x"), ("b", "x"), ("c", "y")] {
         start(&mut world, id, "only", key, 0);
     }
@@ -268,13 +269,13 @@ fn of_a_singleton_another_start_does_not_begin_and_says_who_is_there() {
 
 #[test]
 fn a_singleton_that_is_replaced_is_asked_to_stop_and_the_other_begins_when_it_has() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     start(&mut world, "a", "last", "x", 0);
     let claim = world.acquire("a", 1);
     start(&mut world, "b", "last", "x", 0);
     start(&mut world, "c", "last", "x", 0);
     assert_eq!(world.model.task(&"a".into()).map(|task| task.cancel as u8), Some(1));
-    assert_eq!(state(&world, "b"), PlaceState::Left, "it waited, and gave way");
+    assert_eq!(state(&world, "b"), LimitPositionState::Left, "it waited, and gave way");
     settle_down(&mut world);
     assert_eq!(admitted(&world), ["a"]);
     world.done(world::fulfill(claim));
@@ -284,16 +285,16 @@ fn a_singleton_that_is_replaced_is_asked_to_stop_and_the_other_begins_when_it_ha
 
 #[test]
 fn of_several_starts_in_a_row_the_last_one_begins_when_it_is_quiet() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     start(&mut world, "a", "calm", "x", 0);
-    assert_eq!(state(&world, "a"), PlaceState::Waiting);
+    assert_eq!(state(&world, "a"), LimitPositionState::Waiting);
     world.wait(20);
     start(&mut world, "b", "calm", "x", 0);
-    assert_eq!(state(&world, "a"), PlaceState::Left);
+    assert_eq!(state(&world, "a"), LimitPositionState::Left);
     settle_down(&mut world);
     world.wait(20);
     settle_down(&mut world);
-    assert_eq!(state(&world, "b"), PlaceState::Waiting);
+    assert_eq!(state(&world, "b"), LimitPositionState::Waiting);
     // At the latest 50 ms after the first, regardless of further arrivals.
     start(&mut world, "c", "calm", "x", 0);
     world.wait(10);
@@ -306,7 +307,7 @@ fn of_several_starts_in_a_row_the_last_one_begins_when_it_is_quiet() {
 
 #[test]
 fn a_rule_that_changes_holds_for_all_who_wait_however_many_keys_they_have() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     set(&mut world, "pack", r#"{"key":"k","per_key":{"concurrency":1}}"#);
     for key in 0..150 {
         for place in ["a", "b", "c"] {
@@ -321,7 +322,11 @@ fn a_rule_that_changes_holds_for_all_who_wait_however_many_keys_they_have() {
     set(&mut world, "pack", r#"{"key":"k","per_key":{"concurrency":1}}"#);
     settle_down(&mut world);
     end(&mut world, "a000");
-    assert_eq!(state(&world, "c000"), PlaceState::Waiting, "one of two is one too many still");
+    assert_eq!(
+        state(&world, "c000"),
+        LimitPositionState::Waiting,
+        "one of two is one too many still"
+    );
     // The module of the new deployment declares no limits.
     let name = LimitName::of("shop", "pack");
     world.done(Command::LimitSet { name: name.clone(), rule: None });
@@ -330,12 +335,12 @@ fn a_rule_that_changes_holds_for_all_who_wait_however_many_keys_they_have() {
     assert_eq!(admitted(&world).len(), 449);
     world.done(Command::Deploy { alias: "shop".into(), module: MODULE });
     start(&mut world, "again", "pack", "000", 0);
-    assert_eq!(state(&world, "again"), PlaceState::Waiting);
+    assert_eq!(state(&world, "again"), LimitPositionState::Waiting);
 }
 
 #[test]
 fn who_waits_is_settled_at_once_when_it_is_cancelled_and_keeps_its_place_when_it_is_halted() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     for id in ["a", "b", "c", "d"] {
         start(&mut world, id, "pack", "x", 0);
     }
@@ -351,17 +356,20 @@ fn who_waits_is_settled_at_once_when_it_is_cancelled_and_keeps_its_place_when_it
     assert_eq!(admitted(&world), ["c"], "and is counted, as if it ran");
     world.done(Command::TaskContinue { id: "c".into() });
     world.acquire("c", 10);
-    assert_eq!(state(&world, "d"), PlaceState::Waiting);
+    assert_eq!(state(&world, "d"), LimitPositionState::Waiting);
 }
 
 #[test]
 fn one_that_begins_later_comes_to_the_limit_then() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let mut later = world::limited("later", "pack", "x", 0);
     later.tags.insert(tags::DELAY.to_owned(), (world.now + Millis(10)).to_string());
     world.done(Command::PromiseCreate(later));
     start(&mut world, "a", "pack", "x", 0);
-    assert_eq!((state(&world, "later"), admitted(&world)), (PlaceState::Expected, vec!["a"]));
+    assert_eq!(
+        (state(&world, "later"), admitted(&world)),
+        (LimitPositionState::Expected, vec!["a"])
+    );
     world.wait(10);
     world.done(Command::RetryDue { id: "later".into() });
     assert_eq!(world.run(world::acquire("later", 0, 1)), Reply::Parked { behind: None });
@@ -373,15 +381,15 @@ fn one_that_begins_later_comes_to_the_limit_then() {
 /// execution that waits for the turn.
 #[test]
 fn an_execution_of_an_object_has_its_turn_before_it_comes_to_the_limit() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     for id in ["a", "b"] {
         start(&mut world, id, "Cart@ada/pay", "", 0);
     }
     start(&mut world, "c", "Cart@bob/pay", "", 0);
-    assert_eq!(state(&world, "b"), PlaceState::Expected);
-    assert_eq!(state(&world, "c"), PlaceState::Waiting);
+    assert_eq!(state(&world, "b"), LimitPositionState::Expected);
+    assert_eq!(state(&world, "c"), LimitPositionState::Waiting);
     end(&mut world, "a");
-    assert_eq!(state(&world, "c"), PlaceState::Admitted);
+    assert_eq!(state(&world, "c"), LimitPositionState::Admitted);
     assert_eq!(world.run(world::acquire("b", 0, 1)), Reply::Parked { behind: None });
     end(&mut world, "c");
     world.acquire("b", 2);
@@ -389,17 +397,17 @@ fn an_execution_of_an_object_has_its_turn_before_it_comes_to_the_limit() {
 
 #[test]
 fn a_call_within_a_module_comes_to_the_limit_of_the_module_that_was_called() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::workflow("wf"));
     let claim = world.acquire("wf", 1);
     let child = |id: &str| {
         let mut new = world::limited(id, "pack", "x", 0);
         new.tags.insert(tags::TARGET.to_owned(), "pack".to_owned());
-        crate::command::FenceAct::Create { new }
+        crate::command::FenceOperation::Create { new }
     };
     world.done(world::fence(claim, vec![], vec![child("wf/0"), child("wf/1")]));
     assert_eq!(admitted(&world), ["wf/0"]);
-    assert_eq!(state(&world, "wf/1"), PlaceState::Waiting);
+    assert_eq!(state(&world, "wf/1"), LimitPositionState::Waiting);
     end(&mut world, "wf");
     let key = OutboxKey::CancelChildren("wf".into());
     world.done(Command::OutboxDue { key });
@@ -409,7 +417,7 @@ fn a_call_within_a_module_comes_to_the_limit_of_the_module_that_was_called() {
 
 #[test]
 fn an_execution_that_is_begun_at_once_is_counted_or_waits_and_nothing_of_it_is_kept() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let mut begin = |id: &str| {
         let first = [world::fulfill(world::claim(id, 1))];
         let mut begin = world::begin(id, &first);
@@ -421,14 +429,14 @@ fn an_execution_that_is_begun_at_once_is_counted_or_waits_and_nothing_of_it_is_k
     assert!(matches!(begin("a"), Reply::Begun { first: Some(_), .. }));
     // It counts until the message is processed.
     assert!(matches!(begin("b"), Reply::Begun { first: None, .. }));
-    assert_eq!(state(&world, "b"), PlaceState::Waiting);
+    assert_eq!(state(&world, "b"), LimitPositionState::Waiting);
     settle_down(&mut world);
     world.acquire("b", 3);
 }
 
 #[test]
 fn what_the_input_does_not_say_is_refused_and_leaves_nothing() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let new = NewPromise { param: Value::of(*b"{}"), ..world::limited("a", "pack", "", 0) };
     let Reply::Refused(Refusal::Unprocessable(said)) = world.run(Command::PromiseCreate(new))
     else {

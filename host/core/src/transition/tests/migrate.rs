@@ -4,12 +4,12 @@ use crate::{
     command::Command,
     id::{Digest, PromiseId},
     promise::{HaltReason, ReleaseReason, TaskState, TaskStatus},
-    world::{self, OTHER_MODULE, World},
+    world::{self, CheckedStore, OTHER_MODULE},
 };
 
 /// A halted workflow with one record.
-fn halted() -> World {
-    let mut world = World::new();
+fn halted() -> CheckedStore {
+    let mut world = CheckedStore::new();
     world.done(world::workflow("w"));
     let held = world.acquire("w", 1);
     world.done(world::fence(held.clone(), vec![world::started()], vec![]));
@@ -21,7 +21,7 @@ fn migrate(id: &str, module: Digest, records: u32) -> Command {
     Command::TaskMigrate { id: PromiseId::from(id), module, records }
 }
 
-fn module(world: &World) -> Option<Digest> {
+fn module(world: &CheckedStore) -> Option<Digest> {
     world.model.task(&PromiseId::from("w")).and_then(|task| task.module)
 }
 
@@ -47,7 +47,7 @@ fn a_task_stays_where_it_is_when_it_cannot_be_moved() {
     ] {
         assert_eq!(world.refused(command.clone()).kind(), kind, "{command:?}");
     }
-    let is_halted = |world: &World| {
+    let is_halted = |world: &CheckedStore| {
         let task = world.model.task(&PromiseId::from("w")).expect("it was made");
         task.state == TaskState::Halted { reason: HaltReason::Reported }
     };
@@ -59,7 +59,7 @@ fn a_task_stays_where_it_is_when_it_cannot_be_moved() {
 
 #[test]
 fn a_suspended_task_runs_up_to_what_the_other_module_waits_for() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::workflow("w"));
     world.done(world::workflow("awaited"));
     let held = world.acquire("w", 1);
@@ -80,15 +80,16 @@ fn a_suspended_task_runs_up_to_what_the_other_module_waits_for() {
 
 #[test]
 fn what_waits_for_its_next_attempt_goes_on_waiting() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::workflow("w"));
     let held = world.acquire("w", 1);
     world.done(world::release(
         held,
         ReleaseReason::Failed { retry_after: None, error: world::note("trap"), trap: None },
     ));
-    let state =
-        |world: &World| world.model.task(&PromiseId::from("w")).map(|task| task.state.clone());
+    let state = |world: &CheckedStore| {
+        world.model.task(&PromiseId::from("w")).map(|task| task.state.clone())
+    };
     let before = state(&world);
     assert_eq!(world.status("w"), Some(TaskStatus::Pending));
     world.done(migrate("w", OTHER_MODULE, 0));
@@ -97,7 +98,7 @@ fn what_waits_for_its_next_attempt_goes_on_waiting() {
 
 #[test]
 fn what_runs_on_no_module_is_not_moved() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::outside("w"));
     world.done(Command::TaskHalt { id: PromiseId::from("w") });
     assert_eq!(world.refused(migrate("w", OTHER_MODULE, 0)).kind(), "unprocessable");

@@ -1,5 +1,5 @@
 use crate::{
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     id::{ObjectId, PromiseId},
     object::StateWrite,
     promise::{TaskStatus, Verdict},
@@ -7,21 +7,21 @@ use crate::{
     tags,
     time::{Millis, Timestamp},
     value::{Payload, Text},
-    world::{self, World},
+    world::{self, CheckedStore},
 };
 
-fn line(world: &World) -> (String, String) {
+fn line(world: &CheckedStore) -> (String, String) {
     let line = world.model.line(&world::cart()).expect("the object has a line");
     (line.holder.as_ref().map(ToString::to_string).unwrap_or_default(), line.tail.to_string())
 }
 
-fn offer(world: &mut World, id: &str) -> Reply {
+fn offer(world: &mut CheckedStore, id: &str) -> Reply {
     let version = world.model.task(&PromiseId::from(id)).expect("a task").version.0;
     world.done(world::acquire(id, version, 9))
 }
 
-fn three() -> World {
-    let mut world = World::new();
+fn three() -> CheckedStore {
+    let mut world = CheckedStore::new();
     for id in ["a", "b", "c"] {
         world.done(world::keyed(id, "add"));
     }
@@ -105,7 +105,7 @@ fn shared_functions_and_other_keys_wait_for_nobody() {
 
 #[test]
 fn one_that_is_to_begin_later_joins_the_line_then() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let at = (world.now + Millis(50)).to_string();
     let pairs = [(tags::TARGET, "wasm://shop/Cart@ada/add"), (tags::DELAY, at.as_str())];
     world.done(world::create("later", &pairs));
@@ -123,7 +123,7 @@ fn one_that_is_to_begin_later_joins_the_line_then() {
 
 #[test]
 fn one_whose_maker_begins_it_at_once_joins_the_line_whatever_its_delay_says() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let at = (world.now + Millis(50)).to_string();
     let pairs = [(tags::TARGET, "wasm://shop/Cart@ada/add"), (tags::DELAY, at.as_str())];
     let begin = |id: &str, nonce| Command::TaskCreate {
@@ -145,7 +145,7 @@ fn one_whose_maker_begins_it_at_once_joins_the_line_whatever_its_delay_says() {
 /// The results of the early run are discarded, since the claim was never granted.
 #[test]
 fn one_that_was_run_before_it_was_stored_waits_for_its_turn_like_any_other() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::keyed("a", "add"));
     let mut begin = world::begin("b", &[]);
     if let Command::TaskBegin { new, .. } = &mut begin {
@@ -173,7 +173,7 @@ fn one_that_was_halted_in_the_line_keeps_its_place() {
 
 #[test]
 fn state_is_written_by_the_holder_once_and_by_operators_when_nobody_has_the_turn() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::keyed("a", "add"));
     let a = world.acquire("a", 1);
     let first = || {
@@ -184,7 +184,7 @@ fn state_is_written_by_the_holder_once_and_by_operators_when_nobody_has_the_turn
         )
     };
     world.done(first());
-    let total = |world: &World| {
+    let total = |world: &CheckedStore| {
         let state: Vec<_> = world
             .model
             .state_of(&world::cart())
@@ -200,7 +200,7 @@ fn state_is_written_by_the_holder_once_and_by_operators_when_nobody_has_the_turn
     let write = StateWrite { clears: true, entries: Vec::new() };
     let act = crate::command::FenceAction {
         index: crate::id::CommandIndex(1),
-        act: FenceAct::State(write),
+        act: FenceOperation::State(write),
     };
     world.done(Command::TaskFence { claim, records, logs, actions: vec![act] });
     assert_eq!(total(&world), []);
@@ -216,7 +216,7 @@ fn state_is_written_by_the_holder_once_and_by_operators_when_nobody_has_the_turn
 
 #[test]
 fn what_has_no_turn_writes_no_state() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::keyed("look", "total"));
     let look = world.acquire("look", 1);
     let write = world::fence(
@@ -230,7 +230,7 @@ fn what_has_no_turn_writes_no_state() {
 
 #[test]
 fn names_that_no_object_can_have_are_refused() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let create = |target: &str| world::create("a", &[(tags::TARGET, target)]);
     let long = format!("wasm://shop/Cart@{}/add", "k".repeat(1_600));
     assert!(
@@ -250,7 +250,7 @@ fn names_that_no_object_can_have_are_refused() {
 
 #[test]
 fn the_line_of_an_object_goes_with_its_last_execution() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::keyed("a", "add"));
     let a = world.acquire("a", 1);
     world.done(world::fulfill(a));
@@ -270,7 +270,7 @@ fn the_line_of_an_object_goes_with_its_last_execution() {
 #[test]
 fn the_state_of_an_object_goes_with_the_last_of_its_executions_if_it_is_to() {
     for (state, left) in [(false, 1), (true, 0)] {
-        let mut world = World::new();
+        let mut world = CheckedStore::new();
         for id in ["a", "b"] {
             world.done(world::keyed(id, "add"));
             let claim = world.acquire(id, 1);

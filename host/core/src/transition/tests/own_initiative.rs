@@ -1,13 +1,13 @@
 use crate::{
     command::Command,
     effect::{Effect, Metric},
-    id::{NodeName, PromiseId},
+    id::{HostName, PromiseId},
     promise::{Deferral, Delivery, OutboxKey, TaskState, TaskStatus, Verdict},
     reply::{Conflict, Refusal, Reply},
     tags,
     time::{Millis, Timestamp},
     value::Text,
-    world::{self, World},
+    world::{self, CheckedStore},
 };
 
 fn delivery(reply: Reply) -> Option<Delivery> {
@@ -19,7 +19,7 @@ fn delivery(reply: Reply) -> Option<Delivery> {
 
 #[test]
 fn a_message_to_run_a_task_is_handed_over_once_and_its_retry_offers_again() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let id = PromiseId::from("far");
     let key = OutboxKey::Execute(id.clone());
     world.done(world::outside("far"));
@@ -35,7 +35,7 @@ fn a_message_to_run_a_task_is_handed_over_once_and_its_retry_offers_again() {
 
 #[test]
 fn the_wait_for_another_attempt_is_no_wait_for_a_worker() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::workflow("w"));
     let claim = world.acquire("w", 1);
     world.done(world::release(claim, world::failed()));
@@ -52,13 +52,13 @@ fn the_wait_for_another_attempt_is_no_wait_for_a_worker() {
     assert!(decision.effects.contains(&waited), "{:?}", decision.effects);
 }
 
-fn task_state(world: &World, id: &PromiseId) -> TaskState {
+fn task_state(world: &CheckedStore, id: &PromiseId) -> TaskState {
     world.model.task(id).expect("a task").state.clone()
 }
 
 #[test]
 fn a_listeners_message_is_handed_over_until_it_is_acknowledged() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::create("p", &[]));
     world.done(world::listener("p"));
     world.done(world::settle("p", Verdict::Resolved));
@@ -83,14 +83,14 @@ fn a_listeners_message_is_handed_over_until_it_is_acknowledged() {
 
 #[test]
 fn a_message_is_put_off_for_its_back_off_or_until_somebody_asks() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::create("p", &[]));
     world.done(world::listener("p"));
     world.done(world::settle("p", Verdict::Resolved));
     let key = OutboxKey::Unblock(PromiseId::from("p"), Text::from("poll://any@me"));
     let defer = |until| Command::OutboxDefer { key: key.clone(), until };
     let failed = |ms| Deferral::Failed { at_least: Millis(ms) };
-    let wait = |world: &World| {
+    let wait = |world: &CheckedStore| {
         let row = world.model.outbox_row(&key).expect("it is owed until it is acknowledged");
         row.next_at.since(world.now)
     };
@@ -121,13 +121,13 @@ fn a_message_is_put_off_for_its_back_off_or_until_somebody_asks() {
 
 #[test]
 fn a_delayed_task_is_offered_when_its_time_comes() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let id = PromiseId::from("later");
     world.done(world::create(
         "later",
         &[(tags::TARGET, "wasm://shop/order"), (tags::DELAY, "3000")],
     ));
-    let offered = |world: &World| match world.model.task(&id).expect("it was made").state {
+    let offered = |world: &CheckedStore| match world.model.task(&id).expect("it was made").state {
         TaskState::Pending { offered, .. } => offered,
         _ => panic!("it should be pending"),
     };
@@ -141,8 +141,8 @@ fn a_delayed_task_is_offered_when_its_time_comes() {
 
 #[test]
 fn a_host_that_starts_again_gets_its_own_leftovers_back() {
-    let mut world = World::new();
-    let node = NodeName::from("n");
+    let mut world = CheckedStore::new();
+    let node = HostName::from("n");
     assert_eq!(
         world.done(Command::HostStart { node: node.clone() }),
         Reply::Host { incarnation: 1, held: Vec::new() }
@@ -156,7 +156,7 @@ fn a_host_that_starts_again_gets_its_own_leftovers_back() {
     );
     let release = |node: &str, below| Command::HostRelease {
         id: PromiseId::from("w"),
-        node: NodeName::from(node),
+        node: HostName::from(node),
         below,
     };
     for harmless in [release("n", 1), release("other", 2)] {
@@ -170,8 +170,8 @@ fn a_host_that_starts_again_gets_its_own_leftovers_back() {
 
 #[test]
 fn a_host_that_has_a_successor_is_told_with_its_next_heartbeat() {
-    let mut world = World::new();
-    let node = NodeName::from("n");
+    let mut world = CheckedStore::new();
+    let node = HostName::from("n");
     let beat = |node: &str, incarnation| Command::TaskHeartbeat {
         holder: world::holder(node, incarnation),
         items: Vec::new(),
@@ -188,7 +188,7 @@ fn a_host_that_has_a_successor_is_told_with_its_next_heartbeat() {
 
 #[test]
 fn a_task_that_hosts_find_by_its_row_is_offered_again_ever_more_rarely() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let id = PromiseId::from("queued");
     world.done(world::workflow("queued"));
     let mut waits = Vec::new();

@@ -8,12 +8,12 @@ use crate::{
     tags,
     time::Timestamp,
     value::{Text, Value},
-    world::{self, World},
+    world::{self, CheckedStore},
 };
 
 #[test]
 fn a_promise_settles_once_and_keeps_its_first_outcome() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::create("p", &[]));
     let first = world.done(world::settle("p", Verdict::Rejected));
     assert!(matches!(&first, Reply::Promise { changed: true, .. }));
@@ -30,7 +30,7 @@ fn a_promise_settles_once_and_keeps_its_first_outcome() {
 
 #[test]
 fn a_timeout_always_wins() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let due = Timestamp(1_500);
     world.done(Command::PromiseCreate(world::new("late", &[], due)));
     world.done(Command::PromiseCreate(world::new("nap", &[(tags::TIMER, "true")], due)));
@@ -56,7 +56,7 @@ fn a_timeout_always_wins() {
 
 #[test]
 fn what_makes_no_sense_is_refused_by_name() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::create("p", &[]));
     let bad_listener = |address: &str| Command::RegisterListener {
         awaited: PromiseId::from("p"),
@@ -92,13 +92,13 @@ fn what_makes_no_sense_is_refused_by_name() {
 
 #[test]
 fn an_alias_is_resolved_when_a_promise_is_made_and_pinned_from_then_on() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let newer = Digest([8; 32]);
     world.model.put_module(newer, ModuleFacts::default());
     world.done(world::workflow("old"));
     world.done(Command::Deploy { alias: Text::from("shop"), module: newer });
     world.done(world::workflow("new"));
-    let module = |world: &World, id: &str| {
+    let module = |world: &CheckedStore, id: &str| {
         world.model.task(&PromiseId::from(id)).and_then(|task| task.module)
     };
     assert_eq!(module(&world, "old"), Some(world::MODULE));
@@ -111,7 +111,7 @@ fn an_alias_is_resolved_when_a_promise_is_made_and_pinned_from_then_on() {
 
 #[test]
 fn settling_wakes_whoever_waits_in_causal_order() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::create("p", &[]));
     world.done(world::listener("p"));
     world.done(world::workflow("inside"));
@@ -141,7 +141,7 @@ fn settling_wakes_whoever_waits_in_causal_order() {
 
 #[test]
 fn cancel_asks_what_can_be_told_and_settles_the_rest() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let cancel = |name: &str| Command::Cancel { invocation: PromiseId::from(name) };
     world.done(world::create("plain", &[]));
     world.done(world::outside("far"));
@@ -167,7 +167,7 @@ fn cancel_asks_what_can_be_told_and_settles_the_rest() {
 
 #[test]
 fn signals_are_numbered_and_wake_whoever_waits_for_the_next() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::workflow("w"));
     let signal = |key: Option<&str>| Command::Signal {
         invocation: PromiseId::from("w"),

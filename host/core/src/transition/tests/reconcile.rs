@@ -6,22 +6,22 @@
 //! unreadable.
 
 use crate::{
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     id::PromiseId,
     invocation::JournalHead,
     model::Model,
     promise::{HaltReason, OutboxKey, Task, TaskState, TaskStatus, Verdict},
-    reply::{Orphan, Reply},
+    reply::{DamageKind, Reply},
     saga::{FactKey, FactKind},
     tags,
     time::Timestamp,
     view::View,
-    world::{self, World},
+    world::{self, CheckedStore},
 };
 
 /// `w` is suspended on `p`.
-fn pair() -> World {
-    let mut world = World::new();
+fn pair() -> CheckedStore {
+    let mut world = CheckedStore::new();
     world.done(world::create("p", &[]));
     world.done(world::workflow("w"));
     let held = world.acquire("w", 1);
@@ -30,7 +30,7 @@ fn pair() -> World {
 }
 
 /// Reconciles `id` twice: the second time must find nothing.
-fn reconcile(world: &mut World, id: &str) -> Vec<Orphan> {
+fn reconcile(world: &mut CheckedStore, id: &str) -> Vec<DamageKind> {
     let command = Command::Reconcile { id: PromiseId::from(id) };
     let mut found = || {
         let decision = world.model.decide(&command, world.now, &world.config);
@@ -61,7 +61,7 @@ fn without(state: &View, promise: Option<&str>, task: Option<&str>) -> Model {
     kept.into()
 }
 
-fn is_damaged(world: &World, id: &str) -> bool {
+fn is_damaged(world: &CheckedStore, id: &str) -> bool {
     let damaged = TaskState::Halted { reason: HaltReason::Damaged };
     world.model.task(&PromiseId::from(id)).is_some_and(|task| task.state == damaged)
 }
@@ -79,7 +79,7 @@ fn what_is_whole_is_left_alone() {
 fn a_task_that_waits_for_nothing_goes_on() {
     let mut world = pair();
     world.model.rows_mut().remove_callback(&"p".into(), &"w".into());
-    assert_eq!(reconcile(&mut world, "w"), [Orphan::SuspendedOnNothing]);
+    assert_eq!(reconcile(&mut world, "w"), [DamageKind::SuspendedOnNothing]);
     assert_eq!(world.status("w"), Some(TaskStatus::Pending));
 }
 
@@ -87,7 +87,7 @@ fn a_task_that_waits_for_nothing_goes_on() {
 fn a_task_that_was_woken_goes_on() {
     let mut world = pair();
     world.model.rows_mut().put_callback("p".into(), "w".into(), true);
-    assert_eq!(reconcile(&mut world, "w"), [Orphan::WokenButSuspended]);
+    assert_eq!(reconcile(&mut world, "w"), [DamageKind::WokenButSuspended]);
     assert_eq!(world.status("w"), Some(TaskStatus::Pending));
 }
 
@@ -96,21 +96,21 @@ fn a_chain_that_was_cut_is_finished() {
     let mut world = pair();
     let settled = world.model.promise(&"p".into()).expect("made").clone();
     world.model.rows_mut().put_promise(settled.settled(settled.deadline_settlement()));
-    assert_eq!(reconcile(&mut world, "p"), [Orphan::ChainUnfinished]);
+    assert_eq!(reconcile(&mut world, "p"), [DamageKind::ChainUnfinished]);
     assert_eq!(world.status("w"), Some(TaskStatus::Pending));
 }
 
 #[test]
 fn a_child_that_outlived_its_parent_is_cancelled() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::workflow("w"));
     let claim = world.acquire("w", 1);
     let new = world::new("w/0", &[], Timestamp::NEVER);
-    world.done(world::fence(claim, vec![], vec![FenceAct::Create { new }]));
+    world.done(world::fence(claim, vec![], vec![FenceOperation::Create { new }]));
     world.done(Command::Kill { invocation: "w".into() });
     let key = OutboxKey::CancelChildren("w".into());
     world.model.rows_mut().remove_outbox(&key);
-    assert_eq!(reconcile(&mut world, "w"), [Orphan::ChildRuns]);
+    assert_eq!(reconcile(&mut world, "w"), [DamageKind::ChildRuns]);
     let due =
         crate::transition(&world.model, &Command::OutboxDue { key }, world.now, &world.config);
     world.model.apply(&due.delta);
@@ -121,7 +121,7 @@ fn a_child_that_outlived_its_parent_is_cancelled() {
 fn a_missing_task_is_made_again_and_halted() {
     let mut world = pair();
     world.model = without(&world.model, None, Some("w"));
-    assert_eq!(reconcile(&mut world, "w"), [Orphan::TaskMissing]);
+    assert_eq!(reconcile(&mut world, "w"), [DamageKind::TaskMissing]);
     assert!(is_damaged(&world, "w"));
 }
 
@@ -129,7 +129,7 @@ fn a_missing_task_is_made_again_and_halted() {
 fn a_task_without_its_promise_is_halted() {
     let mut world = pair();
     world.model = without(&world.model, Some("w"), None);
-    assert_eq!(reconcile(&mut world, "w"), [Orphan::TaskWithoutPromise]);
+    assert_eq!(reconcile(&mut world, "w"), [DamageKind::TaskWithoutPromise]);
     assert!(is_damaged(&world, "w"));
 }
 
@@ -138,25 +138,25 @@ fn a_journal_that_contradicts_itself_or_has_a_gap_at_its_end_halts_its_task() {
     let mut world = pair();
     let head = JournalHead { len: 1, commands: 4, ..JournalHead::default() };
     world.model.rows_mut().put_head("w".into(), head);
-    assert_eq!(reconcile(&mut world, "w"), [Orphan::JournalDamaged]);
+    assert_eq!(reconcile(&mut world, "w"), [DamageKind::JournalDamaged]);
     assert!(is_damaged(&world, "w"));
 
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::workflow("w"));
     let claim = world.acquire("w", 1);
     world.done(world::fence(claim, vec![world::started(), world::asked(1, 0)], vec![]));
     assert_eq!(reconcile(&mut world, "w"), []);
     world.model.rows_mut().put_tail("w".into(), vec![world::started()]);
-    assert_eq!(reconcile(&mut world, "w"), [Orphan::JournalDamaged]);
+    assert_eq!(reconcile(&mut world, "w"), [DamageKind::JournalDamaged]);
     assert!(is_damaged(&world, "w"));
 }
 
 #[test]
 fn a_step_that_is_both_undone_and_not_halts_its_task() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::workflow("w"));
     let claim = world.acquire("w", 1);
-    let made = |id: &str, pairs: &[(&str, &str)]| FenceAct::Create {
+    let made = |id: &str, pairs: &[(&str, &str)]| FenceOperation::Create {
         new: world::new(id, pairs, Timestamp::NEVER),
     };
     let undone = PromiseId::from("w").compensation("trip", 0);
@@ -175,7 +175,7 @@ fn a_step_that_is_both_undone_and_not_halts_its_task() {
         .map(|(key, fact)| (FactKey { kind: FactKind::Failed, ..key.clone() }, fact.clone()))
         .expect("a fact");
     world.model.rows_mut().put_fact("w".into(), key, fact);
-    assert_eq!(reconcile(&mut world, "w"), [Orphan::FactsContradict]);
+    assert_eq!(reconcile(&mut world, "w"), [DamageKind::FactsContradict]);
     assert!(is_damaged(&world, "w"));
 }
 

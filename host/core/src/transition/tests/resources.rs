@@ -7,10 +7,10 @@ use crate::{
     promise::{FenceToken, Resource, ResourceLease},
     reply::{Conflict, Refusal, Reply},
     value::{Text, Value},
-    world::{self, World},
+    world::{self, CheckedStore},
 };
 
-fn read(world: &mut World) -> (Option<Resource>, Option<ResourceLease>) {
+fn read(world: &mut CheckedStore) -> (Option<Resource>, Option<ResourceLease>) {
     match world.done(Command::ResourceGet { name: "r".into() }) {
         Reply::Resource { resource, lease } => (resource.map(|row| *row), lease.map(|row| *row)),
         reply => panic!("{reply:?}"),
@@ -19,7 +19,7 @@ fn read(world: &mut World) -> (Option<Resource>, Option<ResourceLease>) {
 
 #[test]
 fn a_resource_is_taken_by_one_at_a_time_under_rising_tokens() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     assert_eq!(read(&mut world), (None, None));
     world.done(world::lease("r", "ada", 1_000));
     let busy = world.refused(world::lease("r", "bob", 1_000));
@@ -42,7 +42,7 @@ fn a_resource_is_taken_by_one_at_a_time_under_rising_tokens() {
 
 #[test]
 fn a_write_under_an_older_token_is_refused_and_counted() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::write("r", "first", 7));
     world.done(world::write("r", "first", 7));
     for (value, token) in [("other", 7), ("late", 6)] {
@@ -62,7 +62,7 @@ fn a_write_under_an_older_token_is_refused_and_counted() {
 
 #[test]
 fn a_lease_passes_whoever_wrote_before() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::write("r", "x", 7));
     world.done(world::lease("r", "ada", 1_000));
     assert_eq!(read(&mut world).1.expect("a lease").token, FenceToken(8));
@@ -70,7 +70,7 @@ fn a_lease_passes_whoever_wrote_before() {
 
 #[test]
 fn a_claim_writes_with_each_step_and_not_after_a_later_claim() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::outside("w"));
     let token = |claim: &Claim, step| FenceToken::of(claim.version, CommandIndex(step)).0;
     let first = world.acquire("w", 1);

@@ -5,14 +5,14 @@ use crate::{
     id::{Claim, CommandIndex, PromiseId},
     object::StateWrite,
     promise::{Settlement, Verdict},
-    reply::{Acted, Conflict, Kept, Pruned, Refusal, Reply},
+    reply::{Conflict, FenceResult, PruneResult, Refusal, Reply, RetentionReason},
     tags,
     time::{Millis, Timestamp},
     value::{Text, Value},
-    world::{self, OTHER_MODULE, World},
+    world::{self, CheckedStore, OTHER_MODULE},
 };
 
-fn run(world: &World) -> Option<String> {
+fn run(world: &CheckedStore) -> Option<String> {
     world.model.line(&world::ada())?.run.as_ref().map(ToString::to_string)
 }
 
@@ -20,9 +20,9 @@ fn prune(top: &str, state: bool) -> Command {
     Command::Prune { top: top.into(), before: Timestamp::NEVER, part: false, state }
 }
 
-fn kept(reply: &Reply) -> &Kept {
+fn kept(reply: &Reply) -> &RetentionReason {
     match reply {
-        Reply::Pruned(Pruned::Kept(kept)) => kept,
+        Reply::Pruned(PruneResult::Kept(kept)) => kept,
         other => panic!("{other:?}"),
     }
 }
@@ -33,12 +33,12 @@ fn sure() -> PromiseId {
 
 /// Acts on the object's promise by the command `index` of an execution.
 fn act(
-    world: &mut World,
+    world: &mut CheckedStore,
     claim: &Claim,
     index: u32,
     name: &str,
     verdict: Option<Verdict>,
-) -> Result<(Settled, bool), Refusal> {
+) -> Result<(ExpectedVerdict, bool), Refusal> {
     let act = world::of_object(name, verdict);
     let fence = Command::TaskFence {
         claim: claim.clone(),
@@ -48,21 +48,21 @@ fn act(
     };
     let Reply::Fenced { mut outcomes, .. } = world.done(fence) else { panic!("no fence") };
     match outcomes.pop().expect("one action").1? {
-        Acted::Promise { promise, changed } => {
+        FenceResult::Promise { promise, changed } => {
             Ok((promise.settlement().map(|settlement: &Settlement| settlement.verdict), changed))
         }
-        Acted::Done => panic!("it is about a promise"),
+        FenceResult::Done => panic!("it is about a promise"),
     }
 }
 
-type Settled = Option<Verdict>;
+type ExpectedVerdict = Option<Verdict>;
 
 #[test]
 fn a_key_has_one_run_whatever_became_of_it() {
-    let overdue = |world: &World| world.now - Millis(1);
+    let overdue = |world: &CheckedStore| world.now - Millis(1);
     let target = (tags::TARGET, "wasm://shop/Signup@ada/run");
-    type Begin = fn(&mut World, (&str, &str), Timestamp);
-    let cases: [(&str, Begin); 5] = [
+    type RunSetup = fn(&mut CheckedStore, (&str, &str), Timestamp);
+    let cases: [(&str, RunSetup); 5] = [
         ("it runs", |world, _, _| {
             world.done(world::signup("first", "run"));
             world.acquire("first", 1);
@@ -85,7 +85,7 @@ fn a_key_has_one_run_whatever_became_of_it() {
         }),
     ];
     for (what, begin) in cases {
-        let mut world = World::new();
+        let mut world = CheckedStore::new();
         let overdue = overdue(&world);
         begin(&mut world, target, overdue);
         let refused = world.refused(world::signup("second", "run"));
@@ -103,7 +103,7 @@ fn a_key_has_one_run_whatever_became_of_it() {
 
 #[test]
 fn a_run_that_begins_later_has_its_turn_then() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let at = (world.now + Millis(50)).to_string();
     let pairs = [(tags::TARGET, "wasm://shop/Signup@ada/run"), (tags::DELAY, at.as_str())];
     world.done(world::create("later", &pairs));
@@ -113,13 +113,13 @@ fn a_run_that_begins_later_has_its_turn_then() {
 
 #[test]
 fn a_call_of_a_key_that_has_run_is_refused_to_its_caller() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::signup("first", "run"));
     world.done(world::workflow("caller"));
     let caller = world.acquire("caller", 1);
     let target = (tags::TARGET, "wasm://shop/Signup@ada/run");
     let new = world::new("caller/0", &[target], Timestamp::NEVER);
-    let create = crate::command::FenceAct::Create { new };
+    let create = crate::command::FenceOperation::Create { new };
     let fence = world::fence(caller, vec![world::started(), world::asked(1, 0)], vec![create]);
     let Reply::Fenced { outcomes, .. } = world.done(fence) else { panic!("no fence") };
     let refused = outcomes[0].1.as_ref().expect_err("it has run");
@@ -129,7 +129,7 @@ fn a_call_of_a_key_that_has_run_is_refused_to_its_caller() {
 
 #[test]
 fn a_client_s_tag_makes_no_run() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let tags = [(tags::TARGET, "wasm://shop/Cart@ada/add"), (tags::RUN, "true")];
     world.done(world::create("a", &tags));
     world.done(world::create("b", &tags));
@@ -137,7 +137,7 @@ fn a_client_s_tag_makes_no_run() {
 
 #[test]
 fn what_an_object_holds_goes_with_its_run_and_the_key_runs_again() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::known("early"));
     world.done(world::signup("first", "run"));
     let claim = world.acquire("first", 1);
@@ -147,7 +147,7 @@ fn what_an_object_holds_goes_with_its_run_and_the_key_runs_again() {
     act(&mut world, &claim, 1, "sure", Some(Verdict::Resolved)).expect("it is its own");
     world.done(world::fulfill(claim));
     let reply = world.done(prune(sure().as_str(), false));
-    assert_eq!(*kept(&reply), Kept::OfObject { object: world::ada() });
+    assert_eq!(*kept(&reply), RetentionReason::OfObject { object: world::ada() });
     // A function that only reads awaits another promise, so it has to end first.
     world.done(world::signup("look", "confirm"));
     let look = world.acquire("look", 2);
@@ -155,10 +155,10 @@ fn what_an_object_holds_goes_with_its_run_and_the_key_runs_again() {
     let early = world::ada().promise("early");
     world.done(world::suspend(look, &[early.as_str()]));
     let reply = world.done(prune("first", false));
-    assert_eq!(*kept(&reply), Kept::Awaited { id: early.clone(), by: "look".into() });
+    assert_eq!(*kept(&reply), RetentionReason::Awaited { id: early.clone(), by: "look".into() });
     world.done(Command::Kill { invocation: "look".into() });
     let reply = world.done(prune("first", false));
-    assert_eq!(reply, Reply::Pruned(Pruned::Gone { promises: 3 }));
+    assert_eq!(reply, Reply::Pruned(PruneResult::Gone { promises: 3 }));
     assert_eq!((world.model.states().count(), world.verdict(early.as_str())), (0, None));
     assert!(world.model.promise(&early).is_none() && world.model.promise(&sure()).is_none());
     world.done(world::signup("second", "run"));
@@ -167,7 +167,7 @@ fn what_an_object_holds_goes_with_its_run_and_the_key_runs_again() {
 
 #[test]
 fn a_promise_that_settled_late_keeps_its_run() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::known("sure"));
     world.done(world::signup("first", "run"));
     world.done(Command::Kill { invocation: "first".into() });
@@ -177,7 +177,7 @@ fn a_promise_that_settled_late_keeps_its_run() {
     let command =
         |before| Command::Prune { top: "first".into(), before, part: false, state: false };
     let reply = world.done(command(before));
-    assert_eq!(*kept(&reply), Kept::Recent { id: sure() });
+    assert_eq!(*kept(&reply), RetentionReason::Recent { id: sure() });
     world.done(command(world.now));
     assert!(world.model.promise(&sure()).is_none());
 }
@@ -186,7 +186,7 @@ fn a_promise_that_settled_late_keeps_its_run() {
 /// still write.
 #[test]
 fn a_run_is_kept_also_where_other_code_has_others_after_it() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::signup("first", "run"));
     world.done(Command::Kill { invocation: "first".into() });
     let deploy = |module| Command::Deploy { alias: Text::from("shop"), module };
@@ -207,7 +207,7 @@ fn a_run_is_kept_also_where_other_code_has_others_after_it() {
 
 #[test]
 fn the_line_is_kept_for_the_run_where_the_last_one_goes_first() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::signup("first", "run"));
     world.done(Command::Kill { invocation: "first".into() });
     world.done(Command::Deploy { alias: Text::from("shop"), module: OTHER_MODULE });
@@ -222,7 +222,7 @@ fn the_line_is_kept_for_the_run_where_the_last_one_goes_first() {
 
 #[test]
 fn a_promise_of_an_object_is_settled_once_and_who_did_it_knows_that() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::signup("first", "run"));
     world.done(world::signup("look", "confirm"));
     let (first, look) = (world.acquire("first", 1), world.acquire("look", 2));
@@ -242,7 +242,7 @@ fn a_promise_of_an_object_is_settled_once_and_who_did_it_knows_that() {
 
 #[test]
 fn a_promise_of_an_object_outlives_who_made_it_and_waits_for_it() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::signup("first", "run"));
     let first = world.acquire("first", 1);
     act(&mut world, &first, 0, "sure", None).expect("it is its own");
@@ -260,7 +260,7 @@ fn a_promise_of_an_object_outlives_who_made_it_and_waits_for_it() {
 
 #[test]
 fn only_functions_of_the_object_act_on_its_promises_whatever_their_rights() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let bob = [(tags::TARGET, "wasm://shop/Signup@bob/confirm")];
     world.done(world::create("bob", &bob));
     world.done(world::workflow("plain"));
@@ -278,7 +278,7 @@ fn only_functions_of_the_object_act_on_its_promises_whatever_their_rights() {
 
 #[test]
 fn names_that_no_promise_of_an_object_can_have_are_refused() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let of = |id: &str, more: &[(&str, &str)]| {
         let tags = [&[(tags::OBJECT, "shop/Signup@ada")], more].concat();
         world::create(id, &tags)
@@ -300,7 +300,7 @@ fn names_that_no_promise_of_an_object_can_have_are_refused() {
 
 #[test]
 fn an_object_that_is_cleared_loses_its_promises_unless_one_is_waited_for() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::known("sure"));
     world.done(world::signup("look", "confirm"));
     let look = world.acquire("look", 1);
@@ -320,7 +320,7 @@ fn an_object_that_is_cleared_loses_its_promises_unless_one_is_waited_for() {
 
 #[test]
 fn a_promise_of_an_object_goes_by_itself_only_as_a_part_of_what_is_too_much() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::known("sure"));
     let part = |before| Command::Prune { top: sure(), before, part: true, state: false };
     world.done(Command::PromiseSettle {
@@ -329,14 +329,14 @@ fn a_promise_of_an_object_goes_by_itself_only_as_a_part_of_what_is_too_much() {
         value: Value::default(),
     });
     let reply = world.run(part(world.now - Millis(1)));
-    assert_eq!(*kept(&reply), Kept::Recent { id: sure() });
+    assert_eq!(*kept(&reply), RetentionReason::Recent { id: sure() });
     let reply = world.done(part(world.now));
-    assert_eq!(reply, Reply::Pruned(Pruned::Gone { promises: 1 }));
+    assert_eq!(reply, Reply::Pruned(PruneResult::Gone { promises: 1 }));
 }
 
 #[test]
 fn a_schedule_runs_again_and_again_and_so_not_what_runs_once() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let schedule = |function: &str| {
         let mut command = world::schedule("each", crate::promise::Overlap::Allow);
         if let Command::ScheduleCreate(new) = &mut command {

@@ -1,24 +1,24 @@
 //! Facts of sagas: written only by the settlement they follow from.
 
 use crate::{
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     effect::{Effect, Metric},
     id::{Claim, PromiseId},
     promise::Verdict,
-    saga::{FactKind, SagaNext, StepEnd, StepView, saga_next},
+    saga::{FactKind, SagaNext, StepEnd, StepOutcome, saga_next},
     tags,
     time::Timestamp,
     value::Value,
-    world::{self, World},
+    world::{self, CheckedStore},
 };
 
 /// An acquired workflow `w` with the steps 0 (compensated if unknown) and 1 (not compensated if
 /// unknown), and a plain child.
-fn trip() -> (World, Claim) {
-    let mut world = World::new();
+fn trip() -> (CheckedStore, Claim) {
+    let mut world = CheckedStore::new();
     world.done(world::workflow("w"));
     let claim = world.acquire("w", 1);
-    let made = |id: &str, pairs: &[(&str, &str)], timeout_at| FenceAct::Create {
+    let made = |id: &str, pairs: &[(&str, &str)], timeout_at| FenceOperation::Create {
         new: world::new(id, pairs, timeout_at),
     };
     let certain = [(tags::SAGA, "trip"), (tags::SEQ, "1"), (tags::COMPENSATE, "ship")];
@@ -31,7 +31,7 @@ fn trip() -> (World, Claim) {
     (world, claim)
 }
 
-fn facts(world: &World) -> Vec<(u32, FactKind, bool)> {
+fn facts(world: &CheckedStore) -> Vec<(u32, FactKind, bool)> {
     let invocation = PromiseId::from("w");
     let facts = world.model.facts_of(&invocation);
     facts.map(|(key, fact)| (key.seq, key.kind, fact.unknown)).collect()
@@ -50,7 +50,7 @@ fn a_step_is_registered_when_it_acted() {
 fn a_step_is_registered_by_the_first_promise_that_is_it() {
     let (mut world, claim) = trip();
     let again = world::new("w/3", &world::step("0"), Timestamp(5_000));
-    world.done(world::fence(claim, vec![], vec![FenceAct::Create { new: again }]));
+    world.done(world::fence(claim, vec![], vec![FenceOperation::Create { new: again }]));
     world.done(world::settle("w/0", Verdict::Resolved));
     world.wait(1);
     world.done(world::settle("w/3", Verdict::Resolved));
@@ -89,8 +89,10 @@ fn a_step_of_which_nobody_knows_is_registered_only_if_it_was_declared() {
     world.done(Command::PromiseDue { id: "w/0".into() });
     world.done(Command::PromiseDue { id: "w/1".into() });
     assert_eq!(facts(&world), [(0, FactKind::Registered, true)]);
-    let steps =
-        [StepView { seq: 0, end: StepEnd::Unknown }, StepView { seq: 1, end: StepEnd::Unknown }];
+    let steps = [
+        StepOutcome { seq: 0, end: StepEnd::Unknown },
+        StepOutcome { seq: 1, end: StepEnd::Unknown },
+    ];
     let facts = facts(&world).into_iter().map(|(seq, kind, _)| (seq, kind));
     assert_eq!(saga_next(facts, &steps, true), SagaNext::Unclear { seq: 1 });
 }
@@ -104,7 +106,7 @@ fn a_compensation_is_recorded_with_its_settlement_and_once() {
         world.done(world::settle("w/0", Verdict::Resolved));
         let id = PromiseId::from("w").compensation("trip", 0);
         let new = world::new(id.as_str(), &[(tags::TARGET, "poll://any@w")], Timestamp::NEVER);
-        let undo = world::fence(claim, vec![], vec![FenceAct::Create { new }]);
+        let undo = world::fence(claim, vec![], vec![FenceOperation::Create { new }]);
         world.done(undo.clone());
         assert_eq!(facts(&world), [(0, FactKind::Registered, false)]);
         let settle = Command::PromiseSettle { id, verdict, value: Value::default() };
@@ -126,7 +128,7 @@ fn nothing_is_undone_that_was_not_registered_and_by_nobody_else() {
     let (mut world, claim) = trip();
     let id = PromiseId::from("w").compensation("trip", 1);
     let new = world::new(id.as_str(), &[(tags::TARGET, "poll://any@w")], Timestamp::NEVER);
-    world.done(world::fence(claim, vec![], vec![FenceAct::Create { new }]));
+    world.done(world::fence(claim, vec![], vec![FenceOperation::Create { new }]));
     world.done(world::settle(id.as_str(), Verdict::Resolved));
     // A promise created by a client is never a step, regardless of its tags.
     world.done(world::create("stranger", &world::step("7")));

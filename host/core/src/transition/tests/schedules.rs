@@ -4,12 +4,14 @@ use crate::{
     command::Command,
     effect::Effect,
     id::{PromiseId, ScheduleId},
-    promise::{NewSchedule, Overlap, Schedule, SkipReason, TaskStatus, Template, Verdict, Zone},
+    promise::{
+        NewSchedule, Overlap, PromiseTemplate, Schedule, SkipReason, TaskStatus, Verdict, Zone,
+    },
     reply::{Conflict, Refusal, Reply},
     tags,
     time::{Millis, Timestamp},
     value::{Text, Value},
-    world::{self, MODULE, World},
+    world::{self, CheckedStore, MODULE},
 };
 
 const MINUTE: i64 = 60_000;
@@ -30,22 +32,22 @@ fn backfill(from: i64, to: i64) -> Command {
     }
 }
 
-fn stored(world: &World) -> &Schedule {
+fn stored(world: &CheckedStore) -> &Schedule {
     world.model.schedule(&id()).expect("the schedule")
 }
 
 /// A schedule created at 1 s, with an occurrence every minute.
-fn scheduled(overlap: Overlap) -> World {
-    let mut world = World::new();
+fn scheduled(overlap: Overlap) -> CheckedStore {
+    let mut world = CheckedStore::new();
     world.done(world::schedule("s", overlap));
     world
 }
 
-fn made(world: &World) -> Vec<&str> {
+fn made(world: &CheckedStore) -> Vec<&str> {
     world.snapshot.promises.keys().map(PromiseId::as_str).collect()
 }
 
-fn new(cron: &str, edit: impl Fn(&mut Template)) -> Command {
+fn new(cron: &str, edit: impl Fn(&mut PromiseTemplate)) -> Command {
     let Command::ScheduleCreate(new) = world::schedule("s", Overlap::Allow) else {
         panic!("it makes a schedule")
     };
@@ -66,7 +68,7 @@ fn an_existing_schedule_is_answered_unchanged() {
 
 #[test]
 fn what_could_never_run_is_refused() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     for (command, part) in [
         (new("61 * * * *", |_| ()), "is no cron expression"),
         (new("* * * * *", |template| template.id = Text::from("")), "needs a template"),
@@ -81,7 +83,7 @@ fn what_could_never_run_is_refused() {
         assert!(message.contains(part), "{message}");
     }
     let target = |target: &'static str| {
-        move |template: &mut Template| {
+        move |template: &mut PromiseTemplate| {
             drop(template.tags.insert(tags::TARGET.into(), target.into()))
         }
     };
@@ -174,7 +176,7 @@ fn an_overlapping_occurrence_is_made_left_out_or_queued() {
 
 #[test]
 fn an_occurrence_that_queues_for_an_object_stands_in_its_line() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let Command::ScheduleCreate(queued) = world::schedule("s", Overlap::Queue) else {
         panic!("it makes a schedule")
     };
@@ -207,7 +209,7 @@ fn what_overlaps_is_seen_after_its_deadline() {
 
 #[test]
 fn an_alias_is_resolved_when_the_schedule_fires() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(new("* * * * *", |template| {
         template.tags.insert(tags::TARGET.into(), "wasm://shop/order".into());
     }));
@@ -294,7 +296,7 @@ fn a_deleted_schedule_makes_nothing_more_and_its_promises_stay() {
 
 #[test]
 fn an_id_that_is_taken_is_not_made_again() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let command = new("* * * * *", |template| {
         template.id = Text::from("always the same");
         template.param = Value::of(&b"7"[..]);
@@ -337,7 +339,7 @@ fn after_a_clock_that_ran_ahead_a_schedule_comes_back_to_its_next_occurrence() {
 }
 
 /// The reports of skipped or failed occurrences.
-fn told(world: &World, command: &Command) -> Vec<Effect> {
+fn told(world: &CheckedStore, command: &Command) -> Vec<Effect> {
     let effects = world.consider(command).effects.into_iter();
     let told = effects.filter(|effect| {
         matches!(effect, Effect::Skipped { .. } | Effect::OccurrenceFailed { .. })
@@ -363,7 +365,7 @@ fn what_is_left_out_has_a_reason_a_time_and_a_count() {
     let (reason, last) = skips.last().expect("one was left out");
     assert_eq!((reason, last.count, last.at), (SkipReason::Overlap, 1, Timestamp(2 * MINUTE)));
 
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(new("* * * * *", |template| {
         template.tags.insert(tags::TARGET.into(), "wasm://shop/order".into());
     }));
@@ -385,8 +387,8 @@ fn what_is_left_out_has_a_reason_a_time_and_a_count() {
 
 #[test]
 fn an_occurrence_that_is_halted_is_named_by_those_that_are_left_out() {
-    let mut world = World::new();
-    let template = |template: &mut Template| template.timeout = Millis(900_000);
+    let mut world = CheckedStore::new();
+    let template = |template: &mut PromiseTemplate| template.timeout = Millis(900_000);
     let Command::ScheduleCreate(one) = new("* * * * *", template) else { panic!("a schedule") };
     world.done(Command::ScheduleCreate(NewSchedule { overlap: Overlap::Skip, ..one }));
     world.now = Timestamp(MINUTE);
@@ -450,7 +452,7 @@ fn occurrences_and_backfills_keep_to_the_clock_of_the_zone() {
     const HOUR: i64 = 60 * MINUTE;
     let Command::ScheduleCreate(daily) = new("30 2 * * *", |_| ()) else { panic!("a schedule") };
     let zone: Zone = "Europe/Berlin".parse().expect("a zone");
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     // 2026-03-28 12:00 UTC: on the next day, the hour from 2 to 3 is skipped.
     world.now = Timestamp(1_774_699_200_000);
     world.done(Command::ScheduleCreate(NewSchedule { zone, ..daily }));
@@ -474,7 +476,7 @@ fn occurrences_and_backfills_keep_to_the_clock_of_the_zone() {
 #[test]
 fn an_occurrence_with_jitter_is_made_later_under_its_own_name() {
     let Command::ScheduleCreate(exact) = new("0 * * * *", |_| ()) else { panic!("a schedule") };
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let jitter = Millis::seconds(1_800);
     world.done(Command::ScheduleCreate(NewSchedule { jitter, ..exact.clone() }));
     let fires_at = stored(&world).fires_at(Timestamp(60 * MINUTE));

@@ -1,14 +1,14 @@
 use crate::{
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     id::{Claim, PromiseId},
     invocation::{CommandKind, Record, RecordBody},
     promise::{NewPromise, OutboxKey, TaskState, TaskStatus, Verdict},
-    reply::{Orphan, Reply},
+    reply::{DamageKind, Reply},
     tags,
     time::Timestamp,
     transition::handed_to,
     value::{Text, Value},
-    world::{self, World},
+    world::{self, CheckedStore},
 };
 
 fn signal(to: &str, payload: &str, key: Option<&str>) -> Command {
@@ -42,21 +42,21 @@ fn heard(seq: u32) -> Record {
 }
 
 /// Acquires a workflow and records its start.
-fn begun(world: &mut World, id: &str) -> Claim {
+fn begun(world: &mut CheckedStore, id: &str) -> Claim {
     let claim = world.acquire(id, 1);
     world.done(world::fence(claim.clone(), vec![world::started()], vec![]));
     claim
 }
 
-fn labelled() -> World {
-    let mut world = World::new();
+fn labelled() -> CheckedStore {
+    let mut world = CheckedStore::new();
     let tags = [(tags::TARGET, "wasm://shop/order"), ("label:for", "ada")];
     let new = world::new("w", &tags, Timestamp(90_000));
     world.done(Command::PromiseCreate(new));
     world
 }
 
-fn payloads(world: &World, id: &str) -> Vec<String> {
+fn payloads(world: &CheckedStore, id: &str) -> Vec<String> {
     let id = PromiseId::from(id);
     let signals = world.model.task(&id).map_or(0, |task| task.signals);
     let payload = |n| {
@@ -134,7 +134,7 @@ fn updates_that_nobody_was_told_of_are_answered_by_the_next_generation() {
     }
     assert_eq!(world.verdict("w/a/0"), None, "it outlives the generation that it was sent to");
     assert_eq!(world.status("w/g/3"), Some(TaskStatus::Acquired));
-    let act = FenceAct::Settle {
+    let act = FenceOperation::Settle {
         id: PromiseId::from("w/g/3/a/0"),
         verdict: Verdict::Resolved,
         value: Value::of(&b"7"[..]),
@@ -171,7 +171,7 @@ fn updates_that_nobody_was_told_of_are_answered_by_the_next_generation() {
 fn what_happens_to_the_invocation_happens_to_its_newest_generation() {
     let mut world = labelled();
     let claim = begun(&mut world, "w");
-    let child = FenceAct::Create { new: world::new("w/0", &[], Timestamp(80_000)) };
+    let child = FenceOperation::Create { new: world::new("w/0", &[], Timestamp(80_000)) };
     world.done(world::fence(claim.clone(), vec![world::asked(1, 0)], vec![child]));
     world.done(world::hand_over(claim, vec![world::finished(2)], &[]));
     // Pending children of the first generation are cancelled, but not its successor.
@@ -179,7 +179,7 @@ fn what_happens_to_the_invocation_happens_to_its_newest_generation() {
     assert_eq!(world.verdict("w/0"), Some(Verdict::Canceled));
     assert_eq!(world.status("w/g/2"), Some(TaskStatus::Pending));
     world.done(Command::Cancel { invocation: PromiseId::from("w") });
-    let cancelled = |world: &World, id: &str| {
+    let cancelled = |world: &CheckedStore, id: &str| {
         world.model.task(&PromiseId::from(id)).expect("it is there").cancel
     };
     assert_eq!(cancelled(&world, "w"), crate::promise::CancelState::None);
@@ -201,7 +201,7 @@ fn what_happens_to_the_invocation_happens_to_its_newest_generation() {
     assert_eq!(world.verdict("w"), Some(Verdict::TimedOut));
     let reply = world.done(Command::Reconcile { id: PromiseId::from("w") });
     assert!(
-        matches!(reply, Reply::Reconciled { orphans } if orphans.iter().all(|it| *it == Orphan::ChildRuns))
+        matches!(reply, Reply::Reconciled { orphans } if orphans.iter().all(|it| *it == DamageKind::ChildRuns))
     );
 }
 
@@ -224,7 +224,7 @@ fn the_code_is_the_newest_of_the_alias_or_the_same() {
 
 #[test]
 fn only_workflows_of_modules_that_are_no_functions_of_objects_hand_over() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::outside("o"));
     world.done(world::keyed("k", "add"));
     world.done(world::create("w/g/2", &[]));
@@ -247,7 +247,7 @@ fn a_named_promise_is_settled_before_the_workflow_makes_it() {
     assert!(settled(false, world.done(world::settle(name, Verdict::Rejected))));
     assert!(settled(true, world.done(world::settle("w/p/other", Verdict::Rejected))));
     assert_eq!(world.refused(world::settle("x/p/a", Verdict::Resolved)).kind(), "not-found");
-    let kept = |world: &World, id: &str| {
+    let kept = |world: &CheckedStore, id: &str| {
         let task = world.model.task(&PromiseId::from(id)).expect("it is there");
         task.inbox.kept.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
@@ -255,7 +255,7 @@ fn a_named_promise_is_settled_before_the_workflow_makes_it() {
     // A promise created by another party would halt the workflow.
     assert_eq!(world.refused(world::create("w/p/mine", &[])).kind(), "unprocessable");
     let claim = begun(&mut world, "w");
-    let make = FenceAct::Create { new: world::new(name, &[], Timestamp(80_000)) };
+    let make = FenceOperation::Create { new: world::new(name, &[], Timestamp(80_000)) };
     world.done(world::fence(claim.clone(), vec![world::asked(1, 0)], vec![make]));
     assert_eq!(kept(&world, "w"), ["other"]);
     let reply = world.done(world::suspend(claim.clone(), &[name]));
@@ -308,7 +308,7 @@ fn a_signal_starts_the_invocation_that_it_is_sent_to() {
         key: key.map(Text::from),
     };
     let target = [(tags::TARGET, "wasm://shop/order")];
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let first = world.done(start("w", &target, Some("k")));
     assert_eq!(first, Reply::Signalled { invocation: "w".into(), n: 0, started: true });
     assert_eq!(world.done(start("w", &target, Some("k"))), Reply::signalled("w", 0));

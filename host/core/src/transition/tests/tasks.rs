@@ -1,17 +1,17 @@
 use crate::{
     command::{Command, HeartbeatItem},
-    config::{Config, Exhausted},
+    config::{Config, ExhaustionPolicy},
     id::PromiseId,
     promise::{HaltReason, ReleaseReason, TaskState, TaskStatus, TrapKey, Verdict},
-    reply::{Beat, Reply},
+    reply::{HeartbeatResult, Reply},
     time::{Millis, Timestamp},
     value::Text,
-    world::{self, World, claim},
+    world::{self, CheckedStore, claim},
 };
 
 /// A world in which the workflow `w` and the promise `p` exist.
-fn workflow() -> World {
-    let mut world = World::new();
+fn workflow() -> CheckedStore {
+    let mut world = CheckedStore::new();
     world.done(world::workflow("w"));
     world.done(world::create("p", &[]));
     world
@@ -83,8 +83,8 @@ fn a_suspended_task_goes_on_when_what_it_awaits_settles() {
 #[test]
 fn a_failed_task_waits_longer_each_time_and_then_gives_up() {
     for (on_exhausted, status, verdict) in [
-        (Exhausted::Halt, TaskStatus::Halted, None),
-        (Exhausted::Reject, TaskStatus::Fulfilled, Some(Verdict::Rejected)),
+        (ExhaustionPolicy::Halt, TaskStatus::Halted, None),
+        (ExhaustionPolicy::Reject, TaskStatus::Fulfilled, Some(Verdict::Rejected)),
     ] {
         let mut world = workflow();
         world.config = Config { attempt_limit: Some(3), on_exhausted, ..Config::default() };
@@ -125,8 +125,9 @@ fn the_note_of_a_failed_attempt_stays_until_the_journal_grows() {
     let mut world = workflow();
     let held = world.acquire("w", 1);
     world.done(world::release(held, world::failed()));
-    let note =
-        |world: &World| world.model.task(&PromiseId::from("w")).map(|task| task.note.clone());
+    let note = |world: &CheckedStore| {
+        world.model.task(&PromiseId::from("w")).map(|task| task.note.clone())
+    };
     let held = world.acquire("w", 2);
     assert!(note(&world).flatten().is_some());
     world.done(world::fence(held, vec![world::started()], Vec::new()));
@@ -222,7 +223,7 @@ fn heartbeats_extend_live_claims_that_get_somewhere() {
     let mut world = workflow();
     world.config.stall_limit = Some(Millis(40_000));
     let held = world.acquire("w", 1);
-    let beat = |world: &mut World, node: &str, version, seq| {
+    let beat = |world: &mut CheckedStore, node: &str, version, seq| {
         let item = HeartbeatItem { claim: claim("w", version), progress: Some((seq, None)) };
         match world
             .done(Command::TaskHeartbeat { holder: world::holder(node, 1), items: vec![item] })
@@ -231,11 +232,11 @@ fn heartbeats_extend_live_claims_that_get_somewhere() {
             reply => panic!("{reply:?}"),
         }
     };
-    let extended = |until| Beat::Extended { until: Timestamp(until), cancel: false };
+    let extended = |until| HeartbeatResult::Extended { until: Timestamp(until), cancel: false };
     world.wait(10_000);
     assert_eq!(beat(&mut world, "n", held.version.0, 1), extended(26_000));
-    assert_eq!(beat(&mut world, "other", held.version.0, 1), Beat::Stale);
-    assert_eq!(beat(&mut world, "n", 0, 1), Beat::Stale);
+    assert_eq!(beat(&mut world, "other", held.version.0, 1), HeartbeatResult::Stale);
+    assert_eq!(beat(&mut world, "n", 0, 1), HeartbeatResult::Stale);
     world.wait(14_000);
     assert_eq!(beat(&mut world, "n", held.version.0, 1), extended(40_000));
     world.wait(14_000);
@@ -245,12 +246,12 @@ fn heartbeats_extend_live_claims_that_get_somewhere() {
         "capped: no progress since 11,000"
     );
     world.wait(12_000);
-    assert_eq!(beat(&mut world, "n", held.version.0, 1), Beat::Stalled);
+    assert_eq!(beat(&mut world, "n", held.version.0, 1), HeartbeatResult::Stalled);
     world.done(Command::LeaseDue { id: PromiseId::from("w") });
-    assert_eq!(beat(&mut world, "n", held.version.0, 2), Beat::Stale);
+    assert_eq!(beat(&mut world, "n", held.version.0, 2), HeartbeatResult::Stale);
 }
 
-fn halted(world: &World) -> Option<HaltReason> {
+fn halted(world: &CheckedStore) -> Option<HaltReason> {
     match world.model.task(&PromiseId::from("w"))?.state {
         TaskState::Halted { reason } => Some(reason),
         _ => None,

@@ -1,30 +1,30 @@
 //! Trees of executions: their bounds, and their end.
 
 use crate::{
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     id::{Claim, CommandIndex, PromiseId},
-    invocation::{CommandKind, Record, RecordBody, Request},
+    invocation::{CommandKind, CommandRequest, Record, RecordBody},
     promise::{OutboxKey, TaskStatus},
     reply::{Refusal, Reply},
     tags,
     time::Timestamp,
     tree::{TreeBounds, TreeStop},
     value::Text,
-    world::{self, World},
+    world::{self, CheckedStore},
 };
 
-fn call(id: &str) -> FenceAct {
-    FenceAct::Create { new: world::new(id, &[(tags::TARGET, "ship")], Timestamp::NEVER) }
+fn call(id: &str) -> FenceOperation {
+    FenceOperation::Create { new: world::new(id, &[(tags::TARGET, "ship")], Timestamp::NEVER) }
 }
 
-fn send(id: &str) -> FenceAct {
+fn send(id: &str) -> FenceOperation {
     let tags = [(tags::TARGET, "ship"), (tags::DETACHED, "true")];
-    FenceAct::Create { new: world::new(id, &tags, Timestamp::NEVER) }
+    FenceOperation::Create { new: world::new(id, &tags, Timestamp::NEVER) }
 }
 
 /// The acquired root `w`, in a world with these bounds.
-fn root(bounds: TreeBounds) -> (World, Claim) {
-    let mut world = World::new();
+fn root(bounds: TreeBounds) -> (CheckedStore, Claim) {
+    let mut world = CheckedStore::new();
     world.config.tree = bounds;
     world.done(world::workflow("w"));
     let claim = world.acquire("w", 1);
@@ -32,7 +32,11 @@ fn root(bounds: TreeBounds) -> (World, Claim) {
 }
 
 /// Executes actions under a claim, and returns the reason for each refused one.
-fn make(world: &mut World, claim: &Claim, acts: Vec<FenceAct>) -> Vec<Option<TreeStop>> {
+fn make(
+    world: &mut CheckedStore,
+    claim: &Claim,
+    acts: Vec<FenceOperation>,
+) -> Vec<Option<TreeStop>> {
     let Reply::Fenced { outcomes, .. } = world.done(world::fence(claim.clone(), vec![], acts))
     else {
         panic!("no fence")
@@ -56,7 +60,7 @@ fn a_tree_is_as_deep_as_its_bound_whether_calls_are_waited_for_or_not() {
         let refused = make(&mut world, &child, vec![make_one("w/0/0/0")]);
         assert_eq!(refused, [Some(TreeStop::Depth(2))]);
         // Timers and plain promises are not executions.
-        let timer = FenceAct::Create { new: world::new("w/0/0/1", &[], Timestamp::NEVER) };
+        let timer = FenceOperation::Create { new: world::new("w/0/0/1", &[], Timestamp::NEVER) };
         assert_eq!(make(&mut world, &child, vec![timer]), [None]);
     }
 }
@@ -81,7 +85,7 @@ fn a_tree_has_as_many_executions_as_its_bound() {
 #[test]
 fn a_tree_grows_as_fast_as_its_bound() {
     let (mut world, claim) = root(TreeBounds { births: Some(2), ..TreeBounds::default() });
-    let many: Vec<FenceAct> = (0..20).map(|n| call(&format!("w/{n}"))).collect();
+    let many: Vec<FenceOperation> = (0..20).map(|n| call(&format!("w/{n}"))).collect();
     let made = make(&mut world, &claim, many);
     assert_eq!(made.iter().filter(|stop| stop.is_none()).count(), 2);
     assert_eq!(made[2], Some(TreeStop::Births(2)));
@@ -100,7 +104,7 @@ fn a_tree_grows_as_fast_as_its_bound() {
 
 /// The record of a service call, as its host writes it.
 fn called(seq: u32, index: u32, callee: &str) -> Record {
-    let request = Request::verbatim(&[("frame", b"call"), ("promise", callee.as_bytes())]);
+    let request = CommandRequest::verbatim(&[("frame", b"call"), ("promise", callee.as_bytes())]);
     let (kind, name) = (CommandKind::Call, Text::from("Order/place"));
     let body = RecordBody::Command { index: CommandIndex(index), kind, name, request };
     Record { body, ..world::asked(seq, index) }
@@ -108,13 +112,14 @@ fn called(seq: u32, index: u32, callee: &str) -> Record {
 
 #[test]
 fn a_kill_reaches_whom_a_service_called_and_waits_for() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let (alias, module) = ("restate:Order".into(), world::MODULE);
     world.done(Command::Deploy { alias, module });
     let service = [(tags::TARGET, "restate://Order/place"), (tags::DETACHED, "true")];
     world.done(world::create("w", &service[..1]));
     let claim = world.acquire("w", 1);
-    let make = |id: &str| FenceAct::Create { new: world::new(id, &service, Timestamp::NEVER) };
+    let make =
+        |id: &str| FenceOperation::Create { new: world::new(id, &service, Timestamp::NEVER) };
     let records = vec![world::started(), called(1, 0, "a"), called(2, 1, "b"), called(3, 2, "c")];
     let acts = ["a", "b", "c", "sent"].map(make).to_vec();
     world.done(world::fence(claim.clone(), records, acts));

@@ -2,12 +2,12 @@ use crate::{
     command::{Command, HeartbeatItem},
     config::Config,
     footprint::CHILD_PAGE,
-    id::{Claim, Holder, NodeName, PromiseId, Version},
+    id::{Claim, Holder, HostName, PromiseId, Version},
     promise::{
-        Message, NewPromise, OutboxKey, OutboxRow, Promise, PromiseSpec, PromiseState, Settlement,
-        Verdict,
+        NewPromise, OutboxKey, OutboxMessage, OutboxRow, Promise, PromiseSpec, PromiseState,
+        Settlement, Verdict,
     },
-    reply::{Beat, Kept, Pruned, Refusal, Reply},
+    reply::{HeartbeatResult, PruneResult, Refusal, Reply, RetentionReason},
     time::Timestamp,
     transition::transition,
     unreadable::Subject,
@@ -87,11 +87,11 @@ fn a_promise_settles_though_who_waits_for_it_cannot_be_read() {
 #[test]
 fn a_heartbeat_extends_the_claims_that_can_be_read() {
     let view = damaged("bad");
-    let holder = Holder { node: NodeName::from("n"), incarnation: 1 };
+    let holder = Holder { node: HostName::from("n"), incarnation: 1 };
     let claim = Claim { id: "bad".into(), version: Version(1) };
     let items = vec![HeartbeatItem { claim, progress: None }];
     let reply = decide(&view, &Command::TaskHeartbeat { holder, items }).reply;
-    assert_eq!(reply, Reply::Heartbeat(vec![Beat::Stale]));
+    assert_eq!(reply, Reply::Heartbeat(vec![HeartbeatResult::Stale]));
 }
 
 #[test]
@@ -106,10 +106,16 @@ fn all_children_are_asked_to_stop_though_one_cannot_be_read() {
         view.put_promise(pending(&id, Some("p")));
     }
     let key = OutboxKey::CancelChildren("p".into());
-    view.put_outbox(key.clone(), OutboxRow::new(Message::CancelChildren { after: None }, NOW));
+    view.put_outbox(
+        key.clone(),
+        OutboxRow::new(OutboxMessage::CancelChildren { after: None }, NOW),
+    );
     let delta = decide(&view, &Command::OutboxDue { key: key.clone() }).delta;
     let further = delta.outbox[&key].as_ref().expect("there may be more behind the page");
-    assert!(matches!(further.message, Message::CancelChildren { after: Some(_) }), "{further:?}");
+    assert!(
+        matches!(further.message, OutboxMessage::CancelChildren { after: Some(_) }),
+        "{further:?}"
+    );
 }
 
 #[test]
@@ -119,10 +125,10 @@ fn a_tree_stays_while_a_member_cannot_be_read() {
         Settlement { verdict: Verdict::Resolved, value: None, settled_at: Timestamp(0) };
     view.put_promise(pending("root", None).settled(settlement));
     let members = [PromiseId::from("root"), PromiseId::from("root/0")].into();
-    view.put_tree("root".into(), crate::view::Tree { members, whole: true });
+    view.put_tree("root".into(), crate::view::TreeMembers { members, whole: true });
     let prune = Command::Prune { top: "root".into(), before: NOW, part: false, state: false };
-    let kept = Kept::Unreadable { id: "root/0".into() };
-    assert_eq!(decide(&view, &prune).reply, Reply::Pruned(Pruned::Kept(kept)));
+    let kept = RetentionReason::Unreadable { id: "root/0".into() };
+    assert_eq!(decide(&view, &prune).reply, Reply::Pruned(PruneResult::Kept(kept)));
 }
 
 #[test]

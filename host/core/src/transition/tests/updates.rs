@@ -1,11 +1,11 @@
 use crate::{
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     id::PromiseId,
     promise::{OutboxKey, TaskStatus, Verdict},
     reply::Reply,
     tags,
     value::{Text, Value},
-    world::{self, World},
+    world::{self, CheckedStore},
 };
 
 fn add(records: u32, signals: u32, key: Option<&str>) -> Command {
@@ -20,8 +20,8 @@ fn add(records: u32, signals: u32, key: Option<&str>) -> Command {
 }
 
 /// A workflow that has begun and waits for its next signal.
-fn waiting() -> World {
-    let mut world = World::new();
+fn waiting() -> CheckedStore {
+    let mut world = CheckedStore::new();
     world.done(world::workflow("w"));
     let claim = world.acquire("w", 1);
     world.done(world::fence(claim.clone(), vec![world::started()], vec![]));
@@ -42,7 +42,7 @@ fn an_update_is_a_signal_that_names_the_promise_of_its_answer() {
     let payload = std::str::from_utf8(&value.data).expect("text");
     assert_eq!(payload, r#"{"promise":"w/a/0","input":{"item": "ж"}}"#);
     let claim = world.acquire("w", 2);
-    let answer = FenceAct::Settle {
+    let answer = FenceOperation::Settle {
         id: PromiseId::from("w/a/0"),
         verdict: Verdict::Resolved,
         value: Value::of(&b"1"[..]),
@@ -60,7 +60,7 @@ fn an_update_is_accepted_only_of_who_has_seen_everything() {
     // The first update is not in the journal yet, and may change which updates are valid.
     let refused = world.refused(add(1, 0, Some("b")));
     assert_eq!(refused.kind(), "journal-grew");
-    assert!(refused.to_string().contains("has 2 records by now, and 1 were"), "{refused}");
+    assert!(refused.to_string().contains("now has 2 records, and 1 were"), "{refused}");
     // A repetition of an accepted update succeeds, even if the validator had seen less.
     assert_eq!(world.done(add(1, 0, Some("a"))), Reply::signalled("w", 0));
     assert_eq!(world.done(add(1, 1, Some("b"))), Reply::signalled("w", 1));
@@ -128,7 +128,7 @@ fn a_key_of_an_update_or_a_signal_stands_for_one_request() {
 #[test]
 fn what_is_not_answered_is_cancelled_with_its_workflow() {
     // A workflow that never waited for a signal.
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::workflow("w"));
     let claim = world.acquire("w", 1);
     world.done(world::fence(claim.clone(), vec![world::started()], vec![]));

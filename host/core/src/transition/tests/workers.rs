@@ -1,14 +1,16 @@
 //! External workers: the tasks they may acquire, and the end of their claims.
 
 use crate::{
-    command::{ClaimRequest, Command, FenceAct},
+    command::{ClaimRequest, Command, FenceOperation},
     config::Config,
     id::{Claim, Holder, PromiseId},
-    promise::{LONGEST_LEASE, NewSchedule, Overlap, ReleaseReason, Task, TaskStatus, Template},
-    reply::{Beat, Refusal, Reply},
+    promise::{
+        LONGEST_LEASE, NewSchedule, Overlap, PromiseTemplate, ReleaseReason, Task, TaskStatus,
+    },
+    reply::{HeartbeatResult, Refusal, Reply},
     tags,
     time::{Millis, Timestamp},
-    world::{self, World, claim},
+    world::{self, CheckedStore, claim},
 };
 
 fn claim_request(pid: &str, nonce: u64) -> ClaimRequest {
@@ -16,12 +18,12 @@ fn claim_request(pid: &str, nonce: u64) -> ClaimRequest {
 }
 
 /// A task that the worker `w` holds.
-fn held(world: &mut World, id: &str, nonce: u64) -> Claim {
+fn held(world: &mut CheckedStore, id: &str, nonce: u64) -> Claim {
     world.done(world::outside(id));
     take(world, id, nonce)
 }
 
-fn take(world: &mut World, id: &str, nonce: u64) -> Claim {
+fn take(world: &mut CheckedStore, id: &str, nonce: u64) -> Claim {
     let version = world.model.task(&PromiseId::from(id)).expect("a task").version.0;
     let claimed = claim(id, version);
     world.done(Command::TaskAcquire {
@@ -32,13 +34,13 @@ fn take(world: &mut World, id: &str, nonce: u64) -> Claim {
     claim(id, version + 1)
 }
 
-fn offers(world: &World) -> usize {
+fn offers(world: &CheckedStore) -> usize {
     world.snapshot.outbox.len()
 }
 
 #[test]
 fn a_worker_takes_nothing_that_hosts_execute() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::workflow("w"));
     let acquire = Command::TaskAcquire {
         claim: claim("w", 0),
@@ -55,12 +57,12 @@ fn a_worker_takes_nothing_that_hosts_execute() {
 
 #[test]
 fn one_word_extends_everything_a_worker_holds() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     held(&mut world, "a", 1);
     held(&mut world, "b", 2);
     world.wait(10_000);
     let beats = world.done(Command::WorkerHeartbeat { holder: Holder::worker("w") });
-    let extended = Beat::Extended { until: world.now + Millis(15_000), cancel: false };
+    let extended = HeartbeatResult::Extended { until: world.now + Millis(15_000), cancel: false };
     assert_eq!(beats, Reply::Heartbeat(vec![extended.clone(), extended]));
     let stranger = Command::WorkerHeartbeat { holder: Holder::worker("v") };
     assert_eq!(world.done(stranger), Reply::Heartbeat(vec![]));
@@ -68,7 +70,7 @@ fn one_word_extends_everything_a_worker_holds() {
 
 #[test]
 fn what_a_worker_that_left_was_not_heard_about_is_offered_again() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let gone = held(&mut world, "a", 1);
     world.wait(10);
     let left_at = world.now;
@@ -84,7 +86,7 @@ fn what_a_worker_that_left_was_not_heard_about_is_offered_again() {
 
 #[test]
 fn a_task_that_is_given_back_unused_again_and_again_waits_longer_each_time() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let mut claim = held(&mut world, "a", 1);
     let mut waits = Vec::new();
     for nonce in 2..6 {
@@ -102,24 +104,28 @@ fn a_task_that_is_given_back_unused_again_and_again_waits_longer_each_time() {
     assert!(waits[0] == 0 && waits.is_sorted() && waits[1] >= 100 && waits[3] >= 400, "{waits:?}");
     // Progress resets its back-off.
     let child = world::new("a:0", &[], Timestamp::NEVER);
-    world.done(world::fence(claim.clone(), vec![], vec![FenceAct::CreateLoose { new: child }]));
+    world.done(world::fence(
+        claim.clone(),
+        vec![],
+        vec![FenceOperation::CreateLoose { new: child }],
+    ));
     world.done(world::release(claim, ReleaseReason::Yield));
     assert_eq!(offers(&world), 1);
 }
 
 #[test]
 fn a_task_whose_workers_die_is_halted_in_the_end_and_says_so() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.config.lost_limit = 3;
     world.done(world::outside("a"));
-    let lose = |world: &mut World, nonce| {
+    let lose = |world: &mut CheckedStore, nonce| {
         let claim = take(world, "a", nonce);
         world.wait(15_000);
         world.done(Command::LeaseDue { id: claim.id.clone() });
         world.wait(1_000);
         world.done(Command::RetryDue { id: claim.id });
     };
-    let said = |world: &World| {
+    let said = |world: &CheckedStore| {
         let task = world.model.task(&PromiseId::from("a")).expect("a task");
         (task.attempt, task.note.as_ref().map(|note| note.message.to_string()))
     };
@@ -128,7 +134,11 @@ fn a_task_whose_workers_die_is_halted_in_the_end_and_says_so() {
     // Progress resets its failure counts.
     let claim = take(&mut world, "a", 3);
     let child = world::new("a:0", &[], Timestamp::NEVER);
-    world.done(world::fence(claim.clone(), vec![], vec![FenceAct::CreateLoose { new: child }]));
+    world.done(world::fence(
+        claim.clone(),
+        vec![],
+        vec![FenceOperation::CreateLoose { new: child }],
+    ));
     world.done(world::release(claim, ReleaseReason::Yield));
     assert_eq!(said(&world), (1, None));
     lose(&mut world, 4);
@@ -142,10 +152,10 @@ fn a_task_whose_workers_die_is_halted_in_the_end_and_says_so() {
 
 #[test]
 fn what_is_made_loosely_belongs_to_nobody() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let claim = held(&mut world, "a", 1);
     let new = world::new("a/0", &[(tags::BRANCH, "mine")], Timestamp::NEVER);
-    let create = FenceAct::CreateLoose { new: new.clone() };
+    let create = FenceOperation::CreateLoose { new: new.clone() };
     world.done(world::fence(claim.clone(), vec![], vec![create.clone()]));
     let made = world.model.promise(&new.id).expect("it was made").clone();
     assert_eq!((made.spec.made_by.as_ref(), &made.spec.tags), (None, &new.tags));
@@ -156,7 +166,7 @@ fn what_is_made_loosely_belongs_to_nobody() {
 
 #[test]
 fn the_narrow_reading_waits_only_for_what_somebody_is_to_settle_in_one_tree() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.config = Config { resonate_strict: true, ..Config::default() };
     let claim = held(&mut world, "a", 1);
     world.done(world::create("a:latent", &[]));
@@ -175,7 +185,7 @@ fn the_narrow_reading_waits_only_for_what_somebody_is_to_settle_in_one_tree() {
 
 #[test]
 fn the_narrow_reading_has_ids_lie_under_what_their_tags_name() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.config = Config { resonate_strict: true, ..Config::default() };
     for (id, tag, root) in [
         ("root:0", tags::ORIGIN, "root"),
@@ -199,21 +209,21 @@ fn the_narrow_reading_has_ids_lie_under_what_their_tags_name() {
     world.done(world::create("root:0", &[(tags::ORIGIN, "elsewhere")]));
     let claim = held(&mut world, "a", 1);
     let stray = world::new("b:0", &[(tags::ORIGIN, "a")], Timestamp::NEVER);
-    let fenced = world::fence(claim, vec![], vec![FenceAct::CreateLoose { new: stray }]);
+    let fenced = world::fence(claim, vec![], vec![FenceOperation::CreateLoose { new: stray }]);
     let Reply::Fenced { outcomes, .. } = world.done(fenced) else { panic!("a fence") };
     assert_eq!(outcomes[0].1.as_ref().map_err(Refusal::kind), Err("bad-request"));
 }
 
 #[test]
 fn the_narrow_reading_takes_no_address_that_nobody_can_poll() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.config = Config { resonate_strict: true, ..Config::default() };
     world.done(world::outside("p"));
     let target = [(tags::TARGET, "poll://shipping")];
     let listener =
         Command::RegisterListener { awaited: "p".into(), address: "poll://uni@g".into() };
     let Command::ScheduleCreate(new) = world::schedule("s", Overlap::Allow) else { panic!("one") };
-    let template = Template { tags: world::tagged(&target), ..new.template.clone() };
+    let template = PromiseTemplate { tags: world::tagged(&target), ..new.template.clone() };
     let schedule = Command::ScheduleCreate(NewSchedule { template, ..new.clone() });
     for command in [world::create("a", &target), listener, schedule] {
         let refusal = world.refused(command);
@@ -229,7 +239,7 @@ fn the_narrow_reading_takes_no_address_that_nobody_can_poll() {
 
 #[test]
 fn workers_outside_wait_for_no_signals() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     let claim = held(&mut world, "a", 1);
     let refusal = world.refused(world::suspend(claim.clone(), &["a/s/0"]));
     assert_eq!(refusal.kind(), "unprocessable");
@@ -239,7 +249,7 @@ fn workers_outside_wait_for_no_signals() {
 
 #[test]
 fn a_promise_without_a_task_is_no_other_host_s_affair() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::create("p", &[]));
     let new = world::new("p", &[(tags::TARGET, "poll://any@w")], Timestamp::NEVER);
     let refusal = world.refused(Command::TaskCreate { new, request: claim_request("w", 1) });
@@ -248,7 +258,7 @@ fn a_promise_without_a_task_is_no_other_host_s_affair() {
 
 #[test]
 fn a_lease_lasts_a_day_at_most() {
-    let mut world = World::new();
+    let mut world = CheckedStore::new();
     world.done(world::outside("w"));
     for ttl in [i64::MIN, -1, 0, LONGEST_LEASE.0 + 1, i64::MAX] {
         let request = ClaimRequest { ttl: Millis(ttl), ..claim_request("w", 1) };
@@ -268,14 +278,14 @@ fn a_lease_lasts_a_day_at_most() {
 
 #[test]
 fn a_worker_that_only_heartbeats_loses_its_claim_where_there_is_a_limit() {
-    let beats = |world: &mut World| match world
+    let beats = |world: &mut CheckedStore| match world
         .done(Command::WorkerHeartbeat { holder: Holder::worker("w") })
     {
         Reply::Heartbeat(beats) => beats,
         reply => panic!("{reply:?}"),
     };
     for limit in [None, Some(Millis(40_000))] {
-        let mut world = World::new();
+        let mut world = CheckedStore::new();
         world.config.worker_stall_limit = limit;
         world.done(world::outside("w"));
         let claimed = claim("w", 0);
@@ -290,17 +300,21 @@ fn a_worker_that_only_heartbeats_loses_its_claim_where_there_is_a_limit() {
             world.wait(wait);
             if world.now.0 == 31_000 || world.now.0 == 51_000 {
                 let new = world::new("w.0", &[], Timestamp::NEVER);
-                let act = FenceAct::CreateLoose { new };
+                let act = FenceOperation::CreateLoose { new };
                 world.done(world::fence(claim("w", 1), vec![], vec![act]));
             }
-            assert!(matches!(beats(&mut world)[..], [Beat::Extended { .. }]), "{}", world.now);
+            assert!(
+                matches!(beats(&mut world)[..], [HeartbeatResult::Extended { .. }]),
+                "{}",
+                world.now
+            );
         }
         world.wait(10_000);
         let last = beats(&mut world);
         match limit {
-            None => assert!(matches!(last[..], [Beat::Extended { .. }])),
+            None => assert!(matches!(last[..], [HeartbeatResult::Extended { .. }])),
             Some(_) => {
-                assert_eq!(last, [Beat::Stalled]);
+                assert_eq!(last, [HeartbeatResult::Stalled]);
                 world.done(Command::LeaseDue { id: "w".into() });
                 assert_eq!(world.status("w"), Some(TaskStatus::Pending));
             }

@@ -74,14 +74,14 @@ fn base_58_is_read_as_others_write_it() {
 
 #[test]
 fn what_is_no_key_is_refused_by_its_reason() {
-    assert!(Identity::new([&*Signer::new(1).key()]).is_ok());
+    assert!(IdentityKeys::new([&*Signer::new(1).key()]).is_ok());
     for (key, why) in [
         ("", "publickeyv1_"),
         ("publickeyv2_1", "publickeyv1_"),
         ("publickeyv1_0", "base 58"),
         ("publickeyv1_11", "32 bytes"),
     ] {
-        let refused = Identity::new([key]).expect_err(key).to_string();
+        let refused = IdentityKeys::new([key]).expect_err(key).to_string();
         assert!(refused.contains(why), "{refused}");
     }
 }
@@ -90,41 +90,41 @@ fn what_is_no_key_is_refused_by_its_reason() {
 fn a_request_is_let_in_with_a_token_for_its_path_and_time_by_one_of_the_keys() {
     let (one, other, stranger) = (Signer::new(1), Signer::new(2), Signer::new(3));
     let (first, second) = (one.key(), other.key());
-    let identity = Identity::new([&*first, &*second]).expect("keys");
+    let identity = IdentityKeys::new([&*first, &*second]).expect("keys");
     let path = "/invoke/order/order";
     let check = |token: &str| identity.check(&headers("v1", token), path, NOW);
     for signer in [&one, &other] {
         assert_eq!(check(&signer.token("EdDSA", path, -60, 60)), Ok(()));
     }
-    assert_eq!(check(&stranger.token("EdDSA", path, -60, 60)), Err(Refused::Signature));
+    assert_eq!(check(&stranger.token("EdDSA", path, -60, 60)), Err(IdentityRefusal::Signature));
     let elsewhere = check(&one.token("EdDSA", "/invoke/order/ship", -60, 60));
-    assert_eq!(elsewhere, Err(Refused::Audience("/invoke/order/ship".to_owned())));
+    assert_eq!(elsewhere, Err(IdentityRefusal::Audience("/invoke/order/ship".to_owned())));
     for (from, to) in [(1, 60), (-60, 0), (-60, -1)] {
         let refused = check(&one.token("EdDSA", path, from, to));
-        assert!(matches!(refused, Err(Refused::Time { .. })), "{from} {to}");
+        assert!(matches!(refused, Err(IdentityRefusal::Time { .. })), "{from} {to}");
     }
-    assert!(matches!(check(&one.token("none", path, -60, 60)), Err(Refused::Token(_))));
+    assert!(matches!(check(&one.token("none", path, -60, 60)), Err(IdentityRefusal::Token(_))));
     for broken in ["", "a.b", "a.b.c", "a.b.c.d", "....", "e30.e30.e30"] {
-        assert!(matches!(check(broken), Err(Refused::Token(_))), "{broken}");
+        assert!(matches!(check(broken), Err(IdentityRefusal::Token(_))), "{broken}");
     }
     let token = one.token("EdDSA", path, -60, 60);
     let mut tampered = token.clone().into_bytes();
     let claims = token.find('.').expect("it has parts") + 5;
     tampered[claims] = if tampered[claims] == b'A' { b'B' } else { b'A' };
     let tampered = String::from_utf8(tampered).expect("text");
-    assert_eq!(check(&tampered), Err(Refused::Signature));
+    assert_eq!(check(&tampered), Err(IdentityRefusal::Signature));
 }
 
 #[test]
 fn what_is_not_signed_is_let_in_where_no_key_is_named() {
     let signer = Signer::new(1);
-    let identity = Identity::new([&*signer.key()]).expect("a key");
-    let open = Identity::default();
+    let identity = IdentityKeys::new([&*signer.key()]).expect("a key");
+    let open = IdentityKeys::default();
     assert_eq!(open.check(&HeaderMap::new(), "/discover", NOW), Ok(()));
-    assert_eq!(identity.check(&HeaderMap::new(), "/discover", NOW), Err(Refused::Unsigned));
+    assert_eq!(identity.check(&HeaderMap::new(), "/discover", NOW), Err(IdentityRefusal::Unsigned));
     let token = signer.token("EdDSA", "/discover", -60, 60);
     let unsigned = identity.check(&headers("unsigned", &token), "/discover", NOW);
-    assert_eq!(unsigned, Err(Refused::Unsigned));
+    assert_eq!(unsigned, Err(IdentityRefusal::Unsigned));
     let odd = identity.check(&headers("v2", &token), "/discover", NOW);
-    assert_eq!(odd, Err(Refused::Scheme("v2".to_owned())));
+    assert_eq!(odd, Err(IdentityRefusal::Scheme("v2".to_owned())));
 }

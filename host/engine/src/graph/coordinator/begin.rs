@@ -1,13 +1,13 @@
 //! Start of nodes.
 
 use segno_core::{
-    command::FenceAct, graph::NodeState, id::PromiseId, json, promise::Verdict, reply::Refusal,
-    time::Timestamp,
+    command::FenceOperation, graph::NodeState, id::PromiseId, json, promise::Verdict,
+    reply::Refusal, time::Timestamp,
 };
 use segno_graph::{
     NodeIndex,
-    plan::Kind,
-    progress::{RecordRefused, Status},
+    plan::NodeAction,
+    progress::{RecordRefusal, Status},
     state::{FailureDetail, NodeOutcome},
 };
 use segno_guest::Failure;
@@ -17,7 +17,7 @@ use super::Coordinator;
 use crate::{
     graph::{
         attempt,
-        outcome::{Place, place},
+        outcome::{RunPosition, place},
         parts::OutputParts,
     },
     values,
@@ -32,7 +32,7 @@ impl Coordinator {
     ///
     /// # Errors
     /// [`RecordRefused`]: a defect.
-    pub fn begin(&mut self, nodes: &[NodeIndex], now: Timestamp) -> Result<(), RecordRefused> {
+    pub fn begin(&mut self, nodes: &[NodeIndex], now: Timestamp) -> Result<(), RecordRefusal> {
         nodes.iter().try_for_each(|node| self.begin_with(*node, &OutputParts::default(), now))
     }
 
@@ -45,7 +45,7 @@ impl Coordinator {
         node: NodeIndex,
         parts: &OutputParts,
         now: Timestamp,
-    ) -> Result<(), RecordRefused> {
+    ) -> Result<(), RecordRefusal> {
         if self.made.remove(&node) {
             return Ok(());
         }
@@ -55,9 +55,9 @@ impl Coordinator {
             self.note(node, None);
             return Ok(());
         }
-        if let Kind::Signal(name) = &self.start.plan.node(node).kind {
+        if let NodeAction::Signal(name) = &self.start.plan.node(node).kind {
             let new = attempt::signal(&self.run, name, self.start.plan.node(node), now);
-            self.acts.push(FenceAct::Create { new });
+            self.acts.push(FenceOperation::Create { new });
             let waits = NodeOutcome::<()>::SuspendedOn(name.to_string());
             self.progress.record(node, self.progress.attempt(node), &waits)?;
             if self.progress.status(node) == Status::Failed {
@@ -85,7 +85,7 @@ impl Coordinator {
         if size > MAX_INPUT {
             return self.too_large(node, size);
         }
-        self.acts.push(FenceAct::Create { new });
+        self.acts.push(FenceOperation::Create { new });
         self.acts.push(self.row(node, NodeState::Running, None));
         Ok(())
     }
@@ -100,7 +100,7 @@ impl Coordinator {
     ///
     /// # Errors
     /// [`RecordRefused`]: a defect.
-    pub fn too_large(&mut self, node: NodeIndex, size: u64) -> Result<(), RecordRefused> {
+    pub fn too_large(&mut self, node: NodeIndex, size: u64) -> Result<(), RecordRefusal> {
         let message = format!(
             "the input of the node takes {size} bytes, and {MAX_INPUT} are the most: take parts of the \
              outputs before it with `input`, or have them written to a file"
@@ -112,8 +112,8 @@ impl Coordinator {
     ///
     /// # Errors
     /// [`RecordRefused`]: a defect.
-    pub fn refused(&mut self, id: &PromiseId, refusal: &Refusal) -> Result<(), RecordRefused> {
-        let Some(Place::Attempt(name, _)) = place(&self.run, id) else { return Ok(()) };
+    pub fn refused(&mut self, id: &PromiseId, refusal: &Refusal) -> Result<(), RecordRefusal> {
+        let Some(RunPosition::Attempt(name, _)) = place(&self.run, id) else { return Ok(()) };
         let Some(node) = self.start.plan.topology().index_of(name) else { return Ok(()) };
         let code = u32::from(refusal.code());
         self.fail_at_once(node, Failure { code, message: refusal.to_string(), details: None })
@@ -131,11 +131,11 @@ impl Coordinator {
 
     /// Fails a node immediately. The failure becomes the value of a promise, as for every failed
     /// node.
-    fn fail_at_once(&mut self, node: NodeIndex, failure: Failure) -> Result<(), RecordRefused> {
+    fn fail_at_once(&mut self, node: NodeIndex, failure: Failure) -> Result<(), RecordRefusal> {
         let (id, attempt) = (self.output_of(node), self.progress.attempt(node));
-        self.acts.push(FenceAct::Create { new: attempt::bare(id.clone()) });
+        self.acts.push(FenceOperation::Create { new: attempt::bare(id.clone()) });
         let (verdict, value) = (Verdict::Rejected, values::failure_value(&failure));
-        self.acts.push(FenceAct::Settle { id, verdict, value });
+        self.acts.push(FenceOperation::Settle { id, verdict, value });
         let Failure { code, message, .. } = failure;
         let detail = FailureDetail { code, message, details: None };
         self.progress.record(node, attempt, &NodeOutcome::<()>::Failed(detail.clone()))?;

@@ -1,21 +1,21 @@
 //! Facts: the effect of settled promises on nodes.
 
 use segno_core::{
-    graph::Reset,
+    graph::ResetReason,
     id::PromiseId,
     promise::{Promise, RetryDecision},
     time::Timestamp,
 };
 use segno_graph::{
     NodeIndex,
-    progress::{RecordRefused, Status},
+    progress::{RecordRefusal, Status},
     state::{FailureDetail, NodeOutcome},
 };
 
 use super::Coordinator;
 use crate::graph::{
     attempt::{self, after},
-    outcome::{self, Place, Settled, place},
+    outcome::{self, RunPosition, SettledPromise, place},
 };
 
 /// Maximum number of cancelled attempts of a node before it fails.
@@ -29,19 +29,23 @@ impl Coordinator {
     /// [`RecordRefused`]: the fact does not belong to this run.
     pub fn settled(
         &mut self,
-        settled: &Settled<'_>,
+        settled: &SettledPromise<'_>,
         now: Timestamp,
-    ) -> Result<bool, RecordRefused> {
+    ) -> Result<bool, RecordRefusal> {
         let known = self.acts.len();
         self.take_note(settled, now)?;
         Ok(self.acts.len() > known)
     }
 
-    fn take_note(&mut self, settled: &Settled<'_>, now: Timestamp) -> Result<(), RecordRefused> {
-        let Settled { promise, repeated } = settled;
+    fn take_note(
+        &mut self,
+        settled: &SettledPromise<'_>,
+        now: Timestamp,
+    ) -> Result<(), RecordRefusal> {
+        let SettledPromise { promise, repeated } = settled;
         let Some(settlement) = promise.settlement() else { return Ok(()) };
         match place(&self.run, promise.id()) {
-            Some(Place::Attempt(name, attempt)) => {
+            Some(RunPosition::Attempt(name, attempt)) => {
                 let Some(node) = self.start.plan.topology().index_of(name) else { return Ok(()) };
                 // An attempt that was created earlier may end before its node is dispatched again.
                 let is_live =
@@ -56,7 +60,7 @@ impl Coordinator {
                     let code = outcome::detail(settlement).code;
                     if let Some(begins) = self.repeats(node, attempt, code, promise.id(), now) {
                         self.begins.insert(node, begins);
-                        reset = Some(Reset::Failed { begins_at: begins });
+                        reset = Some(ResetReason::Failed { begins_at: begins });
                         outcome = NodeOutcome::Shutdown;
                     }
                 }
@@ -68,7 +72,7 @@ impl Coordinator {
                         outcome = NodeOutcome::Failed(outcome::detail(settlement));
                     } else {
                         *cancelled += 1;
-                        reset = Some(Reset::Cancelled);
+                        reset = Some(ResetReason::Cancelled);
                     }
                 }
                 self.progress.record(node, attempt, &outcome)?;
@@ -85,7 +89,7 @@ impl Coordinator {
                 }
                 self.note(node, reset);
             }
-            Some(Place::Signal(name)) => {
+            Some(RunPosition::Signal(name)) => {
                 let waiting: Vec<NodeIndex> = self
                     .signals
                     .get(name)
@@ -109,8 +113,8 @@ impl Coordinator {
     pub fn learn(&mut self, promise: &Promise) {
         let topology = self.start.plan.topology();
         let nodes: Vec<NodeIndex> = match place(&self.run, promise.id()) {
-            Some(Place::Attempt(name, _)) => topology.index_of(name).into_iter().collect(),
-            Some(Place::Signal(name)) => self.signals.get(name).cloned().unwrap_or_default(),
+            Some(RunPosition::Attempt(name, _)) => topology.index_of(name).into_iter().collect(),
+            Some(RunPosition::Signal(name)) => self.signals.get(name).cloned().unwrap_or_default(),
             None => Vec::new(),
         };
         nodes.into_iter().for_each(|node| self.learn_of(node, promise));

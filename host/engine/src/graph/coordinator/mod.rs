@@ -7,29 +7,31 @@ mod take_over;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use segno_core::{
-    command::FenceAct,
-    graph::{NodeEvent, NodeRow, NodeState, Persistence, Reset, Resets, Start},
+    command::FenceOperation,
+    graph::{
+        GraphRunParameters, NodeEvent, NodeRow, NodeState, Persistence, ResetHistory, ResetReason,
+    },
     id::PromiseId,
     promise::Promise,
     time::Timestamp,
     value::Text,
 };
 use segno_graph::{
-    NodeIndex, Progress,
-    plan::Kind,
+    NodeIndex, RunProgress,
+    plan::NodeAction,
     progress::{RecoverError, Status},
     state::FailureDetail,
 };
 use segno_guest::Outcome;
 
 pub use begin::MAX_INPUT;
-pub use take_over::TakenOver;
+pub use take_over::ReusedNode;
 
 use super::{
     attempt::OwnModule,
     outcome,
-    outputs::Outputs,
-    report::{self, End},
+    outputs::OutputCache,
+    report::{self, RunEnd},
 };
 
 /// Maximum size of the outputs kept in memory, in bytes.
@@ -41,10 +43,10 @@ pub const MAX_OUTPUT: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct Coordinator {
     run: PromiseId,
-    start: Start,
+    start: GraphRunParameters,
     module: OwnModule,
-    progress: Progress,
-    outputs: Outputs,
+    progress: RunProgress,
+    outputs: OutputCache,
     /// The failures of nodes that failed themselves, as far as they are in memory.
     failures: BTreeMap<NodeIndex, FailureDetail>,
     /// The nodes that failed themselves.
@@ -57,7 +59,7 @@ pub struct Coordinator {
     cancelled: BTreeMap<NodeIndex, u32>,
     /// The nodes of the plan that wait for each signal.
     signals: BTreeMap<Box<str>, Vec<NodeIndex>>,
-    acts: Vec<FenceAct>,
+    acts: Vec<FenceOperation>,
 }
 
 impl Coordinator {
@@ -67,7 +69,7 @@ impl Coordinator {
     /// [`RecoverError`]: the rows do not belong to a run of this plan.
     pub fn recover(
         run: PromiseId,
-        start: Start,
+        start: GraphRunParameters,
         module: OwnModule,
         rows: &[(Text, NodeRow)],
         history: &[NodeEvent],
@@ -76,7 +78,7 @@ impl Coordinator {
         let topology = plan.topology().clone();
         let mut signals: BTreeMap<Box<str>, Vec<NodeIndex>> = BTreeMap::new();
         for node in topology.nodes() {
-            if let Kind::Signal(name) = &plan.node(node).kind {
+            if let NodeAction::Signal(name) = &plan.node(node).kind {
                 signals.entry(name.clone()).or_default().push(node);
             }
         }
@@ -85,7 +87,7 @@ impl Coordinator {
             let rows = rows.iter().filter(move |(_, row)| row.state == state);
             rows.filter_map(|(name, _)| topology.index_of(name)).collect::<BTreeSet<_>>()
         };
-        let resets = Resets::of(history);
+        let resets = ResetHistory::of(history);
         let cancelled = resets.cancelled.iter();
         let cancelled =
             cancelled.filter_map(|(name, count)| Some((topology.index_of(name)?, *count)));
@@ -102,7 +104,7 @@ impl Coordinator {
             run,
             module,
             progress,
-            outputs: Outputs::new(KEPT_OUTPUTS),
+            outputs: OutputCache::new(KEPT_OUTPUTS),
             failures: BTreeMap::new(),
             signals,
             acts: Vec::new(),
@@ -111,7 +113,7 @@ impl Coordinator {
     }
 
     /// The plan, the input and the settings of the run.
-    pub fn start(&self) -> &Start {
+    pub fn start(&self) -> &GraphRunParameters {
         &self.start
     }
 
@@ -137,8 +139,8 @@ impl Coordinator {
     /// True if work is running that may end soon: not only timers and promises that clients settle.
     pub fn is_busy(&self) -> bool {
         self.progress.running().any(|node| match self.start.plan.node(node).kind {
-            Kind::Call(_) | Kind::Http(_) | Kind::Graph(_) => true,
-            Kind::Sleep(_) | Kind::Promise | Kind::Signal(_) => false,
+            NodeAction::Call(_) | NodeAction::Http(_) | NodeAction::Graph(_) => true,
+            NodeAction::Sleep(_) | NodeAction::Promise | NodeAction::Signal(_) => false,
         })
     }
 
@@ -210,14 +212,14 @@ impl Coordinator {
     }
 
     /// The promises that the report needs and that are not in memory.
-    pub fn missing_at_the_end(&self, end: End) -> BTreeSet<PromiseId> {
+    pub fn missing_at_the_end(&self, end: RunEnd) -> BTreeSet<PromiseId> {
         match end {
-            End::Completed => self.unread(self.start.plan.outputs().iter().copied()),
-            End::Failed => {
+            RunEnd::Completed => self.unread(self.start.plan.outputs().iter().copied()),
+            RunEnd::Failed => {
                 let unread = self.failed.iter().filter(|node| !self.failures.contains_key(node));
                 unread.take(100).map(|node| self.output_of(*node)).collect()
             }
-            End::Stuck => BTreeSet::new(),
+            RunEnd::Stuck => BTreeSet::new(),
         }
     }
 
@@ -239,24 +241,24 @@ impl Coordinator {
     }
 
     /// Takes the pending writes, in order.
-    pub fn take_acts(&mut self) -> Vec<FenceAct> {
+    pub fn take_acts(&mut self) -> Vec<FenceOperation> {
         self.outputs.trim();
         std::mem::take(&mut self.acts)
     }
 
     /// The end of the run. `None` if the run continues.
-    pub fn end(&self) -> Option<End> {
-        End::of(self.progress.classify())
+    pub fn end(&self) -> Option<RunEnd> {
+        RunEnd::of(self.progress.classify())
     }
 
     /// The outcome with which the run's promise is settled.
-    pub fn report(&self, end: End) -> Outcome {
+    pub fn report(&self, end: RunEnd) -> Outcome {
         match end {
-            End::Completed => report::completed(&self.start.plan, &self.outputs),
-            End::Failed => {
+            RunEnd::Completed => report::completed(&self.start.plan, &self.outputs),
+            RunEnd::Failed => {
                 report::failed(&self.start.plan, &self.progress, &self.failures, &self.failed)
             }
-            End::Stuck => report::stuck(&self.progress),
+            RunEnd::Stuck => report::stuck(&self.progress),
         }
     }
 
@@ -268,7 +270,7 @@ impl Coordinator {
     }
 
     /// Writes the state of a node, and the reason if it begins again.
-    fn note(&mut self, node: NodeIndex, reset: Option<Reset>) {
+    fn note(&mut self, node: NodeIndex, reset: Option<ResetReason>) {
         let state = match self.progress.status(node) {
             Status::Pending => NodeState::Pending,
             Status::Running => NodeState::Running,
@@ -280,8 +282,8 @@ impl Coordinator {
         self.acts.push(self.row(node, state, reset));
     }
 
-    fn row(&self, node: NodeIndex, state: NodeState, reset: Option<Reset>) -> FenceAct {
-        FenceAct::Node {
+    fn row(&self, node: NodeIndex, state: NodeState, reset: Option<ResetReason>) -> FenceOperation {
+        FenceOperation::Node {
             reset,
             node: Text::from(self.start.plan.topology().name(node).as_str()),
             row: NodeRow { state, attempt: self.progress.attempt(node) },
@@ -299,7 +301,7 @@ impl Coordinator {
     /// The promise whose value is the output of a node: its newest attempt, or its signal.
     fn output_of(&self, node: NodeIndex) -> PromiseId {
         match &self.start.plan.node(node).kind {
-            Kind::Signal(name) => self.run.run_signal(name),
+            NodeAction::Signal(name) => self.run.run_signal(name),
             _ => {
                 let name = self.start.plan.topology().name(node);
                 self.run.attempt(name.as_str(), self.progress.attempt(node))

@@ -9,14 +9,14 @@
 use segno_core::{
     command::Command,
     id::PromiseId,
-    reply::{Kept, Pruned, Reply},
+    reply::{PruneResult, Reply, RetentionReason},
     tags,
     time::Timestamp,
     transition::{obstacle, turn_in},
 };
 use segno_store::{PromiseFilter, Scan, StoreError};
 
-use super::Pace;
+use super::RemovalPace;
 use crate::host::Host;
 
 /// Maximum number of members read or removed in one step.
@@ -32,12 +32,12 @@ pub async fn remove(
     root: &PromiseId,
     before: Timestamp,
     state: bool,
-) -> Result<Result<u64, Kept>, StoreError> {
+) -> Result<Result<u64, RetentionReason>, StoreError> {
     let scan = host.store.scan();
     if let Some(kept) = unfinished(scan, root, before).await? {
         return Ok(Err(kept));
     }
-    let (mut removed, mut pace) = (0, Pace::default());
+    let (mut removed, mut pace) = (0, RemovalPace::default());
     // A stack of subtrees to remove. If one is too large, its children are removed first.
     let mut open = vec![root.clone()];
     while !open.is_empty() {
@@ -48,9 +48,9 @@ pub async fn remove(
         let (tried, mut gone) = (batch.len(), 0);
         for (top, reply) in batch.into_iter().zip(replies) {
             match reply {
-                Reply::Pruned(Pruned::Gone { promises }) => gone += promises as usize,
-                Reply::Pruned(Pruned::Kept(Kept::Absent)) => {}
-                Reply::Pruned(Pruned::Kept(Kept::Large)) => {
+                Reply::Pruned(PruneResult::Gone { promises }) => gone += promises as usize,
+                Reply::Pruned(PruneResult::Kept(RetentionReason::Absent)) => {}
+                Reply::Pruned(PruneResult::Kept(RetentionReason::Large)) => {
                     let made = scan.examine(Some(&top), 0, PAGE).await?.ids;
                     let parts = match made.is_empty() {
                         false => made,
@@ -98,14 +98,14 @@ async fn unfinished(
     scan: &dyn Scan,
     root: &PromiseId,
     before: Timestamp,
-) -> Result<Option<Kept>, StoreError> {
+) -> Result<Option<RetentionReason>, StoreError> {
     // Parents with unread children, each with the last child read.
     let mut open = vec![(root.clone(), 0)];
     while let Some((maker, after)) = open.pop() {
         let page = scan.examine(Some(&maker), after, PAGE).await?;
         let kept = page.ids.iter().find_map(|id| obstacle(&page.view, id, before));
         if kept.is_some() || !page.unreadable.is_empty() {
-            return Ok(kept.or(Some(Kept::Large)));
+            return Ok(kept.or(Some(RetentionReason::Large)));
         }
         if let Some(next) = page.next {
             open.push((maker, next));

@@ -19,13 +19,13 @@ use segno_core::{
     footprint::TREE_LIMIT,
     id::{Digest, PromiseId},
     promise::Promise,
-    reply::{Kept, Pruned, Reply},
+    reply::{PruneResult, Reply, RetentionReason},
     tags,
     time::{Millis, Timestamp},
 };
 
 pub use large::remove as remove_large;
-pub use rules::{Keep, ObjectState, Retention, RetentionError, Rule};
+pub use rules::{ObjectStateRetention, Retention, RetentionError, RetentionPeriod, RetentionRule};
 
 use segno_store::{ScheduleFilter, StoreError};
 
@@ -43,7 +43,7 @@ pub const ROUND_PAUSE: Millis = Millis(60_000);
 #[async_trait]
 pub trait KeepRule: Send + Sync {
     /// Sets how long what has ended is kept where nothing is said.
-    fn keep_silent(&self, keep: Keep);
+    fn keep_silent(&self, keep: RetentionPeriod);
 
     /// The shortest time for which anything is kept; `None`: there is nothing that could be kept.
     ///
@@ -57,34 +57,34 @@ pub trait KeepRule: Send + Sync {
     /// The store did not answer.
     async fn keeps(
         &self,
-        silent: Keep,
+        silent: RetentionPeriod,
         roots: &[&Promise],
-    ) -> Result<BTreeMap<PromiseId, Keep>, StoreError>;
+    ) -> Result<BTreeMap<PromiseId, RetentionPeriod>, StoreError>;
 }
 
 /// The position of the round.
 #[derive(Debug, Default)]
-pub struct Round {
+pub struct RetentionRound {
     after: i64,
     /// True if the database file may have free pages to return.
     room: bool,
-    pace: Pace,
+    pace: RemovalPace,
 }
 
 /// The number of trees removed in one transaction: about [`TREE_LIMIT`] promises, estimated from
 /// the last transactions.
 #[derive(Debug, Clone, Copy)]
-struct Pace {
+struct RemovalPace {
     trees: usize,
 }
 
-impl Default for Pace {
+impl Default for RemovalPace {
     fn default() -> Self {
         Self { trees: 4 }
     }
 }
 
-impl Pace {
+impl RemovalPace {
     fn learn(&mut self, trees: usize, promises: usize) {
         let each = promises.div_ceil(trees.max(1)).max(1);
         self.trees = (TREE_LIMIT as usize / each).clamp(1, 256).min(self.trees * 2);
@@ -93,7 +93,7 @@ impl Pace {
 
 /// The numbers of trees and promises that one turn removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Removed {
+struct RemovalCounts {
     trees: u64,
     promises: u64,
 }
@@ -102,7 +102,7 @@ struct Removed {
 pub async fn turn(
     host: Host,
     retention: Arc<Retention>,
-    round: Arc<Mutex<Round>>,
+    round: Arc<Mutex<RetentionRound>>,
 ) -> Result<NextTurn, StoreError> {
     let scan = host.store.scan();
     let protocols = host.protocols.all();
@@ -129,14 +129,14 @@ pub async fn turn(
         retention.rule(root).or_else(said).unwrap_or(retention.others())
     };
     let old = roots().filter_map(|root| match keep(root) {
-        Keep::Forever => None,
-        Keep::For(age) => {
+        RetentionPeriod::Forever => None,
+        RetentionPeriod::For(age) => {
             let before = ago(now, age);
             let settled_at = root.settlement()?.settled_at;
             (settled_at <= before).then(|| (root.id().clone(), before))
         }
     });
-    let state = retention.objects() == ObjectState::WithExecutions;
+    let state = retention.objects() == ObjectStateRetention::WithExecutions;
     let removed = remove(&host, &old.collect::<Vec<_>>(), state, &mut pace).await?;
     if removed.promises > 0 {
         tracing::info!(
@@ -150,7 +150,7 @@ pub async fn turn(
     let room = round.lock().unwrap_or_else(PoisonError::into_inner).room;
     let room = (room || removed.promises > 0 || modules > 0) && host.store.vacuum().await?;
     let mut round = round.lock().unwrap_or_else(PoisonError::into_inner);
-    *round = Round { after: page.next.unwrap_or_default(), room, pace };
+    *round = RetentionRound { after: page.next.unwrap_or_default(), room, pace };
     Ok(NextTurn::After(if ends && !room { ROUND_PAUSE } else { PERIOD }))
 }
 
@@ -160,9 +160,9 @@ async fn remove(
     host: &Host,
     roots: &[(PromiseId, Timestamp)],
     state: bool,
-    pace: &mut Pace,
-) -> Result<Removed, StoreError> {
-    let mut removed = Removed::default();
+    pace: &mut RemovalPace,
+) -> Result<RemovalCounts, StoreError> {
+    let mut removed = RemovalCounts::default();
     let mut left = roots;
     while !left.is_empty() {
         let (batch, rest) = left.split_at(pace.trees.min(left.len()));
@@ -182,11 +182,11 @@ async fn remove(
         for ((top, before), reply) in batch.iter().zip(replies) {
             let Some(reply) = reply.and_then(|mut replies| replies.pop()) else { continue };
             match reply {
-                Reply::Pruned(Pruned::Gone { promises }) => {
+                Reply::Pruned(PruneResult::Gone { promises }) => {
                     removed.trees += 1;
                     gone += promises as usize;
                 }
-                Reply::Pruned(Pruned::Kept(Kept::Large)) => {
+                Reply::Pruned(PruneResult::Kept(RetentionReason::Large)) => {
                     let parts = large::remove(host, top, *before, state).await?;
                     let parts = parts.unwrap_or_else(|kept| {
                         tracing::debug!(root = %top, %kept, "an old tree stays");
@@ -195,7 +195,7 @@ async fn remove(
                     removed.trees += u64::from(parts > 0);
                     removed.promises += parts;
                 }
-                Reply::Pruned(Pruned::Kept(kept)) => {
+                Reply::Pruned(PruneResult::Kept(kept)) => {
                     tracing::debug!(root = %top, %kept, "an old tree stays");
                 }
                 other => tracing::warn!(root = %top, reply = ?other, "an old tree was not removed"),
@@ -213,7 +213,7 @@ async fn remove_modules(
     retention: &Retention,
     now: Timestamp,
 ) -> Result<usize, StoreError> {
-    let Keep::For(age) = retention.modules() else { return Ok(0) };
+    let RetentionPeriod::For(age) = retention.modules() else { return Ok(0) };
     let mut removed = 0;
     let scheduled = scheduled_modules(host).await?;
     for module in host.store.modules().list().await? {

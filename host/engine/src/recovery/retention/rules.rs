@@ -42,7 +42,7 @@ const OF_SILENT_SERVICES: Millis = Millis(86_400_000);
 
 /// The retention of a tree or a module.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Keep {
+pub enum RetentionPeriod {
     /// Until this time has passed since the root settled.
     For(Millis),
     /// For ever, which orders as the longest.
@@ -53,7 +53,7 @@ pub enum Keep {
 /// The retention of the state of objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum ObjectState {
+pub enum ObjectStateRetention {
     /// State is never removed.
     #[default]
     Forever,
@@ -67,17 +67,17 @@ pub enum ObjectState {
 #[serde(default, deny_unknown_fields)]
 pub struct Retention {
     #[serde(skip_serializing_if = "Option::is_none")]
-    default: Option<Keep>,
-    modules: Keep,
-    objects: ObjectState,
+    default: Option<RetentionPeriod>,
+    modules: RetentionPeriod,
+    objects: ObjectStateRetention,
     #[serde(rename = "rule", skip_serializing_if = "Vec::is_empty")]
-    rules: Vec<Rule>,
+    rules: Vec<RetentionRule>,
 }
 
 /// The retention of matching trees. An absent condition matches every root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rule {
+pub struct RetentionRule {
     /// Matches roots with this label, as NAME=VALUE.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
@@ -91,7 +91,7 @@ pub struct Rule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
     /// The retention of matching trees.
-    pub keep: Keep,
+    pub keep: RetentionPeriod,
 }
 
 /// The reason why rules cannot be used.
@@ -150,28 +150,28 @@ impl Retention {
     }
 
     /// The same rules with another default.
-    pub fn with_default(self, default: Keep) -> Self {
+    pub fn with_default(self, default: RetentionPeriod) -> Self {
         Self { default: Some(default), ..self }
     }
 
     /// The retention of this root after its settlement. `None` if no rule matches.
-    pub fn rule(&self, root: &Promise) -> Option<Keep> {
+    pub fn rule(&self, root: &Promise) -> Option<RetentionPeriod> {
         self.rules.iter().find(|rule| rule.takes(root)).map(|rule| rule.keep)
     }
 
     /// The retention of roots that no rule matches.
-    pub fn others(&self) -> Keep {
+    pub fn others(&self) -> RetentionPeriod {
         self.default.unwrap_or_default()
     }
 
     /// The retention of invocations of services that no rule matches and whose service has no
     /// setting.
-    pub fn of_silent_services(&self) -> Keep {
-        self.default.unwrap_or(Keep::For(OF_SILENT_SERVICES))
+    pub fn of_silent_services(&self) -> RetentionPeriod {
+        self.default.unwrap_or(RetentionPeriod::For(OF_SILENT_SERVICES))
     }
 
     /// The description of each rule, in order of precedence.
-    pub fn lines(&self) -> Vec<(String, Keep)> {
+    pub fn lines(&self) -> Vec<(String, RetentionPeriod)> {
         let rules = self.rules.iter().map(|rule| {
             let module = rule.module.as_ref().map(|module| format!("module {module}"));
             let function = rule.function.as_ref().map(|function| format!("function {function}"));
@@ -191,12 +191,12 @@ impl Retention {
     }
 
     /// The retention of unreferenced modules after their upload.
-    pub fn modules(&self) -> Keep {
+    pub fn modules(&self) -> RetentionPeriod {
         self.modules
     }
 
     /// The retention of the state of objects.
-    pub fn objects(&self) -> ObjectState {
+    pub fn objects(&self) -> ObjectStateRetention {
         self.objects
     }
 
@@ -205,16 +205,16 @@ impl Retention {
     pub fn shortest(&self) -> Option<Millis> {
         let all = self.rules.iter().map(|rule| rule.keep).chain([self.others(), self.modules]);
         let lengths = all.filter_map(|keep| match keep {
-            Keep::Forever => None,
-            Keep::For(length) => Some(length),
+            RetentionPeriod::Forever => None,
+            RetentionPeriod::For(length) => Some(length),
         });
         lengths.min()
     }
 }
 
-impl Rule {
+impl RetentionRule {
     fn takes(&self, root: &Promise) -> bool {
-        let of_root = root.target().map(Callee::of).unwrap_or_default();
+        let of_root = root.target().map(ComparedTarget::of).unwrap_or_default();
         let labelled = |label: &String| {
             label.split_once('=').is_some_and(|(name, value)| {
                 let tag = format!("{}{name}", tags::LABEL_PREFIX);
@@ -232,13 +232,13 @@ impl Rule {
 
 /// The parts of a target that rules compare.
 #[derive(Default)]
-struct Callee {
+struct ComparedTarget {
     module: Option<String>,
     service: Option<String>,
     function: Option<String>,
 }
 
-impl Callee {
+impl ComparedTarget {
     fn of(target: &str) -> Self {
         if let Some((module, function)) =
             target.strip_prefix("wasm://").and_then(|address| address.split_once('/'))
@@ -257,7 +257,7 @@ impl Callee {
     }
 }
 
-impl FromStr for Keep {
+impl FromStr for RetentionPeriod {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "forever" {
@@ -277,7 +277,7 @@ impl FromStr for Keep {
     }
 }
 
-impl std::fmt::Display for Keep {
+impl std::fmt::Display for RetentionPeriod {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Forever => f.write_str("forever"),
@@ -289,13 +289,13 @@ impl std::fmt::Display for Keep {
     }
 }
 
-impl Serialize for Keep {
+impl Serialize for RetentionPeriod {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Keep {
+impl<'de> Deserialize<'de> for RetentionPeriod {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
@@ -343,11 +343,11 @@ mod tests {
              [[rule]]\nservice = \"Cart\"\nfunction = \"add\"\nkeep = \"3h\"\n",
         )
         .expect("valid rules");
-        let hours = |n: i64| Keep::For(Millis(n * 3_600_000));
+        let hours = |n: i64| RetentionPeriod::For(Millis(n * 3_600_000));
         let target = |target| ("target", target);
         for (tags, keep) in [
             (vec![("label:env", "test"), target("wasm://shop/order")], hours(1)),
-            (vec![("label:env", "live"), target("wasm://shop/order")], Keep::Forever),
+            (vec![("label:env", "live"), target("wasm://shop/order")], RetentionPeriod::Forever),
             (vec![target("wasm://shop/ship")], hours(2)),
             (vec![target("wasm://shoppe/order")], hours(720)),
             (vec![target("restate://Cart/ada/add")], hours(3)),
@@ -366,9 +366,13 @@ mod tests {
     #[test]
     fn without_a_file_everything_is_kept() {
         let rules = Retention::load(Path::new("/does/not/exist")).expect("no rules");
-        assert_eq!((rules.rule(&root(&[])), rules.others()), (None, Keep::Forever));
+        assert_eq!((rules.rule(&root(&[])), rules.others()), (None, RetentionPeriod::Forever));
         assert_eq!(rules.shortest(), None);
-        assert_eq!(rules.of_silent_services(), Keep::For(Millis(86_400_000)), "but for services");
+        assert_eq!(
+            rules.of_silent_services(),
+            RetentionPeriod::For(Millis(86_400_000)),
+            "but for services"
+        );
     }
 
     #[test]

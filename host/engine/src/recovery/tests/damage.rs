@@ -6,11 +6,13 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use futures::future::join_all;
 use segno_core::{
-    command::{Command, FenceAct, FenceAction, HeartbeatItem},
+    command::{Command, FenceAction, FenceOperation, HeartbeatItem},
     config::Config,
-    id::{Claim, CommandIndex, Digest, NodeName, PromiseId, ScheduleId, Version},
-    promise::{NewSchedule, OutboxKey, Overlap, PromiseState, TaskStatus, Template, Verdict},
-    reply::{Beat, Refusal, Reply},
+    id::{Claim, CommandIndex, Digest, HostName, PromiseId, ScheduleId, Version},
+    promise::{
+        NewSchedule, OutboxKey, Overlap, PromiseState, PromiseTemplate, TaskStatus, Verdict,
+    },
+    reply::{HeartbeatResult, Refusal, Reply},
     tags,
     time::{Millis, Timestamp},
     unreadable::Subject,
@@ -18,7 +20,7 @@ use segno_core::{
 };
 use segno_env::{Env, SystemRuntime};
 use segno_store::{
-    Finding, InvocationFilter, NewModule, PromiseFilter, ScheduleFilter, Store, examine,
+    InvocationFilter, NewModule, PromiseFilter, ScheduleFilter, Store, StoreProblem, examine,
     postgres::{PostgresConfig, PostgresStore},
     sqlite::{SqliteConfig, SqliteStore},
 };
@@ -35,19 +37,19 @@ use crate::{
 };
 
 /// The kind of store under test.
-enum Place {
+enum StoreKind {
     Directory(tempfile::TempDir),
     Database(Database<'static>),
 }
 
 /// The kinds of store that are available on this machine.
-fn places() -> Vec<Place> {
-    let directory = Place::Directory(tempfile::tempdir().expect("a directory"));
-    let database = Cluster::shared().map(Cluster::database).map(Place::Database);
+fn places() -> Vec<StoreKind> {
+    let directory = StoreKind::Directory(tempfile::tempdir().expect("a directory"));
+    let database = Cluster::shared().map(Cluster::database).map(StoreKind::Database);
     [Some(directory), database].into_iter().flatten().collect()
 }
 
-impl Place {
+impl StoreKind {
     async fn open(&self, clock: &Arc<HandClock>) -> Host {
         let env = Env { clock: clock.clone(), runtime: Arc::new(SystemRuntime) };
         let host = testing::host();
@@ -126,7 +128,7 @@ async fn rows(host: &Host) {
     let kept = host.store.modules().put(NewModule::plain(MODULE, component, Timestamp(1_000)));
     kept.await.expect("a component is kept");
     run(Command::Deploy { alias: "shop".into(), module: MODULE }).await;
-    run(Command::HostStart { node: NodeName::from("n") }).await;
+    run(Command::HostStart { node: HostName::from("n") }).await;
     let due = |id: &str| {
         let timer = new(id, &[(tags::TIMER, "true")]);
         segno_core::promise::NewPromise { timeout_at: Timestamp(5_000), ..timer }
@@ -176,7 +178,7 @@ async fn rows(host: &Host) {
     };
     run(signal("k")).await;
     for id in ["bad-schedule", "good-schedule"] {
-        let template = Template {
+        let template = PromiseTemplate {
             id: Text::from("{{.id}}@{{.timestamp}}"),
             param: Value::default(),
             tags: Tags::from([(tags::TARGET.to_owned(), "wasm://shop/order".to_owned())]),
@@ -189,14 +191,14 @@ async fn rows(host: &Host) {
 }
 
 /// A damaged store, opened again.
-async fn damaged(place: &Place, clock: &Arc<HandClock>) -> Host {
+async fn damaged(place: &StoreKind, clock: &Arc<HandClock>) -> Host {
     let host = place.open(clock).await;
     rows(&host).await;
     host.store.close().await;
     for damage in DAMAGES {
         place.damage(damage).await;
     }
-    if let Place::Directory(_) = place {
+    if let StoreKind::Directory(_) = place {
         for damage in LOOSE_DAMAGES {
             place.damage(damage).await;
         }
@@ -246,7 +248,7 @@ async fn what_is_due_is_carried_out_beside_rows_that_cannot_be_read() {
 
         let both = ["bad-lease", "bad-param", "bad-promise", "bad-retry"];
         let mut expected: Vec<Subject> = both.into_iter().map(promise).collect();
-        if let Place::Directory(_) = place {
+        if let StoreKind::Directory(_) = place {
             expected.extend(["bad-recent", "bad-listener"].map(promise));
         }
         expected.push(Subject::Schedule("bad-schedule".into()));
@@ -271,13 +273,13 @@ async fn a_host_starts_on_rows_that_cannot_be_read() {
     for place in places() {
         let clock = clock();
         let host = damaged(&place, &clock).await;
-        let node = NodeName::from("n");
+        let node = HostName::from("n");
         let running = boot::start(host, node, WorkerSettings::default()).await.expect("it starts");
         assert_eq!(running.incarnation, 2);
         // `bad-journal` is released, since its journal has not been read yet. Of the others,
         // `bad-no-lease` and `bad-recent` are damaged in SQLite only. The damage of `bad-recent` is
         // detected when the host tries to release it.
-        let directory = matches!(place, Place::Directory(_));
+        let directory = matches!(place, StoreKind::Directory(_));
         assert_eq!(running.recovered, if directory { 3 } else { 4 });
         assert_eq!(quarantined(&running.host).contains(&promise("bad-recent")), directory);
         running.shutdown(Millis(1_000)).await;
@@ -308,7 +310,10 @@ async fn a_batch_is_committed_but_for_what_cannot_be_read() {
         let beat = Command::TaskHeartbeat { holder: claim_request().holder, items };
         let reply = host.store.execute(vec![beat]).await.expect("an answer").remove(0);
         let Reply::Heartbeat(beats) = reply else { panic!("{reply:?}") };
-        assert!(matches!(beats[..], [Beat::Stale, Beat::Extended { .. }]), "{beats:?}");
+        assert!(
+            matches!(beats[..], [HeartbeatResult::Stale, HeartbeatResult::Extended { .. }]),
+            "{beats:?}"
+        );
         // A command that refers to an unreadable row is refused with the name of that row, whatever
         // else it concerns.
         let awaits = BTreeSet::from([PromiseId::from("bad-promise"), PromiseId::from("gate")]);
@@ -328,11 +333,11 @@ async fn a_batch_is_committed_but_for_what_the_tables_refuse() {
         host.store.close().await;
         place
             .damage(match place {
-                Place::Directory(_) => {
+                StoreKind::Directory(_) => {
                     "CREATE TRIGGER refuses BEFORE INSERT ON promises WHEN NEW.id LIKE 'refused%'
                  BEGIN SELECT json('{' || NEW.id); END"
                 }
-                Place::Database(_) => {
+                StoreKind::Database(_) => {
                     "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
                  $$ BEGIN RAISE EXCEPTION 'no'; END $$;
                  CREATE TRIGGER refuses BEFORE INSERT ON promises FOR EACH ROW
@@ -368,7 +373,7 @@ async fn lists_answer_and_show_what_cannot_be_read() {
         let unreadable: BTreeSet<&str> =
             page.unreadable.iter().map(|row| row.id.as_str()).collect();
         let mut expected = BTreeSet::from(["bad-awaiter", "bad-lease", "bad-retry"]);
-        let loose = matches!(place, Place::Directory(_));
+        let loose = matches!(place, StoreKind::Directory(_));
         expected.extend(loose.then_some("bad-no-lease"));
         assert_eq!(unreadable, expected);
         let listed: BTreeSet<&str> = page.items.iter().map(|row| row.task.id.as_str()).collect();
@@ -410,7 +415,7 @@ async fn a_schedule_that_cannot_be_read_is_on_one_page() {
     for place in places() {
         let host = damaged(&place, &clock()).await;
         for id in ["a", "c", "z"] {
-            let template = Template {
+            let template = PromiseTemplate {
                 id: Text::from("{{.id}}@{{.timestamp}}"),
                 param: Value::default(),
                 tags: Tags::from([(tags::TARGET.to_owned(), "poll://any@g".to_owned())]),
@@ -470,7 +475,7 @@ async fn each_row_that_cannot_be_read_is_named() {
             .findings
             .iter()
             .filter_map(|finding| match finding {
-                Finding::Unreadable(text) => Some(text),
+                StoreProblem::Unreadable(text) => Some(text),
                 _ => None,
             })
             .collect();
@@ -484,7 +489,7 @@ async fn each_row_that_cannot_be_read_is_named() {
             "bad-schedule",
             "bad-journal",
         ];
-        if let Place::Directory(_) = place {
+        if let StoreKind::Directory(_) = place {
             expected.extend(["bad-listener", "bad-recent", "bad-no-lease", "modules"]);
         }
         for id in expected {
@@ -493,7 +498,7 @@ async fn each_row_that_cannot_be_read_is_named() {
         // The reconcile round also finds rows that no timer refers to.
         let candidates = scan.candidates(0, 1_000).await.expect("candidates").items;
         assert!(candidates.contains(&"bad-retry".into()), "{candidates:?}");
-        if let Place::Directory(_) = place {
+        if let StoreKind::Directory(_) = place {
             assert!(candidates.contains(&"bad-no-lease".into()), "{candidates:?}");
         }
         let found = repair_all(&*host.store, &candidates).await.expect("findings");
@@ -519,7 +524,7 @@ async fn a_schedule_that_cannot_be_read_can_be_deleted() {
 async fn a_claim_goes_on_beside_rows_that_cannot_be_read() {
     for place in places() {
         let host = damaged(&place, &clock()).await;
-        let act = FenceAct::Create { new: new("good-lease/0", &[]) };
+        let act = FenceOperation::Create { new: new("good-lease/0", &[]) };
         let fence = Command::TaskFence {
             claim: Claim { id: "good-lease".into(), version: Version(1) },
             records: vec![],

@@ -4,39 +4,42 @@ use std::sync::Arc;
 
 use segno_core::{
     address::GRAPH_RUN,
-    command::{Command, FenceAct, FenceAction},
+    command::{Command, FenceAction, FenceOperation},
     graph::{NodeRow, NodeState},
     id::{Claim, CommandIndex, PromiseId, Version},
     promise::{
-        HaltReason, NewPromise, NewSchedule, OutboxKey, Overlap, TaskState, TaskStatus, Template,
-        Verdict,
+        HaltReason, NewPromise, NewSchedule, OutboxKey, Overlap, PromiseTemplate, TaskState,
+        TaskStatus, Verdict,
     },
-    reply::{Orphan, Reply},
+    reply::{DamageKind, Reply},
     snapshot::Snapshot,
     tags,
     time::{Millis, Timestamp},
     value::{Text, Value},
 };
 use segno_env::Clock as _;
-use segno_store::{Finding, examine, examine_pages};
+use segno_store::{StoreProblem, examine, examine_pages};
 
 use super::{Fixture, claim_request, new, started};
-use crate::recovery::{Action, ORPHANS, RepairStep, class, describe, reconcile, repair};
+use crate::recovery::{ORPHANS, RecoveryAction, RepairStep, class, describe, reconcile, repair};
 
 /// Kinds of damage, and the statement that causes each.
-const DAMAGES: [(Orphan, &str); 8] = [
-    (Orphan::TaskMissing, "DELETE FROM tasks WHERE n = (SELECT n FROM promises WHERE id = 'free')"),
+const DAMAGES: [(DamageKind, &str); 8] = [
     (
-        Orphan::ChainUnfinished,
+        DamageKind::TaskMissing,
+        "DELETE FROM tasks WHERE n = (SELECT n FROM promises WHERE id = 'free')",
+    ),
+    (
+        DamageKind::ChainUnfinished,
         "UPDATE promises SET state = 1, settled_at = created_at, value = x'31' WHERE id = 'gate'",
     ),
-    (Orphan::ChildRuns, "DELETE FROM outbox WHERE kind = 4"),
-    (Orphan::SuspendedOnNothing, "DELETE FROM callbacks"),
-    (Orphan::WokenButSuspended, "UPDATE callbacks SET consumed = 1"),
-    (Orphan::JournalDamaged, "UPDATE journal SET commands = 9"),
-    (Orphan::JournalDamaged, "UPDATE journal_recent SET commands = 9"),
+    (DamageKind::ChildRuns, "DELETE FROM outbox WHERE kind = 4"),
+    (DamageKind::SuspendedOnNothing, "DELETE FROM callbacks"),
+    (DamageKind::WokenButSuspended, "UPDATE callbacks SET consumed = 1"),
+    (DamageKind::JournalDamaged, "UPDATE journal SET commands = 9"),
+    (DamageKind::JournalDamaged, "UPDATE journal_recent SET commands = 9"),
     (
-        Orphan::FactsContradict,
+        DamageKind::FactsContradict,
         "INSERT INTO compensations (inv, saga, seq, fact, promise, compensate, unknown, at)
          SELECT n, 's', 0, column1, 'x', column2, 0, 1000 FROM promises,
                 (VALUES (1, 'undo'), (2, NULL), (3, NULL)) WHERE id = 'waits'",
@@ -60,7 +63,7 @@ async fn something_of_everything() -> Fixture {
     let records = vec![started()];
     fixture.run(Command::TaskFence { claim: runs, records, logs: vec![], actions: vec![] }).await;
     let left = fixture.workflow("left", &[]).await;
-    let act = FenceAct::Create { new: new("left/0", &[]) };
+    let act = FenceOperation::Create { new: new("left/0", &[]) };
     fixture
         .run(Command::TaskFence {
             claim: left.clone(),
@@ -83,13 +86,13 @@ async fn run_of_a_graph() -> Fixture {
     let run = NewPromise { param: Value::of(param.as_bytes()), ..run };
     fixture.run(Command::TaskCreate { new: run, request: claim_request() }).await;
     let claim = Claim { id: "g".into(), version: Version(1) };
-    let made = |node: &str| FenceAct::Create { new: new(&format!("g/n/{node}/0"), &[]) };
-    let row = |node: &str, state| FenceAct::Node {
+    let made = |node: &str| FenceOperation::Create { new: new(&format!("g/n/{node}/0"), &[]) };
+    let row = |node: &str, state| FenceOperation::Node {
         reset: None,
         node: Text::from(node),
         row: NodeRow { state, attempt: 0 },
     };
-    let settle = FenceAct::Settle {
+    let settle = FenceOperation::Settle {
         id: "g/n/a/0".into(),
         verdict: Verdict::Resolved,
         value: Value::of(&b"1"[..]),
@@ -120,7 +123,7 @@ async fn what_is_wrong_with_a_run_of_a_graph_is_found_page_by_page() {
         assert_eq!(found(&fixture).await, Vec::new());
         fixture.damage(damage).await;
         let names = found(&fixture).await;
-        let is_named = |finding: &Finding| matches!(finding, Finding::Broken(violation) if violation.name == broken);
+        let is_named = |finding: &StoreProblem| matches!(finding, StoreProblem::Broken(violation) if violation.name == broken);
         assert!(names.iter().any(is_named), "{broken}: {names:?}");
     }
 }
@@ -135,7 +138,7 @@ async fn what_reconcile_does_is_what_the_policy_says() {
         let now = fixture.clock.now();
         let found = examine(scan, now, &fixture.host.config, |_| {}).await.expect("a diagnosis");
         let seen = found.findings.iter().find_map(|finding| match finding {
-            Finding::Orphan { id, orphan: seen } if *seen == orphan => Some(id.clone()),
+            StoreProblem::Orphan { id, orphan: seen } if *seen == orphan => Some(id.clone()),
             _ => None,
         });
         let id = seen.unwrap_or_else(|| panic!("{orphan:?} was not seen: {found:?}"));
@@ -152,33 +155,33 @@ async fn what_reconcile_does_is_what_the_policy_says() {
         let after = fixture.dump().await;
         let status = |rows: &Snapshot| rows.tasks.get(&id).map(segno_core::promise::Task::status);
         match class(orphan).action {
-            Action::Halt => {
+            RecoveryAction::Halt => {
                 let damaged = TaskState::Halted { reason: HaltReason::Damaged };
                 assert_eq!(after.tasks[&id].state, damaged, "{orphan:?}");
             }
-            Action::Requeue => {
+            RecoveryAction::Requeue => {
                 assert_eq!(status(&before), Some(TaskStatus::Suspended));
                 assert_eq!(status(&after), Some(TaskStatus::Pending), "{orphan:?}");
             }
-            Action::FinishChain => {
+            RecoveryAction::FinishChain => {
                 assert!(after.listeners.is_empty() && after.outbox.len() > before.outbox.len());
                 let waiter = &after.tasks[&PromiseId::from("waits")];
                 assert_eq!(waiter.status(), TaskStatus::Pending);
             }
-            Action::CancelChildren => {
+            RecoveryAction::CancelChildren => {
                 assert!(after.outbox.contains_key(&OutboxKey::CancelChildren(id.clone())));
             }
         }
         // A repaired damage leaves no finding. A damaged journal stays damaged, and its execution
         // halted.
         let left = fixture.findings().await;
-        let halted = class(orphan).action == Action::Halt;
+        let halted = class(orphan).action == RecoveryAction::Halt;
         assert!(left.is_empty() || halted, "{orphan:?}: {left:?}");
     }
-    let tried: Vec<Orphan> = DAMAGES.iter().map(|(orphan, _)| *orphan).collect();
+    let tried: Vec<DamageKind> = DAMAGES.iter().map(|(orphan, _)| *orphan).collect();
     let untried: Vec<_> = ORPHANS.iter().filter(|orphan| !tried.contains(orphan)).collect();
     // A task without its promise has no id in this database. The database's own check reports it.
-    assert_eq!(untried, [&Orphan::TaskWithoutPromise]);
+    assert_eq!(untried, [&DamageKind::TaskWithoutPromise]);
 }
 
 #[tokio::test]
@@ -188,7 +191,7 @@ async fn a_child_that_was_asked_to_stop_and_still_runs_is_no_damage() {
     let target = [(tags::TARGET, "wasm://shop/order")];
     let child = |n: u32| FenceAction {
         index: CommandIndex(n),
-        act: FenceAct::Create { new: new(&format!("left/{n}"), &target) },
+        act: FenceOperation::Create { new: new(&format!("left/{n}"), &target) },
     };
     let actions = (0..3).map(child).collect();
     let fence = Command::TaskFence { claim: left.clone(), records: vec![], logs: vec![], actions };
@@ -210,7 +213,7 @@ async fn a_child_that_was_not_asked_is_found_behind_those_that_were() {
     let mut fixture = Fixture::new().await;
     let left = fixture.workflow("left", &[]).await;
     let target = [(tags::TARGET, "wasm://shop/order")];
-    let act = |n: u32| FenceAct::Create { new: new(&format!("left/{n}"), &target) };
+    let act = |n: u32| FenceOperation::Create { new: new(&format!("left/{n}"), &target) };
     let actions = (0..3).map(|n| FenceAction { index: CommandIndex(n), act: act(n) }).collect();
     let fence = Command::TaskFence { claim: left.clone(), records: vec![], logs: vec![], actions };
     fixture.run(fence).await;
@@ -221,7 +224,7 @@ async fn a_child_that_was_not_asked_is_found_behind_those_that_were() {
             "UPDATE tasks SET cancel = 0 WHERE n = (SELECT n FROM promises WHERE id = 'left/2')",
         )
         .await;
-    let found = Finding::Orphan { id: "left".into(), orphan: Orphan::ChildRuns };
+    let found = StoreProblem::Orphan { id: "left".into(), orphan: DamageKind::ChildRuns };
     assert_eq!(fixture.findings().await, [found]);
     let scan = fixture.host.store.scan();
     let candidates = scan.candidates(0, 1_000).await.expect("candidates").items;
@@ -240,7 +243,7 @@ async fn a_row_that_cannot_be_read_is_named_and_spoils_nothing_else() {
     fixture.damage("UPDATE tasks SET details = x'63' WHERE state = 3").await;
     let findings = fixture.findings().await;
     assert!(
-        matches!(&findings[..], [Finding::Unreadable(text), ..] if text.contains("`waits` is damaged")),
+        matches!(&findings[..], [StoreProblem::Unreadable(text), ..] if text.contains("`waits` is damaged")),
         "{findings:?}"
     );
     let mut fixture = something_of_everything().await;
@@ -269,7 +272,7 @@ async fn pages_find_what_a_look_at_everything_finds() {
                 None => break,
             }
         }
-        let key = |violation: &segno_core::invariants::Violation| violation.to_string();
+        let key = |violation: &segno_core::invariants::InvariantViolation| violation.to_string();
         let mut whole: Vec<String> = whole.iter().map(key).collect();
         let mut paged: Vec<String> = paged.iter().map(key).collect();
         whole.sort();
@@ -281,7 +284,7 @@ async fn pages_find_what_a_look_at_everything_finds() {
 #[tokio::test]
 async fn a_round_calls_back_schedules_that_a_clock_took_along() {
     let fixture = Fixture::new().await;
-    let template = Template {
+    let template = PromiseTemplate {
         id: Text::from("{{.id}}@{{.timestamp}}"),
         param: Value::default(),
         tags: new("", &[(tags::TARGET, "wasm://shop/order")]).tags,

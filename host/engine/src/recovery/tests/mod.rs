@@ -13,9 +13,9 @@ use std::{
 };
 
 use segno_core::{
-    command::{ClaimRequest, Command, FenceAct, FenceAction},
+    command::{ClaimRequest, Command, FenceAction, FenceOperation},
     config::Config,
-    id::{Claim, CommandIndex, Digest, Holder, NodeName, Version},
+    id::{Claim, CommandIndex, Digest, Holder, HostName, Version},
     invocation::{EngineFacts, LogLevel, LogLine, Record, RecordBody, Seed},
     promise::{NewPromise, OutboxKey, Verdict},
     reply::Reply,
@@ -26,7 +26,7 @@ use segno_core::{
 };
 use segno_env::{Clock, Env, SystemRuntime};
 use segno_store::{
-    Finding, NewModule, examine,
+    NewModule, StoreProblem, examine,
     sqlite::{SqliteConfig, SqliteStore},
 };
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
@@ -140,7 +140,7 @@ impl Fixture {
             level: LogLevel::Info,
             message: Text::from("a line"),
         };
-        let act = FenceAct::Create { new: child };
+        let act = FenceOperation::Create { new: child };
         self.run(Command::TaskFence {
             claim: claim.clone(),
             records: vec![started()],
@@ -188,7 +188,7 @@ impl Fixture {
         panic!("a round does not end");
     }
 
-    async fn findings(&self) -> Vec<Finding> {
+    async fn findings(&self) -> Vec<StoreProblem> {
         let scan = self.host.store.scan();
         let now = self.clock.now();
         let found = examine(scan, now, &self.host.config, |_| {}).await.expect("a diagnosis");
@@ -197,7 +197,7 @@ impl Fixture {
 }
 
 fn claim_request() -> ClaimRequest {
-    let holder = Holder { node: NodeName::from("n"), incarnation: 1 };
+    let holder = Holder { node: HostName::from("n"), incarnation: 1 };
     ClaimRequest { holder, nonce: 1, ttl: Millis(15_000) }
 }
 

@@ -6,12 +6,12 @@ use std::sync::{
 };
 
 use segno_core::{
-    command::{Command, FenceAct, FenceAction},
+    command::{Command, FenceAction, FenceOperation},
     footprint::TREE_LIMIT,
     id::{CommandIndex, Digest, ObjectId, PromiseId},
     object::ModuleFacts,
     promise::{NewPromise, OutboxKey, Verdict},
-    reply::{Pruned, Reply},
+    reply::{PruneResult, Reply},
     tags,
     time::{Millis, Timestamp},
     value::Value,
@@ -82,7 +82,7 @@ async fn a_tree_too_large_for_one_command_goes_as_a_whole_or_not_at_all() {
         ..new(&format!("root/{n}"), &[(tags::TIMER, "true")])
     };
     let create =
-        |n| FenceAction { index: CommandIndex(n), act: FenceAct::Create { new: timer(n) } };
+        |n| FenceAction { index: CommandIndex(n), act: FenceOperation::Create { new: timer(n) } };
     let fence = |actions| Command::TaskFence {
         claim: claim.clone(),
         records: vec![],
@@ -92,7 +92,7 @@ async fn a_tree_too_large_for_one_command_goes_as_a_whole_or_not_at_all() {
     fixture.run(fence((0..children).map(create).collect())).await;
     // A running detached child that has created a promise itself.
     let detached = new("root/d", &[(tags::TARGET, "ship"), (tags::DETACHED, "true")]);
-    let act = FenceAct::Create { new: detached };
+    let act = FenceOperation::Create { new: detached };
     fixture.run(fence(vec![FenceAction { index: CommandIndex(0), act }])).await;
     let deep = fixture.take("root/d").await;
     fixture.wait(5_000);
@@ -114,7 +114,7 @@ async fn a_tree_too_large_for_one_command_goes_as_a_whole_or_not_at_all() {
     for n in 0..10 {
         let top = timer(n).id;
         let gone = fixture.run(Command::Prune { top, before, part: true, state: false }).await;
-        assert_eq!(gone, Reply::Pruned(Pruned::Gone { promises: 1 }));
+        assert_eq!(gone, Reply::Pruned(PruneResult::Gone { promises: 1 }));
     }
     fixture.host.store.close().await;
     fixture.host = Fixture::open(fixture.dir.path(), &fixture.clock).await;

@@ -2,34 +2,36 @@
 //! time and log, and nothing else.
 
 use segno_core::time::Timestamp;
-use segno_guest::{Answer, Ask, Journal, Stop};
+use segno_guest::{GuestJournal, JournalAnswer, JournalCall, StopReason};
 
 use crate::worker::commands;
 
 /// Refuses all commands.
-pub struct Listener {
+pub struct QuestionJournal {
     /// A description of the question, for messages.
     pub what: String,
     /// The logical time.
     pub now: Timestamp,
 }
 
-impl Journal for Listener {
-    fn ask(&mut self, ask: Ask) -> Result<Answer, Stop> {
+impl GuestJournal for QuestionJournal {
+    fn ask(&mut self, ask: JournalCall) -> Result<JournalAnswer, StopReason> {
         let refused = match ask {
-            Ask::Now => return Ok(Answer::Now(u64::try_from(self.now.0).unwrap_or(0))),
+            JournalCall::Now => {
+                return Ok(JournalAnswer::Now(u64::try_from(self.now.0).unwrap_or(0)));
+            }
             // Log lines of an answer belong to no record and are dropped.
-            Ask::Log { .. } => return Ok(Answer::Done),
-            Ask::Command(command) => {
+            JournalCall::Log { .. } => return Ok(JournalAnswer::Done),
+            JournalCall::Command(command) => {
                 let asked = commands::asked(commands::rules(&command));
                 format!("issued a command ({:?} `{}`)", asked.kind, asked.name)
             }
-            Ask::Forget { command } | Ask::RunDone { command, .. } => {
+            JournalCall::Forget { command } | JournalCall::RunDone { command, .. } => {
                 format!("did something about command {command}")
             }
-            Ask::Finish { .. } => "ended the workflow".to_owned(),
+            JournalCall::Finish { .. } => "ended the workflow".to_owned(),
         };
-        Err(Stop::Contract(format!(
+        Err(StopReason::Contract(format!(
             "{} {refused}: it only reads what the workflow knows, and neither writes nor waits",
             self.what
         )))

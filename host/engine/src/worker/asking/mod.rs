@@ -13,13 +13,13 @@ mod listener;
 mod shadow;
 mod shadows;
 
-pub use shadows::Shadows;
+pub use shadows::QueryReplicas;
 
 use segno_core::id::{Digest, PromiseId};
 use segno_guest::{GuestError, Outcome, Payload};
 use segno_store::StoreError;
 
-use self::shadow::Shadow;
+use self::shadow::QueryReplica;
 use super::ReplayError;
 use crate::host::Host;
 
@@ -35,7 +35,7 @@ pub struct Question {
 
 /// The answer to a question.
 #[derive(Debug, Clone)]
-pub struct Answered {
+pub struct QuestionAnswer {
     /// The answer of the workflow. For a validation, a success means that the workflow takes the
     /// update.
     pub outcome: Outcome,
@@ -80,15 +80,15 @@ pub async fn ask(
     id: &PromiseId,
     question: Question,
     at: Option<u32>,
-) -> Result<Answered, AskError> {
+) -> Result<QuestionAnswer, AskError> {
     if at.is_some() {
-        return Shadow::new(host, id, at).await?.answer(question).await;
+        return QueryReplica::new(host, id, at).await?.answer(question).await;
     }
     // Concurrent questions to the same workflow wait for its shadow, instead of building another.
     let _turn = host.shadows.turn(id).await;
     let mut shadow = match host.shadows.take(id) {
         Some(shadow) => shadow.now(host, id).await?,
-        None => Shadow::new(host, id, None).await?,
+        None => QueryReplica::new(host, id, None).await?,
     };
     let answered = shadow.answer(question).await?;
     host.shadows.keep(id, shadow);

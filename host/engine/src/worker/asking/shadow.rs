@@ -9,20 +9,20 @@ use segno_core::{
     id::{Digest, PromiseId},
     invocation::Outline,
 };
-use segno_guest::{GuestError, Outcome, Payload, Stop, Workflow};
+use segno_guest::{GuestError, Outcome, Payload, StopReason, Workflow};
 
-use super::{Answered, AskError, Question, listener::Listener};
+use super::{AskError, Question, QuestionAnswer, listener::QuestionJournal};
 use crate::{
     host::Host,
     worker::{
         ReplayError,
         recording::SharedRecorder,
-        replay::{Rehearsal, ReplayStopped, Replayer, StoredJournal},
+        replay::{ReplayFailure, ReplaySetup, Replayer, StoredJournal},
     },
 };
 
 /// A shadow of a workflow.
-pub struct Shadow {
+pub struct QueryReplica {
     instance: Box<dyn Workflow>,
     recorder: SharedRecorder,
     /// The outline of the records that the instance has seen.
@@ -32,7 +32,7 @@ pub struct Shadow {
     module: Digest,
 }
 
-impl Shadow {
+impl QueryReplica {
     /// A shadow of `id` at the end of its journal, or after its first `at` records. If the code
     /// fails earlier, the shadow stops before that event.
     ///
@@ -41,7 +41,7 @@ impl Shadow {
     pub async fn new(host: &Host, id: &PromiseId, at: Option<u32>) -> Result<Self, ReplayError> {
         let (mut len, mut of) = (at, None);
         loop {
-            let mut rehearsal = Rehearsal::new(host, id, None, len).await?;
+            let mut rehearsal = ReplaySetup::new(host, id, None, len).await?;
             let records = rehearsal.outline.head().len;
             let of = *of.get_or_insert(records);
             let (stopped, matched) = match replayed(&mut rehearsal).await {
@@ -49,23 +49,26 @@ impl Shadow {
                 Err(stopped) => stopped,
             };
             match stopped {
-                ReplayStopped::Unread(not_read) => return Err(ReplayError::unread(id, not_read)),
-                ReplayStopped::Guest(GuestError::Stopped { stop: Stop::Damaged(what), .. }) => {
+                ReplayFailure::Unread(not_read) => return Err(ReplayError::unread(id, not_read)),
+                ReplayFailure::Guest(GuestError::Stopped {
+                    stop: StopReason::Damaged(what),
+                    ..
+                }) => {
                     return Err(ReplayError::Damaged(id.clone(), what));
                 }
                 // The next replay ends before the event at which this one failed.
-                ReplayStopped::Guest(error)
+                ReplayFailure::Guest(error)
                     if error.is_of_guest() && (1..records).contains(&matched) =>
                 {
                     len = Some(matched);
                 }
-                ReplayStopped::Guest(error) => return Err(ReplayError::Guest { matched, error }),
+                ReplayFailure::Guest(error) => return Err(ReplayError::Guest { matched, error }),
             }
         }
     }
 
-    fn of(rehearsal: Rehearsal<'_>, of: u32) -> Self {
-        let Rehearsal { instance, recorder, outline, module, .. } = rehearsal;
+    fn of(rehearsal: ReplaySetup<'_>, of: u32) -> Self {
+        let ReplaySetup { instance, recorder, outline, module, .. } = rehearsal;
         Self { instance, recorder, outline, of, module }
     }
 
@@ -83,7 +86,7 @@ impl Shadow {
         }
     }
 
-    async fn go_on(&mut self, host: &Host, id: &PromiseId) -> Result<(), ReplayStopped> {
+    async fn go_on(&mut self, host: &Host, id: &PromiseId) -> Result<(), ReplayFailure> {
         let mut journal = StoredJournal::whole(&*host.store, id);
         let (outline, first) = journal.outline_after(self.outline.clone()).await?;
         if first.is_empty() {
@@ -104,11 +107,11 @@ impl Shadow {
     ///
     /// # Errors
     /// [`AskError::NoHandlers`], [`AskError::Guest`]: the shadow must not be asked again then.
-    pub async fn answer(&mut self, question: Question) -> Result<Answered, AskError> {
+    pub async fn answer(&mut self, question: Question) -> Result<QuestionAnswer, AskError> {
         let Question { validates, name, input } = question;
         let kind = if validates { "validator of the update" } else { "query" };
         let listener =
-            Listener { what: format!("the {kind} `{name}`"), now: self.outline.head().at };
+            QuestionJournal { what: format!("the {kind} `{name}`"), now: self.outline.head().at };
         let listener = Arc::new(Mutex::new(listener));
         let outcome = match validates {
             false => self.instance.query(listener, &name, input).await?,
@@ -122,7 +125,7 @@ impl Shadow {
         };
         let outcome = outcome.ok_or(AskError::NoHandlers(self.module))?;
         let (records, signals) = (self.outline.head().len, self.outline.signals());
-        Ok(Answered { outcome, records, of: self.of, signals, module: self.module })
+        Ok(QuestionAnswer { outcome, records, of: self.of, signals, module: self.module })
     }
 
     /// True if the shadow can continue later: it has done nothing beyond its records, and has seen
@@ -145,7 +148,7 @@ impl Shadow {
 
 /// Replays the journal. An error comes with the number of records that the guest had matched when
 /// it received the event at which it failed.
-async fn replayed(rehearsal: &mut Rehearsal<'_>) -> Result<(), (ReplayStopped, u32)> {
+async fn replayed(rehearsal: &mut ReplaySetup<'_>) -> Result<(), (ReplayFailure, u32)> {
     let matched = AtomicU32::new(0);
     let recorder = rehearsal.recorder.clone();
     let told = || {

@@ -8,27 +8,27 @@ use std::{
 use segno_core::id::{Digest, PromiseId};
 use tokio::sync::OwnedMutexGuard;
 
-use super::shadow::Shadow;
+use super::shadow::QueryReplica;
 use crate::worker::instance_cache::{InstanceCache, WarmBudget};
 
 /// The cache limits: usually a sixth of the instance pool.
 const BUDGET: WarmBudget = WarmBudget { instances: 64, bytes: 64 << 20 };
 
-type Turns = HashMap<PromiseId, Weak<tokio::sync::Mutex<()>>>;
+type ReplicaLocks = HashMap<PromiseId, Weak<tokio::sync::Mutex<()>>>;
 
 /// The shadows of recently asked workflows.
-pub struct Shadows {
-    kept: InstanceCache<Shadow>,
-    turns: Mutex<Turns>,
+pub struct QueryReplicas {
+    kept: InstanceCache<QueryReplica>,
+    turns: Mutex<ReplicaLocks>,
 }
 
-impl Default for Shadows {
+impl Default for QueryReplicas {
     fn default() -> Self {
         Self { kept: InstanceCache::new(BUDGET), turns: Mutex::default() }
     }
 }
 
-impl Shadows {
+impl QueryReplicas {
     /// Drops the least recently asked shadow, of this module or of any. Returns false if there is
     /// none.
     pub fn drop_oldest(&self, module: Option<Digest>) -> bool {
@@ -55,11 +55,11 @@ impl Shadows {
         turn.lock_owned().await
     }
 
-    pub(super) fn take(&self, id: &PromiseId) -> Option<Shadow> {
+    pub(super) fn take(&self, id: &PromiseId) -> Option<QueryReplica> {
         self.kept.take(id)
     }
 
-    pub(super) fn keep(&self, id: &PromiseId, shadow: Shadow) {
+    pub(super) fn keep(&self, id: &PromiseId, shadow: QueryReplica) {
         if shadow.can_go_on() {
             self.kept.put(id.clone(), shadow.footprint(), shadow);
         }

@@ -1,8 +1,8 @@
 //! `call` and `send`: an invocation of a function, which the caller awaits or detaches.
 
 use segno_core::{
-    address::{self, Keyed},
-    command::FenceAct,
+    address::{self, ObjectFunctionPath},
+    command::FenceOperation,
     id::PromiseId,
     invocation::CommandKind,
     promise::NewPromise,
@@ -10,18 +10,18 @@ use segno_core::{
     value::{Tags, Text, Value},
 };
 use segno_guest::{
-    Answer, CallOptions, FunctionDescription, Payload, Stop,
-    commands::{Call, Send},
+    CallOptions, FunctionDescription, JournalAnswer, Payload, StopReason,
+    commands::{CallCommand, SendCommand},
 };
 use serde_json::json;
 
 use super::{
-    Committed, Completion, Fields, Rules,
-    site::{Identity, Site, deadline, instant},
+    CommandFields, CommandRules, CommitResult, CompletionEvent,
+    site::{CommandContext, InvocationFacts, deadline, instant},
 };
 use crate::values;
 
-impl Rules for Call {
+impl CommandRules for CallCommand {
     fn kind(&self) -> CommandKind {
         CommandKind::Call
     }
@@ -30,24 +30,24 @@ impl Rules for Call {
         Text::from(self.function.as_str())
     }
 
-    fn fields(&self, fields: &mut Fields) {
+    fn fields(&self, fields: &mut CommandFields) {
         fields.payload("input", &self.input).options(&self.options);
     }
 
-    fn completion(&self, site: &Site<'_>) -> Completion {
-        Completion::Promise(site.promise())
+    fn completion(&self, site: &CommandContext<'_>) -> CompletionEvent {
+        CompletionEvent::Promise(site.promise())
     }
 
-    fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
-        Ok(Some(FenceAct::Create { new: invocation(self, site) }))
+    fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
+        Ok(Some(FenceOperation::Create { new: invocation(self, site) }))
     }
 
-    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
-        Answer::Command(index)
+    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {
+        JournalAnswer::Command(index)
     }
 }
 
-impl Rules for Send {
+impl CommandRules for SendCommand {
     fn kind(&self) -> CommandKind {
         CommandKind::Send
     }
@@ -56,33 +56,33 @@ impl Rules for Send {
         self.0.name()
     }
 
-    fn fields(&self, fields: &mut Fields) {
+    fn fields(&self, fields: &mut CommandFields) {
         self.0.fields(fields);
     }
 
-    fn completion(&self, _: &Site<'_>) -> Completion {
-        Completion::Commit(Committed::StartedId)
+    fn completion(&self, _: &CommandContext<'_>) -> CompletionEvent {
+        CompletionEvent::Commit(CommitResult::StartedId)
     }
 
-    fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
+    fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
         let mut new = invocation(&self.0, site);
         new.tags.insert(tags::DETACHED.into(), "true".into());
-        Ok(Some(FenceAct::Create { new }))
+        Ok(Some(FenceOperation::Create { new }))
     }
 
-    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
-        Answer::Command(index)
+    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {
+        JournalAnswer::Command(index)
     }
 }
 
-pub(super) fn invocation(call: &Call, site: &Site<'_>) -> NewPromise {
+pub(super) fn invocation(call: &CallCommand, site: &CommandContext<'_>) -> NewPromise {
     let param = param(site.identity, &call.function, &call.input);
     callee(site, &call.function, param, &call.options)
 }
 
 /// The promise that a call creates.
 pub(super) fn callee(
-    site: &Site<'_>,
+    site: &CommandContext<'_>,
     function: &str,
     mut param: Value,
     options: &CallOptions,
@@ -109,25 +109,25 @@ pub(super) fn callee(
 }
 
 /// The description of a function of the same module.
-fn described<'a>(identity: &'a Identity, function: &str) -> Option<&'a FunctionDescription> {
+fn described<'a>(identity: &'a InvocationFacts, function: &str) -> Option<&'a FunctionDescription> {
     let name = is_own(function).then(|| address::function_of(function))?;
     identity.functions.iter().find(|described| described.name == name)
 }
 
 /// True for the name of a function of the caller's own module.
 fn is_own(function: &str) -> bool {
-    let name = Keyed::parse(function).map_or(function, |keyed| keyed.object);
+    let name = ObjectFunctionPath::parse(function).map_or(function, |keyed| keyed.object);
     !name.contains([':', '#'])
 }
 
 /// The address of a called function. A bare name refers to the caller's own module, in the code
 /// that the caller runs. An object belongs to the name of the module, whatever code that name has.
 /// The address of an external worker has the function's name after `#`.
-pub(super) fn target(identity: &Identity, function: &str) -> String {
+pub(super) fn target(identity: &InvocationFacts, function: &str) -> String {
     match worker_function(function) {
         Some((address, _)) => address.to_owned(),
         None if !is_own(function) => function.to_owned(),
-        None if Keyed::parse(function).is_some() => {
+        None if ObjectFunctionPath::parse(function).is_some() => {
             format!("wasm://{}/{function}", identity.module)
         }
         None => format!("wasm:///{function}"),
@@ -142,7 +142,7 @@ fn worker_function(function: &str) -> Option<(&str, &str)> {
 
 /// The parameter of the call, in the form that its function expects. External workers take a list
 /// of arguments.
-fn param(identity: &Identity, function: &str, input: &Payload) -> Value {
+fn param(identity: &InvocationFacts, function: &str, input: &Payload) -> Value {
     let headers = headers(identity, function);
     match worker_function(function) {
         Some((_, name)) => values::param_of_arguments(name, input, headers),
@@ -152,7 +152,7 @@ fn param(identity: &Identity, function: &str, input: &Payload) -> Value {
 
 /// The headers of a call. A call within the caller's module runs under that module's policy, and a
 /// call of another module under the policy of that one.
-pub(super) fn headers(identity: &Identity, function: &str) -> Tags {
+pub(super) fn headers(identity: &InvocationFacts, function: &str) -> Tags {
     let target = target(identity, function);
     if target.starts_with("wasm:///") || target.starts_with("segno:") {
         return Tags::from([(tags::MODULE_HEADER.into(), identity.module.clone())]);

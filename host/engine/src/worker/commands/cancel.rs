@@ -1,11 +1,11 @@
 //! `cancel`: requests the cancellation of an earlier command.
 
-use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind, value::Text};
-use segno_guest::{Answer, Stop, commands::Cancel};
+use segno_core::{command::FenceOperation, id::PromiseId, invocation::CommandKind, value::Text};
+use segno_guest::{JournalAnswer, StopReason, commands::CancelCommand};
 
-use super::{Committed, Completion, Fields, Rules, site::Site};
+use super::{CommandFields, CommandRules, CommitResult, CompletionEvent, site::CommandContext};
 
-impl Rules for Cancel {
+impl CommandRules for CancelCommand {
     fn kind(&self) -> CommandKind {
         CommandKind::Cancel
     }
@@ -14,24 +14,24 @@ impl Rules for Cancel {
         Text::default()
     }
 
-    fn fields(&self, fields: &mut Fields) {
+    fn fields(&self, fields: &mut CommandFields) {
         fields.number("command", u64::from(self.command));
     }
 
-    fn completion(&self, _: &Site<'_>) -> Completion {
-        Completion::Commit(Committed::Nothing)
+    fn completion(&self, _: &CommandContext<'_>) -> CompletionEvent {
+        CompletionEvent::Commit(CommitResult::Nothing)
     }
 
-    fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
+    fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
         let command = self.command;
         if command >= site.index {
             let message = format!("`cancel({command})`: there is no such command yet");
-            return Err(Stop::Contract(message));
+            return Err(StopReason::Contract(message));
         }
-        Ok(Some(FenceAct::Cancel { id: site.promise_of(command) }))
+        Ok(Some(FenceOperation::Cancel { id: site.promise_of(command) }))
     }
 
-    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
-        Answer::Command(index)
+    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {
+        JournalAnswer::Command(index)
     }
 }

@@ -1,7 +1,7 @@
 //! The fields of a command, in the form of a record and in readable form.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use segno_core::invocation::{Field, FieldValue, Request};
+use segno_core::invocation::{CommandRequest, FieldValue, RequestField};
 use segno_guest::{CallOptions, Outcome, Payload};
 use serde_json::{Map, Value as Json, json};
 
@@ -12,9 +12,9 @@ const TEXTS: [&str; 6] = ["message", "undoes", "saga", "compensate", "unknown", 
 
 /// A list of fields. Values of fields whose names end in `_bytes` are bytes, all others are text.
 #[derive(Default)]
-pub struct Fields(Vec<(&'static str, Vec<u8>)>);
+pub struct CommandFields(Vec<(&'static str, Vec<u8>)>);
 
-impl Fields {
+impl CommandFields {
     /// Adds a text.
     pub fn text(&mut self, name: &'static str, text: impl Into<Vec<u8>>) -> &mut Self {
         self.0.push((name, text.into()));
@@ -91,15 +91,15 @@ impl Fields {
     }
 
     /// The fields in the form of a record.
-    pub fn into_request(self) -> Request {
+    pub fn into_request(self) -> CommandRequest {
         let fields: Vec<(&str, &[u8])> =
             self.0.iter().map(|(name, value)| (*name, value.as_slice())).collect();
-        Request::of(&fields)
+        CommandRequest::of(&fields)
     }
 }
 
 /// A stored request as JSON for readers of the journal. Fields that are JSON stay JSON.
-pub fn display(request: &Request) -> Json {
+pub fn display(request: &CommandRequest) -> Json {
     let Some(fields) = request.fields() else {
         return json!({ "unreadable_bytes": request.as_bytes().len() });
     };
@@ -108,7 +108,7 @@ pub fn display(request: &Request) -> Json {
 }
 
 /// A field as JSON for readers of the journal.
-pub fn shown_field(Field { name, value }: &Field) -> Json {
+pub fn shown_field(RequestField { name, value }: &RequestField) -> Json {
     match value {
         FieldValue::Digest { len, digest } => json!({ "bytes": len, "sha256": digest.to_string() }),
         FieldValue::Inline(bytes) if TEXTS.contains(&name.as_str()) => {

@@ -1,17 +1,17 @@
 //! `http`: a request that the host sends, as a built-in activity.
 
-use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind, value::Text};
-use segno_guest::{Answer, Stop, commands::Http};
+use segno_core::{command::FenceOperation, id::PromiseId, invocation::CommandKind, value::Text};
+use segno_guest::{JournalAnswer, StopReason, commands::HttpCommand};
 use serde_json::json;
 
 use super::{
-    Completion, Fields, Rules,
+    CommandFields, CommandRules, CompletionEvent,
     call::{callee, headers},
-    site::Site,
+    site::CommandContext,
 };
 use crate::{target::HTTP, values};
 
-impl Rules for Http {
+impl CommandRules for HttpCommand {
     fn kind(&self) -> CommandKind {
         CommandKind::Http
     }
@@ -20,7 +20,7 @@ impl Rules for Http {
         Text::from(format!("{} {}", self.request.method, self.request.url))
     }
 
-    fn fields(&self, fields: &mut Fields) {
+    fn fields(&self, fields: &mut CommandFields) {
         if !self.request.headers.is_empty() {
             fields.json("headers", &json!(self.request.headers));
         }
@@ -30,16 +30,16 @@ impl Rules for Http {
         fields.options(&self.options);
     }
 
-    fn completion(&self, site: &Site<'_>) -> Completion {
-        Completion::Promise(site.promise())
+    fn completion(&self, site: &CommandContext<'_>) -> CompletionEvent {
+        CompletionEvent::Promise(site.promise())
     }
 
-    fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
+    fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
         let param = values::request_param(&self.request, headers(site.identity, HTTP));
-        Ok(Some(FenceAct::Create { new: callee(site, HTTP, param, &self.options) }))
+        Ok(Some(FenceOperation::Create { new: callee(site, HTTP, param, &self.options) }))
     }
 
-    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
-        Answer::Command(index)
+    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {
+        JournalAnswer::Command(index)
     }
 }

@@ -22,22 +22,22 @@ mod state;
 mod too_far;
 
 use segno_core::{
-    command::FenceAct,
+    command::FenceOperation,
     id::PromiseId,
-    invocation::{Asked, CommandKind},
+    invocation::{CommandKind, IssuedCommand},
     time::Timestamp,
     value::Text,
 };
-use segno_guest::{Answer, GuestCommand, Stop};
+use segno_guest::{GuestCommand, JournalAnswer, StopReason};
 use serde::{Deserialize, Serialize};
 
-pub use fields::{Fields, display, shown_field};
+pub use fields::{CommandFields, display, shown_field};
 pub use names::{is_silent, misnamed, nameless};
-pub use site::{Identity, Site};
+pub use site::{CommandContext, InvocationFacts};
 pub use too_far::too_far;
 
 /// The rules of one command.
-pub trait Rules {
+pub trait CommandRules {
     /// The kind of the command, in the form of records.
     fn kind(&self) -> CommandKind;
 
@@ -46,42 +46,42 @@ pub trait Rules {
 
     /// Adds the arguments of the command. A replay compares the fields as bytes, and a divergence
     /// reports the field that differs. Options that were not given produce no field.
-    fn fields(&self, fields: &mut Fields);
+    fn fields(&self, fields: &mut CommandFields);
 
     /// The event that completes the command.
-    fn completion(&self, site: &Site<'_>) -> Completion;
+    fn completion(&self, site: &CommandContext<'_>) -> CompletionEvent;
 
     /// The action in the transaction that stores the command's record. `None` if there is none.
     ///
     /// # Errors
     /// The guest broke the contract.
-    fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop>;
+    fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason>;
 
     /// The answer to the guest. `execute` is true if a `run` is live, so that its closure must be
     /// executed.
-    fn answer(&self, index: u32, promise: Option<&PromiseId>, execute: bool) -> Answer;
+    fn answer(&self, index: u32, promise: Option<&PromiseId>, execute: bool) -> JournalAnswer;
 }
 
 /// The event that completes a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Completion {
+pub enum CompletionEvent {
     /// The settlement of this promise.
     Promise(PromiseId),
     /// The settlement of this promise, a timer that settles at this instant.
     Timer(PromiseId, Timestamp),
     /// The commit of the command's record.
-    Commit(Committed),
+    Commit(CommitResult),
     /// The result of the guest's closure.
     Guest,
     /// A read of the object's state.
-    State(StateRead),
+    State(StateReadTarget),
     /// No event: the command is done when it is recorded.
     Record,
 }
 
 /// The part of an object's state that is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum StateRead {
+pub enum StateReadTarget {
     /// The state of this promise of the object.
     Promise(PromiseId),
     /// The value of this name.
@@ -92,7 +92,7 @@ pub enum StateRead {
 
 /// The result of a command that its commit completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Committed {
+pub enum CommitResult {
     /// `null`.
     Nothing,
     /// The id of the invocation that was started.
@@ -101,7 +101,7 @@ pub enum Committed {
     Settled,
 }
 
-impl Completion {
+impl CompletionEvent {
     /// The promise that completes the command. `None` for other completions.
     pub fn promise(&self) -> Option<&PromiseId> {
         match self {
@@ -111,7 +111,7 @@ impl Completion {
     }
 }
 
-pub fn rules(command: &GuestCommand) -> &dyn Rules {
+pub fn rules(command: &GuestCommand) -> &dyn CommandRules {
     match command {
         GuestCommand::Call(call) => call,
         GuestCommand::Send(send) => send,
@@ -141,18 +141,18 @@ pub fn rules(command: &GuestCommand) -> &dyn Rules {
 }
 
 /// A command in its stored form, which replays compare.
-pub fn asked(rules: &dyn Rules) -> Asked {
-    let mut fields = Fields::default();
+pub fn asked(rules: &dyn CommandRules) -> IssuedCommand {
+    let mut fields = CommandFields::default();
     rules.fields(&mut fields);
-    Asked { kind: rules.kind(), name: rules.name(), request: fields.into_request() }
+    IssuedCommand { kind: rules.kind(), name: rules.name(), request: fields.into_request() }
 }
 
 /// A command of the invocation `own`, rewritten as if the invocation had the id `other`.
-pub fn asked_under(rules: &dyn Rules, own: &PromiseId, other: &PromiseId) -> Asked {
-    let mut fields = Fields::default();
+pub fn asked_under(rules: &dyn CommandRules, own: &PromiseId, other: &PromiseId) -> IssuedCommand {
+    let mut fields = CommandFields::default();
     rules.fields(&mut fields);
     let (own, other) = (own.as_str(), other.as_str());
-    Asked {
+    IssuedCommand {
         kind: rules.kind(),
         name: Text::from(rules.name().replace(own, other)),
         request: fields.renamed(own, other).into_request(),

@@ -2,14 +2,14 @@
 //! fails.
 
 use segno_core::{
-    address::Keyed,
-    id::{BadName, check_key, check_name},
+    address::ObjectFunctionPath,
+    id::{MalformedName, check_key, check_name},
 };
 use segno_guest::{
     Failure, GuestCommand,
     commands::{
-        Call, ClearState, GetState, PeekObjectPromise, Send, SetState, SettleObjectPromise,
-        WaitObjectPromise,
+        CallCommand, ClearStateCommand, GetStateCommand, PeekObjectPromiseCommand, SendCommand,
+        SetStateCommand, SettleObjectPromiseCommand, WaitObjectPromiseCommand,
     },
 };
 
@@ -32,12 +32,12 @@ pub fn misnamed(command: &GuestCommand) -> Option<Failure> {
 /// a state key or object promise fails, since no host ever accepted one.
 pub fn nameless(command: &GuestCommand) -> Option<Failure> {
     let reached = match command {
-        GuestCommand::GetState(GetState { name })
-        | GuestCommand::SetState(SetState { name, .. })
-        | GuestCommand::ClearState(ClearState { name }) => reached(STATE, name),
-        GuestCommand::WaitObjectPromise(WaitObjectPromise { name })
-        | GuestCommand::PeekObjectPromise(PeekObjectPromise { name })
-        | GuestCommand::SettleObjectPromise(SettleObjectPromise { name, .. }) => {
+        GuestCommand::GetState(GetStateCommand { name })
+        | GuestCommand::SetState(SetStateCommand { name, .. })
+        | GuestCommand::ClearState(ClearStateCommand { name }) => reached(STATE, name),
+        GuestCommand::WaitObjectPromise(WaitObjectPromiseCommand { name })
+        | GuestCommand::PeekObjectPromise(PeekObjectPromiseCommand { name })
+        | GuestCommand::SettleObjectPromise(SettleObjectPromiseCommand { name, .. }) => {
             reached(PROMISE, name)
         }
         _ => Ok(()),
@@ -53,7 +53,7 @@ pub fn is_silent(command: &GuestCommand) -> bool {
 
 fn checked(command: &GuestCommand) -> Result<(), String> {
     match command {
-        GuestCommand::Call(call) | GuestCommand::Send(Send(call)) => called(call),
+        GuestCommand::Call(call) | GuestCommand::Send(SendCommand(call)) => called(call),
         GuestCommand::SagaCall(step) => called(&step.command),
         GuestCommand::Http(http) => labelled(&http.options.labels),
         GuestCommand::SagaHttp(step) => labelled(&step.command.options.labels),
@@ -64,15 +64,17 @@ fn checked(command: &GuestCommand) -> Result<(), String> {
         GuestCommand::Publish(publish) => made("the topic", &publish.topic),
         GuestCommand::SendSignal(signal) => made("the name of the signal", &signal.name),
         GuestCommand::Run(run) => made("the name of the run", &run.name),
-        GuestCommand::SetState(SetState { name, .. }) => made(STATE, name),
-        GuestCommand::WaitObjectPromise(WaitObjectPromise { name })
-        | GuestCommand::SettleObjectPromise(SettleObjectPromise { name, .. }) => {
+        GuestCommand::SetState(SetStateCommand { name, .. }) => made(STATE, name),
+        GuestCommand::WaitObjectPromise(WaitObjectPromiseCommand { name })
+        | GuestCommand::SettleObjectPromise(SettleObjectPromiseCommand { name, .. }) => {
             made(PROMISE, name)
         }
         // These commands create nothing, and may refer to what an earlier version created.
-        GuestCommand::GetState(GetState { name })
-        | GuestCommand::ClearState(ClearState { name }) => reached(STATE, name),
-        GuestCommand::PeekObjectPromise(PeekObjectPromise { name }) => reached(PROMISE, name),
+        GuestCommand::GetState(GetStateCommand { name })
+        | GuestCommand::ClearState(ClearStateCommand { name }) => reached(STATE, name),
+        GuestCommand::PeekObjectPromise(PeekObjectPromiseCommand { name }) => {
+            reached(PROMISE, name)
+        }
         GuestCommand::Sleep(_)
         | GuestCommand::Settle(_)
         | GuestCommand::Cancel(_)
@@ -85,7 +87,7 @@ fn checked(command: &GuestCommand) -> Result<(), String> {
     }
 }
 
-fn called(call: &Call) -> Result<(), String> {
+fn called(call: &CallCommand) -> Result<(), String> {
     labelled(&call.options.labels)?;
     // An address with another scheme has its own rules.
     let path = match call.function.strip_prefix("wasm://") {
@@ -93,8 +95,8 @@ fn called(call: &Call) -> Result<(), String> {
         None if call.function.contains("://") => return Ok(()),
         None => &call.function,
     };
-    Keyed::parse(path).map_or(Ok(()), |keyed| {
-        check_key("the key of the object", keyed.key).map_err(|bad: BadName| bad.to_string())
+    ObjectFunctionPath::parse(path).map_or(Ok(()), |keyed| {
+        check_key("the key of the object", keyed.key).map_err(|bad: MalformedName| bad.to_string())
     })
 }
 
@@ -114,7 +116,7 @@ fn reached(what: &'static str, name: &str) -> Result<(), String> {
 mod tests {
     use segno_guest::{
         CallOptions, Payload, PromiseOptions,
-        commands::{NewPromise, Publish, Run},
+        commands::{PromiseCommand, PublishCommand, RunCommand},
     };
 
     use super::*;
@@ -125,24 +127,32 @@ mod tests {
         let call = |function: &str, label: &str| {
             let labels = vec![(label.to_owned(), "x".to_owned())];
             let options = CallOptions { timeout_ms: None, start_at_ms: None, retry: None, labels };
-            GuestCommand::Call(Call { function: function.to_owned(), input: null(), options })
+            GuestCommand::Call(CallCommand {
+                function: function.to_owned(),
+                input: null(),
+                options,
+            })
         };
         let promise = |name: &str| {
             let options = PromiseOptions { timeout_ms: None };
-            GuestCommand::Promise(NewPromise { name: Some(name.to_owned()), options })
+            GuestCommand::Promise(PromiseCommand { name: Some(name.to_owned()), options })
         };
-        let set =
-            |name: &str| GuestCommand::SetState(SetState { name: name.to_owned(), value: null() });
-        let get = |name: &str| GuestCommand::GetState(GetState { name: name.to_owned() });
+        let set = |name: &str| {
+            GuestCommand::SetState(SetStateCommand { name: name.to_owned(), value: null() })
+        };
+        let get = |name: &str| GuestCommand::GetState(GetStateCommand { name: name.to_owned() });
         for (command, said) in [
             (promise("approval"), None),
             (promise("ok\nnow"), Some("the name of the promise `ok\\nnow`")),
             (promise("a\u{0}"), Some("control characters")),
             (promise(""), Some("it is empty")),
             (promise("\u{200b}"), Some("blank or invisible")),
-            (GuestCommand::Run(Run { name: "\t".to_owned() }), Some("the name of the run `\\t`")),
             (
-                GuestCommand::Publish(Publish { topic: " ".to_owned(), payload: null() }),
+                GuestCommand::Run(RunCommand { name: "\t".to_owned() }),
+                Some("the name of the run `\\t`"),
+            ),
+            (
+                GuestCommand::Publish(PublishCommand { topic: " ".to_owned(), payload: null() }),
                 Some("the topic ` `"),
             ),
             (set("a/b c"), None),

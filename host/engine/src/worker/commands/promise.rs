@@ -1,20 +1,20 @@
 //! `promise`: a promise that is settled from outside the invocation.
 
 use segno_core::{
-    command::FenceAct,
+    command::FenceOperation,
     id::PromiseId,
     invocation::CommandKind,
     promise::NewPromise as CorePromise,
     value::{Tags, Text, Value},
 };
-use segno_guest::{Answer, Stop, commands::NewPromise};
+use segno_guest::{JournalAnswer, StopReason, commands::PromiseCommand};
 
 use super::{
-    Completion, Fields, Rules,
-    site::{Site, deadline},
+    CommandFields, CommandRules, CompletionEvent,
+    site::{CommandContext, deadline},
 };
 
-impl Rules for NewPromise {
+impl CommandRules for PromiseCommand {
     fn kind(&self) -> CommandKind {
         CommandKind::Promise
     }
@@ -23,18 +23,18 @@ impl Rules for NewPromise {
         self.name.as_deref().map(Text::from).unwrap_or_default()
     }
 
-    fn fields(&self, fields: &mut Fields) {
+    fn fields(&self, fields: &mut CommandFields) {
         if let Some(timeout) = self.options.timeout_ms {
             fields.number("timeout_ms", timeout);
         }
     }
 
-    fn completion(&self, site: &Site<'_>) -> Completion {
-        Completion::Promise(id(self, site))
+    fn completion(&self, site: &CommandContext<'_>) -> CompletionEvent {
+        CompletionEvent::Promise(id(self, site))
     }
 
-    fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
-        Ok(Some(FenceAct::Create {
+    fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
+        Ok(Some(FenceOperation::Create {
             new: CorePromise {
                 id: id(self, site),
                 param: Value::default(),
@@ -44,12 +44,12 @@ impl Rules for NewPromise {
         }))
     }
 
-    fn answer(&self, index: u32, promise: Option<&PromiseId>, _: bool) -> Answer {
-        Answer::Promise(index, promise.map(|id| id.as_str().to_owned()).unwrap_or_default())
+    fn answer(&self, index: u32, promise: Option<&PromiseId>, _: bool) -> JournalAnswer {
+        JournalAnswer::Promise(index, promise.map(|id| id.as_str().to_owned()).unwrap_or_default())
     }
 }
 
-fn id(promise: &NewPromise, site: &Site<'_>) -> PromiseId {
+fn id(promise: &PromiseCommand, site: &CommandContext<'_>) -> PromiseId {
     match &promise.name {
         Some(name) => site.identity.id.named(name),
         None => site.promise(),

@@ -1,11 +1,11 @@
 //! `run`: a step that the guest computes itself, once. Its result is recorded.
 
-use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind, value::Text};
-use segno_guest::{Answer, RunAnswer, Stop, commands::Run};
+use segno_core::{command::FenceOperation, id::PromiseId, invocation::CommandKind, value::Text};
+use segno_guest::{JournalAnswer, RunAnswer, StopReason, commands::RunCommand};
 
-use super::{Completion, Fields, Rules, site::Site};
+use super::{CommandFields, CommandRules, CompletionEvent, site::CommandContext};
 
-impl Rules for Run {
+impl CommandRules for RunCommand {
     fn kind(&self) -> CommandKind {
         CommandKind::Run
     }
@@ -14,18 +14,18 @@ impl Rules for Run {
         Text::from(self.name.as_str())
     }
 
-    fn fields(&self, _: &mut Fields) {}
+    fn fields(&self, _: &mut CommandFields) {}
 
-    fn completion(&self, _: &Site<'_>) -> Completion {
-        Completion::Guest
+    fn completion(&self, _: &CommandContext<'_>) -> CompletionEvent {
+        CompletionEvent::Guest
     }
 
-    fn act(&self, _: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
+    fn act(&self, _: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
         Ok(None)
     }
 
-    fn answer(&self, index: u32, _: Option<&PromiseId>, execute: bool) -> Answer {
-        Answer::Run(match execute {
+    fn answer(&self, index: u32, _: Option<&PromiseId>, execute: bool) -> JournalAnswer {
+        JournalAnswer::Run(match execute {
             true => RunAnswer::Execute(index),
             false => RunAnswer::Recorded(index),
         })

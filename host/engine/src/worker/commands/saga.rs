@@ -5,7 +5,7 @@
 //! of these promises.
 
 use segno_core::{
-    command::FenceAct,
+    command::FenceOperation,
     id::PromiseId,
     invocation::CommandKind,
     promise::NewPromise,
@@ -14,17 +14,17 @@ use segno_core::{
     value::{Tags, Text, Value},
 };
 use segno_guest::{
-    Answer, SagaStep, Stop,
-    commands::{AskAboutStep, StepCommand, Undo},
+    JournalAnswer, SagaStep, StopReason,
+    commands::{AskAboutStepCommand, StepCommand, UndoCommand},
 };
 
 use super::{
-    Completion, Fields, Rules,
+    CommandFields, CommandRules, CompletionEvent,
     call::{self, invocation},
-    site::{Identity, Site},
+    site::{CommandContext, InvocationFacts},
 };
 
-impl<C: Rules> Rules for StepCommand<C> {
+impl<C: CommandRules> CommandRules for StepCommand<C> {
     fn kind(&self) -> CommandKind {
         self.command.kind()
     }
@@ -33,30 +33,30 @@ impl<C: Rules> Rules for StepCommand<C> {
         self.command.name()
     }
 
-    fn fields(&self, fields: &mut Fields) {
+    fn fields(&self, fields: &mut CommandFields) {
         self.command.fields(fields);
         declare(&self.step, fields);
     }
 
-    fn completion(&self, site: &Site<'_>) -> Completion {
+    fn completion(&self, site: &CommandContext<'_>) -> CompletionEvent {
         self.command.completion(site)
     }
 
-    fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
+    fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
         Ok(self.command.act(site)?.map(|act| match act {
-            FenceAct::Create { new } => {
-                FenceAct::Create { new: step(site.identity, new, &self.step) }
+            FenceOperation::Create { new } => {
+                FenceOperation::Create { new: step(site.identity, new, &self.step) }
             }
             other => other,
         }))
     }
 
-    fn answer(&self, index: u32, promise: Option<&PromiseId>, execute: bool) -> Answer {
+    fn answer(&self, index: u32, promise: Option<&PromiseId>, execute: bool) -> JournalAnswer {
         self.command.answer(index, promise, execute)
     }
 }
 
-impl Rules for Undo {
+impl CommandRules for UndoCommand {
     fn kind(&self) -> CommandKind {
         self.call.kind()
     }
@@ -65,27 +65,27 @@ impl Rules for Undo {
         self.call.name()
     }
 
-    fn fields(&self, fields: &mut Fields) {
+    fn fields(&self, fields: &mut CommandFields) {
         self.call.fields(fields);
         fields.text("undoes", self.step.saga.as_bytes());
         fields.number("seq", u64::from(self.step.seq));
     }
 
-    fn completion(&self, site: &Site<'_>) -> Completion {
-        Completion::Promise(site.identity.id.compensation(&self.step.saga, self.step.seq))
+    fn completion(&self, site: &CommandContext<'_>) -> CompletionEvent {
+        CompletionEvent::Promise(site.identity.id.compensation(&self.step.saga, self.step.seq))
     }
 
-    fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
+    fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
         let id = site.identity.id.compensation(&self.step.saga, self.step.seq);
-        Ok(Some(FenceAct::Create { new: NewPromise { id, ..invocation(&self.call, site) } }))
+        Ok(Some(FenceOperation::Create { new: NewPromise { id, ..invocation(&self.call, site) } }))
     }
 
-    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
-        Answer::Command(index)
+    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {
+        JournalAnswer::Command(index)
     }
 }
 
-impl Rules for AskAboutStep {
+impl CommandRules for AskAboutStepCommand {
     fn kind(&self) -> CommandKind {
         CommandKind::Promise
     }
@@ -94,15 +94,15 @@ impl Rules for AskAboutStep {
         Text::default()
     }
 
-    fn fields(&self, fields: &mut Fields) {
+    fn fields(&self, fields: &mut CommandFields) {
         declare(&self.0, fields);
     }
 
-    fn completion(&self, site: &Site<'_>) -> Completion {
-        Completion::Promise(site.identity.id.verdict_on(&self.0.saga, self.0.seq))
+    fn completion(&self, site: &CommandContext<'_>) -> CompletionEvent {
+        CompletionEvent::Promise(site.identity.id.verdict_on(&self.0.saga, self.0.seq))
     }
 
-    fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
+    fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
         let new = NewPromise {
             id: site.identity.id.verdict_on(&self.0.saga, self.0.seq),
             param: Value::default(),
@@ -111,16 +111,16 @@ impl Rules for AskAboutStep {
         };
         // Only an operator's answer registers the compensation. A missing answer does not.
         let asked = SagaStep { compensate_unknown: false, ..self.0.clone() };
-        Ok(Some(FenceAct::Create { new: step(site.identity, new, &asked) }))
+        Ok(Some(FenceOperation::Create { new: step(site.identity, new, &asked) }))
     }
 
-    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
-        Answer::Command(index)
+    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {
+        JournalAnswer::Command(index)
     }
 }
 
 /// The promise of a step.
-fn step(identity: &Identity, mut promise: NewPromise, step: &SagaStep) -> NewPromise {
+fn step(identity: &InvocationFacts, mut promise: NewPromise, step: &SagaStep) -> NewPromise {
     let mut tag = |name: &str, value: String| promise.tags.insert(name.to_owned(), value);
     tag(tags::SAGA, step.saga.clone());
     tag(tags::SEQ, step.seq.to_string());
@@ -131,7 +131,7 @@ fn step(identity: &Identity, mut promise: NewPromise, step: &SagaStep) -> NewPro
     promise
 }
 
-fn declare(step: &SagaStep, fields: &mut Fields) {
+fn declare(step: &SagaStep, fields: &mut CommandFields) {
     fields
         .text("saga", step.saga.as_bytes())
         .number("seq", u64::from(step.seq))

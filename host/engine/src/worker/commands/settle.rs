@@ -1,12 +1,12 @@
 //! `settle`: the outcome of a promise.
 
-use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind, value::Text};
-use segno_guest::{Answer, Stop, commands::Settle};
+use segno_core::{command::FenceOperation, id::PromiseId, invocation::CommandKind, value::Text};
+use segno_guest::{JournalAnswer, StopReason, commands::SettleCommand};
 
-use super::{Committed, Completion, Fields, Rules, site::Site};
+use super::{CommandFields, CommandRules, CommitResult, CompletionEvent, site::CommandContext};
 use crate::values;
 
-impl Rules for Settle {
+impl CommandRules for SettleCommand {
     fn kind(&self) -> CommandKind {
         CommandKind::Settle
     }
@@ -15,21 +15,21 @@ impl Rules for Settle {
         Text::from(self.promise_id.as_str())
     }
 
-    fn fields(&self, fields: &mut Fields) {
+    fn fields(&self, fields: &mut CommandFields) {
         fields.outcome(&self.outcome);
     }
 
-    fn completion(&self, _: &Site<'_>) -> Completion {
-        Completion::Commit(Committed::Nothing)
+    fn completion(&self, _: &CommandContext<'_>) -> CompletionEvent {
+        CompletionEvent::Commit(CommitResult::Nothing)
     }
 
-    fn act(&self, _: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
+    fn act(&self, _: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
         let (verdict, value) = values::verdict(&self.outcome);
         let id = PromiseId::from(self.promise_id.as_str());
-        Ok(Some(FenceAct::Settle { id, verdict, value }))
+        Ok(Some(FenceOperation::Settle { id, verdict, value }))
     }
 
-    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
-        Answer::Command(index)
+    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {
+        JournalAnswer::Command(index)
     }
 }

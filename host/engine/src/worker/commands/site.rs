@@ -10,7 +10,7 @@ use segno_guest::{FunctionDescription, Outbound};
 
 /// The facts about the invocation that the rules of commands need.
 #[derive(Clone)]
-pub struct Identity {
+pub struct InvocationFacts {
     pub id: PromiseId,
     /// The creation time of the invocation. Only the first records of a fork are older.
     pub made_at: Timestamp,
@@ -26,8 +26,8 @@ pub struct Identity {
 }
 
 /// The position of a command.
-pub struct Site<'a> {
-    pub identity: &'a Identity,
+pub struct CommandContext<'a> {
+    pub identity: &'a InvocationFacts,
     /// The index among the commands of the invocation.
     pub index: u32,
     /// The logical time at which the command was issued.
@@ -37,7 +37,7 @@ pub struct Site<'a> {
     pub named: &'a BTreeMap<u32, PromiseId>,
 }
 
-impl Site<'_> {
+impl CommandContext<'_> {
     /// The promise whose id is derived from the command's index.
     pub fn promise(&self) -> PromiseId {
         self.promise_of_index(self.index)

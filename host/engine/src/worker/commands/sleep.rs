@@ -1,7 +1,7 @@
 //! `sleep-until`: a promise that resolves at its deadline.
 
 use segno_core::{
-    command::FenceAct,
+    command::FenceOperation,
     id::PromiseId,
     invocation::CommandKind,
     promise::NewPromise,
@@ -9,14 +9,14 @@ use segno_core::{
     time::Timestamp,
     value::{Tags, Text, Value},
 };
-use segno_guest::{Answer, Stop, commands::Sleep};
+use segno_guest::{JournalAnswer, StopReason, commands::SleepCommand};
 
 use super::{
-    Completion, Fields, Rules,
-    site::{Site, instant},
+    CommandFields, CommandRules, CompletionEvent,
+    site::{CommandContext, instant},
 };
 
-impl Rules for Sleep {
+impl CommandRules for SleepCommand {
     fn kind(&self) -> CommandKind {
         CommandKind::Sleep
     }
@@ -25,16 +25,16 @@ impl Rules for Sleep {
         Text::default()
     }
 
-    fn fields(&self, fields: &mut Fields) {
+    fn fields(&self, fields: &mut CommandFields) {
         fields.number("until_ms", self.until_ms);
     }
 
-    fn completion(&self, site: &Site<'_>) -> Completion {
-        Completion::Timer(site.promise(), instant(self.until_ms))
+    fn completion(&self, site: &CommandContext<'_>) -> CompletionEvent {
+        CompletionEvent::Timer(site.promise(), instant(self.until_ms))
     }
 
-    fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
-        Ok(Some(FenceAct::Create {
+    fn act(&self, site: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
+        Ok(Some(FenceOperation::Create {
             new: NewPromise {
                 id: site.promise(),
                 param: Value::default(),
@@ -44,7 +44,7 @@ impl Rules for Sleep {
         }))
     }
 
-    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
-        Answer::Command(index)
+    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {
+        JournalAnswer::Command(index)
     }
 }

@@ -2,17 +2,21 @@
 //! is stored with its record, and no event completes it.
 
 use segno_core::{
-    command::FenceAct, id::PromiseId, invocation::CommandKind, object::StateWrite, value::Text,
+    command::FenceOperation, id::PromiseId, invocation::CommandKind, object::StateWrite,
+    value::Text,
 };
 use segno_guest::{
-    Answer, Stop,
-    commands::{ClearAllState, ClearState, GetState, SetState, StateNames},
+    JournalAnswer, StopReason,
+    commands::{
+        ClearAllStateCommand, ClearStateCommand, GetStateCommand, SetStateCommand,
+        StateNamesCommand,
+    },
 };
 
-use super::{Completion, Fields, Rules, Site, StateRead};
+use super::{CommandContext, CommandFields, CommandRules, CompletionEvent, StateReadTarget};
 use crate::values::journals;
 
-impl Rules for GetState {
+impl CommandRules for GetStateCommand {
     fn kind(&self) -> CommandKind {
         CommandKind::GetState
     }
@@ -21,22 +25,22 @@ impl Rules for GetState {
         Text::from(self.name.as_str())
     }
 
-    fn fields(&self, _: &mut Fields) {}
+    fn fields(&self, _: &mut CommandFields) {}
 
-    fn completion(&self, _: &Site<'_>) -> Completion {
-        Completion::State(StateRead::Value(self.name()))
+    fn completion(&self, _: &CommandContext<'_>) -> CompletionEvent {
+        CompletionEvent::State(StateReadTarget::Value(self.name()))
     }
 
-    fn act(&self, _: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
+    fn act(&self, _: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
         Ok(None)
     }
 
-    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
-        Answer::Command(index)
+    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {
+        JournalAnswer::Command(index)
     }
 }
 
-impl Rules for StateNames {
+impl CommandRules for StateNamesCommand {
     fn kind(&self) -> CommandKind {
         CommandKind::StateKeys
     }
@@ -45,22 +49,22 @@ impl Rules for StateNames {
         Text::default()
     }
 
-    fn fields(&self, _: &mut Fields) {}
+    fn fields(&self, _: &mut CommandFields) {}
 
-    fn completion(&self, _: &Site<'_>) -> Completion {
-        Completion::State(StateRead::Names)
+    fn completion(&self, _: &CommandContext<'_>) -> CompletionEvent {
+        CompletionEvent::State(StateReadTarget::Names)
     }
 
-    fn act(&self, _: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
+    fn act(&self, _: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
         Ok(None)
     }
 
-    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
-        Answer::Command(index)
+    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {
+        JournalAnswer::Command(index)
     }
 }
 
-impl Rules for SetState {
+impl CommandRules for SetStateCommand {
     fn kind(&self) -> CommandKind {
         CommandKind::SetState
     }
@@ -69,25 +73,25 @@ impl Rules for SetState {
         Text::from(self.name.as_str())
     }
 
-    fn fields(&self, fields: &mut Fields) {
+    fn fields(&self, fields: &mut CommandFields) {
         fields.payload("value", &self.value);
     }
 
-    fn completion(&self, _: &Site<'_>) -> Completion {
-        Completion::Record
+    fn completion(&self, _: &CommandContext<'_>) -> CompletionEvent {
+        CompletionEvent::Record
     }
 
-    fn act(&self, _: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
+    fn act(&self, _: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
         let entries = vec![(self.name(), Some(journals::payload(&self.value)))];
-        Ok(Some(FenceAct::State(StateWrite { clears: false, entries })))
+        Ok(Some(FenceOperation::State(StateWrite { clears: false, entries })))
     }
 
-    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
-        Answer::Command(index)
+    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {
+        JournalAnswer::Command(index)
     }
 }
 
-impl Rules for ClearState {
+impl CommandRules for ClearStateCommand {
     fn kind(&self) -> CommandKind {
         CommandKind::ClearState
     }
@@ -96,23 +100,23 @@ impl Rules for ClearState {
         Text::from(self.name.as_str())
     }
 
-    fn fields(&self, _: &mut Fields) {}
+    fn fields(&self, _: &mut CommandFields) {}
 
-    fn completion(&self, _: &Site<'_>) -> Completion {
-        Completion::Record
+    fn completion(&self, _: &CommandContext<'_>) -> CompletionEvent {
+        CompletionEvent::Record
     }
 
-    fn act(&self, _: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
+    fn act(&self, _: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
         let entries = vec![(self.name(), None)];
-        Ok(Some(FenceAct::State(StateWrite { clears: false, entries })))
+        Ok(Some(FenceOperation::State(StateWrite { clears: false, entries })))
     }
 
-    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
-        Answer::Command(index)
+    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {
+        JournalAnswer::Command(index)
     }
 }
 
-impl Rules for ClearAllState {
+impl CommandRules for ClearAllStateCommand {
     fn kind(&self) -> CommandKind {
         CommandKind::ClearAllState
     }
@@ -121,17 +125,17 @@ impl Rules for ClearAllState {
         Text::default()
     }
 
-    fn fields(&self, _: &mut Fields) {}
+    fn fields(&self, _: &mut CommandFields) {}
 
-    fn completion(&self, _: &Site<'_>) -> Completion {
-        Completion::Record
+    fn completion(&self, _: &CommandContext<'_>) -> CompletionEvent {
+        CompletionEvent::Record
     }
 
-    fn act(&self, _: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
-        Ok(Some(FenceAct::State(StateWrite { clears: true, entries: Vec::new() })))
+    fn act(&self, _: &CommandContext<'_>) -> Result<Option<FenceOperation>, StopReason> {
+        Ok(Some(FenceOperation::State(StateWrite { clears: true, entries: Vec::new() })))
     }
 
-    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
-        Answer::Command(index)
+    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> JournalAnswer {
+        JournalAnswer::Command(index)
     }
 }

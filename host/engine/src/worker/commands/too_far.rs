@@ -1,14 +1,14 @@
 //! Checks for delays and time limits that end after the last valid due time.
 
 use segno_core::time::Timestamp;
-use segno_guest::{CallOptions, GuestCommand, commands::Sleep};
+use segno_guest::{CallOptions, GuestCommand, commands::SleepCommand};
 
 use super::site::instant;
 
 /// The reason why a command that is issued at this instant ends too late. `None` if it does not.
 pub fn too_far(command: &GuestCommand, at: Timestamp) -> Option<String> {
     match command {
-        GuestCommand::Sleep(Sleep { until_ms }) => {
+        GuestCommand::Sleep(SleepCommand { until_ms }) => {
             is_far(*until_ms).then(|| told("the sleep", *until_ms))
         }
         GuestCommand::Promise(promise) => limit(promise.options.timeout_ms, at),
@@ -63,16 +63,16 @@ fn told(what: &str, ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use segno_guest::{PromiseOptions, commands::NewPromise};
+    use segno_guest::{PromiseOptions, commands::PromiseCommand};
 
     use super::*;
 
     #[test]
     fn what_ends_after_the_year_9999_is_refused_by_name() {
-        let sleep = |until_ms| GuestCommand::Sleep(Sleep { until_ms });
+        let sleep = |until_ms| GuestCommand::Sleep(SleepCommand { until_ms });
         let promise = |timeout_ms| {
             let options = PromiseOptions { timeout_ms: Some(timeout_ms) };
-            GuestCommand::Promise(NewPromise { name: None, options })
+            GuestCommand::Promise(PromiseCommand { name: None, options })
         };
         let last = Timestamp::NEVER.0.unsigned_abs() - 1;
         for fine in [sleep(0), sleep(last), promise(last - 1_000)] {

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use segno_core::{
-    command::{Command, FenceAct, FenceAction},
-    reply::{Acted, Reply},
+    command::{Command, FenceAction, FenceOperation},
+    reply::{FenceResult, Reply},
 };
 use segno_guest::{Event, Failure, Outcome, Payload};
 
-use super::{Execution, LiveEnd};
+use super::{LiveEnd, LiveExecution};
 use crate::{
     values::{self, journals},
     worker::{
-        commands::{Committed, Completion},
+        commands::{CommitResult, CompletionEvent},
         context::WorkerContext,
         error::ExecutionError,
-        recording::Batch,
+        recording::CommitBatch,
     },
 };
 
@@ -40,7 +40,7 @@ impl ClaimWriter for StoredClaim {
     }
 }
 
-impl Execution {
+impl LiveExecution {
     pub(super) async fn finish(
         &mut self,
         writer: &mut dyn ClaimWriter,
@@ -48,7 +48,7 @@ impl Execution {
         let closed = self.recorder().close();
         let (batch, finished, outcome) = closed.expect("only a finished workflow comes here");
         let claim = self.active.claim.clone();
-        let Batch { mut records, logs, mut actions, .. } = batch;
+        let CommitBatch { mut records, logs, mut actions, .. } = batch;
         self.check_signals(&mut actions).await?;
         let can_be_told = records.iter().any(|record| record.body.is_other_event());
         let mut commands = Vec::with_capacity(2);
@@ -58,7 +58,7 @@ impl Execution {
         } else {
             if can_be_told {
                 let index = actions[0].index;
-                actions.insert(0, FenceAction { index, act: FenceAct::UnlessAsked });
+                actions.insert(0, FenceAction { index, act: FenceOperation::UnlessAsked });
             }
             commands.push(Command::TaskFence { claim: claim.clone(), records, logs, actions });
             (vec![finished], Vec::new())
@@ -105,9 +105,9 @@ impl Execution {
     pub(super) async fn commit_batch(
         &mut self,
         writer: &mut dyn ClaimWriter,
-        batch: Batch,
+        batch: CommitBatch,
     ) -> Result<(), ExecutionError> {
-        let Batch { records, logs, mut actions, .. } = batch;
+        let CommitBatch { records, logs, mut actions, .. } = batch;
         self.check_signals(&mut actions).await?;
         for FenceAction { act, .. } in &actions {
             if let Some(id) = act.promise() {
@@ -129,7 +129,7 @@ impl Execution {
     ) -> Result<(), ExecutionError> {
         let mut refused = Vec::new();
         for FenceAction { index, act } in &*actions {
-            let FenceAct::Signal { invocation, name, payload } = act else { continue };
+            let FenceOperation::Signal { invocation, name, payload } = act else { continue };
             let host = &self.worker.host;
             if let Some(failure) = host.signal_refusal(invocation, name, payload).await? {
                 tracing::warn!(id = %self.promise.id(), "a signal is not sent: {}", failure.message);
@@ -163,15 +163,15 @@ impl Execution {
                     message: refusal.to_string(),
                     details: None,
                 }),
-                (Completion::Commit(Committed::StartedId), Ok(_)) => {
+                (CompletionEvent::Commit(CommitResult::StartedId), Ok(_)) => {
                     let id = self.promise.id().command(index);
                     let id = serde_json::Value::from(id.as_str()).to_string();
                     Outcome::Success(Payload::Json(id))
                 }
-                (Completion::Commit(Committed::Nothing), Ok(_)) => journals::null(),
+                (CompletionEvent::Commit(CommitResult::Nothing), Ok(_)) => journals::null(),
                 (
-                    Completion::Commit(Committed::Settled),
-                    Ok(Acted::Promise { changed, promise }),
+                    CompletionEvent::Commit(CommitResult::Settled),
+                    Ok(FenceResult::Promise { changed, promise }),
                 ) => match changed {
                     true => Outcome::Success(Payload::Json("true".into())),
                     false => Outcome::Failure(Failure {
@@ -180,11 +180,11 @@ impl Execution {
                         details: None,
                     }),
                 },
-                (_, Ok(Acted::Promise { promise, .. })) => {
+                (_, Ok(FenceResult::Promise { promise, .. })) => {
                     self.tell(&promise);
                     continue;
                 }
-                (_, Ok(Acted::Done)) => continue,
+                (_, Ok(FenceResult::Done)) => continue,
             };
             let command = index.0;
             self.ready.push_back(Event::Completed(segno_guest::Completion { command, outcome }));

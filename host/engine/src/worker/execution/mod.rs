@@ -18,7 +18,7 @@ use std::{
 
 use segno_core::{id::Digest, promise::Promise};
 use segno_guest::{Event, FunctionDescription, Workflow};
-use segno_store::History;
+use segno_store::ExecutionHistory;
 
 pub use self::commit::ClaimWriter;
 use self::commit::StoredClaim;
@@ -28,28 +28,28 @@ use super::{
     error::ExecutionError,
     recording::{Recorder, SharedRecorder},
     release::{JournalEnd, give_back_after},
-    run::Work,
+    run::ClaimedWork,
     run_limiter::RunPermit,
     settlement_watch::SettlementWatch,
-    snapshot::{self, Suspended},
-    warm::Warm,
+    snapshot::{self, SuspendedWorkflow},
+    warm::WarmInstance,
 };
 use crate::{metrics::ClaimEnd, target};
 
 /// Rows that were read before the execution began.
 #[derive(Debug, Default)]
-pub struct Prefetched {
+pub struct PrefetchedRows {
     /// The stored journal. `None` if it was not read.
-    pub history: Option<History>,
+    pub history: Option<ExecutionHistory>,
     /// Promises that the workflow waits for and that are known to have settled.
     pub settled: Vec<Promise>,
 }
 
 /// The inputs of an execution.
-pub struct Preparation {
+pub struct ExecutionInputs {
     pub worker: Arc<WorkerContext>,
     pub active: Arc<ActiveClaim>,
-    pub work: Work,
+    pub work: ClaimedWork,
     /// The description of the workflow function.
     pub function: FunctionDescription,
     /// The permit to run.
@@ -57,7 +57,7 @@ pub struct Preparation {
 }
 
 /// An instance and its journal, ready to continue.
-pub struct Execution {
+pub struct LiveExecution {
     worker: Arc<WorkerContext>,
     active: Arc<ActiveClaim>,
     promise: Promise,
@@ -84,7 +84,7 @@ pub struct Execution {
 pub async fn run(
     worker: Arc<WorkerContext>,
     active: Arc<ActiveClaim>,
-    work: Work,
+    work: ClaimedWork,
     function: FunctionDescription,
 ) -> ClaimEnd {
     let journal_len = work.acquired.head.len;
@@ -93,8 +93,8 @@ pub async fn run(
     let mut writer = StoredClaim(worker.clone());
     let mut recorder = None;
     let (known, claimed) = (worker.clone(), active.clone());
-    let preparation = Preparation { worker: known, active: claimed, work, function, permit };
-    let prepared = Execution::prepare(preparation, &mut writer, &mut recorder).await;
+    let preparation = ExecutionInputs { worker: known, active: claimed, work, function, permit };
+    let prepared = LiveExecution::prepare(preparation, &mut writer, &mut recorder).await;
     let (error, len) = match prepared {
         Ok(execution) => match execution.go(&mut writer).await {
             Ok(end) => return end,
@@ -106,7 +106,7 @@ pub async fn run(
     give_back_after(&worker, &active.claim, Vec::new(), error, &journal).await
 }
 
-impl Execution {
+impl LiveExecution {
     /// Continues until the claim ends.
     ///
     /// # Errors
@@ -215,11 +215,11 @@ impl Execution {
         let footprint = self.instance.footprint();
         let Self { worker, active, module, recorder, instance, signals, promise, .. } = self;
         let version = active.claim.version;
-        let warm = Warm { instance, recorder, version, journal_len, module, signals };
+        let warm = WarmInstance { instance, recorder, version, journal_len, module, signals };
         worker.warm.put(promise.id().clone(), warm);
         worker.show_warm();
         let (id, len) = (promise.id(), journal_len);
-        snapshot::consider(&worker, Suspended { id, module, len, footprint });
+        snapshot::consider(&worker, SuspendedWorkflow { id, module, len, footprint });
     }
 }
 

@@ -13,26 +13,26 @@ use segno_core::{
     transition::turn_in,
 };
 use segno_guest::{SnapshotKey, Workflow};
-use segno_store::History;
+use segno_store::ExecutionHistory;
 
-use super::{ClaimWriter, Execution, Preparation};
+use super::{ClaimWriter, ExecutionInputs, LiveExecution};
 use crate::{
     target,
-    traces::Replayed,
+    traces::FinishedReplay,
     values::{self, journals},
     worker::{
-        commands::Identity,
+        commands::InvocationFacts,
         error::{ExecutionError, HaltReport},
-        recording::{Batch, Recorder, SharedRecorder},
-        replay::{NotRead, Replayer, Start, StoredJournal},
+        recording::{CommitBatch, Recorder, SharedRecorder},
+        replay::{JournalReadError, Replayer, StartParameters, StoredJournal},
         settlement_watch::SettlementWatch,
-        snapshot::{self, Resumed},
-        warm::Warm,
+        snapshot::{self, ResumedInstance},
+        warm::WarmInstance,
     },
 };
 
 /// An instance that has reached the end of its journal.
-struct Prepared {
+struct PreparedInstance {
     instance: Box<dyn Workflow>,
     recorder: SharedRecorder,
     /// Number of signals in the journal.
@@ -41,14 +41,14 @@ struct Prepared {
     replayed: u32,
 }
 
-impl Execution {
+impl LiveExecution {
     /// Prepares a warm instance, a new one, or one that replays its journal. After a failed replay,
     /// `recorder` has the first difference.
     ///
     /// # Errors
     /// The guest failed, the journal cannot be read, or the claim is lost.
     pub async fn prepare(
-        mut preparation: Preparation,
+        mut preparation: ExecutionInputs,
         writer: &mut dyn ClaimWriter,
         recorder: &mut Option<SharedRecorder>,
     ) -> Result<Self, ExecutionError> {
@@ -80,12 +80,12 @@ impl Execution {
     }
 
     async fn resume_warm(
-        mut preparation: Preparation,
+        mut preparation: ExecutionInputs,
         module: Digest,
-        warm: Warm,
+        warm: WarmInstance,
         writer: &mut dyn ClaimWriter,
     ) -> Result<Self, ExecutionError> {
-        let Warm { instance, recorder, signals, .. } = warm;
+        let WarmInstance { instance, recorder, signals, .. } = warm;
         preparation.worker.host.metrics.worker.warm_start();
         preparation.worker.show_warm();
         let settled = std::mem::take(&mut preparation.work.prefetched.settled);
@@ -100,7 +100,7 @@ impl Execution {
     /// # Errors
     /// The guest failed.
     pub async fn start_new(
-        preparation: Preparation,
+        preparation: ExecutionInputs,
         recorder: &mut Option<SharedRecorder>,
     ) -> Result<Self, ExecutionError> {
         let module = module(&preparation)?;
@@ -123,44 +123,41 @@ impl Execution {
         *recorder = Some(new.clone());
         let mut execution = Self::of(preparation, module, new, instance);
         execution.signal_unread = true;
-        let start = Start::new(&promise, target::path_of(&promise), input, at, seed);
+        let start = StartParameters::new(&promise, target::path_of(&promise), input, at, seed);
         start.run(&mut *execution.instance, &execution.recorder).await?;
         Ok(execution)
     }
 
     /// An instance restored from a snapshot. `None` if no snapshot is kept.
     async fn restore(
-        preparation: &Preparation,
+        preparation: &ExecutionInputs,
         module: Digest,
         len: u32,
-    ) -> Result<Option<Prepared>, ExecutionError> {
+    ) -> Result<Option<PreparedInstance>, ExecutionError> {
         let (worker, active) = (&preparation.worker, &preparation.active);
         let id = preparation.work.acquired.promise.id().clone();
         let identity = identity(preparation, module).await?;
         let key = SnapshotKey { id, module };
         let restored = snapshot::restored(worker, identity, key, len, || active.advance(1)).await?;
-        Ok(restored.map(|Resumed { instance, recorder, outline, replayed }| Prepared {
-            instance,
-            recorder,
-            signals: outline.signals(),
-            replayed,
+        Ok(restored.map(|ResumedInstance { instance, recorder, outline, replayed }| {
+            PreparedInstance { instance, recorder, signals: outline.signals(), replayed }
         }))
     }
 
     /// A new instance that replays the whole journal.
     async fn replay(
-        preparation: &Preparation,
+        preparation: &ExecutionInputs,
         module: Digest,
-        history: Option<History>,
+        history: Option<ExecutionHistory>,
         replayed: &mut Option<SharedRecorder>,
-    ) -> Result<Prepared, ExecutionError> {
+    ) -> Result<PreparedInstance, ExecutionError> {
         let (worker, promise) = (&preparation.worker, &preparation.work.acquired.promise);
         let JournalHead { len, .. } = preparation.work.acquired.head;
         let identity = identity(preparation, module).await?;
         let mut journal = StoredJournal::new(&*worker.host.store, promise.id(), len);
         let (outline, records, stored_lines) = match history {
-            Some(History { records, lines }) => {
-                (Outline::of(&records).map_err(NotRead::Refused)?, records, lines)
+            Some(ExecutionHistory { records, lines }) => {
+                (Outline::of(&records).map_err(JournalReadError::Refused)?, records, lines)
             }
             None => {
                 let (outline, first) = journal.outline().await?;
@@ -168,7 +165,7 @@ impl Execution {
             }
         };
         let signals = outline.signals();
-        let start = outline.started().and_then(|record| Start::recorded(promise, record));
+        let start = outline.started().and_then(|record| StartParameters::recorded(promise, record));
         let start = start.ok_or_else(|| {
             HaltReport::new("damaged", "the journal does not begin with `started`")
         })?;
@@ -181,20 +178,20 @@ impl Execution {
         let replayer = Replayer { recorder: &recorder, source: &journal };
         // A long replay counts as progress, so that the lease is extended.
         replayer.run(&mut *instance, start, || preparation.active.advance(1)).await?;
-        Ok(Prepared { instance, recorder, signals, replayed: len })
+        Ok(PreparedInstance { instance, recorder, signals, replayed: len })
     }
 
     /// Continues from the end of the journal, after the preparation that started at `began`.
     async fn go_on(
-        mut preparation: Preparation,
+        mut preparation: ExecutionInputs,
         module: Digest,
-        prepared: Prepared,
+        prepared: PreparedInstance,
         began: Duration,
         writer: &mut dyn ClaimWriter,
     ) -> Result<Self, ExecutionError> {
         let worker = preparation.worker.clone();
         let settled = std::mem::take(&mut preparation.work.prefetched.settled);
-        let Prepared { instance, recorder, signals, replayed } = prepared;
+        let PreparedInstance { instance, recorder, signals, replayed } = prepared;
         let mut execution = Self::of(preparation, module, recorder, instance);
         (execution.signals, execution.signal_unread) = (signals, true);
 
@@ -203,7 +200,13 @@ impl Execution {
         worker.host.metrics.worker.replayed(records, took);
         if let Some(traces) = worker.host.traces() {
             let version = execution.active.claim.version.0;
-            traces.replayed(Replayed { id: id.clone(), version, at: worker.now(), took, records });
+            traces.replayed(FinishedReplay {
+                id: id.clone(),
+                version,
+                at: worker.now(),
+                took,
+                records,
+            });
         }
         tracing::debug!(target: "segno::replays", %id, records, ?took, "replayed");
         execution.look_around(writer, true, settled).await?;
@@ -211,12 +214,12 @@ impl Execution {
     }
 
     fn of(
-        preparation: Preparation,
+        preparation: ExecutionInputs,
         module: Digest,
         recorder: SharedRecorder,
         instance: Box<dyn Workflow>,
     ) -> Self {
-        let Preparation { worker, active, work, function, permit } = preparation;
+        let ExecutionInputs { worker, active, work, function, permit } = preparation;
         let task = work.acquired.task;
         if task.cancel == CancelState::Requested {
             active.request_cancel();
@@ -271,7 +274,7 @@ impl Execution {
         if replayed {
             let actions = self.recorder().pending_actions(|id| missing.contains(id));
             if !actions.is_empty() {
-                let batch = Batch { actions, ..Batch::default() };
+                let batch = CommitBatch { actions, ..CommitBatch::default() };
                 self.commit_batch(writer, batch).await?;
             }
         }
@@ -279,14 +282,17 @@ impl Execution {
     }
 }
 
-fn module(preparation: &Preparation) -> Result<Digest, HaltReport> {
+fn module(preparation: &ExecutionInputs) -> Result<Digest, HaltReport> {
     let module = preparation.work.acquired.task.module;
     module.ok_or_else(|| HaltReport::new("damaged", "the task names no module"))
 }
 
-async fn identity(preparation: &Preparation, module: Digest) -> Result<Identity, ExecutionError> {
+async fn identity(
+    preparation: &ExecutionInputs,
+    module: Digest,
+) -> Result<InvocationFacts, ExecutionError> {
     let (host, promise) = (&preparation.worker.host, &preparation.work.acquired.promise);
-    Ok(Identity {
+    Ok(InvocationFacts {
         id: promise.id().clone(),
         made_at: promise.spec.created_at,
         module: target::module_of(promise),

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use segno_guest::{Completion, Event};
 
-use super::Execution;
-use crate::worker::{error::ExecutionError, recording::Found};
+use super::LiveExecution;
+use crate::worker::{error::ExecutionError, recording::LookupResult};
 
-impl Execution {
+impl LiveExecution {
     /// Reads the state that the guest requested in its last poll. The answers are delivered before
     /// all other events.
     pub(super) async fn read_state(&mut self) -> Result<(), ExecutionError> {
@@ -25,7 +25,7 @@ impl Execution {
         let names = names.into_iter().map(|size| size.name).collect();
         let rows = self.worker.promises(&lookup.promises).await?.into_iter().flatten();
         let promises = rows.map(|row| (row.promise.id().clone(), row.promise)).collect();
-        let answers = self.recorder().state_answers(&Found { values, names, promises });
+        let answers = self.recorder().state_answers(&LookupResult { values, names, promises });
         let told = |(command, outcome)| Event::Completed(Completion { command, outcome });
         self.state_reads.extend(answers.into_iter().map(told));
         Ok(())

@@ -3,10 +3,10 @@
 use segno_core::{id::PromiseId, promise::Promise, tags};
 use segno_guest::{Completion, Event, Signal};
 
-use super::Execution;
+use super::LiveExecution;
 use crate::{values, worker::error::ExecutionError};
 
-impl Execution {
+impl LiveExecution {
     /// Queues the event for this promise's settlement, if the promise has settled.
     pub(super) fn tell(&mut self, promise: &Promise) {
         let Some(settlement) = promise.settlement() else { return };

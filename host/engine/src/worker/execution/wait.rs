@@ -7,17 +7,17 @@ use segno_core::{
     reply::{Refusal, Reply},
 };
 
-use super::{ClaimWriter, Execution, LiveEnd};
+use super::{ClaimWriter, LiveEnd, LiveExecution};
 use crate::{
     target,
     worker::{
-        commands::Completion,
+        commands::CompletionEvent,
         error::{ExecutionError, HaltReport},
-        recording::Batch,
+        recording::CommitBatch,
     },
 };
 
-impl Execution {
+impl LiveExecution {
     /// Waits for an event: stays warm for a short time, or suspends.
     pub(super) async fn wait(
         &mut self,
@@ -95,7 +95,7 @@ impl Execution {
         }
         let batch = self.recorder().take_batch();
         let is_divisible = batch.is_divisible();
-        let Batch { mut records, logs, actions, .. } = batch;
+        let CommitBatch { mut records, logs, actions, .. } = batch;
         let claim = self.active.claim.clone();
         let mut commands = Vec::with_capacity(2);
         let awaits = awaits.into_iter().collect();
@@ -146,7 +146,7 @@ impl Execution {
         let soon = self.worker.now() + self.worker.host.config.hot_wait;
         self.recorder().open().iter().any(|open| match (open.kind, &open.completion) {
             (CommandKind::Call | CommandKind::Http, _) => true,
-            (_, Completion::Timer(_, due)) => *due <= soon,
+            (_, CompletionEvent::Timer(_, due)) => *due <= soon,
             _ => false,
         })
     }

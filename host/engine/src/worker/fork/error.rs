@@ -1,6 +1,6 @@
 //! The reasons why a fork is not created.
 
-use segno_core::{fork::Impossible, id::PromiseId, invocation::CommandKind};
+use segno_core::{fork::ForkPositionError, id::PromiseId, invocation::CommandKind};
 use segno_store::StoreError;
 
 use crate::worker::replay::{ReplayError, ReplayReport};
@@ -13,7 +13,7 @@ pub enum ForkError {
     Replay(#[from] ReplayError),
     /// No fork can begin at this record.
     #[error(transparent)]
-    Impossible(#[from] Impossible),
+    Impossible(#[from] ForkPositionError),
     /// The module does not repeat the records.
     #[error(
         "the module does not repeat the first {} records of `{id}`: at record {} the journal has {}, and it asks for {}",

@@ -10,17 +10,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use segno_core::{
     fork::FORK_RECORDS,
     id::{CommandIndex, PromiseId},
-    invocation::{Asked, CommandKind, Outcome as Stored, Record, RecordBody},
+    invocation::{CommandKind, IssuedCommand, Outcome as Stored, Record, RecordBody},
     time::Timestamp,
 };
 use segno_guest::{Completion as Told, Event, GuestError, Outcome, Payload, Signal};
 
-use super::{ForkError, Prefix, Rehearsed, prefix::with_values, rehearsed::locked};
+use super::{ForkError, ForkPrefix, ReplayedFork, prefix::with_values, rehearsed::locked};
 use crate::{
     host::Host,
     values::{self, journals},
     worker::{
-        commands::{Committed, Completion},
+        commands::{CommitResult, CompletionEvent},
         replay::first_records,
     },
 };
@@ -33,31 +33,31 @@ const TIMERS: u32 = 1_000;
 #[derive(Debug)]
 pub struct DryRun {
     /// The commands that were open where the fork begins, and those issued after it, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<DryRunStep>,
     /// The end of the run.
-    pub end: End,
+    pub end: DryRunEnd,
     /// The outcome of the original invocation. `None` if it is pending.
     pub recorded_end: Option<Outcome>,
     /// Commands that the original invocation issued after the beginning of the fork, and that the
     /// fork did not issue.
-    pub left_out: Vec<(CommandIndex, Asked)>,
+    pub left_out: Vec<(CommandIndex, IssuedCommand)>,
 }
 
 /// A command of a dry run.
 #[derive(Debug)]
-pub struct Step {
+pub struct DryRunStep {
     pub index: CommandIndex,
     /// The request, rewritten as if the original invocation had issued it.
-    pub asked: Asked,
+    pub asked: IssuedCommand,
     /// The source and the outcome of the answer. `None` if the command is open at the end.
-    pub answered: Option<(Answered, Outcome)>,
+    pub answered: Option<(AnswerSource, Outcome)>,
     /// True if the original journal has the same command at the same index.
     pub is_recorded: bool,
 }
 
 /// The source of a command's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answered {
+pub enum AnswerSource {
     /// A command of the original journal with the same request.
     Recorded(CommandIndex),
     /// The clock: the command is a timer.
@@ -68,7 +68,7 @@ pub enum Answered {
 
 /// The end of a dry run.
 #[derive(Debug)]
-pub enum End {
+pub enum DryRunEnd {
     /// The workflow ended.
     Ended(Outcome),
     /// The original journal answers none of the open commands.
@@ -81,8 +81,8 @@ impl DryRun {
     /// True if the workflow ended with the outcome of the original invocation.
     pub fn ends_as_recorded(&self) -> bool {
         match &self.end {
-            End::Ended(outcome) => self.recorded_end.as_ref() == Some(outcome),
-            End::Waits | End::Failed(_) => false,
+            DryRunEnd::Ended(outcome) => self.recorded_end.as_ref() == Some(outcome),
+            DryRunEnd::Waits | DryRunEnd::Failed(_) => false,
         }
     }
 }
@@ -93,13 +93,13 @@ impl DryRun {
 /// The original journal cannot be read.
 pub async fn forward(
     host: &Host,
-    prefix: &Prefix,
-    mut rehearsed: Rehearsed,
+    prefix: &ForkPrefix,
+    mut rehearsed: ReplayedFork,
 ) -> Result<DryRun, ForkError> {
     let id = prefix.row.promise.id();
     let journal = first_records(&*host.store, id, FORK_RECORDS as u32).await?;
     let journal = with_values(host, id, journal).await?;
-    let mut script = Script::new(&journal, prefix);
+    let mut script = OriginalJournal::new(&journal, prefix);
     let end = loop {
         let (asked, finished) = {
             let recorder = locked(&rehearsed.recorder);
@@ -108,11 +108,11 @@ pub async fn forward(
         };
         script.match_new(&asked);
         if let Some(outcome) = finished {
-            break End::Ended(outcome);
+            break DryRunEnd::Ended(outcome);
         }
         let open = open(&rehearsed);
         let Some((at, event)) = script.next(&open, &rehearsed.origin.new.id) else {
-            break End::Waits;
+            break DryRunEnd::Waits;
         };
         let admitted = locked(&rehearsed.recorder).admit(event, at);
         let Some(event) = admitted else { continue };
@@ -121,7 +121,7 @@ pub async fn forward(
             let recorder = locked(&rehearsed.recorder);
             let asked = recorder.ledger().map_or(&[][..], |ledger| ledger.translated()).to_vec();
             script.match_new(&asked);
-            break End::Failed(error);
+            break DryRunEnd::Failed(error);
         }
     };
     let settlement = prefix.row.promise.settlement();
@@ -129,16 +129,16 @@ pub async fn forward(
 }
 
 /// The completions of the open commands.
-fn open(rehearsed: &Rehearsed) -> BTreeMap<u32, Completion> {
+fn open(rehearsed: &ReplayedFork) -> BTreeMap<u32, CompletionEvent> {
     let recorder = locked(&rehearsed.recorder);
     let open = recorder.open().entries();
     open.map(|(index, open)| (index, open.completion.clone())).collect()
 }
 
 /// The contents of the original journal, and the parts that were used.
-struct Script {
+struct OriginalJournal {
     /// The commands of the original, by index.
-    commands: Vec<Asked>,
+    commands: Vec<IssuedCommand>,
     /// The outcomes of those commands.
     outcomes: BTreeMap<u32, Outcome>,
     /// The events of the original after the beginning of the fork.
@@ -147,8 +147,8 @@ struct Script {
     /// match themselves.
     matched: BTreeMap<u32, u32>,
     used: BTreeSet<u32>,
-    asked: Vec<Asked>,
-    answered: BTreeMap<u32, (Answered, Outcome)>,
+    asked: Vec<IssuedCommand>,
+    answered: BTreeMap<u32, (AnswerSource, Outcome)>,
     /// Commands before the beginning that had completed there.
     ended: BTreeSet<u32>,
     /// Number of commands before the beginning.
@@ -156,8 +156,8 @@ struct Script {
     timers: u32,
 }
 
-impl Script {
-    fn new(journal: &[Record], prefix: &Prefix) -> Self {
+impl OriginalJournal {
+    fn new(journal: &[Record], prefix: &ForkPrefix) -> Self {
         let mut script = Self {
             commands: Vec::new(),
             outcomes: BTreeMap::new(),
@@ -179,11 +179,13 @@ impl Script {
         }
         for record in journal {
             match &record.body {
-                RecordBody::Command { kind, name, request, .. } => script.commands.push(Asked {
-                    kind: *kind,
-                    name: name.clone(),
-                    request: request.clone(),
-                }),
+                RecordBody::Command { kind, name, request, .. } => {
+                    script.commands.push(IssuedCommand {
+                        kind: *kind,
+                        name: name.clone(),
+                        request: request.clone(),
+                    })
+                }
                 RecordBody::Notified { index, outcome: Stored::Inline(result) } => {
                     script.outcomes.insert(index.0, journals::recorded(result));
                 }
@@ -202,7 +204,7 @@ impl Script {
     }
 
     /// Matches new commands of the fork with commands of the original journal.
-    fn match_new(&mut self, asked: &[Asked]) {
+    fn match_new(&mut self, asked: &[IssuedCommand]) {
         for (index, asked) in asked.iter().enumerate().skip(self.asked.len()) {
             let index = index as u32;
             let is_same = |of: u32| {
@@ -226,7 +228,7 @@ impl Script {
     /// The next event for the guest, and its instant. `None` if no open command can be answered.
     fn next(
         &mut self,
-        open: &BTreeMap<u32, Completion>,
+        open: &BTreeMap<u32, CompletionEvent>,
         id: &PromiseId,
     ) -> Option<(Timestamp, Event)> {
         let place = self.events.iter().position(|record| self.answers(record, open).is_some());
@@ -239,7 +241,7 @@ impl Script {
                 RecordBody::Notified { index, .. } => {
                     let command = self.answers(&record, open).expect("it was found by that");
                     let outcome = self.outcomes.get(&index.0).cloned()?;
-                    self.tell(command, Answered::Recorded(*index), outcome)
+                    self.tell(command, AnswerSource::Recorded(*index), outcome)
                 }
                 _ => Event::Cancelled,
             };
@@ -250,7 +252,7 @@ impl Script {
 
     /// The open command that a recorded event completes. `u32::MAX` for events that complete no
     /// command.
-    fn answers(&self, record: &Record, open: &BTreeMap<u32, Completion>) -> Option<u32> {
+    fn answers(&self, record: &Record, open: &BTreeMap<u32, CompletionEvent>) -> Option<u32> {
         match &record.body {
             RecordBody::Notified { index, .. } => {
                 open.keys().copied().find(|command| self.matched.get(command) == Some(&index.0))
@@ -263,12 +265,12 @@ impl Script {
     /// timer.
     fn by_itself(
         &mut self,
-        open: &BTreeMap<u32, Completion>,
+        open: &BTreeMap<u32, CompletionEvent>,
         id: &PromiseId,
     ) -> Option<(Timestamp, Event)> {
         let stored = open.iter().find_map(|(command, completion)| match completion {
-            Completion::Commit(Committed::Nothing) => Some((*command, journals::null())),
-            Completion::Commit(Committed::StartedId) => {
+            CompletionEvent::Commit(CommitResult::Nothing) => Some((*command, journals::null())),
+            CompletionEvent::Commit(CommitResult::StartedId) => {
                 let id = id.command(CommandIndex(*command));
                 let id = serde_json::Value::from(id.as_str()).to_string();
                 Some((*command, Outcome::Success(Payload::Json(id))))
@@ -276,24 +278,24 @@ impl Script {
             _ => None,
         });
         if let Some((command, outcome)) = stored {
-            let event = self.tell(command, Answered::LeftOut, outcome);
+            let event = self.tell(command, AnswerSource::LeftOut, outcome);
             return Some((Timestamp::default(), event));
         }
         let timers = open.iter().filter_map(|(command, completion)| match completion {
-            Completion::Timer(_, at) if *at < Timestamp::NEVER => Some((*at, *command)),
+            CompletionEvent::Timer(_, at) if *at < Timestamp::NEVER => Some((*at, *command)),
             _ => None,
         });
         let (at, command) = timers.min().filter(|_| self.timers < TIMERS)?;
         self.timers += 1;
-        Some((at, self.tell(command, Answered::Clock, journals::null())))
+        Some((at, self.tell(command, AnswerSource::Clock, journals::null())))
     }
 
-    fn tell(&mut self, command: u32, by: Answered, outcome: Outcome) -> Event {
+    fn tell(&mut self, command: u32, by: AnswerSource, outcome: Outcome) -> Event {
         self.answered.insert(command, (by, outcome.clone()));
         Event::Completed(Told { command, outcome })
     }
 
-    fn into_run(mut self, end: End, recorded_end: Option<Outcome>) -> DryRun {
+    fn into_run(mut self, end: DryRunEnd, recorded_end: Option<Outcome>) -> DryRun {
         let completes = |kind: CommandKind| kind.completes();
         let asked = self.asked.into_iter().enumerate();
         let later = asked.filter(|(index, asked)| {
@@ -304,7 +306,7 @@ impl Script {
             let index = index as u32;
             let is_recorded = self.matched.get(&index) == Some(&index);
             let answered = self.answered.remove(&index);
-            Step { index: CommandIndex(index), asked, answered, is_recorded }
+            DryRunStep { index: CommandIndex(index), asked, answered, is_recorded }
         });
         let steps = steps.collect();
         let left_out = self.commands.into_iter().enumerate();

@@ -9,7 +9,7 @@ use crate::values::code;
 
 /// A replacement result of a command.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Given {
+pub struct GivenOutcome {
     pub command: u32,
     pub outcome: Outcome,
 }

@@ -12,7 +12,7 @@ mod prefix;
 mod rehearsed;
 
 pub use error::ForkError;
-pub use forward::{Answered, DryRun, End, Step, forward};
-pub use given::Given;
-pub use prefix::Prefix;
-pub use rehearsed::{Origin, Rehearsed};
+pub use forward::{AnswerSource, DryRun, DryRunEnd, DryRunStep, forward};
+pub use given::GivenOutcome;
+pub use prefix::ForkPrefix;
+pub use rehearsed::{ForkedInvocation, ReplayedFork};

@@ -3,23 +3,23 @@
 use std::collections::BTreeSet;
 
 use segno_core::{
-    fork::{self, FORK_RECORDS, Impossible},
+    fork::{self, FORK_RECORDS, ForkPositionError},
     id::{CommandIndex, PromiseId},
     invocation::{CommandKind, Outcome as Stored, Outline, Record, RecordBody},
 };
 use segno_store::PromiseRow;
 
-use super::{ForkError, Given, given::misfit};
+use super::{ForkError, GivenOutcome, given::misfit};
 use crate::{
     host::Host,
     target,
     values::{self, journals},
-    worker::replay::{NotRead, ReplayError, first_records, why_not},
+    worker::replay::{JournalReadError, ReplayError, first_records, why_not},
 };
 
 /// The first records of an invocation's journal, including all outcomes.
 #[derive(Debug)]
-pub struct Prefix {
+pub struct ForkPrefix {
     pub row: PromiseRow,
     /// Number of records that were read.
     pub at: u32,
@@ -29,7 +29,7 @@ pub struct Prefix {
     pub set: BTreeSet<CommandIndex>,
 }
 
-impl Prefix {
+impl ForkPrefix {
     /// Reads the first `at` records of the journal of `id`.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl Prefix {
         let row = host.store.read().promise(id).await?;
         let row = row.ok_or_else(|| ReplayError::NotFound(id.clone()))?;
         if at as usize > FORK_RECORDS {
-            return Err(Impossible::TooMany(at as usize).into());
+            return Err(ForkPositionError::TooMany(at as usize).into());
         }
         let records = first_records(&*host.store, id, at).await?;
         if target::is_service(&row.promise) || (at > 0 && records.is_empty()) {
@@ -52,7 +52,7 @@ impl Prefix {
             return Err(impossible.into());
         }
         Outline::of(&records)
-            .map_err(|refused| ReplayError::unread(id, NotRead::Refused(refused)))?;
+            .map_err(|refused| ReplayError::unread(id, JournalReadError::Refused(refused)))?;
         let records = with_values(host, id, records).await?;
         Ok(Self { row, at, records, set: BTreeSet::new() })
     }
@@ -71,7 +71,7 @@ impl Prefix {
     ///
     /// # Errors
     /// [`ForkError::NoSuchCommand`], [`ForkError::CannotHave`], [`ForkError::GivenTwice`].
-    pub fn give(&mut self, given: &Given) -> Result<(), ForkError> {
+    pub fn give(&mut self, given: &GivenOutcome) -> Result<(), ForkError> {
         let id = self.row.promise.id();
         let Some((kind, name)) = self.command(given.command) else {
             let is_command = |record: &&Record| matches!(record.body, RecordBody::Command { .. });
@@ -124,7 +124,8 @@ pub(super) async fn with_values(
         };
         let Some((promise, row)) = rows.next() else { break };
         let told = row.as_ref().and_then(|row| values::told(&row.promise));
-        let told = told.ok_or_else(|| ReplayError::unread(id, NotRead::NoValue(promise)))?;
+        let told =
+            told.ok_or_else(|| ReplayError::unread(id, JournalReadError::NoValue(promise)))?;
         *outcome = journals::stored(&told, false);
     }
     Ok(records)

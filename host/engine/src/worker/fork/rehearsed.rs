@@ -6,7 +6,7 @@ use std::{
 };
 
 use segno_core::{
-    fork::{Fork, Kept},
+    fork::{Fork, KeptPromise},
     id::{CommandIndex, Digest, PromiseId},
     invocation::{Outcome as Stored, Outline, Record, RecordBody},
     promise::{NewPromise, Promise, module_named},
@@ -14,9 +14,9 @@ use segno_core::{
     time::Timestamp,
     value::Tags,
 };
-use segno_guest::{Context, GuestError, Stop, Workflow};
+use segno_guest::{Context, GuestError, StopReason, Workflow};
 
-use super::{ForkError, Prefix};
+use super::{ForkError, ForkPrefix};
 use crate::{
     host::Host,
     target,
@@ -24,11 +24,11 @@ use crate::{
     values::{self, journals},
     worker::{
         TrapReport,
-        commands::Identity,
-        recording::{Ledger, Recorder, SharedRecorder},
+        commands::InvocationFacts,
+        recording::{CommandLedger, Recorder, SharedRecorder},
         replay::{
-            HeldJournal, NotRead, ReplayError, ReplayReport, ReplayStopped, Replayer, Start,
-            find_workflow,
+            CompleteJournal, JournalReadError, ReplayError, ReplayFailure, ReplayReport, Replayer,
+            StartParameters, find_workflow,
         },
     },
 };
@@ -38,14 +38,14 @@ const STEP: [&str; 4] = [tags::SAGA, tags::SEQ, tags::COMPENSATE, tags::UNKNOWN]
 
 /// The new invocation of a fork.
 #[derive(Debug)]
-pub struct Origin {
+pub struct ForkedInvocation {
     /// The promise of the new invocation.
     pub new: NewPromise,
     /// The module of the new invocation.
     pub module: Digest,
 }
 
-impl Origin {
+impl ForkedInvocation {
     /// A new invocation `id` of the function of `promise`, with the same input, labels, rights and
     /// time limit. It runs `module`, under the name `alias` if one is given.
     pub fn of(
@@ -76,22 +76,26 @@ impl Origin {
 }
 
 /// A guest that has reached the end of the records.
-pub struct Rehearsed {
+pub struct ReplayedFork {
     /// The new invocation.
-    pub origin: Origin,
+    pub origin: ForkedInvocation,
     /// The records in the form of the new invocation.
     pub records: Vec<Record>,
     pub(super) instance: Box<dyn Workflow>,
     pub(super) recorder: SharedRecorder,
 }
 
-impl Rehearsed {
+impl ReplayedFork {
     /// Makes the module of `origin` repeat the records of `prefix`. Nothing is stored, and no side
     /// effect happens.
     ///
     /// # Errors
     /// [`ForkError::Diverges`], [`ForkError::Replay`].
-    pub async fn new(host: &Host, prefix: &Prefix, origin: Origin) -> Result<Self, ForkError> {
+    pub async fn new(
+        host: &Host,
+        prefix: &ForkPrefix,
+        origin: ForkedInvocation,
+    ) -> Result<Self, ForkError> {
         let (own, old) = (&origin.new.id, prefix.row.promise.id());
         let failed = |matched| move |error| ReplayError::Guest { matched, error };
         let started = prefix.records.first();
@@ -103,9 +107,9 @@ impl Rehearsed {
         };
         let functions = find_workflow(host, origin.module, function).await.map_err(failed(0))?;
         let outline = Outline::of(&prefix.records)
-            .map_err(|refused| ReplayError::unread(old, NotRead::Refused(refused)))?;
+            .map_err(|refused| ReplayError::unread(old, JournalReadError::Refused(refused)))?;
         let records = outline.head().len;
-        let identity = Identity {
+        let identity = InvocationFacts {
             id: own.clone(),
             made_at: Timestamp::default(),
             module: module_named(&origin.new.tags).unwrap_or_default(),
@@ -114,11 +118,11 @@ impl Rehearsed {
             outbound: None,
         };
         let recorder = Recorder::over(identity, outline, true)
-            .with_ledger(Ledger::new(own.clone(), old.clone()));
+            .with_ledger(CommandLedger::new(own.clone(), old.clone()));
         let instance = host.guests.instantiate(origin.module, recorder.engine_facts()).await;
         let mut instance = instance.map_err(failed(0))?;
         let recorder = Arc::new(Mutex::new(recorder));
-        let start = Start {
+        let start = StartParameters {
             function: function.to_string(),
             input: journals::guest_payload(input),
             context: Context {
@@ -128,17 +132,17 @@ impl Rehearsed {
                 seed: seed.0.to_vec(),
             },
         };
-        let source = HeldJournal(&prefix.records);
+        let source = CompleteJournal(&prefix.records);
         let replayer = Replayer { recorder: &recorder, source: &source };
         let stopped = replayer.run(&mut *instance, start, || {}).await.err();
         let matched = locked(&recorder).matched();
         match stopped {
             None => {}
-            Some(ReplayStopped::Unread(not_read)) => {
+            Some(ReplayFailure::Unread(not_read)) => {
                 return Err(ReplayError::unread(old, not_read).into());
             }
-            Some(ReplayStopped::Guest(GuestError::Stopped {
-                stop: Stop::Divergence,
+            Some(ReplayFailure::Guest(GuestError::Stopped {
+                stop: StopReason::Divergence,
                 backtrace,
             })) => {
                 let report = ReplayReport {
@@ -154,7 +158,7 @@ impl Rehearsed {
                 };
                 return Err(ForkError::Diverges { id: old.clone(), report: Box::new(report) });
             }
-            Some(ReplayStopped::Guest(error)) => return Err(failed(matched)(error).into()),
+            Some(ReplayFailure::Guest(error)) => return Err(failed(matched)(error).into()),
         }
         let records = under_own_id(&prefix.records, &locked(&recorder));
         Ok(Self { origin, records, instance, recorder })
@@ -164,8 +168,8 @@ impl Rehearsed {
     ///
     /// # Errors
     /// The store did not answer.
-    pub async fn into_fork(self, host: &Host, prefix: &Prefix) -> Result<Fork, ForkError> {
-        let Self { origin: Origin { new, module }, records, recorder, .. } = self;
+    pub async fn into_fork(self, host: &Host, prefix: &ForkPrefix) -> Result<Fork, ForkError> {
+        let Self { origin: ForkedInvocation { new, module }, records, recorder, .. } = self;
         let kept = kept(host, prefix, &new.id, &records, &recorder).await?;
         let of = prefix.row.promise.id().clone();
         let set = prefix.set.iter().copied().collect();
@@ -176,11 +180,11 @@ impl Rehearsed {
 /// The settled promises that the guest may refer to later: those with names, and those of sagas.
 async fn kept(
     host: &Host,
-    prefix: &Prefix,
+    prefix: &ForkPrefix,
     own: &PromiseId,
     records: &[Record],
     recorder: &SharedRecorder,
-) -> Result<Vec<Kept>, ForkError> {
+) -> Result<Vec<KeptPromise>, ForkError> {
     let old = prefix.row.promise.id();
     let mut seen = BTreeSet::new();
     let mut found: Vec<(CommandIndex, &Stored, PromiseId)> = Vec::new();
@@ -218,7 +222,7 @@ async fn kept(
             }
             (_, Stored::Own) => return None,
         };
-        Some(Kept { id, tags, verdict, value })
+        Some(KeptPromise { id, tags, verdict, value })
     });
     Ok(kept.collect())
 }
@@ -237,7 +241,7 @@ fn steps(records: &[Record]) -> BTreeSet<CommandIndex> {
 
 /// The records, with the commands in the form in which the guest issued them under its own id.
 fn under_own_id(records: &[Record], recorder: &Recorder) -> Vec<Record> {
-    let asked = recorder.ledger().map_or(&[][..], Ledger::asked);
+    let asked = recorder.ledger().map_or(&[][..], CommandLedger::asked);
     let own = |record: &Record| {
         let mut record = record.clone();
         if let RecordBody::Command { index, name, request, .. } = &mut record.body

@@ -12,18 +12,18 @@ use crate::graph::Coordinator;
 /// Keeps the most recently suspended coordinators, up to a number of bytes.
 pub struct RunCache {
     budget: usize,
-    kept: Mutex<Kept>,
+    kept: Mutex<CachedRuns>,
 }
 
 #[derive(Default)]
-struct Kept {
-    runs: BTreeMap<PromiseId, KeptRun>,
+struct CachedRuns {
+    runs: BTreeMap<PromiseId, CachedRun>,
     order: BTreeMap<u64, PromiseId>,
     bytes: usize,
     clock: u64,
 }
 
-struct KeptRun {
+struct CachedRun {
     coordinator: Coordinator,
     version: Version,
     stamp: u64,
@@ -49,7 +49,7 @@ impl RunCache {
         let stamp = kept.clock;
         kept.bytes += bytes;
         kept.order.insert(stamp, id.clone());
-        kept.runs.insert(id, KeptRun { coordinator, version, stamp, bytes });
+        kept.runs.insert(id, CachedRun { coordinator, version, stamp, bytes });
         while kept.bytes > self.budget
             && let Some((_, oldest)) = kept.order.pop_first()
         {
@@ -67,12 +67,12 @@ impl RunCache {
 
     /// Drops all coordinators.
     pub fn clear(&self) {
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Kept::default();
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = CachedRuns::default();
     }
 }
 
-impl Kept {
-    fn remove(&mut self, id: &PromiseId) -> Option<KeptRun> {
+impl CachedRuns {
+    fn remove(&mut self, id: &PromiseId) -> Option<CachedRun> {
         let run = self.runs.remove(id)?;
         self.order.remove(&run.stamp);
         self.bytes -= run.bytes;

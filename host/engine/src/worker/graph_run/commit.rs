@@ -1,14 +1,14 @@
 //! The commits of a turn, and the end of a run.
 
 use segno_core::{
-    command::{Command, FenceAct, FenceAction},
+    command::{Command, FenceAction, FenceOperation},
     id::CommandIndex,
-    reply::{Acted, Refusal, Reply},
+    reply::{FenceResult, Refusal, Reply},
 };
 
-use super::{Run, Stopped, failure};
+use super::{ClaimedRun, RunStop, failure};
 use crate::{
-    graph::{End, MAX_OUTPUT},
+    graph::{MAX_OUTPUT, RunEnd},
     metrics::ClaimEnd,
     values,
     worker::error::ExecutionError,
@@ -19,9 +19,9 @@ const MOST_ACTS: usize = 2_048;
 /// Number of bytes of new promises after which a transaction ends at the next node row.
 const MOST_BYTES: usize = 4 << 20;
 
-impl Run {
+impl ClaimedRun {
     /// Commits these acts. Promises that had settled before are read later.
-    pub(super) async fn commit(&mut self, acts: Vec<FenceAct>) -> Result<(), Stopped> {
+    pub(super) async fn commit(&mut self, acts: Vec<FenceOperation>) -> Result<(), RunStop> {
         for part in parts(acts) {
             let fence = self.fence(&part);
             let reply = self.worker.submit(vec![fence]).await?.pop();
@@ -31,7 +31,7 @@ impl Run {
     }
 
     /// Ends the run.
-    pub(super) async fn finish(mut self, end: End) -> Result<ClaimEnd, Stopped> {
+    pub(super) async fn finish(mut self, end: RunEnd) -> Result<ClaimEnd, RunStop> {
         let missing = self.coordinator.missing_at_the_end(end);
         let outcome = match self.bytes_of(&missing).await? {
             size if size > MAX_OUTPUT => failure(
@@ -46,7 +46,7 @@ impl Run {
                 self.coordinator.report(end)
             }
         };
-        if end == End::Stuck {
+        if end == RunEnd::Stuck {
             tracing::error!(run = %self.id, "a graph run is stuck");
         }
         let acts = self.coordinator.take_acts();
@@ -68,15 +68,15 @@ impl Run {
         }
     }
 
-    pub(super) fn fence(&mut self, acts: &[FenceAct]) -> Command {
+    pub(super) fn fence(&mut self, acts: &[FenceOperation]) -> Command {
         let made = acts.iter().filter_map(|act| match act {
-            FenceAct::Create { new } => Some(&new.id),
+            FenceOperation::Create { new } => Some(&new.id),
             _ => None,
         });
         made.for_each(|id| self.watch.add(id));
         self.active.advance(acts.len() as u64);
         let states = acts.iter().filter_map(|act| match act {
-            FenceAct::Node { row, .. } => Some(row.state),
+            FenceOperation::Node { row, .. } => Some(row.state),
             _ => None,
         });
         states.for_each(|state| self.worker.host.metrics.worker.graph_node(state));
@@ -93,9 +93,9 @@ impl Run {
     /// Notes promises that existed already and have settled, and promises that were refused.
     pub(super) fn fenced(
         &mut self,
-        acts: &[FenceAct],
+        acts: &[FenceOperation],
         reply: Option<Reply>,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), RunStop> {
         let outcomes = match reply {
             Some(Reply::Fenced { outcomes, .. }) => outcomes,
             Some(Reply::Refused(refusal)) => return Err(ExecutionError::refused(refusal).into()),
@@ -103,16 +103,16 @@ impl Run {
         };
         for (act, (_, outcome)) in acts.iter().zip(outcomes) {
             match (act, outcome) {
-                (FenceAct::Create { new }, Err(refusal)) => {
+                (FenceOperation::Create { new }, Err(refusal)) => {
                     self.coordinator.refused(&new.id, &refusal)?
                 }
-                (FenceAct::Create { .. }, Ok(Acted::Promise { promise, .. }))
+                (FenceOperation::Create { .. }, Ok(FenceResult::Promise { promise, .. }))
                     if !promise.is_pending() =>
                 {
                     self.unseen.push_back(promise.id().clone());
                 }
                 // The promise of the node was refused.
-                (FenceAct::Node { .. }, Err(Refusal::Unprocessable(_))) => {}
+                (FenceOperation::Node { .. }, Err(Refusal::Unprocessable(_))) => {}
                 (_, Err(refusal)) => return Err(ExecutionError::refused(refusal).into()),
                 (_, Ok(_)) => {}
             }
@@ -122,24 +122,26 @@ impl Run {
 }
 
 /// The acts in groups, one per transaction. Each group is as large as the limits allow.
-pub(super) fn parts(acts: Vec<FenceAct>) -> Vec<Vec<FenceAct>> {
-    let mut parts: Vec<Vec<FenceAct>> = Vec::new();
+pub(super) fn parts(acts: Vec<FenceOperation>) -> Vec<Vec<FenceOperation>> {
+    let mut parts: Vec<Vec<FenceOperation>> = Vec::new();
     let (mut part, mut bytes) = (Vec::new(), 0);
     for act in acts {
         bytes += match &act {
-            FenceAct::Create { new } | FenceAct::CreateLoose { new } => new.param.data.len(),
-            FenceAct::Settle { value, .. } => value.data.len(),
-            FenceAct::Signal { payload, .. } => payload.data.len(),
-            FenceAct::Cancel { .. }
-            | FenceAct::CancelLoose { .. }
-            | FenceAct::Publish { .. }
-            | FenceAct::Node { .. }
-            | FenceAct::State(_)
-            | FenceAct::UnlessAsked
-            | FenceAct::ObjectPromise { .. } => 0,
+            FenceOperation::Create { new } | FenceOperation::CreateLoose { new } => {
+                new.param.data.len()
+            }
+            FenceOperation::Settle { value, .. } => value.data.len(),
+            FenceOperation::Signal { payload, .. } => payload.data.len(),
+            FenceOperation::Cancel { .. }
+            | FenceOperation::CancelLoose { .. }
+            | FenceOperation::Publish { .. }
+            | FenceOperation::Node { .. }
+            | FenceOperation::State(_)
+            | FenceOperation::UnlessAsked
+            | FenceOperation::ObjectPromise { .. } => 0,
         };
         // A node's row is in the transaction that creates its promise.
-        let may_end = matches!(act, FenceAct::Node { .. });
+        let may_end = matches!(act, FenceOperation::Node { .. });
         part.push(act);
         if may_end && (part.len() >= MOST_ACTS || bytes >= MOST_BYTES) {
             parts.push(std::mem::take(&mut part));

@@ -7,7 +7,7 @@ use segno_core::id::PromiseId;
 use segno_graph::NodeIndex;
 use segno_store::PromiseSize;
 
-use super::{PAGE, Run, Stopped};
+use super::{ClaimedRun, PAGE, RunStop};
 use crate::{
     graph::{KEPT_OUTPUTS, MAX_INPUT, OutputParts},
     worker::error::{ExecutionError, HaltReport},
@@ -16,10 +16,10 @@ use crate::{
 /// Up to this number of promises is read without looking at their sizes.
 const FEW: usize = 2;
 
-impl Run {
+impl ClaimedRun {
     /// Begins nodes until no more can begin. A sequential run stops when a node ends immediately,
     /// and the call returns true.
-    pub(super) async fn fill(&mut self) -> Result<bool, Stopped> {
+    pub(super) async fn fill(&mut self) -> Result<bool, RunStop> {
         loop {
             let nodes = self.coordinator.dispatch();
             if nodes.is_empty() {
@@ -34,7 +34,7 @@ impl Run {
         }
     }
 
-    async fn begin(&mut self, nodes: &[NodeIndex]) -> Result<(), Stopped> {
+    async fn begin(&mut self, nodes: &[NodeIndex]) -> Result<(), RunStop> {
         let now = self.worker.now();
         let missing = self.coordinator.missing(nodes);
         if self.fits(&missing).await? {
@@ -56,7 +56,7 @@ impl Run {
 
     /// Begins a node that reads more than is kept in memory. The outputs are read one after the
     /// other, and only the parts that the node takes are kept.
-    async fn begin_by_parts(&mut self, node: NodeIndex) -> Result<(), Stopped> {
+    async fn begin_by_parts(&mut self, node: NodeIndex) -> Result<(), RunStop> {
         let mut parts = OutputParts::default();
         let [condition, input] = self.coordinator.sources(node);
         self.take_parts(node, condition, &mut parts).await?;
@@ -74,7 +74,7 @@ impl Run {
         node: NodeIndex,
         sources: Vec<(NodeIndex, PromiseId, Vec<String>)>,
         parts: &mut OutputParts,
-    ) -> Result<Option<u64>, Stopped> {
+    ) -> Result<Option<u64>, RunStop> {
         let ids: Vec<PromiseId> = sources.iter().map(|(_, id, _)| id.clone()).collect();
         let sizes = self.sizes(&ids).await?;
         let whole = sources.iter().zip(&sizes);
@@ -106,7 +106,7 @@ impl Run {
     }
 
     /// True if these outputs may be in memory together.
-    async fn fits(&self, ids: &BTreeSet<PromiseId>) -> Result<bool, Stopped> {
+    async fn fits(&self, ids: &BTreeSet<PromiseId>) -> Result<bool, RunStop> {
         if ids.len() <= 1 {
             return Ok(true);
         }
@@ -116,12 +116,12 @@ impl Run {
     }
 
     /// The total size of these outputs, in bytes.
-    pub(super) async fn bytes_of(&self, ids: &BTreeSet<PromiseId>) -> Result<u64, Stopped> {
+    pub(super) async fn bytes_of(&self, ids: &BTreeSet<PromiseId>) -> Result<u64, RunStop> {
         let ids: Vec<PromiseId> = ids.iter().cloned().collect();
         Ok(self.sizes(&ids).await?.iter().map(|size| size.value).sum())
     }
 
-    async fn sizes(&self, ids: &[PromiseId]) -> Result<Vec<PromiseSize>, Stopped> {
+    async fn sizes(&self, ids: &[PromiseId]) -> Result<Vec<PromiseSize>, RunStop> {
         let mut sizes = Vec::with_capacity(ids.len());
         for page in ids.chunks(PAGE) {
             let read = self.worker.host.store.read().promise_sizes(page).await;
@@ -131,7 +131,7 @@ impl Run {
     }
 
     /// The promises in groups that are read together: many small ones, or a single large one.
-    pub(super) async fn pages(&self, ids: &[PromiseId]) -> Result<Vec<Vec<PromiseId>>, Stopped> {
+    pub(super) async fn pages(&self, ids: &[PromiseId]) -> Result<Vec<Vec<PromiseId>>, RunStop> {
         if ids.len() <= FEW {
             return Ok(if ids.is_empty() { Vec::new() } else { vec![ids.to_vec()] });
         }
@@ -151,7 +151,7 @@ impl Run {
     }
 
     /// Reads outputs that were dropped from memory.
-    pub(super) async fn learn(&mut self, missing: BTreeSet<PromiseId>) -> Result<(), Stopped> {
+    pub(super) async fn learn(&mut self, missing: BTreeSet<PromiseId>) -> Result<(), RunStop> {
         let missing: Vec<PromiseId> = missing.into_iter().collect();
         for page in self.pages(&missing).await? {
             let rows = self.worker.promises(&page).await?;
@@ -164,7 +164,7 @@ impl Run {
     }
 }
 
-fn damaged(id: &PromiseId) -> Stopped {
+fn damaged(id: &PromiseId) -> RunStop {
     let message = format!("the run needs the output in `{id}`, which does not exist");
     ExecutionError::from(HaltReport::new("damaged", message)).into()
 }

@@ -16,7 +16,7 @@ use segno_core::{
     id::PromiseId,
     promise::{Promise, Verdict},
 };
-use segno_graph::progress::RecordRefused;
+use segno_graph::progress::RecordRefusal;
 use segno_guest::{Failure, FunctionKind, Outcome};
 use segno_store::PromiseRow;
 
@@ -27,11 +27,11 @@ use super::{
     context::WorkerContext,
     error::{ExecutionError, HaltReport},
     release::give_back,
-    run::Work,
+    run::ClaimedWork,
     settlement_watch::SettlementWatch,
 };
 use crate::{
-    graph::{Coordinator, Settled},
+    graph::{Coordinator, SettledPromise},
     metrics::ClaimEnd,
     target::{self, HTTP},
     values::code,
@@ -41,7 +41,7 @@ use crate::{
 const PAGE: usize = 1_024;
 
 /// A run under a claim.
-struct Run {
+struct ClaimedRun {
     worker: Arc<WorkerContext>,
     active: Arc<ActiveClaim>,
     id: PromiseId,
@@ -52,7 +52,7 @@ struct Run {
 }
 
 /// The reason why a run did not end in the regular way.
-enum Stopped {
+enum RunStop {
     /// The run's promise is settled with this outcome.
     Ended(Outcome),
     /// The claim is released.
@@ -60,8 +60,12 @@ enum Stopped {
 }
 
 /// Runs the graph of this claim until it ends, waits or fails. The claim is released in every case.
-pub async fn run(worker: Arc<WorkerContext>, active: Arc<ActiveClaim>, work: Work) -> ClaimEnd {
-    let stopped = match Run::prepare(worker.clone(), active.clone(), work).await {
+pub async fn run(
+    worker: Arc<WorkerContext>,
+    active: Arc<ActiveClaim>,
+    work: ClaimedWork,
+) -> ClaimEnd {
+    let stopped = match ClaimedRun::prepare(worker.clone(), active.clone(), work).await {
         Ok(run) => match run.go().await {
             Ok(end) => return end,
             Err(stopped) => stopped,
@@ -69,14 +73,14 @@ pub async fn run(worker: Arc<WorkerContext>, active: Arc<ActiveClaim>, work: Wor
         Err(stopped) => stopped,
     };
     match stopped {
-        Stopped::Ended(outcome) => activity::reject(&worker, &active, &outcome).await,
-        Stopped::Error(error) => give_back(&worker, &active.claim, error).await,
+        RunStop::Ended(outcome) => activity::reject(&worker, &active, &outcome).await,
+        RunStop::Error(error) => give_back(&worker, &active.claim, error).await,
     }
 }
 
-impl Run {
+impl ClaimedRun {
     /// Takes turns until the claim ends.
-    async fn go(mut self) -> Result<ClaimEnd, Stopped> {
+    async fn go(mut self) -> Result<ClaimEnd, RunStop> {
         // Promises that may have settled while this host did not hold the claim are read before any
         // node begins.
         self.unseen = self.coordinator.unseen();
@@ -86,7 +90,7 @@ impl Run {
                 return Err(ExecutionError::Lost.into());
             }
             if self.active.cancel_requested() {
-                return Err(Stopped::Ended(failure(code::CANCELLED, "cancelled")));
+                return Err(RunStop::Ended(failure(code::CANCELLED, "cancelled")));
             }
             let mut has_fact = self.observe().await?;
             if let Some(end) = self.coordinator.end() {
@@ -113,7 +117,7 @@ impl Run {
 
     /// Reads the promises that may have settled. A sequential run stops at the first fact. Returns
     /// true if there was a fact.
-    async fn observe(&mut self) -> Result<bool, Stopped> {
+    async fn observe(&mut self) -> Result<bool, RunStop> {
         if self.coordinator.is_sequential() {
             while let Some(id) = self.unseen.pop_front() {
                 if self.read(&[id]).await? {
@@ -127,7 +131,7 @@ impl Run {
     }
 
     /// Reads promises that may have settled. Returns true if there was a fact among them.
-    async fn read(&mut self, ids: &[PromiseId]) -> Result<bool, Stopped> {
+    async fn read(&mut self, ids: &[PromiseId]) -> Result<bool, RunStop> {
         let mut has_fact = false;
         for page in self.pages(ids).await? {
             let rows = self.worker.promises(&page).await?;
@@ -139,20 +143,20 @@ impl Run {
         Ok(has_fact)
     }
 
-    async fn settled(&mut self, row: &PromiseRow) -> Result<bool, Stopped> {
+    async fn settled(&mut self, row: &PromiseRow) -> Result<bool, RunStop> {
         let promise = &row.promise;
         if promise.is_pending() || !is_own(&self.id, promise) {
             return Ok(false);
         }
         let went_well = promise.settlement().map(|it| it.verdict) == Some(Verdict::Resolved);
         let repeated = !went_well && self.is_repeated_by_hosts(row).await?;
-        let settled = Settled { promise, repeated };
+        let settled = SettledPromise { promise, repeated };
         Ok(self.coordinator.settled(&settled, self.worker.now())?)
     }
 
     /// True if hosts themselves retry failures of this invocation, as they do for activities and
     /// requests.
-    async fn is_repeated_by_hosts(&self, row: &PromiseRow) -> Result<bool, Stopped> {
+    async fn is_repeated_by_hosts(&self, row: &PromiseRow) -> Result<bool, RunStop> {
         let Some(task) = &row.task else { return Ok(false) };
         if row.promise.target() == Some(HTTP) {
             return Ok(true);
@@ -175,14 +179,14 @@ fn is_own(run: &PromiseId, promise: &Promise) -> bool {
     promise.spec.made_by.as_ref() == Some(run)
 }
 
-impl<E: Into<ExecutionError>> From<E> for Stopped {
+impl<E: Into<ExecutionError>> From<E> for RunStop {
     fn from(error: E) -> Self {
         Self::Error(error.into())
     }
 }
 
-impl From<RecordRefused> for ExecutionError {
-    fn from(refused: RecordRefused) -> Self {
+impl From<RecordRefusal> for ExecutionError {
+    fn from(refused: RecordRefusal) -> Self {
         HaltReport::new("damaged", format!("the rows of the run contradict its plan: {refused}"))
             .into()
     }

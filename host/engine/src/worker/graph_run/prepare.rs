@@ -6,14 +6,14 @@ use std::{
 };
 
 use segno_core::{
-    graph::{NodeEvent, NodeRow, NotARun, Start, is_run},
+    graph::{GraphRunError, GraphRunParameters, NodeEvent, NodeRow, is_run},
     id::PromiseId,
     promise::{CancelState, Promise},
     tags,
     value::Text,
 };
 
-use super::{Run, Stopped, failure, is_own};
+use super::{ClaimedRun, RunStop, failure, is_own};
 use crate::{
     graph::{Coordinator, OwnModule},
     target,
@@ -22,21 +22,21 @@ use crate::{
         claims::ActiveClaim,
         context::WorkerContext,
         error::{ExecutionError, HaltReport},
-        run::Work,
+        run::ClaimedWork,
         settlement_watch::SettlementWatch,
     },
 };
 
-impl Run {
+impl ClaimedRun {
     /// A run that is ready for its next turn.
     pub(super) async fn prepare(
         worker: Arc<WorkerContext>,
         active: Arc<ActiveClaim>,
-        work: Work,
-    ) -> Result<Self, Stopped> {
+        work: ClaimedWork,
+    ) -> Result<Self, RunStop> {
         let task = &work.acquired.task;
         if task.cancel == CancelState::Requested {
-            return Err(Stopped::Ended(failure(code::CANCELLED, "cancelled")));
+            return Err(RunStop::Ended(failure(code::CANCELLED, "cancelled")));
         }
         let id = task.id.clone();
         let watch = SettlementWatch::new(worker.host.notifier.clone());
@@ -47,7 +47,8 @@ impl Run {
         let module = work.acquired.promise.module_name();
         let permit = worker.run_limiter.permit(&module).await;
         let rows = worker.host.store.read().graph_nodes(&id).await?;
-        let start = Start::of(&work.acquired.promise).map_err(|error| refused(&error, &rows))?;
+        let start = GraphRunParameters::of(&work.acquired.promise)
+            .map_err(|error| refused(&error, &rows))?;
         let module = own_module(&worker, &work).await?;
         let continues = start.continues.clone();
         let history = history(&worker, &id, &rows).await?;
@@ -66,7 +67,7 @@ impl Run {
     }
 
     /// Looks for the attempts that the rows refer to. A missing attempt is created again.
-    async fn find_attempts(&mut self) -> Result<(), Stopped> {
+    async fn find_attempts(&mut self) -> Result<(), RunStop> {
         let said = self.coordinator.said_to_run();
         let mut found = BTreeSet::new();
         for page in self.pages(&said).await? {
@@ -83,19 +84,19 @@ impl Run {
         mut self,
         from: &PromiseId,
         mut rows: Vec<(Text, NodeRow)>,
-    ) -> Result<Self, Stopped> {
+    ) -> Result<Self, RunStop> {
         let is_new = rows.is_empty();
         let before = self.worker.promises(std::slice::from_ref(from)).await?.pop().flatten();
         let Some(before) = before else {
             let message = format!("the run to continue, `{from}`, does not exist");
             return if is_new {
-                Err(Stopped::Ended(failure(code::NOT_FOUND, message)))
+                Err(RunStop::Ended(failure(code::NOT_FOUND, message)))
             } else {
                 Ok(self)
             };
         };
-        let refuse = |message: String| Err(Stopped::Ended(failure(code::REFUSED, message)));
-        match Start::of(&before.promise) {
+        let refuse = |message: String| Err(RunStop::Ended(failure(code::REFUSED, message)));
+        match GraphRunParameters::of(&before.promise) {
             Err(error) => return refuse(format!("`{from}` cannot be continued: {error}")),
             Ok(start) if start.plan.digest() != self.coordinator.start().plan.digest() => {
                 return refuse(format!("`{from}` ran another plan: continue it with its own"));
@@ -149,7 +150,7 @@ async fn history(
     worker: &WorkerContext,
     run: &PromiseId,
     rows: &[(Text, NodeRow)],
-) -> Result<Vec<NodeEvent>, Stopped> {
+) -> Result<Vec<NodeEvent>, RunStop> {
     match rows.iter().any(|(_, row)| row.attempt > 0) {
         true => Ok(worker.host.store.read().graph_history(run).await?),
         false => Ok(Vec::new()),
@@ -158,15 +159,15 @@ async fn history(
 
 /// The stop for a plan that cannot be run: it ends a new run, and halts one that has begun, since
 /// its plan has changed.
-fn refused(error: &NotARun, rows: &[(Text, NodeRow)]) -> Stopped {
+fn refused(error: &GraphRunError, rows: &[(Text, NodeRow)]) -> RunStop {
     match rows {
-        [] => Stopped::Ended(failure(code::REFUSED, error.to_string())),
+        [] => RunStop::Ended(failure(code::REFUSED, error.to_string())),
         _ => HaltReport::new("damaged", format!("the plan of the run has changed: {error}")).into(),
     }
 }
 
 /// The module whose functions the plan names without a module.
-async fn own_module(worker: &WorkerContext, work: &Work) -> Result<OwnModule, Stopped> {
+async fn own_module(worker: &WorkerContext, work: &ClaimedWork) -> Result<OwnModule, RunStop> {
     let name = target::module_of(&work.acquired.promise);
     let functions = match work.acquired.task.module {
         Some(digest) => {
@@ -181,7 +182,7 @@ async fn own_module(worker: &WorkerContext, work: &Work) -> Result<OwnModule, St
 /// True if the author of a plan may send requests under the policy of its module, with its secrets.
 /// That is the code of a module, or a client with all rights, but not one with rights over some ids
 /// only.
-async fn may_request(worker: &WorkerContext, run: &Promise) -> Result<bool, Stopped> {
+async fn may_request(worker: &WorkerContext, run: &Promise) -> Result<bool, RunStop> {
     let mut run = run.clone();
     loop {
         if !run.spec.tags.contains_key(tags::RIGHTS) || !is_run(&run) {

@@ -1,17 +1,17 @@
 //! Waiting for attempts that were begun: first with the claim for a short time, then without it.
 
 use segno_core::{
-    command::{Command, FenceAct},
+    command::{Command, FenceOperation},
     reply::{Refusal, Reply},
 };
 
-use super::{Run, Stopped, commit::parts};
+use super::{ClaimedRun, RunStop, commit::parts};
 use crate::{metrics::ClaimEnd, worker::error::ExecutionError};
 
-impl Run {
+impl ClaimedRun {
     /// Commits the acts of the turn, and waits until a promise settles. Returns the end of the
     /// claim if the run was suspended.
-    pub(super) async fn wait(&mut self) -> Result<Option<ClaimEnd>, Stopped> {
+    pub(super) async fn wait(&mut self) -> Result<Option<ClaimEnd>, RunStop> {
         let acts = self.coordinator.take_acts();
         if self.worker.is_draining() || !self.coordinator.is_busy() {
             return self.suspend(acts).await;
@@ -44,7 +44,7 @@ impl Run {
         !self.unseen.is_empty()
     }
 
-    async fn suspend(&mut self, acts: Vec<FenceAct>) -> Result<Option<ClaimEnd>, Stopped> {
+    async fn suspend(&mut self, acts: Vec<FenceOperation>) -> Result<Option<ClaimEnd>, RunStop> {
         let mut parts = parts(acts);
         let last = parts.pop();
         self.commit(parts.concat()).await?;

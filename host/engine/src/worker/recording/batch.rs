@@ -1,14 +1,14 @@
 //! The records and actions that polls added since the last commit.
 
 use segno_core::{
-    command::{FenceAct, FenceAction},
+    command::{FenceAction, FenceOperation},
     id::PromiseId,
     invocation::{LogLine, Record},
 };
 
 /// The data of one commit.
 #[derive(Debug, Default)]
-pub struct Batch {
+pub struct CommitBatch {
     /// Records to append to the journal.
     pub records: Vec<Record>,
     /// Log lines to store with the records.
@@ -25,7 +25,7 @@ const RECORDS: usize = 4096;
 /// Several calls together exceed it by little more than one call.
 const BYTES: usize = 4 << 20;
 
-impl Batch {
+impl CommitBatch {
     /// True if the batch must be committed before more is added.
     pub fn is_full(&self) -> bool {
         self.records.len() >= RECORDS || self.bytes >= BYTES
@@ -42,7 +42,7 @@ impl Batch {
     /// the outbox, and state is written, only together with the record of the command.
     pub fn is_divisible(&self) -> bool {
         let with_record = |action: &FenceAction| {
-            matches!(action.act, FenceAct::Publish { .. } | FenceAct::State(_))
+            matches!(action.act, FenceOperation::Publish { .. } | FenceOperation::State(_))
         };
         self.records.len() > 1 && !self.actions.iter().any(with_record)
     }
@@ -51,7 +51,7 @@ impl Batch {
     /// the batch would then not refuse a suspension in the same transaction.
     pub fn stands_alone(&self, awaits: &[PromiseId]) -> bool {
         let unawaited = |action: &FenceAction| match &action.act {
-            FenceAct::Create { new } => !awaits.contains(&new.id),
+            FenceOperation::Create { new } => !awaits.contains(&new.id),
             _ => false,
         };
         !self.is_divisible() && self.actions.iter().any(unawaited)
@@ -59,7 +59,7 @@ impl Batch {
 
     /// True if the batch has signals to other invocations.
     pub fn sends_signals(&self) -> bool {
-        self.actions.iter().any(|action| matches!(action.act, FenceAct::Signal { .. }))
+        self.actions.iter().any(|action| matches!(action.act, FenceOperation::Signal { .. }))
     }
 }
 
@@ -68,17 +68,17 @@ mod tests {
     use std::sync::Arc;
 
     use segno_core::{id::PromiseId, time::Timestamp};
-    use segno_guest::{Ask, Journal as _, Level, Payload, commands::Publish};
+    use segno_guest::{GuestJournal as _, JournalCall, Level, Payload, commands::PublishCommand};
 
     use super::*;
-    use crate::worker::{commands::Identity, recording::Recorder};
+    use crate::worker::{commands::InvocationFacts, recording::Recorder};
 
     #[test]
     fn a_batch_is_full_of_what_was_logged_or_handed_over() {
-        let log = Ask::Log { level: Level::Info, message: "a".repeat(BYTES / 2) };
+        let log = JournalCall::Log { level: Level::Info, message: "a".repeat(BYTES / 2) };
         let payload = Payload::Json("1".repeat(BYTES / 2));
-        for ask in [log, Publish { topic: "t".into(), payload }.into()] {
-            let identity = Identity {
+        for ask in [log, PublishCommand { topic: "t".into(), payload }.into()] {
+            let identity = InvocationFacts {
                 id: PromiseId::from("order-1"),
                 made_at: Timestamp(1),
                 module: "orders".into(),

@@ -5,43 +5,43 @@
 //! id. Therefore a command that differs from the recorded one is compared once more, rewritten to
 //! the recorded id.
 
-use segno_core::{id::PromiseId, invocation::Asked};
+use segno_core::{id::PromiseId, invocation::IssuedCommand};
 
-use crate::worker::commands::{self, Rules};
+use crate::worker::commands::{self, CommandRules};
 
 /// All commands by index, both as issued and rewritten to the recorded id.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct CommandLedger {
     own: PromiseId,
     recorded: PromiseId,
-    asked: Vec<Asked>,
-    translated: Vec<Asked>,
+    asked: Vec<IssuedCommand>,
+    translated: Vec<IssuedCommand>,
 }
 
-impl Ledger {
+impl CommandLedger {
     /// A ledger for the guest of `own`, which repeats records of `recorded`.
     pub fn new(own: PromiseId, recorded: PromiseId) -> Self {
         Self { own, recorded, asked: Vec::new(), translated: Vec::new() }
     }
 
     /// The command, rewritten to the recorded id.
-    pub fn translate(&self, rules: &dyn Rules) -> Asked {
+    pub fn translate(&self, rules: &dyn CommandRules) -> IssuedCommand {
         commands::asked_under(rules, &self.own, &self.recorded)
     }
 
     /// Adds the next command of the guest.
-    pub fn note(&mut self, asked: Asked, rules: &dyn Rules) {
+    pub fn note(&mut self, asked: IssuedCommand, rules: &dyn CommandRules) {
         self.translated.push(self.translate(rules));
         self.asked.push(asked);
     }
 
     /// The commands as the guest issued them.
-    pub fn asked(&self) -> &[Asked] {
+    pub fn asked(&self) -> &[IssuedCommand] {
         &self.asked
     }
 
     /// The commands, rewritten to the recorded id.
-    pub fn translated(&self) -> &[Asked] {
+    pub fn translated(&self) -> &[IssuedCommand] {
         &self.translated
     }
 }

@@ -9,9 +9,9 @@ mod place;
 mod recorder;
 mod requests;
 
-pub use batch::Batch;
-pub use ledger::Ledger;
-pub use object_state::{Found, Lookup, ObjectState};
-pub use open_commands::{Open, OpenCommands};
-pub use place::Place;
+pub use batch::CommitBatch;
+pub use ledger::CommandLedger;
+pub use object_state::{LookupResult, ObjectState, StateLookup};
+pub use open_commands::{OpenCommand, OpenCommands};
+pub use place::RecorderPosition;
 pub use recorder::{Recorder, SharedRecorder, StoredEvent};

@@ -17,7 +17,7 @@ use segno_guest::{Outcome, Payload};
 
 use crate::{
     values::{self, journals},
-    worker::commands::StateRead,
+    worker::commands::StateReadTarget,
 };
 
 /// The state of the object of one execution.
@@ -30,12 +30,12 @@ pub struct ObjectState {
     is_cleared: bool,
     known: BTreeMap<Text, Option<Stored>>,
     /// Reads without an answer, in order.
-    reads: Vec<(u32, Wanted)>,
+    reads: Vec<(u32, ReadSource)>,
 }
 
 /// The source of the answer to a read.
 #[derive(Debug)]
-enum Wanted {
+enum ReadSource {
     /// This value, which was known when the guest asked.
     Known(Option<Stored>),
     /// The value stored under this name.
@@ -49,7 +49,7 @@ enum Wanted {
 
 /// The data that pending reads need from the store.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Lookup {
+pub struct StateLookup {
     pub object: ObjectId,
     /// The names of the needed values.
     pub values: Vec<Text>,
@@ -61,7 +61,7 @@ pub struct Lookup {
 
 /// The data that a look-up found.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct LookupResult {
     /// Values, by name.
     pub values: BTreeMap<Text, Stored>,
     /// The names that have a value.
@@ -77,9 +77,9 @@ impl ObjectState {
     }
 
     /// Adds a read by the command `index`.
-    pub fn read(&mut self, index: u32, read: &StateRead) {
+    pub fn read(&mut self, index: u32, read: &StateReadTarget) {
         let wanted = match read {
-            StateRead::Names => Wanted::Names {
+            StateReadTarget::Names => ReadSource::Names {
                 is_cleared: self.is_cleared,
                 known: self
                     .known
@@ -87,11 +87,11 @@ impl ObjectState {
                     .map(|(name, value)| (name.clone(), value.is_some()))
                     .collect(),
             },
-            StateRead::Promise(id) => Wanted::Promise(id.clone()),
-            StateRead::Value(name) => match self.known.get(name) {
-                Some(value) => Wanted::Known(value.clone()),
-                None if self.is_cleared => Wanted::Known(None),
-                None => Wanted::Stored(name.clone()),
+            StateReadTarget::Promise(id) => ReadSource::Promise(id.clone()),
+            StateReadTarget::Value(name) => match self.known.get(name) {
+                Some(value) => ReadSource::Known(value.clone()),
+                None if self.is_cleared => ReadSource::Known(None),
+                None => ReadSource::Stored(name.clone()),
             },
         };
         self.reads.push((index, wanted));
@@ -107,21 +107,22 @@ impl ObjectState {
     }
 
     /// The data that the pending reads need. `None` without pending reads.
-    pub fn lookup(&self) -> Option<Lookup> {
+    pub fn lookup(&self) -> Option<StateLookup> {
         if self.reads.is_empty() {
             return None;
         }
         let (mut values, mut promises) = (BTreeSet::new(), BTreeSet::new());
         for (_, wanted) in &self.reads {
             match wanted {
-                Wanted::Stored(name) => drop(values.insert(name)),
-                Wanted::Promise(id) => drop(promises.insert(id)),
-                Wanted::Known(_) | Wanted::Names { .. } => {}
+                ReadSource::Stored(name) => drop(values.insert(name)),
+                ReadSource::Promise(id) => drop(promises.insert(id)),
+                ReadSource::Known(_) | ReadSource::Names { .. } => {}
             }
         }
-        let is_names =
-            |(_, wanted): &(u32, Wanted)| matches!(wanted, Wanted::Names { is_cleared: false, .. });
-        Some(Lookup {
+        let is_names = |(_, wanted): &(u32, ReadSource)| {
+            matches!(wanted, ReadSource::Names { is_cleared: false, .. })
+        };
+        Some(StateLookup {
             object: self.object.clone(),
             values: values.into_iter().cloned().collect(),
             names: self.reads.iter().any(is_names),
@@ -130,24 +131,24 @@ impl ObjectState {
     }
 
     /// Answers all pending reads, from the result of their look-up.
-    pub fn answer(&mut self, found: &Found) -> Vec<(u32, Outcome)> {
-        let Found { values, names, promises } = found;
+    pub fn answer(&mut self, found: &LookupResult) -> Vec<(u32, Outcome)> {
+        let LookupResult { values, names, promises } = found;
         let reads = std::mem::take(&mut self.reads);
         let answers = reads.into_iter().map(|(index, wanted)| {
             let outcome = match wanted {
-                Wanted::Known(value) => outcome(value.as_ref()),
-                Wanted::Promise(id) => {
+                ReadSource::Known(value) => outcome(value.as_ref()),
+                ReadSource::Promise(id) => {
                     let settlement = promises.get(&id).and_then(Promise::settlement);
                     values::standing(settlement.map(values::outcome))
                 }
-                Wanted::Stored(name) => {
+                ReadSource::Stored(name) => {
                     let value = values.get(&name);
                     if self.is_held && !self.is_cleared {
                         self.known.entry(name).or_insert_with(|| value.cloned());
                     }
                     outcome(value)
                 }
-                Wanted::Names { is_cleared, known } => {
+                ReadSource::Names { is_cleared, known } => {
                     let mut all: BTreeSet<&Text> =
                         if is_cleared { BTreeSet::new() } else { names.iter().collect() };
                     for (name, is_there) in &known {
@@ -189,8 +190,8 @@ mod tests {
         StateWrite { clears: false, entries: vec![(Text::from(name), Some(json(value)))] }
     }
 
-    fn value(name: &str) -> StateRead {
-        StateRead::Value(Text::from(name))
+    fn value(name: &str) -> StateReadTarget {
+        StateReadTarget::Value(Text::from(name))
     }
 
     fn texts(answers: Vec<(u32, Outcome)>) -> Vec<(u32, String)> {
@@ -201,8 +202,8 @@ mod tests {
         answers.into_iter().map(text).collect()
     }
 
-    fn of(values: &BTreeMap<Text, Stored>, names: &[Text]) -> Found {
-        Found { values: values.clone(), names: names.to_vec(), ..Found::default() }
+    fn of(values: &BTreeMap<Text, Stored>, names: &[Text]) -> LookupResult {
+        LookupResult { values: values.clone(), names: names.to_vec(), ..LookupResult::default() }
     }
 
     fn state() -> ObjectState {
@@ -237,7 +238,7 @@ mod tests {
         state.wrote(&StateWrite { clears: true, entries: Vec::new() });
         state.wrote(&set("c", "3"));
         state.read(3, &value("a"));
-        state.read(4, &StateRead::Names);
+        state.read(4, &StateReadTarget::Names);
         let lookup = state.lookup().expect("there are reads");
         assert!(lookup.values.is_empty() && !lookup.names);
         let answers = texts(state.answer(&of(&BTreeMap::new(), &[])));
@@ -249,7 +250,7 @@ mod tests {
         let mut state = state();
         state.wrote(&set("b", "1"));
         state.wrote(&StateWrite { clears: false, entries: vec![("c".into(), None)] });
-        state.read(2, &StateRead::Names);
+        state.read(2, &StateReadTarget::Names);
         state.wrote(&set("z", "1"));
         assert!(state.lookup().expect("there are reads").names);
         let answers = texts(state.answer(&of(&BTreeMap::new(), &["a".into(), "c".into()])));

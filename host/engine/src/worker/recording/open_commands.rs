@@ -3,21 +3,21 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind};
+use segno_core::{command::FenceOperation, id::PromiseId, invocation::CommandKind};
 
 use segno_guest::Failure;
 
-use crate::worker::commands::Completion;
+use crate::worker::commands::CompletionEvent;
 
 /// A command that has neither completed nor been forgotten.
 #[derive(Debug)]
-pub struct Open {
+pub struct OpenCommand {
     /// The kind of the command.
     pub kind: CommandKind,
     /// The event that completes the command.
-    pub completion: Completion,
+    pub completion: CompletionEvent,
     /// The action for the command. Kept through a replay, since it may not have been executed.
-    pub act: Option<FenceAct>,
+    pub act: Option<FenceOperation>,
     /// The failure of a command with an invalid name, whose action is not executed.
     pub misnamed: Option<Failure>,
 }
@@ -25,7 +25,7 @@ pub struct Open {
 /// All open commands, by index and by promise.
 #[derive(Debug, Default)]
 pub struct OpenCommands {
-    by_index: BTreeMap<u32, Open>,
+    by_index: BTreeMap<u32, OpenCommand>,
     /// Several commands may wait for the same promise.
     by_promise: HashMap<PromiseId, BTreeSet<u32>>,
     /// Number of open commands that complete with the commit of their record.
@@ -36,23 +36,23 @@ pub struct OpenCommands {
 
 impl OpenCommands {
     /// Adds the next command.
-    pub fn add(&mut self, index: u32, open: Open) {
+    pub fn add(&mut self, index: u32, open: OpenCommand) {
         match &open.completion {
-            Completion::Promise(id) | Completion::Timer(id, _) => {
+            CompletionEvent::Promise(id) | CompletionEvent::Timer(id, _) => {
                 self.by_promise.entry(id.clone()).or_default().insert(index);
             }
-            Completion::Commit(_) => self.by_commit += 1,
-            Completion::State(_) => self.by_state += 1,
-            Completion::Guest | Completion::Record => {}
+            CompletionEvent::Commit(_) => self.by_commit += 1,
+            CompletionEvent::State(_) => self.by_state += 1,
+            CompletionEvent::Guest | CompletionEvent::Record => {}
         }
         self.by_index.insert(index, open);
     }
 
     /// Removes a command that completed or was forgotten.
-    pub fn close(&mut self, index: u32) -> Option<Open> {
+    pub fn close(&mut self, index: u32) -> Option<OpenCommand> {
         let open = self.by_index.remove(&index)?;
         match &open.completion {
-            Completion::Promise(id) | Completion::Timer(id, _) => {
+            CompletionEvent::Promise(id) | CompletionEvent::Timer(id, _) => {
                 let commands = self.by_promise.get_mut(id);
                 let commands = commands.expect("an open command is found by its promise");
                 commands.remove(&index);
@@ -60,14 +60,14 @@ impl OpenCommands {
                     self.by_promise.remove(id);
                 }
             }
-            Completion::Commit(_) => self.by_commit -= 1,
-            Completion::State(_) => self.by_state -= 1,
-            Completion::Guest | Completion::Record => {}
+            CompletionEvent::Commit(_) => self.by_commit -= 1,
+            CompletionEvent::State(_) => self.by_state -= 1,
+            CompletionEvent::Guest | CompletionEvent::Record => {}
         }
         Some(open)
     }
 
-    pub fn get(&self, index: u32) -> Option<&Open> {
+    pub fn get(&self, index: u32) -> Option<&OpenCommand> {
         self.by_index.get(&index)
     }
 
@@ -92,19 +92,19 @@ impl OpenCommands {
     }
 
     /// All open commands with their indices, in order of index.
-    pub fn entries(&self) -> impl Iterator<Item = (u32, &Open)> {
+    pub fn entries(&self) -> impl Iterator<Item = (u32, &OpenCommand)> {
         self.by_index.iter().map(|(index, open)| (*index, open))
     }
 
     /// All open commands, in the order of their indices.
-    pub fn iter(&self) -> impl Iterator<Item = &Open> {
+    pub fn iter(&self) -> impl Iterator<Item = &OpenCommand> {
         self.by_index.values()
     }
 
     /// Takes the actions that were kept through a replay.
     pub fn take_actions(
         &mut self,
-    ) -> impl Iterator<Item = (u32, Option<PromiseId>, FenceAct, Option<Failure>)> + '_ {
+    ) -> impl Iterator<Item = (u32, Option<PromiseId>, FenceOperation, Option<Failure>)> + '_ {
         self.by_index.iter_mut().filter_map(|(index, open)| {
             let act = open.act.take()?;
             Some((*index, open.completion.promise().cloned(), act, open.misnamed.take()))

@@ -10,28 +10,28 @@ use segno_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Open, Recorder};
-use crate::worker::commands::{Completion, Identity};
+use super::{OpenCommand, Recorder};
+use crate::worker::commands::{CompletionEvent, InvocationFacts};
 
 /// The serialisable state of a recorder at the end of its journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct RecorderPosition {
     outline: Outline,
     at: Timestamp,
     lines: u32,
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingCommand>,
     named: BTreeMap<u32, PromiseId>,
 }
 
 /// An open command whose action has been executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Waiting {
+struct WaitingCommand {
     index: u32,
     kind: CommandKind,
-    completion: Completion,
+    completion: CompletionEvent,
 }
 
-impl Place {
+impl RecorderPosition {
     /// The outline of the records up to this place.
     pub fn outline(&self) -> &Outline {
         &self.outline
@@ -47,17 +47,17 @@ impl Place {
 impl Recorder {
     /// The place of the recorder. `None` unless it is exactly at the end of the journal of this
     /// outline.
-    pub fn place(&self, outline: Outline) -> Option<Place> {
+    pub fn place(&self, outline: Outline) -> Option<RecorderPosition> {
         let is_settled = self.is_at(outline.head())
             && self.batch.records.is_empty()
             && self.batch.actions.is_empty()
             && self.results.is_empty();
-        let waiting = |(index, open): (u32, &Open)| Waiting {
+        let waiting = |(index, open): (u32, &OpenCommand)| WaitingCommand {
             index,
             kind: open.kind,
             completion: open.completion.clone(),
         };
-        is_settled.then(|| Place {
+        is_settled.then(|| RecorderPosition {
             outline,
             at: self.at,
             lines: self.lines,
@@ -73,15 +73,15 @@ impl Recorder {
 
     /// A recorder at this place, which then [continues](Recorder::go_on). `read_only`: for a
     /// report.
-    pub fn resumed_at(identity: Identity, place: Place, read_only: bool) -> Self {
-        let Place { outline, at, lines, waiting, named } = place;
+    pub fn resumed_at(identity: InvocationFacts, place: RecorderPosition, read_only: bool) -> Self {
+        let RecorderPosition { outline, at, lines, waiting, named } = place;
         let mut recorder = Self::at(identity, None, at, read_only);
         let head = outline.head();
         (recorder.seq, recorder.commands) = (head.len, head.commands);
         (recorder.lines, recorder.named) = (lines, named);
         recorder.is_resumed = true;
-        for Waiting { index, kind, completion } in waiting {
-            recorder.open.add(index, Open { kind, completion, act: None, misnamed: None });
+        for WaitingCommand { index, kind, completion } in waiting {
+            recorder.open.add(index, OpenCommand { kind, completion, act: None, misnamed: None });
         }
         recorder
     }

@@ -9,7 +9,7 @@ use std::{
 
 use segno_core::{
     address::Address,
-    command::{FenceAct, FenceAction},
+    command::{FenceAction, FenceOperation},
     id::{CommandIndex, PromiseId},
     invocation::{
         CursorError, Divergence, EngineFacts, JournalHead, NextEvent, Outcome as StoredOutcome,
@@ -18,22 +18,24 @@ use segno_core::{
     tags,
     time::Timestamp,
 };
-use segno_guest::{Completion, Event, Failure, Outcome, Signal, Stop, commands::ContinueAsNew};
+use segno_guest::{
+    Completion, Event, Failure, Outcome, Signal, StopReason, commands::ContinueAsNewCommand,
+};
 
-use super::{Batch, Found, Ledger, Lookup, ObjectState, OpenCommands};
-use crate::{values::journals, worker::commands::Identity};
+use super::{CommandLedger, CommitBatch, LookupResult, ObjectState, OpenCommands, StateLookup};
+use crate::{values::journals, worker::commands::InvocationFacts};
 
 /// A recorder shared by an execution and its guest's imports.
 pub type SharedRecorder = Arc<Mutex<Recorder>>;
 
 /// Compares a guest's commands with its journal, and collects new ones.
 pub struct Recorder {
-    pub(super) identity: Identity,
+    pub(super) identity: InvocationFacts,
     /// `Some` while records are left to compare with.
     pub(super) cursor: Option<ReplayCursor>,
     /// True for a replay for a report: nothing is collected, and no `run` is executed.
     pub(super) read_only: bool,
-    pub(super) batch: Batch,
+    pub(super) batch: CommitBatch,
     pub(super) seq: u32,
     pub(super) commands: u32,
     pub(super) at: Timestamp,
@@ -56,10 +58,10 @@ pub struct Recorder {
     /// The numbers of signals that the guest reported as unread.
     pub(super) unread: Vec<u32>,
     /// The next generation, if the guest ended with one.
-    pub(super) next: Option<ContinueAsNew>,
+    pub(super) next: Option<ContinueAsNewCommand>,
     pub(super) divergence: Option<Box<Divergence>>,
     /// Only for a guest that repeats records of an invocation with another id.
-    pub(super) ledger: Option<Ledger>,
+    pub(super) ledger: Option<CommandLedger>,
     /// The command at which the guest is stopped, to find its position in the code.
     pub(super) halt_at: Option<u32>,
     /// True if the replay began in the middle of the journal.
@@ -68,18 +70,18 @@ pub struct Recorder {
 
 impl Recorder {
     /// A recorder for an invocation that begins now.
-    pub fn begin(identity: Identity, at: Timestamp) -> Self {
+    pub fn begin(identity: InvocationFacts, at: Timestamp) -> Self {
         Self::at(identity, None, at, false)
     }
 
     /// A recorder for an invocation whose journal has this outline. The records are supplied in
     /// pages ([`Recorder::feed`]). `read_only`: the replay is for a report.
-    pub fn over(identity: Identity, outline: Outline, read_only: bool) -> Self {
+    pub fn over(identity: InvocationFacts, outline: Outline, read_only: bool) -> Self {
         Self::at(identity, Some(ReplayCursor::over(outline)), Timestamp::default(), read_only)
     }
 
     pub(super) fn at(
-        identity: Identity,
+        identity: InvocationFacts,
         cursor: Option<ReplayCursor>,
         at: Timestamp,
         read_only: bool,
@@ -93,7 +95,7 @@ impl Recorder {
             at: cursor.as_ref().map_or(at, ReplayCursor::now),
             cursor,
             read_only,
-            batch: Batch::default(),
+            batch: CommitBatch::default(),
             commands: 0,
             open: OpenCommands::default(),
             running: None,
@@ -112,7 +114,7 @@ impl Recorder {
     }
 
     /// Keeps a ledger of the commands, for records of an invocation with another id.
-    pub fn with_ledger(mut self, ledger: Ledger) -> Self {
+    pub fn with_ledger(mut self, ledger: CommandLedger) -> Self {
         self.ledger = Some(ledger);
         self
     }
@@ -123,12 +125,12 @@ impl Recorder {
     }
 
     /// The commands of a guest that repeats records of an invocation with another id.
-    pub fn ledger(&self) -> Option<&Ledger> {
+    pub fn ledger(&self) -> Option<&CommandLedger> {
         self.ledger.as_ref()
     }
 
     /// The invocation, with the facts that commands need.
-    pub fn identity(&self) -> &Identity {
+    pub fn identity(&self) -> &InvocationFacts {
         &self.identity
     }
 
@@ -209,12 +211,12 @@ impl Recorder {
     }
 
     /// The data of the object that pending reads need. `None` without pending reads.
-    pub fn state_lookup(&self) -> Option<Lookup> {
+    pub fn state_lookup(&self) -> Option<StateLookup> {
         self.state.as_ref()?.lookup()
     }
 
     /// The results of the reads, by command, from the result of their look-up.
-    pub fn state_answers(&mut self, found: &Found) -> Vec<(u32, Outcome)> {
+    pub fn state_answers(&mut self, found: &LookupResult) -> Vec<(u32, Outcome)> {
         self.state.as_mut().map_or_else(Vec::new, |state| state.answer(found))
     }
 
@@ -237,12 +239,12 @@ impl Recorder {
     }
 
     /// Takes the collected batch, to commit it.
-    pub fn take_batch(&mut self) -> Batch {
+    pub fn take_batch(&mut self) -> CommitBatch {
         std::mem::take(&mut self.batch)
     }
 
     /// Puts back a batch that was not committed. Nothing was recorded since it was taken.
-    pub fn restore(&mut self, batch: Batch) {
+    pub fn restore(&mut self, batch: CommitBatch) {
         self.batch = batch;
     }
 
@@ -252,7 +254,7 @@ impl Recorder {
     }
 
     /// The batch collected so far.
-    pub fn batch(&self) -> &Batch {
+    pub fn batch(&self) -> &CommitBatch {
         &self.batch
     }
 
@@ -267,7 +269,7 @@ impl Recorder {
     ///
     /// # Errors
     /// The journal expects another command before the next event.
-    pub fn next_stored(&mut self) -> Result<Option<StoredEvent>, Stop> {
+    pub fn next_stored(&mut self) -> Result<Option<StoredEvent>, StopReason> {
         let Some(cursor) = &mut self.cursor else { return Ok(None) };
         let record = match cursor.next_event() {
             Err(error) => return Err(self.stopped(error)),
@@ -342,7 +344,7 @@ impl Recorder {
 
     /// The actions of open commands after a replay, since they may not have been executed.
     pub fn pending_actions(&mut self, missing: impl Fn(&PromiseId) -> bool) -> Vec<FenceAction> {
-        let pending: Vec<(u32, FenceAct, Option<Failure>)> = self
+        let pending: Vec<(u32, FenceOperation, Option<Failure>)> = self
             .open
             .take_actions()
             .filter(|(_, promise, ..)| promise.as_ref().is_none_or(&missing))
@@ -359,7 +361,7 @@ impl Recorder {
     pub(super) fn allowed(
         &mut self,
         index: u32,
-        act: FenceAct,
+        act: FenceOperation,
         misnamed: Option<Failure>,
     ) -> Option<FenceAction> {
         match misnamed.or_else(|| self.refusal(&act)) {
@@ -373,21 +375,21 @@ impl Recorder {
 
     /// The failure if the policy does not allow a call of this server. As for HTTP steps, a message
     /// posted there is a request of this module.
-    fn refusal(&self, act: &FenceAct) -> Option<Failure> {
-        let FenceAct::Create { new } = act else { return None };
+    fn refusal(&self, act: &FenceOperation) -> Option<Failure> {
+        let FenceOperation::Create { new } = act else { return None };
         let Ok(Address::Http(url)) = Address::parse(tags::target(&new.tags)?) else { return None };
         self.identity.outbound.as_ref()?.allows(&self.identity.module, &url).err()
     }
 
     /// The next generation, if the guest ended with one, and the signals that it reported as
     /// unread.
-    pub fn next_generation(&self) -> Option<(&ContinueAsNew, &[u32])> {
+    pub fn next_generation(&self) -> Option<(&ContinueAsNewCommand, &[u32])> {
         self.next.as_ref().map(|next| (next, self.unread.as_slice()))
     }
 
     /// Closes the journal: returns the remaining batch, the last record, and the outcome. `None` if
     /// the guest has not ended.
-    pub fn close(&mut self) -> Option<(Batch, Record, Outcome)> {
+    pub fn close(&mut self) -> Option<(CommitBatch, Record, Outcome)> {
         let outcome = self.finished.clone()?;
         let batch = self.take_batch();
         let record = Record {
@@ -405,13 +407,13 @@ impl Recorder {
         }
     }
 
-    pub(super) fn stopped(&mut self, error: CursorError) -> Stop {
+    pub(super) fn stopped(&mut self, error: CursorError) -> StopReason {
         match error {
             CursorError::Diverged(divergence) => {
                 self.divergence = Some(divergence);
-                Stop::Divergence
+                StopReason::Divergence
             }
-            CursorError::Missing { .. } => Stop::Damaged(error.to_string()),
+            CursorError::Missing { .. } => StopReason::Damaged(error.to_string()),
         }
     }
 }

@@ -1,59 +1,64 @@
 //! Handles the commands and questions of a workflow during a poll.
 
 use segno_core::{
-    command::FenceAct,
+    command::FenceOperation,
     id::CommandIndex,
-    invocation::{self, Asked, CommandKind, CursorError, Ending, LogLine, RecordBody},
+    invocation::{self, CommandKind, CursorError, EndMatch, IssuedCommand, LogLine, RecordBody},
 };
-use segno_guest::{Answer, Ask, GuestCommand, Journal, Level, Outcome, Stop, border};
+use segno_guest::{
+    GuestCommand, GuestJournal, JournalAnswer, JournalCall, Level, Outcome, StopReason, border,
+};
 
-use super::{Open, Recorder};
+use super::{OpenCommand, Recorder};
 use crate::{
     values::journals,
-    worker::commands::{self, Completion, Site},
+    worker::commands::{self, CommandContext, CompletionEvent},
 };
 
-impl Journal for Recorder {
-    fn ask(&mut self, ask: Ask) -> Result<Answer, Stop> {
+impl GuestJournal for Recorder {
+    fn ask(&mut self, ask: JournalCall) -> Result<JournalAnswer, StopReason> {
         if self.finished.is_some() {
             return Ok(self.ignored(&ask));
         }
         if let Some((_, name)) = &self.running
-            && !matches!(ask, Ask::RunDone { .. } | Ask::Now | Ask::Log { .. })
+            && !matches!(
+                ask,
+                JournalCall::RunDone { .. } | JournalCall::Now | JournalCall::Log { .. }
+            )
         {
-            return Err(Stop::Contract(format!(
+            return Err(StopReason::Contract(format!(
                 "a command was issued inside the `run` step `{name}`: a step only computes; make calls, sleeps and \
                  promises outside of it"
             )));
         }
         match ask {
-            Ask::Now => Ok(self.now()),
-            Ask::Log { level, message } => {
+            JournalCall::Now => Ok(self.now()),
+            JournalCall::Log { level, message } => {
                 self.log(level, message);
-                Ok(Answer::Done)
+                Ok(JournalAnswer::Done)
             }
-            Ask::Forget { command } => {
+            JournalCall::Forget { command } => {
                 self.open.close(command);
-                Ok(Answer::Done)
+                Ok(JournalAnswer::Done)
             }
-            Ask::RunDone { command, outcome } => match self.running.take() {
+            JournalCall::RunDone { command, outcome } => match self.running.take() {
                 Some((running, _)) if running == command => {
                     border::run_result(command, &outcome)?;
                     self.results.push_back((command, outcome));
-                    Ok(Answer::Done)
+                    Ok(JournalAnswer::Done)
                 }
-                _ => Err(Stop::Contract(format!(
+                _ => Err(StopReason::Contract(format!(
                     "`run-done({command})` came without a `run` that was to be executed"
                 ))),
             },
-            Ask::Finish { outcome } => self.finish(outcome),
-            Ask::Command(GuestCommand::ContinueAsNew(next)) => {
+            JournalCall::Finish { outcome } => self.finish(outcome),
+            JournalCall::Command(GuestCommand::ContinueAsNew(next)) => {
                 let answer = self.command(&next.clone().into())?;
                 self.finish(journals::null())?;
                 self.next = Some(next);
                 Ok(answer)
             }
-            Ask::Command(command) => {
+            JournalCall::Command(command) => {
                 if let GuestCommand::Unread(unread) = &command {
                     self.unread.clone_from(&unread.signals);
                 }
@@ -64,10 +69,10 @@ impl Journal for Recorder {
 }
 
 impl Recorder {
-    fn command(&mut self, command: &GuestCommand) -> Result<Answer, Stop> {
+    fn command(&mut self, command: &GuestCommand) -> Result<JournalAnswer, StopReason> {
         let rules = commands::rules(command);
         if self.halt_at == Some(self.commands) {
-            return Err(Stop::Contract("it is stopped at this command".to_owned()));
+            return Err(StopReason::Contract("it is stopped at this command".to_owned()));
         }
         let asked = commands::asked(rules);
         let misnamed = commands::misnamed(command);
@@ -88,11 +93,11 @@ impl Recorder {
                 // record.
                 Err(_) if ends => {}
                 Err(error) => return Err(self.stopped(error)),
-                Ok(invocation::Answer::Recorded { notified, .. }) => {
+                Ok(invocation::CommandMatch::Recorded { notified, .. }) => {
                     live = false;
                     completed = notified;
                 }
-                Ok(invocation::Answer::Live { .. }) => {}
+                Ok(invocation::CommandMatch::Live { .. }) => {}
             }
         }
         if live {
@@ -109,9 +114,9 @@ impl Recorder {
         // Commands that were open at the beginning of a fork begin at its creation.
         let at = self.at.max(self.identity.made_at);
         if live && let Some(refused) = commands::too_far(command, at) {
-            return Err(Stop::Contract(refused));
+            return Err(StopReason::Contract(refused));
         }
-        let site = Site { identity: &self.identity, index, at, named: &self.named };
+        let site = CommandContext { identity: &self.identity, index, at, named: &self.named };
         let acts = !completed && !self.read_only;
         let act = if acts { rules.act(&site)? } else { None };
         let completion = rules.completion(&site);
@@ -129,20 +134,20 @@ impl Recorder {
         if let (GuestCommand::Run(run), true) = (command, executes) {
             self.running = Some((index, run.name.clone()));
         }
-        let fails = acts && (live || matches!(completion, Completion::State(_)));
+        let fails = acts && (live || matches!(completion, CompletionEvent::State(_)));
         if let Some(failure) = misnamed.as_ref().filter(|_| fails && act.is_none()) {
             self.results.push_back((index, Outcome::Failure(failure.clone())));
         }
-        let mut open = Open { kind: asked.kind, completion, act, misnamed };
+        let mut open = OpenCommand { kind: asked.kind, completion, act, misnamed };
         if live {
             self.batch.bytes += command.size();
-            let Asked { kind, name, request } = asked;
+            let IssuedCommand { kind, name, request } = asked;
             self.push(RecordBody::Command { index: CommandIndex(index), kind, name, request });
             let misnamed = open.misnamed.take();
             let act = open.act.take().and_then(|act| self.allowed(index, act, misnamed));
             self.batch.actions.extend(act);
         }
-        if open.completion != Completion::Record {
+        if open.completion != CompletionEvent::Record {
             self.open.add(index, open);
         }
         Ok(answer)
@@ -153,33 +158,33 @@ impl Recorder {
     fn note_state(
         &mut self,
         index: u32,
-        (kind, completion): (CommandKind, &Completion),
-        act: Option<&FenceAct>,
+        (kind, completion): (CommandKind, &CompletionEvent),
+        act: Option<&FenceOperation>,
         live: bool,
         reads: bool,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), StopReason> {
         let writes = matches!(
             kind,
             CommandKind::SetState | CommandKind::ClearState | CommandKind::ClearAllState
         );
         let is_about_state = writes
-            || matches!(completion, Completion::State(_))
-            || matches!(act, Some(FenceAct::ObjectPromise { .. }));
+            || matches!(completion, CompletionEvent::State(_))
+            || matches!(act, Some(FenceOperation::ObjectPromise { .. }));
         let Some(state) = &mut self.state else {
             return match is_about_state {
-                true => Err(Stop::Contract(
+                true => Err(StopReason::Contract(
                     "a function of no object has no state, and no promises of an object".to_owned(),
                 )),
                 false => Ok(()),
             };
         };
         match (completion, act) {
-            (Completion::State(read), _) if reads => state.read(index, read),
-            (Completion::Record, Some(FenceAct::State(write))) if live => {
+            (CompletionEvent::State(read), _) if reads => state.read(index, read),
+            (CompletionEvent::Record, Some(FenceOperation::State(write))) if live => {
                 state.wrote(write);
                 self.is_overtaken |= self.open.has_state_reads();
             }
-            (_, Some(FenceAct::ObjectPromise { settles: Some(_), .. })) if live => {
+            (_, Some(FenceOperation::ObjectPromise { settles: Some(_), .. })) if live => {
                 self.is_overtaken |= self.open.has_state_reads();
             }
             _ => {}
@@ -187,19 +192,19 @@ impl Recorder {
         Ok(())
     }
 
-    fn finish(&mut self, outcome: Outcome) -> Result<Answer, Stop> {
+    fn finish(&mut self, outcome: Outcome) -> Result<JournalAnswer, StopReason> {
         let ending = match &mut self.cursor {
             // A replay for a report compares the whole outcome.
             Some(cursor) => cursor.finish(&journals::stored(&outcome, !self.read_only)),
-            None => Ok(Ending::Live),
+            None => Ok(EndMatch::Live),
         };
         match ending {
             Err(error) => return Err(self.stopped(error)),
-            Ok(Ending::Recorded) => {}
-            Ok(Ending::Live) => border::result(&outcome)?,
+            Ok(EndMatch::Recorded) => {}
+            Ok(EndMatch::Live) => border::result(&outcome)?,
         }
         self.finished = Some(outcome);
-        Ok(Answer::Done)
+        Ok(JournalAnswer::Done)
     }
 
     fn log(&mut self, level: Level, message: String) {
@@ -217,18 +222,19 @@ impl Recorder {
         }
     }
 
-    fn now(&self) -> Answer {
-        Answer::Now(u64::try_from(self.at.0).unwrap_or(0))
+    fn now(&self) -> JournalAnswer {
+        JournalAnswer::Now(u64::try_from(self.at.0).unwrap_or(0))
     }
 
     /// The answer to a request after the end of the invocation: the request has no effect.
-    fn ignored(&self, ask: &Ask) -> Answer {
+    fn ignored(&self, ask: &JournalCall) -> JournalAnswer {
         match ask {
-            Ask::Command(command) => commands::rules(command).answer(u32::MAX, None, false),
-            Ask::Now => self.now(),
-            Ask::Log { .. } | Ask::Forget { .. } | Ask::RunDone { .. } | Ask::Finish { .. } => {
-                Answer::Done
-            }
+            JournalCall::Command(command) => commands::rules(command).answer(u32::MAX, None, false),
+            JournalCall::Now => self.now(),
+            JournalCall::Log { .. }
+            | JournalCall::Forget { .. }
+            | JournalCall::RunDone { .. }
+            | JournalCall::Finish { .. } => JournalAnswer::Done,
         }
     }
 }

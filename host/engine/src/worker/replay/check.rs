@@ -14,19 +14,19 @@ use segno_guest::{FunctionKind, GuestError};
 use segno_store::{InvocationRow, StoreError};
 use tokio::sync::mpsc;
 
-use super::{ReplayError, ReplayReport, pace::Pace, replay};
+use super::{ReplayError, ReplayReport, pace::ReplayPacer, replay};
 use crate::{host::Host, target};
 
 /// An execution, and the verdict about its journal on the candidate.
 #[derive(Debug)]
-pub struct Checked {
+pub struct CheckedInvocation {
     pub row: InvocationRow,
-    pub verdict: Verdict,
+    pub verdict: CandidateVerdict,
 }
 
 /// The behaviour of a candidate module on the journal of an execution.
 #[derive(Debug)]
-pub enum Verdict {
+pub enum CandidateVerdict {
     /// The execution runs on the candidate already.
     There,
     /// The candidate repeats every record.
@@ -60,7 +60,7 @@ pub async fn check(
     executions: Vec<InvocationRow>,
     candidate: Digest,
     processors: usize,
-) -> Result<Vec<Checked>, StoreError> {
+) -> Result<Vec<CheckedInvocation>, StoreError> {
     let count = executions.len();
     let left: VecDeque<_> = executions.into_iter().enumerate().collect();
     let left = Arc::new(Mutex::new(left));
@@ -70,7 +70,7 @@ pub async fn check(
         host.env.runtime.clone().spawn(
             "check",
             Box::pin(async move {
-                let mut pace = Pace::new(&host);
+                let mut pace = ReplayPacer::new(&host);
                 loop {
                     let next = left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                     let Some((place, row)) = next else { return };
@@ -85,10 +85,10 @@ pub async fn check(
         );
     }
     drop(sender);
-    let mut found: Vec<Option<Checked>> = Vec::new();
+    let mut found: Vec<Option<CheckedInvocation>> = Vec::new();
     found.resize_with(count, || None);
     while let Some((place, row, verdict)) = checked.recv().await {
-        found[place] = Some(Checked { row, verdict: verdict? });
+        found[place] = Some(CheckedInvocation { row, verdict: verdict? });
     }
     Ok(found.into_iter().flatten().collect())
 }
@@ -97,19 +97,19 @@ async fn verdict(
     host: &Host,
     row: &InvocationRow,
     candidate: Digest,
-) -> Result<Verdict, StoreError> {
+) -> Result<CandidateVerdict, StoreError> {
     let id = row.promise.id();
     if row.task.module == Some(candidate) {
-        return Ok(Verdict::There);
+        return Ok(CandidateVerdict::There);
     }
     Ok(match replay(host, id, Some(candidate)).await {
-        Ok(report) if report.is_identical() => Verdict::Same(Box::new(report)),
-        Ok(report) => Verdict::Diverges(Box::new(report)),
+        Ok(report) if report.is_identical() => CandidateVerdict::Same(Box::new(report)),
+        Ok(report) => CandidateVerdict::Diverges(Box::new(report)),
         Err(ReplayError::NoJournal(_, why)) => begins(host, row, candidate, id, why).await?,
-        Err(ReplayError::Guest { matched, error }) => Verdict::Fails { matched, error },
-        Err(ReplayError::NotFound(_)) => Verdict::Gone,
+        Err(ReplayError::Guest { matched, error }) => CandidateVerdict::Fails { matched, error },
+        Err(ReplayError::NotFound(_)) => CandidateVerdict::Gone,
         Err(error @ (ReplayError::Damaged(..) | ReplayError::NoSuchRecord { .. })) => {
-            Verdict::Damaged(error.to_string())
+            CandidateVerdict::Damaged(error.to_string())
         }
         Err(ReplayError::Store(error)) => return Err(error),
     })
@@ -122,27 +122,27 @@ async fn begins(
     candidate: Digest,
     id: &PromiseId,
     why: String,
-) -> Result<Verdict, StoreError> {
+) -> Result<CandidateVerdict, StoreError> {
     if row.task.module.is_none() || target::is_service(&row.promise) {
-        return Ok(Verdict::Incomparable(why));
+        return Ok(CandidateVerdict::Incomparable(why));
     }
     if !host.store.read().journal(id, 0, 1).await?.is_empty() {
-        return Ok(Verdict::Damaged(why));
+        return Ok(CandidateVerdict::Damaged(why));
     }
     let functions = match host.guests.describe(candidate).await {
         Ok(functions) => functions,
-        Err(error) => return Ok(Verdict::Fails { matched: 0, error }),
+        Err(error) => return Ok(CandidateVerdict::Fails { matched: 0, error }),
     };
     let function = target::function_of(&row.promise);
     let name = address::function_of(&function);
     let known = functions.iter().find(|known| known.name == name);
     Ok(match known.map(|known| known.kind) {
-        Some(FunctionKind::Workflow) => Verdict::NotStarted,
-        Some(FunctionKind::Activity) => Verdict::Incomparable(
+        Some(FunctionKind::Workflow) => CandidateVerdict::NotStarted,
+        Some(FunctionKind::Activity) => CandidateVerdict::Incomparable(
             "it is an activity: another attempt begins it anew, on the code that it began with"
                 .to_owned(),
         ),
-        None => Verdict::Fails {
+        None => CandidateVerdict::Fails {
             matched: 0,
             error: GuestError::NoSuchFunction {
                 kind: "workflow",

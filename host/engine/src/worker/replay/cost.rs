@@ -6,7 +6,7 @@ use std::sync::Arc;
 use segno_core::id::{Digest, PromiseId};
 use segno_guest::{Cost, GuestError, Guests};
 
-use super::{Rehearsal, ReplayError, ReplayStopped};
+use super::{ReplayError, ReplayFailure, ReplaySetup};
 use crate::host::Host;
 
 /// The cost of a replay on the code of an execution, and on other code.
@@ -57,11 +57,11 @@ impl CostMeter {
         records: u32,
         module: Option<Digest>,
     ) -> Result<Option<Cost>, ReplayError> {
-        let mut rehearsal = Rehearsal::new(&self.host, id, module, Some(records)).await?;
+        let mut rehearsal = ReplaySetup::new(&self.host, id, module, Some(records)).await?;
         match rehearsal.run(|| {}).await {
             Ok(()) => Ok(rehearsal.instance.cost()),
-            Err(ReplayStopped::Guest(_)) => Ok(None),
-            Err(ReplayStopped::Unread(not_read)) => Err(ReplayError::unread(id, not_read)),
+            Err(ReplayFailure::Guest(_)) => Ok(None),
+            Err(ReplayFailure::Unread(not_read)) => Err(ReplayError::unread(id, not_read)),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use segno_core::id::{Digest, PromiseId};
 use segno_store::{InvocationFilter, InvocationRow, StoreError};
 
-use super::{Checked, Verdict, check};
+use super::{CandidateVerdict, CheckedInvocation, check};
 use crate::host::Host;
 
 /// The states of executions in flight.
@@ -27,13 +27,13 @@ pub struct Follower {
     alias: String,
     candidate: Digest,
     processors: usize,
-    seen: BTreeMap<PromiseId, Seen>,
+    seen: BTreeMap<PromiseId, SeenExecution>,
     compared: u64,
 }
 
 /// An execution at the last check.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct SeenExecution {
     records: u32,
     in_flight: bool,
 }
@@ -59,15 +59,15 @@ impl Follower {
     ///
     /// # Errors
     /// The store did not answer.
-    pub async fn look(&mut self, host: &Host) -> Result<Vec<Checked>, StoreError> {
+    pub async fn look(&mut self, host: &Host) -> Result<Vec<CheckedInvocation>, StoreError> {
         let grown = self.grown(host).await?;
         let checked = check(host, grown, self.candidate, self.processors).await?;
-        for Checked { row, verdict } in &checked {
+        for CheckedInvocation { row, verdict } in &checked {
             let records = match verdict {
-                Verdict::Same(report) => report.records,
+                CandidateVerdict::Same(report) => report.records,
                 _ => row.journal_len,
             };
-            let seen = Seen { records, in_flight: row.promise.is_pending() };
+            let seen = SeenExecution { records, in_flight: row.promise.is_pending() };
             let before = self.seen.insert(row.promise.id().clone(), seen);
             let before = before.map_or(0, |seen| seen.records);
             self.compared += u64::from(records.saturating_sub(before));

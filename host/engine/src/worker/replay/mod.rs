@@ -12,13 +12,13 @@ mod replayer;
 mod report;
 mod stored_journal;
 
-pub use check::{Checked, Verdict, check};
+pub use check::{CandidateVerdict, CheckedInvocation, check};
 pub use cost::{CostChange, CostMeter};
 pub use follow::Follower;
-pub use held_journal::HeldJournal;
+pub use held_journal::CompleteJournal;
 pub use open_places::{OpenPlace, open_places};
-pub use rehearsal::Rehearsal;
+pub use rehearsal::ReplaySetup;
 pub(crate) use rehearsal::{find_workflow, why_not};
-pub use replayer::{JournalSource, ReplayStopped, Replayer, Start};
+pub use replayer::{JournalSource, ReplayFailure, Replayer, StartParameters};
 pub use report::{ReplayError, ReplayReport, replay, replay_to};
-pub use stored_journal::{NotRead, StoredJournal, first_records};
+pub use stored_journal::{JournalReadError, StoredJournal, first_records};

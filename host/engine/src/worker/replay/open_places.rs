@@ -11,7 +11,7 @@ use segno_core::{
     invocation::CommandKind,
 };
 
-use super::{Rehearsal, ReplayError, ReplayStopped};
+use super::{ReplayError, ReplayFailure, ReplaySetup};
 use crate::{host::Host, worker::TrapReport};
 
 /// Maximum number of open commands whose stacks are read. Each takes one replay.
@@ -39,12 +39,12 @@ pub async fn open_places(
     records: Option<u32>,
     only: Option<&PromiseId>,
 ) -> Result<Vec<OpenPlace>, ReplayError> {
-    let mut rehearsal = Rehearsal::new(host, id, None, records).await?;
+    let mut rehearsal = ReplaySetup::new(host, id, None, records).await?;
     // Commands that are open where the code fails or diverges count as well.
     let (commands, records) = (rehearsal.outline.head().commands, rehearsal.outline.head().len);
     match rehearsal.run(|| {}).await {
-        Ok(()) | Err(ReplayStopped::Guest(_)) => {}
-        Err(ReplayStopped::Unread(not_read)) => return Err(ReplayError::unread(id, not_read)),
+        Ok(()) | Err(ReplayFailure::Guest(_)) => {}
+        Err(ReplayFailure::Unread(not_read)) => return Err(ReplayError::unread(id, not_read)),
     }
     let mut places = Vec::new();
     {
@@ -73,11 +73,11 @@ async fn stack(
     records: u32,
     command: CommandIndex,
 ) -> Result<TrapReport, ReplayError> {
-    let mut rehearsal = Rehearsal::new(host, id, None, Some(records)).await?;
+    let mut rehearsal = ReplaySetup::new(host, id, None, Some(records)).await?;
     rehearsal.recorder.lock().unwrap_or_else(PoisonError::into_inner).halt_at(command.0);
     let backtrace = match rehearsal.run(|| {}).await {
-        Err(ReplayStopped::Guest(error)) => error.backtrace().cloned(),
-        Ok(()) | Err(ReplayStopped::Unread(_)) => None,
+        Err(ReplayFailure::Guest(error)) => error.backtrace().cloned(),
+        Ok(()) | Err(ReplayFailure::Unread(_)) => None,
     };
     Ok(TrapReport::new(backtrace.as_ref(), None))
 }

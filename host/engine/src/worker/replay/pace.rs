@@ -8,7 +8,7 @@ use crate::host::Host;
 
 /// Paces background replays: while executions of this host make progress, it sleeps for as long as
 /// it computed.
-pub struct Pace<'a> {
+pub struct ReplayPacer<'a> {
     host: &'a Host,
     /// The instant of the last rest.
     since: Duration,
@@ -19,7 +19,7 @@ pub struct Pace<'a> {
 /// The minimum computing time between two rests.
 const PIECE: Duration = Duration::from_millis(1);
 
-impl<'a> Pace<'a> {
+impl<'a> ReplayPacer<'a> {
     /// Starts the pace now.
     pub fn new(host: &'a Host) -> Self {
         let written = host.metrics.worker.written();

@@ -11,19 +11,19 @@ use segno_core::{
 use segno_guest::{FunctionDescription, FunctionKind, GuestError, Workflow};
 use segno_store::PromiseRow;
 
-use super::{NotRead, ReplayError, Replayer, Start, StoredJournal};
+use super::{JournalReadError, ReplayError, Replayer, StartParameters, StoredJournal};
 use crate::{
     host::Host,
     target,
     values::{self, journals},
     worker::{
-        commands::Identity,
+        commands::InvocationFacts,
         recording::{Recorder, SharedRecorder},
     },
 };
 
 /// A guest before its start, and the journal that it replays.
-pub struct Rehearsal<'a> {
+pub struct ReplaySetup<'a> {
     /// The invocation.
     pub row: PromiseRow,
     /// The module that is run.
@@ -36,10 +36,10 @@ pub struct Rehearsal<'a> {
     pub recorder: SharedRecorder,
     pub instance: Box<dyn Workflow>,
     journal: StoredJournal<'a>,
-    start: Option<Start>,
+    start: Option<StartParameters>,
 }
 
-impl<'a> Rehearsal<'a> {
+impl<'a> ReplaySetup<'a> {
     /// Prepares a replay of `id`'s journal, or of its first `records`, on the module that runs the
     /// execution or on another one.
     ///
@@ -65,7 +65,7 @@ impl<'a> Rehearsal<'a> {
             .await?
             .ok_or_else(|| ReplayError::NotFound(id.clone()))?;
         let (outline, _) = outlined.map_err(|not_read| match (not_read, records) {
-            (NotRead::Short { at }, Some(asked)) => {
+            (JournalReadError::Short { at }, Some(asked)) => {
                 ReplayError::NoSuchRecord { id: id.clone(), asked, records: at }
             }
             (not_read, _) => ReplayError::unread(id, not_read),
@@ -81,7 +81,8 @@ impl<'a> Rehearsal<'a> {
         let RecordBody::Started { module: recorded_by, .. } = started.body else {
             return Err(no_journal());
         };
-        let start = Start::recorded(&row.promise, started).expect("it is the record of a start");
+        let start =
+            StartParameters::recorded(&row.promise, started).expect("it is the record of a start");
         // An execution that was moved is replayed on the module that continued it, which repeats
         // the earlier records.
         let own = row.task.as_ref().and_then(|task| task.module).unwrap_or(recorded_by);
@@ -91,7 +92,7 @@ impl<'a> Rehearsal<'a> {
         let functions = find_workflow(host, module, &start.function).await.map_err(failed)?;
         let module_name = target::module_of(&row.promise);
         let object = target::object_of(&row.promise).map(|object| (object, false));
-        let identity = Identity {
+        let identity = InvocationFacts {
             id: id.clone(),
             made_at: row.promise.spec.created_at,
             module: module_name,
@@ -112,7 +113,7 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// The facts about the invocation that commands need.
-    pub fn identity(&self) -> Identity {
+    pub fn identity(&self) -> InvocationFacts {
         self.recorder().identity().clone()
     }
 
@@ -127,7 +128,7 @@ impl<'a> Rehearsal<'a> {
     ///
     /// # Panics
     /// If it was run before.
-    pub async fn run(&mut self, told: impl Fn() + Send) -> Result<(), super::ReplayStopped> {
+    pub async fn run(&mut self, told: impl Fn() + Send) -> Result<(), super::ReplayFailure> {
         let replayer = Replayer { recorder: &self.recorder, source: &self.journal };
         let start = self.start.take().expect("a rehearsal is run once");
         replayer.run(&mut *self.instance, start, told).await

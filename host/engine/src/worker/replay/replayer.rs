@@ -13,7 +13,7 @@ use segno_core::{
 };
 use segno_guest::{Completion, Context, Event, GuestError, Outcome, Payload, Workflow};
 
-use super::NotRead;
+use super::JournalReadError;
 use crate::{
     values::journals,
     worker::recording::{SharedRecorder, StoredEvent},
@@ -23,14 +23,14 @@ use crate::{
 #[async_trait]
 pub trait JournalSource: Send + Sync {
     /// Supplies the records that the next poll needs.
-    async fn fill(&self, recorder: &SharedRecorder) -> Result<(), NotRead>;
+    async fn fill(&self, recorder: &SharedRecorder) -> Result<(), JournalReadError>;
 
     /// The outcome that is stored only in the promise `id`.
-    async fn outcome(&self, id: &PromiseId) -> Result<Outcome, NotRead>;
+    async fn outcome(&self, id: &PromiseId) -> Result<Outcome, JournalReadError>;
 }
 
 /// The parameters with which a function is started. They are the same in every replay.
-pub struct Start {
+pub struct StartParameters {
     /// The name of the function.
     pub function: String,
     /// The input of the function.
@@ -39,7 +39,7 @@ pub struct Start {
     pub context: Context,
 }
 
-impl Start {
+impl StartParameters {
     /// The start of `promise`'s function at the logical instant `at`.
     pub fn new(
         promise: &Promise,
@@ -86,9 +86,9 @@ pub struct Replayer<'a> {
 
 /// The reason why a replay did not reach the end of its journal.
 #[derive(Debug)]
-pub enum ReplayStopped {
+pub enum ReplayFailure {
     /// The journal could not be read.
-    Unread(NotRead),
+    Unread(JournalReadError),
     /// The guest failed, or diverged from its journal.
     Guest(GuestError),
 }
@@ -102,9 +102,9 @@ impl Replayer<'_> {
     pub async fn run(
         &self,
         instance: &mut dyn Workflow,
-        start: Start,
+        start: StartParameters,
         told: impl Fn() + Send,
-    ) -> Result<(), ReplayStopped> {
+    ) -> Result<(), ReplayFailure> {
         self.source.fill(self.recorder).await?;
         start.run(instance, self.recorder).await?;
         told();
@@ -120,7 +120,7 @@ impl Replayer<'_> {
         &self,
         instance: &mut dyn Workflow,
         told: impl Fn() + Send,
-    ) -> Result<(), ReplayStopped> {
+    ) -> Result<(), ReplayFailure> {
         while let Some(event) = self.next().await? {
             instance.resume(self.recorder.clone(), event).await?;
             told();
@@ -128,7 +128,7 @@ impl Replayer<'_> {
         Ok(())
     }
 
-    async fn next(&self) -> Result<Option<Event>, ReplayStopped> {
+    async fn next(&self) -> Result<Option<Event>, ReplayFailure> {
         self.source.fill(self.recorder).await?;
         let stored = self.recorder.lock().unwrap_or_else(PoisonError::into_inner).next_stored();
         let stored = stored.map_err(|stop| GuestError::Stopped { stop, backtrace: None })?;
@@ -146,13 +146,13 @@ impl Replayer<'_> {
     }
 }
 
-impl From<NotRead> for ReplayStopped {
-    fn from(not_read: NotRead) -> Self {
+impl From<JournalReadError> for ReplayFailure {
+    fn from(not_read: JournalReadError) -> Self {
         Self::Unread(not_read)
     }
 }
 
-impl From<GuestError> for ReplayStopped {
+impl From<GuestError> for ReplayFailure {
     fn from(error: GuestError) -> Self {
         Self::Guest(error)
     }

@@ -10,10 +10,10 @@ use segno_core::{
     invocation::Divergence,
     promise::Note,
 };
-use segno_guest::{GuestError, Stop};
+use segno_guest::{GuestError, StopReason};
 use segno_store::StoreError;
 
-use super::{NotRead, Rehearsal, ReplayStopped, rehearsal::failed_attempt};
+use super::{JournalReadError, ReplayFailure, ReplaySetup, rehearsal::failed_attempt};
 use crate::{host::Host, worker::TrapReport};
 
 /// The result of a replay.
@@ -83,13 +83,13 @@ pub enum ReplayError {
 }
 
 impl ReplayError {
-    pub(crate) fn unread(id: &PromiseId, not_read: NotRead) -> Self {
+    pub(crate) fn unread(id: &PromiseId, not_read: JournalReadError) -> Self {
         let damaged = |what: String| Self::Damaged(id.clone(), what);
         match not_read {
-            NotRead::Store(error) => Self::Store(error),
-            NotRead::Refused(refused) => damaged(refused.to_string()),
-            NotRead::Short { at } => damaged(format!("it ends at record {at}")),
-            NotRead::NoValue(promise) => {
+            JournalReadError::Store(error) => Self::Store(error),
+            JournalReadError::Refused(refused) => damaged(refused.to_string()),
+            JournalReadError::Short { at } => damaged(format!("it ends at record {at}")),
+            JournalReadError::NoValue(promise) => {
                 damaged(format!("it refers to the value of `{promise}`, which has none"))
             }
         }
@@ -118,20 +118,20 @@ pub async fn replay_to(
     module: Option<Digest>,
     records: Option<u32>,
 ) -> Result<ReplayReport, ReplayError> {
-    let mut rehearsal = Rehearsal::new(host, id, module, records).await?;
+    let mut rehearsal = ReplaySetup::new(host, id, module, records).await?;
     let stopped = rehearsal.run(|| {}).await.err();
-    let Rehearsal { row, module, recorded_by, outline, recorder, .. } = rehearsal;
+    let ReplaySetup { row, module, recorded_by, outline, recorder, .. } = rehearsal;
 
     let recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
     let matched = recorder.matched();
     let stack = match stopped {
         None => TrapReport::default(),
-        Some(ReplayStopped::Unread(not_read)) => return Err(ReplayError::unread(id, not_read)),
-        Some(ReplayStopped::Guest(error)) => match error {
-            GuestError::Stopped { stop: Stop::Divergence, backtrace } => {
+        Some(ReplayFailure::Unread(not_read)) => return Err(ReplayError::unread(id, not_read)),
+        Some(ReplayFailure::Guest(error)) => match error {
+            GuestError::Stopped { stop: StopReason::Divergence, backtrace } => {
                 TrapReport::new(backtrace.as_ref(), None)
             }
-            GuestError::Stopped { stop: Stop::Damaged(what), .. } => {
+            GuestError::Stopped { stop: StopReason::Damaged(what), .. } => {
                 return Err(ReplayError::Damaged(id.clone(), what));
             }
             error => return Err(ReplayError::Guest { matched, error }),

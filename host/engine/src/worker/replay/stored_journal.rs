@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use async_trait::async_trait;
 use segno_core::{
     id::PromiseId,
-    invocation::{AppendRefused, Outcome as StoredOutcome, Outline, Record, RecordBody},
+    invocation::{AppendRefusal, Outcome as StoredOutcome, Outline, Record, RecordBody},
 };
 use segno_guest::Outcome;
 use segno_store::{Store, StoreError};
@@ -50,14 +50,14 @@ pub struct StoredJournal<'a> {
 
 /// The reason why a journal could not be read.
 #[derive(Debug)]
-pub enum NotRead {
+pub enum JournalReadError {
     /// Records are missing at the end.
     Short {
         /// The index of the first missing record.
         at: u32,
     },
     /// The records are not a valid journal.
-    Refused(AppendRefused),
+    Refused(AppendRefusal),
     /// The journal refers to the value of this promise, which has none.
     NoValue(PromiseId),
     /// The store did not answer.
@@ -82,7 +82,7 @@ impl<'a> StoredJournal<'a> {
     }
 
     /// Reads the whole journal once. Returns its outline and its first page.
-    pub async fn outline(&mut self) -> Result<(Outline, Vec<Record>), NotRead> {
+    pub async fn outline(&mut self) -> Result<(Outline, Vec<Record>), JournalReadError> {
         self.outline_after(Outline::default()).await
     }
 
@@ -91,16 +91,16 @@ impl<'a> StoredJournal<'a> {
     pub async fn outline_after(
         &mut self,
         mut outline: Outline,
-    ) -> Result<(Outline, Vec<Record>), NotRead> {
+    ) -> Result<(Outline, Vec<Record>), JournalReadError> {
         let known = outline.head().len;
         let mut first = Vec::new();
         while self.len.is_none_or(|len| outline.head().len < len) {
             let from = outline.head().len;
             let page = self.page(from).await?;
             if page.is_empty() && self.len.is_some() {
-                return Err(NotRead::Short { at: from });
+                return Err(JournalReadError::Short { at: from });
             }
-            outline.add(&page).map_err(NotRead::Refused)?;
+            outline.add(&page).map_err(JournalReadError::Refused)?;
             let is_last = page.len() < PAGE as usize;
             if from == known {
                 first = page;
@@ -113,10 +113,14 @@ impl<'a> StoredJournal<'a> {
         Ok((outline, first))
     }
 
-    async fn page(&self, from: u32) -> Result<Vec<Record>, NotRead> {
+    async fn page(&self, from: u32) -> Result<Vec<Record>, JournalReadError> {
         let limit = self.len.map_or(PAGE, |len| PAGE.min(len.saturating_sub(from)));
-        let mut page =
-            self.store.read().journal(self.id, from, limit).await.map_err(NotRead::Store)?;
+        let mut page = self
+            .store
+            .read()
+            .journal(self.id, from, limit)
+            .await
+            .map_err(JournalReadError::Store)?;
         if let Some(Record { body: RecordBody::Finished { outcome }, .. }) = page.last_mut()
             && *outcome == StoredOutcome::Own
             && let Some(end) = &self.end
@@ -129,20 +133,20 @@ impl<'a> StoredJournal<'a> {
 
 #[async_trait]
 impl JournalSource for StoredJournal<'_> {
-    async fn fill(&self, recorder: &SharedRecorder) -> Result<(), NotRead> {
+    async fn fill(&self, recorder: &SharedRecorder) -> Result<(), JournalReadError> {
         let recorder = || recorder.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let Some(from) = recorder().lacks() else { return Ok(()) };
             let page = self.page(from).await?;
             if recorder().feed(page) == 0 {
-                return Err(NotRead::Short { at: from });
+                return Err(JournalReadError::Short { at: from });
             }
         }
     }
 
-    async fn outcome(&self, id: &PromiseId) -> Result<Outcome, NotRead> {
-        let row = self.store.read().promise(id).await.map_err(NotRead::Store)?;
+    async fn outcome(&self, id: &PromiseId) -> Result<Outcome, JournalReadError> {
+        let row = self.store.read().promise(id).await.map_err(JournalReadError::Store)?;
         let told = row.as_ref().and_then(|row| values::told(&row.promise));
-        told.ok_or_else(|| NotRead::NoValue(id.clone()))
+        told.ok_or_else(|| JournalReadError::NoValue(id.clone()))
     }
 }

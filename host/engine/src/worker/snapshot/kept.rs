@@ -4,27 +4,27 @@ use segno_core::invocation::Record;
 use segno_guest::MemoryChange;
 use serde::{Deserialize, Serialize};
 
-use crate::worker::recording::Place;
+use crate::worker::recording::RecorderPosition;
 
 /// The program version that wrote a snapshot. Other versions do not use it.
 const WRITER: &str = concat!("segno ", env!("CARGO_PKG_VERSION"), ", format 3");
 
 /// A snapshot in its stored form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct StoredSnapshot {
     writer: String,
     /// The last record that the instance repeated. Together with the first one, it identifies the
     /// journal.
     pub last: Record,
     /// The place of its recorder.
-    pub place: Place,
+    pub place: RecorderPosition,
     /// The memory of its instance, as the difference from a new one.
     pub change: MemoryChange,
 }
 
-impl Kept {
+impl StoredSnapshot {
     /// A snapshot of this program version.
-    pub fn new(last: Record, place: Place, change: MemoryChange) -> Self {
+    pub fn new(last: Record, place: RecorderPosition, change: MemoryChange) -> Self {
         Self { writer: WRITER.to_owned(), last, place, change }
     }
 

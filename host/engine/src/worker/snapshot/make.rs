@@ -13,16 +13,16 @@ use segno_guest::{GuestError, Memory, MemoryChange, SnapshotKey, Workflow};
 use segno_store::{Store, StoreError};
 
 use super::{
-    kept::Kept,
-    resumed::{Resumed, Resumption},
+    kept::StoredSnapshot,
+    resumed::{RestoreParameters, ResumedInstance},
 };
 use crate::{
     host::Host,
     worker::{
         ReplayError,
-        commands::Identity,
-        recording::Place,
-        replay::{Rehearsal, ReplayStopped, StoredJournal},
+        commands::InvocationFacts,
+        recording::RecorderPosition,
+        replay::{ReplayFailure, ReplaySetup, StoredJournal},
     },
 };
 
@@ -31,7 +31,7 @@ const PAGE: u32 = 512;
 
 /// The reason why no snapshot was made.
 #[derive(Debug)]
-pub enum NotMade {
+pub enum SnapshotRefusal {
     /// The module keeps state where it cannot be read.
     Inaccessible(GuestError),
     /// An instance that continued from a snapshot differed from the replay. Contains the
@@ -45,7 +45,11 @@ pub enum NotMade {
 ///
 /// # Errors
 /// [`NotMade`].
-pub async fn make(host: &Host, key: &SnapshotKey, len: u32) -> Result<Kept, NotMade> {
+pub async fn make(
+    host: &Host,
+    key: &SnapshotKey,
+    len: u32,
+) -> Result<StoredSnapshot, SnapshotRefusal> {
     let SnapshotKey { id, module } = key;
     let store = &*host.store;
     let mut new = host.guests.accessible(*module, None).await.map_err(inaccessible)?;
@@ -57,35 +61,38 @@ pub async fn make(host: &Host, key: &SnapshotKey, len: u32) -> Result<Kept, NotM
     let (whole, _) = repeated(host, key, len, &base).await?;
 
     let awaited = whole.place.promises();
-    let awaited = awaited.ok_or_else(|| NotMade::NotNow(format!("it is busy at record {len}")))?;
+    let awaited =
+        awaited.ok_or_else(|| SnapshotRefusal::NotNow(format!("it is busy at record {len}")))?;
     let rows = store.read().promises(&awaited).await?;
     if rows.iter().any(Option::is_none) {
-        return Err(NotMade::NotNow("it waits for a promise that is not stored yet".into()));
+        return Err(SnapshotRefusal::NotNow(
+            "it waits for a promise that is not stored yet".into(),
+        ));
     }
     let place = half.place;
     let (module, change) = (*module, &half.change);
-    let resumption = Resumption { host, module, identity, lines: None, place, change };
+    let resumption = RestoreParameters { host, module, identity, lines: None, place, change };
     let mut journal = StoredJournal::new(store, id, len);
     let mut resumed = match resumption.run(&mut journal, || {}).await {
         Ok(resumed) => resumed,
-        Err(ReplayStopped::Guest(error)) if error.is_of_guest() => {
-            return Err(NotMade::Unequal(error.to_string()));
+        Err(ReplayFailure::Guest(error)) if error.is_of_guest() => {
+            return Err(SnapshotRefusal::Unequal(error.to_string()));
         }
-        Err(ReplayStopped::Guest(error)) => return Err(NotMade::NotNow(error.to_string())),
-        Err(ReplayStopped::Unread(not_read)) => {
+        Err(ReplayFailure::Guest(error)) => return Err(SnapshotRefusal::NotNow(error.to_string())),
+        Err(ReplayFailure::Unread(not_read)) => {
             return Err(ReplayError::unread(id, not_read).into());
         }
     };
     compare(&mut resumed, &whole, &base).await?;
 
     let last = record(store, id, len - 1).await?;
-    let last = last.ok_or_else(|| NotMade::NotNow("its journal is gone".into()))?;
-    Ok(Kept::new(last, whole.place, whole.change))
+    let last = last.ok_or_else(|| SnapshotRefusal::NotNow("its journal is gone".into()))?;
+    Ok(StoredSnapshot::new(last, whole.place, whole.change))
 }
 
 /// The position of an instance, and its memory as the difference from a new one.
-struct Stood {
-    place: Place,
+struct ReplayedInstance {
+    place: RecorderPosition,
     change: MemoryChange,
 }
 
@@ -95,26 +102,31 @@ async fn repeated(
     key: &SnapshotKey,
     len: u32,
     base: &Memory,
-) -> Result<(Stood, Identity), NotMade> {
-    let mut rehearsal = Rehearsal::new(host, &key.id, Some(key.module), Some(len)).await?;
+) -> Result<(ReplayedInstance, InvocationFacts), SnapshotRefusal> {
+    let mut rehearsal = ReplaySetup::new(host, &key.id, Some(key.module), Some(len)).await?;
     let engine = rehearsal.engine_facts();
     let instance = host.guests.accessible(key.module, engine).await;
     rehearsal.instance = instance.map_err(inaccessible)?;
     rehearsal.run(|| {}).await.map_err(|stopped| match stopped {
-        ReplayStopped::Unread(not_read) => ReplayError::unread(&key.id, not_read).into(),
-        ReplayStopped::Guest(error) => NotMade::NotNow(error.to_string()),
+        ReplayFailure::Unread(not_read) => ReplayError::unread(&key.id, not_read).into(),
+        ReplayFailure::Guest(error) => SnapshotRefusal::NotNow(error.to_string()),
     })?;
     let identity = rehearsal.identity();
-    let Rehearsal { instance, recorder, outline, .. } = rehearsal;
-    let mut stands = Resumed { instance, recorder, outline, replayed: len };
+    let ReplaySetup { instance, recorder, outline, .. } = rehearsal;
+    let mut stands = ResumedInstance { instance, recorder, outline, replayed: len };
     let place = stands.place();
-    let place = place.ok_or_else(|| NotMade::NotNow(format!("it is further than record {len}")))?;
+    let place =
+        place.ok_or_else(|| SnapshotRefusal::NotNow(format!("it is further than record {len}")))?;
     let change = saved(&mut *stands.instance).await?.since(base);
-    Ok((Stood { place, change }, identity))
+    Ok((ReplayedInstance { place, change }, identity))
 }
 
-async fn compare(resumed: &mut Resumed, whole: &Stood, base: &Memory) -> Result<(), NotMade> {
-    let differs = |what: &str| Err(NotMade::Unequal(what.to_owned()));
+async fn compare(
+    resumed: &mut ResumedInstance,
+    whole: &ReplayedInstance,
+    base: &Memory,
+) -> Result<(), SnapshotRefusal> {
+    let differs = |what: &str| Err(SnapshotRefusal::Unequal(what.to_owned()));
     if resumed.place().as_ref() != Some(&whole.place) {
         return differs("it waits for something else");
     }
@@ -124,16 +136,16 @@ async fn compare(resumed: &mut Resumed, whole: &Stood, base: &Memory) -> Result<
     Ok(())
 }
 
-async fn saved(instance: &mut dyn Workflow) -> Result<Memory, NotMade> {
+async fn saved(instance: &mut dyn Workflow) -> Result<Memory, SnapshotRefusal> {
     instance.save().await.map_err(inaccessible)
 }
 
 /// The reason why an instance cannot be created or read. A full pool is temporary, anything else is
 /// permanent.
-fn inaccessible(error: GuestError) -> NotMade {
+fn inaccessible(error: GuestError) -> SnapshotRefusal {
     match error {
-        GuestError::Crowded { .. } => NotMade::NotNow(error.to_string()),
-        error => NotMade::Inaccessible(error),
+        GuestError::Crowded { .. } => SnapshotRefusal::NotNow(error.to_string()),
+        error => SnapshotRefusal::Inaccessible(error),
     }
 }
 
@@ -143,7 +155,7 @@ async fn event_after(
     id: &PromiseId,
     from: u32,
     end: u32,
-) -> Result<u32, NotMade> {
+) -> Result<u32, SnapshotRefusal> {
     let mut from = from;
     while from < end {
         let page = store.read().journal(id, from, PAGE.min(end - from)).await?;
@@ -153,7 +165,7 @@ async fn event_after(
         }
         from = last.seq + 1;
     }
-    Err(NotMade::NotNow("no event came in the second half of its journal".into()))
+    Err(SnapshotRefusal::NotNow("no event came in the second half of its journal".into()))
 }
 
 /// The record at this position.
@@ -165,13 +177,13 @@ pub(super) async fn record(
     Ok(store.read().journal(id, at, 1).await?.pop())
 }
 
-impl From<StoreError> for NotMade {
+impl From<StoreError> for SnapshotRefusal {
     fn from(error: StoreError) -> Self {
         Self::NotNow(error.to_string())
     }
 }
 
-impl From<ReplayError> for NotMade {
+impl From<ReplayError> for SnapshotRefusal {
     fn from(error: ReplayError) -> Self {
         Self::NotNow(error.to_string())
     }

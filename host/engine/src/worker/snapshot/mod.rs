@@ -22,8 +22,8 @@ use std::{
 use segno_core::id::{Digest, PromiseId};
 use segno_guest::{SnapshotFiles, SnapshotKey};
 
-use self::make::NotMade;
-pub use self::{restore::restored, resumed::Resumed};
+use self::make::SnapshotRefusal;
+pub use self::{restore::restored, resumed::ResumedInstance};
 use super::context::WorkerContext;
 use crate::metrics::SnapshotEvent;
 
@@ -32,7 +32,7 @@ const REMEMBERED: usize = 10_000;
 
 /// The state of a worker's snapshot making.
 #[derive(Default)]
-pub struct Snapshots {
+pub struct SnapshotMaker {
     /// By execution, the length of the journal at the last snapshot, made or attempted.
     last: Mutex<HashMap<PromiseId, u32>>,
     /// Modules whose snapshots cannot be made.
@@ -43,7 +43,7 @@ pub struct Snapshots {
 
 /// A suspended workflow.
 #[derive(Clone, Copy)]
-pub struct Suspended<'a> {
+pub struct SuspendedWorkflow<'a> {
     pub id: &'a PromiseId,
     /// The module of the execution.
     pub module: Digest,
@@ -53,7 +53,7 @@ pub struct Suspended<'a> {
     pub footprint: usize,
 }
 
-impl Snapshots {
+impl SnapshotMaker {
     fn last(&self) -> MutexGuard<'_, HashMap<PromiseId, u32>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -70,7 +70,7 @@ impl Snapshots {
         last.insert(id.clone(), len);
     }
 
-    fn is_due(&self, files: &SnapshotFiles, of: Suspended<'_>) -> bool {
+    fn is_due(&self, files: &SnapshotFiles, of: SuspendedWorkflow<'_>) -> bool {
         // Most journals are short and need no look-up.
         files.policy.is_due(of.len, 0)
             && files.policy.is_due(of.len, self.last().get(of.id).copied().unwrap_or_default())
@@ -80,15 +80,15 @@ impl Snapshots {
 }
 
 /// Makes a snapshot of this workflow, if one is due and no other is being made.
-pub fn consider(worker: &Arc<WorkerContext>, suspended: Suspended<'_>) {
+pub fn consider(worker: &Arc<WorkerContext>, suspended: SuspendedWorkflow<'_>) {
     let Some(files) = worker.host.guests.snapshots() else { return };
     let snapshots = &worker.snapshots;
     if !snapshots.is_due(files, suspended) || snapshots.busy.swap(true, Ordering::AcqRel) {
         return;
     }
-    let Suspended { id, module, len, .. } = suspended;
+    let SuspendedWorkflow { id, module, len, .. } = suspended;
     let key = SnapshotKey { id: id.clone(), module };
-    let (files, making) = (files.clone(), Making(worker.clone()));
+    let (files, making) = (files.clone(), SnapshotGuard(worker.clone()));
     let work = async move {
         tokio::select! {
             biased;
@@ -100,9 +100,9 @@ pub fn consider(worker: &Arc<WorkerContext>, suspended: Suspended<'_>) {
 }
 
 /// Marks that a snapshot is being made, until dropped.
-struct Making(Arc<WorkerContext>);
+struct SnapshotGuard(Arc<WorkerContext>);
 
-impl Drop for Making {
+impl Drop for SnapshotGuard {
     fn drop(&mut self) {
         self.0.snapshots.busy.store(false, Ordering::Release);
     }
@@ -125,21 +125,20 @@ async fn keep(worker: &WorkerContext, files: Arc<SnapshotFiles>, key: SnapshotKe
                 Err(_) => return,
             }
         }
-        Err(NotMade::Unequal(what)) => {
+        Err(SnapshotRefusal::Unequal(what)) => {
             tracing::error!(
                 %id, %module,
-                "a snapshot of this execution would not go on as its journal says: {what}. None is kept, and no \
-                 more are made of this module; executions are replayed from their journals. Please report this"
+                "a snapshot of this execution differs from its journal: {what}. The host discards it, and makes no more of this module; executions are replayed from their journals. Please report this"
             );
             snapshots.refused().insert(module);
             SnapshotEvent::Unequal
         }
-        Err(NotMade::Inaccessible(error)) => {
+        Err(SnapshotRefusal::Inaccessible(error)) => {
             tracing::info!(%module, "long executions are replayed as a whole, without snapshots: {error}");
             snapshots.refused().insert(module);
             SnapshotEvent::Refused
         }
-        Err(NotMade::NotNow(why)) => {
+        Err(SnapshotRefusal::NotNow(why)) => {
             return tracing::debug!(target: "segno::snapshots", %id, %why, "not made");
         }
     };

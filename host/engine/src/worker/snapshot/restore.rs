@@ -4,16 +4,16 @@ use segno_guest::SnapshotKey;
 use segno_store::StoreError;
 
 use super::{
-    kept::Kept,
+    kept::StoredSnapshot,
     make::record,
-    resumed::{Resumed, Resumption},
+    resumed::{RestoreParameters, ResumedInstance},
 };
 use crate::{
     metrics::SnapshotEvent,
     worker::{
-        commands::Identity,
+        commands::InvocationFacts,
         context::WorkerContext,
-        replay::{NotRead, ReplayStopped, StoredJournal},
+        replay::{JournalReadError, ReplayFailure, StoredJournal},
     },
 };
 
@@ -24,18 +24,18 @@ use crate::{
 /// The store did not answer.
 pub async fn restored(
     worker: &WorkerContext,
-    identity: Identity,
+    identity: InvocationFacts,
     key: SnapshotKey,
     len: u32,
     told: impl Fn() + Send,
-) -> Result<Option<Resumed>, StoreError> {
+) -> Result<Option<ResumedInstance>, StoreError> {
     let guests = &worker.host.guests;
     let files = guests.snapshots().filter(|files| files.policy.records <= len).cloned();
     let Some(files) = files else { return Ok(None) };
     let loading = (files.clone(), key.clone());
     let loaded = tokio::task::spawn_blocking(move || loading.0.load(&loading.1)).await;
     let Ok(Some(bytes)) = loaded else { return Ok(None) };
-    let why = match Kept::decode(&bytes) {
+    let why = match StoredSnapshot::decode(&bytes) {
         None => "another version of this program made it".to_owned(),
         Some(kept) if !fits(worker, &key, &kept, len).await? => {
             "its journal is another one now".to_owned()
@@ -46,10 +46,10 @@ pub async fn restored(
                 worker.snapshots.note(&key.id, len - resumed.replayed);
                 return Ok(Some(resumed));
             }
-            Err(ReplayStopped::Unread(NotRead::Store(error))) => return Err(error),
-            Err(ReplayStopped::Unread(not_read)) => format!("{not_read:?}"),
-            Err(ReplayStopped::Guest(error)) if error.is_of_guest() => error.to_string(),
-            Err(ReplayStopped::Guest(error)) => {
+            Err(ReplayFailure::Unread(JournalReadError::Store(error))) => return Err(error),
+            Err(ReplayFailure::Unread(not_read)) => format!("{not_read:?}"),
+            Err(ReplayFailure::Guest(error)) if error.is_of_guest() => error.to_string(),
+            Err(ReplayFailure::Guest(error)) => {
                 // A failure of the host says nothing about the snapshot.
                 tracing::debug!(target: "segno::snapshots", id = %key.id, %error, "not used");
                 return Ok(None);
@@ -66,7 +66,7 @@ pub async fn restored(
 async fn fits(
     worker: &WorkerContext,
     key: &SnapshotKey,
-    kept: &Kept,
+    kept: &StoredSnapshot,
     len: u32,
 ) -> Result<bool, StoreError> {
     let store = &*worker.host.store;
@@ -80,17 +80,17 @@ async fn fits(
 
 async fn resume(
     worker: &WorkerContext,
-    identity: Identity,
+    identity: InvocationFacts,
     key: &SnapshotKey,
     len: u32,
-    kept: Kept,
+    kept: StoredSnapshot,
     told: impl Fn() + Send,
-) -> Result<Resumed, ReplayStopped> {
+) -> Result<ResumedInstance, ReplayFailure> {
     let store = &*worker.host.store;
-    let lines = store.read().log_count(&key.id).await.map_err(NotRead::Store)?;
+    let lines = store.read().log_count(&key.id).await.map_err(JournalReadError::Store)?;
     let (host, module, lines) = (&worker.host, key.module, Some(lines));
-    let Kept { place, change, .. } = kept;
-    let resumption = Resumption { host, module, identity, lines, place, change: &change };
+    let StoredSnapshot { place, change, .. } = kept;
+    let resumption = RestoreParameters { host, module, identity, lines, place, change: &change };
     let mut journal = StoredJournal::new(store, &key.id, len);
     resumption.run(&mut journal, told).await
 }

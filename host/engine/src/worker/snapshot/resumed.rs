@@ -11,28 +11,28 @@ use segno_guest::{GuestError, MemoryChange, Workflow};
 use crate::{
     host::Host,
     worker::{
-        commands::Identity,
-        recording::{Place, Recorder, SharedRecorder},
-        replay::{ReplayStopped, Replayer, StoredJournal},
+        commands::InvocationFacts,
+        recording::{Recorder, RecorderPosition, SharedRecorder},
+        replay::{ReplayFailure, Replayer, StoredJournal},
     },
 };
 
 /// The parameters of a restore.
-pub struct Resumption<'a> {
+pub struct RestoreParameters<'a> {
     pub host: &'a Host,
     /// The module of the snapshot.
     pub module: Digest,
-    pub identity: Identity,
+    pub identity: InvocationFacts,
     /// Number of stored lines of the log. `None` for a replay for a report.
     pub lines: Option<u32>,
     /// The place of the recorder in the snapshot.
-    pub place: Place,
+    pub place: RecorderPosition,
     /// The saved memory.
     pub change: &'a MemoryChange,
 }
 
 /// An instance at the end of its journal.
-pub struct Resumed {
+pub struct ResumedInstance {
     pub instance: Box<dyn Workflow>,
     pub recorder: SharedRecorder,
     /// The outline of the whole journal.
@@ -41,7 +41,7 @@ pub struct Resumed {
     pub replayed: u32,
 }
 
-impl Resumption<'_> {
+impl RestoreParameters<'_> {
     /// Restores the instance, and replays the rest of `journal`. `told` is called after each event.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Resumption<'_> {
         self,
         journal: &mut StoredJournal<'_>,
         told: impl Fn() + Send,
-    ) -> Result<Resumed, ReplayStopped> {
+    ) -> Result<ResumedInstance, ReplayFailure> {
         let Self { host, module, identity, lines, place, change } = self;
         let Some(RecordBody::Started { function, seed, engine, .. }) =
             place.outline().started().map(|record| &record.body)
@@ -70,13 +70,13 @@ impl Resumption<'_> {
         let recorder = Arc::new(Mutex::new(recorder));
         Replayer { recorder: &recorder, source: journal }.go_on(&mut *instance, told).await?;
         let replayed = outline.head().len - kept;
-        Ok(Resumed { instance, recorder, outline, replayed })
+        Ok(ResumedInstance { instance, recorder, outline, replayed })
     }
 }
 
-impl Resumed {
+impl ResumedInstance {
     /// The place of the recorder. `None` if the guest has issued an unrecorded command.
-    pub fn place(&self) -> Option<Place> {
+    pub fn place(&self) -> Option<RecorderPosition> {
         let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
         recorder.place(self.outline.clone())
     }

@@ -20,11 +20,11 @@ use super::{
     claims::ActiveClaim,
     context::WorkerContext,
     error::ExecutionError,
-    execution::{Execution, Prefetched, Preparation},
+    execution::{ExecutionInputs, LiveExecution, PrefetchedRows},
     log_span,
     recording::SharedRecorder,
     release::{JournalEnd, give_back_after},
-    run::{self, Work},
+    run::{self, ClaimedWork},
 };
 use crate::{
     metrics::ClaimEnd,
@@ -62,7 +62,7 @@ async fn begin(worker: Arc<WorkerContext>, start: StartRequest) {
         && stored.task.status() == TaskStatus::Acquired
     {
         // The invocation is stored with another module or version, and this host has claimed it.
-        let work = Work { acquired: stored, prefetched: Prefetched::default() };
+        let work = ClaimedWork { acquired: stored, prefetched: PrefetchedRows::default() };
         run::claim(worker, work, &mut slot).await;
     }
     drop(slot);
@@ -77,7 +77,7 @@ async fn run(
 ) -> ClaimEnd {
     let protocol = worker.host.protocols.of(expected.promise.target().unwrap_or_default());
     if let Some(protocol) = protocol.filter(|_| worker.speculative_starts) {
-        let work = Work { acquired: expected, prefetched: Prefetched::default() };
+        let work = ClaimedWork { acquired: expected, prefetched: PrefetchedRows::default() };
         return protocol.start(Claimed::new(worker, active, work), claim).await;
     }
     let mut recorder = None;
@@ -91,7 +91,7 @@ async fn run(
             if claim.store().await.is_err() {
                 return ClaimEnd::Lost;
             }
-            let work = Work { acquired: expected, prefetched: Prefetched::default() };
+            let work = ClaimedWork { acquired: expected, prefetched: PrefetchedRows::default() };
             return run::under_claim(worker.clone(), active.clone(), work, slot).await;
         }
         Err(error) => (error, 0),
@@ -112,7 +112,7 @@ async fn prepare(
     expected: &TaskReply,
     claim: &mut SpeculativeClaim,
     recorder: &mut Option<SharedRecorder>,
-) -> Result<Option<Execution>, ExecutionError> {
+) -> Result<Option<LiveExecution>, ExecutionError> {
     if !worker.speculative_starts {
         return Ok(None);
     }
@@ -123,14 +123,14 @@ async fn prepare(
     let module = target::module_of(&expected.promise);
     let permit = worker.run_limiter.permit(&module);
     let permit = or_store(worker, claim, PERMIT_TIMEOUT, permit).await?;
-    let preparation = Preparation {
+    let preparation = ExecutionInputs {
         worker: worker.clone(),
         active: active.clone(),
-        work: Work { acquired: expected.clone(), prefetched: Prefetched::default() },
+        work: ClaimedWork { acquired: expected.clone(), prefetched: PrefetchedRows::default() },
         function,
         permit,
     };
-    let preparing = Execution::start_new(preparation, recorder);
+    let preparing = LiveExecution::start_new(preparation, recorder);
     or_store(worker, claim, POLL_TIMEOUT, preparing).await?.map(Some)
 }
 

@@ -5,13 +5,13 @@ use segno_core::{invariants, time::Timestamp};
 use serde_json::{Value as Json, json};
 
 use super::{
-    coverage::Met,
-    model::{Answered, Model, Yes},
-    script::{self, Asked, Dice, KINDS},
+    coverage::ReachedOutcomes,
+    model::{HostModel, ModelAnswer, ModelSuccess},
+    script::{self, Dice, KINDS, ScriptOperation},
 };
 use crate::tests::{
     has_null,
-    world::{Place, World},
+    world::{ResonateWorld, TestStore},
 };
 
 /// When every script begins, in milliseconds since the Unix epoch.
@@ -22,9 +22,9 @@ const EVERY: usize = 10;
 const STEPS: usize = 150;
 
 /// A host and the model of it.
-pub(super) struct Course {
-    world: World,
-    model: Model,
+pub(super) struct DifferentialRun {
+    world: ResonateWorld,
+    model: HostModel,
     /// Number of operations after which all contents are compared. They are always compared at the
     /// end.
     every: usize,
@@ -33,11 +33,11 @@ pub(super) struct Course {
     tampered: fn(&str, &mut Json),
 }
 
-impl Course {
-    pub(super) async fn on(place: &Place, strict: bool) -> Self {
+impl DifferentialRun {
+    pub(super) async fn on(place: &TestStore, strict: bool) -> Self {
         let config = super::config(strict);
-        let world = World::over(place, config.clone()).await;
-        let model = Model::new(config);
+        let world = ResonateWorld::over(place, config.clone()).await;
+        let model = HostModel::new(config);
         Self { world, model, every: EVERY, asked: 0, tampered: |_, _| {} }
     }
 
@@ -55,8 +55,8 @@ impl Course {
     pub(super) async fn explore(
         &mut self,
         seed: u64,
-        script: &mut Vec<Asked>,
-        met: &mut Met,
+        script: &mut Vec<ScriptOperation>,
+        met: &mut ReachedOutcomes,
     ) -> Result<(), String> {
         let mut dice = Dice::new(seed);
         let favourites: Vec<&'static str> = (0..4).map(|_| dice.of(&KINDS).0).collect();
@@ -78,9 +78,9 @@ impl Course {
     }
 
     /// Runs a recorded script.
-    pub(super) async fn repeat(&mut self, script: &[Asked]) -> Result<(), String> {
+    pub(super) async fn repeat(&mut self, script: &[ScriptOperation]) -> Result<(), String> {
         for asked in script {
-            self.ask(asked, &mut Met::default()).await?;
+            self.ask(asked, &mut ReachedOutcomes::default()).await?;
         }
         match script.last() {
             Some(last) => self.compare(last.at).await,
@@ -97,13 +97,13 @@ impl Course {
     async fn walk(
         &mut self,
         at: i64,
-        script: &mut Vec<Asked>,
-        met: &mut Met,
+        script: &mut Vec<ScriptOperation>,
+        met: &mut ReachedOutcomes,
     ) -> Result<(), String> {
         for kind in ["promise.search", "task.search", "schedule.search"] {
             let mut data = json!({ "limit": 3 });
             loop {
-                let asked = Asked { at, kind, data: data.clone() };
+                let asked = ScriptOperation { at, kind, data: data.clone() };
                 script.push(asked.clone());
                 let answer = self.ask(&asked, met).await?;
                 match answer.get("cursor") {
@@ -116,7 +116,11 @@ impl Course {
     }
 
     /// Sends an operation to both. Returns the data of the answer.
-    async fn ask(&mut self, asked: &Asked, met: &mut Met) -> Result<Json, String> {
+    async fn ask(
+        &mut self,
+        asked: &ScriptOperation,
+        met: &mut ReachedOutcomes,
+    ) -> Result<Json, String> {
         let expected = self.model.answer(asked.kind, &asked.data, Timestamp(asked.at));
         let answer = self.asked(asked).await;
         if let Err(wrong) = check(asked, &answer, &expected) {
@@ -134,14 +138,16 @@ impl Course {
 
     /// Compares the contents of the host with those of the model.
     async fn compare(&mut self, at: i64) -> Result<(), String> {
-        let snap = Asked { at, kind: "debug.snap", data: json!({}) };
+        let snap = ScriptOperation { at, kind: "debug.snap", data: json!({}) };
         let expected = self.model.answer(snap.kind, &snap.data, Timestamp(at));
         let answer = self.asked(&snap).await;
         let violations = invariants::check(&self.model.rows());
         if !violations.is_empty() {
             return Err(format!("{violations:?}"));
         }
-        let Ok(Yes { data: expected, .. }) = expected else { return Err("no snapshot".to_owned()) };
+        let Ok(ModelSuccess { data: expected, .. }) = expected else {
+            return Err("no snapshot".to_owned());
+        };
         let lists = expected.as_object().expect("a snapshot is an object");
         if answer["data"].as_object().map(|data| data.len()) != Some(lists.len()) {
             return Err(format!("the snapshot has other lists: {answer}"));
@@ -155,8 +161,8 @@ impl Course {
         }
     }
 
-    async fn asked(&self, asked: &Asked) -> Json {
-        let Asked { at, kind, data } = asked;
+    async fn asked(&self, asked: &ScriptOperation) -> Json {
+        let ScriptOperation { at, kind, data } = asked;
         let head = json!({ "corrId": "c", "version": "2026-04-01", "resonate:debug_time": at });
         let request = json!({ "kind": kind, "head": head, "data": data });
         let (status, mut answer) = self.world.post(request.to_string(), Default::default()).await;
@@ -168,7 +174,11 @@ impl Course {
 
 /// Checks that the answer is the expected one, as far as the protocol defines it. For a refusal it
 /// checks the status, and the words that the sentence must contain.
-fn check(asked: &Asked, answer: &Json, expected: &Answered) -> Result<(), &'static str> {
+fn check(
+    asked: &ScriptOperation,
+    answer: &Json,
+    expected: &ModelAnswer,
+) -> Result<(), &'static str> {
     let status = match expected {
         Ok(yes) => yes.status,
         Err(no) => no.status,

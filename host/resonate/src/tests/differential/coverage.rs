@@ -3,17 +3,17 @@
 
 use std::collections::BTreeSet;
 
-use super::model::Answered;
+use super::model::ModelAnswer;
 
 /// An outcome of an operation: its kind, its status, and the name of the outcome.
-pub(super) type Way = (&'static str, u16, &'static str);
+pub(super) type OutcomeKey = (&'static str, u16, &'static str);
 
 /// The outcomes that scripts have reached.
 #[derive(Default)]
-pub(super) struct Met(BTreeSet<Way>);
+pub(super) struct ReachedOutcomes(BTreeSet<OutcomeKey>);
 
-impl Met {
-    pub(super) fn note(&mut self, kind: &'static str, answer: &Answered) {
+impl ReachedOutcomes {
+    pub(super) fn note(&mut self, kind: &'static str, answer: &ModelAnswer) {
         self.0.insert(match answer {
             Ok(yes) => (kind, yes.status, yes.how),
             Err(no) => (kind, no.status, no.why),
@@ -21,19 +21,19 @@ impl Met {
     }
 
     /// Returns the documented outcomes that were not reached.
-    pub(super) fn missing(&self, strict: bool) -> BTreeSet<Way> {
+    pub(super) fn missing(&self, strict: bool) -> BTreeSet<OutcomeKey> {
         documented(strict).difference(&self.0).copied().collect()
     }
 
     /// Returns the reached outcomes that are not documented.
-    pub(super) fn strange(&self, strict: bool) -> BTreeSet<Way> {
+    pub(super) fn strange(&self, strict: bool) -> BTreeSet<OutcomeKey> {
         self.0.difference(&documented(strict)).copied().collect()
     }
 }
 
 /// The configuration in which an outcome is possible.
 #[derive(Clone, Copy, PartialEq)]
-enum Where {
+enum OutcomeScope {
     Everywhere,
     /// Only under strict Resonate rules.
     Strict,
@@ -41,20 +41,20 @@ enum Where {
     Wide,
 }
 
-fn documented(strict: bool) -> BTreeSet<Way> {
-    let open = |place: Where| match place {
-        Where::Everywhere => true,
-        Where::Strict => strict,
-        Where::Wide => !strict,
+fn documented(strict: bool) -> BTreeSet<OutcomeKey> {
+    let open = |place: OutcomeScope| match place {
+        OutcomeScope::Everywhere => true,
+        OutcomeScope::Strict => strict,
+        OutcomeScope::Wide => !strict,
     };
     let rows = WAYS.iter().filter(|(_, _, _, place)| open(*place));
     rows.flat_map(|(kind, status, ways, _)| ways.iter().map(|way| (*kind, *status, *way))).collect()
 }
 
-use Where::{Everywhere, Strict, Wide};
+use OutcomeScope::{Everywhere, Strict, Wide};
 
 /// Every operation, every status, and the names of the outcomes with it.
-const WAYS: &[(&str, u16, &[&str], Where)] = &[
+const WAYS: &[(&str, u16, &[&str], OutcomeScope)] = &[
     ("promise.create", 200, &["made", "existed", "born-resolved", "born-timed-out"], Everywhere),
     (
         "promise.create",

@@ -10,12 +10,12 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     faults,
-    model::{Model, shown},
+    model::{HostModel, shown},
 };
 
 /// An operation with its time.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct ScriptOperation {
     pub(super) at: i64,
     pub(super) kind: &'static str,
     pub(super) data: Json,
@@ -117,7 +117,12 @@ const TARGETS: [&str; 14] = [
 const NEVER: i64 = 253_402_300_799_999;
 
 /// Generates the next operation. `favourites` are chosen more often.
-pub(super) fn next(dice: &mut Dice, model: &Model, favourites: &[&'static str], at: i64) -> Asked {
+pub(super) fn next(
+    dice: &mut Dice,
+    model: &HostModel,
+    favourites: &[&'static str],
+    at: i64,
+) -> ScriptOperation {
     let mut place = dice.roll(KINDS.iter().map(|(_, weight)| weight).sum());
     let drawn = KINDS.iter().find(|(_, weight)| {
         let here = place < *weight;
@@ -132,10 +137,10 @@ pub(super) fn next(dice: &mut Dice, model: &Model, favourites: &[&'static str], 
     if dice.once_in(5) {
         faults::spoil(dice, kind, &mut data, at);
     }
-    Asked { at, kind, data }
+    ScriptOperation { at, kind, data }
 }
 
-fn sensible(dice: &mut Dice, model: &Model, kind: &str, at: i64) -> Json {
+fn sensible(dice: &mut Dice, model: &HostModel, kind: &str, at: i64) -> Json {
     match kind {
         "promise.create" => promise(dice, model, at, None),
         "promise.get" => json!({ "id": some_id(dice, model) }),
@@ -187,7 +192,7 @@ fn sensible(dice: &mut Dice, model: &Model, kind: &str, at: i64) -> Json {
 }
 
 /// Usually the id of an existing promise.
-fn some_id(dice: &mut Dice, model: &Model) -> String {
+fn some_id(dice: &mut Dice, model: &HostModel) -> String {
     let ids: Vec<&str> = model.state.promises().map(|promise| promise.id().as_str()).collect();
     match ids.is_empty() || dice.once_in(4) {
         true => dice.of(&IDS).to_owned(),
@@ -195,7 +200,7 @@ fn some_id(dice: &mut Dice, model: &Model) -> String {
     }
 }
 
-fn another_than(dice: &mut Dice, model: &Model, id: &str) -> String {
+fn another_than(dice: &mut Dice, model: &HostModel, id: &str) -> String {
     loop {
         let another = some_id(dice, model);
         if another != id {
@@ -205,7 +210,7 @@ fn another_than(dice: &mut Dice, model: &Model, id: &str) -> String {
 }
 
 /// Usually a task in the state `wanted`, with its version.
-fn some_task(dice: &mut Dice, model: &Model, wanted: Option<TaskStatus>) -> (String, u64) {
+fn some_task(dice: &mut Dice, model: &HostModel, wanted: Option<TaskStatus>) -> (String, u64) {
     let fits = |task: &&Task| wanted.is_none_or(|wanted| task.status() == wanted);
     let fitting: Vec<&Task> = model.state.tasks().filter(fits).collect();
     let all: Vec<&Task> = model.state.tasks().collect();
@@ -249,7 +254,7 @@ fn with_value(dice: &mut Dice, data: &mut Json, field: &str) {
     }
 }
 
-fn promise(dice: &mut Dice, model: &Model, at: i64, target: Option<bool>) -> Json {
+fn promise(dice: &mut Dice, model: &HostModel, at: i64, target: Option<bool>) -> Json {
     let id = match dice.once_in(4) {
         true => some_id(dice, model),
         false => dice.of(&IDS).to_owned(),
@@ -320,7 +325,7 @@ fn settlement(dice: &mut Dice, id: String) -> Json {
     data
 }
 
-fn search(dice: &mut Dice, model: &Model, states: &[&str]) -> Json {
+fn search(dice: &mut Dice, model: &HostModel, states: &[&str]) -> Json {
     let mut data = json!({});
     if dice.once_in(2) && !states.is_empty() {
         data["state"] = json!(dice.of(states));
@@ -340,7 +345,7 @@ fn search(dice: &mut Dice, model: &Model, states: &[&str]) -> Json {
     data
 }
 
-fn suspension(dice: &mut Dice, model: &Model) -> Json {
+fn suspension(dice: &mut Dice, model: &HostModel) -> Json {
     let (id, version) = some_task(dice, model, Some(TaskStatus::Acquired));
     let mut awaited: Vec<String> =
         (0..1 + dice.roll(3)).map(|_| another_than(dice, model, &id)).collect();
@@ -350,7 +355,7 @@ fn suspension(dice: &mut Dice, model: &Model) -> Json {
     json!({ "id": id, "version": version, "actions": awaited.into_iter().map(action).collect::<Vec<_>>() })
 }
 
-fn fulfillment(dice: &mut Dice, model: &Model) -> Json {
+fn fulfillment(dice: &mut Dice, model: &HostModel) -> Json {
     let claims = model.state.tasks().filter_map(|task| Some((task, task.fulfilled_by?)));
     let done: Vec<(&Task, _)> = claims.collect();
     // A client that lost the answer sends the same request again.
@@ -367,7 +372,7 @@ fn fulfillment(dice: &mut Dice, model: &Model) -> Json {
     json!({ "id": id, "version": version, "action": action })
 }
 
-fn fence(dice: &mut Dice, model: &Model, at: i64) -> Json {
+fn fence(dice: &mut Dice, model: &HostModel, at: i64) -> Json {
     let (id, version) = some_task(dice, model, Some(TaskStatus::Acquired));
     let mut action = match dice.once_in(2) {
         true => json!({ "kind": "promise.create", "data": promise(dice, model, at, None) }),
@@ -387,7 +392,7 @@ fn fence(dice: &mut Dice, model: &Model, at: i64) -> Json {
     json!({ "id": id, "version": version, "action": action })
 }
 
-fn heartbeat(dice: &mut Dice, model: &Model) -> Json {
+fn heartbeat(dice: &mut Dice, model: &HostModel) -> Json {
     let mut data = json!({ "pid": pid(dice) });
     if !dice.once_in(4) {
         let task = |_| {

@@ -1,14 +1,14 @@
 //! Reduction to the shortest script that still fails.
 
-use super::script::Asked;
+use super::script::ScriptOperation;
 
 /// Removes operations, large pieces first, as long as the rest still fails. Runs at most `attempts`
 /// scripts.
 pub(super) async fn shortened(
-    script: Vec<Asked>,
+    script: Vec<ScriptOperation>,
     mut attempts: usize,
-    fails: impl AsyncFn(&[Asked]) -> bool,
-) -> Vec<Asked> {
+    fails: impl AsyncFn(&[ScriptOperation]) -> bool,
+) -> Vec<ScriptOperation> {
     let mut shortest = script;
     let mut piece = shortest.len().div_ceil(2);
     while piece > 0 {
@@ -33,9 +33,9 @@ pub(super) async fn shortened(
 
 #[tokio::test]
 async fn only_what_is_needed_to_fail_is_left() {
-    let asked = |at| Asked { at, kind: "promise.get", data: serde_json::Value::Null };
-    let script: Vec<Asked> = (0..100).map(asked).collect();
-    let fails = async |script: &[Asked]| {
+    let asked = |at| ScriptOperation { at, kind: "promise.get", data: serde_json::Value::Null };
+    let script: Vec<ScriptOperation> = (0..100).map(asked).collect();
+    let fails = async |script: &[ScriptOperation]| {
         [7, 8, 93].iter().all(|needed| script.iter().any(|asked| asked.at == *needed))
     };
     let left = shortened(script, 10_000, fails).await;

@@ -5,15 +5,15 @@ use segno_core::time::Millis;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::{Host, answer, full_answer, request};
-use crate::Settings;
+use super::{ListeningHost, answer, full_answer, request};
+use crate::ResonateSettings;
 
 /// One byte more than the maximum.
 const TOO_MUCH: usize = 8 * 1024 * 1024 + 1;
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_announces_to_be_gigantic_is_refused_before_it_comes() {
-    let host = Host::new().await;
+    let host = ListeningHost::new().await;
     let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000000\r\n\r\n{";
     let mut gigantic = host.say(head).await;
     host.is_well().await;
@@ -26,7 +26,7 @@ async fn a_body_that_announces_to_be_gigantic_is_refused_before_it_comes() {
 
 #[tokio::test(start_paused = true)]
 async fn the_refusal_of_a_body_that_is_too_large_names_the_request() {
-    let host = Host::new().await;
+    let host = ListeningHost::new().await;
     let beginning =
         r#"{"kind":"promise.settle","head":{"corrId":"c-7","version":"2026-04-01"},"data":{"id":""#;
     // With and without a declared length.
@@ -52,7 +52,7 @@ async fn the_refusal_of_a_body_that_is_too_large_names_the_request() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_of_pieces_without_an_end_is_refused_when_it_is_too_long() {
-    let host = Host::new().await;
+    let host = ListeningHost::new().await;
     let head = "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
     let mut endless = host.say(head).await;
     let piece = format!("{:x}\r\n{}\r\n", 65_536, " ".repeat(65_536));
@@ -66,7 +66,7 @@ async fn a_stream_of_pieces_without_an_end_is_refused_when_it_is_too_long() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_has_to_be_unpacked_is_refused() {
-    let host = Host::new().await;
+    let host = ListeningHost::new().await;
     for encoding in ["gzip", "br", "deflate, gzip"] {
         let mut packed =
             host.say(request("\u{1f}bytes", &format!("Content-Encoding: {encoding}\r\n"))).await;
@@ -84,7 +84,7 @@ async fn a_body_that_has_to_be_unpacked_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn who_sends_slowly_holds_up_nobody_and_not_for_ever() {
-    let host = Host::new().await;
+    let host = ListeningHost::new().await;
     let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n";
     let mut silent = host.say(format!("{head}{{")).await;
     let mut steady = host.say(format!("{head}{{")).await;
@@ -121,7 +121,7 @@ async fn who_sends_slowly_holds_up_nobody_and_not_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_no_http_is_refused_and_no_more() {
-    let host = Host::new().await;
+    let host = ListeningHost::new().await;
     let long = format!("POST / HTTP/1.1\r\nHost: localhost\r\nx: {}\r\n\r\n", "x".repeat(1 << 20));
     for nonsense in [
         &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"[..],
@@ -142,7 +142,7 @@ async fn what_is_no_http_is_refused_and_no_more() {
 
 #[tokio::test(start_paused = true)]
 async fn depth_costs_nothing() {
-    let host = Host::new().await;
+    let host = ListeningHost::new().await;
     let deep = "[".repeat(1_000_000);
     let head = r#""kind":"promise.get","head":{"corrId":"deep","version":"2026-04-01"}"#;
     for body in [
@@ -160,7 +160,7 @@ async fn depth_costs_nothing() {
 #[tokio::test(start_paused = true)]
 async fn beyond_its_memory_a_host_says_when_to_come_again() {
     let limits = AdmissionLimits { body_bytes: 100_000, ..AdmissionLimits::default() };
-    let host = Host::with(Settings::new("http://here"), limits).await;
+    let host = ListeningHost::with(ResonateSettings::new("http://here"), limits).await;
     let large = " ".repeat(60_000);
     let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90000\r\n\r\n";
     let mut first = host.say(format!("{head}{large}")).await;

@@ -5,8 +5,8 @@ use segno_api::AdmissionLimits;
 use serde_json::json;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
-use super::{Host, full_answer, request};
-use crate::Settings;
+use super::{ListeningHost, full_answer, request};
+use crate::ResonateSettings;
 
 /// Request that creates a promise by the native API.
 fn native(id: &str) -> String {
@@ -24,12 +24,12 @@ fn enveloped(id: &str) -> String {
     request(&json!({ "kind": "promise.create", "head": head, "data": data }).to_string(), "")
 }
 
-async fn one_at_a_time() -> Host {
+async fn one_at_a_time() -> ListeningHost {
     let limits = AdmissionLimits { commands: 1, ..AdmissionLimits::default() };
-    Host::with(Settings::new("http://here"), limits).await
+    ListeningHost::with(ResonateSettings::new("http://here"), limits).await
 }
 
-async fn is_refused(host: &Host, stream: &mut TcpStream, status: u16) {
+async fn is_refused(host: &ListeningHost, stream: &mut TcpStream, status: u16) {
     let (answered, head, body) = host.patiently(100, full_answer(stream)).await;
     assert_eq!(answered, status, "{body}");
     assert!(head.contains("retry-after: 1") && body.contains("nothing was done"), "{head}\n{body}");
@@ -69,7 +69,7 @@ async fn who_waits_for_a_moment_is_served_in_turn() {
 #[tokio::test(start_paused = true)]
 async fn who_is_not_let_in_is_answered_by_name() {
     let limits = AdmissionLimits { requests: 1, ..AdmissionLimits::default() };
-    let host = Host::with(Settings::new("http://here"), limits).await;
+    let host = ListeningHost::with(ResonateSettings::new("http://here"), limits).await;
     let busy =
         host.world.front.api.let_in(&Extensions::new()).await.expect("there is room for one");
     let mut natives = host.say(native("one")).await;

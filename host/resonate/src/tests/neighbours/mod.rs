@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use segno_api::{AdmissionLimits, serve, testing::World as Native};
+use segno_api::{AdmissionLimits, serve, testing::ApiWorld as Native};
 use segno_core::{config::Config, time::Timestamp};
 use segno_engine::recovery::Recovery;
 use segno_env::{Clock, Env, SystemRuntime};
@@ -28,16 +28,16 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use crate::{Settings, tests::world::World};
+use crate::{ResonateSettings, tests::world::ResonateWorld};
 
 /// Paused time that moves only when a test moves it. Otherwise it would move whenever the runtime
 /// is idle, even while bytes are in transit between sockets.
-struct Stopped {
+struct PausedTime {
     /// Dropped at the end, which ends the thread.
     _until: mpsc::Sender<()>,
 }
 
-impl Stopped {
+impl PausedTime {
     fn new() -> Self {
         let (until, dropped) = mpsc::channel::<()>();
         // Paused time does not advance while a blocking task runs.
@@ -68,26 +68,26 @@ impl Clock for TestClock {
 }
 
 /// A host with an open listener.
-struct Host {
-    world: World,
+struct ListeningHost {
+    world: ResonateWorld,
     address: SocketAddr,
     recovery: Recovery,
-    time: Stopped,
+    time: PausedTime,
 }
 
-impl Host {
+impl ListeningHost {
     async fn new() -> Self {
-        Self::with(Settings::new("http://here"), AdmissionLimits::default()).await
+        Self::with(ResonateSettings::new("http://here"), AdmissionLimits::default()).await
     }
 
-    async fn with(settings: Settings, limits: AdmissionLimits) -> Self {
-        let time = Stopped::new();
+    async fn with(settings: ResonateSettings, limits: AdmissionLimits) -> Self {
+        let time = PausedTime::new();
         let mut api = Native::new().admitting(limits).api;
         let env = Env { clock: TestClock::new(), runtime: Arc::new(SystemRuntime) };
         api.host.store =
             MemoryStore::new(Config::default(), env.clone(), api.host.notifier.clone());
         api.host.env = env;
-        let world = World::on(api, settings, |access| access);
+        let world = ResonateWorld::on(api, settings, |access| access);
         let recovery = Recovery::start(&world.host);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -151,7 +151,7 @@ impl Host {
     }
 }
 
-impl Drop for Host {
+impl Drop for ListeningHost {
     fn drop(&mut self) {
         self.world.front.api.stopping.cancel();
         self.recovery.stop();

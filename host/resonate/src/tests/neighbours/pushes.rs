@@ -17,15 +17,15 @@ use axum::{
 };
 use bytes::Bytes;
 use futures::StreamExt as _;
-use segno_engine::metrics::Pushed;
+use segno_engine::metrics::PushResult;
 use segno_env::{Runtime as _, SystemRuntime};
 use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
 
-use super::{super::world::create, Host};
+use super::{super::world::create, ListeningHost};
 
 /// A server of workers, reliable and faulty ones.
-struct Workers {
+struct WorkerServer {
     address: String,
     /// Ids of accepted messages.
     taken: Arc<Mutex<BTreeSet<String>>>,
@@ -34,7 +34,7 @@ struct Workers {
     well: Arc<AtomicBool>,
 }
 
-impl Workers {
+impl WorkerServer {
     async fn start() -> Self {
         let taken = Arc::<Mutex<BTreeSet<String>>>::default();
         let hanging = Arc::new(AtomicUsize::new(0));
@@ -102,12 +102,12 @@ fn take(taken: &Mutex<BTreeSet<String>>, message: &Json) {
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_hangs_fails_or_talks_without_end_holds_up_no_other() {
-    let host = Host::new().await;
-    let (world, workers) = (&host.world, Workers::start().await);
+    let host = ListeningHost::new().await;
+    let (world, workers) = (&host.world, WorkerServer::start().await);
     let closed = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let refuses = format!("http://{}/x", closed.local_addr().expect("an address"));
     drop(closed);
-    let elsewhere = Workers::start().await;
+    let elsewhere = WorkerServer::start().await;
     let bad = ["ailing", "hangs", "redirects", "endless", "breaks"].map(|path| workers.at(path));
     let began = world.host.env.clock.now();
     for n in 0..30 {
@@ -123,7 +123,8 @@ async fn a_worker_that_hangs_fails_or_talks_without_end_holds_up_no_other() {
     let hanging = workers.hanging.load(Ordering::SeqCst);
     assert!((1..=16).contains(&hanging), "{hanging} messages are on their way to who hangs");
     assert_eq!(workers.taken(), 0, "a redirection is not followed");
-    for named in [Pushed::Taken, Pushed::Refused, Pushed::Failed, Pushed::HeldBack] {
+    for named in [PushResult::Taken, PushResult::Refused, PushResult::Failed, PushResult::HeldBack]
+    {
         assert!(delivery.pushes(named) > 0, "{named:?} is counted");
     }
     host.until(500, "what hangs is given up", || workers.hanging.load(Ordering::SeqCst) > 16).await;
@@ -134,8 +135,8 @@ async fn a_worker_that_hangs_fails_or_talks_without_end_holds_up_no_other() {
 
 #[tokio::test(start_paused = true)]
 async fn who_fails_is_left_in_peace_for_longer_and_longer() {
-    let host = Host::new().await;
-    let (world, workers) = (&host.world, Workers::start().await);
+    let host = ListeningHost::new().await;
+    let (world, workers) = (&host.world, WorkerServer::start().await);
     let address = workers.at("ailing");
     world.done("promise.create", json!({ "id": "p", "timeoutAt": 9_000_000_000_000_i64 })).await;
     world.done("promise.register_listener", json!({ "awaited": "p", "address": address })).await;
@@ -143,8 +144,8 @@ async fn who_fails_is_left_in_peace_for_longer_and_longer() {
     let delivery = &world.host.metrics.delivery;
     let mut failures = Vec::new();
     for _ in 0..6 {
-        let next = delivery.pushes(Pushed::Refused) + 1;
-        host.until(50, "it is tried again", || delivery.pushes(Pushed::Refused) >= next).await;
+        let next = delivery.pushes(PushResult::Refused) + 1;
+        host.until(50, "it is tried again", || delivery.pushes(PushResult::Refused) >= next).await;
         failures.push(world.host.env.clock.now());
     }
     let waits: Vec<i64> = failures.windows(2).map(|pair| pair[1].since(pair[0]).0).collect();
@@ -163,8 +164,8 @@ async fn who_fails_is_left_in_peace_for_longer_and_longer() {
 
 #[tokio::test(start_paused = true)]
 async fn thousands_of_tasks_for_who_hangs_cost_a_bounded_memory() {
-    let host = Host::new().await;
-    let (world, workers) = (&host.world, Workers::start().await);
+    let host = ListeningHost::new().await;
+    let (world, workers) = (&host.world, WorkerServer::start().await);
     let target = workers.at("hangs");
     let push = &world.front.deliverer.push;
     for n in 0..3_000 {

@@ -10,15 +10,15 @@ use tokio::{
     net::{TcpSocket, TcpStream},
 };
 
-use super::{Host, full_answer};
-use crate::Settings;
+use super::{ListeningHost, full_answer};
+use crate::ResonateSettings;
 
 fn listen(group: &str, worker: &str) -> String {
     format!("GET /poll/{group}/{worker} HTTP/1.1\r\nHost: localhost\r\n\r\n")
 }
 
 /// Opens a stream and reads its greeting.
-async fn stream(host: &Host, group: &str, worker: &str) -> TcpStream {
+async fn stream(host: &ListeningHost, group: &str, worker: &str) -> TcpStream {
     let mut stream = host.say(listen(group, worker)).await;
     let mut seen = String::new();
     while !seen.contains(": connected") {
@@ -32,8 +32,8 @@ async fn stream(host: &Host, group: &str, worker: &str) -> TcpStream {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_costs_little_and_others_of_its_group_get_what_it_does_not_take() {
-    let settings = Settings { buffer: 8, ..Settings::new("http://here") };
-    let host = Host::with(settings, AdmissionLimits::default()).await;
+    let settings = ResonateSettings { buffer: 8, ..ResonateSettings::new("http://here") };
+    let host = ListeningHost::with(settings, AdmissionLimits::default()).await;
     // A reader that reads very little, and then nothing.
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(4_096).expect("a small buffer");
@@ -105,8 +105,8 @@ fn files(wanted: u64) -> bool {
 #[tokio::test(start_paused = true)]
 async fn thousands_of_idle_streams_are_kept_and_the_next_is_told_what_to_do() {
     let room = if files(8_000) { 3_000 } else { 200 };
-    let settings = Settings { streams: room, ..Settings::new("http://here") };
-    let host = Host::with(settings, AdmissionLimits::default()).await;
+    let settings = ResonateSettings { streams: room, ..ResonateSettings::new("http://here") };
+    let host = ListeningHost::with(settings, AdmissionLimits::default()).await;
     let mut open = Vec::new();
     for n in 0..room {
         open.push(stream(&host, &format!("g{}", n % 7), &format!("w{n}")).await);
@@ -130,7 +130,7 @@ async fn thousands_of_idle_streams_are_kept_and_the_next_is_told_what_to_do() {
 
 #[tokio::test(start_paused = true)]
 async fn streams_that_are_torn_down_without_a_word_are_noticed_and_their_tasks_go_to_others() {
-    let host = Host::new().await;
+    let host = ListeningHost::new().await;
     let world = &host.world;
     let mut torn = Vec::new();
     for n in 0..20 {

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::{
-    deployment::{Attempt, AttemptError, KeysRead, StateRead},
+    deployment::{AttemptError, DeploymentAttempt, KeysRead, StateRead},
     immutable::{Call, Notification, NotificationId, NotificationResult, OneWayCall},
-    wire::Outcome,
+    wire::OperationOutcome,
 };
 
 /// One step of a handler.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(super) enum HandlerStep {
     Sleep,
     Call,
     Send,
@@ -29,26 +29,26 @@ pub(super) enum Step {
     Await(usize),
 }
 
-pub(super) fn step() -> impl Strategy<Value = Step> {
+pub(super) fn step() -> impl Strategy<Value = HandlerStep> {
     prop_oneof![
-        1 => Just(Step::Sleep),
-        1 => Just(Step::Call),
-        1 => Just(Step::Send),
-        2 => Just(Step::Run),
-        1 => Just(Step::Awakeable),
-        1 => (0..3u8).prop_map(Step::Get),
-        1 => Just(Step::Keys),
-        1 => (0..3u8).prop_map(Step::Set),
-        1 => (0..3u8).prop_map(Step::Clear),
-        1 => Just(Step::ClearAll),
-        1 => Just(Step::Note),
-        4 => (1..4usize).prop_map(Step::Await),
+        1 => Just(HandlerStep::Sleep),
+        1 => Just(HandlerStep::Call),
+        1 => Just(HandlerStep::Send),
+        2 => Just(HandlerStep::Run),
+        1 => Just(HandlerStep::Awakeable),
+        1 => (0..3u8).prop_map(HandlerStep::Get),
+        1 => Just(HandlerStep::Keys),
+        1 => (0..3u8).prop_map(HandlerStep::Set),
+        1 => (0..3u8).prop_map(HandlerStep::Clear),
+        1 => Just(HandlerStep::ClearAll),
+        1 => Just(HandlerStep::Note),
+        4 => (1..4usize).prop_map(HandlerStep::Await),
     ]
 }
 
 /// A handler in one attempt.
-pub(super) struct Guest<'a> {
-    pub(super) steps: &'a [Step],
+pub(super) struct SimulatedHandler<'a> {
+    pub(super) steps: &'a [HandlerStep],
     pub(super) position: usize,
     pub(super) waits_for: BTreeMap<NotificationId, String>,
     /// Number of events that the handler still waits for.
@@ -57,73 +57,73 @@ pub(super) struct Guest<'a> {
     pub(super) events: Vec<String>,
 }
 
-impl<'a> Guest<'a> {
-    pub(super) fn new(steps: &'a [Step]) -> Self {
+impl<'a> SimulatedHandler<'a> {
+    pub(super) fn new(steps: &'a [HandlerStep]) -> Self {
         Self { steps, position: 0, waits_for: BTreeMap::new(), missing: 0, events: Vec::new() }
     }
 
     /// Performs steps until the handler waits or is done.
-    pub(super) fn poll(&mut self, attempt: &mut Attempt) -> Result<(), AttemptError> {
+    pub(super) fn poll(&mut self, attempt: &mut DeploymentAttempt) -> Result<(), AttemptError> {
         while self.missing == 0 && self.position < self.steps.len() {
             let label = format!("{}", self.position);
             let step = self.steps[self.position].clone();
             self.position += 1;
             match step {
-                Step::Sleep => {
+                HandlerStep::Sleep => {
                     let id = attempt.sleep(1, label.clone())?;
                     self.wait_for(NotificationId::Completion(id), label);
                 }
-                Step::Call => {
+                HandlerStep::Call => {
                     let call = Call { name: label.clone(), ..Call::default() };
                     let handle = attempt.call(call)?;
                     let id = NotificationId::Completion(handle.invocation_id);
                     self.wait_for(id, format!("{label} id"));
                     self.wait_for(NotificationId::Completion(handle.result), label);
                 }
-                Step::Send => {
+                HandlerStep::Send => {
                     let send = OneWayCall { name: label.clone(), ..OneWayCall::default() };
                     let id = attempt.send(send)?;
                     self.wait_for(NotificationId::Completion(id), label);
                 }
-                Step::Run => {
+                HandlerStep::Run => {
                     let run = attempt.run(label.clone())?;
                     self.wait_for(NotificationId::Completion(run.completion_id), label);
                 }
-                Step::Awakeable => {
+                HandlerStep::Awakeable => {
                     let awakeable = attempt.awakeable()?;
                     self.wait_for(NotificationId::Signal(awakeable.signal), label.clone());
-                    let outcome = Outcome::Success(label.clone().into());
+                    let outcome = OperationOutcome::Success(label.clone().into());
                     attempt.complete_awakeable(awakeable.id, outcome, label)?;
                 }
-                Step::Get(key) => match attempt.state(vec![key], label.clone())? {
+                HandlerStep::Get(key) => match attempt.state(vec![key], label.clone())? {
                     StateRead::Known(value) => self.told(
                         &label,
                         &value.map_or(NotificationResult::Void, NotificationResult::Value),
                     ),
                     StateRead::Asked(id) => self.wait_for(NotificationId::Completion(id), label),
                 },
-                Step::Keys => match attempt.state_keys(label.clone())? {
+                HandlerStep::Keys => match attempt.state_keys(label.clone())? {
                     KeysRead::Known(keys) => {
                         self.told(&label, &NotificationResult::StateKeys(keys));
                     }
                     KeysRead::Asked(id) => self.wait_for(NotificationId::Completion(id), label),
                 },
-                Step::Set(key) => attempt.set_state(vec![key], label.clone(), label)?,
-                Step::Clear(key) => attempt.clear_state(vec![key], label)?,
-                Step::ClearAll => attempt.clear_all_state(label)?,
-                Step::Note => {
+                HandlerStep::Set(key) => attempt.set_state(vec![key], label.clone(), label)?,
+                HandlerStep::Clear(key) => attempt.clear_state(vec![key], label)?,
+                HandlerStep::ClearAll => attempt.clear_all_state(label)?,
+                HandlerStep::Note => {
                     let events = self.events.join(";");
                     attempt.complete_awakeable(
                         "sign_1AAAAAA",
-                        Outcome::Success(events.into()),
+                        OperationOutcome::Success(events.into()),
                         label,
                     )?;
                 }
-                Step::Await(count) => self.missing = count.min(self.waits_for.len()),
+                HandlerStep::Await(count) => self.missing = count.min(self.waits_for.len()),
             }
         }
         if self.missing == 0 && !attempt.is_over() {
-            attempt.finish(Outcome::Success(self.events.join(";").into()))?;
+            attempt.finish(OperationOutcome::Success(self.events.join(";").into()))?;
         }
         Ok(())
     }

@@ -5,43 +5,43 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use crate::{
-    deployment::{Attempt, server::Server},
+    deployment::{DeploymentAttempt, server::RuntimeServer},
     id::AwakeableId,
     immutable::{
         Command, EagerState, Future, Notification, NotificationId, NotificationKind,
         NotificationResult,
     },
-    runtime::immutable::Action,
-    wire::{Outcome, Start, StateEntry, StateKeys, Value, Void},
+    runtime::immutable::CommandAction,
+    wire::{OperationOutcome, StartMessage, StateEntry, StateKeys, ValueMessage, Void},
 };
 
 /// The invocation in the runtime: its outstanding notifications, and its state.
-pub(super) struct World {
-    pub(super) server: Server,
+pub(super) struct SimulatedInvocation {
+    pub(super) server: RuntimeServer,
     pub(super) pending: Vec<Notification>,
     pub(super) state: BTreeMap<Bytes, Bytes>,
     /// True if the runtime sends the state with the start.
     pub(super) eager: bool,
     /// The stored outcomes of runs, by completion id.
-    pub(super) runs: BTreeMap<u32, Outcome>,
+    pub(super) runs: BTreeMap<u32, OperationOutcome>,
     pub(super) ended: bool,
     /// The wait that ended the attempt, and if it was ready for another attempt.
     pub(super) suspended: Option<(Future, bool)>,
 }
 
-impl World {
-    pub(super) fn act(&mut self, action: &Action) {
+impl SimulatedInvocation {
+    pub(super) fn act(&mut self, action: &CommandAction) {
         match action {
-            Action::Append { command, .. } => self.asked(command),
-            Action::ProposeRun { completion_id, outcome, .. } => {
+            CommandAction::Append { command, .. } => self.asked(command),
+            CommandAction::ProposeRun { completion_id, outcome, .. } => {
                 self.pending.push(Notification::run(*completion_id, outcome.clone()));
             }
-            Action::Suspend(suspended) => {
+            CommandAction::Suspend(suspended) => {
                 self.suspended = Some((suspended.awaiting.clone(), suspended.ready));
             }
-            Action::Ended => self.ended = true,
-            Action::AwaitingOn(_) => {}
-            Action::ReadState { .. } | Action::Failed(_) => panic!("{action:?}"),
+            CommandAction::Ended => self.ended = true,
+            CommandAction::AwaitingOn(_) => {}
+            CommandAction::ReadState { .. } | CommandAction::Failed(_) => panic!("{action:?}"),
         }
     }
 
@@ -57,7 +57,7 @@ impl World {
             Command::GetEagerState(get) => {
                 let content = self.state.get(&get.key).cloned();
                 let expected = match content {
-                    Some(content) => EagerState::Value(Value { content }),
+                    Some(content) => EagerState::Value(ValueMessage { content }),
                     None => EagerState::Void(Void {}),
                 };
                 assert_eq!(get.result, Some(expected));
@@ -108,14 +108,14 @@ impl World {
             let NotificationResult::Value(value) = notification.result.clone() else {
                 panic!("runs succeed");
             };
-            let before = self.runs.insert(*id, Outcome::Success(value));
+            let before = self.runs.insert(*id, OperationOutcome::Success(value));
             assert_eq!(before, None, "a run has one outcome");
         }
         let bytes = self.server.store(notification.clone());
         (notification, bytes)
     }
 
-    pub(super) fn again(&mut self) -> Attempt {
+    pub(super) fn again(&mut self) -> DeploymentAttempt {
         // A proposal that was not stored is lost with its attempt.
         self.pending.retain(|notification| notification.kind != NotificationKind::Run);
         let entries = self
@@ -124,7 +124,7 @@ impl World {
             .map(|(key, value)| StateEntry { key: key.clone(), value: value.clone() });
         let state_map = if self.eager { entries.collect() } else { Vec::new() };
         let start = std::mem::take(&mut self.server.start);
-        self.server.start = Start { state_map, partial_state: !self.eager, ..start };
+        self.server.start = StartMessage { state_map, partial_state: !self.eager, ..start };
         self.server.again()
     }
 }

@@ -5,22 +5,23 @@ use super::*;
 
 #[test]
 fn echo() {
-    let (mut server, mut attempt) = Server::begin(V6, start(), "hi");
+    let (mut server, mut attempt) = RuntimeServer::begin(V6, start(), "hi");
     let input = attempt.input().value.clone().unwrap().content;
-    attempt.finish(Outcome::Success(input)).unwrap();
+    attempt.finish(OperationOutcome::Success(input)).unwrap();
     let actions = server.exchange(&mut attempt);
-    let Action::Append { index: 1, command: Command::Output(output), .. } = &actions[0] else {
+    let CommandAction::Append { index: 1, command: Command::Output(output), .. } = &actions[0]
+    else {
         panic!("{actions:?}");
     };
-    assert_eq!(output.result, Some(OutputResult::Value(Value { content: "hi".into() })));
-    assert_eq!(actions[1], Action::Ended);
+    assert_eq!(output.result, Some(OutputResult::Value(ValueMessage { content: "hi".into() })));
+    assert_eq!(actions[1], CommandAction::Ended);
     assert_eq!(server.runtime.end_of_input(), Ok(()));
     sent(&server, &[START, INPUT, ('S', 0x0401, &[14]), END]);
 }
 
 #[test]
 fn call() {
-    let (mut server, mut attempt) = Server::begin(V6, start(), "hi");
+    let (mut server, mut attempt) = RuntimeServer::begin(V6, start(), "hi");
     let call = Call {
         service_name: "T".into(),
         handler_name: "echo".into(),
@@ -54,7 +55,7 @@ fn call() {
 
 #[test]
 fn an_object_adds_to_state_that_it_has() {
-    let (mut server, mut attempt) = Server::begin(V6, object(&[]), "1");
+    let (mut server, mut attempt) = RuntimeServer::begin(V6, object(&[]), "1");
     assert_eq!(attempt.state("v", ""), Ok(StateRead::Known(None)));
     attempt.set_state("v", "1", "").unwrap();
     assert_eq!(attempt.state_keys(""), Ok(KeysRead::Known(vec!["v".into()])));
@@ -78,7 +79,7 @@ fn an_object_adds_to_state_that_it_has() {
 
 #[test]
 fn lazy_state_is_asked_for() {
-    let (mut server, mut attempt) = Server::begin(V6, start(), "");
+    let (mut server, mut attempt) = RuntimeServer::begin(V6, start(), "");
     assert_eq!(attempt.state("v", ""), Ok(StateRead::Asked(1)));
     server.exchange(&mut attempt);
     server.tell(&mut attempt, completion(NotificationKind::LazyState, 1, value("1")));
@@ -106,7 +107,7 @@ fn lazy_state_is_asked_for() {
 
 #[test]
 fn a_child_is_cancelled() {
-    let (mut parent, mut attempt) = Server::begin(V6, start(), "");
+    let (mut parent, mut attempt) = RuntimeServer::begin(V6, start(), "");
     let send =
         OneWayCall { service_name: "T".into(), handler_name: "h".into(), ..Default::default() };
     assert_eq!(attempt.send(send), Ok(1));
@@ -117,17 +118,17 @@ fn a_child_is_cancelled() {
     let target = InvocationTarget::InvocationId("inv_2".into());
     assert_eq!(attempt.attach(target, ""), Ok(2));
     let actions = parent.exchange(&mut attempt);
-    let Action::Append { command: Command::SendSignal(signal), .. } = &actions[0] else {
+    let CommandAction::Append { command: Command::SendSignal(signal), .. } = &actions[0] else {
         panic!("{actions:?}");
     };
     assert_eq!(signal.signal, Some(SignalKey::Index(1)));
 
-    let (mut child, mut attempt_of_child) = Server::begin(V6, start(), "");
+    let (mut child, mut attempt_of_child) = RuntimeServer::begin(V6, start(), "");
     child.tell(&mut attempt_of_child, Notification::cancel());
     let told = attempt_of_child.next_notification().unwrap().unwrap();
     assert_eq!(told.id, NotificationId::Signal(1));
     let cancelled = Failure::new(failure::CONFLICT, "Cancelled");
-    attempt_of_child.finish(Outcome::Failure(cancelled.clone())).unwrap();
+    attempt_of_child.finish(OperationOutcome::Failure(cancelled.clone())).unwrap();
     child.exchange(&mut attempt_of_child);
     sent(&child, &[START, INPUT, ('R', 0xFBFF, &[2, 4]), ('S', 0x0401, &[15]), END]);
 
@@ -149,7 +150,7 @@ fn a_child_is_cancelled() {
 
 #[test]
 fn a_promise_is_looked_at_waited_for_and_completed_twice() {
-    let (mut server, mut attempt) = Server::begin(V6, start(), "");
+    let (mut server, mut attempt) = RuntimeServer::begin(V6, start(), "");
     assert_eq!(attempt.peek_promise("p", ""), Ok(1));
     server.exchange(&mut attempt);
     server
@@ -179,7 +180,7 @@ fn a_promise_is_looked_at_waited_for_and_completed_twice() {
 
 #[test]
 fn a_sleep_outlasts_an_attempt() {
-    let (mut server, mut attempt) = Server::begin(V7, start(), "");
+    let (mut server, mut attempt) = RuntimeServer::begin(V7, start(), "");
     assert_eq!(attempt.sleep(1_000, ""), Ok(1));
     assert_eq!(attempt.next_notification(), Ok(None));
     for _ in 0..3 {
@@ -194,7 +195,7 @@ fn a_sleep_outlasts_an_attempt() {
     assert!(attempt.input_ended());
     attempt.suspend(wait(1)).unwrap();
     let actions = server.exchange(&mut attempt);
-    let [Action::Suspend(suspended)] = &actions[..] else { panic!("{actions:?}") };
+    let [CommandAction::Suspend(suspended)] = &actions[..] else { panic!("{actions:?}") };
     assert_eq!((&suspended.awaiting, suspended.ready), (&wait(1), false));
     let slept = completion(NotificationKind::Sleep, 1, NotificationResult::Void);
     server.store(slept.clone());
@@ -205,7 +206,7 @@ fn a_sleep_outlasts_an_attempt() {
     assert!(attempt.next_notification().unwrap().is_some());
     assert_eq!(attempt.next_notification(), Ok(Some(slept)));
     attempt.finish(success("")).unwrap();
-    assert_eq!(server.exchange(&mut attempt).last(), Some(&Action::Ended));
+    assert_eq!(server.exchange(&mut attempt).last(), Some(&CommandAction::Ended));
     sent(
         &server,
         &[

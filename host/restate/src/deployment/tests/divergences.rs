@@ -4,10 +4,10 @@ use super::*;
 
 /// Runs `first` and stores its commands, then runs `second` in another attempt.
 fn diverge(
-    first: impl FnOnce(&mut Attempt),
-    second: impl FnOnce(&mut Attempt) -> AttemptError,
+    first: impl FnOnce(&mut DeploymentAttempt),
+    second: impl FnOnce(&mut DeploymentAttempt) -> AttemptError,
 ) -> String {
-    let (mut server, mut attempt) = Server::begin(V7, start(), "");
+    let (mut server, mut attempt) = RuntimeServer::begin(V7, start(), "");
     first(&mut attempt);
     server.exchange(&mut attempt);
     let mut attempt = server.again();
@@ -17,7 +17,7 @@ fn diverge(
     assert_eq!(message.code, 570);
     attempt.fail(message);
     let actions = server.exchange(&mut attempt);
-    let [Action::Failed(message)] = &actions[..] else { panic!("{actions:?}") };
+    let [CommandAction::Failed(message)] = &actions[..] else { panic!("{actions:?}") };
     assert_eq!(message.message, error.to_string());
     assert_eq!(message.related_command_index, Some(1));
     error.to_string()
@@ -59,8 +59,8 @@ fn a_divergence_names_both_sides_field_by_field() {
             scope: None,
         })
     };
-    type Asks = fn(&mut Attempt, &'static str) -> Result<(), AttemptError>;
-    let others: [(Asks, &str); 12] = [
+    type CommandIssuer = fn(&mut DeploymentAttempt, &'static str) -> Result<(), AttemptError>;
+    let others: [(CommandIssuer, &str); 12] = [
         (|attempt, it| attempt.run(it).map(drop), "name"),
         (|attempt, it| attempt.sleep(1, it).map(drop), "name"),
         (|attempt, it| attempt.state(it, "").map(drop), "key"),
@@ -88,7 +88,7 @@ fn a_divergence_names_both_sides_field_by_field() {
         let expected = format!("is another one: {field} was `one` and is now `two`");
         assert!(said.ends_with(&expected), "{said}");
         // Equal commands do not diverge.
-        let (mut server, mut attempt) = Server::begin(V7, start(), "");
+        let (mut server, mut attempt) = RuntimeServer::begin(V7, start(), "");
         asks(&mut attempt, "one").unwrap();
         server.exchange(&mut attempt);
         asks(&mut server.again(), "one").unwrap();
@@ -135,7 +135,7 @@ fn a_divergence_names_both_kinds() {
 
 #[test]
 fn a_divergence_leaves_the_journal_where_it_was() {
-    let (mut server, mut attempt) = Server::begin(V6, start(), "");
+    let (mut server, mut attempt) = RuntimeServer::begin(V6, start(), "");
     attempt.sleep(1, "nap").unwrap();
     attempt.run("r").unwrap();
     server.exchange(&mut attempt);
@@ -151,7 +151,7 @@ fn a_divergence_leaves_the_journal_where_it_was() {
 
 #[test]
 fn a_result_of_what_was_not_asked_is_a_divergence() {
-    let (mut server, mut attempt) = Server::begin(V6, start(), "");
+    let (mut server, mut attempt) = RuntimeServer::begin(V6, start(), "");
     attempt.sleep(1, "").unwrap();
     attempt.sleep(2, "").unwrap();
     server.exchange(&mut attempt);
@@ -167,7 +167,7 @@ fn a_result_of_what_was_not_asked_is_a_divergence() {
 
 #[test]
 fn state_is_read_as_it_was_read_before() {
-    let (mut server, mut attempt) = Server::begin(V6, object(&[("a", "1"), ("b", "2")]), "");
+    let (mut server, mut attempt) = RuntimeServer::begin(V6, object(&[("a", "1"), ("b", "2")]), "");
     assert_eq!(attempt.state("a", ""), Ok(StateRead::Known(Some("1".into()))));
     let keys = KeysRead::Known(vec!["a".into(), "b".into()]);
     assert_eq!(attempt.state_keys(""), Ok(keys.clone()));
@@ -186,7 +186,7 @@ fn state_is_read_as_it_was_read_before() {
     assert_eq!(attempt.state("b", ""), Ok(StateRead::Known(None)));
     server.exchange(&mut attempt);
     // A recorded lazy read stays lazy even if the start carries the whole state.
-    let (mut server, mut attempt) = Server::begin(V6, start(), "");
+    let (mut server, mut attempt) = RuntimeServer::begin(V6, start(), "");
     assert_eq!(attempt.state("a", ""), Ok(StateRead::Asked(1)));
     server.exchange(&mut attempt);
     server.start = object(&[("a", "9")]);

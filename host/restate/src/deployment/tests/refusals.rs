@@ -7,9 +7,9 @@ fn features_of_later_versions_are_refused() {
     let scoped = || other_call(|call| call.scope = Some("s".into()));
     let limited = OneWayCall { limit_key: Some("l".into()), ..OneWayCall::default() };
     let metadata = vec![FailureMetadata { key: "k".into(), value: "v".into() }];
-    let failure = Outcome::Failure(Failure { metadata, ..Failure::new(1, "m") });
+    let failure = OperationOutcome::Failure(Failure { metadata, ..Failure::new(1, "m") });
     for version in [V5, V6, V7] {
-        let (_, mut attempt) = Server::begin(version, start(), "");
+        let (_, mut attempt) = RuntimeServer::begin(version, start(), "");
         attempt.run("").unwrap();
         let refused = [
             attempt.call(scoped()).err(),
@@ -28,7 +28,7 @@ fn features_of_later_versions_are_refused() {
 #[test]
 fn a_request_that_breaks_the_protocol_ends_the_attempt() {
     let frame = |message: Message| message.encode(V6).to_bytes();
-    let first = |entries| frame(Message::Start(Start { known_entries: entries, ..start() }));
+    let first = |entries| frame(Message::Start(StartMessage { known_entries: entries, ..start() }));
     let command = |command: Command| frame(Message::Command(command));
     let input = || command(crate::immutable::Input::default().into());
     let sleep = |id| {
@@ -57,7 +57,7 @@ fn a_request_that_breaks_the_protocol_ends_the_attempt() {
         ("is not part of V6", vec![first(1), input(), Frame::new(7, &b""[..]).to_bytes()]),
     ];
     for (expected, frames) in rows {
-        let mut attempt = Attempt::new(V6);
+        let mut attempt = DeploymentAttempt::new(V6);
         let (last, before) = frames.split_last().unwrap();
         for frame in before {
             attempt.receive(frame).unwrap_or_else(|early| panic!("{expected}: {early}"));
@@ -70,7 +70,7 @@ fn a_request_that_breaks_the_protocol_ends_the_attempt() {
         assert_eq!((error.code, error.message), (571, violation.to_string()));
         assert_eq!(attempt.receive(last), Ok(()), "what comes after the end is ignored");
     }
-    let mut attempt = Attempt::new(V7);
+    let mut attempt = DeploymentAttempt::new(V7);
     attempt.receive(&[first(1), input()].concat()).unwrap();
     let violation = attempt.receive(&[0, 7, 0, 0, 0, 0, 0, 2, 8, 1]).unwrap_err();
     assert!(violation.what.contains("no outcome was proposed"), "{violation}");
@@ -80,16 +80,21 @@ fn a_request_that_breaks_the_protocol_ends_the_attempt() {
 fn a_request_that_is_cut_off_ends_the_attempt() {
     let (_, bytes) = {
         let input = Message::Command(crate::immutable::Input::default().into()).encode(V6);
-        crate::runtime::immutable::Attempt::open(V6, start(), [&input.to_bytes()[..]]).unwrap()
+        crate::runtime::immutable::ImmutableRuntimeAttempt::open(
+            V6,
+            start(),
+            [&input.to_bytes()[..]],
+        )
+        .unwrap()
     };
     for end in 0..=bytes.len() {
-        let mut attempt = Attempt::new(V6);
+        let mut attempt = DeploymentAttempt::new(V6);
         attempt.receive(&bytes[..end]).unwrap();
         assert_eq!(attempt.is_ready(), end == bytes.len());
         assert_eq!(attempt.end_of_input().is_ok(), end == bytes.len(), "{end} bytes");
         assert_eq!(attempt.is_over(), end < bytes.len());
     }
-    let mut attempt = Attempt::new(V6);
+    let mut attempt = DeploymentAttempt::new(V6);
     attempt.receive(&bytes).unwrap();
     attempt.receive(&[0]).unwrap();
     let violation = attempt.end_of_input().unwrap_err();
@@ -98,10 +103,10 @@ fn a_request_that_is_cut_off_ends_the_attempt() {
 
 #[test]
 fn an_attempt_does_nothing_before_its_start_and_after_its_end() {
-    let mut early = Attempt::new(V6);
+    let mut early = DeploymentAttempt::new(V6);
     assert_eq!(early.sleep(1, ""), Err(AttemptError::Closed));
     assert_eq!(early.next_notification(), Err(AttemptError::Closed));
-    let (_, mut attempt) = Server::begin(V6, start(), "");
+    let (_, mut attempt) = RuntimeServer::begin(V6, start(), "");
     assert_eq!(attempt.suspend(Future::first_of([])), Err(AttemptError::EmptyWait));
     attempt.sleep(1, "nap").unwrap();
     attempt.fail_handler(ErrorMessage::new(500, "trap"));
@@ -123,21 +128,21 @@ fn an_attempt_does_nothing_before_its_start_and_after_its_end() {
 #[test]
 fn the_seed_is_the_same_in_every_attempt() {
     for version in [V5, V6] {
-        let (mut server, attempt) = Server::begin(version, start(), "");
+        let (mut server, attempt) = RuntimeServer::begin(version, start(), "");
         let seed = attempt.random_seed();
         assert_eq!(server.again().random_seed(), seed);
         if version == ProtocolVersion::V6 {
             assert_eq!(seed, 1);
         } else {
-            let other = Start { id: vec![8; 24].into(), ..start() };
-            assert_ne!(Server::begin(version, other, "").1.random_seed(), seed);
+            let other = StartMessage { id: vec![8; 24].into(), ..start() };
+            assert_ne!(RuntimeServer::begin(version, other, "").1.random_seed(), seed);
         }
     }
 }
 
 #[test]
 fn an_output_in_the_journal_is_ended_only() {
-    let (mut server, mut attempt) = Server::begin(V6, start(), "");
+    let (mut server, mut attempt) = RuntimeServer::begin(V6, start(), "");
     attempt.finish(success("v")).unwrap();
     let bytes = attempt.take_output();
     // The end frame is lost.
@@ -148,5 +153,5 @@ fn an_output_in_the_journal_is_ended_only() {
     let mut attempt = server.again();
     assert!(attempt.is_replaying());
     attempt.finish(success("v")).unwrap();
-    assert_eq!(server.exchange(&mut attempt), [Action::Ended]);
+    assert_eq!(server.exchange(&mut attempt), [CommandAction::Ended]);
 }

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn an_outcome_that_a_driver_answers_at_once_is_taken_before_its_turn() {
-    let (mut server, mut attempt) = Server::begin(V7, start(), "");
+    let (mut server, mut attempt) = RuntimeServer::begin(V7, start(), "");
     attempt.run("now").unwrap();
     attempt.propose_run(1, success("7")).unwrap();
     attempt.sleep(1, "").unwrap();
@@ -26,7 +26,7 @@ fn an_outcome_that_a_driver_answers_at_once_is_taken_before_its_turn() {
 
 #[test]
 fn a_driver_sees_a_request_to_stop_before_the_handler_does() {
-    let (mut server, mut attempt) = Server::begin(V6, start(), "");
+    let (mut server, mut attempt) = RuntimeServer::begin(V6, start(), "");
     assert!(!attempt.is_cancel_due());
     server.tell(&mut attempt, Notification::signal(17, NotificationResult::Void));
     assert!(!attempt.is_cancel_due());
@@ -40,12 +40,12 @@ fn a_driver_sees_a_request_to_stop_before_the_handler_does() {
 #[test]
 fn waits_of_v5_and_v6_are_lists() {
     for version in [V5, V6] {
-        let (mut server, mut attempt) = Server::begin(version, start(), "");
+        let (mut server, mut attempt) = RuntimeServer::begin(version, start(), "");
         attempt.sleep(1, "").unwrap();
         attempt.awaiting_on(wait(1), false).unwrap();
         attempt.suspend(Future { nested: vec![wait(1)], ..Future::default() }).unwrap();
         let actions = server.exchange(&mut attempt);
-        let Some(Action::Suspend(suspended)) = actions.last() else { panic!("{actions:?}") };
+        let Some(CommandAction::Suspend(suspended)) = actions.last() else { panic!("{actions:?}") };
         assert_eq!(suspended.awaiting, wait(1), "{version}");
         assert_eq!(server.trace.last(), Some(&('S', 0x0001, vec![1, 2])), "{version}");
     }
@@ -54,7 +54,7 @@ fn waits_of_v5_and_v6_are_lists() {
 #[test]
 fn a_run_is_acknowledged_by_its_version() {
     for (version, answer) in [(V5, 0x8011), (V6, 0x8011), (V7, 0x0007)] {
-        let (mut server, mut attempt) = Server::begin(version, start(), "");
+        let (mut server, mut attempt) = RuntimeServer::begin(version, start(), "");
         let run = attempt.run("r").unwrap();
         assert_eq!(run, RunHandle { completion_id: 1, execute: true });
         assert_eq!(attempt.open_runs(), [1]);
@@ -63,7 +63,8 @@ fn a_run_is_acknowledged_by_its_version() {
         let again = attempt.propose_run(1, success("v"));
         assert_eq!(again, Err(AttemptError::NoSuchRun { completion_id: 1 }));
         let actions = server.exchange(&mut attempt);
-        let Action::ProposeRun { completion_id: 1, outcome, requires_ack } = &actions[1] else {
+        let CommandAction::ProposeRun { completion_id: 1, outcome, requires_ack } = &actions[1]
+        else {
             panic!("{actions:?}");
         };
         assert_eq!(*requires_ack, version == V7);
@@ -84,7 +85,7 @@ fn a_run_is_acknowledged_by_its_version() {
 
 #[test]
 fn a_run_without_an_outcome_is_done_again() {
-    let (mut server, mut attempt) = Server::begin(V6, start(), "");
+    let (mut server, mut attempt) = RuntimeServer::begin(V6, start(), "");
     attempt.run("r").unwrap();
     let error = ErrorMessage {
         stacktrace: "trace".into(),
@@ -94,7 +95,7 @@ fn a_run_without_an_outcome_is_done_again() {
     };
     attempt.fail_run(1, error);
     let actions = server.exchange(&mut attempt);
-    let Some(Action::Failed(error)) = actions.last() else { panic!("{actions:?}") };
+    let Some(CommandAction::Failed(error)) = actions.last() else { panic!("{actions:?}") };
     assert_eq!(error.related_command_index, Some(1));
     assert_eq!(error.related_command_name.as_deref(), Some("r"));
     assert_eq!(error.related_command_type, Some(1041));
@@ -120,7 +121,7 @@ fn a_run_without_an_outcome_is_done_again() {
 
 #[test]
 fn an_awakeable_is_a_signal_from_17_on() {
-    let (mut server, mut attempt) = Server::begin(V6, start(), "");
+    let (mut server, mut attempt) = RuntimeServer::begin(V6, start(), "");
     let first = attempt.awakeable().unwrap();
     let second = attempt.awakeable().unwrap();
     assert_eq!((first.signal, second.signal), (17, 18));
@@ -138,7 +139,7 @@ fn an_awakeable_is_a_signal_from_17_on() {
 
 #[test]
 fn notifications_come_in_the_order_of_the_journal() {
-    let (mut server, mut attempt) = Server::begin(V6, start(), "");
+    let (mut server, mut attempt) = RuntimeServer::begin(V6, start(), "");
     for id in 1..=3 {
         assert_eq!(attempt.sleep(1, ""), Ok(id));
     }

@@ -2,7 +2,7 @@
 
 use prost::{Message, Oneof};
 
-use crate::wire::{Failure, Value};
+use crate::wire::{Failure, ValueMessage};
 
 /// Waits for a promise of the workflow.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
@@ -63,7 +63,7 @@ pub struct CompleteAwakeable {
 #[derive(Clone, PartialEq, Eq, Hash, Oneof)]
 pub enum Completion {
     #[prost(message, tag = "2")]
-    Value(Value),
+    Value(ValueMessage),
     #[prost(message, tag = "3")]
     Failure(Failure),
 }

@@ -2,7 +2,7 @@
 
 use prost::{Message, Oneof};
 
-use crate::wire::{Failure, Value, Void};
+use crate::wire::{Failure, ValueMessage, Void};
 
 /// Sends a signal to an invocation: a cancellation, the completion of an awakeable, or a named
 /// signal.
@@ -39,7 +39,7 @@ pub enum SignalResult {
     #[prost(message, tag = "4")]
     Void(Void),
     #[prost(message, tag = "5")]
-    Value(Value),
+    Value(ValueMessage),
     #[prost(message, tag = "6")]
     Failure(Failure),
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use prost::{Message, Oneof};
 
-use crate::wire::{StateKeys, Value, Void};
+use crate::wire::{StateKeys, ValueMessage, Void};
 
 /// Reads a state key that the deployment does not know.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
@@ -23,7 +23,7 @@ pub struct SetState {
     #[prost(bytes = "bytes", tag = "1")]
     pub key: Bytes,
     #[prost(message, optional, tag = "3")]
-    pub value: Option<Value>,
+    pub value: Option<ValueMessage>,
     #[prost(string, tag = "12")]
     pub name: String,
 }
@@ -72,7 +72,7 @@ pub enum EagerState {
     #[prost(message, tag = "13")]
     Void(Void),
     #[prost(message, tag = "14")]
-    Value(Value),
+    Value(ValueMessage),
 }
 
 /// A read of the state's keys that the deployment answered from its local state, with the answer.

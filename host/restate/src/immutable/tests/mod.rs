@@ -50,7 +50,7 @@ const COMMANDS: [Row; 20] = [
 fn whole(kind: CommandKind) -> Command {
     let text = |text: &str| text.to_owned();
     let name = text("n");
-    let value = || Value { content: Bytes::from_static(b"v") };
+    let value = || ValueMessage { content: Bytes::from_static(b"v") };
     let key = || Bytes::from_static(b"k");
     let headers = || vec![Header { key: text("h"), value: text("v") }];
     let idempotency_key = Some(text("i"));
@@ -210,8 +210,12 @@ fn control_frames_have_the_numbers_fields_and_versions_of_the_description() {
         next_retry_delay_ms: Some(1),
         behavior: ErrorBehavior::Pause.into(),
     };
-    let start =
-        Start { id: "i".into(), random_seed: 1, scope: Some("s".into()), ..Start::default() };
+    let start = StartMessage {
+        id: "i".into(),
+        random_seed: 1,
+        scope: Some("s".into()),
+        ..StartMessage::default()
+    };
     let failure = Failure::new(409, "m");
     let propose = |result| {
         Message::ProposeRunCompletion(ProposeRunCompletion {
@@ -223,7 +227,7 @@ fn control_frames_have_the_numbers_fields_and_versions_of_the_description() {
         let state = EphemeralState { ephemeral_completion_id: 1, result: Some(result) };
         Message::EphemeralState(state)
     };
-    let value = Value { content: "v".into() };
+    let value = ValueMessage { content: "v".into() };
     let awaiting_on = AwaitingOn { awaiting: Some(future.clone()), executing_side_effects: true };
     let read = GetStateEphemeral { ephemeral_completion_id: 1, key: "k".into() };
     let suspension = Suspension { awaiting: future.clone() };
@@ -266,8 +270,8 @@ fn control_frames_have_the_numbers_fields_and_versions_of_the_description() {
 #[test]
 fn notifications_have_their_fields() {
     let rows: [(Notification, &[u32]); 7] = [
-        (Notification::run(1, Outcome::Success("v".into())), &[1, 5]),
-        (Notification::run(1, Outcome::Failure(Failure::new(500, "m"))), &[1, 6]),
+        (Notification::run(1, OperationOutcome::Success("v".into())), &[1, 5]),
+        (Notification::run(1, OperationOutcome::Failure(Failure::new(500, "m"))), &[1, 6]),
         (Notification::signal(17, NotificationResult::Void), &[2, 4]),
         (Notification::named_signal("s", NotificationResult::Value("v".into())), &[3, 5]),
         (
@@ -287,7 +291,7 @@ fn notifications_have_their_fields() {
             &[1, 17],
         ),
         // An empty value is a value.
-        (Notification::run(1, Outcome::Success(Bytes::new())), &[1, 5]),
+        (Notification::run(1, OperationOutcome::Success(Bytes::new())), &[1, 5]),
     ];
     for (notification, expected) in rows {
         let message = Message::Notification(notification);
@@ -487,19 +491,22 @@ fn fields_of_later_versions_are_neither_written_nor_read() {
             Message::Command(command)
         })
         .collect();
-    messages.push(Message::Notification(Notification::run(1, Outcome::Failure(failure.clone()))));
+    messages.push(Message::Notification(Notification::run(
+        1,
+        OperationOutcome::Failure(failure.clone()),
+    )));
     messages.push(Message::ProposeRunCompletion(ProposeRunCompletion {
         result_completion_id: 1,
         result: Some(Proposal::Failure(failure)),
     }));
     let behavior = ErrorBehavior::Fail.into();
     messages.push(Message::Error(ErrorMessage { behavior, ..ErrorMessage::new(500, "m") }));
-    messages.push(Message::Start(Start {
+    messages.push(Message::Start(StartMessage {
         random_seed: 1,
         scope: Some("s".into()),
         limit_key: Some("l".into()),
         idempotency_key: Some("i".into()),
-        ..Start::default()
+        ..StartMessage::default()
     }));
     // The kinds whose messages lose fields when encoded in this version.
     let changed = |version| -> Vec<u16> {

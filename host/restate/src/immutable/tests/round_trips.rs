@@ -23,8 +23,11 @@ fn failure() -> impl Strategy<Value = Failure> {
     })
 }
 
-fn outcome() -> impl Strategy<Value = Outcome> {
-    prop_oneof![bytes().prop_map(Outcome::Success), failure().prop_map(Outcome::Failure)]
+fn outcome() -> impl Strategy<Value = OperationOutcome> {
+    prop_oneof![
+        bytes().prop_map(OperationOutcome::Success),
+        failure().prop_map(OperationOutcome::Failure)
+    ]
 }
 
 fn future() -> impl Strategy<Value = Future> {
@@ -66,12 +69,12 @@ fn notification() -> impl Strategy<Value = Notification> {
             let result = match which.get(kind.allowed()) {
                 ResultKind::Void => NotificationResult::Void,
                 ResultKind::Value => NotificationResult::Value(match outcome {
-                    Outcome::Success(value) => value,
-                    Outcome::Failure(_) => Bytes::new(),
+                    OperationOutcome::Success(value) => value,
+                    OperationOutcome::Failure(_) => Bytes::new(),
                 }),
                 ResultKind::Failure => NotificationResult::Failure(match outcome {
-                    Outcome::Failure(failure) => failure,
-                    Outcome::Success(_) => Failure::default(),
+                    OperationOutcome::Failure(failure) => failure,
+                    OperationOutcome::Success(_) => Failure::default(),
                 }),
                 ResultKind::InvocationId => NotificationResult::InvocationId(name),
                 ResultKind::StateKeys => NotificationResult::StateKeys(keys),
@@ -92,19 +95,19 @@ fn command() -> impl Strategy<Value = Command> {
         let mut command = whole(kind);
         match &mut command {
             Command::Input(it) => {
-                it.value = maybe.map(|_| Value { content });
+                it.value = maybe.map(|_| ValueMessage { content });
                 it.name = word;
             }
             Command::Output(it) => it.result = Some(outcome.into()),
             Command::GetLazyState(it) => (it.key, it.result_completion_id) = (content, number),
-            Command::SetState(it) => it.value = Some(Value { content }),
+            Command::SetState(it) => it.value = Some(ValueMessage { content }),
             Command::ClearState(it) => it.key = content,
             Command::ClearAllState(it) => it.name = word,
             Command::GetLazyStateKeys(it) => it.result_completion_id = number,
             Command::GetEagerState(it) => {
                 it.result = maybe
                     .map(|_| EagerState::Void(Void {}))
-                    .or(Some(EagerState::Value(Value { content })))
+                    .or(Some(EagerState::Value(ValueMessage { content })))
             }
             Command::GetEagerStateKeys(it) => {
                 it.value = Some(StateKeys { keys: vec![content; (number % 3) as usize] })
@@ -135,7 +138,7 @@ fn command() -> impl Strategy<Value = Command> {
 
 fn message() -> impl Strategy<Value = Message> {
     let start = (bytes(), text(), any::<u32>(), any::<bool>(), option::of(text())).prop_map(
-        |(id, key, number, partial_state, scope)| Start {
+        |(id, key, number, partial_state, scope)| StartMessage {
             state_map: vec![StateEntry { key: id.clone(), value: id.clone() }],
             id,
             debug_id: key.clone(),
@@ -182,7 +185,7 @@ fn message() -> impl Strategy<Value = Message> {
         }),
         (any::<u32>(), option::of(bytes())).prop_map(|(ephemeral_completion_id, content)| {
             let result = Some(match content {
-                Some(content) => EphemeralResult::Value(Value { content }),
+                Some(content) => EphemeralResult::Value(ValueMessage { content }),
                 None => EphemeralResult::Void(Void {}),
             });
             Message::EphemeralState(EphemeralState { ephemeral_completion_id, result })

@@ -4,12 +4,12 @@ use bytes::Bytes;
 
 use crate::{
     immutable::{AwaitingOn, Command, ErrorMessage, Future},
-    wire::Outcome,
+    wire::OperationOutcome,
 };
 
 /// An action for the runtime.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Action {
+pub enum CommandAction {
     /// Store the command at the end of the journal, and execute it.
     Append {
         /// Index of the command; the input has 0.
@@ -25,7 +25,7 @@ pub enum Action {
     ProposeRun {
         /// The completion id of the run.
         completion_id: u32,
-        outcome: Outcome,
+        outcome: OperationOutcome,
         /// True if the runtime sends only an acknowledgement, without the outcome. `notify` handles
         /// this.
         requires_ack: bool,
@@ -39,7 +39,7 @@ pub enum Action {
         key: Bytes,
     },
     /// The attempt has ended. Begin another one when the wait is satisfied.
-    Suspend(Suspended),
+    Suspend(FutureSuspension),
     /// The attempt has ended. Retry as the policy and the message say.
     Failed(ErrorMessage),
     /// The invocation has ended, with the output in the journal.
@@ -48,7 +48,7 @@ pub enum Action {
 
 /// A wait that the runtime has to observe.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Suspended {
+pub struct FutureSuspension {
     /// The wait. Evaluate [`Future::is_satisfied`] with the notifications stored after the attempt
     /// and not sent in it.
     pub awaiting: Future,

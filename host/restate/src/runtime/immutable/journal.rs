@@ -2,38 +2,38 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::action::Action;
+use super::action::CommandAction;
 use crate::{
     immutable::{
         Command, Message, Notification, NotificationId, NotificationKind, ProposeRunCompletion,
         frame_type,
     },
-    violation::Violation,
+    violation::ProtocolViolation,
 };
 
 /// Bookkeeping of the journal.
 #[derive(Debug, Default)]
-pub(super) struct Journal {
+pub(super) struct JournalBookkeeping {
     /// Number of commands.
     pub(super) commands: u32,
     /// True if there is an output.
     pub(super) output: bool,
     /// Highest completion id so far.
     last_completion_id: u32,
-    asked: BTreeMap<u32, Asked>,
+    asked: BTreeMap<u32, RequestedCompletion>,
 }
 
 /// The requester and progress of a completion id.
 #[derive(Debug)]
-struct Asked {
+struct RequestedCompletion {
     kind: NotificationKind,
     /// Index of the requesting command.
     index: u32,
-    progress: Progress,
+    progress: CompletionProgress,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum CompletionProgress {
     /// No notification has arrived.
     Open,
     /// The deployment proposed the outcome of a run.
@@ -46,18 +46,18 @@ pub(super) enum Progress {
 
 /// The ways in which a wait can end.
 #[derive(Debug, Default)]
-pub(super) struct Hope {
+pub(super) struct WaitOutlook {
     /// True if a notification has not been sent yet.
     pub(super) possible: bool,
     /// True if a run has no outcome; only another attempt can execute it.
     pub(super) run: bool,
 }
 
-impl Journal {
+impl JournalBookkeeping {
     /// Adds a command to the journal and returns its index.
-    pub(super) fn record(&mut self, command: &Command) -> Result<u32, Violation> {
+    pub(super) fn record(&mut self, command: &Command) -> Result<u32, ProtocolViolation> {
         let index = self.commands;
-        let violation = |what| Violation::of(frame_type(command.number()), what).at(index);
+        let violation = |what| ProtocolViolation::of(frame_type(command.number()), what).at(index);
         if matches!(command, Command::Input(_)) {
             return Err(violation("is written by the runtime alone".to_owned()));
         }
@@ -80,7 +80,8 @@ impl Journal {
         }
         self.last_completion_id = last;
         for one in wanted {
-            let asked = Asked { kind: one.kind, index, progress: Progress::Open };
+            let asked =
+                RequestedCompletion { kind: one.kind, index, progress: CompletionProgress::Open };
             self.asked.insert(one.id, asked);
         }
         self.output = matches!(command, Command::Output(_));
@@ -93,24 +94,27 @@ impl Journal {
         &mut self,
         notification: &Notification,
         closed: bool,
-    ) -> Result<Progress, Violation> {
+    ) -> Result<CompletionProgress, ProtocolViolation> {
         let NotificationId::Completion(id) = notification.id else {
-            return Ok(Progress::Open);
+            return Ok(CompletionProgress::Open);
         };
         let kind = frame_type(notification.kind.number());
         let Some(asked) = self.asked.get_mut(&id) else {
-            return Err(Violation::of(kind, format!("no command asked for completion {id}")));
+            return Err(ProtocolViolation::of(
+                kind,
+                format!("no command asked for completion {id}"),
+            ));
         };
-        let violation = |what| Violation::of(kind, what).at(asked.index);
+        let violation = |what| ProtocolViolation::of(kind, what).at(asked.index);
         if asked.kind != notification.kind {
             let expected = asked.kind.name();
             return Err(violation(format!("completion {id} is a {expected}")));
         }
         let before = asked.progress;
-        if matches!(before, Progress::Told | Progress::Untold) {
+        if matches!(before, CompletionProgress::Told | CompletionProgress::Untold) {
             return Err(violation(format!("completion {id} came before")));
         }
-        asked.progress = if closed { Progress::Untold } else { Progress::Told };
+        asked.progress = if closed { CompletionProgress::Untold } else { CompletionProgress::Told };
         Ok(before)
     }
 
@@ -119,34 +123,34 @@ impl Journal {
         &mut self,
         proposal: ProposeRunCompletion,
         requires_ack: bool,
-    ) -> Result<Action, Violation> {
+    ) -> Result<CommandAction, ProtocolViolation> {
         let completion_id = proposal.result_completion_id;
         let outcome = proposal.result.clone().expect("a proposal without a result is not decoded");
         let kind = Message::ProposeRunCompletion(proposal).frame_type();
         let Some(asked) = self.asked.get_mut(&completion_id) else {
             let what = format!("no run has the completion id {completion_id}");
-            return Err(Violation::of(kind, what));
+            return Err(ProtocolViolation::of(kind, what));
         };
-        let violation = |what| Violation::of(kind, what).at(asked.index);
+        let violation = |what| ProtocolViolation::of(kind, what).at(asked.index);
         if asked.kind != NotificationKind::Run {
             return Err(violation(format!("completion {completion_id} is not of a run")));
         }
-        if asked.progress != Progress::Open {
+        if asked.progress != CompletionProgress::Open {
             return Err(violation(format!("the run {completion_id} has its outcome already")));
         }
-        asked.progress = Progress::Proposed { requires_ack };
-        Ok(Action::ProposeRun { completion_id, outcome: outcome.into(), requires_ack })
+        asked.progress = CompletionProgress::Proposed { requires_ack };
+        Ok(CommandAction::ProposeRun { completion_id, outcome: outcome.into(), requires_ack })
     }
 
     /// Determines how a wait for these notifications can end.
     ///
     /// # Errors
     /// The fault of the wait, as a clause.
-    pub(super) fn hope(&self, leaves: &BTreeSet<NotificationId>) -> Result<Hope, String> {
+    pub(super) fn hope(&self, leaves: &BTreeSet<NotificationId>) -> Result<WaitOutlook, String> {
         if leaves.is_empty() {
             return Err("waits for nothing".to_owned());
         }
-        let mut hope = Hope::default();
+        let mut hope = WaitOutlook::default();
         for leaf in leaves {
             match leaf {
                 NotificationId::Signal(0) => return Err("waits for signal 0".to_owned()),
@@ -155,9 +159,9 @@ impl Journal {
                     let Some(asked) = self.asked.get(id) else {
                         return Err(format!("waits for {leaf}, which no command asked for"));
                     };
-                    hope.possible |= asked.progress != Progress::Told;
-                    hope.run |=
-                        asked.kind == NotificationKind::Run && asked.progress == Progress::Open;
+                    hope.possible |= asked.progress != CompletionProgress::Told;
+                    hope.run |= asked.kind == NotificationKind::Run
+                        && asked.progress == CompletionProgress::Open;
                 }
             }
         }

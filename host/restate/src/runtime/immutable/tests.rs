@@ -8,7 +8,7 @@ use crate::{
         NotificationResult, Output, OutputResult, Proposal, ProposeRunCompletion, Run, Sleep,
         Suspension,
     },
-    wire::Outcome,
+    wire::OperationOutcome,
 };
 
 fn input() -> Bytes {
@@ -32,7 +32,7 @@ fn sleep(id: u32) -> Sleep {
 }
 
 fn output() -> Output {
-    Output { result: Some(OutputResult::Value(Value::default())), name: String::new() }
+    Output { result: Some(OutputResult::Value(ValueMessage::default())), name: String::new() }
 }
 
 fn slept(id: u32) -> Notification {
@@ -40,7 +40,7 @@ fn slept(id: u32) -> Notification {
 }
 
 fn ran(id: u32) -> Notification {
-    Notification::run(id, Outcome::Success("v".into()))
+    Notification::run(id, OperationOutcome::Success("v".into()))
 }
 
 fn suspension(awaiting: Future) -> Message {
@@ -56,28 +56,37 @@ fn proposal(id: u32) -> Message {
     Message::ProposeRunCompletion(ProposeRunCompletion { result_completion_id: id, result })
 }
 
-fn open(version: ProtocolVersion, journal: &[Bytes]) -> Attempt {
+fn open(version: ProtocolVersion, journal: &[Bytes]) -> ImmutableRuntimeAttempt {
     let journal = std::iter::once(input()).chain(journal.iter().cloned()).collect::<Vec<_>>();
     let records = journal.iter().map(|record| &record[..]);
-    Attempt::open(version, Start::default(), records).expect("a valid journal").0
+    ImmutableRuntimeAttempt::open(version, StartMessage::default(), records)
+        .expect("a valid journal")
+        .0
 }
 
-fn send(attempt: &mut Attempt, message: &Message) -> Result<Action, Violation> {
+fn send(
+    attempt: &mut ImmutableRuntimeAttempt,
+    message: &Message,
+) -> Result<CommandAction, ProtocolViolation> {
     let frame = message.encode(attempt.version);
     attempt.receive(&frame.to_bytes()).map(|mut actions| actions.pop().expect("one action"))
 }
 
-fn ask(attempt: &mut Attempt, command: impl Into<Command>) -> Result<Action, Violation> {
+fn ask(
+    attempt: &mut ImmutableRuntimeAttempt,
+    command: impl Into<Command>,
+) -> Result<CommandAction, ProtocolViolation> {
     send(attempt, &Message::Command(command.into()))
 }
 
 #[test]
 fn an_attempt_opens_with_the_journal_as_it_was_stored() {
     let journal = [input(), stored(sleep(1)), stored(run(2)), told(ran(2)), told(slept(1))];
-    let start = Start { debug_id: "inv".into(), known_entries: 77, ..Start::default() };
+    let start =
+        StartMessage { debug_id: "inv".into(), known_entries: 77, ..StartMessage::default() };
     let records = journal.iter().map(|record| &record[..]);
-    let (_, sent) = Attempt::open(V6, start.clone(), records).unwrap();
-    let start = Message::Start(Start { known_entries: 5, ..start }).encode(V6).to_bytes();
+    let (_, sent) = ImmutableRuntimeAttempt::open(V6, start.clone(), records).unwrap();
+    let start = Message::Start(StartMessage { known_entries: 5, ..start }).encode(V6).to_bytes();
     let expected: Vec<u8> = start.into_iter().chain(journal.into_iter().flatten()).collect();
     assert_eq!(sent[..], expected);
 }
@@ -90,15 +99,19 @@ fn a_command_is_stored_without_its_wish_to_be_acknowledged() {
     let actions = attempt.receive(&asking.to_bytes()).unwrap();
     let record = frame.to_bytes();
     let command = sleep(4).into();
-    assert_eq!(actions, [Action::Append { index: 1, command, record, requires_ack: true }]);
+    assert_eq!(actions, [CommandAction::Append { index: 1, command, record, requires_ack: true }]);
     let ack = attempt.acknowledge(1).unwrap();
     assert_eq!(ack[..], [0, 4, 0, 0, 0, 0, 0, 2, 8, 1]);
     assert!(attempt.acknowledge(1).is_err(), "once");
     ask(&mut attempt, run(5)).unwrap();
     assert!(attempt.acknowledge(2).is_err(), "only what asked");
     // A journal record with the flag is sent without it.
-    let (_, sent) =
-        Attempt::open(V6, Start::default(), [&input()[..], &asking.to_bytes()[..]]).unwrap();
+    let (_, sent) = ImmutableRuntimeAttempt::open(
+        V6,
+        StartMessage::default(),
+        [&input()[..], &asking.to_bytes()[..]],
+    )
+    .unwrap();
     assert!(sent.ends_with(&frame.to_bytes()));
 }
 
@@ -116,9 +129,9 @@ fn a_run_is_answered_as_its_proposal_asks() {
         ask(&mut attempt, run(1)).unwrap();
         let frame = proposal(1).encode(version).flagged(flags);
         let actions = attempt.receive(&frame.to_bytes()).unwrap();
-        let outcome = Outcome::Success("v".into());
+        let outcome = OperationOutcome::Success("v".into());
         let requires_ack = flags == Flags::REQUIRES_ACK;
-        let expected_action = Action::ProposeRun { completion_id: 1, outcome, requires_ack };
+        let expected_action = CommandAction::ProposeRun { completion_id: 1, outcome, requires_ack };
         assert_eq!(actions, [expected_action], "{version}");
         let sent = Frame::from_bytes(&attempt.notify(&ran(1)).unwrap()).unwrap();
         assert_eq!(sent.number, expected, "{version}");
@@ -206,8 +219,8 @@ fn the_frames_of_a_deployment_are_checked() {
             None,
         ),
         (V6, "signal 0", vec![suspension(signal(0))], 1, None),
-        (V8, "going on already", vec![read.clone(), read.clone()], 0x0200, None),
-        (V6, "never from a deployment", vec![Message::Start(Start::default())], 0, None),
+        (V8, "in progress already", vec![read.clone(), read.clone()], 0x0200, None),
+        (V6, "never from a deployment", vec![Message::Start(StartMessage::default())], 0, None),
         (
             V6,
             "never from a deployment",
@@ -248,7 +261,8 @@ fn a_broken_command_is_named_with_its_place() {
     let violation = attempt.receive(&Frame::new(0x0401, Bytes::new()).to_bytes()).unwrap_err();
     assert_eq!(violation.to_string(), "Output (0x0401) at index 2: has no result");
     let (mut attempt, _) =
-        Attempt::open_with_limit(V6, Start::default(), [&input()[..]], 3).unwrap();
+        ImmutableRuntimeAttempt::open_with_limit(V6, StartMessage::default(), [&input()[..]], 3)
+            .unwrap();
     let violation = attempt.receive(&[4, 1, 0, 0, 0, 0, 0, 4]).unwrap_err();
     assert!(violation.to_string().starts_with("Output (0x0401): a message"), "{violation}");
     assert!(attempt.is_over());
@@ -265,14 +279,16 @@ fn a_response_has_an_end() {
     let violation = attempt.end_of_input().unwrap_err();
     assert!(violation.what.contains("4 bytes"), "{violation}");
     let mut attempt = open(V6, &[stored(output())]);
-    assert_eq!(attempt.receive(&[0, 3, 0, 0, 0, 0, 0, 0]).unwrap(), [Action::Ended]);
+    assert_eq!(attempt.receive(&[0, 3, 0, 0, 0, 0, 0, 0]).unwrap(), [CommandAction::Ended]);
     assert_eq!(attempt.end_of_input(), Ok(()));
 }
 
 #[test]
 fn a_notification_is_told_once_to_what_asked_for_it() {
     let mut attempt = open(V6, &[stored(sleep(1)), stored(run(2)), told(ran(2))]);
-    let refused = |attempt: &mut Attempt, notification| attempt.notify(&notification).unwrap_err();
+    let refused = |attempt: &mut ImmutableRuntimeAttempt, notification| {
+        attempt.notify(&notification).unwrap_err()
+    };
     let violation = refused(&mut attempt, slept(3));
     assert!(violation.what.contains("no command asked"), "{violation}");
     let violation = refused(&mut attempt, ran(1));
@@ -316,7 +332,8 @@ fn a_journal_is_checked_when_it_is_opened() {
     ];
     for (expected, journal) in rows {
         let records = journal.iter().map(|record| &record[..]);
-        let violation = Attempt::open(V6, Start::default(), records).unwrap_err();
+        let violation =
+            ImmutableRuntimeAttempt::open(V6, StartMessage::default(), records).unwrap_err();
         assert!(violation.what.contains(expected), "{violation} is not {expected}");
     }
     // A signal may precede all commands except the input, which is always the first record.
@@ -327,12 +344,12 @@ fn a_journal_is_checked_when_it_is_opened() {
 fn suspended(
     journal: &[Bytes],
     awaiting: Future,
-    prepare: impl FnOnce(&mut Attempt),
-) -> Result<bool, Violation> {
+    prepare: impl FnOnce(&mut ImmutableRuntimeAttempt),
+) -> Result<bool, ProtocolViolation> {
     let mut attempt = open(V7, journal);
     prepare(&mut attempt);
     match send(&mut attempt, &suspension(awaiting.clone()))? {
-        Action::Suspend(suspended) => {
+        CommandAction::Suspend(suspended) => {
             assert_eq!(suspended.awaiting, awaiting);
             Ok(suspended.ready)
         }
@@ -343,10 +360,10 @@ fn suspended(
 #[test]
 fn a_wait_is_over_when_what_it_waits_for_is_there_already() {
     let sleeping = [stored(sleep(1)), stored(sleep(2))];
-    let half_close = |attempt: &mut Attempt| attempt.half_close();
+    let half_close = |attempt: &mut ImmutableRuntimeAttempt| attempt.half_close();
     assert_eq!(suspended(&sleeping, first_of(&[1]), half_close), Ok(false));
     // The notification arrived after the end of the request's body.
-    let late = |attempt: &mut Attempt| {
+    let late = |attempt: &mut ImmutableRuntimeAttempt| {
         attempt.half_close();
         assert!(attempt.notify(&slept(1)).unwrap().is_empty());
     };
@@ -355,16 +372,16 @@ fn a_wait_is_over_when_what_it_waits_for_is_there_already() {
     let both = Future::all_of([1, 2].map(NotificationId::Completion));
     assert_eq!(suspended(&sleeping, both.clone(), late), Ok(false));
     // The notification was sent while the deployment was already suspending.
-    let crossing = |attempt: &mut Attempt| drop(attempt.notify(&slept(1)).unwrap());
+    let crossing = |attempt: &mut ImmutableRuntimeAttempt| drop(attempt.notify(&slept(1)).unwrap());
     assert_eq!(suspended(&sleeping, first_of(&[1]), crossing), Ok(true));
     // The notification was sent before the end of the body, so the deployment saw it: waiting for
     // it alone is a violation.
-    let seen = |attempt: &mut Attempt| {
+    let seen = |attempt: &mut ImmutableRuntimeAttempt| {
         attempt.notify(&slept(1)).unwrap();
         attempt.half_close();
     };
     let violation = suspended(&sleeping, first_of(&[1]), seen).unwrap_err();
-    assert!(violation.what.contains("what it was told"), "{violation}");
+    assert!(violation.what.contains("results that it has received"), "{violation}");
     assert_eq!(suspended(&sleeping, both, seen), Ok(false));
     let replayed = [stored(sleep(1)), told(slept(1))];
     assert!(suspended(&replayed, first_of(&[1]), half_close).is_err());
@@ -376,12 +393,12 @@ fn a_wait_for_a_run_without_an_outcome_needs_another_attempt_at_once() {
     assert_eq!(suspended(&running, first_of(&[1, 2]), |_| {}), Ok(true));
     assert_eq!(suspended(&running, first_of(&[2]), |_| {}), Ok(false));
     // The outcome is being stored in the journal.
-    let proposed = |attempt: &mut Attempt| {
+    let proposed = |attempt: &mut ImmutableRuntimeAttempt| {
         attempt.half_close();
         send(attempt, &proposal(1)).unwrap();
     };
     assert_eq!(suspended(&running, first_of(&[1]), proposed), Ok(false));
-    let stored = |attempt: &mut Attempt| {
+    let stored = |attempt: &mut ImmutableRuntimeAttempt| {
         proposed(attempt);
         assert!(attempt.notify(&ran(1)).unwrap().is_empty());
     };
@@ -393,12 +410,12 @@ fn a_signal_that_was_seen_does_not_end_the_wait_for_the_next() {
     let cancel = || Future::first_of([NotificationId::Signal(1)]);
     let told_before = [told(Notification::cancel())];
     assert_eq!(suspended(&told_before, cancel(), |_| {}), Ok(false));
-    let seen = |attempt: &mut Attempt| {
+    let seen = |attempt: &mut ImmutableRuntimeAttempt| {
         attempt.notify(&Notification::cancel()).unwrap();
         attempt.half_close();
     };
     assert_eq!(suspended(&[], cancel(), seen), Ok(false));
-    let late = |attempt: &mut Attempt| {
+    let late = |attempt: &mut ImmutableRuntimeAttempt| {
         attempt.half_close();
         attempt.notify(&Notification::cancel()).unwrap();
     };
@@ -410,10 +427,10 @@ fn reads_that_are_not_journaled_are_answered_once() {
     let mut attempt = open(V8, &[]);
     let read = immutable::GetStateEphemeral { ephemeral_completion_id: 3, key: "k".into() };
     let action = send(&mut attempt, &Message::GetStateEphemeral(read)).unwrap();
-    assert_eq!(action, Action::ReadState { ephemeral_completion_id: 3, key: "k".into() });
+    assert_eq!(action, CommandAction::ReadState { ephemeral_completion_id: 3, key: "k".into() });
     assert!(attempt.answer_state(4, None).is_err());
     let sent = attempt.answer_state(3, Some("v".into())).unwrap();
-    let value = Value { content: "v".into() };
+    let value = ValueMessage { content: "v".into() };
     let expected =
         EphemeralState { ephemeral_completion_id: 3, result: Some(EphemeralResult::Value(value)) };
     assert_eq!(sent, Message::EphemeralState(expected).encode(V8).to_bytes());

@@ -8,7 +8,7 @@ use crate::mutable::{Entry, ErrorMessage};
 
 /// An action for the runtime.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Action {
+pub enum EntryAction {
     /// Store the entry at the end of the journal, and execute it. Do not store a fallible entry
     /// that cannot be executed: end the attempt, and retry later.
     Append {
@@ -22,7 +22,7 @@ pub enum Action {
         requires_ack: bool,
     },
     /// The attempt has ended. Begin another one when one of the entries has its result.
-    Suspend(Suspended),
+    Suspend(EntrySuspension),
     /// The attempt has ended. Retry as the policy and the message say.
     Failed(ErrorMessage),
     /// The invocation has ended, with the output in the journal.
@@ -31,7 +31,7 @@ pub enum Action {
 
 /// A wait that the runtime has to observe.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Suspended {
+pub struct EntrySuspension {
     /// The awaited entries; one of them has to be completed.
     pub indexes: BTreeSet<u32>,
     /// True to begin another attempt immediately: a result arrived too late to be sent, or the

@@ -40,27 +40,32 @@ fn stored(entry: &Entry) -> Bytes {
     Message::Entry(entry.clone()).encode(V3).to_bytes()
 }
 
-fn open(version: ProtocolVersion, entries: &[Entry]) -> Attempt {
+fn open(version: ProtocolVersion, entries: &[Entry]) -> MutableRuntimeAttempt {
     let journal: Vec<_> = [input()].iter().chain(entries).map(stored).collect();
     let records = journal.iter().map(|record| &record[..]);
-    Attempt::open(version, Start::default(), records).expect("a valid journal").0
+    MutableRuntimeAttempt::open(version, StartMessage::default(), records)
+        .expect("a valid journal")
+        .0
 }
 
-fn send(attempt: &mut Attempt, message: &Message) -> Result<Action, Violation> {
+fn send(
+    attempt: &mut MutableRuntimeAttempt,
+    message: &Message,
+) -> Result<EntryAction, ProtocolViolation> {
     let frame = message.encode(attempt.version);
     attempt.receive(&frame.to_bytes()).map(|mut actions| actions.pop().expect("one action"))
 }
 
-fn ask_for_ack(attempt: &mut Attempt, entry: Entry) {
+fn ask_for_ack(attempt: &mut MutableRuntimeAttempt, entry: Entry) {
     let frame = Message::Entry(entry).encode(attempt.version).flagged(Flags::REQUIRES_ACK);
     attempt.receive(&frame.to_bytes()).unwrap();
 }
 
 #[test]
 fn a_run_a_sleep_and_a_return() {
-    let (mut attempt, sent) = Attempt::open(
+    let (mut attempt, sent) = MutableRuntimeAttempt::open(
         V2,
-        Start { debug_id: "i".into(), ..Start::default() },
+        StartMessage { debug_id: "i".into(), ..StartMessage::default() },
         [&stored(&input())[..]],
     )
     .unwrap();
@@ -71,16 +76,24 @@ fn a_run_a_sleep_and_a_return() {
     let record = b"\x0c\x05\0\0\0\0\0\x06\x62\x01r\x72\x01v";
     let actions = attempt.receive(b"\x0c\x05\x80\0\0\0\0\x06\x62\x01r\x72\x01v").unwrap();
     let record = Bytes::from_static(record);
-    assert_eq!(actions, [Action::Append { index: 1, entry: run(), record, requires_ack: true }]);
+    assert_eq!(
+        actions,
+        [EntryAction::Append { index: 1, entry: run(), record, requires_ack: true }]
+    );
     assert_eq!(attempt.acknowledge(1).unwrap()[..], *b"\0\x04\0\0\0\0\0\x02\x08\x01");
     let actions = attempt.receive(b"\x0c\0\0\0\0\0\0\x02\x08\x09").unwrap();
     let record = Bytes::from_static(b"\x0c\0\0\0\0\0\0\x02\x08\x09");
-    assert_eq!(actions, [Action::Append { index: 2, entry: sleep(), record, requires_ack: false }]);
+    assert_eq!(
+        actions,
+        [EntryAction::Append { index: 2, entry: sleep(), record, requires_ack: false }]
+    );
     let sent = attempt.complete(2, &EntryResult::EMPTY).unwrap();
     assert_eq!(sent[..], *b"\0\x01\0\0\0\0\0\x04\x08\x02\x6a\0");
     let actions = attempt.receive(b"\x04\x01\0\0\0\0\0\x03\x72\x01v\0\x05\0\0\0\0\0\0").unwrap();
-    assert!(matches!(&actions[0], Action::Append { index: 3, entry, .. } if *entry == output()));
-    assert_eq!(actions[1], Action::Ended);
+    assert!(
+        matches!(&actions[0], EntryAction::Append { index: 3, entry, .. } if *entry == output())
+    );
+    assert_eq!(actions[1], EntryAction::Ended);
     assert_eq!(attempt.end_of_input(), Ok(()));
 }
 
@@ -91,8 +104,9 @@ fn an_attempt_opens_with_the_journal_and_the_results_in_it() {
     let asking = Message::Entry(run()).encode(V2).flagged(Flags::REQUIRES_ACK).to_bytes();
     let journal = [stored(&input()), slept.to_bytes(), asking, stored(&sleep())];
     let records = journal.iter().map(|record| &record[..]);
-    let (mut attempt, sent) = Attempt::open(V2, Start::default(), records).unwrap();
-    let mut expected = Message::Start(Start { known_entries: 4, ..Start::default() })
+    let (mut attempt, sent) =
+        MutableRuntimeAttempt::open(V2, StartMessage::default(), records).unwrap();
+    let mut expected = Message::Start(StartMessage { known_entries: 4, ..StartMessage::default() })
         .encode(V2)
         .to_bytes()
         .to_vec();
@@ -139,12 +153,12 @@ fn the_frames_of_a_deployment_are_checked() {
             2,
             None,
         ),
-        ("what it was told", vec![entry(run()), suspension(&[1])], 2, None),
-        ("what it was told", vec![entry(eager_state()), suspension(&[1])], 2, None),
+        ("results that it has received", vec![entry(run()), suspension(&[1])], 2, None),
+        ("results that it has received", vec![entry(eager_state()), suspension(&[1])], 2, None),
         ("names entry 0, which is no call", vec![cancel(0)], 0x0C06, Some(1)),
         ("names entry 2, which is no call", vec![entry(sleep()), cancel(2)], 0x0C06, Some(2)),
         ("names entry 1, which is no call", vec![entry(sleep()), begun(1)], 0x0C07, Some(2)),
-        ("never from a deployment", vec![Message::Start(Start::default())], 0, None),
+        ("never from a deployment", vec![Message::Start(StartMessage::default())], 0, None),
         ("never from a deployment", vec![Message::Completion(completion)], 1, None),
         ("never from a deployment", vec![Message::EntryAck(EntryAck { entry_index: 0 })], 4, None),
     ];
@@ -178,8 +192,13 @@ fn a_broken_entry_is_named_with_its_place() {
     let violation = attempt.receive(b"\x0c\x06\0\0\0\0\0\0").unwrap_err();
     let expected = "CancelInvocation (0x0c06) at index 1: is not part of V2, but of V3";
     assert_eq!(violation.to_string(), expected);
-    let (mut attempt, _) =
-        Attempt::open_with_limit(V1, Start::default(), [&stored(&input())[..]], 3).unwrap();
+    let (mut attempt, _) = MutableRuntimeAttempt::open_with_limit(
+        V1,
+        StartMessage::default(),
+        [&stored(&input())[..]],
+        3,
+    )
+    .unwrap();
     let violation = attempt.receive(b"\x04\x01\0\0\0\0\0\x04").unwrap_err();
     assert!(violation.to_string().starts_with("Output (0x0401): a message"), "{violation}");
     assert!(attempt.is_over());
@@ -240,18 +259,22 @@ fn a_journal_is_checked_when_it_is_opened() {
     ];
     for (expected, journal) in rows {
         let records = journal.iter().map(|record| &record[..]);
-        let violation = Attempt::open(V3, Start::default(), records).unwrap_err();
+        let violation =
+            MutableRuntimeAttempt::open(V3, StartMessage::default(), records).unwrap_err();
         assert!(violation.what.contains(expected), "{violation} is not {expected}");
     }
 }
 
 /// Returns `ready` of a suspension on `indexes` after `prepare`. The journal has two sleeps.
-fn suspended(indexes: &[u32], prepare: impl FnOnce(&mut Attempt)) -> Result<bool, Violation> {
+fn suspended(
+    indexes: &[u32],
+    prepare: impl FnOnce(&mut MutableRuntimeAttempt),
+) -> Result<bool, ProtocolViolation> {
     let mut attempt = open(V2, &[sleep(), sleep()]);
     prepare(&mut attempt);
     let suspension = Suspension { entry_indexes: indexes.to_vec() };
     match send(&mut attempt, &Message::Suspension(suspension))? {
-        Action::Suspend(suspended) => {
+        EntryAction::Suspend(suspended) => {
             assert_eq!(suspended.indexes, indexes.iter().copied().collect());
             Ok(suspended.ready)
         }
@@ -263,37 +286,37 @@ fn suspended(indexes: &[u32], prepare: impl FnOnce(&mut Attempt)) -> Result<bool
 fn a_wait_is_over_when_what_it_waits_for_is_there_already() {
     let empty = EntryResult::Empty(Void {});
     assert_eq!(suspended(&[1, 2], |attempt| attempt.half_close()), Ok(false));
-    let late = |attempt: &mut Attempt| {
+    let late = |attempt: &mut MutableRuntimeAttempt| {
         attempt.half_close();
         assert!(attempt.complete(1, &empty).unwrap().is_empty());
     };
     assert_eq!(suspended(&[1, 2], late), Ok(true));
     assert_eq!(suspended(&[2], late), Ok(false));
-    let crossing = |attempt: &mut Attempt| drop(attempt.complete(1, &empty).unwrap());
+    let crossing = |attempt: &mut MutableRuntimeAttempt| drop(attempt.complete(1, &empty).unwrap());
     assert_eq!(suspended(&[1], crossing), Ok(true));
-    let seen = |attempt: &mut Attempt| {
+    let seen = |attempt: &mut MutableRuntimeAttempt| {
         crossing(attempt);
         attempt.half_close();
     };
     let violation = suspended(&[1], seen).unwrap_err();
-    assert!(violation.what.contains("what it was told"), "{violation}");
+    assert!(violation.what.contains("results that it has received"), "{violation}");
     assert_eq!(suspended(&[1, 2], seen), Ok(false));
 }
 
 #[test]
 fn a_wait_for_a_run_is_over_when_the_run_is_stored() {
-    let stored = |attempt: &mut Attempt| {
+    let stored = |attempt: &mut MutableRuntimeAttempt| {
         attempt.half_close();
         ask_for_ack(attempt, run());
     };
     assert_eq!(suspended(&[3], stored), Ok(true));
     assert_eq!(suspended(&[1], stored), Ok(false));
-    let late = |attempt: &mut Attempt| {
+    let late = |attempt: &mut MutableRuntimeAttempt| {
         stored(attempt);
         assert!(attempt.acknowledge(3).unwrap().is_empty());
     };
     assert_eq!(suspended(&[3], late), Ok(true));
-    let seen = |attempt: &mut Attempt| {
+    let seen = |attempt: &mut MutableRuntimeAttempt| {
         ask_for_ack(attempt, run());
         attempt.acknowledge(3).unwrap();
         attempt.half_close();
@@ -323,7 +346,7 @@ fn an_sdk_is_understood_in_everything_it_asks() {
     }
     let mut asked = Vec::new();
     for action in &actions[..actions.len() - 1] {
-        let Action::Append { index, entry, requires_ack, .. } = action else {
+        let EntryAction::Append { index, entry, requires_ack, .. } = action else {
             panic!("{action:?}")
         };
         assert_eq!(*index as usize, asked.len() + 1);
@@ -353,7 +376,7 @@ fn an_sdk_is_understood_in_everything_it_asks() {
         Kind::Output,
     ];
     assert_eq!(asked, expected);
-    assert_eq!(actions.last(), Some(&Action::Ended));
+    assert_eq!(actions.last(), Some(&EntryAction::Ended));
     assert_eq!(attempt.end_of_input(), Ok(()));
     // In V2 the first entry of a later version is a violation.
     let violation = open(V2, &[]).receive(&bytes).unwrap_err();

@@ -31,7 +31,7 @@ use segno_store::{
     sqlite::{SqliteConfig, SqliteStore},
 };
 
-use super::super::{Deployment, Endpoint, IDEMPOTENCY, Services};
+use super::super::{Deployment, DeploymentAddress, IDEMPOTENCY, Services};
 
 struct HandClock(AtomicI64);
 
@@ -106,7 +106,8 @@ async fn register(fixture: &Fixture, service: &str) {
     let manifest = format!(
         r#"{{ "minProtocolVersion": 5, "maxProtocolVersion": 7, "services": [{service}] }}"#
     );
-    let endpoint = Endpoint { uri: "http://x".to_owned(), headers: [].into(), http11: false };
+    let endpoint =
+        DeploymentAddress { uri: "http://x".to_owned(), headers: [].into(), http11: false };
     let manifest = serde_json::from_str(&manifest).expect("a manifest");
     let deployment = Deployment::new(&endpoint, None, manifest);
     let kept: Arc<[u8]> = deployment.to_bytes().into();

@@ -7,19 +7,19 @@ use segno_restate::{id::DeploymentId, version::ProtocolVersion};
 use segno_store::PromiseRow;
 
 use super::super::error::AdminError;
-use crate::{Deployment, front::Api};
+use crate::{Deployment, front::ServicesApi};
 
 /// A deployment, and the digest under which it is stored.
-type Kept = (Digest, Arc<Deployment>);
+type StoredDeployment = (Digest, Arc<Deployment>);
 
 /// Selects the deployment of `service` by `latest`, `keep` or an id; `None` selects the one that
 /// wrote the journal.
 pub async fn chosen(
-    api: &Api,
+    api: &ServicesApi,
     row: &PromiseRow,
     service: &str,
     asked: Option<&str>,
-) -> Result<Kept, AdminError> {
+) -> Result<StoredDeployment, AdminError> {
     match asked {
         Some(asked) if asked.eq_ignore_ascii_case("latest") => {
             Ok(api.services.of_service(service).await?)
@@ -35,7 +35,7 @@ pub async fn chosen(
     }
 }
 
-async fn named(api: &Api, service: &str, id: &str) -> Result<Kept, AdminError> {
+async fn named(api: &ServicesApi, service: &str, id: &str) -> Result<StoredDeployment, AdminError> {
     if id.parse::<DeploymentId>().is_err() {
         let message = format!("`{id}` is no id of a deployment, and neither `latest` nor `keep`");
         return Err(AdminError::new(400, message));

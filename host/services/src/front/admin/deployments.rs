@@ -7,18 +7,18 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use segno_api::shared::Entry;
+use segno_api::shared::CatalogEntry;
 use segno_core::{address::service_of_alias, id::Digest, time::Timestamp};
 use serde_json::{Value as Json_, json};
 
 use super::{super::error::AdminError, asked, services};
-use crate::{Deployment, front::Api};
+use crate::{Deployment, front::ServicesApi};
 
 /// Maximum number of invocations named in a refusal.
 const NAMED: u32 = 8;
 
 /// A registered deployment.
-pub struct Registered {
+pub struct RegisteredDeployment {
     /// The deployment.
     pub deployment: Arc<Deployment>,
     /// When it was registered, in milliseconds since the Unix epoch.
@@ -26,7 +26,7 @@ pub struct Registered {
 }
 
 /// Lists all deployments to which a service points, newest first.
-pub async fn all(api: &Api) -> Result<Vec<Registered>, AdminError> {
+pub async fn all(api: &ServicesApi) -> Result<Vec<RegisteredDeployment>, AdminError> {
     let mut all = Vec::new();
     for entry in &api.modules().await?.0 {
         let aliases = &entry.module.aliases;
@@ -35,13 +35,13 @@ pub async fn all(api: &Api) -> Result<Vec<Registered>, AdminError> {
         }
         let deployment = api.services.deployment(entry.digest).await?;
         let created_at_ms = created_at(&deployment, entry).0;
-        all.push(Registered { deployment, created_at_ms });
+        all.push(RegisteredDeployment { deployment, created_at_ms });
     }
     Ok(all)
 }
 
 /// Returns when a deployment was first registered, regardless of later changes.
-pub async fn registered_at(api: &Api, digest: Digest) -> Result<Timestamp, AdminError> {
+pub async fn registered_at(api: &ServicesApi, digest: Digest) -> Result<Timestamp, AdminError> {
     let deployment = api.services.deployment(digest).await?;
     let modules = api.modules().await?;
     let entry = modules.0.iter().find(|entry| entry.digest == digest);
@@ -49,14 +49,14 @@ pub async fn registered_at(api: &Api, digest: Digest) -> Result<Timestamp, Admin
     Ok(entry.map_or(now, |entry| created_at(&deployment, entry)))
 }
 
-fn created_at(deployment: &Deployment, entry: &Entry) -> Timestamp {
+fn created_at(deployment: &Deployment, entry: &CatalogEntry) -> Timestamp {
     deployment.created_at().unwrap_or(Timestamp(entry.module.created_at_ms))
 }
 
 /// Lists deployments.
-pub async fn list(api: &Api) -> Result<Response, AdminError> {
+pub async fn list(api: &ServicesApi) -> Result<Response, AdminError> {
     let all = all(api).await?;
-    let briefly = |known: &Registered| {
+    let briefly = |known: &RegisteredDeployment| {
         let services = known.deployment.manifest.services.iter();
         let services: Vec<Json_> =
             services.map(|service| json!({ "name": service.name, "revision": known.deployment.revision(&service.name) })).collect();
@@ -69,7 +69,7 @@ pub async fn list(api: &Api) -> Result<Response, AdminError> {
 }
 
 /// Describes one deployment.
-pub async fn describe(api: &Api, id: &str) -> Result<Response, AdminError> {
+pub async fn describe(api: &ServicesApi, id: &str) -> Result<Response, AdminError> {
     let all = all(api).await?;
     let found = all.iter().find(|known| known.deployment.id() == id);
     let found =
@@ -80,7 +80,7 @@ pub async fn describe(api: &Api, id: &str) -> Result<Response, AdminError> {
 /// Removes a deployment on which nothing runs, with its earlier revisions from before its services
 /// were changed. Services that point to it are removed with it if requested. Ended invocations keep
 /// its document.
-pub async fn remove(api: &Api, id: &str, query: &str) -> Result<Response, AdminError> {
+pub async fn remove(api: &ServicesApi, id: &str, query: &str) -> Result<Response, AdminError> {
     let modules = api.modules().await?;
     let mut found = Vec::new();
     for entry in &modules.0 {
@@ -92,7 +92,7 @@ pub async fn remove(api: &Api, id: &str, query: &str) -> Result<Response, AdminE
     if found.is_empty() {
         return Err(AdminError::new(404, format!("there is no deployment `{id}`")));
     }
-    let named = |entry: &&Entry| {
+    let named = |entry: &&CatalogEntry| {
         entry.module.aliases.iter().map(|alias| (alias.clone(), entry.digest)).collect::<Vec<_>>()
     };
     let aliases: Vec<(String, Digest)> = found.iter().flat_map(named).collect();
@@ -121,7 +121,7 @@ pub async fn remove(api: &Api, id: &str, query: &str) -> Result<Response, AdminE
 }
 
 /// Refuses to remove deployments on which invocations run.
-async fn idle(api: &Api, id: &str, entries: &[&Entry]) -> Result<(), AdminError> {
+async fn idle(api: &ServicesApi, id: &str, entries: &[&CatalogEntry]) -> Result<(), AdminError> {
     let mut running = Vec::new();
     for entry in entries {
         let left = NAMED.saturating_sub(u32::try_from(running.len()).unwrap_or(NAMED));
@@ -139,7 +139,7 @@ async fn idle(api: &Api, id: &str, entries: &[&Entry]) -> Result<(), AdminError>
     Err(AdminError::new(409, message))
 }
 
-fn shown(api: &Api, registered: &Registered) -> Json_ {
+fn shown(api: &ServicesApi, registered: &RegisteredDeployment) -> Json_ {
     let mut shown = view(api, &registered.deployment);
     let at = Timestamp(registered.created_at_ms);
     shown["created_at"] = at.in_utc_millis().into();
@@ -155,7 +155,7 @@ fn shown(api: &Api, registered: &Registered) -> Json_ {
 }
 
 /// Converts a deployment for the answer to its registration.
-pub fn view(api: &Api, deployment: &Deployment) -> Json_ {
+pub fn view(api: &ServicesApi, deployment: &Deployment) -> Json_ {
     let services: Vec<Json_> = deployment
         .manifest
         .services

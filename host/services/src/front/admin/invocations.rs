@@ -11,7 +11,7 @@ use segno_core::{
     id::PromiseId,
     invocation::RecordBody,
     promise::TaskStatus,
-    reply::{Conflict, Kept, Pruned, Refusal, Reply},
+    reply::{Conflict, PruneResult, Refusal, Reply, RetentionReason},
 };
 use segno_engine::worker::replay::first_records;
 use segno_store::PromiseRow;
@@ -21,10 +21,10 @@ use super::{
     choice::{began_on, chosen, speaks},
     of_query,
 };
-use crate::front::Api;
+use crate::front::ServicesApi;
 
 /// Executes one control operation on an invocation.
-pub async fn control(api: &Api, id: &str, how: &str) -> Result<Response, AdminError> {
+pub async fn control(api: &ServicesApi, id: &str, how: &str) -> Result<Response, AdminError> {
     let id = PromiseId::from(id);
     let (command, done) = match how {
         "cancel" => (Command::Cancel { invocation: id.clone() }, StatusCode::ACCEPTED),
@@ -37,7 +37,7 @@ pub async fn control(api: &Api, id: &str, how: &str) -> Result<Response, AdminEr
         "purge" => return purge(api, &id).await,
         "purge-journal" => return purge_journal(api, &id).await,
         other => {
-            let message = format!("`{other}` is nothing that can be done to an invocation");
+            let message = format!("`{other}` is no action on an invocation");
             return Err(AdminError::new(404, message));
         }
     };
@@ -53,7 +53,7 @@ pub async fn control(api: &Api, id: &str, how: &str) -> Result<Response, AdminEr
 
 /// Resumes a paused invocation, with its current deployment or with the one that `deployment`
 /// selects.
-pub async fn resume(api: &Api, id: &str, query: &str) -> Result<Response, AdminError> {
+pub async fn resume(api: &ServicesApi, id: &str, query: &str) -> Result<Response, AdminError> {
     let id = PromiseId::from(id);
     let command = match of_query(query, "deployment") {
         Some(asked) if !asked.eq_ignore_ascii_case("keep") => on(api, &id, &asked).await?,
@@ -65,11 +65,11 @@ pub async fn resume(api: &Api, id: &str, query: &str) -> Result<Response, AdminE
 
 /// Builds the command that continues a paused invocation on the selected deployment. The
 /// deployment's SDK checks in every attempt that it repeats the journal.
-async fn on(api: &Api, id: &PromiseId, asked: &str) -> Result<Command, AdminError> {
+async fn on(api: &ServicesApi, id: &PromiseId, asked: &str) -> Result<Command, AdminError> {
     let row = found(api, id).await?;
     let target = row.promise.target().unwrap_or_default();
     let Ok(Address::Service { service, handler, .. }) = Address::parse(target) else {
-        let message = format!("`{id}` calls no service: `segno continue {id}` goes on with it");
+        let message = format!("`{id}` calls no service: continue it with `segno continue {id}`");
         return Err(AdminError::new(400, message));
     };
     let (module, deployment) = chosen(api, &row, &service, Some(asked)).await?;
@@ -94,29 +94,29 @@ async fn on(api: &Api, id: &PromiseId, asked: &str) -> Result<Command, AdminErro
 }
 
 /// Removes an ended invocation with all its descendants.
-async fn purge(api: &Api, id: &PromiseId) -> Result<Response, AdminError> {
+async fn purge(api: &ServicesApi, id: &PromiseId) -> Result<Response, AdminError> {
     completed(api, id).await?;
     let before = api.host.env.clock.now();
     let command = Command::Prune { top: id.clone(), before, part: false, state: false };
     match execute(api, id, command).await? {
-        Reply::Pruned(Pruned::Gone { .. }) => Ok(StatusCode::OK.into_response()),
-        Reply::Pruned(Pruned::Kept(Kept::Absent)) => Err(unknown(id)),
-        Reply::Pruned(Pruned::Kept(kept)) => {
-            Err(AdminError::new(409, format!("`{id}` stays: {kept}; {}", advice(&kept))))
+        Reply::Pruned(PruneResult::Gone { .. }) => Ok(StatusCode::OK.into_response()),
+        Reply::Pruned(PruneResult::Kept(RetentionReason::Absent)) => Err(unknown(id)),
+        Reply::Pruned(PruneResult::Kept(kept)) => {
+            Err(AdminError::new(409, format!("`{id}` was not removed: {kept}; {}", advice(&kept))))
         }
         other => Err(unexpected(&other).into()),
     }
 }
 
 /// Removes the journal of an ended invocation, and keeps its result.
-async fn purge_journal(api: &Api, id: &PromiseId) -> Result<Response, AdminError> {
+async fn purge_journal(api: &ServicesApi, id: &PromiseId) -> Result<Response, AdminError> {
     completed(api, id).await?;
     execute(api, id, Command::JournalRemove { id: id.clone() }).await?;
     Ok(StatusCode::OK.into_response())
 }
 
 pub(super) async fn execute(
-    api: &Api,
+    api: &ServicesApi,
     id: &PromiseId,
     command: Command,
 ) -> Result<Reply, AdminError> {
@@ -127,7 +127,7 @@ pub(super) async fn execute(
     }
 }
 
-async fn found(api: &Api, id: &PromiseId) -> Result<PromiseRow, AdminError> {
+async fn found(api: &ServicesApi, id: &PromiseId) -> Result<PromiseRow, AdminError> {
     match api.invocation(id).await {
         Err(segno_api::ApiError::UnknownInvocation(_)) => Err(unknown(id)),
         found => Ok(found?),
@@ -135,7 +135,7 @@ async fn found(api: &Api, id: &PromiseId) -> Result<PromiseRow, AdminError> {
 }
 
 /// Reads an invocation, which must have ended.
-pub(super) async fn completed(api: &Api, id: &PromiseId) -> Result<PromiseRow, AdminError> {
+pub(super) async fn completed(api: &ServicesApi, id: &PromiseId) -> Result<PromiseRow, AdminError> {
     let row = found(api, id).await?;
     match row.promise.is_pending() {
         false => Ok(row),

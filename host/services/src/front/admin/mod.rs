@@ -24,9 +24,9 @@ use serde_json::json;
 use super::{
     error::AdminError,
     guard::{self, SenderGuard},
-    path::{Segments, joined},
+    path::{SplitPath, joined},
 };
-use crate::front::Api;
+use crate::front::ServicesApi;
 
 /// Maximum size of a request, in bytes.
 const LIMIT: usize = 8 << 20;
@@ -35,7 +35,7 @@ const LIMIT: usize = 8 << 20;
 const VERSIONS: [u32; 3] = [2, 3, 4];
 
 /// Builds the routes of the admin API.
-pub fn router(api: Api) -> Router {
+pub fn router(api: ServicesApi) -> Router {
     let guard = SenderGuard { api: api.clone(), origins: AllowedOrigins::default() };
     Router::new()
         .fallback(route)
@@ -44,13 +44,13 @@ pub fn router(api: Api) -> Router {
         .with_state(api)
 }
 
-async fn route(State(api): State<Api>, request: Request) -> Response {
+async fn route(State(api): State<ServicesApi>, request: Request) -> Response {
     let routed = Box::pin(routed(api, request)).await;
     routed.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn routed(api: Api, request: Request) -> Result<Response, AdminError> {
-    let segments = Segments::of(request.uri().path())
+async fn routed(api: ServicesApi, request: Request) -> Result<Response, AdminError> {
+    let segments = SplitPath::of(request.uri().path())
         .ok_or_else(|| AdminError::new(400, "the path is no UTF-8"))?;
     let method = request.method().clone();
     let query = request.uri().query().unwrap_or_default().to_owned();
@@ -125,7 +125,7 @@ fn known(method: &Method) -> bool {
     [Method::GET, Method::POST, Method::PATCH, Method::PUT, Method::DELETE].contains(method)
 }
 
-fn version(api: &Api) -> Response {
+fn version(api: &ServicesApi) -> Response {
     let version = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "server": "segno",
@@ -150,7 +150,7 @@ fn asked(query: &str, name: &str) -> bool {
 }
 
 /// Parses the JSON body of a request.
-async fn body<T: DeserializeOwned>(api: &Api, request: Request) -> Result<T, AdminError> {
+async fn body<T: DeserializeOwned>(api: &ServicesApi, request: Request) -> Result<T, AdminError> {
     let (parts, body) = request.into_parts();
     let entry = api.let_in(&parts.extensions).await?;
     let setting = "the limit of requests of operators";

@@ -21,7 +21,9 @@ use segno_store::NewModule;
 use serde::{Deserialize, Deserializer};
 
 use super::{super::error::AdminError, body, deployments};
-use crate::{ConnectError, Deployment, Endpoint, HandlerKind, front::Api, kind};
+use crate::{
+    ConnectError, Deployment, DeploymentAddress, HandlerConcurrency, front::ServicesApi, kind,
+};
 
 /// Restate's error code: no common protocol version.
 const VERSIONS: &str = "META0012";
@@ -37,7 +39,7 @@ const HANDLERS: usize = 5_000;
 
 /// The body of a registration.
 #[derive(Deserialize)]
-struct Register {
+struct RegistrationRequest {
     uri: String,
     #[serde(default, deserialize_with = "unless_null")]
     additional_headers: BTreeMap<String, String>,
@@ -59,8 +61,8 @@ fn unless_null<'a, T: Default + Deserialize<'a>, D: Deserializer<'a>>(
 }
 
 /// Discovers the services of a deployment, and routes new invocations of them there.
-pub async fn register(api: Api, request: Request) -> Result<Response, AdminError> {
-    let asked: Register = body(&api, request).await?;
+pub async fn register(api: ServicesApi, request: Request) -> Result<Response, AdminError> {
+    let asked: RegistrationRequest = body(&api, request).await?;
     let endpoint = endpoint(&api, &asked)?;
     let deployment = discovered(&api, &endpoint).await?;
     let known = deployments::all(&api).await?;
@@ -69,8 +71,7 @@ pub async fn register(api: Api, request: Request) -> Result<Response, AdminError
     let same = at_this_address.clone().any(|known| known.deployment.id() == id);
     if !same && !asked.force && at_this_address.count() > 0 {
         let message = format!(
-            "`{}` is registered, and has other services now: register new code at an address of its own, so that invocations go on \
-             with the code they began with, or use `force`",
+            "`{}` is registered, and has other services now: register new code at another address, so that invocations continue on the code they began with, or set `force`",
             deployment.uri
         );
         return Err(AdminError::new(409, message).with_code(CHANGED));
@@ -111,7 +112,7 @@ pub async fn register(api: Api, request: Request) -> Result<Response, AdminError
 }
 
 /// Stores a deployment, and routes new invocations of its services there.
-async fn keep(api: &Api, deployment: &Deployment) -> Result<(), AdminError> {
+async fn keep(api: &ServicesApi, deployment: &Deployment) -> Result<(), AdminError> {
     put(api, deployment).await?;
     for alias in deployment.aliases() {
         send_to(api, alias, deployment).await?;
@@ -122,7 +123,11 @@ async fn keep(api: &Api, deployment: &Deployment) -> Result<(), AdminError> {
 
 /// Replaces a deployment: routes new invocations from the former one to the new one. Services that
 /// have moved to another deployment meanwhile stay there.
-pub async fn replace(api: &Api, former: Digest, deployment: &Deployment) -> Result<(), AdminError> {
+pub async fn replace(
+    api: &ServicesApi,
+    former: Digest,
+    deployment: &Deployment,
+) -> Result<(), AdminError> {
     put(api, deployment).await?;
     api.services.forget();
     for service in &deployment.manifest.services {
@@ -135,7 +140,7 @@ pub async fn replace(api: &Api, former: Digest, deployment: &Deployment) -> Resu
     Ok(())
 }
 
-async fn put(api: &Api, deployment: &Deployment) -> Result<(), AdminError> {
+async fn put(api: &ServicesApi, deployment: &Deployment) -> Result<(), AdminError> {
     let kept: Arc<[u8]> = deployment.to_bytes().into();
     let digest = Digest::of(&kept);
     let module = NewModule {
@@ -148,7 +153,11 @@ async fn put(api: &Api, deployment: &Deployment) -> Result<(), AdminError> {
 }
 
 /// Routes new invocations of a service to a stored deployment.
-async fn send_to(api: &Api, alias: Text, deployment: &Deployment) -> Result<(), AdminError> {
+async fn send_to(
+    api: &ServicesApi,
+    alias: Text,
+    deployment: &Deployment,
+) -> Result<(), AdminError> {
     let module = Digest::of(&deployment.to_bytes());
     let reply = api.execute(Command::Deploy { alias, module }).await?;
     api.services.forget();
@@ -159,7 +168,10 @@ async fn send_to(api: &Api, alias: Text, deployment: &Deployment) -> Result<(), 
     }
 }
 
-fn endpoint(api: &Api, asked: &Register) -> Result<Endpoint, AdminError> {
+fn endpoint(
+    api: &ServicesApi,
+    asked: &RegistrationRequest,
+) -> Result<DeploymentAddress, AdminError> {
     let refuse = |why: &str| {
         AdminError::new(400, format!("`{}` is no address of a deployment: {why}", asked.uri))
     };
@@ -168,7 +180,7 @@ fn endpoint(api: &Api, asked: &Register) -> Result<Endpoint, AdminError> {
         return Err(refuse("use http://… or https://…"));
     }
     api.reach.allows(&url).map_err(|private| AdminError::new(403, private.to_string()))?;
-    Ok(Endpoint {
+    Ok(DeploymentAddress {
         uri: url.as_str().trim_end_matches('/').to_owned(),
         headers: asked.additional_headers.clone(),
         http11: asked.use_http_11,
@@ -176,7 +188,10 @@ fn endpoint(api: &Api, asked: &Register) -> Result<Endpoint, AdminError> {
 }
 
 /// Discovers the services of a deployment.
-async fn discovered(api: &Api, endpoint: &Endpoint) -> Result<Deployment, AdminError> {
+async fn discovered(
+    api: &ServicesApi,
+    endpoint: &DeploymentAddress,
+) -> Result<Deployment, AdminError> {
     let connector = api.services.connector();
     let accept = ManifestVersion::accept_all();
     let found = connector.discover(endpoint, &accept).await;
@@ -202,7 +217,7 @@ async fn discovered(api: &Api, endpoint: &Endpoint) -> Result<Deployment, AdminE
     let handlers: usize = manifest.services.iter().map(|service| service.handlers.len()).sum();
     if handlers > HANDLERS {
         return Err(invalid(format!(
-            "it has {handlers} handlers, and {HANDLERS} are taken: register its services as several deployments"
+            "it has {handlers} handlers, and {HANDLERS} are the maximum: register its services as several deployments"
         )));
     }
     let deployment = Deployment::new(endpoint, found.server, manifest);
@@ -213,13 +228,13 @@ async fn discovered(api: &Api, endpoint: &Endpoint) -> Result<Deployment, AdminE
 }
 
 /// Refuses services whose kind has changed.
-async fn of_the_same_kind(api: &Api, deployment: &Deployment) -> Result<(), AdminError> {
+async fn of_the_same_kind(api: &ServicesApi, deployment: &Deployment) -> Result<(), AdminError> {
     for service in &deployment.manifest.services {
         let Ok((_, before)) = api.services.of_service(&service.name).await else { continue };
         let Some(before) = before.service(&service.name) else { continue };
         if before.ty != service.ty {
             let message = format!(
-                "the service `{}` was {}, and is {} now: its state and its invocations would not fit; use `breaking` if that is meant",
+                "the service `{}` was {}, and is {} now: its state and its invocations would not fit; set `breaking` to register it anyway",
                 service.name,
                 said(before.ty),
                 said(service.ty)
@@ -247,11 +262,13 @@ fn description(deployment: &Deployment) -> ModuleDescription {
         input_schema: handler.input.as_ref().and_then(|input| input.json_schema.clone()),
         output_schema: handler.output.as_ref().and_then(|output| output.json_schema.clone()),
         access: match kind(service, handler) {
-            HandlerKind::Plain => None,
-            HandlerKind::Exclusive | HandlerKind::Run => Some(ObjectAccess::Exclusive),
-            HandlerKind::Shared => Some(ObjectAccess::Shared),
+            HandlerConcurrency::Plain => None,
+            HandlerConcurrency::Exclusive | HandlerConcurrency::Run => {
+                Some(ObjectAccess::Exclusive)
+            }
+            HandlerConcurrency::Shared => Some(ObjectAccess::Shared),
         },
-        runs_once: kind(service, handler) == HandlerKind::Run,
+        runs_once: kind(service, handler) == HandlerConcurrency::Run,
         signals: true,
         messages: Vec::new(),
         handlers: Vec::new(),

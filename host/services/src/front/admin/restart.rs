@@ -20,13 +20,13 @@ use super::{
 };
 use crate::{
     BY,
-    front::Api,
-    run::{NotRestarted, Prefix},
+    front::ServicesApi,
+    run::{RestartPrefix, RestartRefusal},
 };
 
 /// Restarts an invocation under a new id: with the same input, or with the entries 0 to `from` of
 /// its journal and the results of these commands.
-pub async fn restart(api: &Api, id: &str, query: &str) -> Result<Response, AdminError> {
+pub async fn restart(api: &ServicesApi, id: &str, query: &str) -> Result<Response, AdminError> {
     let from = from(query)?;
     let id = PromiseId::from(id);
     let row = completed(api, &id).await?;
@@ -46,7 +46,7 @@ pub async fn restart(api: &Api, id: &str, query: &str) -> Result<Response, Admin
         on_latest(api, &row, &service, asked.as_deref()).await?;
         Command::PromiseCreate(new)
     } else {
-        let prefix = Prefix::read(&*api.host.store, &row.promise, from).await?;
+        let prefix = RestartPrefix::read(&*api.host.store, &row.promise, from).await?;
         let (digest, deployment) = chosen(api, &row, &service, asked.as_deref()).await?;
         speaks(&deployment, &id, prefix.version.number(), "leave `from` out")?;
         Command::InvocationFork(Box::new(prefix.into_fork(new, digest)))
@@ -70,7 +70,7 @@ fn from(query: &str) -> Result<u32, AdminError> {
 }
 
 /// Builds the promise of the new invocation.
-fn anew(api: &Api, row: &PromiseRow) -> NewPromise {
+fn anew(api: &ServicesApi, row: &PromiseRow) -> NewPromise {
     let promise = &row.promise;
     let mut param = promise.spec.param.clone();
     // The command that called the old invocation already has its answer.
@@ -83,7 +83,7 @@ fn anew(api: &Api, row: &PromiseRow) -> NewPromise {
 
 /// Returns true if the handler runs once for each key.
 async fn is_run(
-    api: &Api,
+    api: &ServicesApi,
     row: &PromiseRow,
     service: &str,
     handler: &str,
@@ -95,7 +95,7 @@ async fn is_run(
 
 /// Checks that the request selects the latest deployment: a restart from the input runs on it.
 async fn on_latest(
-    api: &Api,
+    api: &ServicesApi,
     row: &PromiseRow,
     service: &str,
     asked: Option<&str>,
@@ -118,13 +118,13 @@ async fn on_latest(
     }
 }
 
-impl From<NotRestarted> for AdminError {
-    fn from(refused: NotRestarted) -> Self {
+impl From<RestartRefusal> for AdminError {
+    fn from(refused: RestartRefusal) -> Self {
         let status = match refused {
-            NotRestarted::Store(error) => return error.into(),
-            NotRestarted::NoJournal(_) | NotRestarted::Open { .. } => 409,
-            NotRestarted::NoSuchEntry { .. } | NotRestarted::TooMany(_) => 400,
-            NotRestarted::Damaged(..) => 500,
+            RestartRefusal::Store(error) => return error.into(),
+            RestartRefusal::NoJournal(_) | RestartRefusal::Open { .. } => 409,
+            RestartRefusal::NoSuchEntry { .. } | RestartRefusal::TooMany(_) => 400,
+            RestartRefusal::Damaged(..) => 500,
         };
         Self::new(status, refused.to_string())
     }

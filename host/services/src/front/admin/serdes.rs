@@ -7,11 +7,11 @@ use axum::{
 };
 
 use super::{super::error::AdminError, LIMIT};
-use crate::front::Api;
+use crate::front::ServicesApi;
 
 /// Forwards the body to the deployment of a service, to encode or decode it.
 pub async fn preview(
-    api: Api,
+    api: ServicesApi,
     request: Request,
     service: &str,
     operation: &str,

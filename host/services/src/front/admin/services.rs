@@ -8,8 +8,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use segno_core::time::Millis;
-use segno_engine::recovery::retention::Keep;
-use segno_restate::manifest::{Handler, OnMaxAttempts, Service, ServiceType};
+use segno_engine::recovery::retention::RetentionPeriod;
+use segno_restate::manifest::{ManifestHandler, OnMaxAttempts, Service, ServiceType};
 use serde::Deserialize;
 use serde_json::{Value as Json_, json};
 
@@ -17,12 +17,15 @@ use super::{
     super::{error::AdminError, openapi},
     body, deployments, register,
 };
-use crate::{Change, Deployment, HandlerKind, RetryPolicy, ServiceRetention, front::Api, kind};
+use crate::{
+    Deployment, HandlerConcurrency, HandlerRetryPolicy, ServiceChange, ServiceRetention,
+    front::ServicesApi, kind,
+};
 
 const DAY_MS: u64 = 86_400_000;
 
 /// Lists the registered services.
-pub async fn list(api: &Api) -> Result<Response, AdminError> {
+pub async fn list(api: &ServicesApi) -> Result<Response, AdminError> {
     let mut services = Vec::new();
     for name in api.services.names().await? {
         services.push(one(api, &name).await?);
@@ -31,12 +34,12 @@ pub async fn list(api: &Api) -> Result<Response, AdminError> {
 }
 
 /// Describes one service.
-pub async fn describe(api: &Api, name: &str) -> Result<Response, AdminError> {
+pub async fn describe(api: &ServicesApi, name: &str) -> Result<Response, AdminError> {
     Ok(Json(one(api, name).await?).into_response())
 }
 
 /// Lists the handlers of a service.
-pub async fn handlers(api: &Api, name: &str) -> Result<Response, AdminError> {
+pub async fn handlers(api: &ServicesApi, name: &str) -> Result<Response, AdminError> {
     let (_, deployment) = api.services.of_service(name).await?;
     let service = deployment.service(name).ok_or_else(|| missing(name))?;
     let handlers: Vec<Json_> =
@@ -45,7 +48,7 @@ pub async fn handlers(api: &Api, name: &str) -> Result<Response, AdminError> {
 }
 
 /// Describes a handler.
-pub async fn handler(api: &Api, name: &str, handler: &str) -> Result<Response, AdminError> {
+pub async fn handler(api: &ServicesApi, name: &str, handler: &str) -> Result<Response, AdminError> {
     let (_, deployment) = api.services.of_service(name).await?;
     let (service, found) = deployment.handler(name, handler).ok_or_else(|| {
         AdminError::new(404, format!("the service `{name}` has no handler `{handler}`"))
@@ -55,7 +58,7 @@ pub async fn handler(api: &Api, name: &str, handler: &str) -> Result<Response, A
 
 /// The body of a change of a service.
 #[derive(Deserialize)]
-struct Patch {
+struct ServicePatch {
     public: Option<bool>,
     inactivity_timeout: Option<String>,
     abort_timeout: Option<String>,
@@ -66,13 +69,14 @@ struct Patch {
     other: BTreeMap<String, Json_>,
 }
 
-impl Patch {
-    fn change(&self) -> Result<Change, AdminError> {
+impl ServicePatch {
+    fn change(&self) -> Result<ServiceChange, AdminError> {
         if let Some(name) = self.other.keys().next() {
-            let message = format!("`{name}` is not changed here: it is said by the SDK");
+            let message =
+                format!("`{name}` cannot be changed here: the SDK of the service sets it");
             return Err(AdminError::new(400, message));
         }
-        Ok(Change {
+        Ok(ServiceChange {
             public: self.public,
             inactivity: read_length(&self.inactivity_timeout)?,
             abort: read_length(&self.abort_timeout)?,
@@ -86,8 +90,12 @@ impl Patch {
 }
 
 /// Changes settings of a service, for invocations that begin from now on.
-pub async fn change(api: Api, request: Request, name: &str) -> Result<Response, AdminError> {
-    let change = body::<Patch>(&api, request).await?.change()?;
+pub async fn change(
+    api: ServicesApi,
+    request: Request,
+    name: &str,
+) -> Result<Response, AdminError> {
+    let change = body::<ServicePatch>(&api, request).await?.change()?;
     let (former, deployment) = api.services.of_service(name).await?;
     if change.retention.completion.is_some() && deployment.run_of(name).is_none() {
         let message = format!("`{name}` is no workflow: leave `workflow_completion_retention` out");
@@ -106,13 +114,13 @@ fn read_length(text: &Option<String>) -> Result<Option<Millis>, AdminError> {
 }
 
 /// Returns the OpenAPI document of a service, for client generators.
-pub async fn openapi(api: &Api, name: &str) -> Result<Response, AdminError> {
+pub async fn openapi(api: &ServicesApi, name: &str) -> Result<Response, AdminError> {
     let (_, deployment) = api.services.of_service(name).await?;
     let service = deployment.service(name).ok_or_else(|| missing(name))?;
     Ok(Json(openapi::document(std::slice::from_ref(service))).into_response())
 }
 
-async fn one(api: &Api, name: &str) -> Result<Json_, AdminError> {
+async fn one(api: &ServicesApi, name: &str) -> Result<Json_, AdminError> {
     let (_, deployment) = api.services.of_service(name).await?;
     let service = deployment.service(name).ok_or_else(|| missing(name))?;
     Ok(view(&deployment, service, api.services.silent()))
@@ -123,7 +131,7 @@ fn missing(name: &str) -> AdminError {
 }
 
 /// Describes a service. `silent` is the retention period for services without a setting.
-pub fn view(deployment: &Deployment, service: &Service, silent: Keep) -> Json_ {
+pub fn view(deployment: &Deployment, service: &Service, silent: RetentionPeriod) -> Json_ {
     let handlers: Vec<Json_> =
         service.handlers.iter().map(|handler| shown(service, handler)).collect();
     let timeouts = Deployment::timeouts_of(service);
@@ -144,7 +152,7 @@ pub fn view(deployment: &Deployment, service: &Service, silent: Keep) -> Json_ {
         "retry_policy": policy(&deployment.policy_of(service)),
     });
     let said = ServiceRetention::of(service);
-    let keep = |said: Option<Millis>| said.map_or(silent, Keep::For);
+    let keep = |said: Option<Millis>| said.map_or(silent, RetentionPeriod::For);
     let is_workflow = service.ty == ServiceType::Workflow;
     let kept = [
         ("idempotency_retention", Some(keep(said.idempotency))),
@@ -153,24 +161,24 @@ pub fn view(deployment: &Deployment, service: &Service, silent: Keep) -> Json_ {
     ];
     for (name, keep) in kept {
         // The format cannot express an unlimited period, so it is omitted.
-        let Some(Keep::For(kept)) = keep else { continue };
+        let Some(RetentionPeriod::For(kept)) = keep else { continue };
         shown[name] = length(kept).into();
     }
     described(&mut shown, service.documentation.as_ref(), service.metadata.as_ref());
     shown
 }
 
-fn shown(service: &Service, handler: &Handler) -> Json_ {
+fn shown(service: &Service, handler: &ManifestHandler) -> Json_ {
     let mut shown = json!({
         "name": handler.name,
         "public": !handler.ingress_private.or(service.ingress_private).unwrap_or_default(),
         "retry_policy": own_policy(handler),
     });
     let kind = match kind(service, handler) {
-        HandlerKind::Plain => None,
-        HandlerKind::Exclusive => Some("Exclusive"),
-        HandlerKind::Shared => Some("Shared"),
-        HandlerKind::Run => Some("Workflow"),
+        HandlerConcurrency::Plain => None,
+        HandlerConcurrency::Exclusive => Some("Exclusive"),
+        HandlerConcurrency::Shared => Some("Shared"),
+        HandlerConcurrency::Run => Some("Workflow"),
     };
     let input = handler.input.as_ref();
     let output = handler.output.as_ref();
@@ -205,7 +213,7 @@ fn described(
 }
 
 /// The parts of a retry policy that a handler overrides.
-fn own_policy(handler: &Handler) -> Json_ {
+fn own_policy(handler: &ManifestHandler) -> Json_ {
     let text = |ms: u64| Json_::from(length(Millis(i64::try_from(ms).unwrap_or(i64::MAX))));
     let own: [(&str, Option<Json_>); 4] = [
         ("initial_interval", handler.retry_policy_initial_interval.map(text)),
@@ -227,7 +235,7 @@ fn own_policy(handler: &Handler) -> Json_ {
     policy
 }
 
-fn policy(policy: &RetryPolicy) -> Json_ {
+fn policy(policy: &HandlerRetryPolicy) -> Json_ {
     json!({
         "initial_interval": length(policy.initial),
         "exponentiation_factor": policy.factor,

@@ -17,28 +17,32 @@ use serde::Deserialize;
 
 use super::{super::error::AdminError, body};
 use crate::{
-    front::Api,
-    ids::{Called, scope},
+    front::ServicesApi,
+    ids::{HandlerTarget, scope},
     outcome,
 };
 
 /// The body of a write: the new state of an object.
 #[derive(Deserialize)]
-struct Write {
+struct ObjectStateWrite {
     object_key: String,
     scope: Option<String>,
     new_state: BTreeMap<String, Vec<u8>>,
 }
 
 /// Replaces the state of an object.
-pub async fn write(api: Api, request: Request, service: &str) -> Result<Response, AdminError> {
-    let write: Write = body(&api, request).await?;
+pub async fn write(
+    api: ServicesApi,
+    request: Request,
+    service: &str,
+) -> Result<Response, AdminError> {
+    let write: ObjectStateWrite = body(&api, request).await?;
     let (_, deployment) = api.services.of_service(service).await?;
     if deployment.service(service).is_none_or(|service| service.ty == ServiceType::Service) {
         return Err(AdminError::new(400, format!("`{service}` has no keys, and no state")));
     }
     let scope = scope(write.scope.as_deref()).map_err(|refused| AdminError::new(400, refused))?;
-    let called = Called { service, scope, key: Some(&write.object_key), handler: "state" };
+    let called = HandlerTarget { service, scope, key: Some(&write.object_key), handler: "state" };
     let object = Address::parse(&called.address()).ok().and_then(|address| address.object());
     let object = object.ok_or_else(|| AdminError::new(400, "the key is empty"))?;
     let entries = write.new_state.iter().map(|(name, value)| {

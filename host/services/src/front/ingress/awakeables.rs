@@ -13,16 +13,16 @@ use segno_core::{
 };
 use segno_restate::{
     immutable::NotificationId,
-    wire::{Failure, Outcome},
+    wire::{Failure, OperationOutcome},
 };
 
 use super::{super::error::IngressError, LIMIT};
-use crate::{front::Api, signals};
+use crate::{front::ServicesApi, signals};
 
 /// Resolves an awakeable with the body, or rejects it with the body as the reason. Only the first
 /// completion counts.
 pub async fn complete(
-    api: Api,
+    api: ServicesApi,
     request: Request,
     id: &str,
     resolves: bool,
@@ -35,10 +35,10 @@ pub async fn complete(
         signals::awakeable(id).map_err(|refused| IngressError::new(400, refused.to_string()));
     let (invocation, index) = named?;
     let outcome = match resolves {
-        true => Outcome::Success(bytes.into()),
+        true => OperationOutcome::Success(bytes.into()),
         false => {
             let reason = String::from_utf8_lossy(&bytes).into_owned();
-            Outcome::Failure(Failure::new(500, reason))
+            OperationOutcome::Failure(Failure::new(500, reason))
         }
     };
     let (carries, payload) = signals::carried(Some(&outcome));
@@ -50,7 +50,7 @@ pub async fn complete(
             Ok(StatusCode::ACCEPTED.into_response())
         }
         Reply::Refused(Refusal::NotFound(_)) => {
-            Err(IngressError::new(404, format!("nobody waits for the awakeable `{id}`")))
+            Err(IngressError::new(404, format!("no invocation waits for the awakeable `{id}`")))
         }
         Reply::Refused(refusal) => Err(refusal.into()),
         other => Err(unexpected(&other).into()),

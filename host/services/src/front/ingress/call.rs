@@ -25,9 +25,9 @@ use serde_json::{json, value::RawValue};
 use super::{
     super::error::{ID_HEADER, IngressError},
     LIMIT, delay, results,
-    target::Target,
+    target::ResolvedHandler,
 };
-use crate::{HEADER, front::Api, ids, outcome};
+use crate::{HEADER, front::ServicesApi, ids, outcome};
 
 /// Header with the idempotency key.
 const IDEMPOTENCY: &str = "idempotency-key";
@@ -38,12 +38,12 @@ const OWN: [&str; 4] = ["connection", "host", "transfer-encoding", IDEMPOTENCY];
 
 /// Calls a handler, and responds with its result.
 pub async fn call(
-    api: Api,
+    api: ServicesApi,
     request: Request,
     scope: Option<&str>,
     target: &[&str],
 ) -> Result<Response, IngressError> {
-    let target = Target::of(&api, scope, target).await?;
+    let target = ResolvedHandler::of(&api, scope, target).await?;
     let query = request.uri().query().unwrap_or_default();
     if delay::is_named(query) {
         let message = "only a call that is not waited for may be delayed: use /send";
@@ -59,12 +59,12 @@ pub async fn call(
 
 /// Calls a handler one-way, and responds with the invocation id.
 pub async fn send(
-    api: Api,
+    api: ServicesApi,
     request: Request,
     scope: Option<&str>,
     target: &[&str],
 ) -> Result<Response, IngressError> {
-    let target = Target::of(&api, scope, target).await?;
+    let target = ResolvedHandler::of(&api, scope, target).await?;
     let query = request.uri().query().unwrap_or_default();
     let delay = delay::of_query(query).map_err(|message| IngressError::new(400, message))?;
     let now = api.host.env.clock.now();
@@ -81,18 +81,18 @@ pub async fn send(
 }
 
 /// An invocation that was created by this request or an earlier one.
-struct Began {
+struct CalledInvocation {
     id: PromiseId,
     is_new: bool,
 }
 
 async fn begin(
-    api: &Api,
+    api: &ServicesApi,
     request: Request,
-    target: &Target<'_>,
+    target: &ResolvedHandler<'_>,
     at: Option<Timestamp>,
-) -> Result<Began, IngressError> {
-    let Target { called, facts, .. } = target;
+) -> Result<CalledInvocation, IngressError> {
+    let ResolvedHandler { called, facts, .. } = target;
     if facts.is_private {
         let message = format!("`{}` can be called by other handlers only", called.service);
         return Err(IngressError::new(400, message));
@@ -134,11 +134,11 @@ async fn begin(
     let reply = create(api, new, target.deployment, now).await?;
     drop(room);
     match reply {
-        Reply::Promise { changed, .. } => Ok(Began { id, is_new: changed }),
-        Reply::Begun { task, .. } => Ok(Began { id, is_new: task.created }),
+        Reply::Promise { changed, .. } => Ok(CalledInvocation { id, is_new: changed }),
+        Reply::Begun { task, .. } => Ok(CalledInvocation { id, is_new: task.created }),
         // The workflow already ran under another id.
         Reply::Refused(Refusal::Conflict(Conflict::RanAlready { run, .. })) => {
-            Ok(Began { id: run, is_new: false })
+            Ok(CalledInvocation { id: run, is_new: false })
         }
         Reply::Refused(refusal) => Err(refusal.into()),
         other => Err(unexpected(&other).into()),
@@ -176,7 +176,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, IngressError> {
 /// Creates the invocation. If this host has a free slot and the invocation may begin `now`, it is
 /// created with the claim of this host, which is one commit instead of three.
 async fn create(
-    api: &Api,
+    api: &ServicesApi,
     new: NewPromise,
     deployment: Digest,
     now: bool,
@@ -193,7 +193,7 @@ async fn create(
 }
 
 /// Generates an invocation id.
-pub fn new_id(api: &Api) -> PromiseId {
+pub fn new_id(api: &ServicesApi) -> PromiseId {
     ids::drawn([(); 3].map(|()| api.host.env.runtime.nonce()))
 }
 

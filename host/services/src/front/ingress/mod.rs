@@ -20,15 +20,15 @@ use super::{
     error::{ID_HEADER, IngressError},
     guard::{self, SenderGuard},
     openapi as described,
-    path::Segments,
+    path::SplitPath,
 };
-use crate::front::Api;
+use crate::front::ServicesApi;
 
 /// Maximum size of a request, in bytes.
 const LIMIT: usize = 32 << 20;
 
 /// Builds the routes of the ingress.
-pub fn router(api: Api) -> Router {
+pub fn router(api: ServicesApi) -> Router {
     let origins = api.settings.origins.clone();
     let guard = SenderGuard { api: api.clone(), origins: origins.clone() };
     let router = Router::new()
@@ -42,13 +42,13 @@ pub fn router(api: Api) -> Router {
     router.with_state(api)
 }
 
-async fn route(State(api): State<Api>, request: Request) -> Response {
+async fn route(State(api): State<ServicesApi>, request: Request) -> Response {
     let routed = Box::pin(routed(api, request)).await;
     routed.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn routed(api: Api, request: Request) -> Result<Response, IngressError> {
-    let segments = Segments::of(request.uri().path())
+async fn routed(api: ServicesApi, request: Request) -> Result<Response, IngressError> {
+    let segments = SplitPath::of(request.uri().path())
         .ok_or_else(|| IngressError::new(400, "the path is no UTF-8"))?;
     let (is_get, is_post) = (request.method() == Method::GET, request.method() == Method::POST);
     match segments.all().as_slice() {
@@ -80,10 +80,14 @@ async fn routed(api: Api, request: Request) -> Result<Response, IngressError> {
             true => awakeables::complete(api, request, id, *how == "resolve").await,
             false => wrong_method(),
         },
-        ["restate", "call", target @ ..] => called(api, request, None, Form::Call, target).await,
-        ["restate", "send", target @ ..] => called(api, request, None, Form::Send, target).await,
+        ["restate", "call", target @ ..] => {
+            called(api, request, None, CallForm::Call, target).await
+        }
+        ["restate", "send", target @ ..] => {
+            called(api, request, None, CallForm::Send, target).await
+        }
         ["restate", "scope", scope, how @ ("call" | "send"), target @ ..] => {
-            let how = if *how == "call" { Form::Call } else { Form::Send };
+            let how = if *how == "call" { CallForm::Call } else { CallForm::Send };
             called(api, request, Some(scope), how, target).await
         }
         ["restate", "awakeables" | "a", _, _] => {
@@ -94,12 +98,12 @@ async fn routed(api: Api, request: Request) -> Result<Response, IngressError> {
         }
         ["restate", ..] => Err(IngressError::new(404, "there is no such route")),
         [target @ .., "send"] if target.len() >= 2 => {
-            called(api, request, None, Form::Send, target).await
+            called(api, request, None, CallForm::Send, target).await
         }
         [_, _, _, _, ..] => {
             Err(IngressError::new(400, "the path is too long: a slash in a key is written %2F"))
         }
-        target if target.len() >= 2 => called(api, request, None, Form::Call, target).await,
+        target if target.len() >= 2 => called(api, request, None, CallForm::Call, target).await,
         _ => Err(IngressError::new(
             400,
             "the path names no handler: use /SERVICE/HANDLER or /OBJECT/KEY/HANDLER",
@@ -108,7 +112,7 @@ async fn routed(api: Api, request: Request) -> Result<Response, IngressError> {
 }
 
 /// Form of a call.
-enum Form {
+enum CallForm {
     /// The response contains the result.
     Call,
     /// One-way: the response contains the invocation id.
@@ -117,16 +121,20 @@ enum Form {
 
 /// Calls the handler in these path segments.
 async fn called(
-    api: Api,
+    api: ServicesApi,
     request: Request,
     scope: Option<&str>,
-    form: Form,
+    form: CallForm,
     target: &[&str],
 ) -> Result<Response, IngressError> {
     // A handler without a body may be called with GET.
     match (form, request.method()) {
-        (Form::Call, &Method::GET | &Method::POST) => call::call(api, request, scope, target).await,
-        (Form::Send, &Method::GET | &Method::POST) => call::send(api, request, scope, target).await,
+        (CallForm::Call, &Method::GET | &Method::POST) => {
+            call::call(api, request, scope, target).await
+        }
+        (CallForm::Send, &Method::GET | &Method::POST) => {
+            call::send(api, request, scope, target).await
+        }
         _ => wrong_method(),
     }
 }
@@ -135,13 +143,13 @@ fn wrong_method() -> Result<Response, IngressError> {
     Err(IngressError::new(405, "this is no method of that route"))
 }
 
-async fn health(api: &Api) -> Result<Response, IngressError> {
+async fn health(api: &ServicesApi) -> Result<Response, IngressError> {
     let services = api.services.names().await?;
     Ok(Json(json!({ "services": services })).into_response())
 }
 
 /// Returns the OpenAPI document of all public services.
-async fn openapi(api: &Api) -> Result<Response, IngressError> {
+async fn openapi(api: &ServicesApi) -> Result<Response, IngressError> {
     let mut services = Vec::new();
     for name in api.services.names().await? {
         let (_, deployment) = api.services.of_service(&name).await?;

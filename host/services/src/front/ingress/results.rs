@@ -10,15 +10,15 @@ use segno_core::{id::PromiseId, promise::Promise};
 use segno_engine::values;
 use segno_restate::{
     id::InvocationId,
-    wire::{Failure, Outcome},
+    wire::{Failure, OperationOutcome},
 };
 
 use serde_json::json;
 
 use super::{super::error::IngressError, LIMIT, call};
 use crate::{
-    front::Api,
-    ids::{Called, scope},
+    front::ServicesApi,
+    ids::{HandlerTarget, scope},
     outcome,
 };
 
@@ -30,14 +30,16 @@ const NOT_READY: u16 = 470;
 /// Returns the result of an invocation by id or idempotency key: `SERVICE, [KEY,] HANDLER,
 /// IDEMPOTENCY KEY`.
 pub async fn of_invocation(
-    api: &Api,
+    api: &ServicesApi,
     named: &[&str],
     wait: bool,
 ) -> Result<Response, IngressError> {
     let by_key = match *named {
-        [service, handler, key] => Some((Called { service, scope: None, key: None, handler }, key)),
+        [service, handler, key] => {
+            Some((HandlerTarget { service, scope: None, key: None, handler }, key))
+        }
         [service, of, handler, key] => {
-            Some((Called { service, scope: None, key: Some(of), handler }, key))
+            Some((HandlerTarget { service, scope: None, key: Some(of), handler }, key))
         }
         _ => None,
     };
@@ -49,7 +51,7 @@ pub async fn of_invocation(
 }
 
 /// Returns the result of an invocation by id.
-pub async fn by_id(api: &Api, id: &str, wait: bool) -> Result<Response, IngressError> {
+pub async fn by_id(api: &ServicesApi, id: &str, wait: bool) -> Result<Response, IngressError> {
     if id.parse::<InvocationId>().is_err() {
         let message =
             format!("`{id}` is no id of an invocation, which is `inv_1` and 33 letters or digits");
@@ -60,17 +62,18 @@ pub async fn by_id(api: &Api, id: &str, wait: bool) -> Result<Response, IngressE
 
 /// Returns the result of a workflow's run.
 pub async fn of_workflow(
-    api: &Api,
+    api: &ServicesApi,
     workflow: &str,
     key: &str,
     wait: bool,
 ) -> Result<Response, IngressError> {
     let handler = api.services.run_handler(workflow);
-    let called = Called { service: workflow, scope: None, key: Some(key), handler: &handler };
+    let called =
+        HandlerTarget { service: workflow, scope: None, key: Some(key), handler: &handler };
     result(api, &called.run(), wait).await
 }
 
-async fn result(api: &Api, id: &PromiseId, wait: bool) -> Result<Response, IngressError> {
+async fn result(api: &ServicesApi, id: &PromiseId, wait: bool) -> Result<Response, IngressError> {
     if wait {
         return awaited(api, id, None).await;
     }
@@ -86,7 +89,7 @@ async fn result(api: &Api, id: &PromiseId, wait: bool) -> Result<Response, Ingre
 
 /// Waits for the result of an invocation. `gives` is the content type that its handler declares.
 pub async fn awaited(
-    api: &Api,
+    api: &ServicesApi,
     id: &PromiseId,
     gives: Option<&(String, bool)>,
 ) -> Result<Response, IngressError> {
@@ -104,7 +107,7 @@ pub async fn awaited(
     }
 }
 
-async fn read(api: &Api, id: &PromiseId) -> Result<Option<Promise>, IngressError> {
+async fn read(api: &ServicesApi, id: &PromiseId) -> Result<Option<Promise>, IngressError> {
     let row = api.host.store.read().promise(id).await?;
     Ok(row.map(|row| row.promise))
 }
@@ -122,7 +125,7 @@ fn not_found(id: &PromiseId) -> IngressError {
 /// The invocation in the body of a request.
 #[derive(serde::Deserialize)]
 #[serde(tag = "target", rename_all = "camelCase", rename_all_fields = "camelCase")]
-enum Named {
+enum InvocationReference {
     Invocation {
         #[serde(alias = "invocation_id", alias = "id")]
         invocation_id: String,
@@ -148,25 +151,38 @@ enum Named {
 }
 
 /// Returns the result, or the id, of the invocation in the body of a request.
-pub async fn by_body(api: &Api, request: Request, how: &str) -> Result<Response, IngressError> {
+pub async fn by_body(
+    api: &ServicesApi,
+    request: Request,
+    how: &str,
+) -> Result<Response, IngressError> {
     let (parts, body) = request.into_parts();
     let entry = api.let_in(&parts.extensions).await?;
     let setting = "the limit of requests to services";
     let (bytes, _room) = api.read(&parts.headers, body, Some(entry), LIMIT, setting).await?;
-    let named: Named = serde_json::from_slice(&bytes).map_err(|error| {
+    let named: InvocationReference = serde_json::from_slice(&bytes).map_err(|error| {
         IngressError::new(400, format!("the body names no invocation: {error}"))
     })?;
     let id = match named {
-        Named::Invocation { invocation_id } => PromiseId::from(invocation_id.as_str()),
-        Named::Workflow { name, key, scope: given } => {
+        InvocationReference::Invocation { invocation_id } => {
+            PromiseId::from(invocation_id.as_str())
+        }
+        InvocationReference::Workflow { name, key, scope: given } => {
             let handler = api.services.run_handler(&name);
             let scope = scope(given.as_deref()).map_err(|why| IngressError::new(400, why))?;
-            Called { service: &name, scope, key: Some(&key), handler: &handler }.run()
+            HandlerTarget { service: &name, scope, key: Some(&key), handler: &handler }.run()
         }
-        Named::IdempotentInvocation { service, key, handler, idempotency_key, scope: given } => {
+        InvocationReference::IdempotentInvocation {
+            service,
+            key,
+            handler,
+            idempotency_key,
+            scope: given,
+        } => {
             let key = key.as_deref().filter(|key| !key.is_empty());
             let scope = scope(given.as_deref()).map_err(|why| IngressError::new(400, why))?;
-            Called { service: &service, scope, key, handler: &handler }.idempotent(&idempotency_key)
+            HandlerTarget { service: &service, scope, key, handler: &handler }
+                .idempotent(&idempotency_key)
         }
     };
     match how {
@@ -187,7 +203,7 @@ fn answer(promise: &Promise, gives: Option<&(String, bool)>) -> Result<Response,
     }
     let told = values::told(promise).ok_or_else(|| IngressError::new(NOT_READY, "not ended"))?;
     match outcome::of_guest(&told) {
-        Outcome::Success(bytes) => Ok(call::body(bytes, id, gives)),
-        Outcome::Failure(failure) => Err(IngressError::of_invocation(id, failure)),
+        OperationOutcome::Success(bytes) => Ok(call::body(bytes, id, gives)),
+        OperationOutcome::Failure(failure) => Err(IngressError::of_invocation(id, failure)),
     }
 }

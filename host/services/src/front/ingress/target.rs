@@ -6,7 +6,7 @@ use segno_core::id::Digest;
 use super::super::error::IngressError;
 use crate::{
     HandlerFacts,
-    front::Api,
+    front::ServicesApi,
     ids::{self, Called},
 };
 
@@ -14,7 +14,7 @@ use crate::{
 const JSON: &str = "application/json";
 
 /// A resolved handler.
-pub struct Target<'a> {
+pub struct IngressTarget<'a> {
     /// The service, the handler and the key.
     pub called: Called<'a>,
     /// The deployment to which new invocations are routed.
@@ -27,13 +27,13 @@ pub struct Target<'a> {
     pub gives: Option<(String, bool)>,
 }
 
-impl<'a> Target<'a> {
+impl<'a> IngressTarget<'a> {
     /// Resolves the path segments `SERVICE, HANDLER` or `OBJECT, KEY, HANDLER`, within a scope.
     ///
     /// # Errors
     /// The handler does not exist.
     pub async fn of(
-        api: &Api,
+        api: &ServicesApi,
         scope: Option<&'a str>,
         segments: &[&'a str],
     ) -> Result<Self, IngressError> {

@@ -2,24 +2,24 @@ use axum::http::StatusCode;
 use segno_core::promise::Verdict;
 use serde_json::json;
 
-use super::Services;
+use super::ServicesHost;
 
 /// A well-formed id that no deployment has.
 const UNKNOWN: &str = "dp_10000000000000000000001";
 
-async fn patch(services: &Services, id: &str, how: &str) -> (StatusCode, String) {
+async fn patch(services: &ServicesHost, id: &str, how: &str) -> (StatusCode, String) {
     let (status, body) = services.admin("PATCH", &format!("/invocations/{id}/{how}"), None).await;
     (status, body["message"].as_str().unwrap_or_default().to_owned())
 }
 
-async fn is_known(services: &Services, id: &str) -> bool {
+async fn is_known(services: &ServicesHost, id: &str) -> bool {
     let rows = services.rows(&format!("SELECT id FROM sys_invocation WHERE id = '{id}'")).await;
     rows != json!([])
 }
 
 #[tokio::test]
 async fn what_has_completed_is_purged_with_what_it_made() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let id = services.send("Greeter/greet").await;
     let claim = services.journal(&id).await;
     let child = format!("{id}/2");
@@ -48,7 +48,7 @@ async fn what_has_completed_is_purged_with_what_it_made() {
 
 #[tokio::test]
 async fn the_older_form_of_purge_does_the_same() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let id = services.send("Greeter/greet").await;
     let path = format!("/invocations/{id}?mode=Purge");
     assert_eq!(services.admin("DELETE", &path, None).await.0, StatusCode::CONFLICT);
@@ -59,7 +59,7 @@ async fn the_older_form_of_purge_does_the_same() {
 
 #[tokio::test]
 async fn a_journal_is_removed_after_the_end_and_the_result_stays() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let id = services.send("Greeter/greet").await;
     assert_eq!(patch(&services, &id, "purge-journal").await.0, StatusCode::CONFLICT);
     let claim = services.journal(&id).await;
@@ -76,7 +76,7 @@ async fn a_journal_is_removed_after_the_end_and_the_result_stays() {
 
 #[tokio::test]
 async fn what_has_ended_begins_anew_under_another_id() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let id = services.send("Cart/a/add").await;
     let restart = |query: &str| format!("/invocations/{id}/restart-as-new{query}");
     let (status, body) = services.admin("PATCH", &restart(""), None).await;
@@ -111,7 +111,7 @@ async fn what_has_ended_begins_anew_under_another_id() {
 
 #[tokio::test]
 async fn what_has_ended_begins_anew_after_the_entries_of_its_journal() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let id = services.send("Greeter/greet").await;
     let claim = services.journal(&id).await;
     services.ended(claim, Verdict::Resolved, "1").await;
@@ -158,7 +158,7 @@ async fn what_has_ended_begins_anew_after_the_entries_of_its_journal() {
 
 #[tokio::test]
 async fn what_is_paused_goes_on_with_its_own_deployment() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let id = services.send("Greeter/greet").await;
     services.world.halt(&id).await;
     let first = services.rows("SELECT id FROM sys_deployment").await[0]["id"].clone();
@@ -176,7 +176,7 @@ async fn what_is_paused_goes_on_with_its_own_deployment() {
 
 #[tokio::test]
 async fn what_is_paused_goes_on_with_another_deployment() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let id = services.send("Greeter/greet").await;
     let held = services.journal(&id).await;
     let on =
@@ -208,17 +208,17 @@ async fn what_is_paused_goes_on_with_another_deployment() {
 }
 
 /// Claims the task of an invocation.
-async fn claim(services: &Services, id: &str) -> segno_core::id::Claim {
+async fn claim(services: &ServicesHost, id: &str) -> segno_core::id::Claim {
     use segno_core::{
         command::{ClaimRequest, Command},
-        id::{Claim, Holder, NodeName},
+        id::{Claim, Holder, HostName},
         reply::Reply,
         time::Millis,
     };
     let store = services.world.api.host.store.clone();
     let row = store.read().promise(&id.into()).await.expect("a store").expect("a row");
     let version = row.task.expect("a task").version;
-    let holder = Holder { node: NodeName::from("test"), incarnation: 1 };
+    let holder = Holder { node: HostName::from("test"), incarnation: 1 };
     let request = ClaimRequest { holder, nonce: version.0 + 2, ttl: Millis(60_000) };
     let claim = Claim { id: id.into(), version };
     let acquire = Command::TaskAcquire { claim, request, stall_limit: None };

@@ -14,12 +14,12 @@ use axum::{
     body::Body,
     http::{Method, Request, StatusCode, header},
 };
-use segno_api::testing::World;
+use segno_api::testing::ApiWorld;
 use segno_core::{
-    command::{Command, FenceAct, FenceAction},
+    command::{Command, FenceAction, FenceOperation},
     id::{Claim, CommandIndex, PromiseId},
     invocation::{
-        CommandKind, EngineFacts, Outcome, Record, RecordBody, Request as Asked, StepResult,
+        CommandKind, CommandRequest as Asked, EngineFacts, Outcome, Record, RecordBody, StepResult,
     },
     promise::{Note, ReleaseReason, Verdict},
     time::Millis,
@@ -29,24 +29,25 @@ use segno_restate::{immutable, version::ProtocolVersion, wire};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use super::{Api, admin_router, ingress_router};
+use super::{ServicesApi, admin_router, ingress_router};
 use crate::{
-    AttemptRequest, ConnectError, Connector, DeploymentAnswer, Endpoint, Exchange, frames::FRAME,
+    AttemptRequest, ConnectError, Connector, DeploymentAddress, DeploymentAnswer, Exchange,
+    frames::FRAME,
 };
 
 /// A deployment with a service, an object and a workflow. An address or a header with `small` has
 /// only the service, and one with `others` has everything else.
-struct Fixed;
+struct FixedDeployment;
 
 #[async_trait]
-impl Connector for Fixed {
+impl Connector for FixedDeployment {
     fn identity(&self) -> Option<&str> {
         Some("publickeyv1_test")
     }
 
     async fn discover(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &DeploymentAddress,
         _: &str,
     ) -> Result<DeploymentAnswer, ConnectError> {
         let handler = |name: &str, ty: Option<&str>| match ty {
@@ -101,30 +102,34 @@ impl Connector for Fixed {
         })
     }
 
-    async fn open(&self, endpoint: &Endpoint, _: AttemptRequest) -> Result<Exchange, ConnectError> {
+    async fn open(
+        &self,
+        endpoint: &DeploymentAddress,
+        _: AttemptRequest,
+    ) -> Result<Exchange, ConnectError> {
         let reason = "nobody is there".to_owned();
         Err(ConnectError::Unreachable { uri: endpoint.uri.clone(), reason })
     }
 }
 
 /// The front end of a host that has no services yet.
-fn front(world: &World) -> Api {
-    Api::new(world.api.clone(), crate::Services::join(&world.api.host))
+fn front(world: &ApiWorld) -> ServicesApi {
+    ServicesApi::new(world.api.clone(), crate::Services::join(&world.api.host))
 }
 
 /// A host with these services registered.
-struct Services {
-    world: World,
-    api: Api,
+struct ServicesHost {
+    world: ApiWorld,
+    api: ServicesApi,
     admin: Router,
     ingress: Router,
 }
 
-impl Services {
+impl ServicesHost {
     async fn new() -> Self {
-        let world = World::new();
+        let world = ApiWorld::new();
         let api = front(&world);
-        api.services.connect(Arc::new(Fixed));
+        api.services.connect(Arc::new(FixedDeployment));
         let (admin, ingress) = (admin_router(api.clone()), ingress_router(api.clone()));
         let services = Self { world, api, admin, ingress };
         services.register("http://localhost:9080").await;
@@ -242,7 +247,8 @@ impl Services {
         let tags = [("target".to_owned(), "restate://Greeter/part".to_owned())].into();
         let timeout_at = segno_core::time::Timestamp::NEVER;
         let new = segno_core::promise::NewPromise { id: called, param, tags, timeout_at };
-        let actions = vec![FenceAction { index: CommandIndex(2), act: FenceAct::Create { new } }];
+        let actions =
+            vec![FenceAction { index: CommandIndex(2), act: FenceOperation::Create { new } }];
         let fence = Command::TaskFence { claim: claim.clone(), records, logs: vec![], actions };
         self.world.command(fence).await;
         claim

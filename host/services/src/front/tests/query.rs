@@ -6,10 +6,10 @@ use segno_core::{command::Command, promise::Verdict};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use super::Services;
+use super::ServicesHost;
 
 /// Creates one invocation in each state, and returns their ids by state.
-async fn in_each_state(services: &Services) -> Vec<(&'static str, String)> {
+async fn in_each_state(services: &ServicesHost) -> Vec<(&'static str, String)> {
     let world = &services.world;
     let mut all = Vec::new();
     let ready = services.send("Greeter/greet").await;
@@ -49,7 +49,7 @@ fn texts(rows: &Value, column: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn an_invocation_is_found_by_its_id_with_its_columns() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let deployment = services.rows("SELECT id FROM sys_deployment").await[0]["id"].clone();
     let id = &send_once(&services).await;
     services.end(id, Verdict::Rejected, "{\"code\":418,\"message\":\"no tea\"}").await;
@@ -85,7 +85,7 @@ async fn an_invocation_is_found_by_its_id_with_its_columns() {
 }
 
 /// Begins an invocation with an idempotency key, and returns its id.
-async fn send_once(services: &Services) -> String {
+async fn send_once(services: &ServicesHost) -> String {
     let (status, id, _) = send_under(services, &["once"], "1").await;
     assert_eq!(status, StatusCode::ACCEPTED);
     id
@@ -94,7 +94,7 @@ async fn send_once(services: &Services) -> String {
 /// Sends a call with these idempotency keys. Returns the status, the id, and the body of the
 /// response.
 async fn send_under(
-    services: &Services,
+    services: &ServicesHost,
     keys: &[&str],
     body: &str,
 ) -> (StatusCode, String, String) {
@@ -114,7 +114,7 @@ async fn send_under(
 
 #[tokio::test]
 async fn a_blank_idempotency_key_is_none_and_a_second_one_is_refused_and_another_body_is_not() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     for keys in [&["a", "b"][..], &["a", "a"], &["", "a"]] {
         let (status, _, said) = send_under(&services, keys, "1").await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{keys:?}: {said}");
@@ -135,7 +135,7 @@ async fn a_blank_idempotency_key_is_none_and_a_second_one_is_refused_and_another
 
 #[tokio::test]
 async fn invocations_are_found_by_each_state() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let all = in_each_state(&services).await;
     for state in [
         "ready",
@@ -182,7 +182,7 @@ async fn invocations_are_found_by_each_state() {
 
 #[tokio::test]
 async fn every_operator_takes_what_it_should() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     for target in ["Greeter/greet", "Cart/a/add", "Cart/b/look"] {
         services.send(target).await;
     }
@@ -235,7 +235,7 @@ async fn every_operator_takes_what_it_should() {
 
 #[tokio::test]
 async fn a_journal_is_shown_with_the_names_of_tools() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let id = services.send("Greeter/greet").await;
     let claim = services.journal(&id).await;
     services.ended(claim, Verdict::Resolved, "\"hi\"").await;
@@ -286,7 +286,7 @@ async fn a_journal_is_shown_with_the_names_of_tools() {
 
 #[tokio::test]
 async fn state_turns_and_the_inbox_are_found_by_key() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     for (key, state) in [("a", json!({ "n": [49], "bin": [255] })), ("a/b", json!({ "n": [50] }))] {
         let write = json!({ "object_key": key, "new_state": state });
         let (status, body) = services.admin("POST", "/services/Cart/state", Some(write)).await;
@@ -322,7 +322,7 @@ async fn state_turns_and_the_inbox_are_found_by_key() {
 
 #[tokio::test]
 async fn what_is_registered_is_found() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let rows = services.rows("SELECT * FROM sys_service ORDER BY name").await;
     assert_eq!(texts(&rows, "name"), ["Cart", "Greeter", "Sign"]);
     assert_eq!(texts(&rows, "ty"), ["virtual_object", "service", "workflow"]);
@@ -337,7 +337,7 @@ async fn what_is_registered_is_found() {
 
 #[tokio::test]
 async fn more_rows_than_are_looked_at_are_refused_unless_fewer_are_enough() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     for _ in 0..2_001 {
         services.send("Greeter/greet").await;
     }
@@ -367,7 +367,7 @@ async fn more_rows_than_are_looked_at_are_refused_unless_fewer_are_enough() {
 
 #[tokio::test]
 async fn what_does_not_ask_for_json_is_answered_as_a_stream() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     for accept in [None, Some("*/*"), Some("application/vnd.apache.arrow.stream")] {
         let mut request = Request::post("/v4/query").header(header::HOST, "localhost");
         if let Some(accept) = accept {
@@ -387,7 +387,7 @@ async fn what_does_not_ask_for_json_is_answered_as_a_stream() {
 
 #[tokio::test]
 async fn tables_are_joined_and_named_where_they_are_listed() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let id = services.send("Greeter/greet").await;
     let joined = "SELECT inv.id, dp.id IS NOT NULL AS is_there FROM sys_invocation inv \
         LEFT JOIN sys_deployment dp ON dp.id = inv.pinned_deployment_id ORDER BY inv.created_at DESC";
@@ -404,7 +404,7 @@ async fn tables_are_joined_and_named_where_they_are_listed() {
 
 #[tokio::test]
 async fn invocations_stand_elsewhere_in_the_other_table_of_them() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     in_each_state(&services).await;
     let stands = "SELECT status, COUNT(*) AS n FROM sys_invocation_status WHERE target <> 'Greeter/part' GROUP BY status ORDER BY status";
     let stands = services.rows(stands).await;
@@ -418,7 +418,7 @@ async fn invocations_stand_elsewhere_in_the_other_table_of_them() {
 
 #[tokio::test]
 async fn a_query_waits_a_bounded_time_for_others_and_is_told_when_to_come_again() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let queries = services.api.queries.clone();
     let all = u32::try_from(queries.available_permits()).expect("there are few");
     let others = queries.acquire_many_owned(all).await.expect("nobody closes it");
@@ -436,7 +436,7 @@ async fn a_query_waits_a_bounded_time_for_others_and_is_told_when_to_come_again(
 
 #[tokio::test]
 async fn a_delay_beyond_the_year_9999_is_refused_before_anything_is_stored() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     for delay in ["9000y", "P9000000D", "PT900000000000S"] {
         let path = format!("/Greeter/greet/send?delay={delay}");
         let (status, body) = services.ingress("POST", &path, Some(json!("Mary"))).await;

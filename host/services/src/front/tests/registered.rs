@@ -4,7 +4,7 @@ use axum::{
     body::Body,
     http::{Method, Request, StatusCode, header},
 };
-use segno_api::{AllowedOrigins, testing::World};
+use segno_api::{AllowedOrigins, testing::ApiWorld};
 use segno_core::promise::Verdict;
 use segno_engine::delivery::Reach;
 use segno_env::Env;
@@ -17,13 +17,13 @@ use tower::ServiceExt as _;
 
 use super::{
     super::{admin_router, ingress_router},
-    Services, ask, front,
+    ServicesHost, ask, front,
 };
 use crate::HttpConnector;
 
 #[tokio::test]
 async fn a_service_is_changed_for_what_begins_from_now_on() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let change = json!({ "inactivity_timeout": "90s", "public": false });
     let (status, body) = services.admin("PATCH", "/services/Greeter", Some(change)).await;
     assert_eq!((status, &body["public"]), (StatusCode::OK, &json!(false)), "{body}");
@@ -38,7 +38,7 @@ async fn a_service_is_changed_for_what_begins_from_now_on() {
     for (refused, says) in [
         (json!({ "workflow_completion_retention": "1s" }), "is no workflow"),
         (json!({ "idempotency_retention": "soon" }), "is no length of time"),
-        (json!({ "colour": 1 }), "not changed here"),
+        (json!({ "colour": 1 }), "cannot be changed here"),
     ] {
         let (status, body) = services.admin("PATCH", "/services/Greeter", Some(refused)).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
@@ -50,7 +50,7 @@ async fn a_service_is_changed_for_what_begins_from_now_on() {
 
 #[tokio::test]
 async fn how_long_what_has_ended_is_kept_is_shown_and_changed() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let (_, before) = services.admin("GET", "/services/Sign", None).await;
     for name in ["idempotency_retention", "workflow_completion_retention", "journal_retention"] {
         assert_eq!(before[name], "1d", "{name}");
@@ -69,7 +69,7 @@ async fn how_long_what_has_ended_is_kept_is_shown_and_changed() {
 
 #[tokio::test]
 async fn a_dry_run_tells_whether_a_deployment_is_new_and_stores_nothing() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let tried = async |uri: &str| {
         let body = json!({ "uri": uri, "dry_run": true, "force": true });
         services.admin("POST", "/deployments", Some(body)).await
@@ -85,7 +85,7 @@ async fn a_dry_run_tells_whether_a_deployment_is_new_and_stores_nothing() {
 
 #[tokio::test]
 async fn what_a_host_has_none_of_is_listed_as_nothing() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     for (path, name) in [("/v3/subscriptions", "subscriptions"), ("/kafka-clusters", "clusters")] {
         let (status, body) = services.admin("GET", path, None).await;
         assert_eq!((status, &body[name]), (StatusCode::OK, &json!([])), "{body}");
@@ -104,7 +104,7 @@ async fn pages_of_other_origins_call_services_only_where_they_may() {
         (vec![page.to_owned()], StatusCode::OK, StatusCode::OK),
         (vec!["*".to_owned()], StatusCode::OK, StatusCode::OK),
     ] {
-        let mut api = front(&World::new());
+        let mut api = front(&ApiWorld::new());
         api.settings.origins = AllowedOrigins::new(origins);
         let router = ingress_router(api);
         let asked = async |method: Method, path: &str| {
@@ -129,7 +129,7 @@ async fn pages_of_other_origins_call_services_only_where_they_may() {
 
 #[tokio::test]
 async fn what_another_deployment_has_by_now_stays_there() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let small = services.register("http://localhost:9081/small").await;
     let of = async |name: &str| {
         let (_, body) = services.admin("GET", &format!("/services/{name}"), None).await;
@@ -144,7 +144,7 @@ async fn what_another_deployment_has_by_now_stays_there() {
 
 #[tokio::test]
 async fn new_code_by_force_takes_nothing_from_other_deployments() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let others = services.register("http://localhost:9082/others").await;
     let less = json!({
         "uri": "http://localhost:9080", "force": true, "additional_headers": { "x-has": "small" },
@@ -159,7 +159,7 @@ async fn new_code_by_force_takes_nothing_from_other_deployments() {
 
 #[tokio::test]
 async fn what_a_deployment_was_before_a_change_goes_with_it() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let (_, before) = services.admin("GET", "/deployments", None).await;
     let first = before["deployments"][0]["id"].as_str().expect("an id").to_owned();
     let change = Some(json!({ "inactivity_timeout": "90s" }));
@@ -177,7 +177,7 @@ async fn what_a_deployment_was_before_a_change_goes_with_it() {
 
 #[tokio::test]
 async fn a_deployment_is_removed_with_its_services_only_if_that_is_asked_for() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let small = services.register("http://localhost:9081/small").await;
     let path = format!("/deployments/{small}");
     let (status, message) = services.remove(&path).await;
@@ -196,7 +196,7 @@ async fn a_deployment_is_removed_with_its_services_only_if_that_is_asked_for() {
 
 #[tokio::test]
 async fn what_runs_keeps_its_deployment_and_what_has_ended_its_document() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let small = services.register("http://localhost:9081/small").await;
     let path = format!("/deployments/{small}?force=true");
     let id = services.send("Greeter/greet").await;
@@ -221,7 +221,7 @@ async fn what_runs_keeps_its_deployment_and_what_has_ended_its_document() {
 
 #[tokio::test]
 async fn services_are_described_for_tools_that_make_clients() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let (status, document) = services.ingress("GET", "/openapi", None).await;
     assert_eq!(status, StatusCode::OK);
     let paths = document["paths"].as_object().expect("paths");
@@ -253,14 +253,14 @@ async fn services_are_described_for_tools_that_make_clients() {
 
 #[tokio::test]
 async fn the_version_tells_the_key_of_requests() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let (_, version) = services.admin("GET", "/version", None).await;
     assert_eq!(version["request_identity_key"], "publickeyv1_test");
 }
 
 #[tokio::test]
 async fn what_tools_say_nothing_of_may_be_null_and_a_deployment_is_described_with_its_handlers() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let nulls = json!({ "uri": "http://localhost:9080", "additional_headers": null, "use_http_11": null, "force": null });
     let (status, body) = services.admin("POST", "/v4/deployments", Some(nulls)).await;
     assert_eq!(status, StatusCode::OK, "{body}");
@@ -281,7 +281,7 @@ async fn an_address_is_judged_by_what_its_name_resolves_to() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let reach = Reach { private: false };
-    let world = World::new().reaching(reach);
+    let world = ApiWorld::new().reaching(reach);
     let connector = HttpConnector::new(reach, None, Env::system()).expect("a connector");
     let api = front(&world);
     api.services.connect(Arc::new(connector));
@@ -321,7 +321,7 @@ async fn of_the_body_of_an_error_only_the_beginning_is_read() {
         sent
     };
     let reach = Reach { private: true };
-    let world = World::new().reaching(reach);
+    let world = ApiWorld::new().reaching(reach);
     let connector = HttpConnector::new(reach, None, Env::system()).expect("a connector");
     let api = front(&world);
     api.services.connect(Arc::new(connector));
@@ -338,10 +338,10 @@ async fn of_the_body_of_an_error_only_the_beginning_is_read() {
 
 #[tokio::test]
 async fn a_deployment_with_too_many_handlers_is_refused_with_their_number() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let many = json!({ "uri": "http://localhost:9082/many" });
     let (status, body) = services.admin("POST", "/deployments", Some(many)).await;
     assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
     let said = body["message"].as_str().expect("a message");
-    assert!(said.contains("5006 handlers, and 5000 are taken"), "{said}");
+    assert!(said.contains("5006 handlers, and 5000 are the maximum"), "{said}");
 }

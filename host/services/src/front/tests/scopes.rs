@@ -1,10 +1,10 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{Services, ask_with};
+use super::{ServicesHost, ask_with};
 
 /// Begins an invocation by this path, and returns its id.
-async fn begun(services: &Services, path: &str) -> String {
+async fn begun(services: &ServicesHost, path: &str) -> String {
     let (status, body) = services.ingress("POST", path, Some(json!("Mary"))).await;
     assert_eq!(status, StatusCode::ACCEPTED, "{path}: {body}");
     body["invocationId"].as_str().expect("an id").to_owned()
@@ -12,7 +12,7 @@ async fn begun(services: &Services, path: &str) -> String {
 
 /// Returns the values of these columns, row by row, sorted by the first.
 async fn columns<const N: usize>(
-    services: &Services,
+    services: &ServicesHost,
     names: [&str; N],
     from: &str,
 ) -> Vec<[Value; N]> {
@@ -24,7 +24,7 @@ async fn columns<const N: usize>(
 
 #[tokio::test]
 async fn two_scopes_share_no_object_no_workflow_and_no_row_of_a_table() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let plain = begun(&services, "/Cart/x/add/send").await;
     let scoped = begun(&services, "/restate/scope/a/send/Cart/x/add").await;
     let other = begun(&services, "/restate/scope/b/send/Cart/x/add").await;
@@ -82,7 +82,7 @@ async fn two_scopes_share_no_object_no_workflow_and_no_row_of_a_table() {
 
 #[tokio::test]
 async fn what_is_no_scope_and_every_limit_key_is_refused_by_name() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     let long = "s".repeat(37);
     for (scope, named) in [("a%20b", "a b"), ("a%3Ab", "a:b"), (&*long, &*long), ("", "no scope")] {
         let path = format!("/restate/scope/{scope}/send/Cart/x/add");
@@ -102,7 +102,7 @@ async fn what_is_no_scope_and_every_limit_key_is_refused_by_name() {
 
 #[tokio::test]
 async fn a_handler_whose_manifest_does_not_say_takes_any_body() {
-    let services = Services::new().await;
+    let services = ServicesHost::new().await;
     services.register("http://localhost:9080/bare").await;
     for (headers, body) in [
         (&[("content-type", "text/plain")][..], Some(json!("Mary"))),

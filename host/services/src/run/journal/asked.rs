@@ -4,33 +4,33 @@
 use bytes::Bytes;
 use segno_core::{
     id::{CommandIndex, PromiseId},
-    invocation::{FieldValue, PROMISE_FIELD, Request},
+    invocation::{CommandRequest, FieldValue, PROMISE_FIELD},
 };
 use segno_restate::version::ProtocolVersion;
 
-use super::super::wish::Wish;
+use super::super::wish::RequestedCommand;
 use crate::deployments::frames::FRAME;
 
 /// A command in the form of its stored request.
-pub struct Asked {
+pub struct StoredRequest {
     /// The frame as it was received.
     pub frame: Bytes,
     /// The decoded frame.
-    pub wish: Wish,
+    pub wish: RequestedCommand,
     /// The promise whose settlement is the result.
     pub awaits: Option<PromiseId>,
 }
 
-impl Asked {
+impl StoredRequest {
     /// The request to store.
-    pub fn request(&self) -> Request {
+    pub fn request(&self) -> CommandRequest {
         let promise = self.awaits.as_ref().map(|id| (PROMISE_FIELD, id.as_str().as_bytes()));
         let fields: Vec<_> = [(FRAME, &self.frame[..])].into_iter().chain(promise).collect();
-        Request::verbatim(&fields)
+        CommandRequest::verbatim(&fields)
     }
 
     /// The command in a stored request. `None` if the request has no command frame.
-    pub fn of(request: &Request, version: ProtocolVersion, place: u32) -> Option<Self> {
+    pub fn of(request: &CommandRequest, version: ProtocolVersion, place: u32) -> Option<Self> {
         let fields = request.fields()?;
         let field = |name: &str| {
             let field = fields.iter().find(|field| *field.name == *name)?;
@@ -40,7 +40,7 @@ impl Asked {
             }
         };
         let frame = Bytes::copy_from_slice(field(FRAME)?);
-        let wish = Wish::of(&frame, version, place)?;
+        let wish = RequestedCommand::of(&frame, version, place)?;
         let awaits = field(PROMISE_FIELD).and_then(|id| std::str::from_utf8(id).ok());
         Some(Self { frame, wish, awaits: awaits.map(PromiseId::from) })
     }

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use segno_core::{
-    command::{FenceAct, FenceAction},
+    command::{FenceAction, FenceOperation},
     id::{CommandIndex, PromiseId},
     invocation::{CommandKind, EngineFacts, Outcome, Record, RecordBody, Seed, StepResult},
     time::Timestamp,
@@ -27,17 +27,17 @@ use segno_engine::values::journals;
 use segno_restate::{
     immutable::{Input, Message, Notification, NotificationKind, NotificationResult},
     mutable,
-    version::{Family, ProtocolVersion},
-    wire::{Header, Value},
+    version::{ProtocolFamily, ProtocolVersion},
+    wire::{Header, ValueMessage},
 };
 
-pub use self::asked::Asked;
+pub use self::asked::StoredRequest;
 use self::asked::place;
-use super::wish::Wish;
+use super::wish::RequestedCommand;
 use crate::deployments::outcome;
 
 /// The journal of one invocation under a claim.
-pub struct Journal {
+pub struct ServiceJournal {
     id: PromiseId,
     version: ProtocolVersion,
     seed: Seed,
@@ -46,7 +46,7 @@ pub struct Journal {
     at: Timestamp,
     /// All records, as frames.
     frames: Vec<Bytes>,
-    open: BTreeMap<CommandIndex, Open>,
+    open: BTreeMap<CommandIndex, UnansweredCommand>,
     /// The callees of calls, by the position of the call.
     callees: BTreeMap<u32, PromiseId>,
     signals: u32,
@@ -55,12 +55,12 @@ pub struct Journal {
     cancel_told: bool,
     /// True if a record was added under this claim.
     has_grown: bool,
-    batch: Batch,
+    batch: JournalBatch,
 }
 
 /// A command without a result.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Open {
+pub struct UnansweredCommand {
     /// The kind of its notification.
     pub kind: NotificationKind,
     /// The completion id of the command.
@@ -69,37 +69,37 @@ pub struct Open {
     /// (a run), from a signal, or immediately.
     pub awaits: Option<PromiseId>,
     /// The request of the deployment.
-    pub wish: Wish,
+    pub wish: RequestedCommand,
 }
 
 /// The data of the next commit.
 #[derive(Default)]
-pub struct Batch {
+pub struct JournalBatch {
     pub records: Vec<Record>,
     /// The actions to execute with the records.
     pub actions: Vec<FenceAction>,
 }
 
 /// A command in the form of its record.
-pub struct Recorded {
+pub struct CommandRecord {
     pub kind: CommandKind,
     pub name: Text,
     /// The promise whose settlement is the result.
     pub awaits: Option<PromiseId>,
     /// The actions of the command.
-    pub acts: Vec<FenceAct>,
+    pub acts: Vec<FenceOperation>,
 }
 
 /// The records are not a journal of a service.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("record {seq} {what}")]
-pub struct Unreadable {
+pub struct ServiceJournalError {
     seq: u32,
     what: &'static str,
 }
 
 /// The input of an invocation, with its headers.
-pub struct Called {
+pub struct InvocationInput {
     /// The handler's address without its scheme.
     pub function: Text,
     pub input: segno_guest::Payload,
@@ -107,9 +107,14 @@ pub struct Called {
     pub headers: Vec<(String, String)>,
 }
 
-impl Journal {
+impl ServiceJournal {
     /// A new journal, which begins with the record `started`.
-    pub fn begin(id: PromiseId, version: ProtocolVersion, called: &Called, first: Started) -> Self {
+    pub fn begin(
+        id: PromiseId,
+        version: ProtocolVersion,
+        called: &InvocationInput,
+        first: InvocationStart,
+    ) -> Self {
         let mut journal = Self { seed: first.seed, ..Self::empty(id, version) };
         let body = RecordBody::Started {
             function: called.function.clone(),
@@ -138,7 +143,7 @@ impl Journal {
             told: BTreeMap::new(),
             cancel_told: false,
             has_grown: false,
-            batch: Batch::default(),
+            batch: JournalBatch::default(),
         }
     }
 
@@ -148,13 +153,13 @@ impl Journal {
     /// [`Unreadable`].
     pub fn read(
         id: PromiseId,
-        called: &Called,
+        called: &InvocationInput,
         records: &[Record],
         own: &BTreeMap<CommandIndex, StepResult>,
-    ) -> Result<Self, Unreadable> {
+    ) -> Result<Self, ServiceJournalError> {
         let mut journal = Self::empty(id, ProtocolVersion::V5);
         for record in records {
-            let unreadable = |what| Unreadable { seq: record.seq, what };
+            let unreadable = |what| ServiceJournalError { seq: record.seq, what };
             (journal.len, journal.at) = (record.seq + 1, record.at);
             match &record.body {
                 RecordBody::Started { engine, seed, .. } => {
@@ -164,7 +169,7 @@ impl Journal {
                     journal.input(called);
                 }
                 RecordBody::Command { index, request, .. } => {
-                    let asked = Asked::of(request, journal.version, place(*index))
+                    let asked = StoredRequest::of(request, journal.version, place(*index))
                         .ok_or_else(|| unreadable("has no frame of a command"))?;
                     journal.commands += 1;
                     journal.asked(*index, asked);
@@ -189,7 +194,7 @@ impl Journal {
                 }
                 RecordBody::Cancelled => {
                     journal.cancel_told = true;
-                    if journal.version.family() == Family::Immutable {
+                    if journal.version.family() == ProtocolFamily::Immutable {
                         journal.tell(&Notification::cancel());
                     }
                 }
@@ -199,16 +204,16 @@ impl Journal {
         Ok(journal)
     }
 
-    fn input(&mut self, called: &Called) {
+    fn input(&mut self, called: &InvocationInput) {
         let headers = called.headers.iter().cloned();
         let headers = headers.map(|(key, value)| Header { key, value }).collect();
         let (content, name) = (outcome::bytes(&called.input), String::new());
         let frame = match self.version.family() {
-            Family::Immutable => {
-                let input = Input { headers, value: Some(Value { content }), name };
+            ProtocolFamily::Immutable => {
+                let input = Input { headers, value: Some(ValueMessage { content }), name };
                 Message::Command(input.into()).encode(self.version)
             }
-            Family::Mutable => {
+            ProtocolFamily::Mutable => {
                 let result = Some(mutable::EntryResult::Value(content));
                 let input = mutable::Input { headers, name, result };
                 mutable::Message::Entry(input.into()).encode(self.version)
@@ -254,12 +259,12 @@ impl Journal {
     }
 
     /// The commands without a result.
-    pub fn open(&self) -> impl Iterator<Item = (CommandIndex, &Open)> {
+    pub fn open(&self) -> impl Iterator<Item = (CommandIndex, &UnansweredCommand)> {
         self.open.iter().map(|(index, open)| (*index, open))
     }
 
     /// The open command with this completion id.
-    pub fn open_as(&self, completion: u32) -> Option<(CommandIndex, &Open)> {
+    pub fn open_as(&self, completion: u32) -> Option<(CommandIndex, &UnansweredCommand)> {
         self.open().find(|(_, open)| open.completion == completion)
     }
 
@@ -279,22 +284,22 @@ impl Journal {
     }
 
     /// Takes the batch to commit.
-    pub fn take_batch(&mut self) -> Batch {
+    pub fn take_batch(&mut self) -> JournalBatch {
         std::mem::take(&mut self.batch)
     }
 
     /// Records a command of the deployment. Returns its immediate notifications.
     pub fn command(
         &mut self,
-        wish: Wish,
+        wish: RequestedCommand,
         frame: Bytes,
-        recorded: Recorded,
+        recorded: CommandRecord,
         now: Timestamp,
     ) -> (CommandIndex, Vec<Notification>) {
-        let Recorded { kind, name, awaits, acts } = recorded;
+        let CommandRecord { kind, name, awaits, acts } = recorded;
         let index = self.next_index();
         self.commands += 1;
-        let asked = Asked { frame, wish, awaits };
+        let asked = StoredRequest { frame, wish, awaits };
         let request = asked.request();
         self.record(RecordBody::Command { index, kind, name, request }, now);
         self.batch.actions.extend(acts.into_iter().map(|act| FenceAction { index, act }));
@@ -302,7 +307,7 @@ impl Journal {
     }
 
     /// Adds the actions of a recorded command once more.
-    pub fn act_again(&mut self, index: CommandIndex, acts: Vec<FenceAct>) {
+    pub fn act_again(&mut self, index: CommandIndex, acts: Vec<FenceOperation>) {
         self.batch.actions.extend(acts.into_iter().map(|act| FenceAction { index, act }));
     }
 
@@ -326,7 +331,7 @@ impl Journal {
 }
 
 /// The parameters of a new invocation.
-pub struct Started {
+pub struct InvocationStart {
     /// The digest of the deployment.
     pub deployment: segno_core::id::Digest,
     pub seed: Seed,

@@ -12,20 +12,21 @@ use segno_engine::values::journals;
 use segno_restate::{
     frame::Frame,
     immutable::{
-        Message, Notification, NotificationId, NotificationKind, NotificationResult, Settled,
+        Message, Notification, NotificationId, NotificationKind, NotificationOutcome,
+        NotificationResult,
     },
     mutable,
-    version::Family,
+    version::ProtocolFamily,
 };
 
 use super::{
     super::wish::entry_result,
-    Journal, Open,
-    asked::{Asked, place},
+    ServiceJournal, UnansweredCommand,
+    asked::{StoredRequest, place},
 };
 use crate::deployments::outcome;
 
-impl Journal {
+impl ServiceJournal {
     /// Records the result of an open command. Returns the notification for the deployment.
     pub fn complete(
         &mut self,
@@ -50,7 +51,7 @@ impl Journal {
     pub(super) fn note_callee(
         &mut self,
         index: CommandIndex,
-        open: &Open,
+        open: &UnansweredCommand,
         told: &NotificationResult,
     ) {
         if let (true, NotificationResult::InvocationId(id)) = (open.wish.is_one_way(), told) {
@@ -65,8 +66,8 @@ impl Journal {
     }
 
     /// Adds a command: returns its immediate notifications, and keeps it open for the others.
-    pub(super) fn asked(&mut self, index: CommandIndex, asked: Asked) -> Vec<Notification> {
-        let Asked { frame, wish, awaits } = asked;
+    pub(super) fn asked(&mut self, index: CommandIndex, asked: StoredRequest) -> Vec<Notification> {
+        let StoredRequest { frame, wish, awaits } = asked;
         self.frames.push(frame);
         if let Some(callee) = &awaits {
             self.callees.insert(place(index), callee.clone());
@@ -88,7 +89,8 @@ impl Journal {
                 told.push(notification);
                 continue;
             }
-            let open = Open { kind, completion, awaits: awaits.clone(), wish: wish.clone() };
+            let open =
+                UnansweredCommand { kind, completion, awaits: awaits.clone(), wish: wish.clone() };
             self.open.insert(index, open);
         }
         told
@@ -96,7 +98,7 @@ impl Journal {
 
     /// The received notifications, with success or failure. Results of commands count whenever they
     /// arrived, signals only after this number of frames.
-    pub fn came(&self, signals_after: usize) -> BTreeMap<NotificationId, Settled> {
+    pub fn came(&self, signals_after: usize) -> BTreeMap<NotificationId, NotificationOutcome> {
         let frames = self.frames.iter().enumerate();
         let notifications = frames.filter_map(|(place, bytes)| {
             let frame = Frame::from_bytes(bytes)?;
@@ -109,7 +111,11 @@ impl Journal {
             *place >= signals_after || matches!(told.id, NotificationId::Completion(_))
         });
         came.map(|(_, told)| {
-            let settled = if told.is_failure() { Settled::Failed } else { Settled::Succeeded };
+            let settled = if told.is_failure() {
+                NotificationOutcome::Failed
+            } else {
+                NotificationOutcome::Succeeded
+            };
             (told.id, settled)
         })
         .collect()
@@ -117,7 +123,7 @@ impl Journal {
 
     /// Adds a notification to the frames. Returns false if the deployment cannot receive it.
     pub(super) fn tell(&mut self, notification: &Notification) -> bool {
-        if self.version.family() == Family::Immutable {
+        if self.version.family() == ProtocolFamily::Immutable {
             let message = Message::Notification(notification.clone());
             self.frames.push(message.encode(self.version).to_bytes());
             return true;

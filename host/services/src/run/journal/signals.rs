@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use segno_core::{
-    command::{FenceAct, FenceAction},
+    command::{FenceAction, FenceOperation},
     id::CommandIndex,
     invocation::RecordBody,
     time::Timestamp,
@@ -11,16 +11,16 @@ use segno_core::{
 use segno_engine::values::{self, journals};
 use segno_restate::{
     immutable::{Notification, NotificationId, NotificationKind, NotificationResult},
-    version::Family,
+    version::ProtocolFamily,
 };
 
-use super::{super::wish::cancelled, Journal, Open};
+use super::{super::wish::cancelled, ServiceJournal, UnansweredCommand};
 use crate::deployments::{
     outcome,
-    signals::{self, Carries},
+    signals::{self, SignalContent},
 };
 
-impl Journal {
+impl ServiceJournal {
     /// Records a signal. Returns the notification for the deployment. `None` if an earlier signal
     /// has completed the same awakeable.
     pub fn signal(&mut self, name: Text, payload: Payload, now: Timestamp) -> Option<Notification> {
@@ -40,31 +40,31 @@ impl Journal {
             self.told.insert(index, notification.result.clone());
         }
         match (self.version.family(), &notification.id) {
-            (Family::Immutable, _) => {
+            (ProtocolFamily::Immutable, _) => {
                 self.tell(&notification);
                 Some(notification)
             }
             // Completes the entry of the awakeable. An entry that does not exist yet completes when
             // it is recorded.
-            (Family::Mutable, NotificationId::Signal(place)) => {
+            (ProtocolFamily::Mutable, NotificationId::Signal(place)) => {
                 let (index, _) = self.awakeable(*place)?;
                 self.open.remove(&index);
                 self.tell(&notification);
                 Some(notification)
             }
-            (Family::Mutable, _) => None,
+            (ProtocolFamily::Mutable, _) => None,
         }
     }
 
     /// The open awakeable at this position.
-    fn awakeable(&self, place: u32) -> Option<(CommandIndex, &Open)> {
+    fn awakeable(&self, place: u32) -> Option<(CommandIndex, &UnansweredCommand)> {
         self.open_as(place).filter(|(_, open)| open.kind == NotificationKind::Signal)
     }
 
     /// True if the cancellation can be delivered now. In V1 to V3 only an open wait can deliver it.
     pub fn can_be_cancelled(&self) -> bool {
         !self.cancel_told
-            && (self.version.family() == Family::Immutable
+            && (self.version.family() == ProtocolFamily::Immutable
                 || self.open().any(|(_, open)| is_cancellable(open.kind)))
     }
 
@@ -72,20 +72,22 @@ impl Journal {
     pub fn cancel(&mut self, now: Timestamp) -> Vec<Notification> {
         self.cancel_told = true;
         self.record(RecordBody::Cancelled, now);
-        if self.version.family() == Family::Immutable {
+        if self.version.family() == ProtocolFamily::Immutable {
             let notification = Notification::cancel();
             self.tell(&notification);
             return vec![notification];
         }
         let open = self.open().filter(|(_, open)| is_cancellable(open.kind));
-        let open: Vec<(CommandIndex, Open)> =
+        let open: Vec<(CommandIndex, UnansweredCommand)> =
             open.map(|(index, open)| (index, open.clone())).collect();
         let mut told = Vec::new();
         for (index, open) in open {
             if open.wish.is_call()
                 && let Some(id) = open.awaits
             {
-                self.batch.actions.push(FenceAction { index, act: FenceAct::CancelLoose { id } });
+                self.batch
+                    .actions
+                    .push(FenceAction { index, act: FenceOperation::CancelLoose { id } });
             }
             told.extend(self.complete(index, cancelled(), now));
         }
@@ -98,9 +100,9 @@ fn signal(name: &str, payload: &Payload) -> Notification {
     let (id, carries) = signals::parse(name);
     let value = || NotificationResult::Value(Bytes::copy_from_slice(payload.as_bytes()));
     let result = match carries {
-        Carries::Value => value(),
-        Carries::Nothing => NotificationResult::Void,
-        Carries::Failure => {
+        SignalContent::Value => value(),
+        SignalContent::Nothing => NotificationResult::Void,
+        SignalContent::Failure => {
             let value = values::value(&journals::guest_payload(payload));
             NotificationResult::Failure(outcome::told(&values::failure(Some(&value))))
         }

@@ -1,6 +1,6 @@
 use segno_core::{
     id::Digest,
-    invocation::{Request, Seed, decode_records, encode_records},
+    invocation::{CommandRequest, Seed, decode_records, encode_records},
     value::Payload,
 };
 use segno_guest::Payload as GuestPayload;
@@ -11,34 +11,39 @@ use segno_restate::{
 
 use super::*;
 
-fn called() -> Called {
-    Called {
+fn called() -> InvocationInput {
+    InvocationInput {
         function: Text::from("Cart/ada/add"),
         input: GuestPayload::Json("7".to_owned()),
         headers: vec![("x-one".to_owned(), "1".to_owned())],
     }
 }
 
-fn begun(version: ProtocolVersion) -> Journal {
-    let first = Started {
+fn begun(version: ProtocolVersion) -> ServiceJournal {
+    let first = InvocationStart {
         deployment: Digest([7; 32]),
         seed: Seed([1; 32]),
         at: Timestamp(1_700_000_000_000),
     };
-    Journal::begin(PromiseId::from("it"), version, &called(), first)
+    ServiceJournal::begin(PromiseId::from("it"), version, &called(), first)
 }
 
-fn ask(journal: &mut Journal, wish: Wish, frame: Bytes, kind: CommandKind) -> CommandIndex {
+fn ask(
+    journal: &mut ServiceJournal,
+    wish: RequestedCommand,
+    frame: Bytes,
+    kind: CommandKind,
+) -> CommandIndex {
     let awaits =
         matches!(kind, CommandKind::Call | CommandKind::Sleep).then(|| PromiseId::from("other"));
-    let recorded = Recorded { kind, name: Text::from("n"), awaits, acts: Vec::new() };
+    let recorded = CommandRecord { kind, name: Text::from("n"), awaits, acts: Vec::new() };
     journal.command(wish, frame, recorded, Timestamp(1_700_000_000_001)).0
 }
 
 /// A journal of V6 with every kind of record.
-fn commands() -> Journal {
+fn commands() -> ServiceJournal {
     let mut journal = begun(ProtocolVersion::V6);
-    let (value, name) = (Some(Value { content: Bytes::from_static(b"[1]") }), String::new());
+    let (value, name) = (Some(ValueMessage { content: Bytes::from_static(b"[1]") }), String::new());
     let commands: [(Command, CommandKind); 4] = [
         (SetState { key: Bytes::from_static(b"k"), value, name }.into(), CommandKind::SetState),
         (Run { result_completion_id: 1, name: "r".to_owned() }.into(), CommandKind::Run),
@@ -62,7 +67,7 @@ fn commands() -> Journal {
     let indexes = commands.map(|(command, kind)| {
         let message = Message::Command(command.clone());
         let frame = message.encode(ProtocolVersion::V6).to_bytes();
-        ask(&mut journal, Wish::Command(command), frame, kind)
+        ask(&mut journal, RequestedCommand::Command(command), frame, kind)
     });
     let now = Timestamp(1_700_000_000_002);
     let value = NotificationResult::Value(Bytes::from_static(b"\"done\""));
@@ -75,7 +80,7 @@ fn commands() -> Journal {
 }
 
 /// A journal of V2, whose entries have their results.
-fn entries() -> Journal {
+fn entries() -> ServiceJournal {
     let mut journal = begun(ProtocolVersion::V2);
     let name = || "n".to_owned();
     let result = Some(EntryResult::Value(Bytes::from_static(b"1")));
@@ -90,7 +95,7 @@ fn entries() -> Journal {
     let indexes = entries.map(|(entry, kind)| {
         let message = mutable::Message::Entry(entry.clone());
         let frame = message.encode(ProtocolVersion::V2).to_bytes();
-        let wish = Wish::of_entry(entry, place(journal.next_index()));
+        let wish = RequestedCommand::of_entry(entry, place(journal.next_index()));
         ask(&mut journal, wish, frame, kind)
     });
     let now = Timestamp(1_700_000_000_002);
@@ -117,10 +122,10 @@ fn stored_journals_are_read_for_ever() {
         assert_eq!(stored, golden, "{name}");
         let records = decode_records(&golden).expect("it is a journal");
         let id = PromiseId::from("it");
-        let read = Journal::read(id, &called(), &records, &BTreeMap::new());
+        let read = ServiceJournal::read(id, &called(), &records, &BTreeMap::new());
         let read = read.expect("it is a journal of a service");
         assert_eq!(read.frames, frames, "{name}");
-        let open = |journal: &Journal| journal.open.keys().copied().collect::<Vec<_>>();
+        let open = |journal: &ServiceJournal| journal.open.keys().copied().collect::<Vec<_>>();
         assert_eq!(open(&read), open(&journal), "{name}");
         assert_eq!((read.len, read.commands), (journal.len, journal.commands), "{name}");
         assert!(read.cancel_told() && !read.has_grown());
@@ -141,9 +146,13 @@ fn what_is_completed_once_is_told_once() {
     assert_eq!(early.signal("#1".into(), Payload::Json("5".into()), Timestamp(0)), None);
     let entry: Entry = mutable::Awakeable { name: String::new(), result: None }.into();
     let frame = mutable::Message::Entry(entry.clone()).encode(ProtocolVersion::V3).to_bytes();
-    let wish = Wish::of_entry(entry, 1);
-    let recorded =
-        Recorded { kind: CommandKind::Promise, name: Text::default(), awaits: None, acts: vec![] };
+    let wish = RequestedCommand::of_entry(entry, 1);
+    let recorded = CommandRecord {
+        kind: CommandKind::Promise,
+        name: Text::default(),
+        awaits: None,
+        acts: vec![],
+    };
     let (_, told) = early.command(wish, frame, recorded, Timestamp(0));
     assert_eq!(told.len(), 1);
     assert_eq!(early.open().count(), 0);
@@ -155,11 +164,13 @@ fn records_of_other_journals_are_refused_by_their_place() {
     let mut records = journal.take_batch().records;
     let read = |records: &[Record]| {
         let id = PromiseId::from("it");
-        Journal::read(id, &called(), records, &BTreeMap::new()).err().map(|it| it.to_string())
+        ServiceJournal::read(id, &called(), records, &BTreeMap::new())
+            .err()
+            .map(|it| it.to_string())
     };
     assert_eq!(read(&records), None);
     if let RecordBody::Command { request, .. } = &mut records[1].body {
-        *request = Request::of(&[("input", b"1")]);
+        *request = CommandRequest::of(&[("input", b"1")]);
     }
     assert_eq!(read(&records).as_deref(), Some("record 1 has no frame of a command"));
     if let RecordBody::Started { engine, .. } = &mut records[0].body {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use segno_core::{footprint::Footprint, id::PromiseId, promise::OutboxKey};
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgRow};
 
-use super::{LockedRows, NotLoaded};
+use super::{LoadFailure, LockedRows};
 use crate::{
-    postgres::{failure::Failed, fields::escape, tables::NAMED_STATEMENTS},
+    postgres::{failure::FailedStatement, fields::escape, tables::NAMED_STATEMENTS},
     sql::{self, Cache, promise_columns},
 };
 
@@ -60,7 +60,7 @@ impl LockedRows {
         cache: &mut Cache,
         wanted: &Footprint,
         waits: bool,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), FailedStatement> {
         for (place, statements) in NAMED_STATEMENTS.iter().enumerate() {
             let names = (statements.of.wanted)(wanted);
             if names.is_empty() {
@@ -72,9 +72,10 @@ impl LockedRows {
             let stored: Vec<_> = names.into_iter().map(|name| escape(name).into_owned()).collect();
             let statement = if waits { &statements.lock } else { &statements.try_lock };
             let query = sqlx::query(AssertSqlSafe(statement.as_str())).bind(stored);
-            for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
-                self.named[place]
-                    .insert(sql::put_named(cache, statements.of, row).map_err(Failed::of(name))?);
+            for row in &connection.fetch_all(query).await.map_err(FailedStatement::of(name))? {
+                self.named[place].insert(
+                    sql::put_named(cache, statements.of, row).map_err(FailedStatement::of(name))?,
+                );
             }
         }
         Ok(())
@@ -96,7 +97,7 @@ impl LockedRows {
         connection: &mut PgConnection,
         ids: &[PromiseId],
         waits: bool,
-    ) -> Result<Vec<i64>, Failed> {
+    ) -> Result<Vec<i64>, FailedStatement> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -105,12 +106,12 @@ impl LockedRows {
         let statement = if waits { LOCK_PROMISES } else { TRY_PROMISES };
         self.statements += 1;
         let query = sqlx::query(statement).bind(&texts);
-        let found = connection.fetch_all(query).await.map_err(Failed::of(name))?;
+        let found = connection.fetch_all(query).await.map_err(FailedStatement::of(name))?;
         self.promises.extend(ids.iter().map(|id| (id.clone(), None)));
         let mut numbers = Vec::with_capacity(found.len());
         for row in &found {
-            let number = row.try_get(0).map_err(Failed::of(name))?;
-            let id = sql::id(row, 1).map_err(Failed::of(name))?;
+            let number = row.try_get(0).map_err(FailedStatement::of(name))?;
+            let id = sql::id(row, 1).map_err(FailedStatement::of(name))?;
             self.promises.insert(id, Some(number));
             numbers.push(number);
         }
@@ -124,7 +125,7 @@ impl LockedRows {
         numbers: &[i64],
         ids: &[PromiseId],
         waits: bool,
-    ) -> Result<Vec<PgRow>, NotLoaded> {
+    ) -> Result<Vec<PgRow>, LoadFailure> {
         if numbers.is_empty() {
             return Ok(Vec::new());
         }
@@ -132,13 +133,13 @@ impl LockedRows {
         let statement = if waits { LOCK_TASKS } else { TRY_TASKS };
         let found = self.rows(connection, name, statement, numbers).await?;
         if !waits {
-            let counted = Failed::of("count tasks");
+            let counted = FailedStatement::of("count tasks");
             self.statements += 1;
             let query = sqlx::query(COUNT_TASKS).bind(numbers);
             let row = connection.fetch_one(query).await.map_err(&counted)?;
             let all: i64 = row.try_get(0).map_err(&counted)?;
             if all != found.len() as i64 {
-                return Err(NotLoaded::lock_first(ids.iter().cloned().collect()));
+                return Err(LoadFailure::lock_first(ids.iter().cloned().collect()));
             }
         }
         Ok(found)

@@ -50,20 +50,20 @@ use std::collections::{BTreeSet, HashMap};
 
 use segno_core::{
     footprint::Footprint,
-    id::{NodeName, PromiseId},
+    id::{HostName, PromiseId},
     time::Timestamp,
 };
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgRow};
 
-pub use self::plan::{PLAN, Read};
-use self::round::Admissions;
+pub use self::plan::{LoadStep, PLAN};
+use self::round::WantedAdmissions;
 use super::{
-    claims::TransactionId, failure::Failed, fields::escape, tables::OWNED_STATEMENTS,
+    claims::TransactionId, failure::FailedStatement, fields::escape, tables::OWNED_STATEMENTS,
     write::WrittenNames,
 };
 use crate::sql::{
-    self, AFTER_PROMISE, Cache, Failure, Fields as _, Level, NAMED, OWNED, promise_columns,
-    promise_tables,
+    self, AFTER_PROMISE, Cache, CacheLevel, NAMED, OWNED, RowFields as _, SqlFailure,
+    promise_columns, promise_tables,
 };
 
 /// Promises with their tasks, by number: those without a task, and those of awaiters.
@@ -82,22 +82,22 @@ const HELD_BY: &str = "
 
 /// Reason why rows were not loaded.
 #[derive(Debug)]
-pub(super) enum NotLoaded {
-    Failed(Failed),
+pub(super) enum LoadFailure {
+    Failed(FailedStatement),
     /// Another transaction has locked one of these rows, or inserted one of them in the meantime.
     /// The next attempt must lock them first.
     LockFirst(Box<Footprint>),
 }
 
-impl NotLoaded {
+impl LoadFailure {
     /// Asks for these composites to be locked first.
     fn lock_first(composites: BTreeSet<PromiseId>) -> Self {
         Self::LockFirst(Box::new(Footprint { composites, ..Footprint::default() }))
     }
 }
 
-impl From<Failed> for NotLoaded {
-    fn from(failed: Failed) -> Self {
+impl From<FailedStatement> for LoadFailure {
+    fn from(failed: FailedStatement) -> Self {
         Self::Failed(failed)
     }
 }
@@ -150,27 +150,27 @@ impl LockedRows {
         connection: &mut PgConnection,
         cache: &mut Cache,
         wanted: Footprint,
-    ) -> Result<(), NotLoaded> {
+    ) -> Result<(), LoadFailure> {
         let waits = self.now.is_none();
         let ids = self.to_lock(&wanted);
         let (mut numbers, mut fresh) = (Vec::new(), BTreeSet::new());
         for read in PLAN {
             match read {
-                Read::LockNamed => {
+                LoadStep::LockNamed => {
                     self.lock_named(connection, cache, &wanted, waits).await?;
                 }
-                Read::LockPromises => {
+                LoadStep::LockPromises => {
                     numbers = self.lock_promises(connection, &ids, waits).await?;
                 }
-                Read::LockTasks => {
+                LoadStep::LockTasks => {
                     let tasks = self.lock_tasks(connection, &numbers, &ids, waits).await?;
                     fresh = self.put_tasks(cache, &numbers, &tasks)?;
                 }
-                Read::Promises => self.load_promises(connection, cache, &fresh).await?,
-                Read::Rest { again } => {
+                LoadStep::Promises => self.load_promises(connection, cache, &fresh).await?,
+                LoadStep::Rest { again } => {
                     self.load_parts(connection, cache, &wanted, again).await?;
                 }
-                Read::Owned => self.load_owned(connection, cache, &wanted).await?,
+                LoadStep::Owned => self.load_owned(connection, cache, &wanted).await?,
             }
         }
         for (invocation, from) in &wanted.tails {
@@ -179,7 +179,7 @@ impl LockedRows {
         let (children, trees) = (wanted.children.clone(), wanted.trees.clone());
         let objects = wanted.promises_of.clone();
         let nodes = wanted.held_by.clone();
-        let admissions = Admissions::of(&wanted);
+        let admissions = WantedAdmissions::of(&wanted);
         cache.loaded(wanted);
         self.load_round(connection, cache, admissions).await?;
         if !nodes.is_empty() {
@@ -204,16 +204,18 @@ impl LockedRows {
         cache: &mut Cache,
         numbers: &[i64],
         tasks: &[PgRow],
-    ) -> Result<BTreeSet<i64>, Failed> {
+    ) -> Result<BTreeSet<i64>, FailedStatement> {
         let name = "lock tasks";
         let mut fresh: BTreeSet<i64> = numbers.iter().copied().collect();
         for row in tasks {
-            let number: i64 = row.try_get(0).map_err(Failed::of(name))?;
-            let writer = row.int(AFTER_PROMISE).map_err(Failed::of(name))?.map(TransactionId::of);
+            let number: i64 = row.try_get(0).map_err(FailedStatement::of(name))?;
+            let writer =
+                row.int(AFTER_PROMISE).map_err(FailedStatement::of(name))?.map(TransactionId::of);
             self.writers.extend(writer.map(|writer| (number, writer)));
             // For a locked promise the row is current; for others, only the task is.
             if fresh.remove(&number) {
-                sql::put_promise(cache, row, Level::Rows).map_err(Failed::of(name))?;
+                sql::put_promise(cache, row, CacheLevel::Rows)
+                    .map_err(FailedStatement::of(name))?;
                 self.loaded.insert(number);
             } else {
                 fresh.insert(number);
@@ -227,13 +229,14 @@ impl LockedRows {
         connection: &mut PgConnection,
         cache: &mut Cache,
         fresh: &BTreeSet<i64>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), FailedStatement> {
         let fresh: Vec<i64> = fresh.difference(&self.loaded).copied().collect();
         if fresh.is_empty() {
             return Ok(());
         }
         for row in &self.rows(connection, "load promises", PROMISES, &fresh).await? {
-            sql::put_promise(cache, row, Level::Rows).map_err(Failed::of("load promises"))?;
+            sql::put_promise(cache, row, CacheLevel::Rows)
+                .map_err(FailedStatement::of("load promises"))?;
         }
         self.loaded.extend(fresh);
         Ok(())
@@ -246,7 +249,7 @@ impl LockedRows {
         connection: &mut PgConnection,
         cache: &mut Cache,
         wanted: &Footprint,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), FailedStatement> {
         for (statements, invocations) in OWNED_STATEMENTS.iter().zip(&mut self.asked_owners) {
             invocations.extend((statements.of.wanted)(wanted).iter().cloned());
             if invocations.is_empty() {
@@ -256,8 +259,8 @@ impl LockedRows {
             self.statements += 1;
             let query = sqlx::query(AssertSqlSafe(statements.load.as_str()));
             let query = query.bind(lock::escaped(&*invocations));
-            for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
-                sql::put_owned(cache, statements.of, row).map_err(Failed::of(name))?;
+            for row in &connection.fetch_all(query).await.map_err(FailedStatement::of(name))? {
+                sql::put_owned(cache, statements.of, row).map_err(FailedStatement::of(name))?;
             }
         }
         Ok(())
@@ -269,8 +272,8 @@ impl LockedRows {
         &mut self,
         connection: &mut PgConnection,
         cache: &mut Cache,
-        nodes: &BTreeSet<NodeName>,
-    ) -> Result<(), NotLoaded> {
+        nodes: &BTreeSet<HostName>,
+    ) -> Result<(), LoadFailure> {
         let rows: BTreeSet<PromiseId> =
             self.held_by(connection, nodes).await?.into_iter().map(|(_, id)| id).collect();
         let missing = cache.missing(Footprint { rows, ..Footprint::default() });
@@ -282,24 +285,28 @@ impl LockedRows {
         let taken: BTreeSet<PromiseId> = taken.collect();
         match taken.is_empty() {
             true => Ok(()),
-            false => Err(NotLoaded::lock_first(taken)),
+            false => Err(LoadFailure::lock_first(taken)),
         }
     }
 
     async fn held_by(
         &mut self,
         connection: &mut PgConnection,
-        nodes: &BTreeSet<NodeName>,
-    ) -> Result<Vec<(i64, PromiseId)>, Failed> {
+        nodes: &BTreeSet<HostName>,
+    ) -> Result<Vec<(i64, PromiseId)>, FailedStatement> {
         let name = "load the tasks of a host";
         let nodes: Vec<_> = nodes.iter().map(|node| escape(node.as_str())).collect();
         self.statements += 1;
         let found = connection
             .fetch_all(sqlx::query(HELD_BY).bind(nodes))
             .await
-            .map_err(Failed::of(name))?;
+            .map_err(FailedStatement::of(name))?;
         let locked = |row: &PgRow| Ok((row.try_get(0)?, sql::id(row, 1)?));
-        found.iter().map(locked).collect::<Result<_, Failure>>().map_err(Failed::of(name))
+        found
+            .iter()
+            .map(locked)
+            .collect::<Result<_, SqlFailure>>()
+            .map_err(FailedStatement::of(name))
     }
 
     async fn rows(
@@ -308,9 +315,12 @@ impl LockedRows {
         name: &'static str,
         statement: &'static str,
         numbers: &[i64],
-    ) -> Result<Vec<PgRow>, Failed> {
+    ) -> Result<Vec<PgRow>, FailedStatement> {
         self.statements += 1;
-        connection.fetch_all(sqlx::query(statement).bind(numbers)).await.map_err(Failed::of(name))
+        connection
+            .fetch_all(sqlx::query(statement).bind(numbers))
+            .await
+            .map_err(FailedStatement::of(name))
     }
 }
 

@@ -5,16 +5,16 @@ use std::sync::LazyLock;
 
 use segno_core::{
     footprint::Footprint,
-    id::{NodeName, PromiseId, Version},
+    id::{HostName, PromiseId, Version},
     time::Timestamp,
 };
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, postgres::PgRow};
 
-use super::{LockedRows, NotLoaded, lock::escaped};
+use super::{LoadFailure, LockedRows, lock::escaped};
 use crate::{
     order,
-    postgres::{failure::Failed, fields::escape, tables::NAMED_STATEMENTS},
-    sql::{self, Cache, Failure, Fields as _, Level, NAMED, module_facts_column},
+    postgres::{failure::FailedStatement, fields::escape, tables::NAMED_STATEMENTS},
+    sql::{self, Cache, CacheLevel, NAMED, RowFields as _, SqlFailure, module_facts_column},
 };
 
 /// Loads all remaining rows in one statement; the first column is the kind of the row.
@@ -112,13 +112,13 @@ pub(super) const TAIL: &str = "
 
 /// The names and ids that were looked up and not found, as they are stored.
 #[derive(Default)]
-struct Absent {
+struct AbsentRows {
     promises: Vec<String>,
     /// Names by the index of their table in [`NAMED`].
     named: [Vec<String>; NAMED.len()],
 }
 
-impl Absent {
+impl AbsentRows {
     /// True if it contains names, besides promise ids.
     fn is_named(&self) -> bool {
         self.named.iter().any(|names| !names.is_empty())
@@ -135,7 +135,7 @@ impl LockedRows {
         cache: &mut Cache,
         wanted: &Footprint,
         again: bool,
-    ) -> Result<(), NotLoaded> {
+    ) -> Result<(), LoadFailure> {
         let name = "load composites";
         let composites: Vec<i64> =
             wanted.composites.iter().filter_map(|id| *self.promises.get(id)?).collect();
@@ -150,7 +150,7 @@ impl LockedRows {
             wanted.signal_keys.iter().map(|(id, _)| escape(id.as_str())).collect();
         let names: Vec<_> =
             wanted.signal_keys.iter().map(|(_, key)| escape(key.as_str())).collect();
-        let absent = if again { self.absent() } else { Absent::default() };
+        let absent = if again { self.absent() } else { AbsentRows::default() };
         let named = absent.is_named();
         let unlocked = &mut self.asked;
         unlocked.modules.extend(wanted.modules.iter().copied());
@@ -178,45 +178,45 @@ impl LockedRows {
         }
         self.statements += 1;
         let mut appeared: Option<Footprint> = None;
-        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
-            match row.int(0).map_err(Failed::of(name))? {
+        for row in &connection.fetch_all(query).await.map_err(FailedStatement::of(name))? {
+            match row.int(0).map_err(FailedStatement::of(name))? {
                 Some(9) => {
-                    let id = sql::id(row, 1).map_err(Failed::of(name))?;
+                    let id = sql::id(row, 1).map_err(FailedStatement::of(name))?;
                     appeared.get_or_insert_default().composites.insert(id);
                 }
                 Some(what @ NAME..) => {
-                    let found = row.text(1).map_err(Failed::of(name))?.unwrap_or_default();
+                    let found = row.text(1).map_err(FailedStatement::of(name))?.unwrap_or_default();
                     let place = (what - NAME) as usize;
                     (NAMED[place].want)(&found, appeared.get_or_insert_default());
                 }
-                _ => self.put_part(cache, row).map_err(Failed::of(name))?,
+                _ => self.put_part(cache, row).map_err(FailedStatement::of(name))?,
             }
         }
         // A message may concern a promise of which nothing else is wanted.
         for key in &wanted.outbox {
             let number = self.promises.get(key.promise()).copied().flatten();
-            cache.know(key.promise(), number, Level::Number);
+            cache.know(key.promise(), number, CacheLevel::Number);
         }
         match appeared {
             None => Ok(()),
-            Some(first) => Err(NotLoaded::LockFirst(Box::new(first))),
+            Some(first) => Err(LoadFailure::LockFirst(Box::new(first))),
         }
     }
 
     /// The names and ids that were not found, and that this transaction has not created since.
-    fn absent(&self) -> Absent {
+    fn absent(&self) -> AbsentRows {
         let promises = self.promises.iter().filter(|(_, number)| number.is_none());
         let named = self.asked_names.iter().zip(&self.named);
         let named = named.map(|(asked, found)| {
             asked.difference(found).map(|name| escape(name).into_owned()).collect()
         });
         let mut absent =
-            Absent { promises: escaped(promises.map(|(id, _)| id)), ..Absent::default() };
+            AbsentRows { promises: escaped(promises.map(|(id, _)| id)), ..AbsentRows::default() };
         absent.named.iter_mut().zip(named).for_each(|(absent, names)| *absent = names);
         absent
     }
 
-    fn put_part(&mut self, cache: &mut Cache, row: &PgRow) -> Result<(), Failure> {
+    fn put_part(&mut self, cache: &mut Cache, row: &PgRow) -> Result<(), SqlFailure> {
         match row.int(0)? {
             Some(0) => {
                 self.now = self.now.or(row.int(2)?.map(Timestamp));
@@ -246,7 +246,7 @@ impl LockedRows {
                 cache.view.put_alias(sql::text(row, 1)?, module);
             }
             Some(7) => {
-                let node = NodeName::new(sql::text(row, 1)?.as_str());
+                let node = HostName::new(sql::text(row, 1)?.as_str());
                 let lives = row.int(2)?.unwrap_or_default().cast_unsigned();
                 cache.view.put_host(node, lives);
             }
@@ -263,14 +263,14 @@ impl LockedRows {
         cache: &mut Cache,
         invocation: &PromiseId,
         from: u32,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), FailedStatement> {
         let name = "load the end of a journal";
         let Some(Some(number)) = self.promises.get(invocation) else { return Ok(()) };
         self.statements += 1;
         let query = sqlx::query(TAIL).bind(number).bind(i64::from(from));
-        let rows = connection.fetch_all(query).await.map_err(Failed::of(name))?;
+        let rows = connection.fetch_all(query).await.map_err(FailedStatement::of(name))?;
         let tail = rows.iter().map(|row| sql::records(row, 0, invocation));
         let tail = tail.collect::<Result<Vec<_>, _>>().map(|rows| rows.concat());
-        sql::put_tail(cache, invocation, tail, from).map_err(Failed::of(name))
+        sql::put_tail(cache, invocation, tail, from).map_err(FailedStatement::of(name))
     }
 }

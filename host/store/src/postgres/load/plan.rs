@@ -4,7 +4,7 @@
 
 /// A step: one statement, or a few similar ones, each with its own snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Read {
+pub enum LoadStep {
     /// Locks and reads rows by name: schedules, resources and their leases.
     LockNamed,
     /// Locks promises.
@@ -26,11 +26,11 @@ pub enum Read {
 /// The steps of a load. Nothing waits for a lock after [`Read::LockTasks`]; so [`Read::Rest`] sees
 /// the effects of all transactions that were waited for, and its snapshot is the one that the
 /// decision is based on.
-pub const PLAN: [Read; 6] = [
-    Read::LockNamed,
-    Read::LockPromises,
-    Read::LockTasks,
-    Read::Promises,
-    Read::Rest { again: true },
-    Read::Owned,
+pub const PLAN: [LoadStep; 6] = [
+    LoadStep::LockNamed,
+    LoadStep::LockPromises,
+    LoadStep::LockTasks,
+    LoadStep::Promises,
+    LoadStep::Rest { again: true },
+    LoadStep::Owned,
 ];

@@ -9,20 +9,20 @@ use segno_core::{
 };
 use sqlx::{Executor as _, PgConnection, Postgres, postgres::PgArguments, query::Query};
 
-use super::{LockedRows, NotLoaded};
+use super::{LoadFailure, LockedRows};
 use crate::{
-    postgres::{failure::Failed, fields::escape},
+    postgres::{failure::FailedStatement, fields::escape},
     sql::{self, Cache, round},
 };
 
 /// The wanted admission rows: rounds, sweeps and lanes.
-pub(super) struct Admissions {
+pub(super) struct WantedAdmissions {
     rounds: BTreeMap<LimitName, u32>,
     sweeps: BTreeMap<LimitName, SweepPage>,
     lanes: BTreeMap<(PartitionId, u8), u32>,
 }
 
-impl Admissions {
+impl WantedAdmissions {
     pub(super) fn of(wanted: &Footprint) -> Self {
         Self {
             rounds: wanted.rounds.clone(),
@@ -38,8 +38,8 @@ impl LockedRows {
         &mut self,
         connection: &mut PgConnection,
         cache: &mut Cache,
-        Admissions { rounds, sweeps, lanes }: Admissions,
-    ) -> Result<(), NotLoaded> {
+        WantedAdmissions { rounds, sweeps, lanes }: WantedAdmissions,
+    ) -> Result<(), LoadFailure> {
         let mut found = Vec::new();
         for (name, most) in &rounds {
             let name = escape(name.as_str());
@@ -63,8 +63,8 @@ impl LockedRows {
             self.statements += 1;
             let query = sqlx::query(round::LANE).bind(escape(partition.as_str()));
             let query = query.bind(i16::from(*priority)).bind(i64::from(*most));
-            for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
-                round::put(cache, row).map_err(Failed::of(name))?;
+            for row in &connection.fetch_all(query).await.map_err(FailedStatement::of(name))? {
+                round::put(cache, row).map_err(FailedStatement::of(name))?;
             }
         }
         Ok(())
@@ -74,11 +74,11 @@ impl LockedRows {
         &mut self,
         connection: &mut PgConnection,
         query: Query<'_, Postgres, PgArguments>,
-    ) -> Result<Vec<PartitionId>, Failed> {
+    ) -> Result<Vec<PartitionId>, FailedStatement> {
         let name = "load a round";
         self.statements += 1;
-        let found = connection.fetch_all(query).await.map_err(Failed::of(name))?;
+        let found = connection.fetch_all(query).await.map_err(FailedStatement::of(name))?;
         let id = |row| sql::text(row, 0).map(|id| PartitionId::from(id.as_str()));
-        found.iter().map(id).collect::<Result<_, _>>().map_err(Failed::of(name))
+        found.iter().map(id).collect::<Result<_, _>>().map_err(FailedStatement::of(name))
     }
 }

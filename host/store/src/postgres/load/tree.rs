@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use segno_core::{
     footprint::{ChildPage, Footprint, TREE_LIMIT},
     id::{ObjectId, PromiseId},
-    view::Tree,
+    view::TreeMembers,
 };
 use sqlx::{Executor as _, PgConnection, postgres::PgRow};
 
-use super::{LockedRows, NotLoaded};
+use super::{LoadFailure, LockedRows};
 use crate::{
-    postgres::{failure::Failed, fields::escape},
-    sql::{self, Cache, Failure, Fields as _, Level},
+    postgres::{failure::FailedStatement, fields::escape},
+    sql::{self, Cache, CacheLevel, RowFields as _, SqlFailure},
 };
 
 /// A page of the pending children of an invocation; optionally only those without a cancellation
@@ -50,7 +50,7 @@ impl LockedRows {
         cache: &mut Cache,
         parent: &PromiseId,
         page: &ChildPage,
-    ) -> Result<(), NotLoaded> {
+    ) -> Result<(), LoadFailure> {
         let Some(&Some(number)) = self.promises.get(parent) else { return Ok(()) };
         let composites = self.children(connection, number, page).await?;
         if composites.is_empty() {
@@ -63,7 +63,7 @@ impl LockedRows {
         }
         match self.children(connection, number, page).await? == composites {
             true => Ok(()),
-            false => Err(NotLoaded::lock_first(composites)),
+            false => Err(LoadFailure::lock_first(composites)),
         }
     }
 
@@ -75,7 +75,7 @@ impl LockedRows {
         cache: &mut Cache,
         top: &PromiseId,
         limit: u32,
-    ) -> Result<(), NotLoaded> {
+    ) -> Result<(), LoadFailure> {
         let tree = self.tree(connection, top, limit).await?;
         if !tree.whole {
             // The tree is too large to be removed, so only its root is needed.
@@ -92,7 +92,7 @@ impl LockedRows {
                 Box::pin(self.load(connection, cache, missing)).await?;
             }
             if self.tree(connection, top, limit).await? != tree {
-                return Err(NotLoaded::lock_first(tree.members));
+                return Err(LoadFailure::lock_first(tree.members));
             }
         }
         self.load_owed(connection, cache, &tree.members).await?;
@@ -107,7 +107,7 @@ impl LockedRows {
         connection: &mut PgConnection,
         cache: &mut Cache,
         object: &ObjectId,
-    ) -> Result<(), NotLoaded> {
+    ) -> Result<(), LoadFailure> {
         let promises = self.promises_of(connection, object).await?;
         if promises.is_empty() {
             return Ok(());
@@ -118,7 +118,7 @@ impl LockedRows {
             Box::pin(self.load(connection, cache, missing)).await?;
         }
         if self.promises_of(connection, object).await? != promises {
-            return Err(NotLoaded::lock_first(promises));
+            return Err(LoadFailure::lock_first(promises));
         }
         Ok(self.load_owed(connection, cache, &promises).await?)
     }
@@ -128,12 +128,12 @@ impl LockedRows {
         connection: &mut PgConnection,
         cache: &mut Cache,
         promises: &BTreeSet<PromiseId>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), FailedStatement> {
         let name = "load messages";
         let numbers = promises.iter().filter_map(|id| *self.promises.get(id)?);
         let numbers: Vec<i64> = numbers.collect();
         for row in &self.rows(connection, name, OWED, &numbers).await? {
-            put_message(cache, row).map_err(Failed::of(name))?;
+            put_message(cache, row).map_err(FailedStatement::of(name))?;
         }
         Ok(())
     }
@@ -142,7 +142,7 @@ impl LockedRows {
         &mut self,
         connection: &mut PgConnection,
         object: &ObjectId,
-    ) -> Result<BTreeSet<PromiseId>, Failed> {
+    ) -> Result<BTreeSet<PromiseId>, FailedStatement> {
         let name = "load promises of an object";
         let [after, before] = object.promises();
         self.statements += 1;
@@ -150,8 +150,12 @@ impl LockedRows {
             .bind(escape(after.as_str()))
             .bind(escape(before.as_str()))
             .bind(i64::from(TREE_LIMIT) + 1);
-        let found = connection.fetch_all(query).await.map_err(Failed::of(name))?;
-        found.iter().map(|row| sql::id(row, 0)).collect::<Result<_, _>>().map_err(Failed::of(name))
+        let found = connection.fetch_all(query).await.map_err(FailedStatement::of(name))?;
+        found
+            .iter()
+            .map(|row| sql::id(row, 0))
+            .collect::<Result<_, _>>()
+            .map_err(FailedStatement::of(name))
     }
 
     async fn tree(
@@ -159,16 +163,16 @@ impl LockedRows {
         connection: &mut PgConnection,
         top: &PromiseId,
         limit: u32,
-    ) -> Result<Tree, Failed> {
+    ) -> Result<TreeMembers, FailedStatement> {
         let name = "load a tree";
         self.statements += 1;
         // One more than the limit, to detect a larger tree.
         let query = sqlx::query(TREE).bind(escape(top.as_str())).bind(i64::from(limit) + 1);
-        let found = connection.fetch_all(query).await.map_err(Failed::of(name))?;
+        let found = connection.fetch_all(query).await.map_err(FailedStatement::of(name))?;
         let whole = found.len() <= limit as usize;
         let members = found.iter().take(limit as usize).map(|row| sql::id(row, 0));
-        let members = members.collect::<Result<_, _>>().map_err(Failed::of(name))?;
-        Ok(Tree { members, whole })
+        let members = members.collect::<Result<_, _>>().map_err(FailedStatement::of(name))?;
+        Ok(TreeMembers { members, whole })
     }
 
     async fn children(
@@ -176,7 +180,7 @@ impl LockedRows {
         connection: &mut PgConnection,
         parent: i64,
         page: &ChildPage,
-    ) -> Result<BTreeSet<PromiseId>, Failed> {
+    ) -> Result<BTreeSet<PromiseId>, FailedStatement> {
         let name = "load children";
         let after = page.after.as_ref().map_or("", PromiseId::as_str);
         self.statements += 1;
@@ -185,13 +189,17 @@ impl LockedRows {
             .bind(escape(after))
             .bind(i64::from(page.limit))
             .bind(i64::from(page.unasked));
-        let found = connection.fetch_all(query).await.map_err(Failed::of(name))?;
-        found.iter().map(|row| sql::id(row, 0)).collect::<Result<_, _>>().map_err(Failed::of(name))
+        let found = connection.fetch_all(query).await.map_err(FailedStatement::of(name))?;
+        found
+            .iter()
+            .map(|row| sql::id(row, 0))
+            .collect::<Result<_, _>>()
+            .map_err(FailedStatement::of(name))
     }
 }
 
-fn put_message(cache: &mut Cache, row: &PgRow) -> Result<(), Failure> {
+fn put_message(cache: &mut Cache, row: &PgRow) -> Result<(), SqlFailure> {
     let source = sql::id(row, 1)?;
-    cache.know(&source, row.int(0)?, Level::Number);
+    cache.know(&source, row.int(0)?, CacheLevel::Number);
     sql::put_message(cache, &source, row, 2)
 }

@@ -1,13 +1,13 @@
 //! The errors of a failed batch and of its submissions.
 
-use crate::{StoreError, postgres::failure::Failed};
+use crate::{StoreError, postgres::failure::FailedStatement};
 
 /// Reason why a batch has no replies.
 pub(super) enum BatchError {
     Conflict,
     Unknown(String),
     Away(String),
-    Refused(Failed),
+    Refused(FailedStatement),
 }
 
 impl BatchError {

@@ -24,12 +24,12 @@ use segno_env::Env;
 use sqlx::{Connection as _, postgres::PgConnectOptions};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use self::submission::{Answer, Submission};
+use self::submission::{ReplySender, Submission};
 use super::{
-    availability::Availability, claims::RememberedClaims, held::HeldConnection,
-    notify::Notifications, primary::Primary, time::Time,
+    availability::Availability, claims::RememberedClaims, held::PrimaryConnection,
+    notify::Notifications, primary::Primary, time::DatabaseTime,
 };
-use crate::{Hints, StoreError, writing::Writing};
+use crate::{Hints, StoreError, writing::WriteHealth};
 
 /// Maximum commands of a batch: once reached, it takes no further submission.
 const BATCH: usize = 256;
@@ -45,14 +45,14 @@ const LOOK: usize = 2048;
 /// A request to the writer.
 pub(super) enum WriterRequest {
     /// Decide and commit these commands, in order.
-    Execute { commands: Vec<Command>, answer: Answer },
+    Execute { commands: Vec<Command>, answer: ReplySender },
     /// End after all earlier requests.
     Close { answer: oneshot::Sender<()> },
 }
 
 /// Totals of the writes since the store was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteTotals {
     pub commits: u64,
     /// Commands in these commits.
     pub commands: u64,
@@ -63,23 +63,23 @@ pub struct Written {
 }
 
 /// State shared by all batches.
-pub(super) struct Shared {
+pub(super) struct WriterState {
     pub(super) options: PgConnectOptions,
     pub(super) primary: Arc<Primary>,
     pub(super) config: Config,
     pub(super) env: Env,
-    pub(super) time: Arc<Time>,
+    pub(super) time: Arc<DatabaseTime>,
     pub(super) hints: Arc<dyn Hints>,
     pub(super) notifications: Arc<Notifications>,
     pub(super) availability: Availability,
-    pub(super) writing: Writing,
+    pub(super) writing: WriteHealth,
     pub(super) claims: RememberedClaims,
-    pub(super) written: watch::Sender<Written>,
+    pub(super) written: watch::Sender<WriteTotals>,
 }
 
 /// The task that gathers requests into batches.
 pub(super) struct Writer {
-    shared: Arc<Shared>,
+    shared: Arc<WriterState>,
     queue: mpsc::Receiver<WriterRequest>,
     pending: VecDeque<Submission>,
     /// Connections not used by a batch.
@@ -87,21 +87,21 @@ pub(super) struct Writer {
     slots: usize,
     /// Hashes of the promises that running batches name.
     busy: HashSet<u64>,
-    finished: (mpsc::UnboundedSender<Finished>, mpsc::UnboundedReceiver<Finished>),
+    finished: (mpsc::UnboundedSender<FinishedBatch>, mpsc::UnboundedReceiver<FinishedBatch>),
     hasher: RandomState,
 }
 
 /// A slot for a connection; `None` while it is closed.
-type ConnectionSlot = Option<HeldConnection>;
+type ConnectionSlot = Option<PrimaryConnection>;
 
-struct Finished {
+struct FinishedBatch {
     slot: ConnectionSlot,
     names: Vec<u64>,
 }
 
 impl Writer {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<WriterState>,
         queue: mpsc::Receiver<WriterRequest>,
         slots: usize,
     ) -> Self {
@@ -218,7 +218,7 @@ impl Writer {
             let work = async move {
                 let slot = shared.serve(slot, batch, waiting).await;
                 // The receiver is gone if the writer has ended.
-                let _ = finished.send(Finished { slot, names });
+                let _ = finished.send(FinishedBatch { slot, names });
             };
             self.shared.env.runtime.spawn("store batch", Box::pin(work));
         }

@@ -4,15 +4,15 @@
 use segno_core::{command::Command, footprint::Footprint, time::Millis};
 use segno_env::Clock as _;
 
-use super::{ConnectionSlot, Shared, batch_error::BatchError, submission::Submission};
+use super::{ConnectionSlot, WriterState, batch_error::BatchError, submission::Submission};
 use crate::{
-    Commit,
-    hints::Changes,
+    CommitMetrics,
+    hints::CommitChanges,
     postgres::{
-        append::Appends,
-        batch::{Batch, Committed, FootprintedCommand, NotCommitted},
-        failure::{Cause, Failed},
-        held::HeldConnection,
+        append::AppendDecisions,
+        batch::{CommitFailure, CommittedBatch, FootprintedCommand, WriteBatch},
+        failure::{FailedStatement, FailureClass},
+        held::PrimaryConnection,
     },
 };
 
@@ -23,7 +23,7 @@ const AWAY_TIMEOUT: Millis = Millis(5_000);
 /// Consecutive lost races after which a submission fails.
 const RACES: u32 = 20;
 
-impl Shared {
+impl WriterState {
     /// Commits a batch: first by appending under remembered claims; the remaining submissions by
     /// reading transactions.
     pub(super) async fn serve(
@@ -54,11 +54,12 @@ impl Shared {
             .flat_map(|each| &each.commands)
             .map(|commands| &commands.command)
             .collect();
-        let mut appends = Appends::decide(&self.claims, &commands, self.time.now(), &self.config);
+        let mut appends =
+            AppendDecisions::decide(&self.claims, &commands, self.time.now(), &self.config);
         if appends.is_empty() {
             return batch;
         }
-        let mut changes = Changes::watched_by(&*self.hints);
+        let mut changes = CommitChanges::watched_by(&*self.hints);
         changes.add_ids(appends.ids());
         let appending = async {
             let held = match slot {
@@ -73,14 +74,17 @@ impl Shared {
             failed => {
                 match failed.map(|failed| failed.map_err(|failed| failed.cause())) {
                     None => *slot = None,
-                    Some(Err(cause @ (Cause::Away | Cause::ReadOnly))) => self.give_up(slot, cause),
+                    Some(Err(cause @ (FailureClass::Away | FailureClass::ReadOnly))) => {
+                        self.give_up(slot, cause)
+                    }
                     Some(_) => {}
                 }
                 self.claims.forget(appends.ids());
                 return batch;
             }
         };
-        let (mut committed, mut served, mut left) = (Committed::default(), Vec::new(), Vec::new());
+        let (mut committed, mut served, mut left) =
+            (CommittedBatch::default(), Vec::new(), Vec::new());
         (committed.statements, committed.wrote) = (1, true);
         committed.changes = changes;
         for (submission, appended) in batch.into_iter().zip(appended) {
@@ -96,7 +100,7 @@ impl Shared {
         if !served.is_empty() {
             self.availability.is_here(self.env.clock.now());
             let took = self.env.clock.elapsed().saturating_sub(began);
-            self.hints.measured(&Commit { commands: served.len(), took, waiting });
+            self.hints.measured(&CommitMetrics { commands: served.len(), took, waiting });
             self.answer(served, committed);
         }
         left
@@ -113,7 +117,7 @@ impl Shared {
         let began = self.env.clock.elapsed();
         let measured = |commands: usize| {
             let took = self.env.clock.elapsed().saturating_sub(began);
-            self.hints.measured(&Commit { commands, took, waiting });
+            self.hints.measured(&CommitMetrics { commands, took, waiting });
         };
         let commands: Vec<&[FootprintedCommand]> =
             batch.iter().map(|each| each.commands.as_slice()).collect();
@@ -138,7 +142,7 @@ impl Shared {
         slot
     }
 
-    fn answer(&self, batch: Vec<Submission>, committed: Committed) {
+    fn answer(&self, batch: Vec<Submission>, committed: CommittedBatch) {
         if committed.wrote {
             self.writing.committed();
         }
@@ -162,7 +166,7 @@ impl Shared {
         &self,
         slot: &mut ConnectionSlot,
         commands: &[&[FootprintedCommand]],
-    ) -> Result<Committed, BatchError> {
+    ) -> Result<CommittedBatch, BatchError> {
         let mut also = Footprint::default();
         let mut unknown = false;
         let mut races = 0;
@@ -173,19 +177,19 @@ impl Shared {
                     self.availability.is_here(self.env.clock.now());
                     return Ok(committed);
                 }
-                Err(NotCommitted::LockFirst(first)) => {
+                Err(CommitFailure::LockFirst(first)) => {
                     also.merge(*first);
                     None
                 }
-                Err(NotCommitted::Overtaken) => None,
-                Err(NotCommitted::Unknown(failed)) => {
+                Err(CommitFailure::Overtaken) => None,
+                Err(CommitFailure::Unknown(failed)) => {
                     unknown = true;
                     Some(failed)
                 }
-                Err(NotCommitted::Failed(failed)) => match failed.cause() {
-                    Cause::Race => None,
-                    Cause::Refused => return Err(BatchError::Refused(failed)),
-                    Cause::Away | Cause::ReadOnly => Some(failed),
+                Err(CommitFailure::Failed(failed)) => match failed.cause() {
+                    FailureClass::Race => None,
+                    FailureClass::Refused => return Err(BatchError::Refused(failed)),
+                    FailureClass::Away | FailureClass::ReadOnly => Some(failed),
                 },
             };
             self.written.send_modify(|written| written.repeats += 1);
@@ -222,32 +226,32 @@ impl Shared {
         slot: &mut ConnectionSlot,
         commands: &[&[FootprintedCommand]],
         also: &Footprint,
-    ) -> Result<Committed, NotCommitted> {
+    ) -> Result<CommittedBatch, CommitFailure> {
         let held = match slot {
             Some(open) => open,
             None => slot.insert(self.connect().await?),
         };
         let connection = &mut held.connection;
-        let changes = Changes::watched_by(&*self.hints);
-        let batch = Batch::new(connection, &self.config, &self.time, &self.claims, changes);
+        let changes = CommitChanges::watched_by(&*self.hints);
+        let batch = WriteBatch::new(connection, &self.config, &self.time, &self.claims, changes);
         let done = self.env.within(TRANSACTION_TIMEOUT, batch.run(commands, also)).await;
         // The state of the transaction is unknown, its commit included.
-        let late = || Failed {
+        let late = || FailedStatement {
             statement: "a transaction",
             source: sqlx::Error::Protocol("the database did not answer in time".to_owned()).into(),
         };
-        done.unwrap_or_else(|| Err(NotCommitted::Unknown(late())))
+        done.unwrap_or_else(|| Err(CommitFailure::Unknown(late())))
     }
 
-    async fn connect(&self) -> Result<HeldConnection, Failed> {
-        let held = HeldConnection::open(&self.options, &self.primary).await;
-        held.map_err(Failed::of("connect"))
+    async fn connect(&self) -> Result<PrimaryConnection, FailedStatement> {
+        let held = PrimaryConnection::open(&self.options, &self.primary).await;
+        held.map_err(FailedStatement::of("connect"))
     }
 
     /// Drops a connection, and all connections of its epoch if its server is read-only.
-    fn give_up(&self, slot: &mut ConnectionSlot, cause: Cause) {
+    fn give_up(&self, slot: &mut ConnectionSlot, cause: FailureClass) {
         if let Some(held) = slot.take()
-            && cause == Cause::ReadOnly
+            && cause == FailureClass::ReadOnly
         {
             self.primary.refused_writes(held.epoch);
         }

@@ -11,12 +11,12 @@ use tokio::sync::oneshot;
 use crate::{StoreError, postgres::batch::FootprintedCommand};
 
 /// Channel for the replies.
-pub(super) type Answer = oneshot::Sender<Result<Vec<Reply>, StoreError>>;
+pub(super) type ReplySender = oneshot::Sender<Result<Vec<Reply>, StoreError>>;
 
 /// Commands that are decided together or not at all, and the channel for their replies.
 pub(super) struct Submission {
     pub(super) commands: Vec<FootprintedCommand>,
-    pub(super) answer: Answer,
+    pub(super) answer: ReplySender,
     /// The claim that its single command depends on alone. `None` if there are several commands, or
     /// if it reads more.
     pub(super) claim: Option<Claim>,
@@ -28,7 +28,7 @@ pub(super) struct Submission {
 }
 
 impl Submission {
-    pub(super) fn new(commands: Vec<Command>, answer: Answer, hasher: &RandomState) -> Self {
+    pub(super) fn new(commands: Vec<Command>, answer: ReplySender, hasher: &RandomState) -> Self {
         let alone = commands.iter().any(|command| matches!(command, Command::HostStart { .. }));
         let claim = match commands.as_slice() {
             [command] => rests_on(command).cloned(),

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use segno_core::id::PromiseId;
 
-use super::{Kind, Parameter, Select, Session, promises::promise_row};
+use super::{DatabaseKind, DatabaseSession, Parameter, Select, promises::promise_row};
 use crate::{
-    Child, Neighbours, Parent,
-    sql::{self, AFTER_PROMISE, Failure, Fields, promise_columns, promise_tables},
+    ChildRow, ParentCursor, TreeNeighbours,
+    sql::{self, AFTER_PROMISE, RowFields, SqlFailure, promise_columns, promise_tables},
 };
 
 /// The children of given promises. Every list has its own limit, so that the rows read depend on
@@ -103,19 +103,19 @@ const AWAITS: Select = Select::differing(
 );
 
 /// The first or latest children of each parent, at most `each` from either list.
-pub(super) async fn children<S: Session>(
+pub(super) async fn children<S: DatabaseSession>(
     session: &mut S,
-    parents: &[Parent],
+    parents: &[ParentCursor],
     each: u32,
     are_latest: bool,
-) -> Result<Vec<Child>, Failure> {
+) -> Result<Vec<ChildRow>, SqlFailure> {
     let children = if are_latest { &LATEST } else { &CHILDREN };
     let found = match S::KIND {
-        Kind::Sqlite => {
+        DatabaseKind::Sqlite => {
             let wanted = parents.iter().map(|parent| (parent.id.as_str(), parent.after)).collect();
             session.all(children, &[Parameter::Pairs(wanted), each.into()]).await?
         }
-        Kind::Postgres => {
+        DatabaseKind::Postgres => {
             let ids = || parents.iter().map(|parent| &parent.id);
             let named = named(ids());
             let after: Vec<i64> = parents.iter().map(|parent| parent.after).collect();
@@ -126,29 +126,29 @@ pub(super) async fn children<S: Session>(
     };
     let child = |row: &S::Row| {
         let number = row.int(0)?.unwrap_or_default();
-        Ok(Child { parent: place(row, AFTER_PROMISE)?, number, row: promise_row(row)? })
+        Ok(ChildRow { parent: place(row, AFTER_PROMISE)?, number, row: promise_row(row)? })
     };
     found.iter().map(child).collect()
 }
 
 /// The neighbours of each promise.
-pub(super) async fn neighbours<S: Session>(
+pub(super) async fn neighbours<S: DatabaseSession>(
     session: &mut S,
     ids: &[PromiseId],
     count: u32,
     awaits: u32,
-) -> Result<Vec<Option<Neighbours>>, Failure> {
-    let mut found: BTreeMap<usize, Neighbours> = BTreeMap::new();
+) -> Result<Vec<Option<TreeNeighbours>>, SqlFailure> {
+    let mut found: BTreeMap<usize, TreeNeighbours> = BTreeMap::new();
     let named = named(ids);
     let mut parameters = vec![Parameter::ids(ids), count.into()];
-    if S::KIND == Kind::Postgres {
+    if S::KIND == DatabaseKind::Postgres {
         parameters.push(texts(&named));
     }
     for row in &session.all(&COUNTS, &parameters).await? {
         let number = row.int(1)?.unwrap_or_default();
         let children = row.int(2)?.unwrap_or_default();
         let children = u32::try_from(children).unwrap_or(u32::MAX).min(count);
-        found.insert(place(row, 0)?, Neighbours { number, children, awaits: Vec::new() });
+        found.insert(place(row, 0)?, TreeNeighbours { number, children, awaits: Vec::new() });
     }
     for row in &session.all(&AWAITS, &[Parameter::ids(ids), awaits.into()]).await? {
         let id = sql::id(row, 1)?;
@@ -158,9 +158,9 @@ pub(super) async fn neighbours<S: Session>(
 }
 
 /// Index of a promise in the request.
-fn place(row: &impl Fields, column: usize) -> Result<usize, Failure> {
+fn place(row: &impl RowFields, column: usize) -> Result<usize, SqlFailure> {
     let place = row.int(column)?.and_then(|place| usize::try_from(place).ok());
-    place.ok_or(Failure::NoRow)
+    place.ok_or(SqlFailure::NoRow)
 }
 
 /// Ids in the JSON form that tags have.

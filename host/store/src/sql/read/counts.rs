@@ -1,11 +1,11 @@
 //! The counts for metrics. Each is computed from an index of exactly the counted rows.
 
-use segno_core::promise::MessageKind;
+use segno_core::promise::OutboxMessageKind;
 
-use super::{Select, Session};
+use super::{DatabaseSession, Select};
 use crate::{
-    Counts,
-    sql::{Failure, Fields},
+    StoreCounts,
+    sql::{RowFields, SqlFailure},
 };
 
 const TASKS: Select = Select::common(
@@ -17,15 +17,15 @@ const TASKS: Select = Select::common(
 
 const OUTBOX: Select = Select::common("SELECT count(*) FROM outbox WHERE kind = $1");
 
-pub(super) async fn counts(session: &mut impl Session) -> Result<Counts, Failure> {
+pub(super) async fn counts(session: &mut impl DatabaseSession) -> Result<StoreCounts, SqlFailure> {
     let tasks = session.one(&TASKS, &[]).await?;
-    let mut counts = Counts {
+    let mut counts = StoreCounts {
         acquired: count(&tasks, 0)?,
         halted: count(&tasks, 1)?,
         ready: count(&tasks, 2)?,
-        ..Counts::default()
+        ..StoreCounts::default()
     };
-    for kind in MessageKind::ALL {
+    for kind in OutboxMessageKind::ALL {
         let row = session.one(&OUTBOX, &[i64::from(kind.number()).into()]).await?;
         let owed = count(&row, 0)?;
         if owed > 0 {
@@ -35,7 +35,7 @@ pub(super) async fn counts(session: &mut impl Session) -> Result<Counts, Failure
     Ok(counts)
 }
 
-fn count(row: &impl Fields, column: usize) -> Result<u64, Failure> {
+fn count(row: &impl RowFields, column: usize) -> Result<u64, SqlFailure> {
     Ok(row.int(column)?.unwrap_or_default().cast_unsigned())
 }
 

@@ -9,19 +9,19 @@ use segno_core::{
     command::Command,
     id::{PromiseId, ScheduleId},
     limit::LimitName,
-    promise::{MessageKind, TaskStatus},
+    promise::{OutboxMessageKind, TaskStatus},
     time::Timestamp,
 };
 
-use super::{Parameter, Select, Session};
+use super::{DatabaseSession, Parameter, Select};
 use crate::{
-    Due, Ready,
-    sql::{self, Failure, Fields as _},
+    DueWork, ReadyTask,
+    sql::{self, RowFields as _, SqlFailure},
 };
 
 /// Controls if expired leases are due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leases {
+pub(crate) enum ExpiredLeases {
     End,
     Rest,
 }
@@ -95,12 +95,12 @@ const READY: Select = Select::common(
 );
 
 /// Due commands, at most `limit`: deadlines, then leases and retries, then schedules, then limits.
-pub(super) async fn due<S: Session>(
+pub(super) async fn due<S: DatabaseSession>(
     session: &mut S,
     now: Timestamp,
     limit: u32,
-    leases: Leases,
-) -> Result<Due, Failure> {
+    leases: ExpiredLeases,
+) -> Result<DueWork, SqlFailure> {
     let mut wakes = Vec::new();
     let deadlines = first_due(session, &DEADLINES, parameters(now, limit), limit, |row, id| {
         // The woken task is only a hint.
@@ -108,7 +108,7 @@ pub(super) async fn due<S: Session>(
         Ok(Command::PromiseDue { id })
     });
     let deadlines = deadlines.await?;
-    let deadlines = Due { wakes, ..deadlines };
+    let deadlines = DueWork { wakes, ..deadlines };
     let left = limit.saturating_sub(deadlines.commands.len() as u32);
     let timers = first_due(session, &TIMERS, parameters(now, left), left, |row, id| {
         match TaskStatus::from_number(sql::small(row, 2, &id, "state")?) {
@@ -117,7 +117,7 @@ pub(super) async fn due<S: Session>(
         }
     });
     let mut timers = timers.await?;
-    if leases == Leases::Rest {
+    if leases == ExpiredLeases::Rest {
         timers.commands.retain(|command| !matches!(command, Command::LeaseDue { .. }));
     }
     let due = deadlines.and(timers);
@@ -135,11 +135,11 @@ pub(super) async fn due<S: Session>(
 
 /// Due messages of a kind, at most `limit`.
 pub(super) async fn outbox(
-    session: &mut impl Session,
-    kind: MessageKind,
+    session: &mut impl DatabaseSession,
+    kind: OutboxMessageKind,
     now: Timestamp,
     limit: u32,
-) -> Result<Due, Failure> {
+) -> Result<DueWork, SqlFailure> {
     let [now, end] = parameters(now, limit);
     let parameters = [now, end, i64::from(kind.number()).into()];
     let due = first_due(session, &OUTBOX, parameters, limit, |row, id| {
@@ -150,11 +150,11 @@ pub(super) async fn outbox(
 
 /// Tasks ready for a worker, after the one with the number `after`, at most `limit`.
 pub(super) async fn ready(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     now: Timestamp,
     after: Option<i64>,
     limit: u32,
-) -> Result<Vec<Ready>, Failure> {
+) -> Result<Vec<ReadyTask>, SqlFailure> {
     let parameters = [after.unwrap_or(i64::MIN).into(), now.0.into(), limit.into()];
     let found = session.all(&READY, &parameters).await?;
     sql::readable(found.iter().map(sql::ready))
@@ -165,14 +165,14 @@ fn parameters(now: Timestamp, limit: u32) -> [Parameter<'static>; 2] {
     [now.0.into(), (i64::from(limit) + 1).into()]
 }
 
-async fn first_due<S: Session, const PARAMETERS: usize>(
+async fn first_due<S: DatabaseSession, const PARAMETERS: usize>(
     session: &mut S,
     select: &'static Select,
     parameters: [Parameter<'static>; PARAMETERS],
     limit: u32,
-    mut command: impl FnMut(&S::Row, PromiseId) -> Result<Command, Failure> + Send,
-) -> Result<Due, Failure> {
-    let mut due = Due::default();
+    mut command: impl FnMut(&S::Row, PromiseId) -> Result<Command, SqlFailure> + Send,
+) -> Result<DueWork, SqlFailure> {
+    let mut due = DueWork::default();
     for row in &session.all(select, &parameters).await? {
         let at = row.int(1)?.map(Timestamp);
         let is_due = row.text(0)?.is_some();

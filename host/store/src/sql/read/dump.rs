@@ -3,10 +3,10 @@
 use segno_core::view::View;
 use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 
-use super::{Kind, Session};
+use super::{DatabaseKind, DatabaseSession};
 use crate::sql::{
-    Failure,
-    dump::{self, About},
+    SqlFailure,
+    dump::{self, DumpRowKind},
 };
 
 /// SQLite stores the records of active claims in a separate table; the view `journals` merges them.
@@ -15,11 +15,11 @@ const JOURNALS: &str = "
       FROM journals JOIN promises ON promises.n = inv ORDER BY inv, first_seq";
 
 /// Reads everything with several statements; must run in a snapshot transaction.
-pub(super) async fn whole<S: Session>(session: &mut S) -> Result<View, Failure> {
+pub(super) async fn whole<S: DatabaseSession>(session: &mut S) -> Result<View, SqlFailure> {
     let mut view = View::new();
     for (about, text) in dump::statements() {
         let text = match (S::KIND, about) {
-            (Kind::Sqlite, About::Journal) => JOURNALS.into_sql_str(),
+            (DatabaseKind::Sqlite, DumpRowKind::Journal) => JOURNALS.into_sql_str(),
             _ => AssertSqlSafe(text).into_sql_str(),
         };
         for row in &session.rows(text, &[]).await? {

@@ -1,9 +1,9 @@
 //! Reads unacknowledged events, in publication order.
 
-use super::{Select, Session};
+use super::{DatabaseSession, Select};
 use crate::{
-    EventPlace, EventRow,
-    sql::{self, Failure},
+    EventPosition, EventRow,
+    sql::{self, SqlFailure},
 };
 
 /// The index of each database contains an event's position with exactly these casts.
@@ -22,10 +22,10 @@ const EVENTS: Select = Select::differing(
 
 /// Events after a position, at most `limit`.
 pub(super) async fn events(
-    session: &mut impl Session,
-    after: Option<EventPlace>,
+    session: &mut impl DatabaseSession,
+    after: Option<EventPosition>,
     limit: u32,
-) -> Result<Vec<EventRow>, Failure> {
+) -> Result<Vec<EventRow>, SqlFailure> {
     let (at, number, index) = after
         .map_or((i64::MIN, 0, -1), |place| (place.at.0, place.number, i64::from(place.index.0)));
     let parameters = [at.into(), number.into(), index.into(), limit.into()];

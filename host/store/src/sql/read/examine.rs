@@ -9,14 +9,14 @@ use segno_core::{
 use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 
 use super::{
-    Kind, Parameter, Select, Session,
+    DatabaseKind, DatabaseSession, Parameter, Select,
     limits::{LIMITS, PARTITIONS},
     objects::LINES,
 };
 use crate::{
-    Examined,
+    ExaminedPage,
     sql::{
-        Failure, OWNED, Owned, module_facts_column, promise_columns, promise_tables,
+        OWNED, OwnedTable, SqlFailure, module_facts_column, promise_columns, promise_tables,
         schedule_columns,
     },
 };
@@ -94,16 +94,18 @@ const SIGNAL_KEYS: Select = Select::differing("
      WHERE inv = ANY($1::bigint[])");
 
 /// Selects the rows of an owned table that belong to these invocations.
-fn of_invocations(kind: Kind, owned: &Owned) -> String {
+fn of_invocations(kind: DatabaseKind, owned: &OwnedTable) -> String {
     let (name, first) = (owned.table.name, owned.table.first());
     match kind {
         // The list comes first, so that SQLite iterates over it instead of the table.
-        Kind::Sqlite => format!(
+        DatabaseKind::Sqlite => format!(
             "SELECT promises.id, {} FROM json_each($1) wanted JOIN {name} ON {name}.{first} = wanted.value \
              JOIN promises ON promises.n = {name}.{first}",
             owned.table.of_table(1)
         ),
-        Kind::Postgres => format!("{} WHERE {name}.{first} = ANY($1::bigint[])", owned.select()),
+        DatabaseKind::Postgres => {
+            format!("{} WHERE {name}.{first} = ANY($1::bigint[])", owned.select())
+        }
     }
 }
 
@@ -146,17 +148,17 @@ const CALLBACKS: Select = Select::differing(
 );
 
 /// Reads the `limit` promises after `after`; with a `maker`, only those it made.
-pub(crate) async fn read<S: Session>(
+pub(crate) async fn read<S: DatabaseSession>(
     session: &mut S,
     maker: Option<&PromiseId>,
     after: i64,
     limit: u32,
-) -> Result<Examined, Failure> {
+) -> Result<ExaminedPage, SqlFailure> {
     let found = match maker {
         None => session.all(&PAGE, &[after.into(), limit.into()]).await?,
         Some(maker) => session.all(&PAGE_OF, &[after.into(), limit.into(), maker.into()]).await?,
     };
-    let mut page = Examined { view: View::new(), ..Examined::default() };
+    let mut page = ExaminedPage { view: View::new(), ..ExaminedPage::default() };
     let mut numbers = Vec::with_capacity(found.len());
     for row in &found {
         numbers.push(page.put_member(row)?);

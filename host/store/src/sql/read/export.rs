@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 
 use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 
-use super::{Kind, Select, Session};
+use super::{DatabaseKind, DatabaseSession, Select};
 use crate::{
-    archive::{ArchiveError, ArchiveSink, Head, Table},
-    sql::{self, Failure, Fields as _},
+    archive::{ArchiveError, ArchiveHead, ArchiveSink, ArchiveTable},
+    sql::{self, RowFields as _, SqlFailure},
 };
 
 /// The tables that others reference, in order; the other tables follow by name.
@@ -33,7 +33,7 @@ const COLUMNS: Select = Select::differing(
 );
 
 /// Passes every row that the transaction sees to `sink`.
-pub(crate) async fn export<S: Session>(
+pub(crate) async fn export<S: DatabaseSession>(
     session: &mut S,
     sink: &mut dyn ArchiveSink,
 ) -> Result<(), ArchiveError> {
@@ -62,11 +62,11 @@ pub(crate) async fn export<S: Session>(
     Ok(())
 }
 
-async fn head<S: Session>(session: &mut S) -> Result<Head, Failure> {
+async fn head<S: DatabaseSession>(session: &mut S) -> Result<ArchiveHead, SqlFailure> {
     let format = session.one(&FORMAT, &[]).await?.int(0)?.unwrap_or_default();
     let names = session.all(&TABLES, &[]).await?;
     let names = names.iter().map(|row| Ok(sql::text(row, 0)?.to_string()));
-    let mut names = names.collect::<Result<Vec<_>, Failure>>()?;
+    let mut names = names.collect::<Result<Vec<_>, SqlFailure>>()?;
     names.sort_by_key(|name| {
         let first = FIRST_TABLES.iter().position(|first| first == name);
         (first.unwrap_or(FIRST_TABLES.len()), name.clone())
@@ -75,7 +75,7 @@ async fn head<S: Session>(session: &mut S) -> Result<Head, Failure> {
     for name in names {
         let columns = session.all(&COLUMNS, &[name.as_str().into()]).await?;
         let columns = columns.iter().map(|row| Ok(sql::text(row, 0)?.to_string()));
-        let columns = columns.collect::<Result<Vec<_>, Failure>>()?;
+        let columns = columns.collect::<Result<Vec<_>, SqlFailure>>()?;
         let mut rows: i64 = 0;
         for source in sources(S::KIND, &name) {
             let count = AssertSqlSafe(format!("SELECT count(*) FROM \"{source}\""));
@@ -83,21 +83,23 @@ async fn head<S: Session>(session: &mut S) -> Result<Head, Failure> {
                 rows += row.int(0)?.unwrap_or_default();
             }
         }
-        tables.push(Table { name, columns, rows: rows.cast_unsigned() });
+        tables.push(ArchiveTable { name, columns, rows: rows.cast_unsigned() });
     }
-    Ok(Head { written_by: env!("CARGO_PKG_VERSION").to_owned(), format, tables })
+    Ok(ArchiveHead { written_by: env!("CARGO_PKG_VERSION").to_owned(), format, tables })
 }
 
 /// The database tables behind a table of an archive. SQLite keeps the records of active claims in a
 /// separate table, and exports them with their journals.
-fn sources(kind: Kind, table: &str) -> Vec<&str> {
+fn sources(kind: DatabaseKind, table: &str) -> Vec<&str> {
     match (kind, table) {
-        (Kind::Sqlite, "journal") => vec![table, "journal_ahead"],
+        (DatabaseKind::Sqlite, "journal") => vec![table, "journal_ahead"],
         _ => vec![table],
     }
 }
 
 /// An error for a statement that the database refused.
-pub(crate) fn refused<F: Into<Failure>>(what: &'static str) -> impl Fn(F) -> ArchiveError + Copy {
+pub(crate) fn refused<F: Into<SqlFailure>>(
+    what: &'static str,
+) -> impl Fn(F) -> ArchiveError + Copy {
     move |source| ArchiveError::refused(what, source)
 }

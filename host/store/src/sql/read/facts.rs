@@ -5,8 +5,8 @@ use segno_core::{
     saga::{Fact, FactKey},
 };
 
-use super::{Select, Session};
-use crate::sql::{Failure, table::fact};
+use super::{DatabaseSession, Select};
+use crate::sql::{SqlFailure, table::fact};
 
 const FACTS: Select = Select::common(
     "SELECT promises.id, saga, seq, fact, promise, compensate, unknown, at
@@ -16,9 +16,9 @@ const FACTS: Select = Select::common(
 
 /// All facts of an invocation.
 pub(super) async fn facts(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     id: &PromiseId,
-) -> Result<Vec<(FactKey, Fact)>, Failure> {
+) -> Result<Vec<(FactKey, Fact)>, SqlFailure> {
     let rows = session.all(&FACTS, &[id.into()]).await?;
     let read = |row| fact(row, 0).map(|(_, key, fact)| (key, fact));
     let mut facts: Vec<_> = rows.iter().map(read).collect::<Result<_, _>>()?;

@@ -4,12 +4,14 @@ use std::ops::ControlFlow;
 
 use segno_core::id::PromiseId;
 
-use super::{Built, Kind, Session, list::end_of_prefix, promises::promise_row};
+use super::{
+    BuiltStatement, DatabaseKind, DatabaseSession, list::end_of_prefix, promises::promise_row,
+};
 use crate::{
-    Page, PromiseFilter, PromiseRow, Standing, Unreadable,
+    Page, PromiseFilter, PromiseRow, PromiseStateFilter, UnreadableEntity,
     limits::{self, LOOKED_AT, PAGE_BYTES},
     promise_filter,
-    sql::{self, Failure, Fields as _, promise_columns, promise_tables},
+    sql::{self, RowFields as _, SqlFailure, promise_columns, promise_tables},
 };
 
 const FOUND: &str =
@@ -21,10 +23,10 @@ const BRANCH_OF_POSTGRES: &str = r#" AND p.made_by IS NULL AND position('"branch
     AND md5(substring(p.tags from '"branch":("([^"\\]|\\.)*")')) = md5("#;
 
 /// A page of promises.
-pub(super) async fn page<S: Session>(
+pub(super) async fn page<S: DatabaseSession>(
     session: &mut S,
     filter: &PromiseFilter,
-) -> Result<Page<PromiseRow, PromiseId>, Failure> {
+) -> Result<Page<PromiseRow, PromiseId>, SqlFailure> {
     let limit = limits::page_limit(filter.limit) as usize;
     let bound = match bound(S::KIND, filter) {
         None => None,
@@ -47,7 +49,7 @@ pub(super) async fn page<S: Session>(
                 bytes += promise_filter::page_bytes(&row.promise);
                 page.items.push(row);
             }
-            Err(error) => page.unreadable.push(Unreadable::of(row.text(1), error)?),
+            Err(error) => page.unreadable.push(UnreadableEntity::of(row.text(1), error)?),
         }
         Ok(ControlFlow::Continue(()))
     });
@@ -59,39 +61,43 @@ pub(super) async fn page<S: Session>(
 }
 
 /// Selects the id of the last row that a page examines. `None` if every examined row matches.
-pub(crate) fn bound(kind: Kind, filter: &PromiseFilter) -> Option<Built> {
+pub(crate) fn bound(kind: DatabaseKind, filter: &PromiseFilter) -> Option<BuiltStatement> {
     if promise_filter::finds_all(filter) {
         return None;
     }
-    let mut query = Built::new("SELECT p.id FROM promises p WHERE 1 = 1");
+    let mut query = BuiltStatement::new("SELECT p.id FROM promises p WHERE 1 = 1");
     walked(&mut query, kind, filter, None);
     query.push(format!(" ORDER BY p.id LIMIT 1 OFFSET {}", LOOKED_AT - 1));
     Some(query)
 }
 
 /// The query for `filter`, with one row more than its limit to detect that there are more.
-pub(crate) fn statement(kind: Kind, filter: &PromiseFilter, bound: Option<&PromiseId>) -> Built {
-    let mut query = Built::new(FOUND);
+pub(crate) fn statement(
+    kind: DatabaseKind,
+    filter: &PromiseFilter,
+    bound: Option<&PromiseId>,
+) -> BuiltStatement {
+    let mut query = BuiltStatement::new(FOUND);
     walked(&mut query, kind, filter, bound);
     match filter.standing {
         None => {}
-        Some(Standing::Pending) => {
+        Some(PromiseStateFilter::Pending) => {
             query.push(" AND p.state = 0");
         }
-        Some(Standing::Settled(verdict)) => {
+        Some(PromiseStateFilter::Settled(verdict)) => {
             query.push(" AND p.state = ").bind(i64::from(verdict.number()));
         }
     }
     for (name, value) in &filter.tags {
         match kind {
-            Kind::Sqlite => {
+            DatabaseKind::Sqlite => {
                 // Unreadable tags may contain the pair, so their rows are included.
                 query.push(" AND CASE WHEN json_valid(p.tags) THEN");
                 query.push(" EXISTS (SELECT 1 FROM json_each(p.tags) WHERE key = ");
                 query.bind(name.clone()).push(" AND value = ").bind(value.clone());
                 query.push(") ELSE 1 END");
             }
-            Kind::Postgres => has_pair(&mut query, &promise_filter::tag_pair(name, value)),
+            DatabaseKind::Postgres => has_pair(&mut query, &promise_filter::tag_pair(name, value)),
         }
     }
     if filter.tasks {
@@ -106,20 +112,25 @@ pub(crate) fn statement(kind: Kind, filter: &PromiseFilter, bound: Option<&Promi
 
 /// Adds a condition on a tag. Tags are serialised canonically, so PostgreSQL searches for the pair
 /// as text: its JSON types do not support every character.
-pub(super) fn has_pair(query: &mut Built, pair: &str) {
+pub(super) fn has_pair(query: &mut BuiltStatement, pair: &str) {
     query.push(" AND (position(").bind(format!("{{{pair}")).push(" in p.tags) > 0");
     query.push(" OR position(").bind(format!(",{pair}")).push(" in p.tags) > 0)");
 }
 
 /// Adds the conditions that an index answers, in id order, up to `bound` if given. There is at most
 /// one lower and one upper bound, because an index scan takes only one of each.
-fn walked(query: &mut Built, kind: Kind, filter: &PromiseFilter, bound: Option<&PromiseId>) {
+fn walked(
+    query: &mut BuiltStatement,
+    kind: DatabaseKind,
+    filter: &PromiseFilter,
+    bound: Option<&PromiseId>,
+) {
     match (&filter.branch, kind) {
         (None, _) => {}
-        (Some(branch), Kind::Sqlite) => {
+        (Some(branch), DatabaseKind::Sqlite) => {
             query.push(BRANCH_OF_SQLITE).bind(branch.clone());
         }
-        (Some(branch), Kind::Postgres) => {
+        (Some(branch), DatabaseKind::Postgres) => {
             let branch = serde_json::Value::from(branch.as_str()).to_string();
             query.push(BRANCH_OF_POSTGRES).bind(branch).push(")");
         }

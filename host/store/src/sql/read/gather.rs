@@ -2,27 +2,27 @@
 
 use segno_core::{id::PromiseId, invocation::Record};
 
-use super::{Dialect, Session as _, call_tree, failed, journal, list, promises};
+use super::{DatabaseSession as _, SqlDialect, call_tree, failed, journal, list, promises};
 use crate::{
-    Child, GatherError, GatherSink, InvocationFilter, InvocationRow, LogRow, Page, Parent,
-    PromiseRow, Selection, StoreError, call_tree::in_order, gather::Instant,
+    ChildRow, GatherError, GatherSelection, GatherSink, InvocationFilter, InvocationRow, LogRow,
+    Page, ParentCursor, PromiseRow, StoreError, call_tree::in_order, gather::InstantView,
 };
 
 const NAME: &str = "gather executions";
 
-struct Gathering<'a, D: Dialect>(&'a mut D::Connection);
+struct ConnectionView<'a, D: SqlDialect>(&'a mut D::Connection);
 
 /// Implements [`crate::Scan::gather`] within the snapshot of the transaction.
-pub(crate) async fn gather<D: Dialect>(
+pub(crate) async fn gather<D: SqlDialect>(
     connection: &mut D::Connection,
-    selection: &Selection,
+    selection: &GatherSelection,
     sink: &mut dyn GatherSink,
 ) -> Result<(), GatherError> {
     connection.without_time_limit().await.map_err(failed::<D, _>(NAME))?;
-    crate::gather::gather(&mut Gathering::<D>(connection), selection, sink).await
+    crate::gather::gather(&mut ConnectionView::<D>(connection), selection, sink).await
 }
 
-impl<D: Dialect> Instant for Gathering<'_, D> {
+impl<D: SqlDialect> InstantView for ConnectionView<'_, D> {
     async fn promises(&mut self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
         promises::promises(&mut *self.0, ids).await.map_err(failed::<D, _>(NAME))
     }
@@ -48,7 +48,11 @@ impl<D: Dialect> Instant for Gathering<'_, D> {
         journal::logs(&mut *self.0, id, from, limit).await.map_err(failed::<D, _>(NAME))
     }
 
-    async fn children(&mut self, parent: Parent, each: u32) -> Result<Vec<Child>, StoreError> {
+    async fn children(
+        &mut self,
+        parent: ParentCursor,
+        each: u32,
+    ) -> Result<Vec<ChildRow>, StoreError> {
         let children = call_tree::children(&mut *self.0, &[parent], each, false).await;
         Ok(in_order(children.map_err(failed::<D, _>(NAME))?, each))
     }

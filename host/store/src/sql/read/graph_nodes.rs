@@ -6,9 +6,9 @@ use segno_core::{
     value::Text,
 };
 
-use super::{Select, Session};
+use super::{DatabaseSession, Select};
 use crate::sql::{
-    Failure,
+    SqlFailure,
     table::{graph_fact, graph_node},
 };
 
@@ -27,9 +27,9 @@ const FACTS: Select = Select::common(
 
 /// The history of a run, ordered by node, attempt and state.
 pub(super) async fn graph_history(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     run: &PromiseId,
-) -> Result<Vec<NodeEvent>, Failure> {
+) -> Result<Vec<NodeEvent>, SqlFailure> {
     let rows = session.all(&FACTS, &[run.into()]).await?;
     let read = |row| graph_fact(row, 0).map(|(_, event)| event);
     let mut events: Vec<NodeEvent> = rows.iter().map(read).collect::<Result<_, _>>()?;
@@ -40,9 +40,9 @@ pub(super) async fn graph_history(
 
 /// All nodes of a run, ordered by node.
 pub(super) async fn graph_nodes(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     run: &PromiseId,
-) -> Result<Vec<(Text, NodeRow)>, Failure> {
+) -> Result<Vec<(Text, NodeRow)>, SqlFailure> {
     let rows = session.all(&NODES, &[run.into()]).await?;
     let read = |row| graph_node(row, 0).map(|(_, node, row)| (node, row));
     let mut nodes: Vec<_> = rows.iter().map(read).collect::<Result<_, _>>()?;

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use segno_core::{id::PromiseId, invocation::Record};
 
-use super::{Parameter, Select, Session};
+use super::{DatabaseSession, Parameter, Select};
 use crate::{
-    History, LogRow,
-    sql::{self, Failure, Fields as _},
+    ExecutionHistory, LogRow,
+    sql::{self, RowFields as _, SqlFailure},
 };
 
 macro_rules! journal {
@@ -97,12 +97,12 @@ const HISTORIES_UNMERGED: Select = Select::differing(
 
 /// The records of an invocation from `from` on, at most `limit`.
 pub(super) async fn records(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     id: &PromiseId,
     from: u32,
     limit: u32,
     unmerged: bool,
-) -> Result<Vec<Record>, Failure> {
+) -> Result<Vec<Record>, SqlFailure> {
     let select = if unmerged { &JOURNAL_UNMERGED } else { &JOURNAL };
     let mut records = Vec::new();
     for row in &session.all(select, &[id.into(), from.into(), limit.into()]).await? {
@@ -115,11 +115,11 @@ pub(super) async fn records(
 
 /// Log lines from `from` on, at most `limit`.
 pub(super) async fn logs(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     id: &PromiseId,
     from: u32,
     limit: u32,
-) -> Result<Vec<LogRow>, Failure> {
+) -> Result<Vec<LogRow>, SqlFailure> {
     let mut lines = Vec::new();
     for row in &session.all(&LOGS, &[id.into(), from.into(), limit.into()]).await? {
         lines.extend(sql::log_lines(row, 0, id)?);
@@ -130,20 +130,23 @@ pub(super) async fn logs(
 }
 
 /// The number of log lines.
-pub(super) async fn log_count(session: &mut impl Session, id: &PromiseId) -> Result<u32, Failure> {
+pub(super) async fn log_count(
+    session: &mut impl DatabaseSession,
+    id: &PromiseId,
+) -> Result<u32, SqlFailure> {
     let count = session.one(&LOG_COUNT, &[id.into()]).await?.int(0)?;
     Ok(u32::try_from(count.unwrap_or_default()).unwrap_or(u32::MAX))
 }
 
 /// Whole journals, with the numbers of log lines.
 pub(super) async fn histories(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     of: &[(PromiseId, u32)],
     unmerged: bool,
-) -> Result<Vec<History>, Failure> {
+) -> Result<Vec<ExecutionHistory>, SqlFailure> {
     let select = if unmerged { &HISTORIES_UNMERGED } else { &HISTORIES };
     let ids = Parameter::ids(of.iter().map(|(id, _)| id));
-    let mut by_id: HashMap<PromiseId, History> = HashMap::new();
+    let mut by_id: HashMap<PromiseId, ExecutionHistory> = HashMap::new();
     for row in &session.all(select, &[ids]).await? {
         let id = sql::id(row, 0)?;
         let lines = row.int(2)?;
@@ -153,7 +156,7 @@ pub(super) async fn histories(
             None => history.records.extend(sql::records(row, 1, &id)?),
         }
     }
-    by_id.values_mut().for_each(History::sort);
+    by_id.values_mut().for_each(ExecutionHistory::sort);
     Ok(of.iter().map(|(id, _)| by_id.get(id).cloned().unwrap_or_default()).collect())
 }
 

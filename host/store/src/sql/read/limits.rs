@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use segno_core::{
     id::PromiseId,
-    limit::{Lane, Limit, LimitName, Partition, PartitionId, Place},
+    limit::{Lane, Limit, LimitName, LimitPosition, Partition, PartitionId},
 };
 
-use super::{Parameter, Select, Session};
+use super::{DatabaseSession, Parameter, Select};
 use crate::{
     AdmittedFilter, LimitFilter, LimitRow, Page, PartitionFilter, limits,
-    sql::{Failure, Fields as _, rows, table},
+    sql::{RowFields as _, SqlFailure, rows, table},
 };
 
 macro_rules! limit_columns {
@@ -94,18 +94,18 @@ const COUNTED: Select = Select::common(
 );
 
 pub(super) async fn one(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     name: &LimitName,
-) -> Result<Option<Limit>, Failure> {
+) -> Result<Option<Limit>, SqlFailure> {
     let found = session.all(&LIMITS, &[Parameter::Texts(vec![name.as_str()])]).await?;
     found.first().map(|row| table::limit(row).map(|(_, limit)| limit)).transpose()
 }
 
 /// A page of limits.
 pub(super) async fn page(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     filter: &LimitFilter,
-) -> Result<Page<LimitRow, LimitName>, Failure> {
+) -> Result<Page<LimitRow, LimitName>, SqlFailure> {
     let limit = limits::page_limit(filter.limit) as usize;
     let after = filter.after.as_ref().map_or("", LimitName::as_str);
     let found = session.all(&PAGE, &[after.into(), ((limit + 1) as i64).into()]).await?;
@@ -116,9 +116,9 @@ pub(super) async fn page(
 
 /// A page of the keys of a limit.
 pub(super) async fn keys(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     filter: &PartitionFilter,
-) -> Result<Page<(PartitionId, Partition), PartitionId>, Failure> {
+) -> Result<Page<(PartitionId, Partition), PartitionId>, SqlFailure> {
     let limit = limits::page_limit(filter.limit) as usize;
     let (after, before) = filter.bounds();
     let parameters = [(&*after).into(), (&*before).into(), ((limit + 1) as i64).into()];
@@ -128,9 +128,9 @@ pub(super) async fn keys(
 }
 
 pub(super) async fn key(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     id: &PartitionId,
-) -> Result<Option<Partition>, Failure> {
+) -> Result<Option<Partition>, SqlFailure> {
     let found = session.all(&PARTITIONS, &[Parameter::Texts(vec![id.as_str()])]).await?;
     found.first().map(|row| table::partition(row).map(|(_, partition)| partition)).transpose()
 }
@@ -138,10 +138,10 @@ pub(super) async fn key(
 /// The queue position of an execution, and the number of executions of its lane ahead of it,
 /// counted up to `most`.
 pub(super) async fn place(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     id: &PromiseId,
     most: u32,
-) -> Result<Option<(Place, u64)>, Failure> {
+) -> Result<Option<(LimitPosition, u64)>, SqlFailure> {
     let found = session.all(&PLACE, &[id.into()]).await?;
     let Some(row) = found.first() else { return Ok(None) };
     let (_, place) = table::place(row, 0)?;
@@ -156,9 +156,9 @@ pub(super) async fn place(
 
 /// Admitted executions.
 pub(super) async fn admitted(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     filter: &AdmittedFilter,
-) -> Result<Vec<(PromiseId, Place)>, Failure> {
+) -> Result<Vec<(PromiseId, LimitPosition)>, SqlFailure> {
     let (first, last) = filter.bounds();
     let most = i64::from(limits::page_limit(filter.limit));
     let found = session.all(&ADMITTED, &[(&*first).into(), (&*last).into(), most.into()]).await?;
@@ -166,7 +166,9 @@ pub(super) async fn admitted(
 }
 
 /// Keys whose counters differ from the actual numbers.
-pub(super) async fn miscounted(session: &mut impl Session) -> Result<Vec<String>, Failure> {
+pub(super) async fn miscounted(
+    session: &mut impl DatabaseSession,
+) -> Result<Vec<String>, SqlFailure> {
     let mut found = Vec::new();
     for row in &session.all(&COUNTED, &[]).await? {
         let partition = rows::text(row, 0)?;

@@ -9,14 +9,17 @@ use std::collections::BTreeMap;
 use segno_core::promise::{TaskStatus, Verdict};
 use sqlx::SqlSafeStr as _;
 
-use super::{Built, Kind, Parameter, Select, Session, find::has_pair, promises::promise_row};
+use super::{
+    BuiltStatement, DatabaseKind, DatabaseSession, Parameter, Select, find::has_pair,
+    promises::promise_row,
+};
 use crate::{
-    InvocationFilter, InvocationRow, Page, StateCounts, StoreError, Unreadable,
-    invocation_filter::{self, Base, ListedState},
+    InvocationFilter, InvocationRow, Page, StateCounts, StoreError, UnreadableEntity,
+    invocation_filter::{self, ListedState, SearchBase},
     limits::{self, COUNTED_BY_STATE, LOOKED_AT, SORTED},
     order,
     postgres::escape,
-    sql::{self, AFTER_PROMISE, Failure, Fields as _, promise_columns, promise_tables},
+    sql::{self, AFTER_PROMISE, RowFields as _, SqlFailure, promise_columns, promise_tables},
 };
 
 /// The columns of listed invocations. Long parameters and values are omitted, since no listing
@@ -61,11 +64,11 @@ pub(super) fn state(filter: &InvocationFilter) -> Result<Option<ListedState>, St
 }
 
 /// A page of invocations.
-pub(super) async fn page<S: Session>(
+pub(super) async fn page<S: DatabaseSession>(
     session: &mut S,
     filter: &InvocationFilter,
     state: Option<ListedState>,
-) -> Result<Page<InvocationRow>, Failure> {
+) -> Result<Page<InvocationRow>, SqlFailure> {
     let limit = limits::page_limit(filter.limit);
     let base = base(session, filter, state).await?;
     let bound = match bound(base, filter, state) {
@@ -78,11 +81,11 @@ pub(super) async fn page<S: Session>(
     let found = session.all_of(statement(S::KIND, base, filter, state, bound, limit)).await?;
     let (mut items, mut unreadable) = (Vec::with_capacity(found.len()), Vec::new());
     for row in &found {
-        let number = row.int(0)?.ok_or(Failure::NoRow)?;
+        let number = row.int(0)?.ok_or(SqlFailure::NoRow)?;
         let listed = match promise_row(row) {
             Ok(listed) => listed,
             Err(error) => {
-                unreadable.push((number, Unreadable::of(row.text(1), error)?));
+                unreadable.push((number, UnreadableEntity::of(row.text(1), error)?));
                 continue;
             }
         };
@@ -91,18 +94,18 @@ pub(super) async fn page<S: Session>(
         items.push((number, InvocationRow { promise: listed.promise, task, journal_len }));
     }
     let mut page = invocation_filter::newest_first(items, unreadable, limit, bound);
-    if S::KIND == Kind::Sqlite {
+    if S::KIND == DatabaseKind::Sqlite {
         add_unmerged(session, &mut page.items).await?;
     }
     Ok(page)
 }
 
 /// Counts the newest invocations that match `filter`, by state.
-pub(super) async fn counts<S: Session>(
+pub(super) async fn counts<S: DatabaseSession>(
     session: &mut S,
     filter: &InvocationFilter,
     state: Option<ListedState>,
-) -> Result<StateCounts, Failure> {
+) -> Result<StateCounts, SqlFailure> {
     let filter = &InvocationFilter { after: None, ..filter.clone() };
     let base = base(session, filter, state).await?;
     let bound = match nth(base, filter, COUNTED_BY_STATE) {
@@ -132,15 +135,15 @@ fn small(number: Option<i64>) -> u8 {
 
 /// Counts the matches of `filter` down to the number `bound`.
 pub(crate) fn counting(
-    kind: Kind,
-    base: Base,
+    kind: DatabaseKind,
+    base: SearchBase,
     filter: &InvocationFilter,
     state: Option<ListedState>,
     bound: Option<i64>,
-) -> Built {
+) -> BuiltStatement {
     let (tables, order) = tables(kind, base);
     let mut query =
-        Built::new(format!("SELECT p.state, t.state, count(*) FROM {tables} WHERE 1 = 1"));
+        BuiltStatement::new(format!("SELECT p.state, t.state, count(*) FROM {tables} WHERE 1 = 1"));
     if let Some(bound) = bound {
         query.push(format!(" AND {order} >= ")).bind(bound);
     }
@@ -151,9 +154,9 @@ pub(crate) fn counting(
 
 /// Corrects journal lengths by the records outside the table `journal`.
 async fn add_unmerged(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     items: &mut [InvocationRow],
-) -> Result<(), Failure> {
+) -> Result<(), SqlFailure> {
     let active = items.iter_mut().filter(|row| row.task.status() == TaskStatus::Acquired);
     let mut active: BTreeMap<_, _> = active.map(|row| (row.promise.id().clone(), row)).collect();
     if active.is_empty() {
@@ -174,21 +177,21 @@ fn length(column: Option<i64>) -> u32 {
 
 /// Chooses the base for a page. An index that finds rows unordered is used only if it finds few,
 /// except for the tasks of one holder.
-async fn base<S: Session>(
+async fn base<S: DatabaseSession>(
     session: &mut S,
     filter: &InvocationFilter,
     state: Option<ListedState>,
-) -> Result<Base, Failure> {
+) -> Result<SearchBase, SqlFailure> {
     if filter.parent.is_some() {
-        return Ok(Base::Children);
+        return Ok(SearchBase::Children);
     }
     if filter.holder.is_some() {
-        return Ok(Base::Held);
+        return Ok(SearchBase::Held);
     }
     if state == Some(ListedState::Open(TaskStatus::Halted)) {
-        return Ok(Base::Halted);
+        return Ok(SearchBase::Halted);
     }
-    for base in [Base::Acquired, Base::Prefix] {
+    for base in [SearchBase::Acquired, SearchBase::Prefix] {
         let Some(count) = count(S::KIND, base, filter, state) else { continue };
         let found = session.all_of(count).await?;
         let count = found.first().map(|row| row.int(0)).transpose()?.flatten();
@@ -196,26 +199,26 @@ async fn base<S: Session>(
             return Ok(base);
         }
     }
-    Ok(Base::Tasks)
+    Ok(SearchBase::Tasks)
 }
 
 /// Counts the rows that an index finds, up to the bound that matters. `None` if the index does not
 /// answer this filter.
 pub(crate) fn count(
-    kind: Kind,
-    base: Base,
+    kind: DatabaseKind,
+    base: SearchBase,
     filter: &InvocationFilter,
     state: Option<ListedState>,
-) -> Option<Built> {
-    let mut query = Built::new("SELECT count(*) FROM (SELECT 1 FROM ");
+) -> Option<BuiltStatement> {
+    let mut query = BuiltStatement::new("SELECT count(*) FROM (SELECT 1 FROM ");
     match base {
-        Base::Acquired if state == Some(ListedState::Open(TaskStatus::Acquired)) => {
+        SearchBase::Acquired if state == Some(ListedState::Open(TaskStatus::Acquired)) => {
             query.push(match kind {
-                Kind::Sqlite => "tasks INDEXED BY tasks_held WHERE state = 2",
-                Kind::Postgres => "tasks WHERE state = 2",
+                DatabaseKind::Sqlite => "tasks INDEXED BY tasks_held WHERE state = 2",
+                DatabaseKind::Postgres => "tasks WHERE state = 2",
             });
         }
-        Base::Prefix => {
+        SearchBase::Prefix => {
             query.push("promises p WHERE 1 = 1");
             prefixed(&mut query, kind, filter.prefix.as_ref()?);
         }
@@ -228,26 +231,26 @@ pub(crate) fn count(
 /// Selects the number of the last row that a page examines. `None` if every examined row matches,
 /// or if the index finds few rows.
 pub(crate) fn bound(
-    base: Base,
+    base: SearchBase,
     filter: &InvocationFilter,
     state: Option<ListedState>,
-) -> Option<Built> {
+) -> Option<BuiltStatement> {
     match base {
-        Base::Halted if invocation_filter::takes_all(filter) => None,
-        Base::Tasks if invocation_filter::takes_all(filter) && state.is_none() => None,
+        SearchBase::Halted if invocation_filter::takes_all(filter) => None,
+        SearchBase::Tasks if invocation_filter::takes_all(filter) && state.is_none() => None,
         _ => nth(base, filter, LOOKED_AT),
     }
 }
 
 /// Selects the number of the base's row at position `place`, counted from the newest. `None` if the
 /// index finds few rows.
-fn nth(base: Base, filter: &InvocationFilter, place: u32) -> Option<Built> {
+fn nth(base: SearchBase, filter: &InvocationFilter, place: u32) -> Option<BuiltStatement> {
     let mut query = match base {
-        Base::Held | Base::Acquired | Base::Prefix => return None,
-        Base::Halted => Built::new("SELECT n FROM tasks WHERE state = 4"),
-        Base::Tasks => Built::new("SELECT n FROM tasks WHERE 1 = 1"),
+        SearchBase::Held | SearchBase::Acquired | SearchBase::Prefix => return None,
+        SearchBase::Halted => BuiltStatement::new("SELECT n FROM tasks WHERE state = 4"),
+        SearchBase::Tasks => BuiltStatement::new("SELECT n FROM tasks WHERE 1 = 1"),
         // Some of the children are not invocations.
-        Base::Children => Built::new("SELECT n FROM promises WHERE 1 = 1"),
+        SearchBase::Children => BuiltStatement::new("SELECT n FROM promises WHERE 1 = 1"),
     };
     if let Some(parent) = &filter.parent {
         query.push(" AND made_by = (SELECT n FROM promises WHERE id = ");
@@ -262,14 +265,14 @@ fn nth(base: Base, filter: &InvocationFilter, place: u32) -> Option<Built> {
 
 /// The query for `filter`, unordered, with one row more than `limit` to detect that there are more.
 pub(crate) fn statement(
-    kind: Kind,
-    base: Base,
+    kind: DatabaseKind,
+    base: SearchBase,
     filter: &InvocationFilter,
     state: Option<ListedState>,
     bound: Option<i64>,
     limit: u32,
-) -> Built {
-    let mut query = Built::new(INVOCATIONS.text(kind));
+) -> BuiltStatement {
+    let mut query = BuiltStatement::new(INVOCATIONS.text(kind));
     let (tables, order) = tables(kind, base);
     query.push(format!("SELECT {order} AS n FROM {tables} WHERE 1 = 1"));
     if let Some(after) = filter.after {
@@ -286,21 +289,25 @@ pub(crate) fn statement(
 
 /// The tables to scan, and the column that orders them. For SQLite, the scanned table comes first
 /// and its index is named, so that statistics cannot change the plan.
-fn tables(kind: Kind, base: Base) -> (&'static str, &'static str) {
+fn tables(kind: DatabaseKind, base: SearchBase) -> (&'static str, &'static str) {
     match (kind, base) {
-        (Kind::Postgres, Base::Children) => ("tasks t JOIN promises p ON p.n = t.n", "p.n"),
-        (Kind::Postgres, _) => ("tasks t JOIN promises p ON p.n = t.n", "t.n"),
-        (Kind::Sqlite, Base::Tasks) => ("tasks t CROSS JOIN promises p ON p.n = t.n", "t.n"),
-        (Kind::Sqlite, Base::Halted) => {
+        (DatabaseKind::Postgres, SearchBase::Children) => {
+            ("tasks t JOIN promises p ON p.n = t.n", "p.n")
+        }
+        (DatabaseKind::Postgres, _) => ("tasks t JOIN promises p ON p.n = t.n", "t.n"),
+        (DatabaseKind::Sqlite, SearchBase::Tasks) => {
+            ("tasks t CROSS JOIN promises p ON p.n = t.n", "t.n")
+        }
+        (DatabaseKind::Sqlite, SearchBase::Halted) => {
             ("tasks t INDEXED BY tasks_halted CROSS JOIN promises p ON p.n = t.n", "t.n")
         }
-        (Kind::Sqlite, Base::Held | Base::Acquired) => {
+        (DatabaseKind::Sqlite, SearchBase::Held | SearchBase::Acquired) => {
             ("tasks t INDEXED BY tasks_held CROSS JOIN promises p ON p.n = t.n", "t.n")
         }
-        (Kind::Sqlite, Base::Children) => {
+        (DatabaseKind::Sqlite, SearchBase::Children) => {
             ("promises p INDEXED BY promises_made_by CROSS JOIN tasks t ON t.n = p.n", "p.n")
         }
-        (Kind::Sqlite, Base::Prefix) => (
+        (DatabaseKind::Sqlite, SearchBase::Prefix) => (
             "promises p INDEXED BY sqlite_autoindex_promises_1 CROSS JOIN tasks t ON t.n = p.n",
             "t.n",
         ),
@@ -308,9 +315,9 @@ fn tables(kind: Kind, base: Base) -> (&'static str, &'static str) {
 }
 
 fn conditions(
-    query: &mut Built,
-    kind: Kind,
-    base: Base,
+    query: &mut BuiltStatement,
+    kind: DatabaseKind,
+    base: SearchBase,
     filter: &InvocationFilter,
     state: Option<ListedState>,
 ) {
@@ -321,10 +328,10 @@ fn conditions(
         let ending = format!("/{function}");
         query.push(" AND (p.target = ").bind(function.clone());
         match kind {
-            Kind::Sqlite => {
+            DatabaseKind::Sqlite => {
                 query.push(format!(" OR substr(p.target, -{}) = ", ending.chars().count()))
             }
-            Kind::Postgres => {
+            DatabaseKind::Postgres => {
                 query.push(format!(" OR right(p.target, {}) = ", escape(&ending).chars().count()))
             }
         };
@@ -347,20 +354,20 @@ fn conditions(
     }
     if let Some(prefix) = &filter.prefix {
         match (base, kind) {
-            (Base::Prefix, _) => prefixed(query, kind, prefix),
+            (SearchBase::Prefix, _) => prefixed(query, kind, prefix),
             // Not the bare column: an index on it would return the rows in another order.
-            (_, Kind::Sqlite) => begins(query, kind, "p.id", prefix),
-            (_, Kind::Postgres) => begins(query, kind, "p.id || ''", prefix),
+            (_, DatabaseKind::Sqlite) => begins(query, kind, "p.id", prefix),
+            (_, DatabaseKind::Postgres) => begins(query, kind, "p.id || ''", prefix),
         }
     }
     if let Some((label, value)) = &filter.label {
         match kind {
-            Kind::Sqlite => {
+            DatabaseKind::Sqlite => {
                 query.push(" AND EXISTS (SELECT 1 FROM json_each(p.tags) WHERE key = ");
                 query.bind(invocation_filter::label_tag(label));
                 query.push(" AND value = ").bind(value.clone()).push(")");
             }
-            Kind::Postgres => has_pair(query, &invocation_filter::label_pair(label, value)),
+            DatabaseKind::Postgres => has_pair(query, &invocation_filter::label_pair(label, value)),
         }
     }
     if let Some(parent) = &filter.parent {
@@ -379,14 +386,14 @@ fn conditions(
 }
 
 /// Adds a prefix condition that uses no index.
-fn begins(query: &mut Built, kind: Kind, expression: &str, beginning: &str) {
+fn begins(query: &mut BuiltStatement, kind: DatabaseKind, expression: &str, beginning: &str) {
     match kind {
-        Kind::Sqlite => {
+        DatabaseKind::Sqlite => {
             let length = beginning.chars().count();
             query.push(format!(" AND substr({expression}, 1, {length}) = "));
             query.bind(beginning.to_owned());
         }
-        Kind::Postgres => {
+        DatabaseKind::Postgres => {
             query.push(format!(" AND starts_with({expression}, "));
             query.bind(beginning.to_owned()).push(")");
         }
@@ -394,7 +401,7 @@ fn begins(query: &mut Built, kind: Kind, expression: &str, beginning: &str) {
 }
 
 /// Adds a prefix condition on ids that uses the index of ids.
-fn prefixed(query: &mut Built, kind: Kind, prefix: &str) {
+fn prefixed(query: &mut BuiltStatement, kind: DatabaseKind, prefix: &str) {
     query.push(" AND p.id >= ").bind(prefix.to_owned());
     if let Some(end) = end_of_prefix(kind, prefix) {
         query.push(" AND p.id < ").bind(end);
@@ -402,10 +409,10 @@ fn prefixed(query: &mut Built, kind: Kind, prefix: &str) {
 }
 
 /// The smallest text after all texts with this prefix, as the database stores it.
-pub(super) fn end_of_prefix(kind: Kind, prefix: &str) -> Option<Parameter<'static>> {
+pub(super) fn end_of_prefix(kind: DatabaseKind, prefix: &str) -> Option<Parameter<'static>> {
     let end = match kind {
-        Kind::Sqlite => order::end_of_prefix(prefix),
-        Kind::Postgres => order::end_of_prefix(&escape(prefix)),
+        DatabaseKind::Sqlite => order::end_of_prefix(prefix),
+        DatabaseKind::Postgres => order::end_of_prefix(&escape(prefix)),
     };
     end.map(Parameter::Stored)
 }

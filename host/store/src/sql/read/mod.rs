@@ -30,19 +30,22 @@ mod schedules;
 mod size;
 
 pub(crate) use self::{
-    due::Leases,
+    due::ExpiredLeases,
     examine::read as examine,
     export::{export, refused},
     gather::gather,
     reader::Reader,
     scan::{candidates, finished},
-    session::{Built, Dialect, Kind, Parameter, Select, Session, Unmerged},
+    session::{
+        BuiltStatement, DatabaseKind, DatabaseSession, Parameter, Select, SqlDialect,
+        UnmergedJournals,
+    },
     size::report as size_report,
 };
-use crate::{StoreError, sql::Failure};
+use crate::{StoreError, sql::SqlFailure};
 
 /// An error of the read named `statement`.
-pub(crate) fn failed<D: Dialect, F: Into<Failure>>(
+pub(crate) fn failed<D: SqlDialect, F: Into<SqlFailure>>(
     statement: &'static str,
 ) -> impl Fn(F) -> StoreError + Copy {
     move |source| D::failed(statement, source.into())
@@ -50,7 +53,7 @@ pub(crate) fn failed<D: Dialect, F: Into<Failure>>(
 
 /// All statements with a search condition, for tests of query plans.
 #[cfg(test)]
-pub(crate) fn statements(kind: Kind) -> Vec<&'static str> {
+pub(crate) fn statements(kind: DatabaseKind) -> Vec<&'static str> {
     let all = [
         promises::STATEMENTS,
         facts::STATEMENTS,
@@ -72,7 +75,7 @@ pub(crate) fn statements(kind: Kind) -> Vec<&'static str> {
 /// The statements that PostgreSQL must answer by indexes, whatever the statistics. Excludes the
 /// page of a scan, which may read a small table sequentially.
 #[cfg(test)]
-pub(crate) fn walked_by_index(kind: Kind) -> Vec<&'static str> {
+pub(crate) fn walked_by_index(kind: DatabaseKind) -> Vec<&'static str> {
     let all = [
         promises::STATEMENTS,
         facts::STATEMENTS,

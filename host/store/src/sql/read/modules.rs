@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use segno_core::id::{Digest, PromiseId};
 
-use super::{Parameter, Select, Session};
+use super::{DatabaseSession, Parameter, Select};
 use crate::{
     COUNTED, ModuleRow,
-    sql::{self, Failure, Fields as _},
+    sql::{self, RowFields as _, SqlFailure},
 };
 
 const COMPONENT: Select = Select::common("SELECT component FROM modules WHERE digest = $1");
@@ -53,30 +53,34 @@ const UNFINISHED: Select = Select::differing(
 
 /// The bytes of a component.
 pub(super) async fn component(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     digest: Digest,
-) -> Result<Option<Arc<[u8]>>, Failure> {
+) -> Result<Option<Arc<[u8]>>, SqlFailure> {
     let found = session.first(&COMPONENT, &[Parameter::Blob(&digest.0)]).await?;
     found.map(|row| Ok(Arc::from(row.blob(0)?.unwrap_or_default()))).transpose()
 }
 
 /// The module that an alias refers to.
 pub(super) async fn named(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     alias: &str,
-) -> Result<Option<Digest>, Failure> {
+) -> Result<Option<Digest>, SqlFailure> {
     let found = session.first(&NAMED, &[alias.into()]).await?;
     found.map(|row| sql::digest_at(&row, 0)).transpose()
 }
 
 /// All modules with their aliases.
-pub(super) async fn modules(session: &mut impl Session) -> Result<Vec<ModuleRow>, Failure> {
+pub(super) async fn modules(
+    session: &mut impl DatabaseSession,
+) -> Result<Vec<ModuleRow>, SqlFailure> {
     let found = session.all(&MODULES, &[]).await?;
     sql::readable(found.iter().map(sql::module))
 }
 
 /// Number of unfinished executions of each module that has any, counted up to [`COUNTED`].
-pub(super) async fn in_use(session: &mut impl Session) -> Result<BTreeMap<Digest, u64>, Failure> {
+pub(super) async fn in_use(
+    session: &mut impl DatabaseSession,
+) -> Result<BTreeMap<Digest, u64>, SqlFailure> {
     let found = session.all(&IN_USE, &[COUNTED.into()]).await?;
     let mut in_use = found.iter().map(sql::counted).collect::<Result<BTreeMap<_, _>, _>>()?;
     in_use.retain(|_, count| *count > 0);
@@ -85,10 +89,10 @@ pub(super) async fn in_use(session: &mut impl Session) -> Result<BTreeMap<Digest
 
 /// Unfinished executions of a module, oldest first.
 pub(super) async fn unfinished(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     digest: Digest,
     limit: u32,
-) -> Result<Vec<PromiseId>, Failure> {
+) -> Result<Vec<PromiseId>, SqlFailure> {
     let parameters = [Parameter::Blob(&digest.0), limit.into()];
     let found = session.all(&UNFINISHED, &parameters).await?;
     found.iter().map(|row| sql::id(row, 0)).collect()

@@ -7,10 +7,12 @@ use segno_core::{
     value::{Payload, Text},
 };
 
-use super::{Built, Kind, Parameter, Select, Session, list::end_of_prefix};
+use super::{
+    BuiltStatement, DatabaseKind, DatabaseSession, Parameter, Select, list::end_of_prefix,
+};
 use crate::{
     ObjectFilter, ObjectRow, Page, StateSize, limits,
-    sql::{Failure, Fields as _, rows, table},
+    sql::{RowFields as _, SqlFailure, rows, table},
 };
 
 const STATE: Select = Select::differing(
@@ -58,10 +60,10 @@ const SUMS: Select = Select::differing(
 
 /// The requested entries of an object's state; missing entries are omitted.
 pub(super) async fn state(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     object: &ObjectId,
     names: &[Text],
-) -> Result<BTreeMap<Text, Payload>, Failure> {
+) -> Result<BTreeMap<Text, Payload>, SqlFailure> {
     let wanted = Parameter::Texts(names.iter().map(Text::as_str).collect());
     let found = session.all(&STATE, &[object.as_str().into(), wanted]).await?;
     found.iter().map(|row| table::state(row).map(|((_, name), value)| (name, value))).collect()
@@ -69,10 +71,10 @@ pub(super) async fn state(
 
 /// All state of an object; `None` if it exceeds `bytes_max` bytes.
 pub(super) async fn whole(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     object: &ObjectId,
     bytes_max: u64,
-) -> Result<Option<BTreeMap<Text, Payload>>, Failure> {
+) -> Result<Option<BTreeMap<Text, Payload>>, SqlFailure> {
     let most = i64::try_from(bytes_max).unwrap_or(i64::MAX);
     let found = session.all(&WHOLE, &[object.as_str().into(), most.into()]).await?;
     if let [only] = found.as_slice()
@@ -86,9 +88,9 @@ pub(super) async fn whole(
 
 /// The names in an object's state, with the bytes of each value.
 pub(super) async fn sizes(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     object: &ObjectId,
-) -> Result<Vec<StateSize>, Failure> {
+) -> Result<Vec<StateSize>, SqlFailure> {
     let found = session.all(&SIZES, &[object.as_str().into()]).await?;
     let size = |row| {
         let bytes = rows::number(row, 1, object, "value")?.cast_unsigned();
@@ -98,10 +100,10 @@ pub(super) async fn sizes(
 }
 
 /// A page of objects.
-pub(super) async fn page<S: Session>(
+pub(super) async fn page<S: DatabaseSession>(
     session: &mut S,
     filter: &ObjectFilter,
-) -> Result<Page<ObjectRow, ObjectId>, Failure> {
+) -> Result<Page<ObjectRow, ObjectId>, SqlFailure> {
     let limit = limits::page_limit(filter.limit) as usize;
     let found = session.all_of(ids(S::KIND, filter, limit + 1)).await?;
     let objects: Vec<_> = found.iter().map(|row| rows::text(row, 0)).collect::<Result<_, _>>()?;
@@ -126,8 +128,8 @@ pub(super) async fn page<S: Session>(
 }
 
 /// Selects the ids for a page of objects: those with a queue, and those with state.
-fn ids(kind: Kind, filter: &ObjectFilter, limit: usize) -> Built {
-    let mut query = Built::new("SELECT object FROM (SELECT object FROM lines WHERE ");
+fn ids(kind: DatabaseKind, filter: &ObjectFilter, limit: usize) -> BuiltStatement {
+    let mut query = BuiltStatement::new("SELECT object FROM (SELECT object FROM lines WHERE ");
     bounds(&mut query, kind, filter);
     query.push(" ORDER BY object LIMIT ").bind(limit as i64);
     query.push(
@@ -139,7 +141,7 @@ fn ids(kind: Kind, filter: &ObjectFilter, limit: usize) -> Built {
     query
 }
 
-fn bounds(query: &mut Built, kind: Kind, filter: &ObjectFilter) {
+fn bounds(query: &mut BuiltStatement, kind: DatabaseKind, filter: &ObjectFilter) {
     let after = filter.after.as_ref().map(ObjectId::as_str).unwrap_or_default();
     query.push("object > ").bind(after.to_owned());
     if let Some(prefix) = &filter.prefix {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use segno_core::id::PromiseId;
 
-use super::{Parameter, Select, Session};
+use super::{DatabaseSession, Parameter, Select};
 use crate::{
-    PromiseRow, PromiseSize, Waits,
-    sql::{self, Failure, Fields, promise_columns, promise_tables},
+    PromiseRow, PromiseSize, WaitEdges,
+    sql::{self, RowFields, SqlFailure, promise_columns, promise_tables},
 };
 
 const PROMISES: Select = Select::differing(
@@ -45,9 +45,9 @@ const WAITS: Select = Select::common(
 
 /// Promises with their tasks, in the order of `ids`.
 pub(super) async fn promises(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     ids: &[PromiseId],
-) -> Result<Vec<Option<PromiseRow>>, Failure> {
+) -> Result<Vec<Option<PromiseRow>>, SqlFailure> {
     let mut by_id = BTreeMap::new();
     for row in &session.all(&PROMISES, &[Parameter::ids(ids)]).await? {
         let row = promise_row(row)?;
@@ -58,13 +58,14 @@ pub(super) async fn promises(
 
 /// The sizes of these promises, in the order of `ids`.
 pub(super) async fn sizes(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     ids: &[PromiseId],
-) -> Result<Vec<PromiseSize>, Failure> {
+) -> Result<Vec<PromiseSize>, SqlFailure> {
     let mut by_id = BTreeMap::new();
     for row in &session.all(&SIZES, &[Parameter::ids(ids)]).await? {
         let id = sql::id(row, 0)?;
-        let bytes = |column| Ok::<_, Failure>(row.int(column)?.unwrap_or_default().cast_unsigned());
+        let bytes =
+            |column| Ok::<_, SqlFailure>(row.int(column)?.unwrap_or_default().cast_unsigned());
         let size = PromiseSize { param: bytes(1)?, value: bytes(2)? };
         by_id.insert(id, size);
     }
@@ -72,8 +73,11 @@ pub(super) async fn sizes(
 }
 
 /// The promises that `id` awaits, and those that await it.
-pub(super) async fn waits(session: &mut impl Session, id: &PromiseId) -> Result<Waits, Failure> {
-    let mut waits = Waits::default();
+pub(super) async fn waits(
+    session: &mut impl DatabaseSession,
+    id: &PromiseId,
+) -> Result<WaitEdges, SqlFailure> {
+    let mut waits = WaitEdges::default();
     for row in &session.all(&WAITS, &[id.into()]).await? {
         let other = sql::id(row, 1)?;
         match row.int(0)? {
@@ -85,7 +89,7 @@ pub(super) async fn waits(session: &mut impl Session, id: &PromiseId) -> Result<
 }
 
 /// Decodes a promise with its task.
-pub(super) fn promise_row(row: &impl Fields) -> Result<PromiseRow, Failure> {
+pub(super) fn promise_row(row: &impl RowFields) -> Result<PromiseRow, SqlFailure> {
     let (_, promise) = sql::promise(row)?;
     let task = sql::task(row, promise.id())?;
     Ok(PromiseRow { promise, task })

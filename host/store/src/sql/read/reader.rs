@@ -7,8 +7,8 @@ use segno_core::{
     graph::{NodeEvent, NodeRow},
     id::{Digest, ObjectId, PromiseId, ScheduleId},
     invocation::Record,
-    limit::{Limit, LimitName, Partition, PartitionId, Place},
-    promise::{MessageKind, Promise, Schedule},
+    limit::{Limit, LimitName, LimitPosition, Partition, PartitionId},
+    promise::{OutboxMessageKind, Promise, Schedule},
     saga::{Fact, FactKey},
     snapshot::Snapshot,
     time::Timestamp,
@@ -18,30 +18,31 @@ use sqlx::{Transaction, pool::PoolConnection};
 
 use super::{
     call_tree, counts, due,
-    due::Leases,
+    due::ExpiredLeases,
     dump, events, examine, export, facts, failed, find, gather, graph_nodes, journal, limits, list,
     modules, objects, promises, refused, scan, schedules,
-    session::{Dialect, Kind, Session as _, Unmerged as _},
+    session::{DatabaseKind, DatabaseSession as _, SqlDialect, UnmergedJournals as _},
     size,
 };
 use crate::{
-    AdmittedFilter, CallTree, Child, Counts, Due, EventPlace, EventRow, Examined, Found,
-    GatherError, GatherSink, History, InvocationFilter, InvocationRow, LimitFilter, LimitRow,
-    LogRow, ModuleRow, Neighbours, ObjectFilter, ObjectRow, Page, Parent, PartitionFilter,
-    PromiseFilter, PromiseRow, PromiseSize, Read, Ready, Scan, ScheduleFilter, SchedulePage,
-    Selection, SizeReport, StateCounts, StateSize, StoreError, Waits, WorkQueue,
+    AdmittedFilter, CallTree, ChildRow, DueWork, EventPosition, EventRow, ExaminedPage,
+    ExecutionHistory, GatherError, GatherSelection, GatherSink, InvocationFilter, InvocationRow,
+    LimitFilter, LimitRow, LogRow, ModuleRow, ObjectFilter, ObjectRow, Page, ParentCursor,
+    PartitionFilter, PromiseFilter, PromiseRow, PromiseSize, Read, ReadyTask, Scan, ScanPage,
+    ScheduleFilter, SchedulePage, SizeReport, StateCounts, StateSize, StoreCounts, StoreError,
+    TreeNeighbours, WaitEdges, WorkQueue,
     archive::{ArchiveError, ArchiveSink},
     call_tree::{in_order, latest_in_order},
 };
 
 /// A pool of read connections.
 #[derive(Debug)]
-pub(crate) struct Reader<D: Dialect> {
+pub(crate) struct Reader<D: SqlDialect> {
     pub(crate) pool: D::Pool,
     pub(crate) unmerged: D::Unmerged,
 }
 
-impl<D: Dialect> Reader<D> {
+impl<D: SqlDialect> Reader<D> {
     /// Takes a connection; errors name the read.
     async fn connection(&self, name: &'static str) -> Result<PoolConnection<D>, StoreError> {
         D::acquire(&self.pool).await.map_err(failed::<D, _>(name))
@@ -57,8 +58,8 @@ impl<D: Dialect> Reader<D> {
         &self,
         now: Timestamp,
         limit: u32,
-        leases: Leases,
-    ) -> Result<Due, StoreError> {
+        leases: ExpiredLeases,
+    ) -> Result<DueWork, StoreError> {
         let name = "read what is due";
         let mut connection = self.connection(name).await?;
         due::due(&mut *connection, now, limit, leases).await.map_err(failed::<D, _>(name))
@@ -105,9 +106,9 @@ impl<D: Dialect> Reader<D> {
 }
 
 #[async_trait]
-impl<D: Dialect> WorkQueue for Reader<D> {
-    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
-        self.due_with(now, limit, Leases::End).await
+impl<D: SqlDialect> WorkQueue for Reader<D> {
+    async fn due(&self, now: Timestamp, limit: u32) -> Result<DueWork, StoreError> {
+        self.due_with(now, limit, ExpiredLeases::End).await
     }
 
     async fn ready(
@@ -115,7 +116,7 @@ impl<D: Dialect> WorkQueue for Reader<D> {
         now: Timestamp,
         after: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<Ready>, StoreError> {
+    ) -> Result<Vec<ReadyTask>, StoreError> {
         let name = "read tasks that wait for a worker";
         let mut connection = self.connection(name).await?;
         due::ready(&mut *connection, now, after, limit).await.map_err(failed::<D, _>(name))
@@ -123,10 +124,10 @@ impl<D: Dialect> WorkQueue for Reader<D> {
 
     async fn outbox_due(
         &self,
-        kind: MessageKind,
+        kind: OutboxMessageKind,
         now: Timestamp,
         limit: u32,
-    ) -> Result<Due, StoreError> {
+    ) -> Result<DueWork, StoreError> {
         let name = "read messages";
         let mut connection = self.connection(name).await?;
         due::outbox(&mut *connection, kind, now, limit).await.map_err(failed::<D, _>(name))
@@ -134,7 +135,7 @@ impl<D: Dialect> WorkQueue for Reader<D> {
 }
 
 #[async_trait]
-impl<D: Dialect> Read for Reader<D> {
+impl<D: SqlDialect> Read for Reader<D> {
     async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
         Ok(self.promises(std::slice::from_ref(id)).await?.pop().flatten())
     }
@@ -170,14 +171,17 @@ impl<D: Dialect> Read for Reader<D> {
         journal::log_count(&mut *connection, id).await.map_err(failed::<D, _>(name))
     }
 
-    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
+    async fn histories(
+        &self,
+        of: &[(PromiseId, u32)],
+    ) -> Result<Vec<ExecutionHistory>, StoreError> {
         let name = "read journals";
         let unmerged = self.unmerged.may_have(of.iter().map(|(id, _)| id));
         let mut connection = self.connection(name).await?;
         journal::histories(&mut *connection, of, unmerged).await.map_err(failed::<D, _>(name))
     }
 
-    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
+    async fn waits(&self, id: &PromiseId) -> Result<WaitEdges, StoreError> {
         let name = "read who waits";
         let mut connection = self.connection(name).await?;
         promises::waits(&mut *connection, id).await.map_err(failed::<D, _>(name))
@@ -261,7 +265,11 @@ impl<D: Dialect> Read for Reader<D> {
         limits::key(&mut *connection, id).await.map_err(failed::<D, _>(name))
     }
 
-    async fn place(&self, id: &PromiseId, most: u32) -> Result<Option<(Place, u64)>, StoreError> {
+    async fn place(
+        &self,
+        id: &PromiseId,
+        most: u32,
+    ) -> Result<Option<(LimitPosition, u64)>, StoreError> {
         let name = "read a place behind a limit";
         let mut connection = self.connection(name).await?;
         limits::place(&mut *connection, id, most).await.map_err(failed::<D, _>(name))
@@ -270,7 +278,7 @@ impl<D: Dialect> Read for Reader<D> {
     async fn admitted(
         &self,
         filter: &AdmittedFilter,
-    ) -> Result<Vec<(PromiseId, Place)>, StoreError> {
+    ) -> Result<Vec<(PromiseId, LimitPosition)>, StoreError> {
         let name = "list who was admitted by a limit";
         let mut connection = self.connection(name).await?;
         limits::admitted(&mut *connection, filter).await.map_err(failed::<D, _>(name))
@@ -298,14 +306,14 @@ impl<D: Dialect> Read for Reader<D> {
         let state = list::state(filter)?;
         match D::Connection::KIND {
             // A separate statement reads journal lengths, so both need one snapshot.
-            Kind::Sqlite => {
+            DatabaseKind::Sqlite => {
                 let mut transaction = self.snapshot(name).await?;
                 let page = list::page(&mut *transaction, filter, state).await;
                 let page = page.map_err(failed::<D, _>(name))?;
                 transaction.commit().await.map_err(failed::<D, _>(name))?;
                 Ok(page)
             }
-            Kind::Postgres => {
+            DatabaseKind::Postgres => {
                 let mut connection = self.connection(name).await?;
                 list::page(&mut *connection, filter, state).await.map_err(failed::<D, _>(name))
             }
@@ -335,7 +343,7 @@ impl<D: Dialect> Read for Reader<D> {
 
     async fn events(
         &self,
-        after: Option<EventPlace>,
+        after: Option<EventPosition>,
         limit: u32,
     ) -> Result<Vec<EventRow>, StoreError> {
         let name = "read events";
@@ -343,7 +351,7 @@ impl<D: Dialect> Read for Reader<D> {
         events::events(&mut *connection, after, limit).await.map_err(failed::<D, _>(name))
     }
 
-    async fn counts(&self) -> Result<Counts, StoreError> {
+    async fn counts(&self) -> Result<StoreCounts, StoreError> {
         let name = "count tasks and messages";
         let mut connection = self.connection(name).await?;
         counts::counts(&mut *connection).await.map_err(failed::<D, _>(name))
@@ -359,8 +367,8 @@ impl<D: Dialect> Read for Reader<D> {
 }
 
 #[async_trait]
-impl<D: Dialect> Scan for Reader<D> {
-    async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
+impl<D: SqlDialect> Scan for Reader<D> {
+    async fn candidates(&self, after: i64, limit: u32) -> Result<ScanPage<PromiseId>, StoreError> {
         let name = "look for damage";
         let mut connection = self.connection(name).await?;
         scan::candidates(&mut *connection, after, limit).await.map_err(failed::<D, _>(name))
@@ -371,7 +379,7 @@ impl<D: Dialect> Scan for Reader<D> {
         after: i64,
         limit: u32,
         before: Timestamp,
-    ) -> Result<Found<Promise>, StoreError> {
+    ) -> Result<ScanPage<Promise>, StoreError> {
         let name = "look for finished trees";
         let mut connection = self.connection(name).await?;
         scan::finished(&mut *connection, after, limit, before).await.map_err(failed::<D, _>(name))
@@ -382,7 +390,7 @@ impl<D: Dialect> Scan for Reader<D> {
         maker: Option<&PromiseId>,
         after: i64,
         limit: u32,
-    ) -> Result<Examined, StoreError> {
+    ) -> Result<ExaminedPage, StoreError> {
         let name = "examine a page";
         let mut transaction = self.snapshot(name).await?;
         let page = examine::read(&mut *transaction, maker, after, limit).await;
@@ -406,7 +414,7 @@ impl<D: Dialect> Scan for Reader<D> {
 
     async fn gather(
         &self,
-        selection: &Selection,
+        selection: &GatherSelection,
         sink: &mut dyn GatherSink,
     ) -> Result<(), GatherError> {
         let name = "gather executions";
@@ -425,15 +433,23 @@ impl<D: Dialect> Scan for Reader<D> {
 }
 
 #[async_trait]
-impl<D: Dialect> CallTree for Reader<D> {
-    async fn children(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError> {
+impl<D: SqlDialect> CallTree for Reader<D> {
+    async fn children(
+        &self,
+        parents: &[ParentCursor],
+        each: u32,
+    ) -> Result<Vec<ChildRow>, StoreError> {
         let name = "read children";
         let mut connection = self.connection(name).await?;
         let children = call_tree::children(&mut *connection, parents, each, false).await;
         Ok(in_order(children.map_err(failed::<D, _>(name))?, each))
     }
 
-    async fn latest(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError> {
+    async fn latest(
+        &self,
+        parents: &[ParentCursor],
+        each: u32,
+    ) -> Result<Vec<ChildRow>, StoreError> {
         let name = "read the latest children";
         let mut connection = self.connection(name).await?;
         let children = call_tree::children(&mut *connection, parents, each, true).await;
@@ -445,7 +461,7 @@ impl<D: Dialect> CallTree for Reader<D> {
         ids: &[PromiseId],
         count: u32,
         awaits: u32,
-    ) -> Result<Vec<Option<Neighbours>>, StoreError> {
+    ) -> Result<Vec<Option<TreeNeighbours>>, StoreError> {
         let name = "read who is around";
         let mut connection = self.connection(name).await?;
         call_tree::neighbours(&mut *connection, ids, count, awaits)

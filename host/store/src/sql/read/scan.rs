@@ -3,10 +3,10 @@
 use segno_core::{id::PromiseId, promise::Promise, time::Timestamp};
 use sqlx::SqlSafeStr as _;
 
-use super::{Kind, Select, Session};
+use super::{DatabaseKind, DatabaseSession, Select};
 use crate::{
-    Found,
-    sql::{self, Failure, Fields, promise_columns, promise_tables},
+    ScanPage,
+    sql::{self, RowFields, SqlFailure, promise_columns, promise_tables},
 };
 
 /// Each condition detects one class of damage. The last two columns of every row give the end of
@@ -108,10 +108,10 @@ const STRAYS: &str =
 
 /// Candidates for a repair.
 pub(crate) async fn candidates(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     after: i64,
     limit: u32,
-) -> Result<Found<PromiseId>, Failure> {
+) -> Result<ScanPage<PromiseId>, SqlFailure> {
     let found = session.all(&CANDIDATES, &[after.into(), limit.into()]).await?;
     let mut items = Vec::new();
     for row in &found {
@@ -120,28 +120,30 @@ pub(crate) async fn candidates(
         }
     }
     let (next, looked_at) = found.last().map_or(Ok((None, 0)), |row| end(row, 1, limit))?;
-    Ok(Found { items, looked_at, next })
+    Ok(ScanPage { items, looked_at, next })
 }
 
 /// Finished trees, by their roots.
 pub(crate) async fn finished(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     after: i64,
     limit: u32,
     before: Timestamp,
-) -> Result<Found<Promise>, Failure> {
+) -> Result<ScanPage<Promise>, SqlFailure> {
     let last = session.one(&PAGE_END, &[after.into(), limit.into()]).await?;
     let (next, looked_at) = end(&last, 0, limit)?;
     let parameters = [after.into(), limit.into(), before.0.into()];
     let found = session.all(&FINISHED, &parameters).await?;
     let items = found.iter().map(|row| sql::promise(row).map(|(_, promise)| promise));
-    Ok(Found { items: sql::readable(items)?, looked_at, next })
+    Ok(ScanPage { items: sql::readable(items)?, looked_at, next })
 }
 
 /// Damage to the database itself, as reported by the database.
-pub(crate) async fn integrity<S: Session>(session: &mut S) -> Result<Vec<String>, Failure> {
+pub(crate) async fn integrity<S: DatabaseSession>(
+    session: &mut S,
+) -> Result<Vec<String>, SqlFailure> {
     let mut found = super::limits::miscounted(session).await?;
-    if S::KIND == Kind::Postgres {
+    if S::KIND == DatabaseKind::Postgres {
         return Ok(found);
     }
     for row in &session.rows(INTEGRITY.into_sql_str(), &[]).await? {
@@ -160,7 +162,7 @@ pub(crate) async fn integrity<S: Session>(session: &mut S) -> Result<Vec<String>
 
 /// The end of a page, from column `first` on: the last number, if the page is full, and the number
 /// of rows.
-fn end(row: &impl Fields, first: usize, limit: u32) -> Result<(Option<i64>, u32), Failure> {
+fn end(row: &impl RowFields, first: usize, limit: u32) -> Result<(Option<i64>, u32), SqlFailure> {
     let looked_at = row.int(first + 1)?.unwrap_or_default();
     let looked_at = u32::try_from(looked_at).unwrap_or(u32::MAX);
     Ok((row.int(first)?.filter(|_| looked_at == limit), looked_at))

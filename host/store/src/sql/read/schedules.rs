@@ -2,12 +2,12 @@
 
 use segno_core::{id::ScheduleId, promise::Schedule};
 
-use super::{Select, Session};
+use super::{DatabaseSession, Select};
 use crate::{
-    ScheduleFilter, SchedulePage, Unreadable,
+    ScheduleFilter, SchedulePage, UnreadableEntity,
     limits::{self, LOOKED_AT},
-    query::Begin,
-    sql::{self, Failure, Fields as _, schedule_columns},
+    query::PageBound,
+    sql::{self, RowFields as _, SqlFailure, schedule_columns},
 };
 
 const SCHEDULE: Select =
@@ -31,24 +31,24 @@ const PAGE_FROM: Select = Select::common(concat!(
 const LOOK: u32 = 256;
 
 pub(super) async fn schedule(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     id: &ScheduleId,
-) -> Result<Option<Schedule>, Failure> {
+) -> Result<Option<Schedule>, SqlFailure> {
     let found = session.first(&SCHEDULE, &[id.as_str().into()]).await?;
     found.map(|row| sql::schedule(&row)).transpose()
 }
 
 /// A page of schedules.
 pub(super) async fn page(
-    session: &mut impl Session,
+    session: &mut impl DatabaseSession,
     filter: &ScheduleFilter,
-) -> Result<SchedulePage, Failure> {
+) -> Result<SchedulePage, SqlFailure> {
     let limit = limits::page_limit(filter.limit) as usize;
-    let (mut taken, mut unreadable): (Vec<Schedule>, Vec<Unreadable>) = Default::default();
+    let (mut taken, mut unreadable): (Vec<Schedule>, Vec<UnreadableEntity>) = Default::default();
     let mut after = filter.after.clone();
     for _ in 0..LOOKED_AT.div_ceil(LOOK) {
         let (begin, from) = filter.begins_at(after.as_ref());
-        let select = if begin == Begin::At { &PAGE_FROM } else { &PAGE };
+        let select = if begin == PageBound::At { &PAGE_FROM } else { &PAGE };
         let found = session.all(select, &[from.into(), LOOK.into()]).await?;
         let mut is_behind = false;
         for row in &found {
@@ -56,7 +56,9 @@ pub(super) async fn page(
             is_behind |= filter.is_behind(&id);
             match sql::schedule(row) {
                 Ok(schedule) => taken.extend(filter.takes(&schedule).then_some(schedule)),
-                Err(error) if !is_behind => unreadable.push(Unreadable::of(row.text(0), error)?),
+                Err(error) if !is_behind => {
+                    unreadable.push(UnreadableEntity::of(row.text(0), error)?)
+                }
                 Err(_) => {}
             }
             after = Some(id);

@@ -11,12 +11,12 @@ use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr, Transaction, pool::PoolConnec
 
 use crate::{
     StoreError, archive,
-    sql::{Failure, Fields},
+    sql::{RowFields, SqlFailure},
 };
 
 /// The kind of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum DatabaseKind {
     Sqlite,
     Postgres,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Select {
 
 /// A statement built for one filter.
 #[derive(Debug)]
-pub(crate) struct Built {
+pub(crate) struct BuiltStatement {
     pub(crate) text: String,
     parameters: Vec<Parameter<'static>>,
 }
@@ -51,39 +51,39 @@ pub(crate) enum Parameter<'a> {
 }
 
 /// A connection to a database.
-pub(crate) trait Session: Send {
+pub(crate) trait DatabaseSession: Send {
     /// A row of a result.
-    type Row: Fields + Send + Sync;
+    type Row: RowFields + Send + Sync;
     /// The kind of the database.
-    const KIND: Kind;
+    const KIND: DatabaseKind;
 
     /// Runs a statement and returns all rows.
     fn rows(
         &mut self,
         text: SqlStr,
         parameters: &[Parameter<'_>],
-    ) -> impl Future<Output = Result<Vec<Self::Row>, Failure>> + Send;
+    ) -> impl Future<Output = Result<Vec<Self::Row>, SqlFailure>> + Send;
 
     /// Runs a statement and passes its rows to `take`, one at a time, until `take` breaks.
     fn each(
         &mut self,
         text: SqlStr,
         parameters: &[Parameter<'_>],
-        take: impl FnMut(Self::Row) -> Result<ControlFlow<()>, Failure> + Send,
-    ) -> impl Future<Output = Result<(), Failure>> + Send;
+        take: impl FnMut(Self::Row) -> Result<ControlFlow<()>, SqlFailure> + Send,
+    ) -> impl Future<Output = Result<(), SqlFailure>> + Send;
 
     /// Disables the time limits of the current transaction.
-    fn without_time_limit(&mut self) -> impl Future<Output = Result<(), Failure>> + Send;
+    fn without_time_limit(&mut self) -> impl Future<Output = Result<(), SqlFailure>> + Send;
 
     /// Reads a column as an archive cell.
-    fn cell(row: &Self::Row, column: usize) -> Result<archive::Cell, Failure>;
+    fn cell(row: &Self::Row, column: usize) -> Result<archive::ArchiveCell, SqlFailure>;
 
     /// All rows of a statement.
     fn all(
         &mut self,
         select: &'static Select,
         parameters: &[Parameter<'_>],
-    ) -> impl Future<Output = Result<Vec<Self::Row>, Failure>> + Send {
+    ) -> impl Future<Output = Result<Vec<Self::Row>, SqlFailure>> + Send {
         self.rows(select.text(Self::KIND).into_sql_str(), parameters)
     }
 
@@ -92,7 +92,7 @@ pub(crate) trait Session: Send {
         &mut self,
         select: &'static Select,
         parameters: &[Parameter<'_>],
-    ) -> impl Future<Output = Result<Option<Self::Row>, Failure>> + Send {
+    ) -> impl Future<Output = Result<Option<Self::Row>, SqlFailure>> + Send {
         async move { Ok(self.all(select, parameters).await?.into_iter().next()) }
     }
 
@@ -101,53 +101,53 @@ pub(crate) trait Session: Send {
         &mut self,
         select: &'static Select,
         parameters: &[Parameter<'_>],
-    ) -> impl Future<Output = Result<Self::Row, Failure>> + Send {
-        async move { self.first(select, parameters).await?.ok_or(Failure::NoRow) }
+    ) -> impl Future<Output = Result<Self::Row, SqlFailure>> + Send {
+        async move { self.first(select, parameters).await?.ok_or(SqlFailure::NoRow) }
     }
 
     /// All rows of a built statement.
     fn all_of(
         &mut self,
-        built: Built,
-    ) -> impl Future<Output = Result<Vec<Self::Row>, Failure>> + Send {
+        built: BuiltStatement,
+    ) -> impl Future<Output = Result<Vec<Self::Row>, SqlFailure>> + Send {
         async move { self.rows(AssertSqlSafe(built.text).into_sql_str(), &built.parameters).await }
     }
 
     /// Like [`Session::each`], for a built statement.
     fn each_of(
         &mut self,
-        built: Built,
-        take: impl FnMut(Self::Row) -> Result<ControlFlow<()>, Failure> + Send,
-    ) -> impl Future<Output = Result<(), Failure>> + Send {
+        built: BuiltStatement,
+        take: impl FnMut(Self::Row) -> Result<ControlFlow<()>, SqlFailure> + Send,
+    ) -> impl Future<Output = Result<(), SqlFailure>> + Send {
         async move { self.each(AssertSqlSafe(built.text).into_sql_str(), &built.parameters, take).await }
     }
 }
 
 /// A database that the common reads support.
-pub(crate) trait Dialect: sqlx::Database<Connection: Session> {
+pub(crate) trait SqlDialect: sqlx::Database<Connection: DatabaseSession> {
     /// The pool of read connections.
     type Pool: Send + Sync + 'static;
 
     /// Takes a connection.
     fn acquire(
         pool: &Self::Pool,
-    ) -> impl Future<Output = Result<PoolConnection<Self>, Failure>> + Send;
+    ) -> impl Future<Output = Result<PoolConnection<Self>, SqlFailure>> + Send;
 
     /// Begins a snapshot transaction. Dropping the future must not return a connection to the pool
     /// that sees an older snapshot than later reads expect.
     fn snapshot(
         pool: &Self::Pool,
-    ) -> impl Future<Output = Result<Transaction<'static, Self>, Failure>> + Send;
+    ) -> impl Future<Output = Result<Transaction<'static, Self>, SqlFailure>> + Send;
 
     /// Tracks the journals with records outside the table `journal`.
-    type Unmerged: Unmerged;
+    type Unmerged: UnmergedJournals;
 
     /// Converts the failure of a read.
-    fn failed(statement: &'static str, source: Failure) -> StoreError;
+    fn failed(statement: &'static str, source: SqlFailure) -> StoreError;
 }
 
 /// Tracks the journals with records outside the table `journal`.
-pub(crate) trait Unmerged: Send + Sync + 'static {
+pub(crate) trait UnmergedJournals: Send + Sync + 'static {
     /// True if any of these journals may have such records.
     fn may_have<'a>(&self, ids: impl IntoIterator<Item = &'a PromiseId>) -> bool;
 }
@@ -164,15 +164,15 @@ impl Select {
     }
 
     /// The text for a database.
-    pub(crate) const fn text(&self, kind: Kind) -> &'static str {
+    pub(crate) const fn text(&self, kind: DatabaseKind) -> &'static str {
         match kind {
-            Kind::Sqlite => self.sqlite,
-            Kind::Postgres => self.postgres,
+            DatabaseKind::Sqlite => self.sqlite,
+            DatabaseKind::Postgres => self.postgres,
         }
     }
 }
 
-impl Built {
+impl BuiltStatement {
     /// A statement that starts with `text`.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), parameters: Vec::new() }

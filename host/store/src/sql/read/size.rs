@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 
 use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 
-use super::{Kind, Select, Session};
+use super::{DatabaseKind, DatabaseSession, Select};
 use crate::{
     FunctionSize, ModuleSize, PartSize, SizeReport, TreeSize,
-    size::Forest,
-    sql::{self, Failure, Fields},
+    size::TreeSizes,
+    sql::{self, RowFields, SqlFailure},
 };
 
 /// Bytes of SQLite's pages, and of its free pages.
@@ -77,17 +77,20 @@ const MODULES: Select = Select::differing("
 const NAME: Select = Select::common("SELECT id FROM promises WHERE n = $1");
 
 /// The disk usage, with the `top` largest trees, modules and functions.
-pub(crate) async fn report<S: Session>(session: &mut S, top: u32) -> Result<SizeReport, Failure> {
+pub(crate) async fn report<S: DatabaseSession>(
+    session: &mut S,
+    top: u32,
+) -> Result<SizeReport, SqlFailure> {
     session.without_time_limit().await?;
     let mut report = SizeReport { trees: trees(session, top).await?, ..SizeReport::default() };
     report.parts = parts(session).await?;
     match S::KIND {
-        Kind::Sqlite => {
+        DatabaseKind::Sqlite => {
             let pages = session.rows(PAGES.into_sql_str(), &[]).await?;
-            let pages = pages.first().ok_or(Failure::NoRow)?;
+            let pages = pages.first().ok_or(SqlFailure::NoRow)?;
             (report.bytes, report.free_bytes) = (number(pages, 0)?, number(pages, 1)?);
         }
-        Kind::Postgres => report.bytes = report.parts.iter().map(|part| part.bytes).sum(),
+        DatabaseKind::Postgres => report.bytes = report.parts.iter().map(|part| part.bytes).sum(),
     }
     for row in &session.all(&FUNCTIONS, &[top.into()]).await? {
         report.functions.push(FunctionSize {
@@ -104,26 +107,26 @@ pub(crate) async fn report<S: Session>(session: &mut S, top: u32) -> Result<Size
     Ok(report)
 }
 
-async fn parts<S: Session>(session: &mut S) -> Result<Vec<PartSize>, Failure> {
+async fn parts<S: DatabaseSession>(session: &mut S) -> Result<Vec<PartSize>, SqlFailure> {
     let mut parts = Vec::new();
     for row in &session.all(&PARTS, &[]).await? {
         let name = sql::text(row, 0)?.to_string();
         let rows = match S::KIND {
-            Kind::Sqlite => {
+            DatabaseKind::Sqlite => {
                 // The name comes from the database's schema.
                 let count = AssertSqlSafe(format!("SELECT count(*) FROM \"{name}\""));
                 let counted = session.rows(count.into_sql_str(), &[]).await?;
                 counted.first().map_or(Ok(0), |row| number(row, 0))?
             }
-            Kind::Postgres => number(row, 2)?,
+            DatabaseKind::Postgres => number(row, 2)?,
         };
         parts.push(PartSize { name, rows, bytes: number(row, 1)? });
     }
     Ok(parts)
 }
 
-async fn trees<S: Session>(session: &mut S, top: u32) -> Result<Vec<TreeSize>, Failure> {
-    let mut forest = Forest::default();
+async fn trees<S: DatabaseSession>(session: &mut S, top: u32) -> Result<Vec<TreeSize>, SqlFailure> {
+    let mut forest = TreeSizes::default();
     let content = session.each(CONTENT.text(S::KIND).into_sql_str(), &[], |row| {
         let settled = row.int(2)? != Some(0);
         forest.add(row.int(0)?.unwrap_or_default(), row.int(1)?, settled, number(&row, 3)?);
@@ -138,6 +141,6 @@ async fn trees<S: Session>(session: &mut S, top: u32) -> Result<Vec<TreeSize>, F
     Ok(trees)
 }
 
-fn number(row: &impl Fields, column: usize) -> Result<u64, Failure> {
+fn number(row: &impl RowFields, column: usize) -> Result<u64, SqlFailure> {
     Ok(row.int(column)?.unwrap_or_default().cast_unsigned())
 }

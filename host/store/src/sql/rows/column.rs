@@ -8,7 +8,7 @@ use segno_core::{
     value::{Bytes, Tags, Text, Value},
 };
 
-use crate::sql::{Cell, Failure, Fields};
+use crate::sql::{RowFields, SqlCell, SqlFailure};
 
 /// A row that this program cannot have written.
 #[derive(Debug)]
@@ -22,39 +22,39 @@ impl fmt::Display for Damaged {
 
 impl std::error::Error for Damaged {}
 
-impl From<Damaged> for Failure {
+impl From<Damaged> for SqlFailure {
     fn from(damaged: Damaged) -> Self {
         Self::Unreadable(damaged.to_string())
     }
 }
 
 /// The id in column `column`.
-pub(crate) fn id(row: &impl Fields, column: usize) -> Result<PromiseId, Failure> {
+pub(crate) fn id(row: &impl RowFields, column: usize) -> Result<PromiseId, SqlFailure> {
     Ok(PromiseId::new(needed(row.text(column)?, &"promises", "id")?))
 }
 
-pub(crate) fn text(row: &impl Fields, column: usize) -> Result<Text, Failure> {
+pub(crate) fn text(row: &impl RowFields, column: usize) -> Result<Text, SqlFailure> {
     Ok(Text::from(&*needed(row.text(column)?, &"a table", "text")?))
 }
 
 /// The number in `column`; `name` is for the error.
 pub(crate) fn number(
-    row: &impl Fields,
+    row: &impl RowFields,
     column: usize,
     owner: &dyn fmt::Display,
     name: &str,
-) -> Result<i64, Failure> {
+) -> Result<i64, SqlFailure> {
     needed(row.int(column)?, owner, name)
 }
 
 /// The number in `column`, converted to a narrower type that fits every valid value; `name` is for
 /// the error.
 pub(crate) fn small<T: TryFrom<i64>>(
-    row: &impl Fields,
+    row: &impl RowFields,
     column: usize,
     owner: &dyn fmt::Display,
     name: &str,
-) -> Result<T, Failure> {
+) -> Result<T, SqlFailure> {
     needed(T::try_from(number(row, column, owner, name)?).ok(), owner, name)
 }
 
@@ -65,11 +65,11 @@ pub(in crate::sql) fn damaged(owner: &dyn fmt::Display, column: &str) -> Damaged
 
 /// A value: its headers in column `headers`, and its data.
 pub(in crate::sql) fn value(
-    row: &impl Fields,
+    row: &impl RowFields,
     headers: usize,
     data: &[u8],
     id: &dyn fmt::Display,
-) -> Result<Value, Failure> {
+) -> Result<Value, SqlFailure> {
     let headers = match row.text(headers)? {
         None => Tags::new(),
         Some(json) => tags(&json, id)?,
@@ -78,8 +78,8 @@ pub(in crate::sql) fn value(
 }
 
 /// The headers of a value; `NULL` if it has none.
-pub(in crate::sql) fn headers(value: &Value) -> Cell {
-    if value.headers.is_empty() { Cell::Null } else { json(&value.headers).into() }
+pub(in crate::sql) fn headers(value: &Value) -> SqlCell {
+    if value.headers.is_empty() { SqlCell::Null } else { json(&value.headers).into() }
 }
 
 /// Tags in their stored form.
@@ -93,7 +93,10 @@ pub(in crate::sql) fn tags(json: &str, id: &dyn fmt::Display) -> Result<Tags, Da
 }
 
 /// An optional instant.
-pub(in crate::sql) fn at(row: &impl Fields, column: usize) -> Result<Option<Timestamp>, Failure> {
+pub(in crate::sql) fn at(
+    row: &impl RowFields,
+    column: usize,
+) -> Result<Option<Timestamp>, SqlFailure> {
     Ok(row.int(column)?.map(Timestamp))
 }
 
@@ -102,6 +105,6 @@ pub(in crate::sql) fn needed<T>(
     value: Option<T>,
     owner: &dyn fmt::Display,
     name: &str,
-) -> Result<T, Failure> {
+) -> Result<T, SqlFailure> {
     value.ok_or_else(|| damaged(owner, name).into())
 }

@@ -7,7 +7,10 @@ use std::{env, fs, path::Path};
 use segno_core::{
     id::Version,
     invocation::{LogLevel, LogLine},
-    promise::{HaltReason, Inbox, Message, Note, Progress, Task, TaskState, TrapKey, Traps},
+    promise::{
+        ClaimProgress, HaltReason, Inbox, Note, OutboxMessage, RepeatedTrap, Task, TaskState,
+        TrapKey,
+    },
     time::{Millis, Timestamp},
     value::{Bytes, Tags, Text, Value},
 };
@@ -38,17 +41,17 @@ fn golden(name: &str, written: &[Vec<u8>]) -> Vec<Vec<u8>> {
     blobs
 }
 
-fn messages() -> Vec<Message> {
+fn messages() -> Vec<OutboxMessage> {
     let payload = Value {
         headers: Tags::from([("kind".to_owned(), "bill".to_owned())]),
         data: Bytes::from(&b"\"paid\""[..]),
     };
     vec![
-        Message::Execute { version: Version(300) },
-        Message::Unblock,
-        Message::Event { topic: Text::from("orders"), payload },
-        Message::CancelChildren { after: None },
-        Message::CancelChildren { after: Some("order/42/7".into()) },
+        OutboxMessage::Execute { version: Version(300) },
+        OutboxMessage::Unblock,
+        OutboxMessage::Event { topic: Text::from("orders"), payload },
+        OutboxMessage::CancelChildren { after: None },
+        OutboxMessage::CancelChildren { after: Some("order/42/7".into()) },
     ]
 }
 
@@ -72,7 +75,7 @@ fn tasks() -> Vec<Task> {
         message: Text::from("it trapped"),
         details: Bytes::from(&b"{}"[..]),
     };
-    let progress = Progress {
+    let progress = ClaimProgress {
         seq: 900,
         at: Timestamp(1_700_000_000_000),
         payload: Some(Bytes::from(&b"half"[..])),
@@ -80,7 +83,7 @@ fn tasks() -> Vec<Task> {
     let full = Task {
         state: TaskState::Halted { reason: HaltReason::Trapped },
         losses: 3,
-        traps: Some(Traps { key, count: 2 }),
+        traps: Some(RepeatedTrap { key, count: 2 }),
         note: Some(note),
         progress,
         stall_limit: Some(Millis(300_000)),
@@ -102,7 +105,7 @@ fn messages_read_and_write_as_released() {
 /// Messages added later, in the same format.
 #[test]
 fn messages_about_limits_read_and_write_as_released() {
-    let messages = [true, false].map(|admitted| Message::LeaveLimit { admitted });
+    let messages = [true, false].map(|admitted| OutboxMessage::LeaveLimit { admitted });
     let written: Vec<Vec<u8>> = messages.iter().map(encode_message).collect();
     assert_eq!(written, golden("messages-129-limits.bin", &written));
     let read: Vec<_> = written.iter().map(|blob| decode_message(blob)).collect();

@@ -8,7 +8,7 @@ use segno_core::{
 use super::column::{at, needed, number, small};
 use crate::{
     LogRow,
-    sql::{Failure, Fields},
+    sql::{RowFields, SqlFailure},
 };
 
 /// The format byte of a row of log lines.
@@ -33,10 +33,10 @@ pub(in crate::sql) fn decode_lines(bytes: &[u8]) -> Option<Vec<LogLine>> {
 
 /// The head of a journal: `end_seq, commands, notified, at, finished` from column `first` on.
 pub(crate) fn head(
-    row: &impl Fields,
+    row: &impl RowFields,
     first: usize,
     id: &PromiseId,
-) -> Result<JournalHead, Failure> {
+) -> Result<JournalHead, SqlFailure> {
     Ok(JournalHead {
         len: small(row, first, id, "end_seq")?,
         commands: small(row, first + 1, id, "commands")?,
@@ -48,26 +48,26 @@ pub(crate) fn head(
 
 /// The records in column `column`.
 pub(crate) fn records(
-    row: &impl Fields,
+    row: &impl RowFields,
     column: usize,
     invocation: &PromiseId,
-) -> Result<Vec<Record>, Failure> {
+) -> Result<Vec<Record>, SqlFailure> {
     decoded(needed(row.blob(column)?, invocation, "records")?, invocation)
 }
 
 /// Decodes stored records.
-pub(crate) fn decoded(records: &[u8], invocation: &PromiseId) -> Result<Vec<Record>, Failure> {
+pub(crate) fn decoded(records: &[u8], invocation: &PromiseId) -> Result<Vec<Record>, SqlFailure> {
     decode_records(records).map_err(|error| {
-        Failure::Unreadable(format!("the journal of `{invocation}` cannot be read: {error}"))
+        SqlFailure::Unreadable(format!("the journal of `{invocation}` cannot be read: {error}"))
     })
 }
 
 /// Log lines: `lines, count`, and the number of the last line (from 1), from column `first` on.
 pub(crate) fn log_lines(
-    row: &impl Fields,
+    row: &impl RowFields,
     first: usize,
     id: &PromiseId,
-) -> Result<Vec<LogRow>, Failure> {
+) -> Result<Vec<LogRow>, SqlFailure> {
     let lines = needed(row.blob(first)?.and_then(decode_lines), id, "lines")?;
     let (count, end): (u32, u32) =
         (small(row, first + 1, id, "count")?, small(row, first + 2, id, "count")?);

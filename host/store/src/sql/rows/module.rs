@@ -7,11 +7,11 @@ use segno_core::{id::Digest, object::ModuleFacts};
 use super::column::{at, damaged, needed, number};
 use crate::{
     ModuleRow,
-    sql::{Failure, Fields},
+    sql::{RowFields, SqlFailure},
 };
 
 /// A module: `digest, size, created_at, description`, and its aliases as a JSON list.
-pub(crate) fn module(row: &impl Fields) -> Result<ModuleRow, Failure> {
+pub(crate) fn module(row: &impl RowFields) -> Result<ModuleRow, SqlFailure> {
     let digest = digest_at(row, 0)?;
     let aliases = row.text(4)?.and_then(|json| serde_json::from_str(&json).ok());
     Ok(ModuleRow {
@@ -34,10 +34,10 @@ pub(crate) use module_facts_column;
 
 /// A module's digest and facts ([`module_facts_column`]), in these columns.
 pub(crate) fn module_facts(
-    row: &impl Fields,
+    row: &impl RowFields,
     digest: usize,
     facts: usize,
-) -> Result<(Digest, ModuleFacts), Failure> {
+) -> Result<(Digest, ModuleFacts), SqlFailure> {
     let digest = digest_at(row, digest)?;
     let facts = row.text(facts)?.and_then(|json| serde_json::from_str(&json).ok());
     Ok((digest, needed(facts, &digest, "shared, limits, runs")?))
@@ -51,17 +51,17 @@ pub(crate) fn module_facts_cells(facts: &ModuleFacts) -> [String; 3] {
 }
 
 /// A module's digest and a count.
-pub(crate) fn counted(row: &impl Fields) -> Result<(Digest, u64), Failure> {
+pub(crate) fn counted(row: &impl RowFields) -> Result<(Digest, u64), SqlFailure> {
     let digest = digest_at(row, 0)?;
     Ok((digest, number(row, 1, &digest, "count")?.cast_unsigned()))
 }
 
 /// Decodes a stored digest.
-pub(super) fn digest(bytes: &[u8], owner: &dyn fmt::Display) -> Result<Digest, Failure> {
+pub(super) fn digest(bytes: &[u8], owner: &dyn fmt::Display) -> Result<Digest, SqlFailure> {
     bytes.try_into().map(Digest).map_err(|_| damaged(owner, "digest").into())
 }
 
 /// The digest in column `column`.
-pub(crate) fn digest_at(row: &impl Fields, column: usize) -> Result<Digest, Failure> {
+pub(crate) fn digest_at(row: &impl RowFields, column: usize) -> Result<Digest, SqlFailure> {
     digest(needed(row.blob(column)?, &"modules", "digest")?, &"modules")
 }

@@ -3,14 +3,14 @@
 use segno_core::{
     id::{CommandIndex, PromiseId},
     limit::LimitName,
-    promise::{Message, OutboxKey, OutboxRow},
+    promise::{OutboxKey, OutboxMessage, OutboxRow},
     value::Text,
 };
 
 use super::column::{at, damaged, id, needed, number, small};
 use crate::{
     EventRow, order,
-    sql::{Cell, Failure, Fields},
+    sql::{RowFields, SqlCell, SqlFailure},
 };
 
 /// The format byte of a message.
@@ -24,13 +24,13 @@ use crate::{
 pub(in crate::sql) const MESSAGE_FORMAT: u8 = 129;
 
 /// Encodes a message.
-pub(in crate::sql) fn encode_message(message: &Message) -> Vec<u8> {
+pub(in crate::sql) fn encode_message(message: &OutboxMessage) -> Vec<u8> {
     postcard::to_extend(message, vec![MESSAGE_FORMAT])
         .expect("a message holds nothing postcard refuses")
 }
 
 /// Decodes a message written by this or an earlier version.
-pub(in crate::sql) fn decode_message(bytes: &[u8]) -> Option<Message> {
+pub(in crate::sql) fn decode_message(bytes: &[u8]) -> Option<OutboxMessage> {
     match bytes {
         [MESSAGE_FORMAT, message @ ..] => postcard::from_bytes(message).ok(),
         [0..=3, ..] => postcard::from_bytes(bytes).ok(),
@@ -39,7 +39,7 @@ pub(in crate::sql) fn decode_message(bytes: &[u8]) -> Option<Message> {
 }
 
 /// The outbox row of a message about promise number `source`.
-pub(crate) fn outbox_cells(source: i64, key: &OutboxKey, row: &OutboxRow) -> [Cell; 7] {
+pub(crate) fn outbox_cells(source: i64, key: &OutboxKey, row: &OutboxRow) -> [SqlCell; 7] {
     let [source, kind, part] = outbox_key_cells(source, key);
     [
         source,
@@ -53,17 +53,17 @@ pub(crate) fn outbox_cells(source: i64, key: &OutboxKey, row: &OutboxRow) -> [Ce
 }
 
 /// The outbox key of a message about promise number `source`.
-pub(crate) fn outbox_key_cells(source: i64, key: &OutboxKey) -> [Cell; 3] {
+pub(crate) fn outbox_key_cells(source: i64, key: &OutboxKey) -> [SqlCell; 3] {
     let (kind, part) = order::outbox_order(key);
     [source.into(), kind.into(), part.into()]
 }
 
 /// A message: `kind, part, next_at, created_at, attempts, message` from column `first` on.
 pub(crate) fn outbox(
-    row: &impl Fields,
+    row: &impl RowFields,
     first: usize,
     source: &PromiseId,
-) -> Result<(OutboxKey, OutboxRow), Failure> {
+) -> Result<(OutboxKey, OutboxRow), SqlFailure> {
     let key = outbox_key(row, first, source)?;
     let message = row.blob(first + 5)?.and_then(decode_message);
     let row = OutboxRow {
@@ -76,7 +76,7 @@ pub(crate) fn outbox(
 }
 
 /// An event: its source, the source's number, then the columns of [`outbox`].
-pub(crate) fn event(row: &impl Fields) -> Result<EventRow, Failure> {
+pub(crate) fn event(row: &impl RowFields) -> Result<EventRow, SqlFailure> {
     let source = id(row, 0)?;
     let number = number(row, 1, &source, "n")?;
     let (key, message) = outbox(row, 2, &source)?;
@@ -86,10 +86,10 @@ pub(crate) fn event(row: &impl Fields) -> Result<EventRow, Failure> {
 /// The key of a message about `source`, from `kind, part` in column `first` on: the inverse of
 /// [`order::outbox_order`].
 pub(crate) fn outbox_key(
-    row: &impl Fields,
+    row: &impl RowFields,
     first: usize,
     source: &PromiseId,
-) -> Result<OutboxKey, Failure> {
+) -> Result<OutboxKey, SqlFailure> {
     let kind = number(row, first, source, "kind")?;
     let part = needed(row.text(first + 1)?, source, "part")?;
     let source = source.clone();

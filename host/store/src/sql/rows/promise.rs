@@ -8,7 +8,7 @@ use segno_core::{
 };
 
 use super::column::{at, damaged, headers, id, json, needed, small, tags, value};
-use crate::sql::{Cell, Failure, Fields};
+use crate::sql::{RowFields, SqlCell, SqlFailure};
 
 /// The columns of a promise `p` with its task `t`, in the order in which [`promise`] and [`task`]
 /// read them. Requires `promise_tables`. The optional arguments are expressions that replace the
@@ -42,7 +42,7 @@ pub(crate) use promise_tables;
 /// Index of the first column after `promise_columns`.
 pub(crate) const AFTER_PROMISE: usize = 29;
 
-pub(crate) fn new_promise(n: i64, made_by: Option<i64>, promise: &Promise) -> [Cell; 14] {
+pub(crate) fn new_promise(n: i64, made_by: Option<i64>, promise: &Promise) -> [SqlCell; 14] {
     let spec = &promise.spec;
     let [state, settled_at, value_headers, value] = settlement(promise);
     [
@@ -64,20 +64,20 @@ pub(crate) fn new_promise(n: i64, made_by: Option<i64>, promise: &Promise) -> [C
 }
 
 /// The columns that settling changes: state, instant, headers, value.
-pub(crate) fn settlement(promise: &Promise) -> [Cell; 4] {
+pub(crate) fn settlement(promise: &Promise) -> [SqlCell; 4] {
     match promise.settlement() {
-        None => [0_i64.into(), Cell::Null, Cell::Null, Cell::Null],
+        None => [0_i64.into(), SqlCell::Null, SqlCell::Null, SqlCell::Null],
         Some(settled) => [
             i64::from(settled.verdict.number()).into(),
             settled.settled_at.0.into(),
-            settled.value.as_ref().map_or(Cell::Null, headers),
+            settled.value.as_ref().map_or(SqlCell::Null, headers),
             settled.value.as_ref().map(|value| value.data.as_slice()).into(),
         ],
     }
 }
 
 /// Decodes the promise of a row of `promise_columns`, with its number.
-pub(crate) fn promise(row: &impl Fields) -> Result<(i64, Promise), Failure> {
+pub(crate) fn promise(row: &impl RowFields) -> Result<(i64, Promise), SqlFailure> {
     let id = id(row, 1)?;
     let number = small(row, 2, &id, "state")?;
     let state = if number == 0 {

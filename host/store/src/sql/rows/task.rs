@@ -2,10 +2,10 @@
 
 use segno_core::{
     address,
-    id::{Claim, Holder, NodeName, PromiseId, Version},
+    id::{Claim, Holder, HostName, PromiseId, Version},
     promise::{
-        CancelState, HaltReason, Inbox, Lease, Note, Progress, Task, TaskState, TaskStatus, Traps,
-        module_name,
+        CancelState, ClaimProgress, HaltReason, Inbox, Lease, Note, RepeatedTrap, Task, TaskState,
+        TaskStatus, module_name,
     },
     time::Millis,
 };
@@ -16,8 +16,8 @@ use super::{
     module::digest,
 };
 use crate::{
-    Ready, Wake,
-    sql::{Cell, Failure, Fields},
+    ReadyTask, TaskWake,
+    sql::{RowFields, SqlCell, SqlFailure},
 };
 
 /// Task fields that no statement searches by, stored as one blob.
@@ -26,18 +26,18 @@ use crate::{
 /// details = format: u8 (1 or 2), then this struct in postcard; in format 2, then `Later`
 /// ```
 #[derive(Debug, Serialize, Deserialize)]
-struct Details {
+struct TaskDetails {
     losses: u32,
-    traps: Option<Traps>,
+    traps: Option<RepeatedTrap>,
     note: Option<Note>,
-    progress: Progress,
+    progress: ClaimProgress,
     stall_limit: Option<Millis>,
     children: bool,
 }
 
 /// Fields added in format 2. Format 1 did not count heard signals.
 #[derive(Debug, Serialize, Deserialize)]
-struct Later {
+struct LaterTaskDetails {
     inbox: Inbox,
     successors: u32,
 }
@@ -45,7 +45,12 @@ const FIRST_FORMAT: u8 = 1;
 const DETAILS_FORMAT: u8 = 2;
 
 /// The row of a task whose promise has the target `target`.
-pub(crate) fn task_cells(n: i64, module: Cell, target: Option<&str>, task: &Task) -> [Cell; 19] {
+pub(crate) fn task_cells(
+    n: i64,
+    module: SqlCell,
+    target: Option<&str>,
+    task: &Task,
+) -> [SqlCell; 19] {
     let pending = match &task.state {
         TaskState::Pending { since, offered, .. } => Some((since.0, *offered)),
         _ => None,
@@ -79,7 +84,7 @@ pub(crate) fn task_cells(n: i64, module: Cell, target: Option<&str>, task: &Task
 }
 
 /// Decodes the task in a row of `promise_columns`; `None` if the promise has none.
-pub(crate) fn task(row: &impl Fields, id: &PromiseId) -> Result<Option<Task>, Failure> {
+pub(crate) fn task(row: &impl RowFields, id: &PromiseId) -> Result<Option<Task>, SqlFailure> {
     if row.int(12)?.is_none() {
         return Ok(None);
     }
@@ -94,7 +99,7 @@ pub(crate) fn task(row: &impl Fields, id: &PromiseId) -> Result<Option<Task>, Fa
         TaskStatus::Acquired => TaskState::Acquired {
             lease: Lease {
                 holder: Holder {
-                    node: NodeName::new(needed(row.text(17)?, id, "node")?),
+                    node: HostName::new(needed(row.text(17)?, id, "node")?),
                     incarnation: number(row, 18, id, "incarnation")?.cast_unsigned(),
                 },
                 nonce: number(row, 19, id, "nonce")?.cast_unsigned(),
@@ -110,9 +115,9 @@ pub(crate) fn task(row: &impl Fields, id: &PromiseId) -> Result<Option<Task>, Fa
         TaskStatus::Fulfilled => TaskState::Fulfilled,
     };
     let module = row.blob(22)?.map(|bytes| digest(bytes, id)).transpose()?;
-    let (Details { losses, traps, note, progress, stall_limit, children }, later) =
+    let (TaskDetails { losses, traps, note, progress, stall_limit, children }, later) =
         needed(row.blob(28)?.and_then(details), id, "details")?;
-    let Later { inbox, successors } = later;
+    let LaterTaskDetails { inbox, successors } = later;
     Ok(Some(Task {
         id: id.clone(),
         version: Version(number(row, 13, id, "version")?.cast_unsigned()),
@@ -140,12 +145,12 @@ pub(crate) fn task(row: &impl Fields, id: &PromiseId) -> Result<Option<Task>, Fa
 
 /// Decodes a task that is ready for a worker: `n, id, version, target, made_by, tags,
 /// param_headers`.
-pub(crate) fn ready(row: &impl Fields) -> Result<Ready, Failure> {
+pub(crate) fn ready(row: &impl RowFields) -> Result<ReadyTask, SqlFailure> {
     let id = id(row, 1)?;
     let target = needed(row.text(3)?, &id, "target")?.into_owned();
     let headers = row.text(6)?.map(|headers| tags(&headers, &id)).transpose()?;
     let tags = tags(&needed(row.text(5)?, &id, "tags")?, &id)?;
-    Ok(Ready {
+    Ok(ReadyTask {
         cursor: number(row, 0, &id, "n")?,
         version: Version(number(row, 2, &id, "version")?.cast_unsigned()),
         module: module_name(&tags, &headers.unwrap_or_default(), row.int(4)?.is_some()),
@@ -157,19 +162,19 @@ pub(crate) fn ready(row: &impl Fields) -> Result<Ready, Failure> {
 /// Decodes the task that the deadline of `awaited` wakes, if there is one: its id and version, from
 /// column `first` on.
 pub(crate) fn wake(
-    row: &impl Fields,
+    row: &impl RowFields,
     first: usize,
     awaited: &PromiseId,
-) -> Result<Option<Wake>, Failure> {
+) -> Result<Option<TaskWake>, SqlFailure> {
     let Some(id) = row.text(first)? else { return Ok(None) };
     let id = PromiseId::new(id);
     let version = Version(number(row, first + 1, &id, "version")?.cast_unsigned());
-    Ok(Some(Wake { awaited: awaited.clone(), task: Claim { id, version } }))
+    Ok(Some(TaskWake { awaited: awaited.clone(), task: Claim { id, version } }))
 }
 
 /// Encodes the details of a task.
 pub(in crate::sql) fn encode_details(task: &Task) -> Vec<u8> {
-    let details = Details {
+    let details = TaskDetails {
         losses: task.losses,
         traps: task.traps.clone(),
         note: task.note.clone(),
@@ -177,7 +182,7 @@ pub(in crate::sql) fn encode_details(task: &Task) -> Vec<u8> {
         stall_limit: task.stall_limit,
         children: task.children,
     };
-    let later = Later { inbox: task.inbox.clone(), successors: task.successors };
+    let later = LaterTaskDetails { inbox: task.inbox.clone(), successors: task.successors };
     postcard::to_extend(&(details, later), vec![DETAILS_FORMAT])
         .expect("the details hold nothing postcard refuses")
 }
@@ -186,8 +191,8 @@ pub(in crate::sql) fn encode_details(task: &Task) -> Vec<u8> {
 #[cfg(test)]
 pub(in crate::sql) fn decode_details(task: &mut Task, bytes: &[u8]) -> bool {
     let Some((read, later)) = details(bytes) else { return false };
-    let Details { losses, traps, note, progress, stall_limit, children } = read;
-    let Later { inbox, successors } = later;
+    let TaskDetails { losses, traps, note, progress, stall_limit, children } = read;
+    let LaterTaskDetails { inbox, successors } = later;
     *task = Task {
         losses,
         traps,
@@ -202,12 +207,12 @@ pub(in crate::sql) fn decode_details(task: &mut Task, bytes: &[u8]) -> bool {
     true
 }
 
-fn details(bytes: &[u8]) -> Option<(Details, Later)> {
+fn details(bytes: &[u8]) -> Option<(TaskDetails, LaterTaskDetails)> {
     let uncounted = Inbox { heard: None, ..Inbox::default() };
     match bytes {
         [FIRST_FORMAT, rest @ ..] => {
             let read = postcard::from_bytes(rest).ok()?;
-            Some((read, Later { inbox: uncounted, successors: 0 }))
+            Some((read, LaterTaskDetails { inbox: uncounted, successors: 0 }))
         }
         [DETAILS_FORMAT, rest @ ..] => postcard::from_bytes(rest).ok(),
         _ => None,

@@ -8,22 +8,21 @@ use segno_core::{
 };
 
 use super::{
-    Again,
     ColumnKind::{Int, Text as Word},
-    Owned, Table,
+    ConflictRule, OwnedTable, SqlTable,
 };
 use crate::sql::{
-    CellRow, Failure, Fields,
+    CellRow, RowFields, SqlFailure,
     rows::{at, id, needed, number, small, text},
 };
 
-pub(super) const ROWS: Owned = Owned {
-    table: Table {
+pub(super) const ROWS: OwnedTable = OwnedTable {
+    table: SqlTable {
         name: "compensations",
         columns: "inv, saga, seq, fact, promise, compensate, unknown, at",
         kinds: &[Int, Word, Int, Int, Word, Word, Int, Int],
         key: 4,
-        again: Again::Refused,
+        again: ConflictRule::Refused,
     },
     load: "load the facts of sagas",
     put: "append facts",
@@ -56,7 +55,10 @@ fn cells(invocation: i64, key: &FactKey, fact: &Fact) -> CellRow {
 
 /// Decodes a fact from these columns, starting at `first`, with the invocation's id in place of its
 /// number.
-pub(crate) fn fact(row: &impl Fields, first: usize) -> Result<(PromiseId, FactKey, Fact), Failure> {
+pub(crate) fn fact(
+    row: &impl RowFields,
+    first: usize,
+) -> Result<(PromiseId, FactKey, Fact), SqlFailure> {
     let invocation = id(row, first)?;
     let kind = FactKind::from_number(small(row, first + 3, &invocation, "fact")?);
     let key = FactKey {

@@ -1,26 +1,25 @@
 //! The history of graph runs. Rows are only inserted; an existing row is kept.
 
-use segno_core::graph::{NodeEvent, NodeFact, NodeRow, NodeState, Reset};
+use segno_core::graph::{NodeEvent, NodeFact, NodeRow, NodeState, ResetReason};
 use segno_core::id::{PromiseId, Version};
 
 use super::{
-    Again,
     ColumnKind::{Int, Text as Word},
-    Owned, Table,
+    ConflictRule, OwnedTable, SqlTable,
     graph_node::never,
 };
 use crate::sql::{
-    Failure, Fields,
+    RowFields, SqlFailure,
     rows::{at, id, needed, number, small, text},
 };
 
-pub(super) const ROWS: Owned = Owned {
-    table: Table {
+pub(super) const ROWS: OwnedTable = OwnedTable {
+    table: SqlTable {
         name: "graph_facts",
         columns: "run, node, attempt, state, at, reset, begins_at, claim",
         kinds: &[Int, Word, Int, Int, Int, Int, Int, Int],
         key: 4,
-        again: Again::Stays,
+        again: ConflictRule::Stays,
     },
     load: "load facts of graph runs",
     put: "append facts of graph runs",
@@ -34,7 +33,7 @@ pub(super) const ROWS: Owned = Owned {
     written: |delta, number| {
         let facts = delta.graph_facts.iter();
         let cells = facts.map(|((run, node, attempt, state), fact)| {
-            let begins_at = fact.reset.and_then(Reset::begins_at);
+            let begins_at = fact.reset.and_then(ResetReason::begins_at);
             vec![
                 number(run).into(),
                 node.as_str().into(),
@@ -53,16 +52,16 @@ pub(super) const ROWS: Owned = Owned {
 /// Decodes a fact from these columns, starting at `first`, with the run's id in place of its
 /// number.
 pub(crate) fn graph_fact(
-    row: &impl Fields,
+    row: &impl RowFields,
     first: usize,
-) -> Result<(PromiseId, NodeEvent), Failure> {
+) -> Result<(PromiseId, NodeEvent), SqlFailure> {
     let run = id(row, first)?;
     let state = NodeState::from_number(small(row, first + 3, &run, "state")?);
     let reset = match row.int(first + 5)? {
         None => None,
         Some(number) => {
             let number = needed(u8::try_from(number).ok(), &run, "reset")?;
-            Some(needed(Reset::from_stored(number, at(row, first + 6)?), &run, "reset")?)
+            Some(needed(ResetReason::from_stored(number, at(row, first + 6)?), &run, "reset")?)
         }
     };
     let event = NodeEvent {

@@ -10,22 +10,21 @@ use segno_core::{
 };
 
 use super::{
-    Again,
     ColumnKind::{Int, Text as Word},
-    Owned, Table,
+    ConflictRule, OwnedTable, SqlTable,
 };
 use crate::sql::{
-    CellRow, Failure, Fields,
+    CellRow, RowFields, SqlFailure,
     rows::{id, needed, small, text},
 };
 
-pub(super) const ROWS: Owned = Owned {
-    table: Table {
+pub(super) const ROWS: OwnedTable = OwnedTable {
+    table: SqlTable {
         name: "graph_nodes",
         columns: "run, node, state, attempt",
         kinds: &[Int, Word, Int, Int],
         key: 2,
-        again: Again::ReplacesEarlier(["attempt", "state"]),
+        again: ConflictRule::ReplacesEarlier(["attempt", "state"]),
     },
     load: "load nodes of graph runs",
     put: "put nodes of graph runs",
@@ -57,9 +56,9 @@ fn cells(run: i64, node: &Text, row: NodeRow) -> CellRow {
 /// Decodes a node from these columns, starting at `first`, with the run's id in place of its
 /// number.
 pub(crate) fn graph_node(
-    row: &impl Fields,
+    row: &impl RowFields,
     first: usize,
-) -> Result<(PromiseId, Text, NodeRow), Failure> {
+) -> Result<(PromiseId, Text, NodeRow), SqlFailure> {
     let run = id(row, first)?;
     let state = NodeState::from_number(small(row, first + 2, &run, "state")?);
     let state = needed(state, &run, "state")?;

@@ -10,7 +10,7 @@ pub(crate) enum ColumnKind {
 
 /// Handling of an inserted row whose key exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Again {
+pub(crate) enum ConflictRule {
     /// Refused by the key: such rows are only inserted, once.
     Refused,
     /// The existing row stays: such rows are only inserted, possibly repeatedly.
@@ -25,7 +25,7 @@ pub(crate) enum Again {
 
 /// Description of a table.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct SqlTable {
     pub(crate) name: &'static str,
     /// The columns, separated by commas, starting with the key columns.
     pub(crate) columns: &'static str,
@@ -34,10 +34,10 @@ pub(crate) struct Table {
     /// Number of key columns.
     pub(crate) key: usize,
     /// Handling of an inserted row whose key exists already.
-    pub(crate) again: Again,
+    pub(crate) again: ConflictRule,
 }
 
-impl Table {
+impl SqlTable {
     /// The column names.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.columns.split(',').map(str::trim)
@@ -72,13 +72,13 @@ impl Table {
         let replaces =
             format!("ON CONFLICT ({key}) DO UPDATE SET {}", sets.collect::<Vec<_>>().join(", "));
         match self.again {
-            Again::Refused => String::new(),
-            Again::Stays => format!("ON CONFLICT ({key}) DO NOTHING"),
-            Again::Replaces => replaces,
-            Again::ReplacesSmaller(column) => {
+            ConflictRule::Refused => String::new(),
+            ConflictRule::Stays => format!("ON CONFLICT ({key}) DO NOTHING"),
+            ConflictRule::Replaces => replaces,
+            ConflictRule::ReplacesSmaller(column) => {
                 format!("{replaces} WHERE {}.{column} < excluded.{column}", self.name)
             }
-            Again::ReplacesEarlier([one, two]) => {
+            ConflictRule::ReplacesEarlier([one, two]) => {
                 let table = self.name;
                 format!(
                     "{replaces} WHERE ({table}.{one}, {table}.{two}) < (excluded.{one}, excluded.{two})"

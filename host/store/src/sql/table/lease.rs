@@ -7,22 +7,21 @@ use segno_core::{
 };
 
 use super::{
-    Again,
     ColumnKind::{Int, Text},
-    Named, Table, named,
+    ConflictRule, NamedTable, SqlTable, named,
 };
 use crate::sql::{
-    CellRow, Failure, Fields,
+    CellRow, RowFields, SqlFailure,
     rows::{at, needed, number, text},
 };
 
-pub(super) const ROWS: Named = Named {
-    table: Table {
+pub(super) const ROWS: NamedTable = NamedTable {
+    table: SqlTable {
         name: "resource_leases",
         columns: "name, token, holder, until_at",
         kinds: &[Text, Int, Text, Int],
         key: 1,
-        again: Again::ReplacesSmaller("token"),
+        again: ConflictRule::ReplacesSmaller("token"),
     },
     load: "load leases on resources",
     put: "put leases on resources",
@@ -45,7 +44,7 @@ fn cells(lease: &ResourceLease) -> CellRow {
     ]
 }
 
-fn lease(row: &impl Fields) -> Result<ResourceLease, Failure> {
+fn lease(row: &impl RowFields) -> Result<ResourceLease, SqlFailure> {
     let name = ResourceName::new(needed(row.text(0)?, &"resource_leases", "name")?);
     Ok(ResourceLease {
         token: FenceToken(number(row, 1, &name, "token")?.cast_unsigned()),

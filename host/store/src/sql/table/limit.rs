@@ -1,27 +1,26 @@
 //! Limits, keyed by name.
 
 use segno_core::{
-    limit::{Bucket, Limit, LimitName, Rule, Sweep},
+    limit::{AdmissionRule, Limit, LimitName, Sweep, TokenBucket},
     unreadable::Subject,
 };
 
 use super::{
-    Again,
     ColumnKind::{Int, Text},
-    Named, Table,
+    ConflictRule, NamedTable, SqlTable,
 };
 use crate::sql::{
-    Cell, CellRow, Failure, Fields,
+    CellRow, RowFields, SqlCell, SqlFailure,
     rows::{at, needed, number},
 };
 
-pub(super) const ROWS: Named = Named {
-    table: Table {
+pub(super) const ROWS: NamedTable = NamedTable {
+    table: SqlTable {
         name: "limits",
         columns: "name, declared, chosen, running, waiting, full_at_us, turn, joined, sweep, due_at",
         kinds: &[Text, Text, Text, Int, Int, Int, Int, Int, Text, Int],
         key: 1,
-        again: Again::Replaces,
+        again: ConflictRule::Replaces,
     },
     load: "load limits",
     put: "put limits",
@@ -42,7 +41,7 @@ pub(super) const ROWS: Named = Named {
 };
 
 fn cells(name: &LimitName, limit: &Limit) -> CellRow {
-    let json = |rule: &Option<Rule>| -> Cell {
+    let json = |rule: &Option<AdmissionRule>| -> SqlCell {
         let text = rule.as_ref().map(|rule| serde_json::to_string(rule).expect("a rule is JSON"));
         text.as_deref().into()
     };
@@ -57,13 +56,13 @@ fn cells(name: &LimitName, limit: &Limit) -> CellRow {
         limit.turn.into(),
         limit.joined.into(),
         sweep.into(),
-        limit.due_at.map_or(Cell::Null, |at| at.0.into()),
+        limit.due_at.map_or(SqlCell::Null, |at| at.0.into()),
     ]
 }
 
-pub(crate) fn limit(row: &impl Fields) -> Result<(LimitName, Limit), Failure> {
+pub(crate) fn limit(row: &impl RowFields) -> Result<(LimitName, Limit), SqlFailure> {
     let name = LimitName::from(&*needed(row.text(0)?, &"limits", "name")?);
-    let rule = |column: usize, what| -> Result<Option<Rule>, Failure> {
+    let rule = |column: usize, what| -> Result<Option<AdmissionRule>, SqlFailure> {
         let Some(json) = row.text(column)? else { return Ok(None) };
         needed(serde_json::from_str(&json).ok(), &name, what).map(Some)
     };
@@ -76,7 +75,7 @@ pub(crate) fn limit(row: &impl Fields) -> Result<(LimitName, Limit), Failure> {
         set: rule(2, "chosen")?,
         running: count(3, "running")?,
         waiting: count(4, "waiting")?,
-        bucket: Bucket::from_micros(number(row, 5, &name, "full_at_us")?),
+        bucket: TokenBucket::from_micros(number(row, 5, &name, "full_at_us")?),
         turn: count(6, "turn")?,
         joined: count(7, "joined")?,
         sweep,

@@ -2,23 +2,23 @@
 
 use segno_core::{
     id::{ObjectId, PromiseId},
-    object::Line,
+    object::ObjectQueue,
     unreadable::Subject,
 };
 
-use super::{Again, ColumnKind::Text, Named, Table};
+use super::{ColumnKind::Text, ConflictRule, NamedTable, SqlTable};
 use crate::sql::{
-    CellRow, Failure, Fields,
+    CellRow, RowFields, SqlFailure,
     rows::{id, needed},
 };
 
-pub(super) const ROWS: Named = Named {
-    table: Table {
+pub(super) const ROWS: NamedTable = NamedTable {
+    table: SqlTable {
         name: "lines",
         columns: "object, holder, tail, run",
         kinds: &[Text, Text, Text, Text],
         key: 1,
-        again: Again::Replaces,
+        again: ConflictRule::Replaces,
     },
     load: "load lines of objects",
     put: "put lines of objects",
@@ -38,14 +38,14 @@ pub(super) const ROWS: Named = Named {
     },
 };
 
-fn cells(object: &ObjectId, line: &Line) -> CellRow {
+fn cells(object: &ObjectId, line: &ObjectQueue) -> CellRow {
     let [holder, run] = [&line.holder, &line.run].map(|id| id.as_ref().map(PromiseId::as_str));
     vec![object.as_str().into(), holder.into(), line.tail.as_str().into(), run.into()]
 }
 
-pub(crate) fn line(row: &impl Fields) -> Result<(ObjectId, Line), Failure> {
+pub(crate) fn line(row: &impl RowFields) -> Result<(ObjectId, ObjectQueue), SqlFailure> {
     let object = needed(row.text(0)?, &"lines", "object")?;
     let holder = row.text(1)?.map(|_| id(row, 1)).transpose()?;
     let run = row.text(3)?.map(|_| id(row, 3)).transpose()?;
-    Ok((ObjectId::from(&*object), Line { holder, tail: id(row, 2)?, run }))
+    Ok((ObjectId::from(&*object), ObjectQueue { holder, tail: id(row, 2)?, run }))
 }

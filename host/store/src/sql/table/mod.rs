@@ -24,11 +24,11 @@ pub(crate) use self::{
     fact::fact,
     graph_fact::graph_fact,
     graph_node::graph_node,
-    layout::{Again, ColumnKind, Table},
+    layout::{ColumnKind, ConflictRule, SqlTable},
     limit::limit,
     line::line,
-    named::Named,
-    owned::Owned,
+    named::NamedTable,
+    owned::OwnedTable,
     partition::partition,
     place::place,
     schedule::{schedule, schedule_columns},
@@ -40,7 +40,7 @@ pub(crate) const PARTS: [&str; 7] =
     ["callbacks", "listeners", "outbox", "journal", "logs", "signal_keys", "tasks"];
 
 /// All named tables, in the order in which their rows are locked.
-pub(crate) static NAMED: [Named; 7] = [
+pub(crate) static NAMED: [NamedTable; 7] = [
     schedule::ROWS,
     resource::ROWS,
     lease::ROWS,
@@ -51,7 +51,8 @@ pub(crate) static NAMED: [Named; 7] = [
 ];
 
 /// All owned tables.
-pub(crate) static OWNED: [Owned; 4] = [fact::ROWS, graph_fact::ROWS, graph_node::ROWS, place::ROWS];
+pub(crate) static OWNED: [OwnedTable; 4] =
+    [fact::ROWS, graph_fact::ROWS, graph_node::ROWS, place::ROWS];
 
 /// The tables of composites, and the tables described here.
 pub(crate) fn all() -> impl Iterator<Item = &'static str> {

@@ -2,12 +2,12 @@
 
 use segno_core::{delta::Delta, footprint::Footprint, unreadable::Subject, view::View};
 
-use super::Table;
-use crate::sql::{CellRow, Failure, Fields};
+use super::SqlTable;
+use crate::sql::{CellRow, RowFields, SqlFailure};
 
 /// Description of a named table.
-pub(crate) struct Named {
-    pub(crate) table: Table,
+pub(crate) struct NamedTable {
+    pub(crate) table: SqlTable,
     /// Name of the statements that load rows.
     pub(crate) load: &'static str,
     /// Name of the statements that write rows.
@@ -19,7 +19,7 @@ pub(crate) struct Named {
     /// The subject to mark if the row with this name is unreadable.
     pub(crate) subject: fn(&str) -> Subject,
     /// Adds a row with all columns to the view.
-    pub(crate) read: fn(&dyn Fields, &mut View) -> Result<(), Failure>,
+    pub(crate) read: fn(&dyn RowFields, &mut View) -> Result<(), SqlFailure>,
     /// The rows to write for a delta.
     pub(crate) written: fn(&Delta) -> Vec<CellRow>,
     /// The names of the rows to delete for a delta.

@@ -1,27 +1,26 @@
 //! The keys of limits, by id.
 
 use segno_core::{
-    limit::{Bucket, Partition, PartitionId, Standing},
+    limit::{Partition, PartitionId, PartitionReadiness, TokenBucket},
     unreadable::Subject,
 };
 
 use super::{
-    Again,
     ColumnKind::{Int, Text},
-    Named, Table,
+    ConflictRule, NamedTable, SqlTable,
 };
 use crate::sql::{
-    Cell, CellRow, Failure, Fields,
+    CellRow, RowFields, SqlCell, SqlFailure,
     rows::{at, id, needed, number, small},
 };
 
-pub(super) const ROWS: Named = Named {
-    table: Table {
+pub(super) const ROWS: NamedTable = NamedTable {
+    table: SqlTable {
         name: "partitions",
         columns: "partition, limit_name, class, turn, look_at, running, full_at_us, lanes, latest, not_before, debounced_since",
         kinds: &[Text, Text, Int, Int, Int, Int, Int, Text, Text, Int, Int],
         key: 1,
-        again: Again::Replaces,
+        again: ConflictRule::Replaces,
     },
     load: "load keys of limits",
     put: "put keys of limits",
@@ -43,9 +42,11 @@ pub(super) const ROWS: Named = Named {
 
 fn cells(id: &PartitionId, partition: &Partition) -> CellRow {
     let (class, turn, look_at) = match partition.standing {
-        Standing::Rest => (Cell::Null, Cell::Null, Cell::Null),
-        Standing::Ready { class, turn } => (i64::from(class).into(), turn.into(), Cell::Null),
-        Standing::At(at) => (Cell::Null, Cell::Null, at.0.into()),
+        PartitionReadiness::Rest => (SqlCell::Null, SqlCell::Null, SqlCell::Null),
+        PartitionReadiness::Ready { class, turn } => {
+            (i64::from(class).into(), turn.into(), SqlCell::Null)
+        }
+        PartitionReadiness::At(at) => (SqlCell::Null, SqlCell::Null, at.0.into()),
     };
     let lanes = serde_json::to_string(&partition.lanes).expect("lanes are JSON");
     vec![
@@ -59,24 +60,24 @@ fn cells(id: &PartitionId, partition: &Partition) -> CellRow {
         lanes.into(),
         partition.latest.as_ref().map(|id| id.as_str()).into(),
         partition.not_before.0.into(),
-        partition.debounced_since.map_or(Cell::Null, |at| at.0.into()),
+        partition.debounced_since.map_or(SqlCell::Null, |at| at.0.into()),
     ]
 }
 
-pub(crate) fn partition(row: &impl Fields) -> Result<(PartitionId, Partition), Failure> {
+pub(crate) fn partition(row: &impl RowFields) -> Result<(PartitionId, Partition), SqlFailure> {
     let key = PartitionId::from(&*needed(row.text(0)?, &"partitions", "partition")?);
     let standing = match (row.int(2)?, at(row, 4)?) {
-        (Some(_), _) => Standing::Ready {
+        (Some(_), _) => PartitionReadiness::Ready {
             class: small(row, 2, &key, "class")?,
             turn: number(row, 3, &key, "turn")?.cast_unsigned(),
         },
-        (None, Some(at)) => Standing::At(at),
-        (None, None) => Standing::Rest,
+        (None, Some(at)) => PartitionReadiness::At(at),
+        (None, None) => PartitionReadiness::Rest,
     };
     let lanes = row.text(7)?.and_then(|json| serde_json::from_str(&json).ok());
     let partition = Partition {
         running: number(row, 5, &key, "running")?.cast_unsigned(),
-        bucket: Bucket::from_micros(number(row, 6, &key, "full_at_us")?),
+        bucket: TokenBucket::from_micros(number(row, 6, &key, "full_at_us")?),
         lanes: needed(lanes, &key, "lanes")?,
         latest: row.text(8)?.map(|_| id(row, 8)).transpose()?,
         not_before: needed(at(row, 9)?, &key, "not_before")?,
@@ -99,6 +100,6 @@ mod tests {
         let partition = Partition { lanes: lanes.into(), ..Partition::default() };
         let cells = cells(&"m/f@k".into(), &partition);
         let stored = r#"{"0":{"waiting":3,"turn":7000000},"9":{"waiting":1,"turn":0}}"#;
-        assert!(matches!(&cells[7], Cell::Text(text) if **text == *stored), "{:?}", cells[7]);
+        assert!(matches!(&cells[7], SqlCell::Text(text) if **text == *stored), "{:?}", cells[7]);
     }
 }

@@ -2,26 +2,25 @@
 
 use segno_core::{
     id::PromiseId,
-    limit::{PartitionId, Place, PlaceState},
+    limit::{LimitPosition, LimitPositionState, PartitionId},
 };
 
 use super::{
-    Again,
     ColumnKind::{Int, Text as Word},
-    Owned, Table,
+    ConflictRule, OwnedTable, SqlTable,
 };
 use crate::sql::{
-    CellRow, Failure, Fields,
+    CellRow, RowFields, SqlFailure,
     rows::{id, needed, number, small},
 };
 
-pub(super) const ROWS: Owned = Owned {
-    table: Table {
+pub(super) const ROWS: OwnedTable = OwnedTable {
+    table: SqlTable {
         name: "places",
         columns: "inv, partition, priority, seq, state",
         kinds: &[Int, Word, Int, Int, Int],
         key: 1,
-        again: Again::Replaces,
+        again: ConflictRule::Replaces,
     },
     load: "load places behind limits",
     put: "put places behind limits",
@@ -39,7 +38,7 @@ pub(super) const ROWS: Owned = Owned {
 };
 
 /// The row of a queue position; `invocation` is the number of its invocation.
-fn cells(invocation: i64, place: &Place) -> CellRow {
+fn cells(invocation: i64, place: &LimitPosition) -> CellRow {
     vec![
         invocation.into(),
         place.partition.as_str().into(),
@@ -51,11 +50,14 @@ fn cells(invocation: i64, place: &Place) -> CellRow {
 
 /// Decodes a queue position from these columns, starting at `first`, with the invocation's id in
 /// place of its number.
-pub(crate) fn place(row: &impl Fields, first: usize) -> Result<(PromiseId, Place), Failure> {
+pub(crate) fn place(
+    row: &impl RowFields,
+    first: usize,
+) -> Result<(PromiseId, LimitPosition), SqlFailure> {
     let invocation = id(row, first)?;
     let partition = needed(row.text(first + 1)?, &invocation, "partition")?;
-    let state = PlaceState::from_number(small(row, first + 4, &invocation, "state")?);
-    let place = Place {
+    let state = LimitPositionState::from_number(small(row, first + 4, &invocation, "state")?);
+    let place = LimitPosition {
         partition: PartitionId::from(&*partition),
         priority: small(row, first + 2, &invocation, "priority")?,
         seq: number(row, first + 3, &invocation, "seq")?.cast_unsigned(),

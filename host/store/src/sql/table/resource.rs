@@ -7,22 +7,21 @@ use segno_core::{
 };
 
 use super::{
-    Again,
     ColumnKind::{Blob, Int, Text},
-    Named, Table, named,
+    ConflictRule, NamedTable, SqlTable, named,
 };
 use crate::sql::{
-    CellRow, Failure, Fields,
+    CellRow, RowFields, SqlFailure,
     rows::{headers, needed, number, value},
 };
 
-pub(super) const ROWS: Named = Named {
-    table: Table {
+pub(super) const ROWS: NamedTable = NamedTable {
+    table: SqlTable {
         name: "resources",
         columns: "name, token, value_headers, value",
         kinds: &[Text, Int, Text, Blob],
         key: 1,
-        again: Again::ReplacesSmaller("token"),
+        again: ConflictRule::ReplacesSmaller("token"),
     },
     load: "load resources",
     put: "put resources",
@@ -45,7 +44,7 @@ fn cells(resource: &Resource) -> CellRow {
     ]
 }
 
-fn resource(row: &impl Fields) -> Result<Resource, Failure> {
+fn resource(row: &impl RowFields) -> Result<Resource, SqlFailure> {
     let name = ResourceName::new(needed(row.text(0)?, &"resources", "name")?);
     let data = needed(row.blob(3)?, &name, "value")?;
     Ok(Resource {

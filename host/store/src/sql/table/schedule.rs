@@ -2,19 +2,18 @@
 
 use segno_core::{
     id::{PromiseId, ScheduleId},
-    promise::{Overlap, Schedule, Skips, Template, Zone},
+    promise::{Overlap, PromiseTemplate, Schedule, Skips, Zone},
     time::Millis,
     unreadable::Subject,
     value::Text,
 };
 
 use super::{
-    Again,
     ColumnKind::{Blob, Int, Text as Word},
-    Named, Table,
+    ConflictRule, NamedTable, SqlTable,
 };
 use crate::sql::{
-    CellRow, Failure, Fields,
+    CellRow, RowFields, SqlFailure,
     rows::{at, headers, json, needed, number, small, tags, value},
 };
 
@@ -28,8 +27,8 @@ macro_rules! schedule_columns {
 }
 pub(crate) use schedule_columns;
 
-pub(super) const ROWS: Named = Named {
-    table: Table {
+pub(super) const ROWS: NamedTable = NamedTable {
+    table: SqlTable {
         name: "schedules",
         columns: schedule_columns!(),
         kinds: &[
@@ -37,7 +36,7 @@ pub(super) const ROWS: Named = Named {
             Int, Word,
         ],
         key: 1,
-        again: Again::Replaces,
+        again: ConflictRule::Replaces,
     },
     load: "load schedules",
     put: "put schedules",
@@ -82,10 +81,11 @@ fn cells(schedule: &Schedule) -> CellRow {
 }
 
 /// Decodes a schedule from a row of `schedule_columns`.
-pub(crate) fn schedule(row: &impl Fields) -> Result<Schedule, Failure> {
+pub(crate) fn schedule(row: &impl RowFields) -> Result<Schedule, SqlFailure> {
     let id = ScheduleId::new(needed(row.text(0)?, &"schedules", "id")?);
-    let text = |column, name| Ok::<_, Failure>(Text::from(&*needed(row.text(column)?, &id, name)?));
-    let template = Template {
+    let text =
+        |column, name| Ok::<_, SqlFailure>(Text::from(&*needed(row.text(column)?, &id, name)?));
+    let template = PromiseTemplate {
         id: text(2, "promise_id")?,
         param: value(row, 3, needed(row.blob(4)?, &id, "param")?, &id)?,
         tags: tags(&needed(row.text(5)?, &id, "tags")?, &id)?,

@@ -8,21 +8,20 @@ use segno_core::{
 };
 
 use super::{
-    Again,
     ColumnKind::{Blob, Int, Text as Word},
-    Table,
+    ConflictRule, SqlTable,
 };
 use crate::sql::{
-    Cell, CellRow, Failure, Fields,
+    CellRow, RowFields, SqlCell, SqlFailure,
     rows::{needed, number},
 };
 
-pub(crate) const STATE: Table = Table {
+pub(crate) const STATE: SqlTable = SqlTable {
     name: "object_state",
     columns: "object, name, kind, value",
     kinds: &[Word, Word, Int, Blob],
     key: 2,
-    again: Again::Replaces,
+    again: ConflictRule::Replaces,
 };
 
 /// The changes to the state of objects, in the order of execution.
@@ -42,7 +41,7 @@ impl StateRows {
         let cleared = delta.cleared.iter().map(|object| vec![object.as_str().into()]);
         let mut rows = Self { cleared: cleared.collect(), ..Self::default() };
         for ((object, name), value) in &delta.state {
-            let key: [Cell; 2] = [object.as_str().into(), name.as_str().into()];
+            let key: [SqlCell; 2] = [object.as_str().into(), name.as_str().into()];
             match value {
                 None => rows.deleted.push(key.into()),
                 Some(value) => rows.put.push(key.into_iter().chain(payload_cells(value)).collect()),
@@ -52,7 +51,7 @@ impl StateRows {
     }
 }
 
-fn payload_cells(value: &Payload) -> [Cell; 2] {
+fn payload_cells(value: &Payload) -> [SqlCell; 2] {
     match value {
         Payload::Json(text) => [0_i64.into(), text.as_str().as_bytes().into()],
         Payload::Bytes(bytes) => [1_i64.into(), bytes.as_slice().into()],
@@ -60,7 +59,7 @@ fn payload_cells(value: &Payload) -> [Cell; 2] {
 }
 
 /// Decodes one entry of an object's state.
-pub(crate) fn state(row: &impl Fields) -> Result<(StateKey, Payload), Failure> {
+pub(crate) fn state(row: &impl RowFields) -> Result<(StateKey, Payload), SqlFailure> {
     let object = ObjectId::from(&*needed(row.text(0)?, &"object_state", "object")?);
     let name = Text::from(&*needed(row.text(1)?, &object, "name")?);
     let value = needed(row.blob(3)?, &object, "value")?;

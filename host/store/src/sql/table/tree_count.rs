@@ -1,24 +1,23 @@
 //! Counters of execution trees, keyed by the id of the root.
 
-use segno_core::{id::PromiseId, limit::Bucket, tree::TreeCount, unreadable::Subject};
+use segno_core::{id::PromiseId, limit::TokenBucket, tree::TreeCount, unreadable::Subject};
 
 use super::{
-    Again,
     ColumnKind::{Int, Text},
-    Named, Table,
+    ConflictRule, NamedTable, SqlTable,
 };
 use crate::sql::{
-    CellRow, Failure, Fields,
+    CellRow, RowFields, SqlFailure,
     rows::{id, number},
 };
 
-pub(super) const ROWS: Named = Named {
-    table: Table {
+pub(super) const ROWS: NamedTable = NamedTable {
+    table: SqlTable {
         name: "tree_counts",
         columns: "root, executions, full_at_us, killed",
         kinds: &[Text, Int, Int, Int],
         key: 1,
-        again: Again::Replaces,
+        again: ConflictRule::Replaces,
     },
     load: "load counts of trees",
     put: "put counts of trees",
@@ -47,11 +46,11 @@ fn cells(root: &PromiseId, count: TreeCount) -> CellRow {
     ]
 }
 
-pub(crate) fn tree_count(row: &impl Fields) -> Result<(PromiseId, TreeCount), Failure> {
+pub(crate) fn tree_count(row: &impl RowFields) -> Result<(PromiseId, TreeCount), SqlFailure> {
     let root = id(row, 0)?;
     let count = TreeCount {
         executions: number(row, 1, &root, "executions")?.cast_unsigned(),
-        births: Bucket::from_micros(number(row, 2, &root, "full_at_us")?),
+        births: TokenBucket::from_micros(number(row, 2, &root, "full_at_us")?),
         killed: number(row, 3, &root, "killed")? != 0,
     };
     Ok((root, count))

@@ -19,7 +19,7 @@ use segno_core::config::Config;
 use throwaway_postgres::{Cluster, Database};
 
 use super::{HandClock, NoHints, env};
-use crate::postgres::{OpenError, PostgresConfig, PostgresStore};
+use crate::postgres::{PostgresConfig, PostgresOpenError, PostgresStore};
 
 /// A new database. `None` if PostgreSQL is not installed.
 pub(super) fn database() -> Option<Database<'static>> {
@@ -45,7 +45,7 @@ async fn open(
     url: &str,
     clock: &Arc<HandClock>,
     engine: &Config,
-) -> Result<Arc<PostgresStore>, OpenError> {
+) -> Result<Arc<PostgresStore>, PostgresOpenError> {
     let hints = Arc::new(NoHints);
     PostgresStore::open(config(url), engine.clone(), env(clock), hints).await
 }

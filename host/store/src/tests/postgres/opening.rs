@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Store as _,
-    postgres::{PostgresConfig, PostgresStore, Skew, check_version},
+    postgres::{ClockSkew, PostgresConfig, PostgresStore, check_version},
 };
 
 /// The error message for opening `url`.
@@ -74,7 +74,7 @@ fn a_server_that_is_too_old_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_whose_clock_is_wrong_goes_by_the_databases() {
     let now = |seconds: i64| Timestamp(1_700_000_000_000) + Millis::seconds(seconds);
-    let said = |here, there| Skew::between(now(here), now(there)).map(|skew| skew.to_string());
+    let said = |here, there| ClockSkew::between(now(here), now(there)).map(|skew| skew.to_string());
     assert_eq!(said(0, 5), None, "that may be the way there");
     says(&said(0, 90).expect("a word"), &["90.0 s behind", "counts for all hosts", "set it right"]);
     says(&said(3_600, 0).expect("a word"), &["3600.0 s ahead of", "set it right"]);

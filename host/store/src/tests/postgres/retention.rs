@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use segno_core::{
-    command::{ClaimRequest, Command, FenceAct, FenceAction},
+    command::{ClaimRequest, Command, FenceAction, FenceOperation},
     config::Config,
-    id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, Version},
+    id::{Claim, CommandIndex, Digest, Holder, HostName, PromiseId, Version},
     promise::{OutboxKey, Verdict},
-    reply::{Kept, Pruned, Reply},
+    reply::{PruneResult, Reply, RetentionReason},
     tags,
     time::{Millis, Timestamp},
     value::{Text, Value},
@@ -24,7 +24,7 @@ use crate::{NewModule, Store, postgres::PostgresStore};
 /// Creates `root` with two hundred children, one of them detached, all settled.
 async fn tree(store: &PostgresStore, root: &str) {
     let claim_request = || {
-        let holder = Holder { node: NodeName::from("n"), incarnation: 1 };
+        let holder = Holder { node: HostName::from("n"), incarnation: 1 };
         ClaimRequest { holder, nonce: 1, ttl: Millis(15_000) }
     };
     let target = [(tags::TARGET, "wasm://shop/order")];
@@ -39,7 +39,8 @@ async fn tree(store: &PostgresStore, root: &str) {
         let detached: &[_] = if n == 7 { &[(tags::DETACHED, "true")] } else { &[] };
         new(&format!("{root}/{n}"), detached, Timestamp::NEVER)
     };
-    let make = |n| FenceAction { index: CommandIndex(n), act: FenceAct::Create { new: child(n) } };
+    let make =
+        |n| FenceAction { index: CommandIndex(n), act: FenceOperation::Create { new: child(n) } };
     let actions = (0..200).map(make).collect();
     run(Command::TaskFence { claim: claim.clone(), records: vec![], logs: vec![], actions }).await;
     let (verdict, value) = (Verdict::Resolved, Value::of(&b"1"[..]));
@@ -80,9 +81,11 @@ async fn hosts_that_remove_the_same_trees_remove_each_of_them_once() {
     for n in 0..6 {
         let answers = both.iter().map(|replies| replies.as_ref().expect("replies")[n].clone());
         let mut answers: Vec<Reply> = answers.collect();
-        answers.sort_by_key(|answer| *answer == Reply::Pruned(Pruned::Kept(Kept::Absent)));
-        let gone = Reply::Pruned(Pruned::Gone { promises: 201 });
-        assert_eq!(answers, [gone, Reply::Pruned(Pruned::Kept(Kept::Absent))]);
+        answers.sort_by_key(|answer| {
+            *answer == Reply::Pruned(PruneResult::Kept(RetentionReason::Absent))
+        });
+        let gone = Reply::Pruned(PruneResult::Gone { promises: 201 });
+        assert_eq!(answers, [gone, Reply::Pruned(PruneResult::Kept(RetentionReason::Absent))]);
     }
     let rows = hosts[0].read().dump().await.expect("a dump");
     assert!(rows.promises.is_empty() && rows.tasks.is_empty() && rows.journals.is_empty());
@@ -110,8 +113,8 @@ async fn a_tree_somebody_waits_for_or_a_module_somebody_runs_stays() {
     let settle = Command::PromiseSettle { id: "gate".into(), verdict, value };
     let commands = vec![create("gate", &[]), listened, settle, prune("gate", clock.now())];
     let replies = store.execute(commands).await.expect("replies");
-    let owed = Kept::Owes { id: PromiseId::from("gate") };
-    assert_eq!(replies[3], Reply::Pruned(Pruned::Kept(owed)));
+    let owed = RetentionReason::Owes { id: PromiseId::from("gate") };
+    assert_eq!(replies[3], Reply::Pruned(PruneResult::Kept(owed)));
 
     let next: Arc<[u8]> = Arc::from(&b"next"[..]);
     let digest = Digest([8; 32]);

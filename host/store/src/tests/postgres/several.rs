@@ -13,7 +13,7 @@ use futures::future::join_all;
 use segno_core::{
     command::{ClaimRequest, Command},
     config::Config,
-    id::{Claim, Holder, NodeName, PromiseId, Version},
+    id::{Claim, Holder, HostName, PromiseId, Version},
     invariants,
     promise::Verdict,
     reply::Reply,
@@ -87,7 +87,7 @@ async fn a_task_that_all_want_is_held_by_one() {
     let wants = hosts.iter().enumerate().flat_map(|(number, host)| {
         let taken = &taken;
         ids.iter().map(move |id| async move {
-            let holder = Holder { node: NodeName::new(format!("n{number}")), incarnation: 1 };
+            let holder = Holder { node: HostName::new(format!("n{number}")), incarnation: 1 };
             let request = ClaimRequest { holder, nonce: number as u64, ttl: Millis(60_000) };
             let claim = Claim { id: id.clone(), version: Version(0) };
             let acquire = Command::TaskAcquire { claim, request, stall_limit: None };

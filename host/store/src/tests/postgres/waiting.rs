@@ -8,9 +8,9 @@ use std::{future::Future, sync::Arc};
 use segno_core::{
     command::Command,
     config::Config,
-    id::{Claim, Digest, Holder, NodeName, PromiseId, ScheduleId},
+    id::{Claim, Digest, Holder, HostName, PromiseId, ScheduleId},
     invariants,
-    promise::{CancelState, NewSchedule, Overlap, Template, Verdict},
+    promise::{CancelState, NewSchedule, Overlap, PromiseTemplate, Verdict},
     reply::Reply,
     time::{Millis, Timestamp},
     value::{Tags, Value},
@@ -205,7 +205,7 @@ async fn a_schedule_and_a_resource_that_came_with_what_was_waited_for_are_there(
         cron: "0 0 * * *".into(),
         zone: Default::default(),
         jitter: Millis::ZERO,
-        template: Template {
+        template: PromiseTemplate {
             id: "{{.id}}@{{.timestamp}}".into(),
             param: Value::default(),
             tags: Tags::from([("target".to_owned(), "poll://w".to_owned())]),
@@ -264,7 +264,7 @@ async fn a_task_that_was_settled_meanwhile_is_not_given_back_by_a_heartbeat() {
     let Some(database) = database() else { return };
     let (_clock, one, two) = hosts(&database).await;
     let claim = workflow(&one).await;
-    let holder = Holder { node: NodeName::new("one"), incarnation: 1 };
+    let holder = Holder { node: HostName::new("one"), incarnation: 1 };
     let gate = Gate::id(&database, "z").await;
     let killed = async {
         let commands = vec![Command::Kill { invocation: claim.id.clone() }, create("z", &[])];

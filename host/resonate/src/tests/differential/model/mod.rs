@@ -14,7 +14,7 @@ use segno_core::{
     config::Config,
     id::{Digest, Holder},
     model::Model as Rows,
-    promise::{MessageKind, Promise, TaskStatus},
+    promise::{OutboxMessageKind, Promise, TaskStatus},
     reply::{Refusal, Reply},
     snapshot::Snapshot,
     time::{Millis, Timestamp},
@@ -22,24 +22,24 @@ use segno_core::{
 };
 use serde_json::Value as Json;
 
-use fields::Fields;
+use fields::RequestFields;
 
 /// The only module, under the alias `shop`.
 pub(super) const MODULE: Digest = Digest([7; 32]);
 
 /// The model of a host.
-pub(super) struct Model {
+pub(super) struct HostModel {
     pub(super) state: Rows,
     config: Config,
     claims: u64,
 }
 
 /// An answer.
-pub(super) type Answered = Result<Yes, No>;
+pub(super) type ModelAnswer = Result<ModelSuccess, ModelRefusal>;
 
 /// A success.
 #[derive(Debug)]
-pub(super) struct Yes {
+pub(super) struct ModelSuccess {
     pub(super) status: u16,
     pub(super) data: Json,
     /// Name of the outcome.
@@ -48,7 +48,7 @@ pub(super) struct Yes {
 
 /// A refusal.
 #[derive(Debug)]
-pub(super) struct No {
+pub(super) struct ModelRefusal {
     pub(super) status: u16,
     /// Name of the outcome.
     pub(super) why: &'static str,
@@ -56,7 +56,7 @@ pub(super) struct No {
     pub(super) says: String,
 }
 
-impl Model {
+impl HostModel {
     pub(super) fn new(config: Config) -> Self {
         Self { state: empty(), config, claims: 0 }
     }
@@ -67,8 +67,8 @@ impl Model {
     }
 
     /// Answers an operation executed at `now`.
-    pub(super) fn answer(&mut self, kind: &str, data: &Json, now: Timestamp) -> Answered {
-        let data = Fields::of("data", data)?;
+    pub(super) fn answer(&mut self, kind: &str, data: &Json, now: Timestamp) -> ModelAnswer {
+        let data = RequestFields::of("data", data)?;
         match kind {
             "promise.get" => promises::get(self, data, now),
             "promise.create" => promises::create(self, data, now),
@@ -91,11 +91,13 @@ impl Model {
             "schedule.get" => schedules::get(self, data),
             "schedule.delete" => schedules::delete(self, data, now),
             "schedule.search" => schedules::search(self, data),
-            "debug.start" | "debug.stop" => Ok(Yes::new("done", Json::Object(Default::default()))),
+            "debug.start" | "debug.stop" => {
+                Ok(ModelSuccess::new("done", Json::Object(Default::default())))
+            }
             "debug.reset" => overview::reset(self),
-            "debug.snap" => Ok(Yes::new("done", wire::snapshot(&self.state))),
+            "debug.snap" => Ok(ModelSuccess::new("done", wire::snapshot(&self.state))),
             "debug.tick" => overview::tick(self, data, now),
-            _ => Err(No::bad("unknown", format!("Unknown operation: {kind}"))),
+            _ => Err(ModelRefusal::bad("unknown", format!("Unknown operation: {kind}"))),
         }
     }
 
@@ -104,7 +106,7 @@ impl Model {
         Snapshot::of(&self.state)
     }
 
-    fn ask(&mut self, command: &Command, now: Timestamp) -> Result<Reply, No> {
+    fn ask(&mut self, command: &Command, now: Timestamp) -> Result<Reply, ModelRefusal> {
         let decision = self.state.decide(command, now, &self.config);
         self.state.apply(&decision.delta);
         match decision.reply {
@@ -114,23 +116,23 @@ impl Model {
     }
 
     /// Builds a claim request with a new nonce for every attempt.
-    fn claim_request(&mut self, data: Fields<'_>) -> Result<ClaimRequest, No> {
+    fn claim_request(&mut self, data: RequestFields<'_>) -> Result<ClaimRequest, ModelRefusal> {
         let (pid, ttl) = (data.text("pid")?, data.number("ttl")?);
         if !(1..=86_400_000).contains(&ttl) {
-            return Err(No::bad("ttl", "`ttl` must be from 1 to 86400000 milliseconds"));
+            return Err(ModelRefusal::bad("ttl", "`ttl` must be from 1 to 86400000 milliseconds"));
         }
         self.claims += 1;
         Ok(ClaimRequest { holder: holder(pid)?, nonce: self.claims, ttl: Millis(ttl) })
     }
 }
 
-impl Yes {
+impl ModelSuccess {
     fn new(how: &'static str, data: Json) -> Self {
         Self { status: 200, data, how }
     }
 }
 
-impl No {
+impl ModelRefusal {
     fn bad(why: &'static str, says: impl Into<String>) -> Self {
         Self { status: 400, why, says: says.into() }
     }
@@ -141,7 +143,7 @@ impl No {
     }
 }
 
-impl From<Refusal> for No {
+impl From<Refusal> for ModelRefusal {
     fn from(refusal: Refusal) -> Self {
         let says = refusal.to_string();
         let why = match &refusal {
@@ -159,11 +161,11 @@ impl From<Refusal> for No {
 const WORDS: [(&str, &str); 19] = [
     ("cannot wait for itself", "itself"),
     ("must not be a timer", "timer"),
-    ("is a timer, which nobody executes", "timer"),
+    ("is a timer, which cannot have a target", "timer"),
     ("makes timers", "timer"),
     ("belongs to another tree", "tree"),
     ("does not lie under", "lineage"),
-    ("nobody is to settle", "not-external"),
+    ("cannot be awaited", "not-external"),
     ("has no task that could be resumed", "no-awaiter"),
     ("exists and has no task", "no-task"),
     ("which does not exist", "no-awaited"),
@@ -183,9 +185,9 @@ pub(super) fn shown(promise: &Promise) -> Json {
     wire::promise(promise)
 }
 
-fn holder(pid: &str) -> Result<Holder, No> {
+fn holder(pid: &str) -> Result<Holder, ModelRefusal> {
     let fine = (1..=512).contains(&pid.len());
-    fine.then(|| Holder::worker(pid)).ok_or_else(|| No::bad("pid", "`pid` "))
+    fine.then(|| Holder::worker(pid)).ok_or_else(|| ModelRefusal::bad("pid", "`pid` "))
 }
 
 fn empty() -> Rows {
@@ -217,7 +219,7 @@ fn due(state: &View, now: Timestamp) -> Vec<Command> {
     due.extend(schedules.into_iter().map(|(_, id)| Command::ScheduleDue { id: id.clone() }));
     let own = state
         .outbox()
-        .filter(|(key, row)| key.kind() == MessageKind::CancelChildren && comes(row.next_at));
+        .filter(|(key, row)| key.kind() == OutboxMessageKind::CancelChildren && comes(row.next_at));
     due.extend(own.map(|(key, _)| Command::OutboxDue { key: key.clone() }));
     due
 }

@@ -5,14 +5,18 @@ use segno_core::{
 };
 use serde_json::{Value as Json, json};
 
-use super::{Answered, Model, No, Yes, fields::Fields, wire};
+use super::{HostModel, ModelAnswer, ModelRefusal, ModelSuccess, fields::RequestFields, wire};
 
 const PROMISES: [&str; 5] =
     ["pending", "resolved", "rejected", "rejected_canceled", "rejected_timedout"];
 const TASKS: [&str; 5] = ["pending", "acquired", "suspended", "halted", "fulfilled"];
 
 /// Selects promises by their stored state, and returns them in their current state.
-pub(super) fn promises(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
+pub(super) fn promises(
+    model: &mut HostModel,
+    data: RequestFields<'_>,
+    now: Timestamp,
+) -> ModelAnswer {
     let (state, tags) = (data.may_text("state")?, data.tags("tags")?);
     let (limit, after) = data.page(100)?;
     known(state, PROMISES)?;
@@ -25,7 +29,7 @@ pub(super) fn promises(model: &mut Model, data: Fields<'_>, now: Timestamp) -> A
     Ok(paged("promises", shown.collect(), found.1))
 }
 
-pub(super) fn tasks(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
+pub(super) fn tasks(model: &mut HostModel, data: RequestFields<'_>, now: Timestamp) -> ModelAnswer {
     let state = data.may_text("state")?;
     data.tags("tags")?;
     let (limit, after) = data.page(100)?;
@@ -44,19 +48,19 @@ pub(super) fn tasks(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answ
     Ok(paged("tasks", shown, found.1))
 }
 
-pub(super) fn reset(model: &mut Model) -> Answered {
+pub(super) fn reset(model: &mut HostModel) -> ModelAnswer {
     model.state = super::empty();
-    Ok(Yes::new("done", json!({})))
+    Ok(ModelSuccess::new("done", json!({})))
 }
 
-pub(super) fn tick(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
+pub(super) fn tick(model: &mut HostModel, data: RequestFields<'_>, now: Timestamp) -> ModelAnswer {
     if data.number("time")? != now.0 {
-        return Err(No::bad("time", "`time` differs"));
+        return Err(ModelRefusal::bad("time", "`time` differs"));
     }
     loop {
         let due = super::due(&model.state, now);
         if due.is_empty() {
-            return Ok(Yes::new("done", json!([])));
+            return Ok(ModelSuccess::new("done", json!([])));
         }
         for command in due {
             model.ask(&command, now)?;
@@ -65,7 +69,7 @@ pub(super) fn tick(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answe
 }
 
 /// Executes the deadlines that have passed among these promises.
-pub(super) fn carry_out_deadlines(model: &mut Model, ids: &[PromiseId], now: Timestamp) {
+pub(super) fn carry_out_deadlines(model: &mut HostModel, ids: &[PromiseId], now: Timestamp) {
     for id in ids {
         if model.state.promise(id).is_some_and(|promise| promise.is_overdue(now)) {
             let due = Command::PromiseDue { id: id.clone() };
@@ -76,7 +80,7 @@ pub(super) fn carry_out_deadlines(model: &mut Model, ids: &[PromiseId], now: Tim
 
 /// Returns a page of ids, and the cursor of the next one.
 fn page(
-    model: &Model,
+    model: &HostModel,
     limit: usize,
     after: Option<&str>,
     takes: impl Fn(&Promise) -> bool,
@@ -91,16 +95,16 @@ fn page(
     (ids, next)
 }
 
-fn paged(list: &str, shown: Vec<Json>, next: Option<PromiseId>) -> Yes {
+fn paged(list: &str, shown: Vec<Json>, next: Option<PromiseId>) -> ModelSuccess {
     match next {
-        None => Yes::new("last-page", json!({ list: shown })),
-        Some(next) => Yes::new("page", json!({ list: shown, "cursor": next.as_str() })),
+        None => ModelSuccess::new("last-page", json!({ list: shown })),
+        Some(next) => ModelSuccess::new("page", json!({ list: shown, "cursor": next.as_str() })),
     }
 }
 
-fn known(state: Option<&str>, states: [&str; 5]) -> Result<(), No> {
+fn known(state: Option<&str>, states: [&str; 5]) -> Result<(), ModelRefusal> {
     match state.is_none_or(|state| states.contains(&state)) {
         true => Ok(()),
-        false => Err(No::bad("state", "is no state of a")),
+        false => Err(ModelRefusal::bad("state", "is no state of a")),
     }
 }

@@ -11,17 +11,21 @@ use segno_core::{
 use serde_json::json;
 
 use super::{
-    Answered, Model, No, Yes,
-    fields::{Fields, id},
+    HostModel, ModelAnswer, ModelRefusal, ModelSuccess,
+    fields::{RequestFields, id},
     wire,
 };
 
-pub(super) fn get(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
+pub(super) fn get(model: &mut HostModel, data: RequestFields<'_>, now: Timestamp) -> ModelAnswer {
     let id = id("id", data.text("id")?)?;
     Ok(shown("found", &promise(model.ask(&Command::PromiseGet { id }, now)?).0))
 }
 
-pub(super) fn create(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
+pub(super) fn create(
+    model: &mut HostModel,
+    data: RequestFields<'_>,
+    now: Timestamp,
+) -> ModelAnswer {
     let new = new(data)?;
     let (promise, changed) = promise(model.ask(&Command::PromiseCreate(new), now)?);
     Ok(shown(made(&promise, changed), &promise))
@@ -37,7 +41,11 @@ pub(super) fn made(promise: &Promise, changed: bool) -> &'static str {
     }
 }
 
-pub(super) fn settle(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
+pub(super) fn settle(
+    model: &mut HostModel,
+    data: RequestFields<'_>,
+    now: Timestamp,
+) -> ModelAnswer {
     let id = id("id", data.text("id")?)?;
     let (verdict, value) = verdict(data)?;
     let command = Command::PromiseSettle { id, verdict, value };
@@ -53,7 +61,11 @@ pub(super) fn settled(promise: &Promise, changed: bool) -> &'static str {
     }
 }
 
-pub(super) fn register_callback(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
+pub(super) fn register_callback(
+    model: &mut HostModel,
+    data: RequestFields<'_>,
+    now: Timestamp,
+) -> ModelAnswer {
     let (awaited, awaiter) = (data.text("awaited")?, data.text("awaiter")?);
     let (awaited, awaiter) = (id("awaited", awaited)?, id("awaiter", awaiter)?);
     let command = Command::RegisterCallback { awaited, awaiter };
@@ -61,11 +73,15 @@ pub(super) fn register_callback(model: &mut Model, data: Fields<'_>, now: Timest
     Ok(shown(if promise.is_pending() { "registered" } else { "was-settled" }, &promise))
 }
 
-pub(super) fn register_listener(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
+pub(super) fn register_listener(
+    model: &mut HostModel,
+    data: RequestFields<'_>,
+    now: Timestamp,
+) -> ModelAnswer {
     let (awaited, address) = (data.text("awaited")?, data.text("address")?);
     let awaited = id("awaited", awaited)?;
     if !is_outside(address) {
-        return Err(No::bad("address", "is not an address"));
+        return Err(ModelRefusal::bad("address", "is not an address"));
     }
     let command = Command::RegisterListener { awaited, address: Text::from(address) };
     let promise = promise(model.ask(&command, now)?).0;
@@ -73,39 +89,45 @@ pub(super) fn register_listener(model: &mut Model, data: Fields<'_>, now: Timest
 }
 
 /// Parses the data of `promise.create`, alone or within another operation.
-pub(super) fn new(data: Fields<'_>) -> Result<NewPromise, No> {
+pub(super) fn new(data: RequestFields<'_>) -> Result<NewPromise, ModelRefusal> {
     let (name, timeout_at) = (data.text("id")?, data.number("timeoutAt")?);
     let (tags, param) = (data.tags("tags")?, data.value("param")?);
     let id = id("id", name)?;
     if timeout_at < 0 {
-        return Err(No::bad("timeout", "`timeoutAt` is negative"));
+        return Err(ModelRefusal::bad("timeout", "`timeoutAt` is negative"));
     }
     let target = tags::target(&tags);
     if target.is_some_and(|target| !is_target(target)) {
-        return Err(No::bad("target", "is not an address"));
+        return Err(ModelRefusal::bad("target", "is not an address"));
     }
     if let Some(delay) = tags.get("delay") {
         let Some(delay) = delay.parse::<i64>().ok().filter(|delay| *delay >= 0) else {
-            return Err(No::bad("delay", "no time in milliseconds"));
+            return Err(ModelRefusal::bad("delay", "no time in milliseconds"));
         };
         if delay >= timeout_at {
-            return Err(No::bad("delay-late", "resonate:delay is not before `timeoutAt`"));
+            return Err(ModelRefusal::bad(
+                "delay-late",
+                "resonate:delay is not before `timeoutAt`",
+            ));
         }
         if target.is_none() {
-            return Err(No::bad("delay-alone", "resonate:delay needs the tag resonate:target"));
+            return Err(ModelRefusal::bad(
+                "delay-alone",
+                "resonate:delay needs the tag resonate:target",
+            ));
         }
     }
     Ok(NewPromise { id, param, tags, timeout_at: Timestamp(timeout_at) })
 }
 
 /// Parses the data of `promise.settle` without the id, alone or within another operation.
-pub(super) fn verdict(data: Fields<'_>) -> Result<(Verdict, Value), No> {
+pub(super) fn verdict(data: RequestFields<'_>) -> Result<(Verdict, Value), ModelRefusal> {
     let (state, value) = (data.text("state")?, data.value("value")?);
     let verdict = match state {
         "resolved" => Verdict::Resolved,
         "rejected" => Verdict::Rejected,
         "rejected_canceled" => Verdict::Canceled,
-        _ => return Err(No::bad("state", "a promise cannot be settled as")),
+        _ => return Err(ModelRefusal::bad("state", "a promise cannot be settled as")),
     };
     Ok((verdict, value))
 }
@@ -117,8 +139,8 @@ pub(super) fn promise(reply: Reply) -> (Promise, bool) {
     }
 }
 
-pub(super) fn shown(how: &'static str, promise: &Promise) -> Yes {
-    Yes::new(how, json!({ "promise": wire::promise(promise) }))
+pub(super) fn shown(how: &'static str, promise: &Promise) -> ModelSuccess {
+    ModelSuccess::new(how, json!({ "promise": wire::promise(promise) }))
 }
 
 /// Returns true if tasks can be sent to this address.

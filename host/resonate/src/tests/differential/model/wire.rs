@@ -2,7 +2,7 @@
 
 use segno_core::{
     id::PromiseId,
-    promise::{Message, OutboxKey, Promise, Schedule, Task, TaskState, TaskStatus, Verdict},
+    promise::{OutboxKey, OutboxMessage, Promise, Schedule, Task, TaskState, TaskStatus, Verdict},
     tags,
     time::Timestamp,
     value::{Tags, Value},
@@ -107,14 +107,14 @@ pub(super) fn snapshot(state: &View) -> Json {
     })
 }
 
-fn message(state: &View, key: &OutboxKey, message: &Message) -> Option<Json> {
+fn message(state: &View, key: &OutboxKey, message: &OutboxMessage) -> Option<Json> {
     let of = |id: &PromiseId| state.promise(id).expect("messages are about promises");
     Some(match (key, message) {
-        (OutboxKey::Execute(id), Message::Execute { version }) => json!({
+        (OutboxKey::Execute(id), OutboxMessage::Execute { version }) => json!({
             "address": of(id).target().expect("a task has a target"),
             "message": { "kind": "execute", "head": {}, "data": { "task": { "id": id.as_str(), "version": version.0 } } },
         }),
-        (OutboxKey::Unblock(id, address), Message::Unblock) => json!({
+        (OutboxKey::Unblock(id, address), OutboxMessage::Unblock) => json!({
             "address": address.as_str(),
             "message": { "kind": "unblock", "head": {}, "data": { "promise": promise(of(id)) } },
         }),

@@ -5,23 +5,23 @@ use serde_json::{Map, Value as Json};
 
 /// Rows of values, with named columns.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct QueryResult {
     /// Columns of the table.
-    pub columns: Vec<Column>,
+    pub columns: Vec<ResultColumn>,
     /// The rows, each with a value for each column.
     pub rows: Vec<Vec<Value>>,
 }
 
 /// A column of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
+pub struct ResultColumn {
     /// Name of the column.
     pub name: String,
     /// True if its integers are booleans.
     pub is_bool: bool,
 }
 
-impl Answer {
+impl QueryResult {
     /// Returns the rows as JSON objects. Omits nulls, and writes bytes as hexadecimal digits.
     pub fn json(&self) -> Vec<Json> {
         self.rows.iter().map(|row| self.object(row)).collect()

@@ -15,14 +15,14 @@ use polars_arrow_format::ipc::{
 };
 use rusqlite::types::Value;
 
-use super::answer::{Answer, Column, hexadecimal};
+use super::answer::{QueryResult, ResultColumn, hexadecimal};
 
 /// Content type of the stream.
 pub const CONTENT_TYPE: &str = "application/vnd.apache.arrow.stream";
 
 /// Type of all values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ArrowKind {
     Bool,
     Whole,
     Real,
@@ -30,9 +30,9 @@ enum Kind {
     Bytes,
 }
 
-impl Kind {
+impl ArrowKind {
     /// Returns the type that can represent every value. In SQLite each value has its own type.
-    fn of<'a>(column: &Column, values: impl Iterator<Item = &'a Value>) -> Self {
+    fn of<'a>(column: &ResultColumn, values: impl Iterator<Item = &'a Value>) -> Self {
         let kinds = values.filter_map(|value| match value {
             Value::Null => None,
             Value::Integer(_) if column.is_bool => Some(Self::Bool),
@@ -63,13 +63,13 @@ impl Kind {
 }
 
 /// Encodes an answer as a stream.
-pub fn stream(answer: &Answer) -> Vec<u8> {
+pub fn stream(answer: &QueryResult) -> Vec<u8> {
     let values = |column: usize| answer.rows.iter().map(move |row| &row[column]);
-    let kinds: Vec<Kind> = answer
+    let kinds: Vec<ArrowKind> = answer
         .columns
         .iter()
         .enumerate()
-        .map(|(number, column)| Kind::of(column, values(number)))
+        .map(|(number, column)| ArrowKind::of(column, values(number)))
         .collect();
     let fields = answer.columns.iter().zip(&kinds).map(|(column, kind)| Field {
         name: Some(column.name.clone()),
@@ -85,7 +85,7 @@ pub fn stream(answer: &Answer) -> Vec<u8> {
         custom_metadata: None,
         features: None,
     };
-    let mut body = Body::default();
+    let mut body = ArrowBuffers::default();
     for (number, kind) in kinds.iter().enumerate() {
         body.column(*kind, values(number));
     }
@@ -121,36 +121,36 @@ fn message(stream: &mut Vec<u8>, header: MessageHeader, body: &[u8]) {
 
 /// Buffers of the columns.
 #[derive(Default)]
-struct Body {
+struct ArrowBuffers {
     nodes: Vec<FieldNode>,
     buffers: Vec<Buffer>,
     bytes: Vec<u8>,
 }
 
-impl Body {
-    fn column<'a>(&mut self, kind: Kind, values: impl Iterator<Item = &'a Value> + Clone) {
+impl ArrowBuffers {
+    fn column<'a>(&mut self, kind: ArrowKind, values: impl Iterator<Item = &'a Value> + Clone) {
         let there = values.clone().map(|value| !matches!(value, Value::Null));
         let missing = there.clone().filter(|there| !there).count();
         self.nodes
             .push(FieldNode { length: length(there.clone().count()), null_count: length(missing) });
         self.buffer(&bits(there));
         match kind {
-            Kind::Bool => self.buffer(&bits(values.map(|value| whole(value) != 0))),
-            Kind::Whole => {
+            ArrowKind::Bool => self.buffer(&bits(values.map(|value| whole(value) != 0))),
+            ArrowKind::Whole => {
                 let numbers: Vec<u8> =
                     values.flat_map(|value| whole(value).to_le_bytes()).collect();
                 self.buffer(&numbers);
             }
-            Kind::Real => {
+            ArrowKind::Real => {
                 let numbers: Vec<u8> = values.flat_map(|value| real(value).to_le_bytes()).collect();
                 self.buffer(&numbers);
             }
-            Kind::Text | Kind::Bytes => {
+            ArrowKind::Text | ArrowKind::Bytes => {
                 // Answers are bounded to far less than the maximum offset.
                 let (mut offsets, mut texts) = (vec![0; 4], Vec::new());
                 for value in values {
                     match value {
-                        Value::Blob(bytes) if kind == Kind::Text => {
+                        Value::Blob(bytes) if kind == ArrowKind::Text => {
                             texts.extend(hexadecimal(bytes).into_bytes());
                         }
                         other => text(other, &mut texts),

@@ -15,12 +15,12 @@ use rusqlite::{
 };
 
 use super::{
-    answer::{Answer, Column},
+    answer::{QueryResult, ResultColumn},
     functions,
-    statement::Statement,
-    tables::Table,
+    statement::TranslatedQuery,
+    tables::QueryTable,
     value::BOOLEAN,
-    view::{TableView, Tables},
+    view::{QueryScans, TableView},
 };
 use crate::front::error::AdminError;
 
@@ -37,17 +37,17 @@ const NO_PLAN: &str = "no query solution";
 const LOOK: u32 = 10_000;
 
 /// The tables of a query, in a database.
-pub struct Database {
+pub struct QueryDatabase {
     connection: Connection,
-    tables: Arc<Tables>,
+    tables: Arc<QueryScans>,
 }
 
-impl Database {
+impl QueryDatabase {
     /// Creates a database with tables whose rows are read when a query needs them.
     ///
     /// # Errors
     /// Out of memory.
-    pub fn new(tables: Tables) -> Result<Self, AdminError> {
+    pub fn new(tables: QueryScans) -> Result<Self, AdminError> {
         let connection = Connection::open_in_memory().map_err(failed)?;
         let database = Self { connection, tables: Arc::new(tables) };
         database.prepare().map_err(failed)?;
@@ -65,7 +65,7 @@ impl Database {
             Some(Arc::clone(&self.tables)),
         )?;
         connection.execute_batch("ATTACH ':memory:' AS information_schema")?;
-        for table in Table::ALL {
+        for table in QueryTable::ALL {
             connection
                 .execute_batch(&format!("CREATE VIRTUAL TABLE {} USING rows", table.name()))?;
         }
@@ -85,15 +85,15 @@ impl Database {
     ///
     /// # Errors
     /// SQLite refuses the query, the answer is too large, or the query takes too many steps.
-    pub fn answer(self, statement: &Statement) -> Result<Answer, AdminError> {
+    pub fn answer(self, statement: &TranslatedQuery) -> Result<QueryResult, AdminError> {
         let mut prepared = self
             .connection
             .prepare(&statement.sql)
             .map_err(|error| self.refused(statement, error))?;
         let columns = prepared.columns();
-        let columns: Vec<Column> = columns
+        let columns: Vec<ResultColumn> = columns
             .iter()
-            .map(|column| Column {
+            .map(|column| ResultColumn {
                 name: column.name().to_owned(),
                 is_bool: match column.decl_type() {
                     Some(declared) => declared == BOOLEAN,
@@ -101,7 +101,7 @@ impl Database {
                 },
             })
             .collect();
-        let mut answer = Answer { columns, rows: Vec::new() };
+        let mut answer = QueryResult { columns, rows: Vec::new() };
         let mut bytes = 0;
         let texts = statement.texts.iter().take(prepared.parameter_count());
         let mut rows = prepared
@@ -124,7 +124,7 @@ impl Database {
     }
 
     /// Converts a database error to a message in terms of the original query.
-    fn refused(&self, statement: &Statement, error: Error) -> AdminError {
+    fn refused(&self, statement: &TranslatedQuery, error: Error) -> AdminError {
         if let Some(failure) = self.tables.failure() {
             return failure;
         }
@@ -142,7 +142,7 @@ impl Database {
         };
         let said = match said.strip_prefix("no such column: ") {
             Some(column) => {
-                let columns = |table: &Table| {
+                let columns = |table: &QueryTable| {
                     let columns: Vec<_> =
                         table.columns().iter().map(|column| column.name).collect();
                     format!("`{}` has {}", table.name(), columns.join(", "))
@@ -151,14 +151,14 @@ impl Database {
                 format!("there is no column `{column}`; {}", known.join("; "))
             }
             None if said == NO_PLAN => {
-                let column = |table: &Table| Some((table.name(), table.read_by()?));
+                let column = |table: &QueryTable| Some((table.name(), table.read_by()?));
                 let known = statement.tables.iter().find_map(column);
                 let (table, column) = known.unwrap_or_default();
                 format!(
-                    "`{table}` is read by its invocations: say WHERE {column} = '…', or join it by its {column}"
+                    "`{table}` can be read by invocation only: write WHERE {column} = '…', or join it by its {column}"
                 )
             }
-            None => format!("the query cannot be answered: {said}"),
+            None => format!("the query failed: {said}"),
         };
         AdminError::new(400, said)
     }
@@ -189,5 +189,5 @@ fn is_interrupted(error: &Error) -> bool {
 }
 
 fn failed(error: Error) -> AdminError {
-    AdminError::new(500, format!("the query could not be worked out: {error}"))
+    AdminError::new(500, format!("the query could not be executed: {error}"))
 }

@@ -16,7 +16,7 @@ use sqlparser::ast::{
 use super::{
     expression::{call, is_time, number, take, text, two},
     functions,
-    statement::Refused,
+    statement::QueryRefusal,
     value::{instant, written},
 };
 
@@ -27,7 +27,7 @@ const NOT_IN: usize = 16;
 const NEVER_NOTHING: [&str; 2] = ["created_at", "id"];
 
 /// Rewrites a query.
-pub struct Dialect {
+pub struct QueryRewriter {
     now: Timestamp,
     /// The extracted string literals; the first one is `?1`.
     pub texts: Vec<String>,
@@ -35,13 +35,13 @@ pub struct Dialect {
     orders_plainly: Vec<bool>,
 }
 
-impl Dialect {
+impl QueryRewriter {
     /// Rewrites a query executed at `now`.
     pub fn new(now: Timestamp) -> Self {
         Self { now, texts: Vec::new(), orders_plainly: Vec::new() }
     }
 
-    fn rewritten(&self, expr: &mut Expr) -> Result<(), Refused> {
+    fn rewritten(&self, expr: &mut Expr) -> Result<(), QueryRefusal> {
         match expr {
             Expr::Interval(interval) => {
                 let said = interval.to_string();
@@ -51,7 +51,7 @@ impl Dialect {
                 };
                 let unit = interval.leading_field.as_ref().map(DateTimeField::to_string);
                 let length = text.and_then(|text| length_ms(&text, unit.as_deref()));
-                *expr = number(length.ok_or(Refused::Length(said))?);
+                *expr = number(length.ok_or(QueryRefusal::Length(said))?);
             }
             Expr::TypedString(typed) => {
                 let said = typed.to_string();
@@ -61,7 +61,8 @@ impl Dialect {
                     }
                     _ => None,
                 };
-                *expr = text.as_deref().and_then(instant_text).ok_or(Refused::Instant(said))?;
+                *expr =
+                    text.as_deref().and_then(instant_text).ok_or(QueryRefusal::Instant(said))?;
             }
             Expr::Cast { kind, expr: inner, data_type, format: None } => {
                 let may_fail = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
@@ -73,11 +74,11 @@ impl Dialect {
                     *expr = take(timestamp);
                     self.rewritten(expr)?;
                 }
-                other => return Err(Refused::Unsupported(format!("the time zone {other}"))),
+                other => return Err(QueryRefusal::Unsupported(format!("the time zone {other}"))),
             },
             Expr::Extract { field, syntax: ExtractSyntax::From, expr: of } => match field {
                 DateTimeField::Epoch => *expr = call(functions::EPOCH, [take(of)]),
-                other => return Err(Refused::Unsupported(format!("`EXTRACT({other} …)`"))),
+                other => return Err(QueryRefusal::Unsupported(format!("`EXTRACT({other} …)`"))),
             },
             Expr::Substring { expr: of, substring_from: Some(from), substring_for, .. } => {
                 let mut arguments = vec![take(of), take(from)];
@@ -102,7 +103,7 @@ impl Dialect {
             Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } => {
                 let said = right.to_string();
                 let Expr::Subquery(query) = &**right else {
-                    return Err(Refused::Unsupported(format!("`ANY({said})`")));
+                    return Err(QueryRefusal::Unsupported(format!("`ANY({said})`")));
                 };
                 let target = InTarget::Subquery(query.clone());
                 *expr = Expr::In { expr: left.clone(), target, negated: false, global: false };
@@ -130,7 +131,7 @@ impl Dialect {
                 | BinaryOperator::StringConcat
                 | BinaryOperator::Arrow
                 | BinaryOperator::LongArrow => {}
-                other => return Err(Refused::Unsupported(format!("the operator `{other}`"))),
+                other => return Err(QueryRefusal::Unsupported(format!("the operator `{other}`"))),
             },
             Expr::Between { expr: of, low, high, .. } if is_time(of) => {
                 at_instant(low)?;
@@ -169,7 +170,7 @@ impl Dialect {
 
     /// Returns the replacement of a function that SQLite lacks, if any; may also rename the
     /// function.
-    fn function(&self, function: &mut Function) -> Result<Option<Expr>, Refused> {
+    fn function(&self, function: &mut Function) -> Result<Option<Expr>, QueryRefusal> {
         let name = function.name.to_string().to_ascii_lowercase();
         let renamed = match name.as_str() {
             "now" | "current_timestamp" => return Ok(Some(text(written(self.now)))),
@@ -180,7 +181,7 @@ impl Dialect {
             "to_timestamp" => functions::INSTANT,
             "arrow_cast" => {
                 let said = function.to_string();
-                let (value, of) = two(function).ok_or(Refused::Unsupported(said))?;
+                let (value, of) = two(function).ok_or(QueryRefusal::Unsupported(said))?;
                 let of = match of {
                     Expr::Value(of) => of.value.into_string(),
                     _ => None,
@@ -195,24 +196,24 @@ impl Dialect {
     }
 }
 
-impl VisitorMut for Dialect {
-    type Break = Refused;
+impl VisitorMut for QueryRewriter {
+    type Break = QueryRefusal;
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Refused> {
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<QueryRefusal> {
         self.orders_plainly.push(is_plain(&query.body));
         ControlFlow::Continue(())
     }
 
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Refused> {
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<QueryRefusal> {
         self.orders_plainly.pop();
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Refused> {
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<QueryRefusal> {
         broken(self.rewritten(expr))
     }
 
-    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<Refused> {
+    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<QueryRefusal> {
         match &value.value {
             Literal::SingleQuotedString(text) => {
                 let known = self.texts.iter().position(|known| known == text);
@@ -224,20 +225,20 @@ impl VisitorMut for Dialect {
                 ControlFlow::Continue(())
             }
             Literal::Number(..) | Literal::Boolean(_) | Literal::Null => ControlFlow::Continue(()),
-            other => {
-                ControlFlow::Break(Refused::Unsupported(format!("`{other}` in place of a value")))
-            }
+            other => ControlFlow::Break(QueryRefusal::Unsupported(format!(
+                "`{other}` in place of a value"
+            ))),
         }
     }
 
-    fn pre_visit_ident(&mut self, name: &mut Ident) -> ControlFlow<Refused> {
+    fn pre_visit_ident(&mut self, name: &mut Ident) -> ControlFlow<QueryRefusal> {
         // Other identifiers may be keywords in SQLite (`index`), and double-quoted ones may be
         // taken for strings.
         name.quote_style = Some('`');
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_order_by_expr(&mut self, by: &mut OrderByExpr) -> ControlFlow<Refused> {
+    fn pre_visit_order_by_expr(&mut self, by: &mut OrderByExpr) -> ControlFlow<QueryRefusal> {
         if self.orders_plainly.last() == Some(&true) && never_nothing(&by.expr) {
             // The table itself produces this order if it is requested in this form.
             return ControlFlow::Continue(());
@@ -246,7 +247,9 @@ impl VisitorMut for Dialect {
             None | Some(OrderBySort::Asc) => false,
             Some(OrderBySort::Desc) => true,
             Some(OrderBySort::Using(_)) => {
-                return ControlFlow::Break(Refused::Unsupported("USING in ORDER BY".to_owned()));
+                return ControlFlow::Break(QueryRefusal::Unsupported(
+                    "USING in ORDER BY".to_owned(),
+                ));
             }
         };
         // Nulls sort last there, but first in SQLite.
@@ -286,21 +289,21 @@ fn column_name(expr: &Expr) -> Option<&str> {
 }
 
 /// Normalizes a string literal that is compared with an instant.
-fn at_instant(expr: &mut Expr) -> Result<(), Refused> {
+fn at_instant(expr: &mut Expr) -> Result<(), QueryRefusal> {
     match expr {
         Expr::Nested(inner) => at_instant(inner),
         Expr::Value(ValueWithSpan { value: Literal::SingleQuotedString(said), .. }) => {
-            *expr = instant_text(said).ok_or_else(|| Refused::Instant(format!("'{said}'")))?;
+            *expr = instant_text(said).ok_or_else(|| QueryRefusal::Instant(format!("'{said}'")))?;
             Ok(())
         }
         Expr::Value(ValueWithSpan { value: Literal::Null, .. }) => Ok(()),
-        Expr::Value(other) => Err(Refused::Instant(other.to_string())),
+        Expr::Value(other) => Err(QueryRefusal::Instant(other.to_string())),
         _ => Ok(()),
     }
 }
 
 /// Returns the function that converts a value to this type.
-fn cast(data_type: &str, may_fail: bool) -> Result<&'static str, Refused> {
+fn cast(data_type: &str, may_fail: bool) -> Result<&'static str, QueryRefusal> {
     let bare: String = data_type
         .chars()
         .take_while(|letter| letter.is_ascii_alphanumeric())
@@ -321,8 +324,8 @@ fn cast(data_type: &str, may_fail: bool) -> Result<&'static str, Refused> {
             Ok(functions::REAL)
         }
         ("timestamp" | "timestamptz" | "datetime", false) => Ok(functions::INSTANT),
-        _ if may_fail => Err(Refused::Unsupported(format!("`TRY_CAST(… AS {data_type})`"))),
-        _ => Err(Refused::Unsupported(format!("`CAST(… AS {data_type})`"))),
+        _ if may_fail => Err(QueryRefusal::Unsupported(format!("`TRY_CAST(… AS {data_type})`"))),
+        _ => Err(QueryRefusal::Unsupported(format!("`CAST(… AS {data_type})`"))),
     }
 }
 
@@ -353,7 +356,7 @@ fn backslash() -> Option<Box<Expr>> {
     Some(Box::new(text("\\")))
 }
 
-fn broken(done: Result<(), Refused>) -> ControlFlow<Refused> {
+fn broken(done: Result<(), QueryRefusal>) -> ControlFlow<QueryRefusal> {
     match done {
         Ok(()) => ControlFlow::Continue(()),
         Err(refused) => ControlFlow::Break(refused),

@@ -5,7 +5,7 @@ use sqlparser::ast::{
     FunctionArguments, Ident, ObjectName, SelectItem, SetExpr, UnaryOperator, Value as Literal,
 };
 
-use super::{functions, tables::Table};
+use super::{functions, tables::QueryTable};
 
 /// Returns true if an expression is boolean.
 pub fn is_bool(expr: &Expr) -> bool {
@@ -59,9 +59,9 @@ pub fn is_bool(expr: &Expr) -> bool {
 /// Returns true if an expression is recognizably an instant.
 pub fn is_time(expr: &Expr) -> bool {
     match expr {
-        Expr::Identifier(name) => Table::has_time(&name.value),
+        Expr::Identifier(name) => QueryTable::has_time(&name.value),
         Expr::CompoundIdentifier(names) => {
-            names.last().is_some_and(|name| Table::has_time(&name.value))
+            names.last().is_some_and(|name| QueryTable::has_time(&name.value))
         }
         Expr::Nested(inner) => is_time(inner),
         Expr::BinaryOp { left, op: BinaryOperator::Plus | BinaryOperator::Minus, .. } => {

@@ -56,43 +56,47 @@ pub fn add(to: &Connection) -> Result<()> {
         at.map(written).ok_or_else(|| wrong("that is no instant, like '2026-01-31T12:00:00Z'"))
     })?;
     to.create_scalar_function(EPOCH, 1, pure, |context| match number(context.get_raw(0))? {
-        Number::None => Ok(None),
-        Number::Instant(at) => Ok(Some(at.0 as f64 / 1_000.0)),
-        Number::Whole(length_ms) => Ok(Some(length_ms as f64 / 1_000.0)),
-        Number::Real(_) => Err(wrong("EXTRACT(EPOCH …) is of an instant, or of a length of time")),
+        NumericOperand::None => Ok(None),
+        NumericOperand::Instant(at) => Ok(Some(at.0 as f64 / 1_000.0)),
+        NumericOperand::Whole(length_ms) => Ok(Some(length_ms as f64 / 1_000.0)),
+        NumericOperand::Real(_) => {
+            Err(wrong("EXTRACT(EPOCH …) is of an instant, or of a length of time"))
+        }
     })?;
     to.create_scalar_function("date_trunc", 2, pure, |context| {
         let unit: String = context.get(0)?;
         match number(context.get_raw(1))? {
-            Number::None => Ok(Value::Null),
-            Number::Instant(at) => truncated(&unit, at),
-            Number::Whole(_) | Number::Real(_) => Err(wrong("date_trunc takes an instant")),
+            NumericOperand::None => Ok(Value::Null),
+            NumericOperand::Instant(at) => truncated(&unit, at),
+            NumericOperand::Whole(_) | NumericOperand::Real(_) => {
+                Err(wrong("date_trunc takes an instant"))
+            }
         }
     })?;
     to.create_scalar_function(STARTS_WITH, 2, pure, |context| {
         let (text, start): (Option<String>, Option<String>) = (context.get(0)?, context.get(1)?);
         Ok(text.zip(start).map(|(text, start)| text.starts_with(&start)))
     })?;
-    to.create_aggregate_function(FIRST, 1, FunctionFlags::SQLITE_UTF8, OneOf { first: true })?;
-    to.create_aggregate_function(LAST, 1, FunctionFlags::SQLITE_UTF8, OneOf { first: false })
+    to.create_aggregate_function(FIRST, 1, FunctionFlags::SQLITE_UTF8, EdgeValue { first: true })?;
+    to.create_aggregate_function(LAST, 1, FunctionFlags::SQLITE_UTF8, EdgeValue { first: false })
 }
 
 /// Operand of a sum or a difference.
-enum Number {
+enum NumericOperand {
     None,
     Whole(i64),
     Real(f64),
     Instant(Timestamp),
 }
 
-fn number(value: ValueRef<'_>) -> Result<Number> {
+fn number(value: ValueRef<'_>) -> Result<NumericOperand> {
     match value {
-        ValueRef::Null => Ok(Number::None),
-        ValueRef::Integer(number) => Ok(Number::Whole(number)),
-        ValueRef::Real(number) => Ok(Number::Real(number)),
+        ValueRef::Null => Ok(NumericOperand::None),
+        ValueRef::Integer(number) => Ok(NumericOperand::Whole(number)),
+        ValueRef::Real(number) => Ok(NumericOperand::Real(number)),
         ValueRef::Text(text) => {
             let at = std::str::from_utf8(text).ok().and_then(instant);
-            at.map(Number::Instant)
+            at.map(NumericOperand::Instant)
                 .ok_or_else(|| wrong("text is neither a number nor an instant: use CAST"))
         }
         ValueRef::Blob(_) => Err(wrong("bytes are no number")),
@@ -107,21 +111,29 @@ fn sum(context: &Context<'_>, sign: i64) -> Result<Value> {
         sum.ok_or_else(|| wrong("a number is larger than 64 bits hold"))
     };
     Ok(match (left, right) {
-        (Number::None, _) | (_, Number::None) => Value::Null,
-        (Number::Whole(left), Number::Whole(right)) => Value::Integer(whole(left, right)?),
-        (Number::Real(left), Number::Whole(right)) => Value::Real(left + (sign * right) as f64),
-        (Number::Whole(left), Number::Real(right)) => {
+        (NumericOperand::None, _) | (_, NumericOperand::None) => Value::Null,
+        (NumericOperand::Whole(left), NumericOperand::Whole(right)) => {
+            Value::Integer(whole(left, right)?)
+        }
+        (NumericOperand::Real(left), NumericOperand::Whole(right)) => {
+            Value::Real(left + (sign * right) as f64)
+        }
+        (NumericOperand::Whole(left), NumericOperand::Real(right)) => {
             Value::Real(left as f64 + sign as f64 * right)
         }
-        (Number::Real(left), Number::Real(right)) => Value::Real(left + sign as f64 * right),
-        (Number::Instant(at), Number::Whole(length)) => written(Timestamp(whole(at.0, length)?)),
-        (Number::Whole(length), Number::Instant(at)) if sign > 0 => {
+        (NumericOperand::Real(left), NumericOperand::Real(right)) => {
+            Value::Real(left + sign as f64 * right)
+        }
+        (NumericOperand::Instant(at), NumericOperand::Whole(length)) => {
+            written(Timestamp(whole(at.0, length)?))
+        }
+        (NumericOperand::Whole(length), NumericOperand::Instant(at)) if sign > 0 => {
             written(Timestamp(whole(length, at.0)?))
         }
-        (Number::Instant(left), Number::Instant(right)) if sign < 0 => {
+        (NumericOperand::Instant(left), NumericOperand::Instant(right)) if sign < 0 => {
             Value::Integer(whole(left.0, right.0)?)
         }
-        (Number::Instant(_), _) | (_, Number::Instant(_)) => {
+        (NumericOperand::Instant(_), _) | (_, NumericOperand::Instant(_)) => {
             return Err(wrong("to an instant a length is added, like INTERVAL '1 hour'"));
         }
     })
@@ -182,11 +194,11 @@ fn wrong(what: &str) -> Error {
 }
 
 /// Aggregate of the first or the last value of a group.
-struct OneOf {
+struct EdgeValue {
     first: bool,
 }
 
-impl Aggregate<Option<Value>, Value> for OneOf {
+impl Aggregate<Option<Value>, Value> for EdgeValue {
     fn init(&self, _: &mut Context<'_>) -> Result<Option<Value>> {
         Ok(None)
     }

@@ -48,33 +48,35 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::runtime::Handle;
 
-use self::{database::Database, statement::Statement, tables::Live, view::Tables};
+use self::{
+    database::QueryDatabase, statement::TranslatedQuery, tables::LiveTableReader, view::QueryScans,
+};
 use super::{super::error::AdminError, body};
-use crate::front::Api;
+use crate::front::ServicesApi;
 
 /// Maximum wait for other running queries; each takes a few seconds at most.
 const PATIENCE: Millis = Millis(2_000);
-const FULL: &str = "as many queries as are answered at a time are going on";
+const FULL: &str = "the limit of concurrent queries is reached";
 
 /// Parses the JSON body of a request.
 #[derive(Deserialize)]
-struct Asked {
+struct QueryRequest {
     query: String,
 }
 
 /// Answers a query: as JSON if the client requests it, otherwise as an Arrow stream.
-pub async fn query(api: Api, request: Request) -> Result<Response, AdminError> {
+pub async fn query(api: ServicesApi, request: Request) -> Result<Response, AdminError> {
     let as_json = wants_json(request.headers());
-    let asked: Asked = body(&api, request).await?;
+    let asked: QueryRequest = body(&api, request).await?;
     let now = api.host.env.clock.now();
-    let statement = Statement::read(&asked.query, now)
+    let statement = TranslatedQuery::read(&asked.query, now)
         .map_err(|refused| AdminError::new(400, refused.to_string()))?;
     let place = place(&api.queries, PATIENCE, &api.host.env, FULL).await?;
-    let tables = Tables::new(Arc::new(Live(api)), Handle::current());
+    let tables = QueryScans::new(Arc::new(LiveTableReader(api)), Handle::current());
     let answering = tokio::task::spawn_blocking(move || {
         // The query continues if the client has disconnected.
         let _place = place;
-        Database::new(tables)?.answer(&statement)
+        QueryDatabase::new(tables)?.answer(&statement)
     });
     let answer = answering.await.map_err(|error| AdminError::new(500, error.to_string()))??;
     if as_json {

@@ -6,18 +6,18 @@ use sqlparser::ast::{
     Ident, Query, SetExpr, Statement, TableAlias, TableFactor, VisitMut as _, VisitorMut,
 };
 
-use super::{statement::Refused, tables::Table};
+use super::{statement::QueryRefusal, tables::QueryTable};
 
 /// Returns the tables in a query, with repetitions. Adds aliases to tables of subqueries, under
 /// which outer queries refer to their columns.
 ///
 /// # Errors
 /// The query names an unknown table, or has an unsupported table expression.
-pub fn check(query: &mut Query) -> Result<Vec<Table>, Refused> {
-    let mut given = Given::default();
+pub fn check(query: &mut Query) -> Result<Vec<QueryTable>, QueryRefusal> {
+    let mut given = CommonTableNames::default();
     // The visitor only collects, and never breaks.
     let _ = query.visit(&mut given);
-    let mut names = Names { given: given.0, tables: Vec::new() };
+    let mut names = TableNames { given: given.0, tables: Vec::new() };
     match query.visit(&mut names) {
         ControlFlow::Continue(()) => Ok(names.tables),
         ControlFlow::Break(refused) => Err(refused),
@@ -26,9 +26,9 @@ pub fn check(query: &mut Query) -> Result<Vec<Table>, Refused> {
 
 /// Collects the names of the query's common table expressions (`WITH`).
 #[derive(Default)]
-struct Given(BTreeSet<String>);
+struct CommonTableNames(BTreeSet<String>);
 
-impl VisitorMut for Given {
+impl VisitorMut for CommonTableNames {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
@@ -38,19 +38,19 @@ impl VisitorMut for Given {
     }
 }
 
-struct Names {
+struct TableNames {
     given: BTreeSet<String>,
-    tables: Vec<Table>,
+    tables: Vec<QueryTable>,
 }
 
-impl VisitorMut for Names {
-    type Break = Refused;
+impl VisitorMut for TableNames {
+    type Break = QueryRefusal;
 
-    fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Refused> {
-        ControlFlow::Break(Refused::not_a_question(statement))
+    fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<QueryRefusal> {
+        ControlFlow::Break(QueryRefusal::not_a_question(statement))
     }
 
-    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Refused> {
+    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<QueryRefusal> {
         match self.factor(factor) {
             Ok(()) => ControlFlow::Continue(()),
             Err(refused) => ControlFlow::Break(refused),
@@ -58,8 +58,8 @@ impl VisitorMut for Names {
     }
 }
 
-impl Names {
-    fn factor(&mut self, factor: &mut TableFactor) -> Result<(), Refused> {
+impl TableNames {
+    fn factor(&mut self, factor: &mut TableFactor) -> Result<(), QueryRefusal> {
         let whole = factor.to_string();
         match factor {
             TableFactor::NestedJoin { .. } => Ok(()),
@@ -74,12 +74,12 @@ impl Names {
                 let known = parts.iter().map(|part| part.value.to_ascii_lowercase());
                 let known = known.collect::<Vec<_>>().join(".");
                 if !self.given.contains(&known) {
-                    let table = Table::named(&known);
-                    self.tables.push(table.ok_or_else(|| Refused::Table(name.to_string()))?);
+                    let table = QueryTable::named(&known);
+                    self.tables.push(table.ok_or_else(|| QueryRefusal::Table(name.to_string()))?);
                 }
                 Ok(())
             }
-            _ => Err(Refused::Unsupported(format!("`{whole}` in place of a table"))),
+            _ => Err(QueryRefusal::Unsupported(format!("`{whole}` in place of a table"))),
         }
     }
 }

@@ -2,31 +2,31 @@
 
 use std::collections::BTreeMap;
 
-use super::value::Value;
+use super::value::RowValue;
 
 /// A row of a table. Absent columns are null.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Row(BTreeMap<&'static str, Value>);
+pub struct TableRow(BTreeMap<&'static str, RowValue>);
 
-impl Row {
+impl TableRow {
     /// The value of a column.
-    pub fn get(&self, column: &str) -> &Value {
-        self.0.get(column).unwrap_or(&Value::Null)
+    pub fn get(&self, column: &str) -> &RowValue {
+        self.0.get(column).unwrap_or(&RowValue::Null)
     }
 
     /// Sets the value of a column.
-    pub fn set(&mut self, column: &'static str, value: Value) {
+    pub fn set(&mut self, column: &'static str, value: RowValue) {
         self.0.insert(column, value);
     }
 
     /// Approximate size in bytes.
     pub fn weight(&self) -> usize {
-        self.0.values().map(Value::weight).sum()
+        self.0.values().map(RowValue::weight).sum()
     }
 }
 
-impl<const N: usize> From<[(&'static str, Value); N]> for Row {
-    fn from(values: [(&'static str, Value); N]) -> Self {
+impl<const N: usize> From<[(&'static str, RowValue); N]> for TableRow {
+    fn from(values: [(&'static str, RowValue); N]) -> Self {
         Self(values.into())
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use super::{row::Row, tables::Table, wanted::WantedRows};
+use super::{row::TableRow, tables::QueryTable, wanted::WantedRows};
 use crate::front::error::AdminError;
 
 /// Maximum number of rows examined for one query. Lower in tests, which would have to create them.
@@ -21,30 +21,34 @@ pub trait TableReader: Send + Sync + 'static {
     /// Reads the rows of a table that match `wanted`, in the table's order, and possibly others.
     fn read(
         &self,
-        table: Table,
+        table: QueryTable,
         wanted: WantedRows,
-        rows: Rows,
+        rows: RowSender,
     ) -> BoxFuture<'static, Result<(), AdminError>>;
 }
 
 /// Number of rows and bytes used by one query.
 #[derive(Debug, Default)]
-pub struct Spent {
+pub struct QueryUsage {
     rows: AtomicUsize,
     bytes: AtomicUsize,
 }
 
 /// Accepts the rows of a table from its reader. A reader waits until the query has room for its
 /// row.
-pub struct Rows {
-    table: Table,
-    spent: Arc<Spent>,
-    to: mpsc::Sender<Row>,
+pub struct RowSender {
+    table: QueryTable,
+    spent: Arc<QueryUsage>,
+    to: mpsc::Sender<TableRow>,
 }
 
-impl Rows {
+impl RowSender {
     /// Creates a channel with room for `room` rows, and returns both ends.
-    pub fn new(table: Table, spent: Arc<Spent>, room: usize) -> (Self, mpsc::Receiver<Row>) {
+    pub fn new(
+        table: QueryTable,
+        spent: Arc<QueryUsage>,
+        room: usize,
+    ) -> (Self, mpsc::Receiver<TableRow>) {
         let (to, from) = mpsc::channel(room);
         (Self { table, spent, to }, from)
     }
@@ -53,7 +57,7 @@ impl Rows {
     ///
     /// # Errors
     /// The values exceed the limit in bytes.
-    pub async fn offer(&self, row: Row) -> Result<(), AdminError> {
+    pub async fn offer(&self, row: TableRow) -> Result<(), AdminError> {
         self.weighs(row.weight())?;
         // A query that has its answer drops the receiver and this reader.
         self.to.send(row).await.ok();

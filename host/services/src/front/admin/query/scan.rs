@@ -5,16 +5,16 @@ use std::{collections::HashMap, future::poll_fn, sync::Arc, task::Poll};
 use futures::future::BoxFuture;
 use tokio::{runtime::Handle, sync::mpsc};
 
-use super::{row::Row, value::Value};
+use super::{row::TableRow, value::RowValue};
 use crate::front::error::AdminError;
 
 /// The rows read so far, and a reader that continues after them. When a join reads the table again,
 /// the store is not read again.
 pub struct TableScan {
-    rows: Vec<Arc<Row>>,
+    rows: Vec<Arc<TableRow>>,
     /// Positions of rows, by column and text.
     indexes: HashMap<&'static str, HashMap<String, Arc<Vec<usize>>>>,
-    offered: mpsc::Receiver<Row>,
+    offered: mpsc::Receiver<TableRow>,
     /// The reader that sends further rows; `None` when it has ended.
     reader: Option<BoxFuture<'static, Result<(), AdminError>>>,
 }
@@ -23,7 +23,7 @@ impl TableScan {
     /// Starts before the first row of the reader.
     pub fn new(
         reader: BoxFuture<'static, Result<(), AdminError>>,
-        offered: mpsc::Receiver<Row>,
+        offered: mpsc::Receiver<TableRow>,
     ) -> Self {
         Self { rows: Vec::new(), indexes: HashMap::new(), offered, reader: Some(reader) }
     }
@@ -32,7 +32,11 @@ impl TableScan {
     ///
     /// # Errors
     /// The reader failed.
-    pub fn row(&mut self, place: usize, runtime: &Handle) -> Result<Option<Arc<Row>>, AdminError> {
+    pub fn row(
+        &mut self,
+        place: usize,
+        runtime: &Handle,
+    ) -> Result<Option<Arc<TableRow>>, AdminError> {
         while self.rows.len() <= place {
             if !self.read_on(runtime)? {
                 return Ok(None);
@@ -55,7 +59,7 @@ impl TableScan {
         let index = self.indexes.entry(column).or_insert_with(|| {
             let mut index: HashMap<String, Vec<usize>> = HashMap::new();
             for (place, row) in self.rows.iter().enumerate() {
-                if let Value::Text(text) = row.get(column) {
+                if let RowValue::Text(text) = row.get(column) {
                     index.entry(text.clone()).or_default().push(place);
                 }
             }

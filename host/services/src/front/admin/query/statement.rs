@@ -13,7 +13,7 @@ use sqlparser::{
     tokenizer::{Token, Tokenizer},
 };
 
-use super::{dialect::Dialect, expression::is_bool, names, tables::Table};
+use super::{dialect::QueryRewriter, expression::is_bool, names, tables::QueryTable};
 
 /// Maximum number of tokens in a query, excluding lists of values: nested expressions are handled
 /// recursively.
@@ -23,7 +23,7 @@ const STACK: usize = 64 << 20;
 
 /// The reason why a query is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum QueryRefusal {
     /// The text is not valid SQL.
     #[error("the query cannot be read: {0}")]
     Syntax(String),
@@ -47,7 +47,7 @@ pub enum Refused {
     Length(String),
 }
 
-impl Refused {
+impl QueryRefusal {
     /// Refuses a statement that is not a query.
     pub fn not_a_question(statement: &Parsed) -> Self {
         let text = statement.to_string();
@@ -57,45 +57,48 @@ impl Refused {
 
 /// A query, translated for the database.
 #[derive(Debug)]
-pub struct Statement {
+pub struct TranslatedQuery {
     /// The translated SQL.
     pub sql: String,
     /// The extracted string literals; the first one is `?1`.
     pub texts: Vec<String>,
     /// The tables in the query.
-    pub tables: Vec<Table>,
+    pub tables: Vec<QueryTable>,
     /// Names of boolean result columns.
     pub bools: BTreeSet<String>,
 }
 
-impl Statement {
+impl TranslatedQuery {
     /// Translates a query executed at `now`, in a thread with a stack large enough for the longest
     /// query.
     ///
     /// # Errors
     /// [`Refused`].
-    pub fn read(sql: &str, now: Timestamp) -> Result<Self, Refused> {
+    pub fn read(sql: &str, now: Timestamp) -> Result<Self, QueryRefusal> {
         std::thread::scope(|scope| {
             let reader = std::thread::Builder::new().stack_size(STACK);
             let reading = reader.spawn_scoped(scope, || Self::read_here(sql, now));
-            let reading = reading.map_err(|error| Refused::Syntax(error.to_string()))?;
-            reading.join().map_err(|_| Refused::Syntax("its reader failed".to_owned()))?
+            let reading = reading.map_err(|error| QueryRefusal::Syntax(error.to_string()))?;
+            reading.join().map_err(|_| QueryRefusal::Syntax("its reader failed".to_owned()))?
         })
     }
 
-    fn read_here(sql: &str, now: Timestamp) -> Result<Self, Refused> {
+    fn read_here(sql: &str, now: Timestamp) -> Result<Self, QueryRefusal> {
         let mut query = query(sql)?;
-        let mut namer = Namer::default();
+        let mut namer = BooleanColumns::default();
         let _ = query.visit(&mut namer);
         name_outputs(&mut query.body);
         let tables = names::check(&mut query)?;
-        let mut dialect = Dialect::new(now);
+        let mut dialect = QueryRewriter::new(now);
         rewrite(query.as_mut(), &mut dialect)?;
         Ok(Self { sql: query.to_string(), texts: dialect.texts, tables, bools: namer.bools })
     }
 }
 
-fn rewrite(part: &mut impl sqlparser::ast::VisitMut, dialect: &mut Dialect) -> Result<(), Refused> {
+fn rewrite(
+    part: &mut impl sqlparser::ast::VisitMut,
+    dialect: &mut QueryRewriter,
+) -> Result<(), QueryRefusal> {
     match part.visit(dialect) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(refused) => Err(refused),
@@ -103,10 +106,10 @@ fn rewrite(part: &mut impl sqlparser::ast::VisitMut, dialect: &mut Dialect) -> R
 }
 
 /// Parses the only statement of a text, which must be a query.
-fn query(sql: &str) -> Result<Box<Query>, Refused> {
+fn query(sql: &str) -> Result<Box<Query>, QueryRefusal> {
     let tokens = Tokenizer::new(&GenericDialect {}, sql)
         .tokenize()
-        .map_err(|error| Refused::Syntax(error.to_string()))?;
+        .map_err(|error| QueryRefusal::Syntax(error.to_string()))?;
     let counts = |token: &&Token| {
         !matches!(
             token,
@@ -114,25 +117,25 @@ fn query(sql: &str) -> Result<Box<Query>, Refused> {
         )
     };
     if tokens.iter().filter(counts).count() > TOKENS {
-        return Err(Refused::TooLong);
+        return Err(QueryRefusal::TooLong);
     }
     let statements = Parser::parse_sql(&GenericDialect {}, sql)
-        .map_err(|error| Refused::Syntax(error.to_string()))?;
+        .map_err(|error| QueryRefusal::Syntax(error.to_string()))?;
     match <[Parsed; 1]>::try_from(statements) {
         Ok([Parsed::Query(query)]) => Ok(query),
-        Ok([other]) => Err(Refused::not_a_question(&other)),
-        Err(several) if several.is_empty() => Err(Refused::Syntax("it is empty".to_owned())),
-        Err(_) => Err(Refused::NoQuestion("more than one statement".to_owned())),
+        Ok([other]) => Err(QueryRefusal::not_a_question(&other)),
+        Err(several) if several.is_empty() => Err(QueryRefusal::Syntax("it is empty".to_owned())),
+        Err(_) => Err(QueryRefusal::NoQuestion("more than one statement".to_owned())),
     }
 }
 
 /// Collects the names of boolean result columns.
 #[derive(Default)]
-struct Namer {
+struct BooleanColumns {
     bools: BTreeSet<String>,
 }
 
-impl VisitorMut for Namer {
+impl VisitorMut for BooleanColumns {
     type Break = ();
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {

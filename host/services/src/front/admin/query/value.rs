@@ -19,7 +19,7 @@ pub fn written(at: Timestamp) -> String {
 
 /// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     /// Text.
     Text,
     /// Integer.
@@ -32,7 +32,7 @@ pub enum Kind {
     Bytes,
 }
 
-impl Kind {
+impl ColumnType {
     /// Name of the type in the database.
     pub fn declared(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ pub const BOOLEAN: &str = "BOOLEAN";
 
 /// A value of a row.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Value {
+pub enum RowValue {
     /// Null.
     Null,
     /// A boolean.
@@ -74,7 +74,7 @@ pub enum Value {
     Bytes(Vec<u8>),
 }
 
-impl Value {
+impl RowValue {
     /// Creates a text; null for `None`.
     pub fn text(text: Option<impl Into<String>>) -> Self {
         text.map_or(Self::Null, |text| Self::Text(text.into()))
@@ -102,7 +102,7 @@ impl Value {
     }
 }
 
-impl ToSql for Value {
+impl ToSql for RowValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(match self {
             Self::Null => ToSqlOutput::Borrowed(ValueRef::Null),

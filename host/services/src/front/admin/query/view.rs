@@ -21,11 +21,11 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
 use super::{
-    row::Row,
-    rows::{Rows, Spent, TableReader},
+    row::TableRow,
+    rows::{QueryUsage, RowSender, TableReader},
     scan::TableScan,
-    tables::Table,
-    value::{Kind, Value},
+    tables::QueryTable,
+    value::{ColumnType, RowValue},
     wanted::WantedRows,
 };
 use crate::front::error::AdminError;
@@ -41,16 +41,16 @@ const PART: f64 = 0.01;
 type SharedScan = Arc<Mutex<TableScan>>;
 
 /// The tables of one query, with everything read so far.
-pub struct Tables {
+pub struct QueryScans {
     reader: Arc<dyn TableReader>,
     runtime: Handle,
-    spent: Arc<Spent>,
-    scans: Mutex<BTreeMap<(Table, WantedRows), SharedScan>>,
+    spent: Arc<QueryUsage>,
+    scans: Mutex<BTreeMap<(QueryTable, WantedRows), SharedScan>>,
     /// The error of a failed reader.
     failure: Mutex<Option<AdminError>>,
 }
 
-impl Tables {
+impl QueryScans {
     /// Starts with nothing read. Readers run on the querying thread, with the timers and sockets of
     /// this runtime.
     pub fn new(reader: Arc<dyn TableReader>, runtime: Handle) -> Self {
@@ -68,10 +68,10 @@ impl Tables {
         lock(&self.failure).take()
     }
 
-    fn scan(&self, table: Table, wanted: WantedRows) -> SharedScan {
+    fn scan(&self, table: QueryTable, wanted: WantedRows) -> SharedScan {
         let mut scans = lock(&self.scans);
         let scan = scans.entry((table, wanted)).or_insert_with_key(|(_, wanted)| {
-            let (rows, offered) = Rows::new(table, Arc::clone(&self.spent), ROOM);
+            let (rows, offered) = RowSender::new(table, Arc::clone(&self.spent), ROOM);
             let reader = self.reader.read(table, wanted.clone(), rows);
             Arc::new(Mutex::new(TableScan::new(reader, offered)))
         });
@@ -89,26 +89,26 @@ impl Tables {
 #[repr(C)]
 pub struct TableView {
     base: sqlite3_vtab,
-    table: Table,
-    tables: Arc<Tables>,
+    table: QueryTable,
+    tables: Arc<QueryScans>,
 }
 
 // SAFETY: the struct begins with SQLite's part of a virtual table, and has the C layout.
 unsafe impl VTab<'_> for TableView {
-    type Aux = Arc<Tables>;
-    type Cursor = Cursor;
+    type Aux = Arc<QueryScans>;
+    type Cursor = TableCursor;
 
     fn connect(
         _: &mut VTabConnection,
-        tables: Option<&Arc<Tables>>,
+        tables: Option<&Arc<QueryScans>>,
         named: &[&[u8]],
     ) -> Result<(String, Self)> {
         // Arguments: the module, the database and the table.
         let [_, database, name, ..] = named else { return Err(no_table()) };
         let name = String::from_utf8_lossy(name);
         let table = match *database {
-            b"main" => Table::named(&name),
-            other => Table::named(&format!("{}.{name}", String::from_utf8_lossy(other))),
+            b"main" => QueryTable::named(&name),
+            other => QueryTable::named(&format!("{}.{name}", String::from_utf8_lossy(other))),
         };
         let (Some(table), Some(tables)) = (table, tables) else { return Err(no_table()) };
         let declared = table
@@ -121,7 +121,7 @@ unsafe impl VTab<'_> for TableView {
 
     fn best_index(&self, info: &mut IndexInfo) -> Result<()> {
         let columns = self.table.columns();
-        let mut plan = Plan { columns: info.col_used(), conditions: Vec::new() };
+        let mut plan = ScanPlan { columns: info.col_used(), conditions: Vec::new() };
         let usable: Vec<_> = info
             .constraints()
             .enumerate()
@@ -130,16 +130,18 @@ unsafe impl VTab<'_> for TableView {
             .collect();
         for (place, column, operator) in usable {
             let Ok(column) = usize::try_from(column) else { continue };
-            let Some(of) = columns.get(column).filter(|of| of.kind == Kind::Text) else { continue };
+            let Some(of) = columns.get(column).filter(|of| of.kind == ColumnType::Text) else {
+                continue;
+            };
             let narrows = self.table.narrows().contains(&of.name);
             let is_list = info.is_in_constraint(place)?;
             let condition = match operator {
                 IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_EQ if is_list && narrows => {
                     info.set_in_constraint(place, true)?;
-                    Condition::IsIn
+                    ScanCondition::IsIn
                 }
-                IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_EQ if !is_list => Condition::Is,
-                IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_NE if narrows => Condition::IsNot,
+                IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_EQ if !is_list => ScanCondition::Is,
+                IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_NE if narrows => ScanCondition::IsNot,
                 _ => continue,
             };
             if info.collation(place)? != "BINARY" {
@@ -151,7 +153,7 @@ unsafe impl VTab<'_> for TableView {
         }
         let is_said = |name: &str| {
             plan.conditions.iter().any(|(column, condition)| {
-                columns[*column].name == name && *condition != Condition::IsNot
+                columns[*column].name == name && *condition != ScanCondition::IsNot
             })
         };
         if self.table.read_by().is_some_and(|column| !is_said(column)) {
@@ -162,7 +164,7 @@ unsafe impl VTab<'_> for TableView {
             1.0
         } else {
             let said =
-                plan.conditions.iter().filter(|(_, condition)| *condition != Condition::IsNot);
+                plan.conditions.iter().filter(|(_, condition)| *condition != ScanCondition::IsNot);
             (MANY * PART.powi(i32::try_from(said.count()).unwrap_or(i32::MAX))).max(1.0)
         };
         info.set_estimated_cost(rows);
@@ -174,8 +176,8 @@ unsafe impl VTab<'_> for TableView {
         Ok(())
     }
 
-    fn open(&mut self) -> Result<Cursor> {
-        Ok(Cursor {
+    fn open(&mut self) -> Result<TableCursor> {
+        Ok(TableCursor {
             base: sqlite3_vtab_cursor::default(),
             table: self.table,
             tables: Arc::clone(&self.tables),
@@ -206,15 +208,15 @@ impl TableView {
 
 /// The plan for a table. It is passed through SQLite as text.
 #[derive(Serialize, Deserialize)]
-struct Plan {
+struct ScanPlan {
     /// One bit for each column; set if the column is read.
     columns: u64,
     /// Column and kind of each condition, in the order of their values.
-    conditions: Vec<(usize, Condition)>,
+    conditions: Vec<(usize, ScanCondition)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Condition {
+enum ScanCondition {
     Is,
     IsIn,
     IsNot,
@@ -222,27 +224,27 @@ enum Condition {
 
 /// A cursor over the rows of a table.
 #[repr(C)]
-pub struct Cursor {
+pub struct TableCursor {
     base: sqlite3_vtab_cursor,
-    table: Table,
-    tables: Arc<Tables>,
-    at: Option<At>,
+    table: QueryTable,
+    tables: Arc<QueryScans>,
+    at: Option<CursorPosition>,
     /// Number of searches: more than one if this is an inner table of a join.
     searches: usize,
 }
 
 /// Position of a cursor.
-struct At {
+struct CursorPosition {
     scan: SharedScan,
     /// Positions of the matching rows; `None` for all rows.
     places: Option<Arc<Vec<usize>>>,
     /// Number of preceding rows.
     passed: usize,
-    row: Arc<Row>,
+    row: Arc<TableRow>,
 }
 
 // SAFETY: the struct begins with SQLite's part of a cursor, and has the C layout.
-unsafe impl VTabCursor for Cursor {
+unsafe impl VTabCursor for TableCursor {
     fn filter(&mut self, _: c_int, plan: Option<&str>, values: &Filters<'_>) -> Result<()> {
         self.at = None;
         self.searches += 1;
@@ -261,7 +263,9 @@ unsafe impl VTabCursor for Cursor {
 
     fn next(&mut self) -> Result<()> {
         match self.at.take() {
-            Some(At { scan, places, passed, .. }) => self.go_to(scan, places, passed + 1),
+            Some(CursorPosition { scan, places, passed, .. }) => {
+                self.go_to(scan, places, passed + 1)
+            }
             None => Ok(()),
         }
     }
@@ -274,7 +278,7 @@ unsafe impl VTabCursor for Cursor {
         let column =
             usize::try_from(column).ok().and_then(|column| self.table.columns().get(column));
         let row = self.at.as_ref().map(|at| &at.row);
-        let value = row.zip(column).map_or(&Value::Null, |(row, column)| row.get(column.name));
+        let value = row.zip(column).map_or(&RowValue::Null, |(row, column)| row.get(column.name));
         context.set_result(value)
     }
 
@@ -288,12 +292,16 @@ unsafe impl VTabCursor for Cursor {
 }
 
 /// A column, and the text that it has in all wanted rows.
-type Matched = Option<(&'static str, String)>;
+type ColumnMatch = Option<(&'static str, String)>;
 
-impl Cursor {
+impl TableCursor {
     /// Returns the rows that the conditions of a plan select with these values. `None` if no row
     /// can match. Also returns one of the conditions that readers do not know.
-    fn wanted(&self, plan: &Plan, values: &Filters<'_>) -> Result<Option<(WantedRows, Matched)>> {
+    fn wanted(
+        &self,
+        plan: &ScanPlan,
+        values: &Filters<'_>,
+    ) -> Result<Option<(WantedRows, ColumnMatch)>> {
         let columns = self.table.columns();
         let is_read = |place: usize| place >= 63 || plan.columns & (1 << place) != 0;
         let read = columns.iter().enumerate().filter(|(place, _)| is_read(*place));
@@ -305,7 +313,7 @@ impl Cursor {
             let Some(name) = columns.get(*column).map(|column| column.name) else { continue };
             let narrows = self.table.narrows().contains(&name);
             match (condition, value) {
-                (Condition::IsIn, _) => {
+                (ScanCondition::IsIn, _) => {
                     let texts = values.in_values(place)?.map(|value| Ok(text(value)));
                     // SQLite compares numbers as text itself.
                     let texts: Vec<_> = texts.collect()?;
@@ -313,11 +321,11 @@ impl Cursor {
                         wanted.only(name, texts);
                     }
                 }
-                (Condition::Is | Condition::IsNot, ValueRef::Null) => return Ok(None),
+                (ScanCondition::Is | ScanCondition::IsNot, ValueRef::Null) => return Ok(None),
                 (condition, value) => match (condition, text(value)) {
-                    (Condition::Is, Some(text)) if narrows => wanted.only(name, [text].into()),
-                    (Condition::Is, Some(text)) => matched = Some((name, text)),
-                    (Condition::IsNot, Some(text)) => wanted.never(name, text),
+                    (ScanCondition::Is, Some(text)) if narrows => wanted.only(name, [text].into()),
+                    (ScanCondition::Is, Some(text)) => matched = Some((name, text)),
+                    (ScanCondition::IsNot, Some(text)) => wanted.never(name, text),
                     _ => {}
                 },
             }
@@ -338,7 +346,7 @@ impl Cursor {
         let Some(place) = place else { return Ok(()) };
         let row = lock(&scan).row(place, &self.tables.runtime);
         let row = row.map_err(|error| self.tables.failed(error))?;
-        self.at = row.map(|row| At { scan, places, passed, row });
+        self.at = row.map(|row| CursorPosition { scan, places, passed, row });
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Journal entries in the form in which Restate's server writes them in `entry_json`. Payloads are
 //! lists of bytes. The completion id of a command is the index of the command.
 
-use segno_restate::wire::Outcome;
+use segno_restate::wire::OperationOutcome;
 use serde_json::{Value as Json, json};
 
 /// The command with the input.
@@ -10,7 +10,7 @@ pub fn of_input(payload: &[u8]) -> Json {
 }
 
 /// The command with the output.
-pub fn of_output(outcome: Option<&Outcome>) -> Json {
+pub fn of_output(outcome: Option<&OperationOutcome>) -> Json {
     json!({ "Command": { "Output": { "result": result(outcome), "name": "" } } })
 }
 
@@ -43,7 +43,7 @@ pub fn of_command(kind: &str, index: u32, name: &str, frame: &Json, callee: Opti
 }
 
 /// The completion of a command.
-pub fn of_completion(kind: &str, index: u32, outcome: Option<&Outcome>) -> Json {
+pub fn of_completion(kind: &str, index: u32, outcome: Option<&OperationOutcome>) -> Json {
     let mut completion = json!({ "completion_id": index });
     if kind != "Sleep" {
         completion["result"] = result(outcome);
@@ -52,7 +52,7 @@ pub fn of_completion(kind: &str, index: u32, outcome: Option<&Outcome>) -> Json 
 }
 
 /// A signal. Awakeables and cancellations have numeric names.
-pub fn of_signal(name: &str, outcome: Option<&Outcome>) -> Json {
+pub fn of_signal(name: &str, outcome: Option<&OperationOutcome>) -> Json {
     let id = match name.parse::<u32>() {
         Ok(number) => json!({ "Index": number }),
         Err(_) => json!({ "Name": name }),
@@ -60,11 +60,11 @@ pub fn of_signal(name: &str, outcome: Option<&Outcome>) -> Json {
     json!({ "Notification": { "Signal": { "id": id, "result": result(outcome) } } })
 }
 
-fn result(outcome: Option<&Outcome>) -> Json {
+fn result(outcome: Option<&OperationOutcome>) -> Json {
     match outcome {
         None => json!("Void"),
-        Some(Outcome::Success(value)) => json!({ "Success": value.to_vec() }),
-        Some(Outcome::Failure(failure)) => json!({
+        Some(OperationOutcome::Success(value)) => json!({ "Success": value.to_vec() }),
+        Some(OperationOutcome::Failure(failure)) => json!({
             "Failure": { "code": failure.code, "message": failure.message, "metadata": [] },
         }),
     }

@@ -6,30 +6,34 @@ use serde_json::{Value as Json, json};
 
 use super::{
     super::{
-        row::Row,
-        rows::Rows,
+        row::TableRow,
+        rows::RowSender,
         value::{
-            Kind::{Number, Text, Time},
-            Value,
+            ColumnType::{Number, Text, Time},
+            RowValue,
         },
         wanted::WantedRows,
     },
-    Column, called, invocations,
+    TableColumn, called, invocations,
 };
-use crate::front::{Api, error::AdminError};
+use crate::front::{ServicesApi, error::AdminError};
 
 /// Columns of the table.
-pub const COLUMNS: [Column; 6] = [
-    Column::new("id", Text),
-    Column::new("after_journal_entry_index", Number),
-    Column::new("appended_at", Time),
-    Column::new("event_type", Text),
-    Column::new("event_json", Text),
-    Column::new("partition_key", Number),
+pub const COLUMNS: [TableColumn; 6] = [
+    TableColumn::new("id", Text),
+    TableColumn::new("after_journal_entry_index", Number),
+    TableColumn::new("appended_at", Time),
+    TableColumn::new("event_type", Text),
+    TableColumn::new("event_json", Text),
+    TableColumn::new("partition_key", Number),
 ];
 
 /// Reads the events of the requested invocations.
-pub async fn read(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
+pub async fn read(
+    api: &ServicesApi,
+    wanted: &WantedRows,
+    rows: &RowSender,
+) -> Result<(), AdminError> {
     let Some(ids) = wanted.texts("id") else { return Ok(()) };
     rows.looked_at(ids.len())?;
     for id in ids {
@@ -48,12 +52,15 @@ pub async fn read(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), Adm
             events.push(("Paused", &paused));
         }
         for (kind, event) in events {
-            let row = Row::from([
-                ("id", Value::Text(id.clone())),
-                ("after_journal_entry_index", Value::count(stored.journal_len.saturating_sub(1))),
-                ("appended_at", Value::Time(invocations::modified_at(&stored.promise, task))),
-                ("event_type", Value::Text(kind.to_owned())),
-                ("event_json", Value::Text(event.to_string())),
+            let row = TableRow::from([
+                ("id", RowValue::Text(id.clone())),
+                (
+                    "after_journal_entry_index",
+                    RowValue::count(stored.journal_len.saturating_sub(1)),
+                ),
+                ("appended_at", RowValue::Time(invocations::modified_at(&stored.promise, task))),
+                ("event_type", RowValue::Text(kind.to_owned())),
+                ("event_json", RowValue::Text(event.to_string())),
             ]);
             rows.offer(row).await?;
         }

@@ -15,97 +15,97 @@ use segno_core::{
     tags,
     time::{Millis, Timestamp},
 };
-use segno_engine::recovery::retention::Keep;
+use segno_engine::recovery::retention::RetentionPeriod;
 use segno_restate::{
     immutable::CommandKind,
-    manifest::{Handler, Service, ServiceType},
+    manifest::{ManifestHandler, Service, ServiceType},
 };
 use segno_store::InvocationFilter;
 
 use super::{
     super::{
-        row::Row,
-        rows::Rows,
+        row::TableRow,
+        rows::RowSender,
         value::{
-            Kind::{Number, Text, Time},
-            Value,
+            ColumnType::{Number, Text, Time},
+            RowValue,
         },
         wanted::WantedRows,
     },
-    Column, PAGE, Table, called,
+    PAGE, QueryTable, TableColumn, called,
 };
 use crate::{
     BY, Deployment, FailedAttempt, IDEMPOTENCY,
-    front::{Api, error::AdminError},
-    ids::Called,
+    front::{ServicesApi, error::AdminError},
+    ids::HandlerTarget,
 };
 
 /// Columns of `sys_invocation`. Some are never set, because hosts lack the data, but tools select
 /// them.
-pub const COLUMNS: [Column; 51] = [
-    Column::new("id", Text),
-    Column::new("target", Text),
-    Column::new("target_service_name", Text),
-    Column::new("target_service_key", Text),
-    Column::new("target_handler_name", Text),
-    Column::new("target_service_ty", Text),
-    Column::new("scope", Text),
-    Column::new("limit_key", Text),
-    Column::new("idempotency_key", Text),
-    Column::new("invoked_by", Text),
-    Column::new("invoked_by_service_name", Text),
-    Column::new("invoked_by_id", Text),
-    Column::new("invoked_by_subscription_id", Text),
-    Column::new("invoked_by_target", Text),
-    Column::new("restarted_from", Text),
-    Column::new("pinned_deployment_id", Text),
-    Column::new("pinned_service_protocol_version", Number),
-    Column::new("trace_id", Text),
-    Column::new("journal_size", Number),
-    Column::new("journal_commands_size", Number),
-    Column::new("created_at", Time),
-    Column::new("created_using_restate_version", Text),
-    Column::new("modified_at", Time),
-    Column::new("inboxed_at", Time),
-    Column::new("scheduled_at", Time),
-    Column::new("scheduled_start_at", Time),
-    Column::new("running_at", Time),
-    Column::new("completed_at", Time),
-    Column::new("completion_retention", Text),
-    Column::new("journal_retention", Text),
-    Column::new("suspended_waiting_for_completions", Text),
-    Column::new("suspended_waiting_for_signals", Text),
-    Column::new("retry_count", Number),
-    Column::new("last_start_at", Time),
-    Column::new("next_retry_at", Time),
-    Column::new("last_attempt_deployment_id", Text),
-    Column::new("last_attempt_server", Text),
-    Column::new("last_failure", Text),
-    Column::new("last_failure_error_code", Text),
-    Column::new("last_failure_related_entry_index", Number),
-    Column::new("last_failure_related_entry_name", Text),
-    Column::new("last_failure_related_entry_type", Text),
-    Column::new("last_failure_related_command_index", Number),
-    Column::new("last_failure_related_command_name", Text),
-    Column::new("last_failure_related_command_type", Text),
-    Column::new("status", Text),
-    Column::new("completion_result", Text),
-    Column::new("completion_failure", Text),
-    Column::new("completion_failure_code", Number),
-    Column::new("partition_key", Number),
-    Column::new("output_journal_index", Number),
+pub const COLUMNS: [TableColumn; 51] = [
+    TableColumn::new("id", Text),
+    TableColumn::new("target", Text),
+    TableColumn::new("target_service_name", Text),
+    TableColumn::new("target_service_key", Text),
+    TableColumn::new("target_handler_name", Text),
+    TableColumn::new("target_service_ty", Text),
+    TableColumn::new("scope", Text),
+    TableColumn::new("limit_key", Text),
+    TableColumn::new("idempotency_key", Text),
+    TableColumn::new("invoked_by", Text),
+    TableColumn::new("invoked_by_service_name", Text),
+    TableColumn::new("invoked_by_id", Text),
+    TableColumn::new("invoked_by_subscription_id", Text),
+    TableColumn::new("invoked_by_target", Text),
+    TableColumn::new("restarted_from", Text),
+    TableColumn::new("pinned_deployment_id", Text),
+    TableColumn::new("pinned_service_protocol_version", Number),
+    TableColumn::new("trace_id", Text),
+    TableColumn::new("journal_size", Number),
+    TableColumn::new("journal_commands_size", Number),
+    TableColumn::new("created_at", Time),
+    TableColumn::new("created_using_restate_version", Text),
+    TableColumn::new("modified_at", Time),
+    TableColumn::new("inboxed_at", Time),
+    TableColumn::new("scheduled_at", Time),
+    TableColumn::new("scheduled_start_at", Time),
+    TableColumn::new("running_at", Time),
+    TableColumn::new("completed_at", Time),
+    TableColumn::new("completion_retention", Text),
+    TableColumn::new("journal_retention", Text),
+    TableColumn::new("suspended_waiting_for_completions", Text),
+    TableColumn::new("suspended_waiting_for_signals", Text),
+    TableColumn::new("retry_count", Number),
+    TableColumn::new("last_start_at", Time),
+    TableColumn::new("next_retry_at", Time),
+    TableColumn::new("last_attempt_deployment_id", Text),
+    TableColumn::new("last_attempt_server", Text),
+    TableColumn::new("last_failure", Text),
+    TableColumn::new("last_failure_error_code", Text),
+    TableColumn::new("last_failure_related_entry_index", Number),
+    TableColumn::new("last_failure_related_entry_name", Text),
+    TableColumn::new("last_failure_related_entry_type", Text),
+    TableColumn::new("last_failure_related_command_index", Number),
+    TableColumn::new("last_failure_related_command_name", Text),
+    TableColumn::new("last_failure_related_command_type", Text),
+    TableColumn::new("status", Text),
+    TableColumn::new("completion_result", Text),
+    TableColumn::new("completion_failure", Text),
+    TableColumn::new("completion_failure_code", Number),
+    TableColumn::new("partition_key", Number),
+    TableColumn::new("output_journal_index", Number),
 ];
 
 /// Columns of `sys_inbox`.
-pub const INBOX: [Column; 8] = [
-    Column::new("service_name", Text),
-    Column::new("scope", Text),
-    Column::new("service_key", Text),
-    Column::new("id", Text),
-    Column::new("target", Text),
-    Column::new("created_at", Time),
-    Column::new("sequence_number", Number),
-    Column::new("partition_key", Number),
+pub const INBOX: [TableColumn; 8] = [
+    TableColumn::new("service_name", Text),
+    TableColumn::new("scope", Text),
+    TableColumn::new("service_key", Text),
+    TableColumn::new("id", Text),
+    TableColumn::new("target", Text),
+    TableColumn::new("created_at", Time),
+    TableColumn::new("sequence_number", Number),
+    TableColumn::new("partition_key", Number),
 ];
 
 /// An invocation in the store.
@@ -120,10 +120,10 @@ pub struct StoredInvocation {
 
 /// Reads invocations, newest first.
 pub async fn read(
-    api: &Api,
-    table: Table,
+    api: &ServicesApi,
+    table: QueryTable,
     wanted: &WantedRows,
-    rows: &Rows,
+    rows: &RowSender,
 ) -> Result<(), AdminError> {
     let now = api.host.env.clock.now();
     if let Some(ids) = wanted.texts("id") {
@@ -144,8 +144,10 @@ pub async fn read(
         state,
         ..InvocationFilter::default()
     };
-    let mut listings: Vec<Pages> =
-        states(table, wanted).into_iter().map(|state| Pages::of(of_state(state))).collect();
+    let mut listings: Vec<InvocationPages> = states(table, wanted)
+        .into_iter()
+        .map(|state| InvocationPages::of(of_state(state)))
+        .collect();
     // An invocation that changes its state meanwhile may be in the listings of both states.
     let mut seen = BTreeSet::new();
     loop {
@@ -170,16 +172,16 @@ pub async fn read(
 }
 
 async fn offer(
-    api: &Api,
-    table: Table,
+    api: &ServicesApi,
+    table: QueryTable,
     wanted: &WantedRows,
     stored: &StoredInvocation,
     now: Timestamp,
-    rows: &Rows,
+    rows: &RowSender,
 ) -> Result<(), AdminError> {
     let Some(mut row) = row(api, stored, now).await? else { return Ok(()) };
-    if table == Table::InvocationStatus {
-        row.set("status", Value::Text(stands(status(stored, now)).to_owned()));
+    if table == QueryTable::InvocationStatus {
+        row.set("status", RowValue::Text(stands(status(stored, now)).to_owned()));
     }
     if stored.journal_len > 0
         && (wanted.needs("running_at") || wanted.needs("pinned_service_protocol_version"))
@@ -188,26 +190,33 @@ async fn offer(
         let first = store.read().journal(stored.promise.id(), 0, 1).await?;
         drop(store);
         if let [Record { at, body: RecordBody::Started { engine, .. }, .. }] = first.as_slice() {
-            row.set("running_at", Value::Time(*at));
-            row.set("pinned_service_protocol_version", Value::count(engine.class));
+            row.set("running_at", RowValue::Time(*at));
+            row.set("pinned_service_protocol_version", RowValue::count(engine.class));
         }
     }
-    if let Value::Text(caller) = row.get("invoked_by_id")
+    if let RowValue::Text(caller) = row.get("invoked_by_id")
         && wanted.needs("invoked_by_target")
     {
         let caller = PromiseId::from(caller.as_str());
         let store = api.look().await?;
         let caller = store.read().promise(&caller).await?;
         drop(store);
-        row.set("invoked_by_target", Value::text(caller.and_then(|caller| path(&caller.promise))));
+        row.set(
+            "invoked_by_target",
+            RowValue::text(caller.and_then(|caller| path(&caller.promise))),
+        );
     }
     rows.offer(row).await
 }
 
 /// Reads invocations that wait for their turn.
-pub async fn read_inbox(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
+pub async fn read_inbox(
+    api: &ServicesApi,
+    wanted: &WantedRows,
+    rows: &RowSender,
+) -> Result<(), AdminError> {
     let now = api.host.env.clock.now();
-    let mut pages = Pages::of(InvocationFilter {
+    let mut pages = InvocationPages::of(InvocationFilter {
         function: wanted.text("target").map(ending).map(str::to_owned),
         state: Some("suspended".to_owned()),
         ..InvocationFilter::default()
@@ -215,17 +224,17 @@ pub async fn read_inbox(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(
     while pages.first(api, rows).await?.is_some() {
         for stored in std::mem::take(&mut pages.page) {
             let Some(address) = called(&stored.promise) else { continue };
-            let Some(called) = Called::of(&address) else { continue };
+            let Some(called) = HandlerTarget::of(&address) else { continue };
             if status(&stored, now) != "pending" {
                 continue;
             }
-            rows.offer(Row::from([
-                ("id", Value::Text(stored.promise.id().to_string())),
-                ("service_name", Value::Text(called.service.to_owned())),
-                ("scope", Value::text(called.scope.map(str::to_owned))),
-                ("service_key", Value::text(called.key.map(str::to_owned))),
-                ("target", Value::text(path(&stored.promise))),
-                ("created_at", Value::Time(stored.promise.spec.created_at)),
+            rows.offer(TableRow::from([
+                ("id", RowValue::Text(stored.promise.id().to_string())),
+                ("service_name", RowValue::Text(called.service.to_owned())),
+                ("scope", RowValue::text(called.scope.map(str::to_owned))),
+                ("service_key", RowValue::text(called.key.map(str::to_owned))),
+                ("target", RowValue::text(path(&stored.promise))),
+                ("created_at", RowValue::Time(stored.promise.spec.created_at)),
             ]))
             .await?;
         }
@@ -234,20 +243,24 @@ pub async fn read_inbox(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(
 }
 
 /// A listing, newest first, read in pages.
-struct Pages {
+struct InvocationPages {
     filter: InvocationFilter,
     page: VecDeque<StoredInvocation>,
     is_over: bool,
 }
 
-impl Pages {
+impl InvocationPages {
     fn of(filter: InvocationFilter) -> Self {
         let filter = InvocationFilter { limit: PAGE, ..filter };
         Self { filter, page: VecDeque::new(), is_over: false }
     }
 
     /// Returns the creation time of the next invocation; `None` at the end.
-    async fn first(&mut self, api: &Api, rows: &Rows) -> Result<Option<Timestamp>, AdminError> {
+    async fn first(
+        &mut self,
+        api: &ServicesApi,
+        rows: &RowSender,
+    ) -> Result<Option<Timestamp>, AdminError> {
         while self.page.is_empty() && !self.is_over {
             let store = api.look().await?;
             let page = store.read().list(&self.filter).await?;
@@ -271,7 +284,7 @@ impl Pages {
 ///
 /// # Errors
 /// The store failed.
-pub async fn one(api: &Api, id: PromiseId) -> Result<Option<StoredInvocation>, AdminError> {
+pub async fn one(api: &ServicesApi, id: PromiseId) -> Result<Option<StoredInvocation>, AdminError> {
     Ok(match api.execute(Command::TaskGet { id }).await? {
         Reply::Task(found) => {
             let journal_len = found.head.len;
@@ -300,9 +313,9 @@ fn ending(target: &str) -> &str {
 }
 
 /// Returns the store's states that the query selects; `None` for invocations in any state.
-fn states(table: Table, wanted: &WantedRows) -> Vec<Option<String>> {
+fn states(table: QueryTable, wanted: &WantedRows) -> Vec<Option<String>> {
     let is_wanted = |name: &str| {
-        let known = if table == Table::InvocationStatus { stands(name) } else { name };
+        let known = if table == QueryTable::InvocationStatus { stands(name) } else { name };
         wanted.may_be("status", known)
     };
     let all = [
@@ -335,7 +348,7 @@ fn stands(status: &str) -> &str {
 /// Returns the target of an invocation without the scheme and the scope.
 fn path(promise: &Promise) -> Option<String> {
     let address = called(promise)?;
-    Some(Called { scope: None, ..Called::of(&address)? }.path())
+    Some(HandlerTarget { scope: None, ..HandlerTarget::of(&address)? }.path())
 }
 
 /// Returns the status of an invocation in `sys_invocation`.
@@ -362,30 +375,30 @@ fn status(stored: &StoredInvocation, now: Timestamp) -> &'static str {
 
 /// Builds the row of an invocation; `None` if it does not belong to a service.
 async fn row(
-    api: &Api,
+    api: &ServicesApi,
     stored: &StoredInvocation,
     now: Timestamp,
-) -> Result<Option<Row>, AdminError> {
+) -> Result<Option<TableRow>, AdminError> {
     let StoredInvocation { promise, task, journal_len } = stored;
     let Some(address) = called(promise) else { return Ok(None) };
-    let Some(called) = Called::of(&address) else { return Ok(None) };
+    let Some(called) = HandlerTarget::of(&address) else { return Ok(None) };
     let spec = &promise.spec;
-    let text = |text: &str| Value::Text(text.to_owned());
+    let text = |text: &str| RowValue::Text(text.to_owned());
     let status = status(stored, now);
-    let mut row = Row::from([
+    let mut row = TableRow::from([
         ("id", text(spec.id.as_str())),
-        ("target", Value::text(path(promise))),
-        ("idempotency_key", Value::text(spec.param.headers.get(IDEMPOTENCY).cloned())),
+        ("target", RowValue::text(path(promise))),
+        ("idempotency_key", RowValue::text(spec.param.headers.get(IDEMPOTENCY).cloned())),
         ("target_service_name", text(called.service)),
-        ("scope", Value::text(called.scope.map(str::to_owned))),
-        ("target_service_key", Value::text(called.key.map(str::to_owned))),
+        ("scope", RowValue::text(called.scope.map(str::to_owned))),
+        ("target_service_key", RowValue::text(called.key.map(str::to_owned))),
         ("target_handler_name", text(called.handler)),
         ("status", text(status)),
-        ("journal_size", Value::count(*journal_len)),
-        ("created_at", Value::Time(spec.created_at)),
-        ("modified_at", Value::Time(modified_at(promise, task))),
-        ("scheduled_start_at", Value::time(tags::delay(&spec.tags))),
-        ("retry_count", Value::count(task.attempt)),
+        ("journal_size", RowValue::count(*journal_len)),
+        ("created_at", RowValue::Time(spec.created_at)),
+        ("modified_at", RowValue::Time(modified_at(promise, task))),
+        ("scheduled_start_at", RowValue::time(tags::delay(&spec.tags))),
+        ("retry_count", RowValue::count(task.attempt)),
     ]);
     if let Some(digest) = task.module {
         let deployment = api.services.deployment(digest).await.ok();
@@ -394,14 +407,14 @@ async fn row(
             row.set("pinned_deployment_id", id.clone());
             if promise.is_pending() && (*journal_len > 0 || task.attempt > 0) {
                 row.set("last_attempt_deployment_id", id);
-                row.set("last_attempt_server", Value::text(deployment.sdk.clone()));
+                row.set("last_attempt_server", RowValue::text(deployment.sdk.clone()));
             }
             let ty = deployment.service(called.service).map(|service| match service.ty {
                 ServiceType::Service => "service",
                 ServiceType::VirtualObject => "virtual_object",
                 ServiceType::Workflow => "workflow",
             });
-            row.set("target_service_ty", Value::text(ty));
+            row.set("target_service_ty", RowValue::text(ty));
             if let Some((service, handler)) = deployment.handler(called.service, called.handler) {
                 let has_key = spec.param.headers.contains_key(IDEMPOTENCY);
                 set_retention(&mut row, service, handler, has_key, api.services.silent());
@@ -419,58 +432,64 @@ async fn row(
         (None, None) => "ingress",
     };
     row.set("invoked_by", text(by));
-    row.set("restarted_from", Value::text(restarted));
-    row.set("invoked_by_id", Value::text(caller));
+    row.set("restarted_from", RowValue::text(restarted));
+    row.set("invoked_by_id", RowValue::text(caller));
     if let Some(settlement) = promise.settlement() {
-        row.set("completed_at", Value::Time(settlement.settled_at));
+        row.set("completed_at", RowValue::Time(settlement.settled_at));
         let failure = view::failure(promise);
         row.set("completion_result", text(if failure.is_some() { "failure" } else { "success" }));
         if let Some(failure) = failure {
             // The code that services see: they do not use 499.
             let code = if failure.code == 499 { 409 } else { failure.code };
-            row.set("completion_failure", Value::Text(format!("[{code}] {}", failure.message)));
-            row.set("completion_failure_code", Value::count(code));
+            row.set("completion_failure", RowValue::Text(format!("[{code}] {}", failure.message)));
+            row.set("completion_failure_code", RowValue::count(code));
         }
     } else {
         set_last_failure(&mut row, task.note.as_ref());
         if status == "backing-off" {
-            row.set("next_retry_at", Value::time(view::retry_at(task).map(Timestamp)));
+            row.set("next_retry_at", RowValue::time(view::retry_at(task).map(Timestamp)));
         }
     }
     Ok(Some(row))
 }
 
 /// Sets the retention periods of the result and the journal.
-fn set_retention(row: &mut Row, service: &Service, handler: &Handler, has_key: bool, silent: Keep) {
-    let keep = |said: Option<Millis>| match said.map_or(silent, Keep::For) {
-        Keep::For(length) => Some(format!("PT{}S", length.0 / 1_000)),
+fn set_retention(
+    row: &mut TableRow,
+    service: &Service,
+    handler: &ManifestHandler,
+    has_key: bool,
+    silent: RetentionPeriod,
+) {
+    let keep = |said: Option<Millis>| match said.map_or(silent, RetentionPeriod::For) {
+        RetentionPeriod::For(length) => Some(format!("PT{}S", length.0 / 1_000)),
         // The format cannot express an unlimited period.
-        Keep::Forever => None,
+        RetentionPeriod::Forever => None,
     };
     // The first period applies to the result for callers, the last one to the journal.
     let keeps = Deployment::keeps(service, handler, has_key);
     let (result, journal) = (keeps.first().copied(), keeps.last().copied());
-    row.set("completion_retention", Value::text(result.and_then(keep)));
-    row.set("journal_retention", Value::text(journal.and_then(keep)));
+    row.set("completion_retention", RowValue::text(result.and_then(keep)));
+    row.set("journal_retention", RowValue::text(journal.and_then(keep)));
 }
 
 /// Sets the reason why the last attempt failed, or why no further attempt follows.
-fn set_last_failure(row: &mut Row, note: Option<&Note>) {
+fn set_last_failure(row: &mut TableRow, note: Option<&Note>) {
     let Some(note) = note else { return };
     let Some(failed) = FailedAttempt::of_note(note) else {
-        row.set("last_failure", Value::Text(note.message.to_string()));
+        row.set("last_failure", RowValue::Text(note.message.to_string()));
         return;
     };
-    row.set("last_failure", Value::Text(failed.shown()));
-    row.set("last_failure_error_code", Value::Text(failed.error));
+    row.set("last_failure", RowValue::Text(failed.shown()));
+    row.set("last_failure_error_code", RowValue::Text(failed.error));
     if let Some(command) = failed.command {
         let kind = command.number.and_then(CommandKind::from_number).map(CommandKind::name);
         row.set(
             "last_failure_related_command_index",
-            Value::Number(command.index.unwrap_or_default().into()),
+            RowValue::Number(command.index.unwrap_or_default().into()),
         );
-        row.set("last_failure_related_command_name", Value::text(command.name));
-        row.set("last_failure_related_command_type", Value::text(kind));
+        row.set("last_failure_related_command_name", RowValue::text(command.name));
+        row.set("last_failure_related_command_type", RowValue::text(kind));
     }
 }
 

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use segno_api::shared::owner;
 use segno_core::{
     id::PromiseId,
-    invocation::{Field, FieldValue, Outcome as Recorded, Record, RecordBody, Request},
+    invocation::{
+        CommandRequest, FieldValue, Outcome as Recorded, Record, RecordBody, RequestField,
+    },
     time::Timestamp,
 };
 use segno_engine::{
@@ -16,25 +18,25 @@ use segno_engine::{
     worker::commands::shown_field,
 };
 use segno_guest::Outcome as GuestOutcome;
-use segno_restate::wire::Outcome;
+use segno_restate::wire::OperationOutcome;
 use segno_store::PromiseRow;
 use serde_json::Value as Json;
 
 use super::{
     super::{
-        row::Row,
-        rows::Rows,
+        row::TableRow,
+        rows::RowSender,
         value::{
-            Kind::{Bool, Bytes, Number, Text, Time},
-            Value,
+            ColumnType::{Bool, Bytes, Number, Text, Time},
+            RowValue,
         },
         wanted::WantedRows,
     },
-    Column, PAGE, called, entry,
+    PAGE, TableColumn, called, entry,
 };
 use crate::{
     frames::{FRAME, shown_frame},
-    front::{Api, error::AdminError},
+    front::{ServicesApi, error::AdminError},
     outcome,
 };
 
@@ -42,26 +44,30 @@ use crate::{
 const CANCEL: &str = "1";
 
 /// Columns of the table.
-pub const COLUMNS: [Column; 15] = [
-    Column::new("id", Text),
-    Column::new("index", Number),
-    Column::new("entry_type", Text),
-    Column::new("name", Text),
-    Column::new("completed", Bool),
-    Column::new("invoked_id", Text),
-    Column::new("invoked_target", Text),
-    Column::new("sleep_wakeup_at", Time),
-    Column::new("promise_name", Text),
-    Column::new("version", Number),
-    Column::new("entry_json", Text),
-    Column::new("entry_lite_json", Text),
-    Column::new("appended_at", Time),
-    Column::new("raw", Bytes),
-    Column::new("partition_key", Number),
+pub const COLUMNS: [TableColumn; 15] = [
+    TableColumn::new("id", Text),
+    TableColumn::new("index", Number),
+    TableColumn::new("entry_type", Text),
+    TableColumn::new("name", Text),
+    TableColumn::new("completed", Bool),
+    TableColumn::new("invoked_id", Text),
+    TableColumn::new("invoked_target", Text),
+    TableColumn::new("sleep_wakeup_at", Time),
+    TableColumn::new("promise_name", Text),
+    TableColumn::new("version", Number),
+    TableColumn::new("entry_json", Text),
+    TableColumn::new("entry_lite_json", Text),
+    TableColumn::new("appended_at", Time),
+    TableColumn::new("raw", Bytes),
+    TableColumn::new("partition_key", Number),
 ];
 
 /// Reads the journals of the requested invocations.
-pub async fn read(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
+pub async fn read(
+    api: &ServicesApi,
+    wanted: &WantedRows,
+    rows: &RowSender,
+) -> Result<(), AdminError> {
     let Some(ids) = wanted.texts("id") else { return Ok(()) };
     rows.looked_at(ids.len())?;
     for id in ids {
@@ -74,7 +80,7 @@ pub async fn read(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), Adm
     Ok(())
 }
 
-async fn of(api: &Api, id: &PromiseId, rows: &Rows) -> Result<(), AdminError> {
+async fn of(api: &ServicesApi, id: &PromiseId, rows: &RowSender) -> Result<(), AdminError> {
     let mut records: Vec<(Record, Option<PromiseRow>)> = Vec::new();
     loop {
         let from = u32::try_from(records.len()).unwrap_or(u32::MAX);
@@ -103,11 +109,11 @@ async fn of(api: &Api, id: &PromiseId, rows: &Rows) -> Result<(), AdminError> {
         .collect();
     let mut commands = BTreeMap::new();
     for (record, own) in &records {
-        let mut row = Row::from([
-            ("id", Value::Text(id.to_string())),
-            ("index", Value::count(record.seq)),
-            ("version", Value::Number(2)),
-            ("appended_at", Value::Time(record.at)),
+        let mut row = TableRow::from([
+            ("id", RowValue::Text(id.to_string())),
+            ("index", RowValue::count(record.seq)),
+            ("version", RowValue::Number(2)),
+            ("appended_at", RowValue::Time(record.at)),
         ]);
         fill(&mut row, record, own.as_ref(), &mut commands, &told);
         rows.offer(row).await?;
@@ -118,13 +124,13 @@ async fn of(api: &Api, id: &PromiseId, rows: &Rows) -> Result<(), AdminError> {
 /// Fills a row from a record. `commands` has the kinds of the preceding commands, `told` the
 /// indexes of completed ones.
 fn fill(
-    row: &mut Row,
+    row: &mut TableRow,
     record: &Record,
     own: Option<&PromiseRow>,
     commands: &mut BTreeMap<u32, String>,
     told: &BTreeSet<u32>,
 ) {
-    let text = |text: &str| Value::Text(text.to_owned());
+    let text = |text: &str| RowValue::Text(text.to_owned());
     let (kind, entry) = match &record.body {
         RecordBody::Started { input, .. } => {
             ("Command: Input".to_owned(), entry::of_input(input.as_bytes()))
@@ -137,13 +143,13 @@ fn fill(
                 row.set("name", text(name));
             }
             let callee = request.get("promise").and_then(invoked);
-            row.set("completed", Value::Bool(told.contains(&index.0)));
-            row.set("invoked_id", Value::text(callee.clone()));
-            row.set("invoked_target", Value::text(target(&frame)));
+            row.set("completed", RowValue::Bool(told.contains(&index.0)));
+            row.set("invoked_id", RowValue::text(callee.clone()));
+            row.set("invoked_target", RowValue::text(target(&frame)));
             let at = frame.get("until_ms").and_then(Json::as_i64).map(Timestamp);
-            row.set("sleep_wakeup_at", Value::time(at));
+            row.set("sleep_wakeup_at", RowValue::time(at));
             if kind.ends_with("Promise") {
-                row.set("promise_name", Value::text(frame.get("key").and_then(Json::as_str)));
+                row.set("promise_name", RowValue::text(frame.get("key").and_then(Json::as_str)));
             }
             commands.insert(index.0, kind.clone());
             let entry = entry::of_command(&kind, index.0, name, &frame, callee.as_deref());
@@ -151,32 +157,32 @@ fn fill(
         }
         RecordBody::Notified { index, outcome } => {
             let kind = commands.get(&index.0).map_or("Custom", String::as_str);
-            row.set("completed", Value::Bool(true));
+            row.set("completed", RowValue::Bool(true));
             let entry = entry::of_completion(kind, index.0, told_of(outcome, own).as_ref());
             (format!("Notification: {kind}"), entry)
         }
         RecordBody::Signal { name, payload } => {
             row.set("name", text(name));
-            row.set("completed", Value::Bool(true));
+            row.set("completed", RowValue::Bool(true));
             let told = GuestOutcome::Success(journals::guest_payload(payload));
             let entry = entry::of_signal(name, Some(&outcome::of_guest(&told)));
             ("Notification: Signal".to_owned(), entry)
         }
         RecordBody::Cancelled => {
             row.set("name", text("cancel"));
-            row.set("completed", Value::Bool(true));
+            row.set("completed", RowValue::Bool(true));
             ("Notification: Signal".to_owned(), entry::of_signal(CANCEL, None))
         }
         RecordBody::Finished { outcome } => {
             ("Command: Output".to_owned(), entry::of_output(told_of(outcome, own).as_ref()))
         }
     };
-    row.set("entry_type", Value::Text(kind));
-    row.set("entry_json", Value::Text(entry.to_string()));
+    row.set("entry_type", RowValue::Text(kind));
+    row.set("entry_json", RowValue::Text(entry.to_string()));
 }
 
 /// Returns a recorded result in the form that services receive.
-fn told_of(outcome: &Recorded, own: Option<&PromiseRow>) -> Option<Outcome> {
+fn told_of(outcome: &Recorded, own: Option<&PromiseRow>) -> Option<OperationOutcome> {
     let told = match outcome {
         Recorded::Own => values::told(&own?.promise)?,
         Recorded::Inline(result) => journals::recorded(result),
@@ -195,8 +201,8 @@ fn weight(record: &Record) -> usize {
 }
 
 /// What a command asked for, by its fields.
-fn shown(request: &Request) -> Json {
-    let shown = |field: &Field| match &field.value {
+fn shown(request: &CommandRequest) -> Json {
+    let shown = |field: &RequestField| match &field.value {
         FieldValue::Inline(bytes) if *field.name == *FRAME => shown_frame(bytes),
         _ => shown_field(field),
     };

@@ -18,19 +18,19 @@ use segno_core::{
 };
 
 use super::{
-    row::Row,
-    rows::{Rows, TableReader},
-    value::{Kind, Value},
+    row::TableRow,
+    rows::{RowSender, TableReader},
+    value::{ColumnType, RowValue},
     wanted::WantedRows,
 };
-use crate::front::{Api, error::AdminError};
+use crate::front::{ServicesApi, error::AdminError};
 
 /// Number of rows in a page of the store.
 const PAGE: u32 = 500;
 
 /// A table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Table {
+pub enum QueryTable {
     /// Invocations of services.
     Invocation,
     /// Invocations of services, with other status names.
@@ -63,20 +63,20 @@ pub enum Table {
 
 /// A column of a table.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct TableColumn {
     /// Name of the column.
     pub name: &'static str,
     /// Type of the column.
-    pub kind: Kind,
+    pub kind: ColumnType,
 }
 
-impl Column {
-    const fn new(name: &'static str, kind: Kind) -> Self {
+impl TableColumn {
+    const fn new(name: &'static str, kind: ColumnType) -> Self {
         Self { name, kind }
     }
 }
 
-impl Table {
+impl QueryTable {
     /// All tables.
     pub const ALL: [Self; 14] = [
         Self::Invocation,
@@ -126,7 +126,7 @@ impl Table {
     }
 
     /// Columns of the table.
-    pub fn columns(self) -> &'static [Column] {
+    pub fn columns(self) -> &'static [TableColumn] {
         match self {
             Self::Invocation | Self::InvocationStatus => &invocations::COLUMNS,
             Self::Journal => &journal::COLUMNS,
@@ -200,42 +200,47 @@ impl Table {
     pub fn has_time(column: &str) -> bool {
         let columns = Self::ALL.into_iter().flat_map(Self::columns);
         columns
-            .filter(|known| known.kind == Kind::Time)
+            .filter(|known| known.kind == ColumnType::Time)
             .any(|known| known.name.eq_ignore_ascii_case(column))
     }
 }
 
 /// Reads the current data of the store.
-pub struct Live(pub Api);
+pub struct LiveTableReader(pub ServicesApi);
 
-impl TableReader for Live {
+impl TableReader for LiveTableReader {
     fn read(
         &self,
-        table: Table,
+        table: QueryTable,
         wanted: WantedRows,
-        rows: Rows,
+        rows: RowSender,
     ) -> BoxFuture<'static, Result<(), AdminError>> {
         let api = self.0.clone();
         Box::pin(async move { read(&api, table, &wanted, &rows).await })
     }
 }
 
-async fn read(api: &Api, table: Table, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
+async fn read(
+    api: &ServicesApi,
+    table: QueryTable,
+    wanted: &WantedRows,
+    rows: &RowSender,
+) -> Result<(), AdminError> {
     match table {
-        Table::Invocation | Table::InvocationStatus => {
+        QueryTable::Invocation | QueryTable::InvocationStatus => {
             invocations::read(api, table, wanted, rows).await
         }
-        Table::Inbox => invocations::read_inbox(api, wanted, rows).await,
-        Table::Journal => journal::read(api, wanted, rows).await,
-        Table::JournalEvents => events::read(api, wanted, rows).await,
-        Table::State => objects::read_state(api, wanted, rows).await,
-        Table::KeyedServiceStatus => objects::read_turns(api, wanted, rows).await,
-        Table::Promise => promises::read(api, wanted, rows).await,
-        Table::Service => registered::read_services(api, rows).await,
-        Table::Deployment => registered::read_deployments(api, rows).await,
-        Table::Rules | Table::Queues => Ok(()),
-        Table::Tables => schema::read_tables(rows).await,
-        Table::Columns => schema::read_columns(rows).await,
+        QueryTable::Inbox => invocations::read_inbox(api, wanted, rows).await,
+        QueryTable::Journal => journal::read(api, wanted, rows).await,
+        QueryTable::JournalEvents => events::read(api, wanted, rows).await,
+        QueryTable::State => objects::read_state(api, wanted, rows).await,
+        QueryTable::KeyedServiceStatus => objects::read_turns(api, wanted, rows).await,
+        QueryTable::Promise => promises::read(api, wanted, rows).await,
+        QueryTable::Service => registered::read_services(api, rows).await,
+        QueryTable::Deployment => registered::read_deployments(api, rows).await,
+        QueryTable::Rules | QueryTable::Queues => Ok(()),
+        QueryTable::Tables => schema::read_tables(rows).await,
+        QueryTable::Columns => schema::read_columns(rows).await,
     }
 }
 
@@ -246,12 +251,12 @@ pub fn service_scheme() -> String {
 
 /// Returns the service, the scope and the key of an object as columns; `None` if it is not an
 /// object of a service.
-fn of_object(object: &ObjectId) -> Option<Row> {
+fn of_object(object: &ObjectId) -> Option<TableRow> {
     let (service, scope, key) = service_of_object(object)?;
-    Some(Row::from([
-        ("service_name", Value::Text(service.to_owned())),
-        ("scope", Value::text(scope.map(str::to_owned))),
-        ("service_key", Value::Text(key.to_owned())),
+    Some(TableRow::from([
+        ("service_name", RowValue::Text(service.to_owned())),
+        ("scope", RowValue::text(scope.map(str::to_owned))),
+        ("service_key", RowValue::Text(key.to_owned())),
     ]))
 }
 
@@ -262,6 +267,6 @@ fn called(promise: &Promise) -> Option<Address> {
 }
 
 /// Returns bytes as text, or null if they are not UTF-8.
-fn utf8(bytes: &[u8]) -> Value {
-    Value::text(std::str::from_utf8(bytes).ok())
+fn utf8(bytes: &[u8]) -> RowValue {
+    RowValue::text(std::str::from_utf8(bytes).ok())
 }

@@ -6,42 +6,46 @@ use segno_store::{ObjectFilter, ObjectRow};
 
 use super::{
     super::{
-        rows::Rows,
+        rows::RowSender,
         value::{
-            Kind::{Bytes, Number, Text},
-            Value,
+            ColumnType::{Bytes, Number, Text},
+            RowValue,
         },
         wanted::WantedRows,
     },
-    Column, PAGE, of_object, utf8,
+    PAGE, TableColumn, of_object, utf8,
 };
-use crate::front::{Api, error::AdminError};
+use crate::front::{ServicesApi, error::AdminError};
 
 /// Columns of `state`.
-pub const STATE: [Column; 9] = [
-    Column::new("service_name", Text),
-    Column::new("scope", Text),
-    Column::new("service_key", Text),
-    Column::new("key", Text),
-    Column::new("key_length", Number),
-    Column::new("value_utf8", Text),
-    Column::new("value", Bytes),
-    Column::new("value_length", Number),
-    Column::new("partition_key", Number),
+pub const STATE: [TableColumn; 9] = [
+    TableColumn::new("service_name", Text),
+    TableColumn::new("scope", Text),
+    TableColumn::new("service_key", Text),
+    TableColumn::new("key", Text),
+    TableColumn::new("key_length", Number),
+    TableColumn::new("value_utf8", Text),
+    TableColumn::new("value", Bytes),
+    TableColumn::new("value_length", Number),
+    TableColumn::new("partition_key", Number),
 ];
 
 /// Columns of `sys_keyed_service_status`.
-pub const TURNS: [Column; 5] = [
-    Column::new("service_name", Text),
-    Column::new("scope", Text),
-    Column::new("service_key", Text),
-    Column::new("invocation_id", Text),
-    Column::new("partition_key", Number),
+pub const TURNS: [TableColumn; 5] = [
+    TableColumn::new("service_name", Text),
+    TableColumn::new("scope", Text),
+    TableColumn::new("service_key", Text),
+    TableColumn::new("invocation_id", Text),
+    TableColumn::new("partition_key", Number),
 ];
 
 /// Reads the state of objects.
-pub async fn read_state(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
-    let mut pages = Pages::of(wanted);
+pub async fn read_state(
+    api: &ServicesApi,
+    wanted: &WantedRows,
+    rows: &RowSender,
+) -> Result<(), AdminError> {
+    let mut pages = ObjectPages::of(wanted);
     while let Some(page) = pages.next(api, rows).await? {
         for row in page.into_iter().filter(|row| row.names > 0) {
             entries(api, wanted, &row.object, rows).await?;
@@ -51,10 +55,10 @@ pub async fn read_state(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(
 }
 
 async fn entries(
-    api: &Api,
+    api: &ServicesApi,
     wanted: &WantedRows,
     object: &ObjectId,
-    rows: &Rows,
+    rows: &RowSender,
 ) -> Result<(), AdminError> {
     let Some(of) = of_object(object) else { return Ok(()) };
     let reads = wanted.needs("value") || wanted.needs("value_utf8");
@@ -72,21 +76,25 @@ async fn entries(
     drop(store);
     for size in sizes {
         let mut row = of.clone();
-        row.set("key_length", Value::count(size.name.len()));
-        row.set("value_length", Value::count(size.bytes));
+        row.set("key_length", RowValue::count(size.name.len()));
+        row.set("value_length", RowValue::count(size.bytes));
         if let Some(value) = values.get(&size.name) {
             row.set("value_utf8", utf8(value.as_bytes()));
-            row.set("value", Value::Bytes(value.as_bytes().to_vec()));
+            row.set("value", RowValue::Bytes(value.as_bytes().to_vec()));
         }
-        row.set("key", Value::Text(size.name.to_string()));
+        row.set("key", RowValue::Text(size.name.to_string()));
         rows.offer(row).await?;
     }
     Ok(())
 }
 
 /// Reads the holders of turns.
-pub async fn read_turns(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
-    let mut pages = Pages::of(wanted);
+pub async fn read_turns(
+    api: &ServicesApi,
+    wanted: &WantedRows,
+    rows: &RowSender,
+) -> Result<(), AdminError> {
+    let mut pages = ObjectPages::of(wanted);
     while let Some(page) = pages.next(api, rows).await? {
         let holders: Vec<_> = page.iter().filter_map(|row| row.holder().cloned()).collect();
         let store = api.look().await?;
@@ -95,7 +103,7 @@ pub async fn read_turns(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(
         for row in &page {
             let holder = row.holder().filter(|id| held.get(*id) == Some(&row.object));
             if let (Some(holder), Some(mut of)) = (holder, of_object(&row.object)) {
-                of.set("invocation_id", Value::Text(holder.to_string()));
+                of.set("invocation_id", RowValue::Text(holder.to_string()));
                 rows.offer(of).await?;
             }
         }
@@ -104,14 +112,14 @@ pub async fn read_turns(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(
 }
 
 /// Pages of the requested objects of services.
-struct Pages {
+struct ObjectPages {
     filter: ObjectFilter,
     /// Prefixes of names to read after the current one.
     prefixes: Vec<String>,
     is_over: bool,
 }
 
-impl Pages {
+impl ObjectPages {
     fn of(wanted: &WantedRows) -> Self {
         let mut prefixes = wanted.objects().prefixes(ToString::to_string);
         let filter = ObjectFilter { prefix: prefixes.pop(), after: None, limit: PAGE };
@@ -119,7 +127,11 @@ impl Pages {
     }
 
     /// Reads the next page; `None` at the end.
-    async fn next(&mut self, api: &Api, rows: &Rows) -> Result<Option<Vec<ObjectRow>>, AdminError> {
+    async fn next(
+        &mut self,
+        api: &ServicesApi,
+        rows: &RowSender,
+    ) -> Result<Option<Vec<ObjectRow>>, AdminError> {
         if self.is_over {
             return Ok(None);
         }

@@ -2,41 +2,45 @@
 
 use segno_core::{id::ObjectId, promise::Promise, tags};
 use segno_engine::values;
-use segno_restate::wire::Outcome;
+use segno_restate::wire::OperationOutcome;
 use segno_store::PromiseFilter;
 
 use super::{
     super::{
-        row::Row,
-        rows::Rows,
+        row::TableRow,
+        rows::RowSender,
         value::{
-            Kind::{Bool, Bytes, Number, Text},
-            Value,
+            ColumnType::{Bool, Bytes, Number, Text},
+            RowValue,
         },
         wanted::WantedRows,
     },
-    Column, PAGE, of_object, utf8,
+    PAGE, TableColumn, of_object, utf8,
 };
 use crate::{
-    front::{Api, error::AdminError},
+    front::{ServicesApi, error::AdminError},
     outcome,
 };
 
 /// Columns of the table.
-pub const COLUMNS: [Column; 9] = [
-    Column::new("service_name", Text),
-    Column::new("scope", Text),
-    Column::new("service_key", Text),
-    Column::new("key", Text),
-    Column::new("completed", Bool),
-    Column::new("completion_success_value", Bytes),
-    Column::new("completion_success_value_utf8", Text),
-    Column::new("completion_failure", Text),
-    Column::new("partition_key", Number),
+pub const COLUMNS: [TableColumn; 9] = [
+    TableColumn::new("service_name", Text),
+    TableColumn::new("scope", Text),
+    TableColumn::new("service_key", Text),
+    TableColumn::new("key", Text),
+    TableColumn::new("completed", Bool),
+    TableColumn::new("completion_success_value", Bytes),
+    TableColumn::new("completion_success_value_utf8", Text),
+    TableColumn::new("completion_failure", Text),
+    TableColumn::new("partition_key", Number),
 ];
 
 /// Reads promises of workflows.
-pub async fn read(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
+pub async fn read(
+    api: &ServicesApi,
+    wanted: &WantedRows,
+    rows: &RowSender,
+) -> Result<(), AdminError> {
     let key = wanted.text("key").unwrap_or_default();
     let mut prefixes = wanted.objects().prefixes(|object| object.promise(key).to_string());
     let prefix = prefixes.pop();
@@ -60,20 +64,20 @@ pub async fn read(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), Adm
 }
 
 /// Builds the row of a promise; `None` if it does not belong to a workflow.
-fn row(promise: &Promise) -> Option<Row> {
+fn row(promise: &Promise) -> Option<TableRow> {
     let object = ObjectId::from(tags::object(&promise.spec.tags)?);
     let mut row = of_object(&object)?;
-    row.set("key", Value::text(object.name_of(promise.id())));
-    row.set("completed", Value::Bool(!promise.is_pending()));
+    row.set("key", RowValue::text(object.name_of(promise.id())));
+    row.set("completed", RowValue::Bool(!promise.is_pending()));
     match values::told(promise).map(|told| outcome::of_guest(&told)) {
         None => {}
-        Some(Outcome::Success(value)) => {
+        Some(OperationOutcome::Success(value)) => {
             row.set("completion_success_value_utf8", utf8(&value));
-            row.set("completion_success_value", Value::Bytes(value.to_vec()));
+            row.set("completion_success_value", RowValue::Bytes(value.to_vec()));
         }
-        Some(Outcome::Failure(failure)) => {
+        Some(OperationOutcome::Failure(failure)) => {
             let text = format!("[{}] {}", failure.code, failure.message);
-            row.set("completion_failure", Value::Text(text));
+            row.set("completion_failure", RowValue::Text(text));
         }
     }
     Some(row)

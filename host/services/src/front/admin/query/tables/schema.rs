@@ -2,39 +2,39 @@
 
 use super::{
     super::{
-        row::Row,
-        rows::Rows,
+        row::TableRow,
+        rows::RowSender,
         value::{
-            Kind::{Number, Text},
-            Value,
+            ColumnType::{Number, Text},
+            RowValue,
         },
     },
-    Column, Table,
+    QueryTable, TableColumn,
 };
 use crate::front::error::AdminError;
 
 /// Columns of `information_schema.tables`.
-pub const TABLES: [Column; 4] = [
-    Column::new("table_catalog", Text),
-    Column::new("table_schema", Text),
-    Column::new("table_name", Text),
-    Column::new("table_type", Text),
+pub const TABLES: [TableColumn; 4] = [
+    TableColumn::new("table_catalog", Text),
+    TableColumn::new("table_schema", Text),
+    TableColumn::new("table_name", Text),
+    TableColumn::new("table_type", Text),
 ];
 
 /// Columns of `information_schema.columns`.
-pub const COLUMNS: [Column; 7] = [
-    Column::new("table_catalog", Text),
-    Column::new("table_schema", Text),
-    Column::new("table_name", Text),
-    Column::new("column_name", Text),
-    Column::new("ordinal_position", Number),
-    Column::new("is_nullable", Text),
-    Column::new("data_type", Text),
+pub const COLUMNS: [TableColumn; 7] = [
+    TableColumn::new("table_catalog", Text),
+    TableColumn::new("table_schema", Text),
+    TableColumn::new("table_name", Text),
+    TableColumn::new("column_name", Text),
+    TableColumn::new("ordinal_position", Number),
+    TableColumn::new("is_nullable", Text),
+    TableColumn::new("data_type", Text),
 ];
 
 /// Reads the list of tables.
-pub async fn read_tables(rows: &Rows) -> Result<(), AdminError> {
-    for table in Table::ALL {
+pub async fn read_tables(rows: &RowSender) -> Result<(), AdminError> {
+    for table in QueryTable::ALL {
         let mut row = of(table);
         row.set("table_type", text("BASE TABLE"));
         rows.offer(row).await?;
@@ -43,12 +43,12 @@ pub async fn read_tables(rows: &Rows) -> Result<(), AdminError> {
 }
 
 /// Reads the list of columns.
-pub async fn read_columns(rows: &Rows) -> Result<(), AdminError> {
-    for table in Table::ALL {
+pub async fn read_columns(rows: &RowSender) -> Result<(), AdminError> {
+    for table in QueryTable::ALL {
         for (place, column) in table.columns().iter().enumerate() {
             let mut row = of(table);
             row.set("column_name", text(column.name));
-            row.set("ordinal_position", Value::count(place));
+            row.set("ordinal_position", RowValue::count(place));
             row.set("is_nullable", text("YES"));
             row.set("data_type", text(column.kind.named()));
             rows.offer(row).await?;
@@ -57,19 +57,19 @@ pub async fn read_columns(rows: &Rows) -> Result<(), AdminError> {
     Ok(())
 }
 
-fn of(table: Table) -> Row {
+fn of(table: QueryTable) -> TableRow {
     let (schema, name) = of_schema(table);
-    Row::from([
+    TableRow::from([
         ("table_catalog", text("restate")),
         ("table_schema", text(schema)),
         ("table_name", text(name)),
     ])
 }
 
-fn of_schema(table: Table) -> (&'static str, &'static str) {
+fn of_schema(table: QueryTable) -> (&'static str, &'static str) {
     table.name().split_once('.').unwrap_or(("public", table.name()))
 }
 
-fn text(text: &str) -> Value {
-    Value::Text(text.to_owned())
+fn text(text: &str) -> RowValue {
+    RowValue::Text(text.to_owned())
 }

@@ -23,14 +23,14 @@ use serde_json::{Value as Json, json};
 use tokio::runtime::Builder;
 
 use super::{
-    answer::Answer,
-    database::Database,
-    row::Row,
-    rows::{Rows, TableReader},
-    statement::Statement,
-    tables::Table,
-    value::{Kind, Value, instant},
-    view::Tables,
+    answer::QueryResult,
+    database::QueryDatabase,
+    row::TableRow,
+    rows::{RowSender, TableReader},
+    statement::TranslatedQuery,
+    tables::QueryTable,
+    value::{ColumnType, RowValue, instant},
+    view::QueryScans,
     wanted::WantedRows,
 };
 use crate::front::error::AdminError;
@@ -39,17 +39,17 @@ use crate::front::error::AdminError;
 const NOW: Timestamp = Timestamp(1_769_860_800_000);
 
 /// Builds a row of a table. Instants are text.
-fn row(table: Table, values: &Json) -> (Table, Row) {
-    let mut row = Row::default();
+fn row(table: QueryTable, values: &Json) -> (QueryTable, TableRow) {
+    let mut row = TableRow::default();
     for (name, value) in values.as_object().expect("columns") {
         let column = table.columns().iter().find(|column| column.name == name).expect(name);
         let value = match (value, column.kind) {
-            (Json::String(text), Kind::Time) => Value::time(instant(text)),
-            (Json::String(text), Kind::Bytes) => Value::Bytes(text.as_bytes().to_vec()),
-            (Json::String(text), _) => Value::Text(text.clone()),
-            (Json::Number(number), _) => Value::Number(number.as_i64().expect("a whole number")),
-            (Json::Bool(value), _) => Value::Bool(*value),
-            _ => Value::Null,
+            (Json::String(text), ColumnType::Time) => RowValue::time(instant(text)),
+            (Json::String(text), ColumnType::Bytes) => RowValue::Bytes(text.as_bytes().to_vec()),
+            (Json::String(text), _) => RowValue::Text(text.clone()),
+            (Json::Number(number), _) => RowValue::Number(number.as_i64().expect("a whole number")),
+            (Json::Bool(value), _) => RowValue::Bool(*value),
+            _ => RowValue::Null,
         };
         row.set(column.name, value);
     }
@@ -57,7 +57,7 @@ fn row(table: Table, values: &Json) -> (Table, Row) {
 }
 
 /// Invocations: two of `Plain`, one of which has ended; three of the object `Cell`.
-fn rows() -> Vec<(Table, Row)> {
+fn rows() -> Vec<(QueryTable, TableRow)> {
     let invocation = |id: &str, target: &str, status: &str, minute: u32, more: Json| {
         let parts: Vec<_> = target.split('/').collect();
         let (service, handler) = (parts[0], parts[parts.len() - 1]);
@@ -73,7 +73,7 @@ fn rows() -> Vec<(Table, Row)> {
         for (name, value) in more.as_object().expect("columns") {
             columns[name] = value.clone();
         }
-        row(Table::Invocation, &columns)
+        row(QueryTable::Invocation, &columns)
     };
     vec![
         invocation(
@@ -93,33 +93,36 @@ fn rows() -> Vec<(Table, Row)> {
             1,
             json!({ "completion_result": "success", "pinned_deployment_id": "dp_1" }),
         ),
-        row(Table::Deployment, &json!({ "id": "dp_1", "endpoint": "http://localhost:9080" })),
-        row(Table::Service, &json!({ "name": "Plain", "ty": "service", "public": true })),
-        row(Table::Service, &json!({ "name": "Cell", "ty": "virtual_object", "public": false })),
-        row(Table::State, &json!({ "service_name": "Cell", "key": "n", "value": "5" })),
+        row(QueryTable::Deployment, &json!({ "id": "dp_1", "endpoint": "http://localhost:9080" })),
+        row(QueryTable::Service, &json!({ "name": "Plain", "ty": "service", "public": true })),
+        row(
+            QueryTable::Service,
+            &json!({ "name": "Cell", "ty": "virtual_object", "public": false }),
+        ),
+        row(QueryTable::State, &json!({ "service_name": "Cell", "key": "n", "value": "5" })),
     ]
 }
 
 /// Hand-made rows, and the conditions with which they were read.
 #[derive(Default)]
-struct ByHand {
-    rows: Vec<(Table, Row)>,
-    wanted: Mutex<Vec<(Table, WantedRows)>>,
+struct HandMadeRows {
+    rows: Vec<(QueryTable, TableRow)>,
+    wanted: Mutex<Vec<(QueryTable, WantedRows)>>,
     offered: AtomicUsize,
 }
 
-impl TableReader for Arc<ByHand> {
+impl TableReader for Arc<HandMadeRows> {
     fn read(
         &self,
-        table: Table,
+        table: QueryTable,
         wanted: WantedRows,
-        rows: Rows,
+        rows: RowSender,
     ) -> BoxFuture<'static, Result<(), AdminError>> {
         self.wanted.lock().expect("no test panics with it").push((table, wanted.clone()));
         let by_hand = Arc::clone(self);
-        let is_wanted = move |row: &Row| {
+        let is_wanted = move |row: &TableRow| {
             table.narrows().iter().all(|column| match row.get(column) {
-                Value::Text(text) => wanted.may_be(column, text),
+                RowValue::Text(text) => wanted.may_be(column, text),
                 _ => wanted.texts(column).is_none(),
             })
         };
@@ -135,16 +138,16 @@ impl TableReader for Arc<ByHand> {
 }
 
 /// Executes a query on these rows.
-fn asked_of(by_hand: &Arc<ByHand>, sql: &str) -> Result<Answer, String> {
-    let statement = Statement::read(sql, NOW).map_err(|refused| refused.to_string())?;
+fn asked_of(by_hand: &Arc<HandMadeRows>, sql: &str) -> Result<QueryResult, String> {
+    let statement = TranslatedQuery::read(sql, NOW).map_err(|refused| refused.to_string())?;
     let runtime = Builder::new_current_thread().build().expect("a runtime");
-    let tables = Tables::new(Arc::new(Arc::clone(by_hand)), runtime.handle().clone());
+    let tables = QueryScans::new(Arc::new(Arc::clone(by_hand)), runtime.handle().clone());
     let said = |error| format!("{error:?}");
-    Database::new(tables).and_then(|database| database.answer(&statement)).map_err(said)
+    QueryDatabase::new(tables).and_then(|database| database.answer(&statement)).map_err(said)
 }
 
-fn asked(sql: &str) -> Result<Answer, String> {
-    asked_of(&Arc::new(ByHand { rows: rows(), ..ByHand::default() }), sql)
+fn asked(sql: &str) -> Result<QueryResult, String> {
+    asked_of(&Arc::new(HandMadeRows { rows: rows(), ..HandMadeRows::default() }), sql)
 }
 
 /// Returns the rows of an answer.

@@ -2,11 +2,11 @@ use std::sync::{Arc, atomic::Ordering};
 
 use serde_json::json;
 
-use super::{ByHand, Json, Table, WantedRows, asked_of, row, rows};
+use super::{HandMadeRows, Json, QueryTable, WantedRows, asked_of, row, rows};
 
 /// Returns the conditions with which a query read each table.
-fn wanted(sql: &str) -> Vec<(Table, WantedRows)> {
-    let by_hand = Arc::new(ByHand { rows: rows(), ..ByHand::default() });
+fn wanted(sql: &str) -> Vec<(QueryTable, WantedRows)> {
+    let by_hand = Arc::new(HandMadeRows { rows: rows(), ..HandMadeRows::default() });
     asked_of(&by_hand, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     let wanted = by_hand.wanted.lock().expect("no query panics with it");
     wanted.clone()
@@ -55,7 +55,7 @@ fn a_join_narrows_the_inner_table() {
     let journals = |condition: &str| {
         let mut ids: Vec<_> = wanted(&format!("{joined} {condition}"))
             .into_iter()
-            .filter(|(table, _)| *table == Table::Journal)
+            .filter(|(table, _)| *table == QueryTable::Journal)
             .map(|(_, wanted)| wanted.text("id").expect("an id").to_owned())
             .collect();
         ids.sort();
@@ -63,16 +63,16 @@ fn a_join_narrows_the_inner_table() {
     };
     assert_eq!(journals("WHERE i.id = 'inv_1'"), ["inv_1"]);
     assert_eq!(journals("WHERE i.target_service_name = 'Plain'"), ["inv_1", "inv_2"]);
-    let by_hand = Arc::new(ByHand { rows: rows(), ..ByHand::default() });
+    let by_hand = Arc::new(HandMadeRows { rows: rows(), ..HandMadeRows::default() });
     let refused = asked_of(&by_hand, "SELECT * FROM sys_journal").expect_err("it names none");
     assert!(refused.contains("say WHERE id = "), "{refused}");
 }
 
 /// `count` invocations, newest first, each with another caller.
-fn many(count: usize) -> Arc<ByHand> {
+fn many(count: usize) -> Arc<HandMadeRows> {
     let rows = (0..count).map(|number| {
         row(
-            Table::Invocation,
+            QueryTable::Invocation,
             &json!({
                 "id": format!("inv_{number:05}"), "status": "ready", "target": "Plain/calls",
                 "invoked_by_id": format!("inv_{:05}", count - 1 - number),
@@ -80,7 +80,7 @@ fn many(count: usize) -> Arc<ByHand> {
             }),
         )
     });
-    Arc::new(ByHand { rows: rows.collect(), ..ByHand::default() })
+    Arc::new(HandMadeRows { rows: rows.collect(), ..HandMadeRows::default() })
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_table_that_is_joined_with_itself_is_read_twice_at_most() {
 
 #[test]
 fn a_row_that_two_conditions_find_is_answered_once() {
-    let by_hand = Arc::new(ByHand { rows: rows(), ..ByHand::default() });
+    let by_hand = Arc::new(HandMadeRows { rows: rows(), ..HandMadeRows::default() });
     let sql = "SELECT id FROM sys_invocation WHERE target_service_name = 'Cell' OR status = 'running' OR id = 'inv_1' ORDER BY id";
     let answer = asked_of(&by_hand, sql).expect("rows");
     let ids = ["inv_1", "inv_3", "inv_4", "inv_5"].map(|id| json!({ "id": id }));

@@ -2,6 +2,7 @@
 //! `CONTRIBUTING.md` names is in the repository. The imports inside each crate make no large circles.
 
 mod imports;
+mod names;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
