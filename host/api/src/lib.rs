@@ -13,6 +13,7 @@ mod connection;
 mod connections;
 mod error;
 mod openapi;
+mod refusals;
 mod routes;
 mod server;
 mod state;
@@ -66,15 +67,15 @@ mod view;
 mod wait;
 mod why;
 
-pub use access::{Access, AccessError, Jwt, KeyError, Rights};
+pub use access::{AccessControl, AccessError, ClientRights, KeyError, TokenVerifier};
 pub use admission::{Admission, AdmissionLimits};
 pub use connection::EndsWithClient;
 pub use error::ApiError;
-pub use inspector::{ComponentInspector, Rejected};
+pub use inspector::{ComponentInspector, ComponentRefusal};
 pub use local::LocalApi;
-pub use openapi::document;
 pub use origins::AllowedOrigins;
-pub use reads::{Read, Reads};
+pub use reads::{PermittedRead, ReadPermits};
+pub use routes::document;
 pub use routes::router;
 pub use server::{serve, serve_beside, serve_metrics};
 pub use state::{Api, CONNECTIONS, CONNECTIONS_OF_A_PEER};
@@ -82,7 +83,7 @@ pub use state::{Api, CONNECTIONS, CONNECTIONS_OF_A_PEER};
 /// What the front ends of other protocols share with the native one.
 pub mod shared {
     pub use super::{
-        admission::place, catalog::Entry, journal::owner, objects::held, remove::advice,
+        admission::place, catalog::CatalogEntry, journal::owner, objects::held, remove::advice,
         restart::RESTART_OF, state::unexpected,
     };
 

@@ -1,8 +1,7 @@
-//! The OpenAPI document of the API.
+//! The OpenAPI document of the API, as far as it does not follow from the routes.
 
-use axum::Json;
 use utoipa::{
-    IntoResponses, OpenApi,
+    OpenApi,
     openapi::{
         self, KnownFormat, Object, RefOr, Required, Schema, SchemaFormat,
         path::{Parameter, ParameterIn},
@@ -10,12 +9,7 @@ use utoipa::{
     },
 };
 
-use super::{
-    bundle, check, control, events, fork, graphs, health, index, invocations, journal, limits,
-    metrics, migrate, model::Problem, modules, object_promises, objects, promises, queries, remove,
-    replay, resources, restart, sagas, schedules, session, shadow, start, stream, tasks, tree,
-    updates, wait, why,
-};
+use super::model::Problem;
 
 /// Pattern of an id's characters: no control characters, and no text that URL normalization removes
 /// from a path.
@@ -37,145 +31,13 @@ const OPTIONAL_BODIES: [&str; 8] = [
     "updates_send",
 ];
 
-/// Problems that any route may answer; `code` in the problem document is more specific.
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "a description: nothing is made of it but the document")]
-pub enum Refusals {
-    /// The request cannot be read: `invalid-json`, `invalid-query`, `invalid-path`,
-    /// `invalid-field`, `invalid-id`, `invalid-target`.
-    #[response(status = 400, content_type = "application/problem+json")]
-    Bad(Problem),
-    /// `unauthorized`: this host requires a token.
-    #[response(status = 401, content_type = "application/problem+json")]
-    Unauthorized(Problem),
-    /// The request is for another host or from a page of another site: `foreign-host`,
-    /// `foreign-origin`; it lacks the header of its session: `missing-csrf`; or the token does not
-    /// allow it: `not-allowed`.
-    #[response(status = 403, content_type = "application/problem+json")]
-    Foreign(Problem),
-    /// `unknown-route`, `unknown-module`, `unknown-function`, `unknown-invocation`,
-    /// `unknown-promise`, `unknown-task`, `unknown-schedule`, `unknown-resource`, `unknown-query`,
-    /// `unknown-update`.
-    #[response(status = 404, content_type = "application/problem+json")]
-    Unknown(Problem),
-    /// `method-not-allowed`.
-    #[response(status = 405, content_type = "application/problem+json")]
-    Method(Problem),
-    /// `body-too-slow`.
-    #[response(status = 408, content_type = "application/problem+json")]
-    Slow(Problem),
-    /// The object's state does not allow the operation: `already-settled`, `wrong-state`,
-    /// `is-an-invocation`, `id-taken`, `no-journal`, `not-begun`, `journal-damaged`,
-    /// `resource-busy`, `object-busy`, `ran-already`, `stale-token`, `not-a-graph-run`,
-    /// `is-a-graph-run`, `already-sent`, `no-handlers`, `journal-grew`, `exists`, `no-such-record`,
-    /// `no-such-command`, `no-fork-there`, `diverges`.
-    #[response(status = 409, content_type = "application/problem+json")]
-    Conflict(Problem),
-    /// `body-too-large`.
-    #[response(status = 413, content_type = "application/problem+json")]
-    Large(Problem),
-    /// `unsupported-media-type`.
-    #[response(status = 415, content_type = "application/problem+json")]
-    MediaType(Problem),
-    /// `invalid-input`, `invalid-limit`, `invalid-plan`, `invalid-result`, `query-failed`,
-    /// `query-trapped`, `update-refused`, or the fault of an uploaded module.
-    #[response(status = 422, content_type = "application/problem+json")]
-    Unfit(Problem),
-    /// `internal`.
-    #[response(status = 500, content_type = "application/problem+json")]
-    Internal(Problem),
-    /// Temporary; retry later: `not-ready`, `store-unavailable`, `unknown-outcome`, `conflict`.
-    #[response(status = 503, content_type = "application/problem+json")]
-    Unavailable(Problem),
-}
-
+/// The beginning of the document. Routes add their paths and schemas.
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "Segno",
         description = "Durable functions as WebAssembly components: upload, start, look, settle, replay. \
                        Errors are problem documents (RFC 9457) with a stable `code`."
-    ),
-    paths(
-        index::index,
-        health::health,
-        health::ready,
-        metrics::metrics,
-        session::describe,
-        session::open,
-        session::close,
-        stream::stream,
-        serve,
-        modules::deploy,
-        modules::list,
-        modules::describe,
-        modules::undeploy,
-        modules::component,
-        check::check, shadow::shadow,
-        bundle::in_flight,
-        start::start,
-        invocations::list,
-        invocations::describe,
-        wait::wait,
-        why::why,
-        queries::get,
-        queries::post,
-        updates::send,
-        journal::journal,
-        journal::logs,
-        sagas::sagas,
-        bundle::of_invocation,
-        graphs::start,
-        graphs::check,
-        graphs::describe,
-        graphs::plan,
-        graphs::history,
-        graphs::retry,
-        control::cancel,
-        control::kill,
-        migrate::proceed,
-        migrate::relocate,
-        restart::restart,
-        fork::fork,
-        remove::remove,
-        remove::remove_journal,
-        control::halt,
-        control::release,
-        control::signal,
-        replay::replay,
-        objects::list,
-        objects::describe,
-        objects::change,
-        objects::call,
-        object_promises::promise,
-        object_promises::resolve_promise,
-        object_promises::reject_promise,
-        limits::list,
-        limits::describe,
-        limits::set,
-        limits::clear,
-        resources::describe,
-        resources::lease,
-        resources::write,
-        schedules::create,
-        schedules::list,
-        schedules::describe,
-        schedules::delete,
-        schedules::pause,
-        schedules::resume,
-        schedules::trigger,
-        schedules::backfill,
-        tasks::list,
-        tasks::describe,
-        promises::create,
-        promises::list,
-        promises::describe,
-        promises::resolve,
-        promises::reject,
-        promises::cancel,
-        tree::tree,
-        events::list,
-        events::acknowledge,
     ),
     components(schemas(Problem)),
     tags(
@@ -186,18 +48,17 @@ pub enum Refusals {
         (name = "limits", description = "How many executions of a function may run, and how fast they begin"),
         (name = "resources", description = "Values that several writers share, under fencing tokens"),
         (name = "schedules", description = "Starting functions at the occurrences of cron expressions"),
-        (name = "tasks", description = "Who holds what, and until when"),
-        (name = "promises", description = "Values to come, some of them settled from outside"),
-        (name = "events", description = "What functions published, until it is acknowledged"),
-        (name = "sessions", description = "Sessions of browsers, which stand for a token"),
+        (name = "tasks", description = "Tasks: their holders and their leases"),
+        (name = "promises", description = "Values that are not known yet, some of them settled from outside"),
+        (name = "events", description = "Published events, until they are acknowledged"),
+        (name = "sessions", description = "Sessions of browsers, which replace a token"),
         (name = "host", description = "The process itself"),
     )
 )]
-struct Document;
+pub struct OpenApiDocument;
 
-/// Builds the OpenAPI document.
-pub fn document() -> openapi::OpenApi {
-    let mut document = Document::openapi();
+/// Adds the rules that hold for all operations.
+pub fn complete(mut document: openapi::OpenApi) -> openapi::OpenApi {
     for item in document.paths.paths.values_mut() {
         let operations =
             [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete];
@@ -221,7 +82,7 @@ pub fn document() -> openapi::OpenApi {
             }
             for parameter in operation.parameters.iter_mut().flatten() {
                 if let RefOr::T(parameter) = parameter {
-                    complete(parameter);
+                    bound_parameter(parameter);
                 }
             }
         }
@@ -230,7 +91,7 @@ pub fn document() -> openapi::OpenApi {
 }
 
 /// Adds the rules for parameters of a location: a path segment is an id, and a query has no nulls.
-fn complete(parameter: &mut Parameter) {
+fn bound_parameter(parameter: &mut Parameter) {
     let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema else { return };
     match parameter.parameter_in {
         ParameterIn::Path => {
@@ -262,13 +123,4 @@ fn bound(schema: &mut Object) {
         schema.format = Some(SchemaFormat::Custom(format.to_owned()));
         schema.maximum = usize::try_from(largest).ok().map(utoipa::Number::UInt);
     }
-}
-
-/// Returns the OpenAPI document of this API.
-#[utoipa::path(
-    get, path = "/openapi.json", tag = "host", operation_id = "openapi",
-    responses((status = 200, body = Object, description = "The document"), Refusals),
-)]
-pub async fn serve() -> Json<openapi::OpenApi> {
-    Json(document())
 }

@@ -1,99 +1,105 @@
 //! The routes of the API.
 
 use axum::{
-    Router,
+    Json, Router,
     extract::{DefaultBodyLimit, Request},
     middleware,
-    routing::{get, post},
 };
+use utoipa::{OpenApi as _, openapi::OpenApi};
+use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Api, access, bundle, check, console, control, docs, error::ApiError, events, fork, graphs,
-    health, index, invocations, journal, limits, metrics, migrate, modules, object_promises,
-    objects, openapi, promises, queries, remove, replay, resources, restart, sagas, schedules,
-    session, shadow, start, stream, tasks, tree, updates, wait, why,
+    Api, access, bundle, check, console, control, docs,
+    error::ApiError,
+    events, fork, graphs, health, index, invocations, journal, limits, metrics, migrate, modules,
+    object_promises, objects,
+    openapi::{self, OpenApiDocument},
+    promises, queries,
+    refusals::Refusals,
+    remove, replay, resources, restart, sagas, schedules, session, shadow, start, stream, tasks,
+    tree, updates, wait, why,
 };
+
+/// The routes. The attribute of a handler declares its method, its path and its description.
+fn described() -> OpenApiRouter<Api> {
+    OpenApiRouter::with_openapi(OpenApiDocument::openapi())
+        .routes(routes!(modules::list, modules::deploy))
+        .routes(routes!(modules::describe, modules::undeploy))
+        .routes(routes!(modules::component))
+        .routes(routes!(check::check))
+        .routes(routes!(shadow::shadow))
+        .routes(routes!(bundle::in_flight))
+        .routes(routes!(invocations::list, start::start))
+        .routes(routes!(invocations::describe, remove::remove))
+        .routes(routes!(wait::wait))
+        .routes(routes!(why::why))
+        .routes(routes!(journal::journal, remove::remove_journal))
+        .routes(routes!(journal::logs))
+        .routes(routes!(sagas::sagas))
+        .routes(routes!(bundle::of_invocation))
+        .routes(routes!(control::cancel))
+        .routes(routes!(control::kill))
+        .routes(routes!(migrate::proceed))
+        .routes(routes!(migrate::relocate))
+        .routes(routes!(restart::restart))
+        .routes(routes!(fork::fork))
+        .routes(routes!(control::halt))
+        .routes(routes!(control::release))
+        .routes(routes!(control::signal))
+        .routes(routes!(queries::get, queries::post))
+        .routes(routes!(updates::send))
+        .routes(routes!(replay::replay))
+        .routes(routes!(graphs::start))
+        .routes(routes!(graphs::check))
+        .routes(routes!(graphs::describe))
+        .routes(routes!(graphs::plan))
+        .routes(routes!(graphs::history))
+        .routes(routes!(graphs::retry))
+        .routes(routes!(objects::list))
+        .routes(routes!(objects::describe, objects::change))
+        .routes(routes!(objects::call))
+        .routes(routes!(object_promises::promise))
+        .routes(routes!(object_promises::resolve_promise))
+        .routes(routes!(object_promises::reject_promise))
+        .routes(routes!(limits::list))
+        .routes(routes!(limits::describe, limits::set, limits::clear))
+        .routes(routes!(resources::describe, resources::write))
+        .routes(routes!(resources::lease))
+        .routes(routes!(schedules::list, schedules::create))
+        .routes(routes!(schedules::describe, schedules::delete))
+        .routes(routes!(schedules::pause))
+        .routes(routes!(schedules::resume))
+        .routes(routes!(schedules::trigger))
+        .routes(routes!(schedules::backfill))
+        .routes(routes!(session::describe, session::open, session::close))
+        .routes(routes!(stream::stream))
+        .routes(routes!(events::list))
+        .routes(routes!(events::acknowledge))
+        .routes(routes!(tasks::list))
+        .routes(routes!(tasks::describe))
+        .routes(routes!(promises::list, promises::create))
+        .routes(routes!(promises::describe))
+        .routes(routes!(tree::tree))
+        .routes(routes!(promises::resolve))
+        .routes(routes!(promises::reject))
+        .routes(routes!(promises::cancel))
+        .routes(routes!(index::index))
+        .routes(routes!(health::health))
+        .routes(routes!(health::ready))
+        .routes(routes!(metrics::metrics))
+        .routes(routes!(serve_document))
+}
+
+/// Builds the OpenAPI document.
+pub fn document() -> OpenApi {
+    openapi::complete(described().into_openapi())
+}
 
 /// Builds the router of the API.
 pub fn router(api: Api) -> Router {
     let beside = api.beside.clone();
-    let v1 = Router::new()
-        .route("/modules", get(modules::list).post(modules::deploy))
-        .route("/modules/{module}", get(modules::describe).delete(modules::undeploy))
-        .route("/modules/{module}/component", get(modules::component))
-        .route("/modules/{module}/check", post(check::check))
-        .route("/modules/{module}/shadow", post(shadow::shadow))
-        .route("/modules/{module}/bundle", get(bundle::in_flight))
-        .route("/invocations", get(invocations::list).post(start::start))
-        .route("/invocations/{id}", get(invocations::describe).delete(remove::remove))
-        .route("/invocations/{id}/wait", get(wait::wait))
-        .route("/invocations/{id}/why", get(why::why))
-        .route("/invocations/{id}/journal", get(journal::journal).delete(remove::remove_journal))
-        .route("/invocations/{id}/logs", get(journal::logs))
-        .route("/invocations/{id}/sagas", get(sagas::sagas))
-        .route("/invocations/{id}/bundle", get(bundle::of_invocation))
-        .route("/invocations/{id}/cancel", post(control::cancel))
-        .route("/invocations/{id}/kill", post(control::kill))
-        .route("/invocations/{id}/continue", post(migrate::proceed))
-        .route("/invocations/{id}/move", post(migrate::relocate))
-        .route("/invocations/{id}/restart", post(restart::restart))
-        .route("/invocations/{id}/fork", post(fork::fork))
-        .route("/invocations/{id}/halt", post(control::halt))
-        .route("/invocations/{id}/release", post(control::release))
-        .route("/invocations/{id}/signals", post(control::signal))
-        .route("/invocations/{id}/queries/{name}", get(queries::get).post(queries::post))
-        .route("/invocations/{id}/updates/{name}", post(updates::send))
-        .route("/invocations/{id}/replay", post(replay::replay))
-        .route("/graphs", post(graphs::start))
-        .route("/graphs/check", post(graphs::check))
-        .route("/graphs/{id}", get(graphs::describe))
-        .route("/graphs/{id}/plan", get(graphs::plan))
-        .route("/graphs/{id}/history", get(graphs::history))
-        .route("/graphs/{id}/retry", post(graphs::retry))
-        .route("/objects", get(objects::list))
-        .route("/objects/{module}/{object}/{key}", get(objects::describe).patch(objects::change))
-        .route("/objects/{module}/{object}/{key}/{function}", post(objects::call))
-        .route("/objects/{module}/{object}/{key}/promises/{name}", get(object_promises::promise))
-        .route(
-            "/objects/{module}/{object}/{key}/promises/{name}/resolve",
-            post(object_promises::resolve_promise),
-        )
-        .route(
-            "/objects/{module}/{object}/{key}/promises/{name}/reject",
-            post(object_promises::reject_promise),
-        )
-        .route("/limits", get(limits::list))
-        .route(
-            "/limits/{module}/{function}",
-            get(limits::describe).put(limits::set).delete(limits::clear),
-        )
-        .route("/resources/{name}", get(resources::describe).put(resources::write))
-        .route("/resources/{name}/lease", post(resources::lease))
-        .route("/schedules", get(schedules::list).post(schedules::create))
-        .route("/schedules/{id}", get(schedules::describe).delete(schedules::delete))
-        .route("/schedules/{id}/pause", post(schedules::pause))
-        .route("/schedules/{id}/resume", post(schedules::resume))
-        .route("/schedules/{id}/trigger", post(schedules::trigger))
-        .route("/schedules/{id}/backfill", post(schedules::backfill))
-        .route("/session", get(session::describe).post(session::open).delete(session::close))
-        .route("/stream", get(stream::stream))
-        .route("/events", get(events::list))
-        .route("/events/ack", post(events::acknowledge))
-        .route("/tasks", get(tasks::list))
-        .route("/tasks/{id}", get(tasks::describe))
-        .route("/promises", get(promises::list).post(promises::create))
-        .route("/promises/{id}", get(promises::describe))
-        .route("/promises/{id}/tree", get(tree::tree))
-        .route("/promises/{id}/resolve", post(promises::resolve))
-        .route("/promises/{id}/reject", post(promises::reject))
-        .route("/promises/{id}/cancel", post(promises::cancel));
-    Router::new()
-        .nest("/v1", v1)
-        .route("/", get(index::index))
-        .route("/health", get(health::health))
-        .route("/ready", get(health::ready))
-        .route("/metrics", get(metrics::metrics))
-        .route("/openapi.json", get(openapi::serve))
+    let (routes, _) = described().split_for_parts();
+    routes
         .merge(console::routes())
         .merge(docs::routes())
         .fallback(unknown)
@@ -104,6 +110,15 @@ pub fn router(api: Api) -> Router {
         .layer(middleware::from_fn_with_state(api.clone(), metrics::count))
         .with_state(api)
         .merge(beside)
+}
+
+/// Returns the OpenAPI document of this API.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "host", operation_id = "openapi",
+    responses((status = 200, body = Object, description = "The document"), Refusals),
+)]
+async fn serve_document() -> Json<OpenApi> {
+    Json(document())
 }
 
 async fn unknown(request: Request) -> ApiError {
