@@ -100,6 +100,7 @@ mod memory;
 #[allow(
     clippy::allow_attributes_without_reason,
     clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
     reason = "it is generated"
 )]
 pub mod bindings;

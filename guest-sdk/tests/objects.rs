@@ -55,7 +55,7 @@ async fn shop(ctx: Context, items: Vec<String>) -> Result<(String, u64, Vec<Stri
     let cart = ctx.object::<Cart>("ada");
     let counts = segno::try_join_all(items.iter().map(|item| cart.add(item))).await?;
     assert_eq!(counts.len(), items.len());
-    assert_eq!(cart.fail().await.unwrap_err().code(), 422);
+    assert_eq!(cart.fail().await.expect_err("it fails").code(), 422);
     cart.list().await
 }
 

@@ -454,7 +454,7 @@ async fn cancelling(ctx: Context, plan: Value) -> Result<u32> {
     let graph = ctx.graph::<_, _, Value>(&plan, &()).start();
     ctx.sleep(HOUR).await?;
     ctx.cancel(&graph).await?;
-    let code = graph.await.unwrap_err().code();
+    let code = graph.await.expect_err("it was cancelled").code();
     ctx.sleep(200 * HOUR).await?;
     Ok(code)
 }

@@ -14,7 +14,7 @@ pub use segno_demo as demo;
 pub use segno_endpoint as endpoint;
 pub use segno_engine::{
     boot, bundles, commit_latency, delivery, events, host, lease_ttl, metrics, notifier,
-    quarantine, recovery, slots, target, traces, values, worker,
+    quarantine, recovery, slots, stuck, target, traces, values, worker,
 };
 pub use segno_env as runtime;
 pub use segno_guest as guest;

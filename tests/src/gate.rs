@@ -28,20 +28,20 @@ macro_rules! gated_reads {
 
             use async_trait::async_trait;
             use segno::store::{
-                AdmittedFilter, Counts, Due, EventPlace, EventRow, Examined, Found, GatherError,
-                GatherSink, History, InvocationFilter, InvocationRow, LimitFilter, LimitRow,
+                AdmittedFilter, StoreCounts, DueWork, EventPosition, EventRow, ExaminedPage, ScanPage, GatherError,
+                GatherSink, ExecutionHistory, InvocationFilter, InvocationRow, LimitFilter, LimitRow,
                 LogRow, ModuleRow, Modules, NewModule, ObjectFilter, ObjectRow, Page,
-                PartitionFilter, PromiseFilter, PromiseRow, PromiseSize, Read, Ready, Scan,
-                ScheduleFilter, SchedulePage, Selection, SizeReport, StateCounts, StateSize,
-                StoreError, Waits, WorkQueue,
+                PartitionFilter, PromiseFilter, PromiseRow, PromiseSize, Read, ReadyTask, Scan,
+                ScheduleFilter, SchedulePage, GatherSelection, SizeReport, StateCounts, StateSize,
+                StoreError, WaitEdges, WorkQueue,
                 archive::{ArchiveError, ArchiveSink},
             };
             use segno_core::{
                 graph::{NodeEvent, NodeRow},
                 id::{Digest, ObjectId, PromiseId, ScheduleId},
                 invocation::Record,
-                limit::{Limit, LimitName, Partition, PartitionId, Place},
-                promise::{MessageKind, Promise, Schedule},
+                limit::{Limit, LimitName, Partition, PartitionId, LimitPosition},
+                promise::{OutboxMessageKind, Promise, Schedule},
                 saga::{Fact, FactKey},
                 snapshot::Snapshot,
                 time::Timestamp,
@@ -100,7 +100,7 @@ macro_rules! gated_reads {
                 async fn histories(
                     &self,
                     of: &[(PromiseId, u32)],
-                ) -> Result<Vec<History>, StoreError> {
+                ) -> Result<Vec<ExecutionHistory>, StoreError> {
                     self.pass().await?;
                     let mut histories = self.behind().read().histories(of).await?;
                     for history in &mut histories {
@@ -109,7 +109,7 @@ macro_rules! gated_reads {
                     Ok(histories)
                 }
 
-                async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
+                async fn waits(&self, id: &PromiseId) -> Result<WaitEdges, StoreError> {
                     self.pass().await?;
                     self.behind().read().waits(id).await
                 }
@@ -210,7 +210,7 @@ macro_rules! gated_reads {
                     &self,
                     id: &PromiseId,
                     most: u32,
-                ) -> Result<Option<(Place, u64)>, StoreError> {
+                ) -> Result<Option<(LimitPosition, u64)>, StoreError> {
                     self.pass().await?;
                     self.behind().read().place(id, most).await
                 }
@@ -218,7 +218,7 @@ macro_rules! gated_reads {
                 async fn admitted(
                     &self,
                     filter: &AdmittedFilter,
-                ) -> Result<Vec<(PromiseId, Place)>, StoreError> {
+                ) -> Result<Vec<(PromiseId, LimitPosition)>, StoreError> {
                     self.pass().await?;
                     self.behind().read().admitted(filter).await
                 }
@@ -262,14 +262,14 @@ macro_rules! gated_reads {
 
                 async fn events(
                     &self,
-                    after: Option<EventPlace>,
+                    after: Option<EventPosition>,
                     limit: u32,
                 ) -> Result<Vec<EventRow>, StoreError> {
                     self.pass().await?;
                     self.behind().read().events(after, limit).await
                 }
 
-                async fn counts(&self) -> Result<Counts, StoreError> {
+                async fn counts(&self) -> Result<StoreCounts, StoreError> {
                     self.pass().await?;
                     self.behind().read().counts().await
                 }
@@ -282,7 +282,7 @@ macro_rules! gated_reads {
 
             #[async_trait]
             impl WorkQueue for $store {
-                async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+                async fn due(&self, now: Timestamp, limit: u32) -> Result<DueWork, StoreError> {
                     self.pass().await?;
                     self.behind().work_queue().due(now, limit).await
                 }
@@ -292,17 +292,17 @@ macro_rules! gated_reads {
                     now: Timestamp,
                     after: Option<i64>,
                     limit: u32,
-                ) -> Result<Vec<Ready>, StoreError> {
+                ) -> Result<Vec<ReadyTask>, StoreError> {
                     self.pass().await?;
                     self.behind().work_queue().ready(now, after, limit).await
                 }
 
                 async fn outbox_due(
                     &self,
-                    kind: MessageKind,
+                    kind: OutboxMessageKind,
                     now: Timestamp,
                     limit: u32,
-                ) -> Result<Due, StoreError> {
+                ) -> Result<DueWork, StoreError> {
                     self.pass().await?;
                     self.behind().work_queue().outbox_due(kind, now, limit).await
                 }
@@ -314,7 +314,7 @@ macro_rules! gated_reads {
                     &self,
                     after: i64,
                     limit: u32,
-                ) -> Result<Found<PromiseId>, StoreError> {
+                ) -> Result<ScanPage<PromiseId>, StoreError> {
                     self.pass().await?;
                     self.behind().scan().candidates(after, limit).await
                 }
@@ -324,7 +324,7 @@ macro_rules! gated_reads {
                     after: i64,
                     limit: u32,
                     before: Timestamp,
-                ) -> Result<Found<Promise>, StoreError> {
+                ) -> Result<ScanPage<Promise>, StoreError> {
                     self.pass().await?;
                     self.behind().scan().finished(after, limit, before).await
                 }
@@ -334,7 +334,7 @@ macro_rules! gated_reads {
                     maker: Option<&PromiseId>,
                     after: i64,
                     limit: u32,
-                ) -> Result<Examined, StoreError> {
+                ) -> Result<ExaminedPage, StoreError> {
                     self.pass().await?;
                     self.behind().scan().examine(maker, after, limit).await
                 }
@@ -350,7 +350,7 @@ macro_rules! gated_reads {
 
                 async fn gather(
                     &self,
-                    selection: &Selection,
+                    selection: &GatherSelection,
                     sink: &mut dyn GatherSink,
                 ) -> Result<(), GatherError> {
                     self.pass().await?;

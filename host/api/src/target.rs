@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use segno_core::{
-    address::{self, Address, Keyed, SERVICE_SCHEME},
+    address::{self, Address, ObjectFunctionPath, SERVICE_SCHEME},
     id::{Digest, ObjectId, PromiseId},
 };
 
-use super::{Api, ApiError, catalog::Resolved};
+use super::{Api, ApiError, catalog::ResolvedFunction};
 
 /// A parsed target of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Target<'a> {
+pub(super) struct ParsedTarget<'a> {
     pub(super) module: Cow<'a, str>,
     /// The part after the module: a function, or `OBJECT@KEY/FUNCTION`.
     path: &'a str,
@@ -19,7 +19,7 @@ pub(super) struct Target<'a> {
     service: Option<&'a str>,
 }
 
-impl<'a> Target<'a> {
+impl<'a> ParsedTarget<'a> {
     pub(super) fn parse(target: &'a str) -> Result<Self, ApiError> {
         let bad = |reason: &str| Err(bad(target, reason));
         if let Some(path) = target.strip_prefix(SERVICE_SCHEME) {
@@ -43,7 +43,7 @@ impl<'a> Target<'a> {
         }
         let is_name =
             |name: &str| !name.is_empty() && !name.contains(['/', ':', ' ', '?', '#', '@']);
-        match Keyed::parse(path) {
+        match ObjectFunctionPath::parse(path) {
             None if path
                 .split_once('/')
                 .is_some_and(|(kind, name)| is_name(kind) && is_name(name)) =>
@@ -86,14 +86,14 @@ impl<'a> Target<'a> {
     /// the run.
     ///
     /// # Errors
-    /// See [`Target::resolve`].
+    /// See [`ParsedTarget::resolve`].
     pub(super) async fn run(&self, api: &Api) -> Result<Option<PromiseId>, ApiError> {
-        let run = match (self.service.map(Address::parse), Keyed::parse(self.path)) {
+        let run = match (self.service.map(Address::parse), ObjectFunctionPath::parse(self.path)) {
             (Some(Ok(address)), _) => match api.host.protocols.run_of(&address) {
                 Some(run) => run,
                 None => return Ok(None),
             },
-            (None, Some(Keyed { object, key, function })) => {
+            (None, Some(ObjectFunctionPath { object, key, function })) => {
                 ObjectId::new(format!("{}/{object}@{key}", self.module)).run(function)
             }
             _ => return Ok(None),
@@ -105,7 +105,7 @@ impl<'a> Target<'a> {
     ///
     /// # Errors
     /// The function does not exist, or the target lacks a required key or has a superfluous one.
-    pub(super) async fn resolve(&self, api: &Api) -> Result<Resolved, ApiError> {
+    pub(super) async fn resolve(&self, api: &Api) -> Result<ResolvedFunction, ApiError> {
         let resolved = api.resolve(&self.module, &self.function()).await?;
         if let Some(address) = self.service {
             let has_key = Address::parse(address).is_ok_and(|address| address.object().is_some());
@@ -118,7 +118,7 @@ impl<'a> Target<'a> {
             };
         }
         let whole = || format!("{}/{}", self.module, self.path);
-        match (Keyed::parse(self.path), resolved.function.access) {
+        match (ObjectFunctionPath::parse(self.path), resolved.function.access) {
             (Some(_), None) => {
                 Err(bad(&whole(), "it is no function of an object, and takes no key"))
             }
@@ -140,9 +140,9 @@ mod tests {
 
     #[test]
     fn targets_are_read_with_and_without_their_scheme() {
-        let order = Target { module: "shop".into(), path: "order", service: None };
-        assert_eq!(Target::parse("shop/order").ok(), Some(order));
-        assert!(Target::parse("wasm://shop/order").is_ok());
+        let order = ParsedTarget { module: "shop".into(), path: "order", service: None };
+        assert_eq!(ParsedTarget::parse("shop/order").ok(), Some(order));
+        assert!(ParsedTarget::parse("wasm://shop/order").is_ok());
         for wrong in [
             "",
             "order",
@@ -158,26 +158,30 @@ mod tests {
             "shop/Cart@a",
             "shop/Ca/rt@a/add",
         ] {
-            let refused = Target::parse(wrong).expect_err(wrong);
+            let refused = ParsedTarget::parse(wrong).expect_err(wrong);
             assert_eq!(refused.code(), "invalid-target", "{wrong}");
         }
     }
 
     #[test]
     fn a_handler_of_a_service_is_a_function_of_its_deployment() {
-        let target = Target::parse("restate://Cart/a/b/add").expect("a target");
+        let target = ParsedTarget::parse("restate://Cart/a/b/add").expect("a target");
         assert_eq!((&*target.module, &*target.function()), ("restate:Cart", "Cart/add"));
         assert_eq!(target.address(Digest([0; 32]), true), "restate://Cart/a/b/add");
         for wrong in ["restate://Cart", "restate:///add"] {
-            assert_eq!(Target::parse(wrong).expect_err(wrong).code(), "invalid-target", "{wrong}");
+            assert_eq!(
+                ParsedTarget::parse(wrong).expect_err(wrong).code(),
+                "invalid-target",
+                "{wrong}"
+            );
         }
     }
 
     #[test]
     fn the_key_of_an_object_may_be_anything() {
-        let target = Target::parse("shop/Cart@a/b@c d/add").expect("a target");
+        let target = ParsedTarget::parse("shop/Cart@a/b@c d/add").expect("a target");
         assert_eq!((&*target.module, &*target.function()), ("shop", "Cart/add"));
-        let refused = Target::parse("shop/Cart/add").expect_err("there is no key");
+        let refused = ParsedTarget::parse("shop/Cart/add").expect_err("there is no key");
         assert!(
             refused.to_string().contains("needs a key: MODULE/OBJECT@KEY/FUNCTION"),
             "{refused}"

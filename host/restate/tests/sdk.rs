@@ -1,6 +1,8 @@
 //! Tests the runtime's state machine against the core of Restate's SDKs, which implements the
 //! deployment's side of the protocol; and compares our deployment's output with the core's.
 
+#![expect(clippy::unwrap_used, reason = "a step of a conversation that fails ends the test")]
+
 use std::time::Duration;
 
 use bytes::Bytes;

@@ -88,7 +88,7 @@ mod tests {
         let err = WrittenBytes::default();
         let mut console = Console::plain(Vec::new(), err.clone(), false);
         assert_eq!(left("order", &mut console), Exit::TimedOut);
-        assert!(err.text().contains("`order` goes on: `segno result order"), "{}", err.text());
+        assert!(err.text().contains("`order` continues: `segno result order"), "{}", err.text());
         // Without an interruption the wait ends by itself.
         let limit = Some(Duration::ZERO);
         let ended = wait_unless(async { false }, &client, "order", limit).await;

@@ -48,7 +48,7 @@ pub struct ImportArgs {
     even_if_damaged: bool,
     /// Maximum size of the unpacked file, as a multiple of the file's size (256 MiB are always
     /// allowed)
-    #[arg(long, value_name = "TIMES", default_value_t = Bounds::default().expansion)]
+    #[arg(long, value_name = "TIMES", default_value_t = ArchiveBounds::default().expansion)]
     max_expansion: u64,
 }
 

@@ -18,7 +18,7 @@ pub struct NewArgs {
     #[arg(value_name = "NAME")]
     path: PathBuf,
     /// Language of the project
-    #[arg(long, value_enum, value_name = "LANGUAGE", default_value_t = Lang::Rust)]
+    #[arg(long, value_enum, value_name = "LANGUAGE", default_value_t = TemplateLanguage::Rust)]
     lang: TemplateLanguage,
 }
 

@@ -85,7 +85,7 @@ struct ScheduleCreateArgs {
     #[arg(long, value_name = "LENGTH", value_parser = read_limit)]
     jitter: Option<Duration>,
     /// Rule for occurrences while the last invocation has not ended
-    #[arg(long, value_enum, value_name = "RULE", default_value_t = Rule::Allow)]
+    #[arg(long, value_enum, value_name = "RULE", default_value_t = OverlapRule::Allow)]
     overlap: OverlapRule,
     /// Time limit of each invocation, from its occurrence
     #[arg(long, value_name = "LENGTH", value_parser = read_limit)]

@@ -10,7 +10,7 @@ use tests::documents::repository;
 
 /// Names with several definitions of one concept: a value of the core and its form in the API, one
 /// role for both databases, or a word of the SDK and its counterpart in the host.
-const SHARED: [&str; 31] = [
+const SHARED: [&str; 32] = [
     "CommitFailure",
     "CommittedBatch",
     "Condition",
@@ -42,6 +42,7 @@ const SHARED: [&str; 31] = [
     "WriteBatch",
     "WriteTotals",
     "Writer",
+    "WriterRequest",
 ];
 
 /// Two families of messages with the names that the protocol gives them, and generated code.

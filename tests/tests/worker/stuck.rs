@@ -5,7 +5,7 @@ use std::sync::Arc;
 use segno::{
     runtime::Clock,
     store::InvocationFilter,
-    stuck::{self, Reason},
+    stuck::{self, StuckReason},
 };
 use segno_core::{promise::TaskStatus, time::Millis};
 use serde_json::json;
@@ -14,7 +14,7 @@ use tests::world::{World, script::Script};
 const HOUR: u64 = 3_600_000;
 
 /// The ids of the executions that are reported, with the reason.
-async fn reported(world: &World) -> Vec<(String, Reason)> {
+async fn reported(world: &World) -> Vec<(String, StuckReason)> {
     let filter = InvocationFilter { limit: 100, ..InvocationFilter::default() };
     let store = world.host().store;
     let rows = store.read().list(&filter).await.expect("the store answers").items;
@@ -52,5 +52,5 @@ async fn who_waits_a_day_for_a_promise_without_owner_is_reported_unless_a_timer_
     world.stands("many", TaskStatus::Suspended).await;
     assert_eq!(reported(&world).await, []);
     world.clock.jump(Millis(25 * 3_600_000));
-    assert_eq!(reported(&world).await, [("lone".to_owned(), Reason::Unsettled)]);
+    assert_eq!(reported(&world).await, [("lone".to_owned(), StuckReason::Unsettled)]);
 }

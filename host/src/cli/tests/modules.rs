@@ -53,8 +53,8 @@ async fn a_name_is_taken_away_and_a_start_by_it_says_so() {
     run(&server, &["start", "shop/order", r#"{"items":[]}"#, "--id", "order-1"]).await;
     let said = run(&server, &["undeploy", "shop"]).await;
     assert_eq!(said.exit, Exit::Done, "{}", said.err);
-    assert!(said.out.starts_with("shop  stands for "), "{}", said.out);
-    assert!(said.out.contains("no more, on which 1 execution in flight finishes"), "{}", said.out);
+    assert!(said.out.starts_with("shop  no longer names "), "{}", said.out);
+    assert!(said.out.contains(", on which 1 execution in flight finishes"), "{}", said.out);
     for late in [&["start", "shop/order", "{}"][..], &["undeploy", "shop"]] {
         let said = run(&server, late).await;
         assert_ne!(said.exit, Exit::Done);

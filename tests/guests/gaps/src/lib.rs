@@ -1,6 +1,8 @@
 //! Functions that use parts of the standard library that components lack, functions that panic, and
 //! one that the compiler warns about. The suites check the messages that authors get.
 
+#![expect(clippy::unwrap_used, reason = "authors write it")]
+
 use std::{cell::RefCell, collections::HashMap, time::Duration};
 
 use segno::{ActivityContext, Context, Result};

@@ -7,27 +7,27 @@ use super::super::error::IngressError;
 use crate::{
     HandlerFacts,
     front::ServicesApi,
-    ids::{self, Called},
+    ids::{self, HandlerTarget},
 };
 
 /// Default content type of a handler's result.
 const JSON: &str = "application/json";
 
 /// A resolved handler.
-pub struct IngressTarget<'a> {
+pub struct ResolvedHandler<'a> {
     /// The service, the handler and the key.
-    pub called: Called<'a>,
+    pub called: HandlerTarget<'a>,
     /// The deployment to which new invocations are routed.
     pub deployment: Digest,
     /// Properties of the handler that affect callers.
     pub facts: HandlerFacts,
     /// Accepted bodies. `None` accepts any, because the manifest has no declaration.
-    pub takes: Option<Takes>,
+    pub takes: Option<AcceptedBodies>,
     /// Declared content type of the result, and true if an empty result has it as well.
     pub gives: Option<(String, bool)>,
 }
 
-impl<'a> IngressTarget<'a> {
+impl<'a> ResolvedHandler<'a> {
     /// Resolves the path segments `SERVICE, HANDLER` or `OBJECT, KEY, HANDLER`, within a scope.
     ///
     /// # Errors
@@ -42,8 +42,8 @@ impl<'a> IngressTarget<'a> {
             given => ids::scope(given).map_err(|refused| IngressError::new(400, refused))?,
         };
         let called = match *segments {
-            [service, handler] => Called { service, scope, key: None, handler },
-            [service, key, handler] => Called { service, scope, key: Some(key), handler },
+            [service, handler] => HandlerTarget { service, scope, key: None, handler },
+            [service, key, handler] => HandlerTarget { service, scope, key: Some(key), handler },
             _ => {
                 let message =
                     "the path names no handler: use /SERVICE/HANDLER or /OBJECT/KEY/HANDLER";
@@ -53,10 +53,11 @@ impl<'a> IngressTarget<'a> {
         let (digest, deployment) = api.services.of_service(called.service).await?;
         let facts = deployment.called(&called)?;
         let known = deployment.handler(called.service, called.handler);
-        let takes = known.and_then(|(_, handler)| handler.input.clone()).map(|input| Takes {
-            content_type: input.content_type,
-            required: input.required.unwrap_or_default(),
-        });
+        let takes =
+            known.and_then(|(_, handler)| handler.input.clone()).map(|input| AcceptedBodies {
+                content_type: input.content_type,
+                required: input.required.unwrap_or_default(),
+            });
         let output = known.and_then(|(_, handler)| match &handler.output {
             Some(output) => {
                 let kind = output.content_type.clone()?;
@@ -69,14 +70,14 @@ impl<'a> IngressTarget<'a> {
 }
 
 /// Bodies that a handler accepts.
-pub struct Takes {
+pub struct AcceptedBodies {
     /// Accepted content types, in the syntax of `accept`; `None` if the handler accepts no body.
     content_type: Option<String>,
     /// True if a body is required.
     required: bool,
 }
 
-impl Takes {
+impl AcceptedBodies {
     /// Refuses a body of another content type.
     ///
     /// # Errors

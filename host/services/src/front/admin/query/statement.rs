@@ -37,7 +37,7 @@ pub enum QueryRefusal {
     #[error("{0} is not answered here: a query is one SELECT, which may begin with WITH")]
     NoQuestion(String),
     /// The table does not exist.
-    #[error("there is no table `{0}`; there are {known}", known = Table::names())]
+    #[error("there is no table `{0}`; there are {known}", known = QueryTable::names())]
     Table(String),
     /// A text is not an instant.
     #[error("{0} is no instant, like '2026-01-31T12:00:00Z'")]
