@@ -9,7 +9,8 @@ use crate::{
     task::{WakeableFuture, no_such_function},
 };
 
-/// Runs one attempt from beginning to end.
+/// Runs one attempt of an activity and returns its outcome. Fails if the function does not exist,
+/// is a workflow, or awaits something that never completes.
 pub(crate) fn perform(
     entry: Option<&Entry>,
     function: &str,

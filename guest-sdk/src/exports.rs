@@ -1,4 +1,4 @@
-//! What a component exports: its functions are described, begun and resumed.
+//! The exports of a component: they describe, start, resume, query and perform its functions.
 
 use std::{
     cell::RefCell,
@@ -28,7 +28,7 @@ use crate::{
 };
 
 thread_local! {
-    /// The one workflow that a component instance runs.
+    /// The workflow of this component instance; an instance runs one.
     static EXECUTION: RefCell<Option<WorkflowExecution>> = const { RefCell::new(None) };
 }
 

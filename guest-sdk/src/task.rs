@@ -1,4 +1,4 @@
-//! A future that is polled until it waits, and again when it is woken.
+//! A future that is polled until it is pending, and again when it is woken.
 
 use std::{
     future::Future,
@@ -42,7 +42,8 @@ impl WakeableFuture {
         self.woken.0.load(Ordering::Relaxed)
     }
 
-    /// Polls until the future is ready, or is pending and has not been woken meanwhile.
+    /// Polls until the future is ready, or is pending and was not woken during the poll. `None` if
+    /// it is pending.
     pub(crate) fn poll_until_idle(&mut self) -> Option<wit::Outcome> {
         let waker = Waker::from(self.woken.clone());
         while self.woken.0.swap(false, Ordering::Relaxed) {

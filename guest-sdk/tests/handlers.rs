@@ -426,7 +426,7 @@ fn the_module_describes_what_its_workflows_answer() {
     assert_eq!(names, ["order", "other-order"], "handlers are no functions");
 }
 
-/// Lists other than that of the crate.
+/// Module lists other than that of the crate.
 mod lists {
     use segno::{Context, Result};
 

@@ -1,5 +1,6 @@
-//! Every dependency has a licence, a source and a name that `deny.toml` allows. `cargo deny check` reads the same file and
-//! asks for advisories too; it is not in every registry, and takes minutes to compile.
+//! Checks that `deny.toml` allows the licence, source and name of every dependency.
+//! `cargo deny check` reads the same file and checks advisories too, but it is not in every
+//! registry and takes minutes to compile.
 
 use std::{collections::BTreeSet, fs, process::Command};
 

@@ -1,5 +1,5 @@
-//! The suites, each a module, in one program. It is linked once, and one suite computes while
-//! another waits. `cargo test -p tests simulation::` runs a single suite.
+//! All test suites in one program, each as a module. The program is linked once, and one suite
+//! computes while another waits. `cargo test -p tests simulation::` runs a single suite.
 
 mod architecture;
 mod bad_guests;

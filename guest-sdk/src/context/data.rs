@@ -1,4 +1,4 @@
-//! What the context of a workflow holds.
+//! The context of a workflow.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use crate::invocation::CurrentInvocation;
 
 /// A workflow's access to everything except computation. Cheap to clone.
 ///
-/// Each method that issues a command returns a future and does nothing until then: the command is
-/// **issued on the first poll**, or by its `start`. The order in which commands are issued is part
-/// of the workflow's history and must be the same in every replay. This holds as long as a workflow
+/// Each method that issues a command returns a future. The command is **issued on the first poll**
+/// of the future, or by its `start`. The order in which commands are issued is part of the
+/// workflow's history and must be the same in every replay. This holds as long as a workflow
 /// depends only on its input and this context.
 ///
 /// After a cancellation, every await that is pending at that moment fails with code 499. Later

@@ -1,4 +1,4 @@
-//! How functions of objects use them.
+//! Exclusive and shared access to objects.
 
 /// The access of a function to its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

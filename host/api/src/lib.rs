@@ -80,14 +80,14 @@ pub use routes::router;
 pub use server::{serve, serve_beside, serve_metrics};
 pub use state::{Api, CONNECTIONS, CONNECTIONS_OF_A_PEER};
 
-/// What the front ends of other protocols share with the native one.
+/// Functions and types that the front ends of other protocols use too.
 pub mod shared {
     pub use super::{
         admission::place, catalog::CatalogEntry, journal::owner, objects::held, remove::advice,
         restart::RESTART_OF, state::unexpected,
     };
 
-    /// What is shown of promises and tasks.
+    /// Views of promises and tasks.
     pub mod view {
         pub use crate::view::{caller, failure, labels, retry_at};
     }

@@ -1,4 +1,4 @@
-//! The problems that any route may answer, for the OpenAPI document.
+//! Problem responses common to all routes, for the OpenAPI document.
 
 use utoipa::IntoResponses;
 

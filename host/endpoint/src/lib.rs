@@ -2,16 +2,16 @@
 //! calls the functions of the component.
 //!
 //! One request is one attempt, and one attempt uses one instance. The instance replays the journal,
-//! requests what is missing there, and ends when it has to wait. Nothing is stored here.
+//! issues the commands that follow, and ends when it has to wait. The endpoint stores nothing.
 //!
-//! In the order a newcomer should read:
+//! In reading order:
 //! - [`offer`]: the services of a component, and their manifest;
 //! - [`callee`]: the handler that a function's name calls;
 //! - [`stream_journal`]: a workflow's commands and events in terms of the protocol;
 //! - [`values`]: payloads, outcomes and the protocol's forms of them;
 //! - [`attempt`]: bytes in, bytes out, and the instance between them;
 //! - [`activity`]: an attempt that performs an activity;
-//! - [`http`]: all of that over HTTP.
+//! - [`http`]: the HTTP server.
 
 mod activity;
 mod attempt;
@@ -38,7 +38,7 @@ pub use self::{
 /// The versions of the protocol that an endpoint speaks.
 pub const SPOKEN: VersionRange = VersionRange { min: 5, max: 7 };
 
-/// A component whose functions a runtime calls.
+/// A component whose functions an external runtime calls.
 pub struct Endpoint {
     /// Runs the component.
     pub guests: Arc<dyn Guests>,
@@ -66,8 +66,8 @@ impl Endpoint {
         Self { guests, outbound, env, offer, digest, draining }
     }
 
-    /// The failure with which an invocation ends before it begins, because its input does not fit
-    /// the schema.
+    /// The failure of an invocation whose input does not match the schema of its function. `None`
+    /// if it matches.
     async fn misfit(&self, handler: &OfferedHandler, input: &Payload) -> Option<Failure> {
         // A component that cannot be described cannot be started either.
         let functions = self.guests.describe(self.digest).await.ok()?;
@@ -76,7 +76,8 @@ impl Endpoint {
         self.offer.schemas.check_input(self.digest, &target, function, input).err()
     }
 
-    /// An attempt at `handler` in this protocol version, V5 to V7, with the body of a request.
+    /// Creates an attempt of `handler` in this protocol version (V5 to V7). `input` is the request
+    /// body.
     pub fn attempt(
         self: &Arc<Self>,
         handler: &Arc<OfferedHandler>,

@@ -1,8 +1,14 @@
 //! Start and shutdown of a host.
 //!
-//! The order matters: the store first; then a new incarnation of this node, which makes every claim
-//! of its earlier incarnations stale; then the tasks of those claims are released; then timers and
-//! messages start; the dispatcher is last. Protocols join the host between [`prepare`] and [`Prepared::start`].
+//! The order of the start matters:
+//! 1. The store opens.
+//! 2. This node begins a new incarnation, which makes every claim of its earlier incarnations
+//!    stale.
+//! 3. The tasks of those claims are released.
+//! 4. Timers and messages start.
+//! 5. The dispatcher starts.
+//!
+//! Protocols join the host between [`prepare`] and [`Prepared::start`].
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -86,7 +92,7 @@ pub enum BootError {
     Store(#[from] StoreError),
 }
 
-/// A host that takes no work yet.
+/// A host that does not claim work yet.
 pub struct Prepared {
     pub host: Host,
     node: HostName,
@@ -98,7 +104,7 @@ pub struct Prepared {
 /// A host that has started.
 pub struct RunningHost {
     pub host: Host,
-    /// Number of tasks that earlier incarnations of this node held and that were released.
+    /// Number of tasks that earlier incarnations of this node held when this one began.
     pub recovered: usize,
     /// The number of this incarnation.
     pub incarnation: u64,
@@ -197,7 +203,8 @@ async fn open(
     }
 }
 
-/// Starts a host whose parts exist already, with the default retention, which removes nothing.
+/// Starts a host whose parts exist already, with the default retention: only ended invocations of
+/// services are removed.
 ///
 /// # Errors
 /// The store did not answer.

@@ -37,7 +37,7 @@ pub struct Host {
     pub commit_latency: Arc<CommitLatency>,
     /// The channels that deliver messages.
     pub channels: Arc<Channels>,
-    /// The protocols that it speaks beside its own.
+    /// The protocols that this host speaks in addition to its own.
     pub protocols: Arc<Protocols>,
     /// Rows that this host skips for a while because handling them failed.
     pub quarantine: Arc<Quarantine>,

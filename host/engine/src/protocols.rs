@@ -1,7 +1,7 @@
-//! Protocols that a host speaks beside its own, each a crate above this one.
+//! Protocols that a host speaks in addition to its own. Each is a crate that depends on this one.
 //!
-//! A protocol is added to [`Protocols`] before the host takes work. It runs the tasks of its targets under a
-//! [`Claimed`], and is asked where only it has the answer.
+//! A protocol is added to [`Protocols`] before the host claims work. It runs tasks with its
+//! targets, each as a [`Claimed`], and answers questions about its addresses and recorded fields.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -19,23 +19,24 @@ pub use crate::worker::claimed::{
 /// A protocol with targets of its own.
 #[async_trait]
 pub trait Protocol: KeepRule {
-    /// Whether it runs tasks with this target.
+    /// True if this protocol runs tasks with this target.
     fn takes(&self, target: &str) -> bool;
 
-    /// Runs a task until it ends, waits or fails; the claim is given back in every case.
+    /// Runs a task until it ends, suspends or fails, and then releases the claim.
     async fn run(self: Arc<Self>, claimed: Claimed) -> ClaimEnd;
 
-    /// The same for an invocation that is not stored yet: `claim` stores it with the first commands under the claim,
-    /// and nothing leaves the host before that.
+    /// Runs an invocation that is not stored yet. `claim` stores it with the first commands under
+    /// the claim. The invocation must have no external effect before that.
     async fn start(self: Arc<Self>, claimed: Claimed, claim: &mut dyn ClaimWriter) -> ClaimEnd;
 
-    /// The invocation with which a key runs this function, if it is one that runs once a key.
+    /// The id of the run of this function for its key, if the function runs once per key; the
+    /// caller checks that. `None` if the address has no key or belongs to another protocol.
     fn run_of(&self, address: &Address) -> Option<PromiseId>;
 
-    /// A field of a recorded request, for people; `None`: it is shown as any other.
+    /// The readable form of a field of a recorded request. `None` for the default form.
     fn shown(&self, field: &RequestField) -> Option<Json>;
 
-    /// A module lost an alias: what is remembered of aliases may be wrong.
+    /// Called when a module lost an alias: cached aliases may be stale.
     fn alias_taken(&self);
 }
 
@@ -49,22 +50,22 @@ impl Protocols {
         self.0.write().unwrap_or_else(PoisonError::into_inner).push(protocol);
     }
 
-    /// All of them.
+    /// All protocols, in the order in which they were added.
     pub fn all(&self) -> Vec<Arc<dyn Protocol>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The one that runs tasks with this target.
+    /// The protocol that runs tasks with this target. `None` if there is none.
     pub fn of(&self, target: &str) -> Option<Arc<dyn Protocol>> {
         self.first(|protocol| protocol.takes(target).then(|| protocol.clone()))
     }
 
-    /// As [`Protocol::run_of`].
+    /// The first answer of a protocol's [`Protocol::run_of`].
     pub fn run_of(&self, address: &Address) -> Option<PromiseId> {
         self.first(|protocol| protocol.run_of(address))
     }
 
-    /// As [`Protocol::shown`].
+    /// The first answer of a protocol's [`Protocol::shown`].
     pub fn shown(&self, field: &RequestField) -> Option<Json> {
         self.first(|protocol| protocol.shown(field))
     }

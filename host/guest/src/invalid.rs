@@ -1,4 +1,4 @@
-//! The faults for which a component cannot be deployed.
+//! The reasons for which a component cannot be deployed.
 
 use super::{GuestError, versions::VERSIONS};
 

@@ -1,6 +1,6 @@
 //! Texts of limited length.
 
-/// Cuts a log line at the limit, on a character boundary.
+/// Cuts a log line to at most `limit` bytes, on a character boundary, and marks the cut with `…`.
 pub(super) fn cut(mut message: String, limit: usize) -> String {
     if message.len() > limit {
         let end = (0..=limit).rev().find(|end| message.is_char_boundary(*end)).unwrap_or(0);

@@ -1,8 +1,10 @@
-//! Services that run outside and are written for Restate: the host keeps their journals, and calls their deployments.
+//! External services that are written for Restate: the host keeps their journals and calls their
+//! deployments.
 //!
-//! - `deployments`: which deployments are registered, how they are reached, and how ids, values and state are written;
-//! - `run`: an invocation under a claim, as attempts at its deployment;
-//! - [`front`]: the routes of callers and of operators.
+//! - `deployments`: the registered deployments, the connections to them, and the encoding of ids,
+//!   values and state;
+//! - `run`: runs an invocation under a claim, by attempts at its deployment;
+//! - [`front`]: the routes for callers and operators.
 
 mod deployments;
 pub mod front;

@@ -1,4 +1,4 @@
-//! Where a replay left its journal.
+//! Output of the difference between a replay and its journal.
 
 use super::{
     CliError, Console,

@@ -1,4 +1,4 @@
-//! The rule of schedules: every occurrence is made once, in order.
+//! Checks of schedules: every occurrence is created once, in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The rule of resources: what leases and writes under tokens must keep to.
+//! Checks of resources: leases, and writes under fence tokens.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The rules of trips: what their sagas must keep to, at each step and at the end.
+//! Checks of the sagas of trips, at each step and at the end.
 
 use segno_core::{
     id::PromiseId,
@@ -22,8 +22,8 @@ pub fn facts<'a>(rows: &'a Snapshot, id: &'a PromiseId) -> impl Iterator<Item = 
     rows.facts.keys().filter(move |(invocation, _)| invocation == id).map(|(_, key)| key)
 }
 
-/// Violations in a step: no step may be undone before a later step, and none may be taken once one
-/// was undone.
+/// Violations in a step: no step of the saga may be undone before a later one, none may be taken
+/// after one was undone, and none may fail to be undone.
 pub fn step(step: &Step<'_>) -> Vec<String> {
     let new = step.after.facts.keys().filter(|fact| !step.before.facts.contains_key(*fact));
     let wrong = new.filter_map(|(invocation, key)| {
@@ -44,7 +44,8 @@ pub fn step(step: &Step<'_>) -> Vec<String> {
     wrong.collect()
 }
 
-/// Violations at the end: every step that acted must be undone, and the facts must say so.
+/// Violations at the end: every trip must be rejected, and its facts must show that all steps
+/// before the last one were taken and undone.
 pub fn end(rows: &Snapshot) -> Vec<String> {
     let mut wrong = Vec::new();
     for (id, promise) in

@@ -1,5 +1,5 @@
-//! `ARCHITECTURE.md` names the crates of the workspace with what each uses, and every path that it or
-//! `CONTRIBUTING.md` names is in the repository. The imports inside each crate make no large circles.
+//! Checks that `ARCHITECTURE.md` lists the crates of the workspace with their dependencies, and
+//! that every path in it and in `CONTRIBUTING.md` exists. Submodules check imports and names.
 
 mod imports;
 mod names;
@@ -58,7 +58,8 @@ fn members(repository: &Path) -> Packages {
     packages
 }
 
-/// The packages that a manifest names as dependencies, on any target. Those of tests do not count.
+/// The packages that a manifest names as dependencies, on any target. Dev-dependencies do not
+/// count.
 fn dependencies(manifest: &Table) -> BTreeSet<String> {
     let on_targets = manifest.get("target").and_then(Value::as_table);
     let on_targets = on_targets.into_iter().flat_map(Table::values);
@@ -90,14 +91,14 @@ fn entry(line: &str) -> Option<(String, Package)> {
     Some((folder.to_owned(), Package { name: name.to_owned(), uses }))
 }
 
-/// The parts of a text that stand in backticks. Fenced blocks are left out.
+/// The parts of a text in backticks, without fenced blocks.
 fn in_backticks(text: &str) -> Vec<&str> {
     let prose = text.split("```").step_by(2);
     let paragraphs = prose.flat_map(|prose| prose.split("\n\n"));
     paragraphs.flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2)).collect()
 }
 
-/// The paths that a document names: parts in backticks with a slash inside, which are no commands,
+/// The paths that a document names: parts in backticks that contain a slash and are not commands,
 /// addresses or patterns.
 fn paths(document: &str) -> Vec<&str> {
     let is_path = |part: &&str| {
@@ -109,7 +110,7 @@ fn paths(document: &str) -> Vec<&str> {
     in_backticks(document).into_iter().filter(is_path).collect()
 }
 
-/// What is wrong with the list of crates; empty if it is that of the workspace.
+/// The differences between the described crates and the members of the workspace.
 fn differences(described: &Packages, members: &Packages) -> Vec<String> {
     let mut differences = Vec::new();
     for (folder, member) in members {

@@ -1,4 +1,4 @@
-//! The name of a public type means one thing in the whole workspace.
+//! Checks that each name of a public type has one meaning in the whole workspace.
 
 use std::{
     collections::BTreeMap,
@@ -45,7 +45,8 @@ const SHARED: [&str; 32] = [
     "WriterRequest",
 ];
 
-/// Two families of messages with the names that the protocol gives them, and generated code.
+/// Folders and files that are not checked: two families of messages, whose names the protocol
+/// defines, and generated code.
 const EXCEPT: [&str; 3] =
     ["host/restate/src/mutable", "host/restate/src/immutable", "guest-sdk/src/bindings.rs"];
 
@@ -65,7 +66,7 @@ fn declared(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The files of a folder that are no tests.
+/// Adds the Rust files of a folder to `found`, without tests.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the folder is there") {
         let path = entry.expect("an entry").path();
@@ -80,7 +81,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The files that define each name, by name.
+/// The files that define each name.
 fn definitions() -> BTreeMap<String, Vec<String>> {
     let root = repository();
     let mut found = Vec::new();

@@ -13,7 +13,7 @@ use tests::world::{World, script::Script};
 
 const HOUR: u64 = 3_600_000;
 
-/// The ids of the executions that are reported, with the reason.
+/// Ids of the reported executions, with the reasons.
 async fn reported(world: &World) -> Vec<(String, StuckReason)> {
     let filter = InvocationFilter { limit: 100, ..InvocationFilter::default() };
     let store = world.host().store;

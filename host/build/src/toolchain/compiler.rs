@@ -1,4 +1,4 @@
-//! A compiler, as a search found it.
+//! The result of the search for a compiler.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use super::source::ToolchainSource;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toolchain {
     pub road: ToolchainSource,
-    /// Path of the compiler. `None`: the one that cargo finds by itself.
+    /// Path of the compiler. `None` for the compiler that cargo uses by default.
     pub rustc: Option<PathBuf>,
     /// The folder of the target's standard library. `None` if it is installed with the compiler.
     pub sysroot: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! A predicate, and what most of them have in common.
+//! The type of predicates over a store, and helpers to write them.
 
 use crate::{id::PromiseId, snapshot::Snapshot};
 
@@ -8,7 +8,7 @@ pub type Predicate = (&'static str, fn(&Snapshot) -> Violations);
 /// Violations of a predicate: ids and a description.
 pub type Violations = Vec<(Vec<PromiseId>, String)>;
 
-/// The promises or tasks, by id, for which `wrong` returns a description.
+/// Violations for the promises or tasks for which `wrong` returns a description.
 pub(super) fn each<'a, T: 'a>(
     rows: impl IntoIterator<Item = (&'a PromiseId, &'a T)>,
     wrong: impl Fn(&PromiseId, &T) -> Option<String>,
@@ -16,7 +16,7 @@ pub(super) fn each<'a, T: 'a>(
     rows.into_iter().filter_map(|(id, row)| Some((vec![id.clone()], wrong(id, row)?))).collect()
 }
 
-/// The detail, if the condition does not hold.
+/// Returns `detail()` if the condition does not hold.
 pub(super) fn unless(holds: bool, detail: impl FnOnce() -> String) -> Option<String> {
     (!holds).then(detail)
 }

@@ -1,4 +1,4 @@
-//! What a command comes to.
+//! The engine's decision on a command.
 
 use crate::{delta::Delta, effect::Effect, reply::Reply};
 

@@ -1,4 +1,4 @@
-//! Commands that name something whose rows cannot be read.
+//! Refusal of commands that name a subject with unreadable rows.
 
 use crate::{
     command::Command, footprint::footprint, reply::Refusal, unreadable::Subject, view::View,
@@ -27,7 +27,7 @@ pub(super) fn check(view: &View, command: &Command) -> Result<(), Refusal> {
     named.resources.into_iter().map(Subject::Resource).try_for_each(refuse)?;
     named.lines.into_iter().map(Subject::Object).try_for_each(refuse)?;
     named.limits.into_iter().map(Subject::Limit).try_for_each(refuse)?;
-    // If the engine itself checks for the message, an unreadable one only counts as present.
+    // Where the engine only checks that a message exists, an unreadable message counts as present.
     match command {
         Command::OutboxDue { key } | Command::OutboxDefer { key, .. } => {
             refuse(Subject::Message(key.clone()))

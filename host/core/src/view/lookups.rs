@@ -1,4 +1,4 @@
-//! What belongs to no promise's composite: rows by their own keys.
+//! Rows outside the composites of promises, by their own keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,8 @@ use crate::{
     value::{Payload, Text},
 };
 
-/// Rows outside the composites of promises, which are not removed with a promise.
+/// Rows outside the composites of promises. Removing a promise removes only its saga facts, graph
+/// nodes and limit position.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AuxiliaryRows {
     pub(super) schedules: Schedules,
@@ -24,7 +25,7 @@ pub(super) struct AuxiliaryRows {
     pub(super) objects: ObjectRows,
     pub(super) places: LimitRows,
     pub(super) tree_counts: TreeCounts,
-    /// Trees, in a view that was loaded to remove them.
+    /// Trees by top. Only filled in views that were loaded to remove trees.
     pub(super) trees: BTreeMap<PromiseId, TreeMembers>,
 }
 
@@ -33,7 +34,7 @@ pub(super) struct AuxiliaryRows {
 pub struct TreeMembers {
     /// The promises, including the top.
     pub members: BTreeSet<PromiseId>,
-    /// True if the members are complete.
+    /// True if `members` is complete.
     pub whole: bool,
 }
 

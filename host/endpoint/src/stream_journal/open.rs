@@ -1,4 +1,4 @@
-//! A command of the guest that has not completed.
+//! Commands of the guest that have not completed.
 
 use segno_guest::{Outcome, commands::HttpCommand};
 use segno_restate::immutable::Call;
@@ -14,7 +14,7 @@ pub(super) struct PendingCommand {
     pub(super) is_cancelled: bool,
     /// True if the guest no longer waits for the command.
     pub(super) is_forgotten: bool,
-    /// The delayed work of the command, until its start time.
+    /// The work of a delayed command. `None` for other commands, and after the start time.
     pub(super) later: Option<CommandWork>,
 }
 
@@ -25,9 +25,9 @@ pub(super) enum PendingCommandKind {
     Call { callee: Option<String> },
     /// The start of a one-way invocation.
     Send,
-    /// An instant.
+    /// The end of a sleep.
     Sleep,
-    /// Outcome of a promise.
+    /// The outcome of a promise.
     Promise,
     /// The outcome of a promise of the object.
     ObjectPromise,

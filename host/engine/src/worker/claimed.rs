@@ -1,4 +1,4 @@
-//! A claim as a protocol sees it that runs what is claimed: the task, and what the worker does for whoever holds it.
+//! The interface of the worker for protocols that run claimed tasks.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ pub use super::{
 pub struct Claimed {
     /// The task as it was claimed.
     pub acquired: TaskReply,
-    /// Its journal, if it was read already.
+    /// The task's journal, if it was prefetched.
     pub history: Option<ExecutionHistory>,
     pub active: Arc<ActiveClaim>,
-    /// The worker that holds it.
+    /// The worker that holds the claim.
     pub worker: ClaimWorker,
 }
 
@@ -45,12 +45,11 @@ impl Claimed {
     }
 }
 
-/// A worker, for what runs under its claims. Cheap to clone.
+/// A worker, as the holder of claims. Cheap to clone.
 #[derive(Clone)]
 pub struct ClaimWorker(Arc<WorkerContext>);
 
 impl ClaimWorker {
-    /// The host.
     pub fn host(&self) -> &Host {
         &self.0.host
     }
@@ -64,13 +63,13 @@ impl ClaimWorker {
         self.0.is_draining()
     }
 
-    /// Completes when the host is about to stop.
+    /// Completes when the host begins to shut down.
     pub async fn drained(&self) {
         self.0.draining.cancelled().await;
     }
 
-    /// Commits `commands` together. Lost races and unknown outcomes are sent again: every command
-    /// absorbs its own repetition.
+    /// Commits `commands` together. They are sent again after lost races and unknown outcomes,
+    /// since every command is idempotent.
     ///
     /// # Errors
     /// The claim is lost, or the store did not answer.
@@ -89,7 +88,8 @@ impl ClaimWorker {
         self.0.promises(ids).await
     }
 
-    /// Takes note that an attempt under this claim begins, which is bounded if the number of attempts is.
+    /// Records that an attempt under this claim begins. `is_bounded` is true if the number of
+    /// attempts is limited.
     ///
     /// # Errors
     /// The claim is lost, or the store did not answer: the attempt must not begin.
@@ -101,12 +101,13 @@ impl ClaimWorker {
         self.0.begin_attempt(active, is_bounded).await
     }
 
-    /// Settles the task with an outcome that nothing was recorded of.
+    /// Settles the task with `outcome`, without a record in its journal. Releases the claim if that
+    /// fails.
     pub async fn reject(&self, active: &ActiveClaim, outcome: &Outcome) -> ClaimEnd {
         activity::reject(&self.0, active, outcome).await
     }
 
-    /// Releases the claim without an outcome.
+    /// Releases the claim without settling the task, because of `error`.
     pub async fn give_back(&self, active: &ActiveClaim, error: ExecutionError) -> ClaimEnd {
         release::give_back(&self.0, &active.claim, error).await
     }

@@ -1,4 +1,4 @@
-//! What an instance of an activity holds beside its memory.
+//! The host's data for an activity instance, outside the guest's memory.
 
 use std::sync::Arc;
 

@@ -63,8 +63,8 @@ pub const IDEMPOTENCY: &str = "restate:idempotency-key";
 /// The prefix of request headers among the headers of the parameter.
 pub const HEADER: &str = "restate:header:";
 
-/// The time for which the mapping from services to deployments is cached. A new registration is
-/// seen after it at the latest.
+/// The time for which the mapping from services to deployments is cached. A new registration takes
+/// effect after this time at the latest.
 const FRESH: Millis = Millis(1_000);
 
 /// The registered deployments.
@@ -78,7 +78,7 @@ pub struct Services {
     found: Mutex<BTreeMap<String, (Timestamp, Digest)>>,
     silent: OnceLock<RetentionPeriod>,
     pauses: Arc<PauseRequests>,
-    /// What suspended invocations wait for.
+    /// The wait sets of suspended invocations.
     waits: WaitCache,
 }
 
@@ -126,7 +126,7 @@ impl Services {
         }
     }
 
-    /// Makes services a protocol of a host that takes no work yet.
+    /// Adds services to the protocols of a host that does not claim work yet.
     pub fn join(host: &Host) -> Arc<Self> {
         let services = Arc::new(Self::new(host.store.clone(), host.env.clone()));
         host.protocols.add(services.clone());
@@ -159,12 +159,12 @@ impl Services {
         &self.pauses
     }
 
-    /// What suspended invocations wait for.
+    /// The wait sets of suspended invocations.
     pub(crate) fn waits(&self) -> &WaitCache {
         &self.waits
     }
 
-    /// A deployment.
+    /// The deployment with this digest.
     ///
     /// # Errors
     /// The digest is not that of a deployment, or the store did not answer.
@@ -202,7 +202,7 @@ impl Services {
         Ok((digest, self.deployment(digest).await?))
     }
 
-    /// The registered services, by name.
+    /// The names of the registered services, in alphabetical order.
     ///
     /// # Errors
     /// The store did not answer.
@@ -219,7 +219,7 @@ impl Services {
         Ok(names)
     }
 
-    /// True if there are services.
+    /// True if any service is registered.
     ///
     /// # Errors
     /// The store did not answer.
@@ -231,7 +231,8 @@ impl Services {
         Ok(!names.is_empty())
     }
 
-    /// The name of the handler that is the run of a workflow.
+    /// The name of the handler that is the run of a workflow. `run` if the deployment is not cached
+    /// or has no such handler.
     pub fn run_handler(&self, workflow: &str) -> String {
         let digest = lock(&self.found).get(workflow).map(|(_, digest)| *digest);
         let deployment = digest.and_then(|digest| lock(&self.deployments).get(&digest).cloned());

@@ -1,4 +1,4 @@
-//! Services as a protocol of the host: what runs their invocations, and what is asked about them.
+//! Services as a protocol of the host: runs their invocations and answers questions about them.
 
 use std::sync::Arc;
 

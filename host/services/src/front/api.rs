@@ -1,4 +1,4 @@
-//! What the handlers of both sides share.
+//! State shared by the handlers of the ingress and the admin API.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -11,16 +11,16 @@ use crate::Services;
 /// Maximum number of concurrent SQL queries of tools.
 const QUERIES: usize = 4;
 
-/// Everything behind the routes: that of the native API, and the services. Cheap to clone.
+/// State of the routes: that of the native API, and the services. Cheap to clone.
 #[derive(Clone)]
 pub struct ServicesApi {
     /// The native API of the host.
     pub native: NativeApi,
-    /// What is registered.
+    /// The registered deployments.
     pub services: Arc<Services>,
     /// Settings of the front end.
     pub settings: RestateSettings,
-    /// Permits for SQL queries of tools: each has tables in memory.
+    /// Permits for SQL queries of tools. Each running query keeps its tables in memory.
     pub(super) queries: Arc<Semaphore>,
 }
 

@@ -6,8 +6,8 @@
 //! promise with a target, like any other.
 //!
 //! - [`path`]: the segments of a path;
-//! - [`settings`], [`api`]: settings of both sides, and what their handlers share;
-//! - [`error`]: refusals in the form of either side;
+//! - [`settings`], [`api`]: settings of both listeners, and the state that their handlers share;
+//! - [`error`]: errors in the format of each listener;
 //! - [`ingress`]: calls, results, awakeables, promises;
 //! - [`openapi`]: OpenAPI documents of services, for client generators;
 //! - [`admin`]: deployments, services, invocations, state.

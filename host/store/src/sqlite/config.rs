@@ -1,4 +1,4 @@
-//! Where a database lies, and how safely it commits.
+//! Settings of a SQLite database.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Files that need each other: the circles among them, and which import is best cut.
+//! Import cycles ("circles") between files, and the imports whose removal breaks them best.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,11 +10,12 @@ use std::{
 #[derive(Debug, Clone)]
 pub struct Graph {
     files: Vec<PathBuf>,
-    /// By importing and defining file.
+    /// The imported names, by importing and defining file.
     imports: BTreeMap<(usize, usize), BTreeSet<String>>,
 }
 
-/// Files each of which needs all others, if only through them.
+/// Files that all import each other, directly or through other files: a strongly connected
+/// component.
 pub type Circle = BTreeSet<usize>;
 
 impl Graph {
@@ -43,7 +44,7 @@ impl Graph {
         circles
     }
 
-    /// The file, and those that it reaches over the imports in one direction.
+    /// The file, and all files that it reaches along the imports in one direction.
     fn reached(&self, file: usize, direction: fn((usize, usize)) -> (usize, usize)) -> Circle {
         let mut next: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for edge in self.imports.keys() {
@@ -66,7 +67,8 @@ impl Graph {
         inside
     }
 
-    /// A circle for a person: its files, and its imports, those first whose cut leaves the smallest circle.
+    /// Describes a circle: its files and its imports. Imports whose removal leaves the smallest
+    /// circle come first.
     pub fn describe(&self, circle: &Circle, folder: &Path) -> String {
         let inside = self.inside(circle);
         let name = |file: usize| {

@@ -1,8 +1,8 @@
-//! Files of a crate may need each other in circles of a few files only: a larger circle can be neither read nor
-//! tested a part at a time.
+//! Import cycles ("circles") between the files of a crate may contain only a few files: the parts
+//! of a larger circle can be neither read nor tested separately.
 //!
-//! An import is a `use` or a path in code, from the file that has it to the file that defines the name. Re-exports
-//! are looked through. Tests and the roots of crates do not count.
+//! An import is a `use` or a path in code. It leads from its file to the file that defines the
+//! name; re-exports are followed. Tests and the roots of crates do not count.
 
 mod graph;
 mod source;
@@ -15,14 +15,16 @@ use tests::documents::repository;
 use super::members;
 use tree::{Read, Tree};
 
-/// How many files may be in a circle.
+/// Maximum number of files in a circle.
 const LIMIT: usize = 5;
 
-/// Folders of crates with a larger circle, and the size of their largest. A size may only fall.
+/// Folders of crates with a larger circle, and the number of files in the largest. The numbers may
+/// only decrease.
 const EXCEPTIONS: &[(&str, usize)] =
     &[("host/engine", 31), ("host/resonate", 9), ("host/services", 26)];
 
-/// The size of the largest circle of a crate, and a description of those beyond the limit.
+/// The number of files in the largest circle of a crate, and a description of all circles above the
+/// limit.
 fn largest(root: &Path, read: &Read<'_>) -> (usize, String) {
     let graph = Tree::load(root, read).graph();
     let circles = graph.circles();
@@ -32,7 +34,7 @@ fn largest(root: &Path, read: &Read<'_>) -> (usize, String) {
     (circles.first().map_or(0, BTreeSet::len), described)
 }
 
-/// What is wrong with the largest circle of a crate, if anything.
+/// The complaint about the size of a crate's largest circle. `None` if the size is as expected.
 fn complaint(folder: &str, size: usize, described: &str) -> Option<String> {
     let listed = EXCEPTIONS.iter().find(|(exception, _)| *exception == folder);
     match listed {
@@ -59,7 +61,8 @@ fn circles_of_imports_are_small() {
     assert!(complaints.is_empty(), "{complaints}");
 }
 
-/// A crate with a circle of six files, whose imports are of six forms: `a`, `b`, `c`, `d`, `folder/e`, `f`.
+/// A crate with a circle of six files: `a`, `b`, `c`, `d`, `folder/e`, `f`. Each import has another
+/// form.
 const CRATE: &[(&str, &str)] = &[
     ("src/lib.rs", "mod a; mod b; mod c; mod d; mod f; mod folder; mod top; pub use d::D;"),
     ("src/a.rs", "use std::fmt; use crate::b::{self, B as Other}; pub struct A;"),
@@ -69,11 +72,11 @@ const CRATE: &[(&str, &str)] = &[
     ("src/folder/mod.rs", "mod e; pub use e::E; pub struct Own;"),
     ("src/folder/e.rs", "pub struct E; mod inner { type F = super::super::super::f::F; }"),
     ("src/f.rs", "use crate::a::*; pub struct F { a: A }"),
-    // Nothing imports it.
+    // No file imports this one.
     ("src/top.rs", "use crate::a::A;"),
 ];
 
-/// The size of the largest circle of that crate after replacements.
+/// The number of files in the largest circle of [`CRATE`] after replacements.
 fn size_with(replacements: &[(&str, &str)]) -> usize {
     let replaced = |text: &str| {
         let replace = |text: String, (from, to): &(&str, &str)| text.replace(from, to);
@@ -117,7 +120,7 @@ fn tests_and_maps_of_modules_import_nothing() {
         let added = format!("pub struct A; {text}");
         assert_eq!(size_with(&[cut, ("pub struct A;", &added)]), size, "with {text}");
     }
-    // A file imports of the map of its folder, which only exports it.
+    // `mod.rs` only exports `e`, so an import of `mod.rs` by `e` is no circle.
     let imported = ("mod inner {", "use super::Own; mod inner {");
     assert_eq!(size_with(&[imported]), 6);
     let used = ("pub struct Own;", "pub struct Own(E);");

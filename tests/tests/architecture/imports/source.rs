@@ -1,4 +1,4 @@
-//! The tokens of a source file, reduced to what it declares, imports and names.
+//! Declarations, imports and paths of a source file, read from its tokens.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,34 +10,35 @@ pub struct Import {
     /// The name in the module; `None` for `*`.
     pub name: Option<String>,
     pub path: Vec<String>,
-    /// It has a `pub`, whichever.
+    /// True if the `use` has any kind of `pub`.
     pub is_reexport: bool,
 }
 
 /// A module without its tests.
 #[derive(Debug, Default)]
 pub struct Source {
-    /// The names of its items, other than modules.
+    /// Names of the items, without modules.
     pub items: BTreeSet<String>,
-    /// The modules that it declares; `None` for those in files of their own.
+    /// Declared modules. `None` for a module in another file.
     pub modules: BTreeMap<String, Option<Source>>,
     pub imports: Vec<Import>,
-    /// The paths in its code. A path of one segment may be any name, such as that of a variable.
+    /// Paths in the code. A path of one segment may be any name, such as that of a variable.
     pub paths: BTreeSet<Vec<String>>,
 }
 
 impl Source {
-    /// Reads a file.
+    /// Reads the text of a file.
     ///
     /// # Errors
-    /// It is not made of Rust's tokens.
+    /// The text does not consist of Rust tokens.
     pub fn parse(text: &str) -> Result<Self, LexError> {
         let mut source = Self::default();
         source.read(text.parse()?, true);
         Ok(source)
     }
 
-    /// Reads tokens: those of the module itself, or those of a group in it, whose items have names there only.
+    /// Reads the tokens of the module itself, or those of a group in it. The items of a group are
+    /// not visible outside it and are not collected.
     fn read(&mut self, stream: TokenStream, is_module: bool) {
         let tokens: Vec<TokenTree> = stream.into_iter().collect();
         let mut at = 0;
@@ -57,7 +58,7 @@ impl Source {
                         _ => attribute,
                     }
                 }
-                // A lifetime, which is followed by its name; or a field or method.
+                // Skips the name of a lifetime, and below that of a field or method.
                 TokenTree::Punct(mark) if mark.as_char() == '\'' => at + 2,
                 TokenTree::Punct(mark) if mark.as_char() == '.' => {
                     at + if is_mark(&tokens, at + 1, '.') || follows(&tokens, at, '.') {
@@ -66,12 +67,12 @@ impl Source {
                         2
                     }
                 }
-                // What a macro writes is imported by the file that it is written into.
+                // Paths in the output of a macro count for the files that call it.
                 TokenTree::Punct(mark) if mark.as_char() == '$' => match word(&tokens, at + 1) {
                     Some(first) => path(&first, &tokens, at + 1).1,
                     None => at + 1,
                 },
-                // The path goes on from a type, or begins outside the crate.
+                // The path continues after a type, or begins outside the crate.
                 TokenTree::Punct(mark)
                     if mark.as_char() == ':' && is_mark(&tokens, at + 1, ':') =>
                 {
@@ -90,7 +91,8 @@ impl Source {
         }
     }
 
-    /// Reads what begins with a word, and answers where it ends.
+    /// Reads the item or path that begins with the word `first` at `at`. Returns the index of the
+    /// first unread token.
     fn read_word(
         &mut self,
         first: &str,
@@ -100,7 +102,7 @@ impl Source {
     ) -> usize {
         let name = word(tokens, at + 1);
         match (first, name) {
-            // The other `use` is that of captured lifetimes.
+            // `use<` is the list of captured lifetimes.
             ("use", _) if !is_mark(tokens, at + 1, '<') => {
                 let end = (at..tokens.len()).find(|end| is_mark(tokens, *end, ';'));
                 let end = end.unwrap_or(tokens.len());
@@ -128,7 +130,7 @@ impl Source {
                 "struct" | "enum" | "union" | "trait" | "type" | "static" | "const" | "fn",
                 Some(name),
             ) => {
-                // `const fn` has another word first.
+                // The word after `const` is a keyword in `const fn`.
                 if is_module && !matches!(&*name, "fn" | "unsafe" | "async" | "extern") {
                     self.items.insert(name);
                     return at + 2;
@@ -143,7 +145,7 @@ impl Source {
         }
     }
 
-    /// Reads the tree of a `use`, below the segments before it.
+    /// Reads the tree of a `use`. `before` has the path segments that precede it.
     fn read_use(&mut self, tree: &[TokenTree], before: &mut Vec<String>, is_reexport: bool) {
         let length = before.len();
         let mut at = 0;
@@ -160,7 +162,7 @@ impl Source {
                     before.push(plain(&ident.to_string()));
                     let goes_on = is_mark(tree, at + 1, ':') || word(tree, at + 1).is_some();
                     if !goes_on {
-                        // `{self}` names what stands before it.
+                        // `{self}` names the path before it.
                         before.pop_if(|last| last == "self" && length > 0);
                         let (name, path) = (before.last().cloned(), before.clone());
                         self.imports.push(Import { name, path, is_reexport });
@@ -183,7 +185,7 @@ impl Source {
     }
 }
 
-/// The path that begins at a word, and the place after it.
+/// The path that begins with the word `first` at `at`, and the index after it.
 fn path(first: &str, tokens: &[TokenTree], mut at: usize) -> (Vec<String>, usize) {
     let mut path = vec![plain(first)];
     at += 1;
@@ -212,12 +214,12 @@ fn is_mark(tokens: &[TokenTree], at: usize, mark: char) -> bool {
     matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == mark)
 }
 
-/// Whether a mark stands before this place.
+/// True if this mark precedes the token at `at`.
 fn follows(tokens: &[TokenTree], at: usize, mark: char) -> bool {
     at.checked_sub(1).is_some_and(|before| is_mark(tokens, before, mark))
 }
 
-/// Whether what was read last is a `pub`, such as `pub(super)`.
+/// True if the last tokens are a `pub`, with or without a restriction such as `pub(super)`.
 fn is_public(before: &[TokenTree]) -> bool {
     let before = match before {
         [before @ .., TokenTree::Group(group)] if group.delimiter() == Delimiter::Parenthesis => {
@@ -228,13 +230,13 @@ fn is_public(before: &[TokenTree]) -> bool {
     matches!(before.last(), Some(TokenTree::Ident(ident)) if ident == "pub")
 }
 
-/// Whether an attribute is `cfg(test)`, or `cfg(all(test, …))`.
+/// True if an attribute is `cfg(test)` or `cfg(all(test, …))`.
 fn is_for_tests(attribute: TokenStream) -> bool {
     let text: String = attribute.to_string().split_whitespace().collect();
     text == "cfg(test)" || text.starts_with("cfg(all(test,")
 }
 
-/// The place after an item, statement, field or variant.
+/// The index after the item, statement, field or variant that begins at `start`.
 fn end_of_item(tokens: &[TokenTree], start: usize) -> usize {
     let mut has_value = false;
     for (at, token) in tokens.iter().enumerate().skip(start) {

@@ -1,4 +1,4 @@
-//! The modules of a crate, and the file that each name comes from.
+//! The modules of a crate, and the files that define their names.
 
 use std::{
     collections::BTreeMap,
@@ -10,16 +10,16 @@ use super::{
     source::{Import, Source},
 };
 
-/// Answers the text of a file, or `None` if there is none.
+/// Returns the text of a file, or `None` if the file does not exist.
 pub type Read<'a> = dyn Fn(&Path) -> Option<String> + 'a;
 
-/// How many imports a name is followed through.
+/// Maximum number of imports through which a name is followed.
 const DEPTH: usize = 20;
 
-/// A module, in a file of its own or inside that of another.
+/// A module, with its own file or inside the file of another module.
 #[derive(Debug)]
 struct Module {
-    /// The file's number in the tree.
+    /// Index of the file in [`Tree::files`].
     file: usize,
     parent: Option<usize>,
     children: BTreeMap<String, usize>,
@@ -29,16 +29,16 @@ struct Module {
 /// The crate below one root, such as `lib.rs`.
 #[derive(Debug, Default)]
 pub struct Tree {
-    /// By number; the root is the first.
+    /// The files by index. The first is the root.
     files: Vec<PathBuf>,
     modules: Vec<Module>,
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Debug, Clone, Copy)]
 enum Target {
     Module,
-    /// An item in the module with this number.
+    /// An item in the module with this index.
     Item(usize),
 }
 
@@ -55,7 +55,7 @@ impl Tree {
         tree
     }
 
-    /// Adds the one of these files that there is.
+    /// Adds the first of these files that exists.
     fn add_file(&mut self, paths: &[PathBuf], read: &Read<'_>) -> (usize, Source) {
         let found = paths.iter().find_map(|path| Some((path, read(path)?)));
         let (path, text) = found.unwrap_or_else(|| panic!("there is none of {paths:?}"));
@@ -65,7 +65,8 @@ impl Tree {
         (self.files.len() - 1, source)
     }
 
-    /// Adds a module and those that it declares, whose files are in `folder`.
+    /// Adds a module and the modules that it declares, whose files are in `folder`. Returns the
+    /// index of the module.
     fn add_module(
         &mut self,
         mut source: Source,
@@ -92,7 +93,8 @@ impl Tree {
         module
     }
 
-    /// Which file needs which, and for what names. The root is left out: it is the map of the crate.
+    /// The imports between files, with the imported names. The root is left out, since it only
+    /// lists the modules of the crate.
     pub fn graph(&self) -> Graph {
         let mut graph = Graph::new(&self.files);
         for (module, Module { file, source, .. }) in self.modules.iter().enumerate() {
@@ -111,14 +113,15 @@ impl Tree {
         graph
     }
 
-    /// Whether an import is for the module itself, and not for others only.
+    /// True if the module itself uses an import. A re-export may serve other modules only.
     fn is_used(&self, module: usize, import: &Import) -> bool {
         let Some(name) = &import.name else { return !import.is_reexport };
         let mut paths = self.modules[module].source.paths.iter();
         !import.is_reexport || paths.any(|path| path.first() == Some(name))
     }
 
-    /// Whether a path in code leads to what no `use` names: it has several segments, or a `*` is in the way.
+    /// True if a path in code is itself an import: it has several segments, or its only segment may
+    /// come from a `*` import.
     fn is_import(&self, module: usize, path: &[String]) -> bool {
         let [name] = path else { return true };
         let Module { children, source, .. } = &self.modules[module];
@@ -142,11 +145,12 @@ impl Tree {
             (path, is_local) = (rest, false);
         }
         let found = self.lookup(module, path, depth.checked_sub(1)?);
-        // What a macro makes is in the module of the path. A path that begins with a name may be outside.
+        // An item that a macro creates is in the module of the path. A path that begins with a name
+        // may lead outside the crate.
         found.or((!is_local).then_some(Target::Item(module)))
     }
 
-    /// What a path leads to whose first segment is a name in the module.
+    /// The target of a path whose first segment is a name in the module.
     fn lookup(&self, module: usize, path: &[String], depth: usize) -> Option<Target> {
         let [name, rest @ ..] = path else { return Some(Target::Module) };
         let Module { children, source, .. } = &self.modules[module];

@@ -1,4 +1,4 @@
-//! A step as its predicates see it.
+//! Input of the predicates over a step.
 
 use crate::{command::Command, config::Config, snapshot::Snapshot, time::Timestamp};
 

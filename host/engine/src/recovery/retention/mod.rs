@@ -39,19 +39,21 @@ pub const PERIOD: Millis = Millis(500);
 /// The delay between two rounds.
 pub const ROUND_PAUSE: Millis = Millis(60_000);
 
-/// How long trees are kept of which no rule of the operator says it, by who ran them.
+/// The retention periods of a protocol's trees, for trees that no rule of the operator matches.
 #[async_trait]
 pub trait KeepRule: Send + Sync {
-    /// Sets how long what has ended is kept where nothing is said.
+    /// Sets the retention period of ended invocations that have no setting.
     fn keep_silent(&self, keep: RetentionPeriod);
 
-    /// The shortest time for which anything is kept; `None`: there is nothing that could be kept.
+    /// Lower bound of the retention periods that [`KeepRule::keeps`] returns. `None` if the
+    /// protocol has no trees.
     ///
     /// # Errors
     /// The store did not answer.
     async fn least(&self) -> Result<Option<Millis>, StoreError>;
 
-    /// How long these are kept, of those that it has a say in; `silent` where nothing is said.
+    /// The retention periods of those `roots` that belong to the protocol. Roots without a setting
+    /// get `silent`.
     ///
     /// # Errors
     /// The store did not answer.
@@ -62,7 +64,7 @@ pub trait KeepRule: Send + Sync {
     ) -> Result<BTreeMap<PromiseId, RetentionPeriod>, StoreError>;
 }
 
-/// The position of the round.
+/// The position of a round, between its turns.
 #[derive(Debug, Default)]
 pub struct RetentionRound {
     after: i64,
@@ -98,7 +100,8 @@ struct RemovalCounts {
     promises: u64,
 }
 
-/// Handles one page.
+/// Reads one page of old roots and removes the trees whose retention period has passed. The last
+/// turn of a round also removes unreferenced modules.
 pub async fn turn(
     host: Host,
     retention: Arc<Retention>,

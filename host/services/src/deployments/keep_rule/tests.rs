@@ -1,4 +1,4 @@
-//! What has ended is removed when its service said, over a real database with a clock that the test sets.
+//! Retention of ended invocations of services, on a real database with a clock that the test sets.
 
 use std::sync::{
     Arc,
@@ -41,7 +41,7 @@ impl Clock for HandClock {
     }
 }
 
-/// A host on its own database, without duties.
+/// A host with its own database and without background loops.
 struct Fixture {
     host: Host,
     services: Arc<Services>,

@@ -1,4 +1,4 @@
-//! What a table looks like: its columns, its key, and rows that come again.
+//! The layout of a table: columns, key, and handling of key conflicts.
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,9 +17,10 @@ pub(crate) enum ConflictRule {
     Stays,
     /// The new row replaces the existing one.
     Replaces,
-    /// The new row replaces the existing one if this column is larger.
+    /// The new row replaces the existing one if this column is larger in the new row.
     ReplacesSmaller(&'static str),
-    /// The new row replaces the existing one if these columns, compared in order, are larger.
+    /// The new row replaces the existing one if these columns, compared in order, are larger in the
+    /// new row.
     ReplacesEarlier([&'static str; 2]),
 }
 

@@ -200,7 +200,7 @@ fn weight(record: &Record) -> usize {
     }
 }
 
-/// What a command asked for, by its fields.
+/// The request of a command, as a JSON object of its fields.
 fn shown(request: &CommandRequest) -> Json {
     let shown = |field: &RequestField| match &field.value {
         FieldValue::Inline(bytes) if *field.name == *FRAME => shown_frame(bytes),

@@ -65,7 +65,7 @@ fn a_join_narrows_the_inner_table() {
     assert_eq!(journals("WHERE i.target_service_name = 'Plain'"), ["inv_1", "inv_2"]);
     let by_hand = Arc::new(HandMadeRows { rows: rows(), ..HandMadeRows::default() });
     let refused = asked_of(&by_hand, "SELECT * FROM sys_journal").expect_err("it names none");
-    assert!(refused.contains("say WHERE id = "), "{refused}");
+    assert!(refused.contains("write WHERE id = "), "{refused}");
 }
 
 /// `count` invocations, newest first, each with another caller.
