@@ -28,19 +28,19 @@ macro_rules! gated_reads {
 
             use async_trait::async_trait;
             use segno::store::{
-                AdmittedFilter, StoreCounts, DueWork, EventPosition, EventRow, ExaminedPage, ScanPage, GatherError,
-                GatherSink, ExecutionHistory, InvocationFilter, InvocationRow, LimitFilter, LimitRow,
-                LogRow, ModuleRow, Modules, NewModule, ObjectFilter, ObjectRow, Page,
-                PartitionFilter, PromiseFilter, PromiseRow, PromiseSize, Read, ReadyTask, Scan,
-                ScheduleFilter, SchedulePage, GatherSelection, SizeReport, StateCounts, StateSize,
-                StoreError, WaitEdges, WorkQueue,
+                AdmittedFilter, DueWork, EventPosition, EventRow, ExaminedPage, ExecutionHistory,
+                GatherError, GatherSelection, GatherSink, InvocationFilter, InvocationRow,
+                LimitFilter, LimitRow, LogRow, ModuleRow, Modules, NewModule, ObjectFilter,
+                ObjectRow, Page, PartitionFilter, PromiseFilter, PromiseRow, PromiseSize, Read,
+                ReadyTask, Scan, ScanPage, ScheduleFilter, SchedulePage, SizeReport, StateCounts,
+                StateSize, StoreCounts, StoreError, WaitEdges, WorkQueue,
                 archive::{ArchiveError, ArchiveSink},
             };
             use segno_core::{
                 graph::{NodeEvent, NodeRow},
                 id::{Digest, ObjectId, PromiseId, ScheduleId},
                 invocation::Record,
-                limit::{Limit, LimitName, Partition, PartitionId, LimitPosition},
+                limit::{Limit, LimitName, LimitPosition, Partition, PartitionId},
                 promise::{OutboxMessageKind, Promise, Schedule},
                 saga::{Fact, FactKey},
                 snapshot::Snapshot,
