@@ -162,8 +162,8 @@ pub const RESONATE: &[Mutation] = &[
     Mutation {
         what: "a wait that is over already looks like one",
         file: "tasks.rs",
-        says: "Reply::Ready { .. } => Ok(Answer { status: 300, data: json!({ \"preload\": [] }) }),",
-        would_say: "Reply::Ready { .. } => Ok(Answer { status: 200, data: json!({ \"preload\": [] }) }),",
+        says: "Reply::Ready { .. } => Ok(ResonateAnswer { status: 300, data: json!({ \"preload\": [] }) }),",
+        would_say: "Reply::Ready { .. } => Ok(ResonateAnswer { status: 200, data: json!({ \"preload\": [] }) }),",
         tests: DIFFERENTIAL,
         killer: "operations_are_answered_as_the_model_says",
     },
@@ -186,8 +186,8 @@ pub const RESONATE: &[Mutation] = &[
     Mutation {
         what: "what a worker makes under a claim ends with it",
         file: "fence.rs",
-        says: "Ok(FenceAct::CreateLoose { new })",
-        would_say: "Ok(FenceAct::Create { new })",
+        says: "Ok(FenceOperation::CreateLoose { new })",
+        would_say: "Ok(FenceOperation::Create { new })",
         tests: DIFFERENTIAL,
         killer: "operations_are_answered_as_the_model_says",
     },
@@ -358,8 +358,8 @@ pub const SIMULATED_RULES: &[Mutation] = &[
 pub const SIMULATED_MESSAGES: &[Mutation] = &[Mutation {
     what: "a listener without a stream counts as told",
     file: "deliver.rs",
-    says: "                        self.streams.wait(&group, worker.as_deref().filter(|_| alone), key);\n                        Delivered::Elsewhere",
-    would_say: "                        drop(key);\n                        Delivered::Done",
+    says: "                        self.streams.wait(&group, worker.as_deref().filter(|_| alone), key);\n                        DeliveryResult::Elsewhere",
+    would_say: "                        drop(key);\n                        DeliveryResult::Done",
     tests: "any_seed",
     killer: "liveness",
 }];
@@ -398,7 +398,7 @@ pub const SIMULATED_SERVICES: &[Mutation] = &[
 pub const SIMULATED_FRAMES: &[Mutation] = &[Mutation {
     what: "a run may be proposed twice",
     file: "runtime/immutable/journal.rs",
-    says: "if asked.progress != Progress::Open {",
+    says: "if asked.progress != CompletionProgress::Open {",
     would_say: "if false {",
     tests: "services_survive_every_cut",
     killer: "nobody complained",

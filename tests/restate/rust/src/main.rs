@@ -11,10 +11,10 @@ use std::{
 use restate_sdk::{context::RequestTarget, prelude::*};
 use serde_json::{Value, json};
 
-/// Any JSON document.
+/// Any document.
 type Any = Json<Value>;
 
-/// Appends a line to the ledger for each execution of a body, so that the suite can count them.
+/// A line for each execution of a body, so that the suite can count them.
 fn note(line: &str) {
     if let Ok(ledger) = env::var("LEDGER") {
         let mut ledger = File::options().create(true).append(true).open(ledger).expect("a ledger");
@@ -28,7 +28,7 @@ fn noted(line: &str) -> usize {
     ledger.unwrap_or_default().lines().filter(|other| *other == line).count()
 }
 
-/// Appends a line. Returns the number of its occurrences, this one included.
+/// How many times it was written, this time included.
 fn count(line: &str) -> usize {
     note(line);
     noted(line)
@@ -69,7 +69,7 @@ fn send<'c>(ctx: &impl ContextClient<'c>, to: &Value) -> SendHandle {
     }
 }
 
-/// Converts an outcome into a JSON value, also for a terminal error.
+/// A terminal error as a value.
 fn caught(outcome: Result<Any, TerminalError>) -> Any {
     Json(match outcome {
         Ok(Json(value)) => json!({ "value": value }),
@@ -77,7 +77,7 @@ fn caught(outcome: Result<Any, TerminalError>) -> Any {
     })
 }
 
-/// Stores the id of an awakeable in the cell `name`.
+/// Puts the id of an awakeable into a cell of that name.
 fn publish<'c>(ctx: &impl ContextClient<'c>, name: &str, id: &str) {
     let value = json!({ "name": "awakeable", "value": id });
     send(ctx, &json!({ "service": "Cell", "key": name, "handler": "set", "value": value }));
@@ -167,7 +167,7 @@ impl Plain {
         Err(format!("{name} is doomed").into())
     }
 
-    /// The second attempt issues another command than the first.
+    /// The second attempt asks for something else than the first.
     #[handler]
     async fn mismatch(&self, ctx: Context<'_>, name: String) -> HandlerResult<String> {
         let attempt = count(&format!("mismatch {name}"));
@@ -469,7 +469,7 @@ impl Plain {
     }
 }
 
-/// Defines an object `name` whose state is sent at the start of an invocation or loaded lazily.
+/// An object of this name, with its state in the start of an invocation or lazily.
 macro_rules! cell {
     ($object:ident, $name:tt, $lazy:tt) => {
         struct $object;
@@ -527,7 +527,7 @@ macro_rules! cell {
                 Ok(total)
             }
 
-            /// Reads its own writes, before and after each change.
+            /// Own writes are read back, before and after.
             #[handler]
             async fn changes(&self, ctx: ObjectContext<'_>, _nothing: Any) -> HandlerResult<Any> {
                 let mut seen = vec![json!(ctx.get::<u64>("a").await?)];
@@ -548,7 +548,7 @@ macro_rules! cell {
                 Ok(Json(Value::Array(seen)))
             }
 
-            /// Exclusive, so later calls wait.
+            /// Exclusive, so those that came later wait.
             #[handler]
             async fn slow(&self, ctx: ObjectContext<'_>, options: Any) -> HandlerResult<Any> {
                 ctx.sleep(ms(&options.0["ms"])).await?;
@@ -620,7 +620,7 @@ impl Approval {
         Ok(ctx.peek_promise("answer").await?.unwrap_or(Json(Value::Null)))
     }
 
-    /// This SDK does not report whether the promise was already completed.
+    /// This SDK does not say whether the promise was completed before.
     #[handler]
     async fn approve(&self, ctx: SharedWorkflowContext<'_>, value: Any) -> HandlerResult<Any> {
         ctx.resolve_promise("answer", value);

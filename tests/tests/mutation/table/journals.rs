@@ -366,7 +366,7 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "another fork under an id is taken for the same",
         file: "transition/fork.rs",
-        says: "&& self.append(&fork.new.id, &fork.records, &[]) == Ok(Batch::Stored)",
+        says: "&& self.append(&fork.new.id, &fork.records, &[]) == Ok(BatchStatus::Stored)",
         would_say: "",
         tests: "transition::tests::forks",
         killer: "a_fork_is_made_once_whatever_is_repeated",

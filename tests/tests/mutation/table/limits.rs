@@ -54,8 +54,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a higher priority goes first in its key alone",
         file: "limit/partition.rs",
-        says: "Some(Order::Strict) => HIGHEST_PRIORITY.saturating_sub(priority),",
-        would_say: "Some(Order::Strict) => HIGHEST_PRIORITY.saturating_sub(priority) * 0,",
+        says: "Some(PriorityOrder::Strict) => HIGHEST_PRIORITY.saturating_sub(priority),",
+        would_say: "Some(PriorityOrder::Strict) => HIGHEST_PRIORITY.saturating_sub(priority) * 0,",
         tests: "transition::tests::limits",
         killer: "a_higher_priority_goes_first",
     },
@@ -78,8 +78,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a limit without tokens is not looked at when there are some",
         file: "limit/plan.rs",
-        says: "                Room::At(at) => limit.look_at(at),\n                // Who leaves looks at it.",
-        would_say: "                Room::At(_) => {}\n                // Who leaves looks at it.",
+        says: "                AdmissionCapacity::At(at) => limit.look_at(at),\n                // An execution that leaves triggers the evaluation.",
+        would_say: "                AdmissionCapacity::At(_) => {}\n                // An execution that leaves triggers the evaluation.",
         tests: "transition::tests::limits",
         killer: "nobody_waits_while_there_is_room",
     },
@@ -94,8 +94,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "who goes on after a halt is not asked whether it was admitted",
         file: "transition/limits/join.rs",
-        says: "Some(PlaceState::Waiting) => Joined::Waits,",
-        would_say: "Some(PlaceState::Waiting) => Joined::Admitted,",
+        says: "Some(LimitPositionState::Waiting) => JoinResult::Waits,",
+        would_say: "Some(LimitPositionState::Waiting) => JoinResult::Admitted,",
         tests: "transition::tests::limits",
         killer: "only_the_admitted_begin",
     },

@@ -62,8 +62,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "who joins a line is not its last",
         file: "transition/objects.rs",
-        says: "self.put_line(object, Line { holder, tail: id.clone(), run });",
-        would_say: "let tail = ahead.clone().unwrap_or_else(|| id.clone());\n        self.put_line(object, Line { holder, tail, run });",
+        says: "self.put_line(object, ObjectQueue { holder, tail: id.clone(), run });",
+        would_say: "let tail = ahead.clone().unwrap_or_else(|| id.clone());\n        self.put_line(object, ObjectQueue { holder, tail, run });",
         tests: "transition::tests::objects",
         killer: "a_line_has_one_end",
     },

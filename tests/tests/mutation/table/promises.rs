@@ -54,7 +54,7 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a listener is dropped without a message",
         file: "transition/chain.rs",
-        says: "self.put_outbox(key, OutboxRow::new(Message::Unblock, self.now));",
+        says: "self.put_outbox(key, OutboxRow::new(OutboxMessage::Unblock, self.now));",
         would_say: "drop(key);",
         tests: WALK,
         killer: "unblock_discharges_a_listener",
@@ -254,8 +254,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a message is of another kind than its key",
         file: "transition/chain.rs",
-        says: "let row = OutboxRow::new(Message::CancelChildren { after: None }, self.now);",
-        would_say: "let row = OutboxRow::new(Message::Unblock, self.now);",
+        says: "let row = OutboxRow::new(OutboxMessage::CancelChildren { after: None }, self.now);",
+        would_say: "let row = OutboxRow::new(OutboxMessage::Unblock, self.now);",
         tests: WALK,
         killer: "message_of_its_key",
     },
