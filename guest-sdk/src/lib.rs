@@ -28,13 +28,10 @@
 //! | wait for several futures | [`select`], [`join`], [`try_join_all`], and [`Context::timeout`] |
 //! | fail, and choose if a retry helps | [`Error`], [`RetryPolicy`] |
 //! | send HTTP requests | [`http::Request`] |
-//! | keep state by key, with one writer at a time | [`macro@object`], [`State`],
-//! [`Context::object`] |
-//! | answer queries and updates while a workflow runs | [`Context::share`], [`macro@query`],
-//! [`macro@update`] |
+//! | keep state by key, with one writer at a time | [`macro@object`], [`State`], [`Context::object`] |
+//! | answer queries and updates while a workflow runs | [`Context::share`], [`macro@query`], [`macro@update`] |
 //! | undo steps if the whole does not succeed | [`Saga`] |
-//! | run a graph of steps on the host | [`Context::graph`]; with the feature `graph`,
-//! `#[segno::graph]` |
+//! | run a graph of steps on the host | [`Context::graph`]; with the feature `graph`, `#[segno::graph]` |
 //! | limit concurrency and rate of executions | the argument `limit(…)` of [`macro@workflow`] |
 //! | declare functions and their data | [`macro@workflow`], [`macro@activity`], [`macro@data`], [`module!`] |
 //! | run a workflow natively, in virtual time | [`testing::Test`] |

@@ -153,7 +153,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
         }
         Command::LimitDue { name } => {
             if let Some(due_at) = view.limit(name).and_then(|limit| limit.due_at) {
-                wider.admits(view, name, &RoundTrigger::nobody(due_at));
+                wider.admits(view, name, &RoundTrigger::due(due_at));
             }
         }
         Command::Deploy { alias, module } | Command::Undeploy { alias, module } => {

@@ -38,8 +38,8 @@ pub(crate) struct RoundTrigger {
 }
 
 impl RoundTrigger {
-    /// The limit is due.
-    pub(crate) fn nobody(at: Timestamp) -> Self {
+    /// The limit is due; no execution leaves.
+    pub(crate) fn due(at: Timestamp) -> Self {
         Self { at, most: ROUND, left: None }
     }
 

@@ -33,7 +33,7 @@ pub(crate) fn set(
 pub(crate) fn due(draft: &mut DecisionDraft<'_>, name: &LimitName) -> Result<Reply, Refusal> {
     let due_at = draft.limit(name).and_then(|limit| limit.due_at);
     if let Some(due_at) = due_at.filter(|due_at| *due_at <= draft.now) {
-        draft.admit(name, &RoundTrigger::nobody(due_at));
+        draft.admit(name, &RoundTrigger::due(due_at));
     }
     Ok(Reply::Done)
 }
