@@ -3,14 +3,14 @@
 //! decides with it, and guests compile it to test their plans.
 //!
 //! The rules are implemented twice. [`rules`] has the definitions, short and slow, over names.
-//! [`Progress`] is the production implementation, over indices, where a fact costs only the edges
+//! [`RunProgress`] is the production implementation, over indices, where a fact costs only the edges
 //! that it touches. The tests check the second against the first.
 //!
 //! Reading order for newcomers:
-//! - [`NodeName`], [`Graph`], [`Relation`]: names, the algebra of graphs, and its meaning as edges;
+//! - [`NodeName`], [`GraphExpression`], [`Relation`]: names, the algebra of graphs, and its meaning as edges;
 //! - [`state`]: the known facts about the nodes of a run;
 //! - [`rules`]: the definitions;
-//! - [`Topology`], [`Progress`]: edges between indices, and a run over them;
+//! - [`Topology`], [`RunProgress`]: edges between indices, and a run over them;
 //! - [`plan`]: the documents that describe graphs to run.
 
 #![warn(missing_docs)]

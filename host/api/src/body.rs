@@ -50,7 +50,7 @@ impl<T: DeserializeOwned> FromRequest<Api> for JsonBody<T> {
 /// Maximum size of a JSON body with a plan, in bytes.
 const PLAN_LIMIT: usize = 20 * 1024 * 1024;
 
-/// Like [`Body`], for bodies with plans, which may be larger.
+/// Like [`JsonBody`], for bodies with plans, which may be larger.
 pub struct PlanBody<T>(pub T, pub BodyPermit);
 
 impl<T: DeserializeOwned> FromRequest<Api> for PlanBody<T> {

@@ -4,7 +4,7 @@
 //! for `wasm32-unknown-unknown`, and [`crate_build`] compiles workflow crates with it and wraps the
 //! modules as components; [`script`] does both for JavaScript and Python. [`report`] describes a
 //! component; [`template`] writes a new project. Nothing here prints or knows the command line:
-//! callers pass a [`Progress`] and receive typed errors.
+//! callers pass a [`BuildProgress`] and receive typed errors.
 
 #![forbid(unsafe_code)]
 

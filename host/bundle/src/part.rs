@@ -34,16 +34,16 @@ const EXPANSION: u64 = 255;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum PartKind {
-    /// The description of the bundle: [`Head`](super::Head).
+    /// The description of the bundle: [`BundleHead`](super::BundleHead).
     Head = 1,
-    /// A promise with its task: [`Execution`](super::Execution). The records and lines after it
+    /// A promise with its task: [`BundleExecution`](super::BundleExecution). The records and lines after it
     /// belong to it.
     Execution = 2,
     /// A record of a journal, in the encoding of stores.
     Record = 3,
-    /// A logged line: [`Line`](super::Line).
+    /// A logged line: [`BundleLine`](super::BundleLine).
     Line = 4,
-    /// The metadata of a module: [`Module`](super::Module).
+    /// The metadata of a module: [`BundleModule`](super::BundleModule).
     Module = 5,
     /// The component of the module before it.
     Component = 6,

@@ -109,7 +109,7 @@ impl Address {
     /// Parses an address.
     ///
     /// # Errors
-    /// [`NotAnAddress`] names the defect.
+    /// [`AddressError`] names the defect.
     pub fn parse(address: &str) -> Result<Self, AddressError> {
         let refuse = |why| AddressError { address: address.chars().take(200).collect(), why };
         if address.len() > LONGEST {

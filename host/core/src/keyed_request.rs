@@ -69,7 +69,7 @@ impl RequestParts {
     /// Checks that this request repeats the first one under a key: all its parts are the same.
     ///
     /// # Errors
-    /// [`KeyReused`].
+    /// [`KeyReuseError`].
     pub fn repeats(
         &self,
         first: &Self,

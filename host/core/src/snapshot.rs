@@ -81,7 +81,7 @@ pub struct Journal {
 }
 
 impl Snapshot {
-    /// The rows of a view that holds a whole store ([`View::whole`]).
+    /// The rows of a view that holds a whole store (`View::whole`).
     pub fn of(state: &View) -> Self {
         let promises = state.promises().map(|p| (p.id().clone(), p.clone())).collect();
         let tasks = state.tasks().map(|task| (task.id.clone(), task.clone())).collect();

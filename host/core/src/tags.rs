@@ -46,7 +46,7 @@ pub const OBJECT: &str = "segno:object";
 pub const LIMIT: &str = "segno:limit";
 /// Priority behind that limit, if it is not 0. Set only by the engine.
 pub const PRIORITY: &str = "segno:priority";
-/// Origin of a fork: the invocation whose journal it was copied from ([`crate::fork::Forked`]). Set
+/// Origin of a fork: the invocation whose journal it was copied from ([`crate::fork::ForkOrigin`]). Set
 /// only by the engine.
 pub const FORK: &str = "segno:fork";
 /// The promise that this one replaces: the first generation of an invocation, or the answer of an

@@ -44,7 +44,7 @@ impl Timestamp {
     /// The instant this long after this one, for delays, time limits and deadlines.
     ///
     /// # Errors
-    /// [`TooFar`]: the result is not before [`Timestamp::NEVER`].
+    /// [`TimeRangeError`]: the result is not before [`Timestamp::NEVER`].
     pub fn in_time(self, length_ms: u64) -> Result<Self, TimeRangeError> {
         let end = i64::try_from(length_ms).ok().and_then(|length| self.0.checked_add(length));
         end.map(Self).filter(|end| *end < Self::NEVER).ok_or(TimeRangeError)

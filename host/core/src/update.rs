@@ -38,7 +38,7 @@ pub fn readdressed(told: &Value, answer: &PromiseId) -> Option<Value> {
 /// Payload of the signal: `{"promise": …, "input": …}`.
 ///
 /// # Errors
-/// [`NotJson`]: `input` is not JSON.
+/// [`JsonError`]: `input` is not JSON.
 pub fn payload(answer: &PromiseId, input: &str) -> Result<Value, JsonError> {
     json::check(input)?;
     let answer = serde_json::Value::from(answer.as_str());

@@ -152,7 +152,7 @@ impl DemoServer {
         Ok(())
     }
 
-    /// Stops the process like an overloaded or sleeping machine; [`Server::resume`] continues it.
+    /// Stops the process like an overloaded or sleeping machine; [`DemoServer::resume`] continues it.
     ///
     /// # Errors
     /// [`ServerError::Process`] if that fails.
@@ -210,7 +210,7 @@ impl DemoServer {
         self.drain().await
     }
 
-    /// Like [`Server::stop`], for a host that will be restarted.
+    /// Like [`DemoServer::stop`], for a host that will be restarted.
     ///
     /// # Errors
     /// [`ServerError::Process`] if the process had to be killed.

@@ -37,7 +37,7 @@ pub enum SignalRefusal {
 /// Checks a signal to `function`.
 ///
 /// # Errors
-/// [`SignalNotTaken`].
+/// [`SignalRefusal`].
 pub fn check(
     schemas: &Schemas,
     module: Digest,

@@ -17,7 +17,7 @@ use super::{
 /// Checks a command that is issued for the first time.
 ///
 /// # Errors
-/// [`Stop::Contract`] names the command, the place and the reason.
+/// [`StopReason::Contract`] names the command, the place and the reason.
 pub fn command(command: &GuestCommand) -> Result<(), StopReason> {
     command.check().map_err(StopReason::Contract)
 }
@@ -25,7 +25,7 @@ pub fn command(command: &GuestCommand) -> Result<(), StopReason> {
 /// Checks the result of a `run` that was executed.
 ///
 /// # Errors
-/// [`Stop::Contract`], as for commands.
+/// [`StopReason::Contract`], as for commands.
 pub fn run_result(command: u32, outcome: &Outcome) -> Result<(), StopReason> {
     let place = || format!("result of the `run` with index {command}");
     outcome_is_json(outcome, place).map_err(StopReason::Contract)
@@ -34,7 +34,7 @@ pub fn run_result(command: u32, outcome: &Outcome) -> Result<(), StopReason> {
 /// Checks the result of an invocation.
 ///
 /// # Errors
-/// [`Stop::Contract`], as for commands.
+/// [`StopReason::Contract`], as for commands.
 pub fn result(outcome: &Outcome) -> Result<(), StopReason> {
     outcome_is_json(outcome, || "result".to_owned()).map_err(StopReason::Contract)
 }

@@ -92,7 +92,7 @@ pub(super) fn outcome_size(outcome: &Outcome) -> usize {
     }
 }
 
-/// The answer to an [`Ask`].
+/// The answer to an [`JournalCall`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum JournalAnswer {
     /// The index of the new command.

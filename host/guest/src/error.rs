@@ -10,7 +10,7 @@ const MESSAGE_BYTES: usize = 4 << 10;
 /// The reason that a poll or an attempt ended without an answer. The instance has been removed.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
-    /// The [`Journal`](super::Journal) stopped the guest.
+    /// The [`GuestJournal`](super::GuestJournal) stopped the guest.
     #[error("{stop}")]
     Stopped {
         stop: StopReason,

@@ -1,9 +1,9 @@
 //! The wasm side of the host: runs components, and returns polls and outcomes.
 //!
 //! This crate knows the guest contract (`guest-sdk/wit`) and wasmtime. It does not know the store,
-//! leases or tasks: each command of a workflow goes to a [`Journal`], which the worker implements.
+//! leases or tasks: each command of a workflow goes to a [`GuestJournal`], which the worker implements.
 //!
-//! [`Wasm`] implements [`Guests`] with wasmtime, [`Gate`] implements [`Outbound`] with a policy and
+//! [`Wasm`] implements [`Guests`] with wasmtime, [`HttpGate`] implements [`Outbound`] with a policy and
 //! a client:
 //!
 //! ```ignore
@@ -105,17 +105,17 @@ pub use snapshot::{Memory, MemoryChange, SnapshotFiles, SnapshotKey, SnapshotPol
 pub use turns::COMPUTING;
 pub use wasm::{Wasm, WasmConfig};
 
-/// The implementation of a running workflow's imports. Every import is one [`Ask`].
+/// The implementation of a running workflow's imports. Every import is one [`JournalCall`].
 pub trait GuestJournal: Send {
     /// Answers without waiting. An error stops the guest, and its message becomes the trap's
     /// message.
     fn ask(&mut self, ask: JournalCall) -> Result<JournalAnswer, StopReason>;
 }
 
-/// A [`Journal`] as an instance holds it during a poll; nothing else holds the lock then.
+/// A [`GuestJournal`] as an instance holds it during a poll; nothing else holds the lock then.
 pub type SharedJournal = Arc<Mutex<dyn GuestJournal>>;
 
-/// The reason that a [`Journal`] stopped its guest.
+/// The reason that a [`GuestJournal`] stopped its guest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StopReason {
     /// The guest issued another command than the recorded one. The journal keeps the report.

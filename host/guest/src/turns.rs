@@ -128,7 +128,7 @@ impl InstanceTurn {
         Self { turns, module, present: Arc::default() }
     }
 
-    /// Like [`Turn::new`], for an instance that is never rejected.
+    /// Like [`InstanceTurn::new`], for an instance that is never rejected.
     pub(super) fn at_once(turns: Option<FairScheduler>, module: Digest) -> Self {
         let turn = Self::new(turns, module);
         turn.stay();

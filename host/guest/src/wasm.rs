@@ -109,7 +109,7 @@ impl Wasm {
     /// component, so that its first execution does not wait for that.
     ///
     /// # Errors
-    /// [`Invalid`] names the fault and its remedy.
+    /// [`InvalidComponent`] names the fault and its remedy.
     pub async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleReport, InvalidComponent> {
         validate::inspect(self, component).await
     }

@@ -1,4 +1,4 @@
-//! The imports of a running workflow: each is one request to its [`Journal`](super::Journal).
+//! The imports of a running workflow: each is one request to its [`GuestJournal`](super::GuestJournal).
 
 use wasmtime::Store;
 use wasmtime_wasi::{WasiCtxView, WasiView};

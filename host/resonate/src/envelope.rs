@@ -91,7 +91,7 @@ impl ResonateRequest {
     /// Parses a request.
     ///
     /// # Errors
-    /// [`Unreadable`]: the text is not JSON, not an envelope, or of an unsupported version.
+    /// [`UnreadableRequest`]: the text is not JSON, not an envelope, or of an unsupported version.
     pub fn decode(bytes: &[u8]) -> Result<Self, UnreadableRequest> {
         Self::parse(bytes).map_err(|refused| Self::unreadable(bytes, refused))
     }

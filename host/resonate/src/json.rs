@@ -43,7 +43,7 @@ impl JsonFault {
 /// Parses an object.
 ///
 /// # Errors
-/// [`Misread`].
+/// [`JsonFault`].
 pub(super) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonFault> {
     match serde_json::from_slice::<StrictObject<T>>(text) {
         Ok(StrictObject(read)) => Ok(read),

@@ -121,7 +121,7 @@ impl PushClient {
     /// messages in transit.
     ///
     /// # Errors
-    /// [`NotTaken`].
+    /// [`PushRefusal`].
     pub(super) async fn once(&self, url: &str, message: Bytes) -> Result<(), PushRefusal> {
         // Addresses are validated when a client gives them.
         let Ok(url) = Url::parse(url) else {

@@ -1,6 +1,6 @@
 //! Messages of both families: `Start`, and the components of other messages.
 //!
-//! The messages have the fields of all versions. [`Start::in_version`] and similar functions remove
+//! The messages have the fields of all versions. [`StartMessage::in_version`] and similar functions remove
 //! the fields that an earlier version lacks.
 
 use bytes::Bytes;

@@ -116,7 +116,7 @@ impl VerifyScript {
     /// Parses a script.
     ///
     /// # Errors
-    /// [`BadScript`].
+    /// [`VerifyScriptError`].
     pub fn read(text: &str) -> Result<Self, VerifyScriptError> {
         let script: Self =
             toml::from_str(text).map_err(|error| VerifyScriptError::Unreadable(Box::new(error)))?;
@@ -146,7 +146,7 @@ impl VerifyScript {
     /// Checks that the script's functions are among `known`.
     ///
     /// # Errors
-    /// [`BadScript::NoFunction`].
+    /// [`VerifyScriptError::NoFunction`].
     pub fn fits(&self, known: &[&str]) -> Result<(), VerifyScriptError> {
         let written = |answer: &&ScriptedAnswer| answer.recorded_at.is_none();
         let answers = self.answers.iter().filter(written);

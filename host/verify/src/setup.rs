@@ -40,7 +40,7 @@ pub struct VerifySetup {
     pub(crate) memo: AttemptMemo,
 }
 
-/// Key of an attempt in [`Memo`].
+/// Key of an attempt in [`AttemptMemo`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct AttemptKey {
     pub function: String,

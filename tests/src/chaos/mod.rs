@@ -1,7 +1,7 @@
 //! A chaos driver: real hosts, faults injected from outside, and an oracle that does not rely on
 //! the hosts' own reports.
 //!
-//! [`run`] plays a [`Plan`]. The [`flows`] start executions through [`proxy`] connections that are
+//! [`run()`] plays a [`Plan`]. The [`flows`] start executions through [`proxy`] connections that are
 //! cut at random, and know the expected outcome of each beforehand. The [`ledger`] counts effects
 //! outside, and [`events`] consumes published events. Meanwhile [`faults`] kills, pauses and
 //! restarts hosts, and uses a [`preload`]ed library to fill their disk and move their clock. An

@@ -374,7 +374,7 @@ impl World {
         rows.expect("memory answers").into_iter().map(|row| row.message).collect()
     }
 
-    /// The journal, with one line per record: see [`story`].
+    /// The journal, with one line per record: see [`story()`].
     pub async fn story(&self, id: &str) -> Vec<String> {
         story(&self.journal(id).await)
     }

@@ -17,7 +17,7 @@
 //! when = { from = "fetch", at = "/ok", is = true }
 //! ```
 //!
-//! A node is exactly one of `call`, `http`, `sleep`, `promise`, `signal` and `graph`; see [`Kind`].
+//! A node is exactly one of `call`, `http`, `sleep`, `promise`, `signal` and `graph`; see [`NodeAction`].
 //! [`Plan::check`] finds all faults in one pass and explains how to fix each.
 
 mod canonical;

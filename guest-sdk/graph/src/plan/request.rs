@@ -30,7 +30,7 @@ impl NodeRequest {
     /// [`CheckedPlan::input_of`](super::CheckedPlan::input_of) returns for an `http` node.
     ///
     /// # Errors
-    /// [`NotARequest`] if an output that was filled in is not a text.
+    /// [`RequestTextError`] if an output that was filled in is not a text.
     pub fn of(input: &Value) -> Result<Self, RequestTextError> {
         let text = |part: String, value: &Value| match value {
             Value::String(text) => Ok(text.clone()),

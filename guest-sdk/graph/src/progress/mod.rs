@@ -3,7 +3,7 @@
 //!
 //! A fact costs the edges of its node, and, for a failure, those of the descendants that it closes.
 //! Between calls the state is always closed and normalised: a dispatched node counts as part of the
-//! frontier, so that [`Progress::classify`] may be called at any time.
+//! frontier, so that [`RunProgress::classify`] may be called at any time.
 
 mod recover;
 mod status;
@@ -191,14 +191,14 @@ impl RunProgress {
     }
 
     /// Records the outcome of an attempt. Returns the nodes whose status changed: the node, then
-    /// those that its failure closed, ascending. [`Progress::dispatch`] has the nodes that became
+    /// those that its failure closed, ascending. [`RunProgress::dispatch`] has the nodes that became
     /// ready.
     ///
     /// A fact of an older attempt, or of a node that has ended or waits, was recorded before and
     /// changes nothing. An outcome that resets the node increments its attempt number.
     ///
     /// # Errors
-    /// [`RecordRefused`] if the fact does not belong to this run.
+    /// [`RecordRefusal`] if the fact does not belong to this run.
     pub fn record<V>(
         &mut self,
         node: NodeIndex,
@@ -240,7 +240,7 @@ impl RunProgress {
     /// Starts the next attempt number for a node of the frontier.
     ///
     /// # Errors
-    /// [`RecordRefused`] if the node is not in the frontier or has ended.
+    /// [`RecordRefusal`] if the node is not in the frontier or has ended.
     pub fn reset(&mut self, node: NodeIndex) -> Result<Vec<NodeIndex>, RecordRefusal> {
         let attempt = self.attempts.get(node.at()).copied().unwrap_or_default();
         self.record(node, attempt, &NodeOutcome::<()>::Shutdown)

@@ -9,7 +9,7 @@ pub enum Status {
     /// Dispatched since the last recovery.
     Running,
     /// Waiting until a signal is delivered; see
-    /// [`Progress::waiting_for`](super::Progress::waiting_for).
+    /// [`RunProgress::waiting_for`](super::RunProgress::waiting_for).
     Waiting,
     /// Ended with an output.
     Completed,

@@ -1,5 +1,5 @@
 //! The definitions: the consequences of the facts of a run. They are written for reading and
-//! testing, not for speed; [`Progress`](crate::Progress) computes the same incrementally.
+//! testing, not for speed; [`RunProgress`](crate::RunProgress) computes the same incrementally.
 //!
 //! After *Staged Reduction for Durable Workflow Execution*: facts are accumulated, each in its own
 //! node; then the state is closed under failure; then it is classified. A recovered state is

@@ -69,7 +69,7 @@ pub enum GraphViolation {
 /// Checks a recovered state: normalised, closed and schedulable.
 ///
 /// # Errors
-/// The first [`Violation`], in the order of the rules and of the nodes.
+/// The first [`GraphViolation`], in the order of the rules and of the nodes.
 pub fn well_formed<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), GraphViolation> {
     domain(relation, state)?;
     for node in relation.nodes() {
@@ -92,7 +92,7 @@ pub fn well_formed<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), 
 /// Stored rows satisfy this because a fact is accepted only for a node in the frontier.
 ///
 /// # Errors
-/// [`Violation::Causal`].
+/// [`GraphViolation::Causal`].
 pub fn causal<V>(relation: &Relation, state: &GraphState<V>) -> Result<(), GraphViolation> {
     let begun = |status: &NodeStatus| status.unblocks() || matches!(status, NodeStatus::Waiting(_));
     for node in relation.nodes().filter(|node| begun(state.status(node))) {

@@ -188,7 +188,7 @@ impl AccessControl {
     /// which takes precedence.
     ///
     /// # Errors
-    /// As [`Access::rights`].
+    /// As [`AccessControl::rights`].
     pub fn rights_of(
         &self,
         headers: &HeaderMap,

@@ -107,5 +107,9 @@ fn keys_make_a_host_safe_beyond_this_machine() {
     let open = ([0, 0, 0, 0], 7766).into();
     let signed = |jwt| AccessControl::signed(open, None, jwt, false, vec![]);
     assert!(signed(None).is_err());
-    assert!(signed(Some(TokenVerifier::new(None, None))).expect("such a host refuses every client").needs_token());
+    assert!(
+        signed(Some(TokenVerifier::new(None, None)))
+            .expect("such a host refuses every client")
+            .needs_token()
+    );
 }

@@ -163,7 +163,7 @@ impl ServiceCaller {
         self.call(count, None).await
     }
 
-    /// Like [`Caller::steps`], with an idempotency key: another call with the key gets the result
+    /// Like [`ServiceCaller::steps`], with an idempotency key: another call with the key gets the result
     /// of the first.
     ///
     /// # Errors

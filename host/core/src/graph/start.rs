@@ -80,7 +80,7 @@ impl GraphRunParameters {
     /// Parses the parameter of a run.
     ///
     /// # Errors
-    /// [`NotARun`].
+    /// [`GraphRunError`].
     pub fn of(run: &Promise) -> Result<Self, GraphRunError> {
         if !is_run(run) {
             return Err(GraphRunError::Target(run.id().clone()));

@@ -31,7 +31,7 @@ pub struct NameLengthError {
 /// Checks that a name chosen by a client fits into the stores' indexes.
 ///
 /// # Errors
-/// [`TooLong`].
+/// [`NameLengthError`].
 pub fn fits(what: &'static str, text: &str) -> Result<(), NameLengthError> {
     fits_within(what, text, LONGEST)
 }
@@ -39,7 +39,7 @@ pub fn fits(what: &'static str, text: &str) -> Result<(), NameLengthError> {
 /// Checks that `id`, which is below `owner`, fits into the stores' indexes.
 ///
 /// # Errors
-/// [`TooLong`].
+/// [`NameLengthError`].
 pub fn fits_under(owner: &PromiseId, id: &PromiseId) -> Result<(), NameLengthError> {
     // An owner beyond the limit was created by an earlier version, in a store that accepts such
     // ids. It must be able to continue.
@@ -51,7 +51,7 @@ pub fn fits_under(owner: &PromiseId, id: &PromiseId) -> Result<(), NameLengthErr
 /// Checks that a name chosen by a client has at most `limit` bytes.
 ///
 /// # Errors
-/// [`TooLong`].
+/// [`NameLengthError`].
 pub fn fits_within(what: &'static str, text: &str, limit: usize) -> Result<(), NameLengthError> {
     let bytes = stored_bytes(text);
     if bytes <= limit {

@@ -23,7 +23,7 @@ pub struct MalformedName {
 /// versions stay usable.
 ///
 /// # Errors
-/// [`BadName`].
+/// [`MalformedName`].
 pub fn check_name(what: &'static str, name: &str) -> Result<(), MalformedName> {
     // Fast path: nearly all names are plain.
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'.';
@@ -46,7 +46,7 @@ pub fn check_name(what: &'static str, name: &str) -> Result<(), MalformedName> {
 /// derived from the object escape them ([`crate::id::ObjectId`]).
 ///
 /// # Errors
-/// [`BadName`].
+/// [`MalformedName`].
 pub fn check_key(what: &'static str, key: &str) -> Result<(), MalformedName> {
     if key.chars().any(|letter| is_visible(letter) || letter.is_control()) {
         return Ok(());

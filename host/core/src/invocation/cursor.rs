@@ -101,7 +101,7 @@ impl ReplayCursor {
     /// live immediately.
     ///
     /// # Errors
-    /// [`AppendRefused`]: the records are not a valid journal.
+    /// [`AppendRefusal`]: the records are not a valid journal.
     pub fn new(records: Vec<Record>) -> Result<Self, AppendRefusal> {
         let mut cursor = Self::over(Outline::of(&records)?);
         cursor.feed(records);

@@ -71,7 +71,7 @@ impl JournalHead {
     /// The head after appending one more record.
     ///
     /// # Errors
-    /// [`AppendRefused`]: the record cannot follow; the journal does not change.
+    /// [`AppendRefusal`]: the record cannot follow; the journal does not change.
     pub fn after(self, record: &Record) -> Result<Self, AppendRefusal> {
         let seq = record.seq;
         if seq != self.len {

@@ -19,7 +19,7 @@ impl Outline {
     /// The outline of a journal that is fully loaded.
     ///
     /// # Errors
-    /// [`AppendRefused`]: the records are not a valid journal.
+    /// [`AppendRefusal`]: the records are not a valid journal.
     pub fn of(records: &[Record]) -> Result<Self, AppendRefusal> {
         let mut outline = Self::default();
         outline.add(records)?;
@@ -29,7 +29,7 @@ impl Outline {
     /// Adds the next records of the journal.
     ///
     /// # Errors
-    /// [`AppendRefused`]: the records do not continue the journal.
+    /// [`AppendRefusal`]: the records do not continue the journal.
     pub fn add(&mut self, records: &[Record]) -> Result<(), AppendRefusal> {
         for record in records {
             let head = self.head.after(record)?;

@@ -59,7 +59,7 @@ pub enum LimitInputError {
 /// The key of an execution with this parameter. Empty if the rule does not use a key.
 ///
 /// # Errors
-/// [`InputError`]: the value is missing, or is not a text, a number or a boolean.
+/// [`LimitInputError`]: the value is missing, or is not a text, a number or a boolean.
 pub fn key_of(
     limit: &LimitName,
     rule: &AdmissionRule,
@@ -91,7 +91,7 @@ pub fn key_of(
 /// The priority of an execution with this parameter. The lowest if the value is missing.
 ///
 /// # Errors
-/// [`InputError`]: the value is not a priority.
+/// [`LimitInputError`]: the value is not a priority.
 pub fn priority_of(
     limit: &LimitName,
     rule: &AdmissionRule,

@@ -14,8 +14,8 @@
 //! priorities, a higher one goes first across the whole limit; with weighted ones, it gets more
 //! turns.
 //!
-//! Reading order: [`Rule`] (the configuration), [`Bucket`] (tokens), [`Limit`], [`Partition`],
-//! [`Place`] (the rows), [`plan`] (selection of the next execution), [`key_of`] (extraction from
+//! Reading order: [`AdmissionRule`] (the configuration), [`TokenBucket`] (tokens), [`Limit`], [`Partition`],
+//! [`LimitPosition`] (the rows), [`mod@plan`] (selection of the next execution), [`key_of`] (extraction from
 //! the input).
 
 mod bucket;

@@ -1,6 +1,6 @@
 //! Selection of the next execution to admit: the pure core of a limit.
 //!
-//! A [`Round`] begins with a page of partitions, those with the next turns, and serves them one by
+//! A [`AdmissionRound`] begins with a page of partitions, those with the next turns, and serves them one by
 //! one. The rows that a decision has to load are determined by the same round, so both make the
 //! same picks.
 

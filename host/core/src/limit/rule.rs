@@ -190,7 +190,7 @@ impl AdmissionRule {
     /// Validates the rule.
     ///
     /// # Errors
-    /// [`RuleError`] names the defect.
+    /// [`AdmissionRuleError`] names the defect.
     pub fn check(&self) -> Result<(), AdmissionRuleError> {
         let Self { key, per_key, total, priority, weights, singleton, debounce } = self;
         if per_key.is_empty() && total.is_empty() && singleton.is_none() && debounce.is_none() {

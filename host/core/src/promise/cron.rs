@@ -51,7 +51,7 @@ impl Cron {
     /// Parses an expression for a time zone.
     ///
     /// # Errors
-    /// [`NotACron`] names the defect.
+    /// [`CronError`] names the defect.
     pub fn parse(text: &str, zone: Zone) -> Result<Self, CronError> {
         let refuse = |reason: String| CronError { text: text.chars().take(80).collect(), reason };
         if text.len() > LONGEST || !text.is_ascii() {

@@ -2,7 +2,7 @@
 //! reply, the rows to write and hints.
 //!
 //! Every command on every view gets a reply. Before a command acts on a promise it names, a
-//! deadline that has passed settles the promise ([`draft::Draft::touch`]): a timeout always wins. A
+//! deadline that has passed settles the promise ([`draft::DecisionDraft::touch`]): a timeout always wins. A
 //! refusal changes nothing else.
 //!
 //! - `draft`: pending writes over the view;

@@ -387,7 +387,7 @@ impl ObjectRemainder {
 /// objects that are emptied.
 ///
 /// # Errors
-/// [`Kept`]: a promise of such an object must stay.
+/// [`RetentionReason`]: a promise of such an object must stay.
 pub(super) fn objects_without(
     draft: &mut DecisionDraft<'_>,
     gone: &BTreeSet<PromiseId>,

@@ -25,7 +25,7 @@ pub const UNKNOWN: u32 = 520;
 pub(super) const LOST: &str = "lost";
 
 impl DecisionDraft<'_> {
-    /// Makes a task pending from now on. [`Draft::execute`] then offers it.
+    /// Makes a task pending from now on. [`DecisionDraft::execute`] then offers it.
     pub(super) fn pend(&mut self, id: &PromiseId) {
         if let Some(task) = self.task(id).cloned() {
             self.pend_until(task, None);

@@ -103,7 +103,7 @@ impl PaymentServer {
     /// Charges `request`, unless `key` was used before.
     ///
     /// # Errors
-    /// [`Refused`]; nothing is then decided.
+    /// [`PaymentRefusal`]; nothing is then decided.
     pub fn charge(&self, key: &str, request: &ChargeRequest) -> Result<Receipt, PaymentRefusal> {
         self.once(key, |ledger| {
             let within = request.amount_cents <= self.options.limit_cents;
@@ -122,7 +122,7 @@ impl PaymentServer {
     /// Refunds a charge, unless `key` was used before.
     ///
     /// # Errors
-    /// [`Refused`]; nothing is then decided.
+    /// [`PaymentRefusal`]; nothing is then decided.
     pub fn refund(&self, key: &str, request: &RefundRequest) -> Result<Receipt, PaymentRefusal> {
         self.once(key, |ledger| {
             let charge = request.charge.clone();

@@ -89,7 +89,7 @@ impl IdentityKeys {
     /// Accepts runtimes with these keys.
     ///
     /// # Errors
-    /// [`InvalidKey`].
+    /// [`IdentityKeyError`].
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>) -> Result<Self, IdentityKeyError> {
         let keys = keys.into_iter().map(read_key).collect::<Result<_, _>>()?;
         Ok(Self { keys })
@@ -103,7 +103,7 @@ impl IdentityKeys {
     /// Checks the headers of a request for `path`.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// [`IdentityRefusal`].
     pub fn check(
         &self,
         headers: &HeaderMap,

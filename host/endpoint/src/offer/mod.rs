@@ -56,7 +56,7 @@ impl ServiceOffer {
     /// to the service `service`.
     ///
     /// # Errors
-    /// [`NoOffer`].
+    /// [`OfferRefusal`].
     pub fn new(module: &str, service: &str, report: &ModuleReport) -> Result<Self, OfferRefusal> {
         let runs = runs(report);
         let names = |reason: String| OfferRefusal::Names { module: module.to_owned(), reason };

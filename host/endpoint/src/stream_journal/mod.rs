@@ -2,7 +2,7 @@
 //! the protocol, and notifications become events. No I/O.
 //!
 //! One command of the guest becomes one or several of the protocol: a time limit is a sleep beside
-//! its call. [`Part`] says which part of a command a notification completes.
+//! its call. [`CompletedPart`] says which part of a command a notification completes.
 //!
 //! **Time.** The protocol has no time. The journal needs it only if the guest asks. The time is
 //! then read once and stored as the result of a run (`segno:time`), which is proposed immediately

@@ -48,7 +48,7 @@ pub enum BundleMakeError {
 /// Writes a bundle of the executions in `selection` to `out`. All are read as of one instant.
 ///
 /// # Errors
-/// [`MakeError`].
+/// [`BundleMakeError`].
 pub async fn make<W: Write + Send>(
     host: &Host,
     selection: &GatherSelection,

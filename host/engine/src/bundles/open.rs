@@ -40,7 +40,7 @@ pub enum BundleOpenError {
 /// engine, for checks of candidate modules. Compiled code is kept in `cache_dir`, if given.
 ///
 /// # Errors
-/// [`OpenError`].
+/// [`BundleOpenError`].
 pub async fn open(
     contents: &BundleContents,
     compiler: Compiler,

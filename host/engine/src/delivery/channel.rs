@@ -26,7 +26,7 @@ pub enum DeliveryResult {
 
 /// Carries messages of some kinds.
 ///
-/// `Unblock` and `Event` are delivered until the channel answers [`Delivered::Done`], and again
+/// `Unblock` and `Event` are delivered until the channel answers [`DeliveryResult::Done`], and again
 /// after a crash in between, so a receiver may see a message twice. `Execute` is delivered once,
 /// whatever the result: the task's retry offers the task again. A message that no channel takes
 /// stays in the outbox, at no cost, until a command `OutboxDefer` makes it due.

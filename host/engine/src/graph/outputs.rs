@@ -15,7 +15,7 @@ pub struct OutputCache {
 }
 
 impl OutputCache {
-    /// An empty cache, limited to `budget` bytes of text by [`Outputs::trim`].
+    /// An empty cache, limited to `budget` bytes of text by [`OutputCache::trim`].
     pub fn new(budget: usize) -> Self {
         Self { budget, bytes: 0, kept: BTreeMap::new(), order: VecDeque::new() }
     }

@@ -41,7 +41,7 @@ struct ReportedProgress {
 }
 
 impl ActiveClaim {
-    /// A claim that is not listed in [`Claims`] yet.
+    /// A claim that is not listed in [`ActiveClaims`] yet.
     pub fn new(claim: Claim) -> Arc<Self> {
         Arc::new(Self {
             claim,

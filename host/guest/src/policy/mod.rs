@@ -143,7 +143,7 @@ impl Policy {
     /// Checks that `module` may send an HTTP request to `url`.
     ///
     /// # Errors
-    /// [`Refused`], which names the setting that would allow it.
+    /// [`OriginRefusal`], which names the setting that would allow it.
     pub fn allows_http(&self, module: &str, url: &str) -> Result<(), OriginRefusal> {
         self.grants(module).allows_http(url)
     }
@@ -164,7 +164,7 @@ impl Grants {
     /// Checks that a request to `url` is allowed.
     ///
     /// # Errors
-    /// [`Refused`], which names the setting that would allow it.
+    /// [`OriginRefusal`], which names the setting that would allow it.
     pub fn allows_http(&self, url: &str) -> Result<(), OriginRefusal> {
         let refused =
             |origin| OriginRefusal { url: url.into(), origin, module: self.module().into() };
@@ -180,7 +180,7 @@ impl Grants {
     /// The value of an environment variable of the module's activities. `None` if it is not set.
     ///
     /// # Errors
-    /// [`NotReadable`] if it is set and its value cannot be read.
+    /// [`VariableError`] if it is set and its value cannot be read.
     pub fn read_env(&self, name: &str) -> Result<Option<String>, VariableError> {
         let Some(variable) = self.env.get(name) else { return Ok(None) };
         variable.read().map(Some).map_err(|reason| VariableError {

@@ -56,7 +56,7 @@ impl Grants {
     /// Reads the current secrets of the module.
     ///
     /// # Errors
-    /// [`NotReadable`] names the setting.
+    /// [`VariableError`] names the setting.
     pub fn read_secrets(&self) -> Result<Secrets, VariableError> {
         let read = |(name, source): (&String, &VariableSource)| {
             let value = source.read().and_then(|value| match value.len() {
@@ -79,7 +79,7 @@ impl Grants {
     /// headers.
     ///
     /// # Errors
-    /// [`NoSecret`] if the policy does not define the secret.
+    /// [`MissingSecret`] if the policy does not define the secret.
     pub fn secrets_of(&self, header: &str) -> Result<Vec<String>, MissingSecret> {
         let names = named(header);
         match names.iter().find(|name| !self.secrets.contains_key(**name)) {

@@ -3,7 +3,7 @@
 //!
 //! A workflow's stack is empty while it waits, so all of its state is in its memories, in the
 //! globals of its core modules, and in the reuse order of resource handles. Components hide this
-//! state; [`rewrite`] builds a component with the same code that exposes it. Such a component is
+//! state; [`mod@rewrite`] builds a component with the same code that exposes it. Such a component is
 //! compiled when the first snapshot of its module is made, in addition to the original, which runs
 //! everything else.
 //!

@@ -3,7 +3,7 @@
 use super::difference::HandlerDivergence;
 use crate::{failure, immutable::ErrorMessage, version::ProtocolVersion};
 
-/// The reason for refusing a handler's command. The driver must [fail](Attempt::fail) the attempt
+/// The reason for refusing a handler's command. The driver must [fail](super::DeploymentAttempt::fail) the attempt
 /// with [`AttemptError::to_message`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AttemptError {

@@ -13,7 +13,7 @@ impl DeploymentAttempt {
     /// Takes a piece of the request. Ignores input after the end of the attempt.
     ///
     /// # Errors
-    /// A [`Violation`]. The attempt is then over, and the output reports the violation.
+    /// A [`ProtocolViolation`]. The attempt is then over, and the output reports the violation.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<(), ProtocolViolation> {
         if self.phase == AttemptPhase::Closed {
             return Ok(());
@@ -39,7 +39,7 @@ impl DeploymentAttempt {
     /// Handles the end of the request's body.
     ///
     /// # Errors
-    /// A [`Violation`] if the journal is incomplete, or a frame is cut off. The attempt is then
+    /// A [`ProtocolViolation`] if the journal is incomplete, or a frame is cut off. The attempt is then
     /// over, and the output reports the violation.
     pub fn end_of_input(&mut self) -> Result<(), ProtocolViolation> {
         self.input_ended = true;

@@ -85,7 +85,7 @@ impl Message {
     /// depth of about 100.
     ///
     /// # Errors
-    /// A [`Violation`] that names the frame.
+    /// A [`ProtocolViolation`] that names the frame.
     pub fn decode(frame: &Frame, version: ProtocolVersion) -> Result<Self, ProtocolViolation> {
         let Frame { number, flags, .. } = *frame;
         let payload = frame.payload.clone();

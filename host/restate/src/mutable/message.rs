@@ -63,7 +63,7 @@ impl Message {
     /// the flags, the required fields, and the result.
     ///
     /// # Errors
-    /// A [`Violation`] that names the frame.
+    /// A [`ProtocolViolation`] that names the frame.
     pub fn decode(frame: &Frame, version: ProtocolVersion) -> Result<Self, ProtocolViolation> {
         let Frame { number, flags, .. } = *frame;
         let payload = frame.payload.clone();
@@ -185,7 +185,7 @@ fn allowed_flags(number: u16) -> Flags {
 /// ones.
 ///
 /// # Errors
-/// A [`Violation`] if the runtime does not complete such entries, if the entry has a result
+/// A [`ProtocolViolation`] if the runtime does not complete such entries, if the entry has a result
 /// already, or if its kind does not allow this result.
 pub fn complete(
     entry: &Frame,

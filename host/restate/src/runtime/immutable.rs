@@ -46,7 +46,7 @@ impl ImmutableRuntimeAttempt {
     /// of frames into `start`. Returns the bytes to send.
     ///
     /// # Errors
-    /// A [`Violation`] in the journal itself, with the index of the frame in the journal.
+    /// A [`ProtocolViolation`] in the journal itself, with the index of the frame in the journal.
     ///
     /// # Panics
     /// If `version` is of the other family.
@@ -61,7 +61,7 @@ impl ImmutableRuntimeAttempt {
     /// Like [`open`](Self::open), with another maximum message length, in bytes.
     ///
     /// # Errors
-    /// A [`Violation`] in the journal itself.
+    /// A [`ProtocolViolation`] in the journal itself.
     ///
     /// # Panics
     /// If `version` is of the other family.
@@ -103,7 +103,7 @@ impl ImmutableRuntimeAttempt {
     /// Takes a piece of the response.
     ///
     /// # Errors
-    /// A [`Violation`]; the attempt is then over.
+    /// A [`ProtocolViolation`]; the attempt is then over.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<Vec<CommandAction>, ProtocolViolation> {
         self.decoder.feed(bytes);
         let mut actions = Vec::new();
@@ -120,7 +120,7 @@ impl ImmutableRuntimeAttempt {
     /// empty if the attempt or the request's body has ended.
     ///
     /// # Errors
-    /// A [`Violation`] if no command requested the notification, if it was sent before, or if it
+    /// A [`ProtocolViolation`] if no command requested the notification, if it was sent before, or if it
     /// does not match the command.
     pub fn notify(&mut self, notification: &Notification) -> Result<Bytes, ProtocolViolation> {
         let message = Message::Notification(notification.clone());
@@ -152,7 +152,7 @@ impl ImmutableRuntimeAttempt {
     /// Acknowledges that a command is stored. Returns the bytes to send.
     ///
     /// # Errors
-    /// A [`Violation`] if the command did not request an acknowledgement, or was acknowledged
+    /// A [`ProtocolViolation`] if the command did not request an acknowledgement, or was acknowledged
     /// before.
     pub fn acknowledge(&mut self, index: u32) -> Result<Bytes, ProtocolViolation> {
         let message = Message::CommandAck(CommandAck { command_index: index });
@@ -166,7 +166,7 @@ impl ImmutableRuntimeAttempt {
     /// Answers a read of a state key. Returns the bytes to send.
     ///
     /// # Errors
-    /// A [`Violation`] if there was no such read, or it was answered before.
+    /// A [`ProtocolViolation`] if there was no such read, or it was answered before.
     pub fn answer_state(
         &mut self,
         ephemeral_completion_id: u32,
@@ -192,7 +192,7 @@ impl ImmutableRuntimeAttempt {
     /// Handles the end of the response's body.
     ///
     /// # Errors
-    /// A [`Violation`] if it ended within a frame, or before the attempt was over.
+    /// A [`ProtocolViolation`] if it ended within a frame, or before the attempt was over.
     pub fn end_of_input(&mut self) -> Result<(), ProtocolViolation> {
         let pending = self.decoder.pending();
         let ended = self.ended_by.is_some();

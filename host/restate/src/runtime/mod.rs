@@ -12,7 +12,7 @@
 //! ```
 //!
 //! The machines know nothing about services, keys or time. They check that both sides keep the
-//! protocol; after a [`Violation`](crate::Violation) the attempt is over. Actions from the same
+//! protocol; after a [`ProtocolViolation`](crate::ProtocolViolation) the attempt is over. Actions from the same
 //! piece of input before the violation are discarded, as if the input had never arrived.
 
 pub mod immutable;

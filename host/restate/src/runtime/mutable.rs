@@ -59,7 +59,7 @@ impl MutableRuntimeAttempt {
     /// available. Writes the number of frames into `start`. Returns the bytes to send.
     ///
     /// # Errors
-    /// A [`Violation`] in the journal itself.
+    /// A [`ProtocolViolation`] in the journal itself.
     ///
     /// # Panics
     /// If `version` is of the other family.
@@ -74,7 +74,7 @@ impl MutableRuntimeAttempt {
     /// Like [`open`](Self::open), with another maximum message length, in bytes.
     ///
     /// # Errors
-    /// A [`Violation`] in the journal itself.
+    /// A [`ProtocolViolation`] in the journal itself.
     ///
     /// # Panics
     /// If `version` is of the other family.
@@ -117,7 +117,7 @@ impl MutableRuntimeAttempt {
     /// Takes a piece of the response.
     ///
     /// # Errors
-    /// A [`Violation`]; the attempt is then over.
+    /// A [`ProtocolViolation`]; the attempt is then over.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<Vec<EntryAction>, ProtocolViolation> {
         self.decoder.feed(bytes);
         let mut actions = Vec::new();
@@ -134,7 +134,7 @@ impl MutableRuntimeAttempt {
     /// send; empty if the attempt or the request's body has ended.
     ///
     /// # Errors
-    /// A [`Violation`] if the runtime does not complete such entries, if the entry has a result
+    /// A [`ProtocolViolation`] if the runtime does not complete such entries, if the entry has a result
     /// already, or if its kind does not allow this result.
     pub fn complete(
         &mut self,
@@ -164,7 +164,7 @@ impl MutableRuntimeAttempt {
     /// Acknowledges that an entry is stored. Returns the bytes to send.
     ///
     /// # Errors
-    /// A [`Violation`] if the entry did not request an acknowledgement, or was acknowledged before.
+    /// A [`ProtocolViolation`] if the entry did not request an acknowledgement, or was acknowledged before.
     pub fn acknowledge(&mut self, index: u32) -> Result<Bytes, ProtocolViolation> {
         let message = Message::EntryAck(EntryAck { entry_index: index });
         let closed = self.is_closed();
@@ -188,7 +188,7 @@ impl MutableRuntimeAttempt {
     /// Handles the end of the response's body.
     ///
     /// # Errors
-    /// A [`Violation`] if it ended within a frame, or before the attempt was over.
+    /// A [`ProtocolViolation`] if it ended within a frame, or before the attempt was over.
     pub fn end_of_input(&mut self) -> Result<(), ProtocolViolation> {
         let pending = self.decoder.pending();
         let what = match (pending, self.ended_by) {

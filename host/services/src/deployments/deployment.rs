@@ -100,7 +100,7 @@ impl Deployment {
     /// Parses the stored document.
     ///
     /// # Errors
-    /// [`Unreadable`].
+    /// [`UnreadableDeployment`].
     pub fn parse(kept: &[u8]) -> Result<Self, UnreadableDeployment> {
         let deployment: Self = serde_json::from_slice(kept)
             .map_err(|error| UnreadableDeployment(error.to_string()))?;

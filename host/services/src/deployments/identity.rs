@@ -55,7 +55,7 @@ impl RequestIdentity {
     /// Reads the key from PEM text, in PKCS #8.
     ///
     /// # Errors
-    /// [`KeyRefused`].
+    /// [`KeyRefusal`].
     pub fn of_pem(pem: &str) -> Result<Self, KeyRefusal> {
         let (_, rest) = pem.split_once(BEGIN).ok_or(KeyRefusal::NotPem)?;
         let (text, _) = rest.split_once(END).ok_or(KeyRefusal::NotPem)?;

@@ -85,7 +85,7 @@ impl RecordingContext<'_> {
     /// invocation that the call at a position began.
     ///
     /// # Errors
-    /// [`NotRecorded`].
+    /// [`RecordingError`].
     pub async fn record(
         &self,
         wish: &RequestedCommand,

@@ -72,7 +72,7 @@ impl RestartPrefix {
     /// results of their commands.
     ///
     /// # Errors
-    /// [`NotRestarted`].
+    /// [`RestartRefusal`].
     pub async fn read(
         store: &dyn Store,
         promise: &Promise,

@@ -37,7 +37,7 @@ enum ArchivePiece {
     End { digest: [u8; 32] },
 }
 
-/// Variant indices of [`Piece`].
+/// Variant indices of [`ArchivePiece`].
 const ROWS: u32 = 0;
 const END: u32 = 1;
 

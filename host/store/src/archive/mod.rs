@@ -2,7 +2,7 @@
 //!
 //! An archive holds the rows of the tables, column by column. Both databases have the same tables,
 //! so rows are copied without interpretation, and later row formats need no change here. In
-//! transit, an archive is a [`file`].
+//! transit, an archive is a [`mod@file`].
 
 mod file;
 mod schema;

@@ -46,7 +46,7 @@ impl PostgresConfig {
     /// `postgres://segno@db.example.com/segno`.
     ///
     /// # Errors
-    /// [`BadAddress`], which shows the address without the password.
+    /// [`PostgresAddressError`], which shows the address without the password.
     pub fn new(address: &str) -> Result<Self, PostgresAddressError> {
         let shown = without_password(address);
         let options = PgConnectOptions::from_str(address).map_err(|error| {

@@ -1,9 +1,9 @@
 //! The shared store: a PostgreSQL database used by any number of equal hosts.
 //!
 //! There is no leader. The rows that a decision reads are locked and loaded in the transaction that
-//! writes ([`batch`], [`load`], [`write`]). One exception: a host remembers enough about the tasks
+//! writes ([`batch`], [`load`], [`mod@write`]). One exception: a host remembers enough about the tasks
 //! it holds to append to their journals, and the appending statement verifies that ([`claims`],
-//! [`append`]). Hosts notify each other of commits ([`notifications`]), but correctness does not
+//! [`append`]). Hosts notify each other of commits ([`notify`]), but correctness does not
 //! depend on the notifications. The tables are defined in `host/store/migrations/postgres`.
 
 mod config;
@@ -119,7 +119,7 @@ impl PostgresStore {
     /// Opens a database and migrates it to the current format.
     ///
     /// # Errors
-    /// [`OpenError`], with the reason why the database cannot be used; nothing was changed then.
+    /// [`PostgresOpenError`], with the reason why the database cannot be used; nothing was changed then.
     pub async fn open(
         config: PostgresConfig,
         engine: Config,
@@ -181,7 +181,7 @@ impl PostgresStore {
     /// Opens a database for reading, without an incarnation of a host.
     ///
     /// # Errors
-    /// [`OpenError`], with the reason why the database cannot be used.
+    /// [`PostgresOpenError`], with the reason why the database cannot be used.
     pub async fn look(
         config: &PostgresConfig,
         env: &Env,

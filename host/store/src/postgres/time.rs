@@ -34,7 +34,7 @@ impl DatabaseTime {
         }
     }
 
-    /// The machine's time just before the database is queried, for [`Time::of_server`].
+    /// The machine's time just before the database is queried, for [`DatabaseTime::of_server`].
     pub(super) fn asking(&self) -> Timestamp {
         self.machine.now()
     }

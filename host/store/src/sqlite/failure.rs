@@ -1,6 +1,6 @@
 //! Classifies SQLite result codes.
 //!
-//! Readers get the codes from `sqlx`, the writer from `rusqlite`; both convert them to [`Failure`].
+//! Readers get the codes from `sqlx`, the writer from `rusqlite`; both convert them to [`SqlFailure`].
 
 use super::connection::FailedStatement;
 use crate::{StoreError, sql::SqlFailure};

@@ -95,7 +95,7 @@ impl SqliteReader {
     /// Opens the database in a directory for reading.
     ///
     /// # Errors
-    /// [`OpenError`], with the reason why it cannot be read.
+    /// [`SqliteOpenError`], with the reason why it cannot be read.
     pub async fn at(directory: &Path) -> Result<Self, SqliteOpenError> {
         Ok(Self { reader: Reader::with(open::look(directory).await?) })
     }
@@ -115,7 +115,7 @@ impl SqliteStore {
     /// Opens a data directory. This process owns it exclusively until the store is closed.
     ///
     /// # Errors
-    /// [`OpenError`], with the reason why the directory cannot be used; nothing was changed then.
+    /// [`SqliteOpenError`], with the reason why the directory cannot be used; nothing was changed then.
     pub async fn open(
         config: SqliteConfig,
         engine: Config,

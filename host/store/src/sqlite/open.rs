@@ -156,7 +156,7 @@ const READER_CACHE: (&str, &str) = ("cache_size", "-4096");
 /// disturbed.
 ///
 /// # Errors
-/// [`OpenError`].
+/// [`SqliteOpenError`].
 pub(super) async fn look(directory: &Path) -> Result<SqliteConnectOptions, SqliteOpenError> {
     let database = directory.join(DATABASE_FILE);
     if !database.exists() {
@@ -184,7 +184,7 @@ pub(super) async fn look(directory: &Path) -> Result<SqliteConnectOptions, Sqlit
 /// True if the database of a directory owned by this process contains anything.
 ///
 /// # Errors
-/// [`OpenError`], if the directory has a database that is not a segno database.
+/// [`SqliteOpenError`], if the directory has a database that is not a segno database.
 pub(super) async fn holds_something(directory: &Path) -> Result<bool, SqliteOpenError> {
     let database = directory.join(DATABASE_FILE);
     if !database.exists() {

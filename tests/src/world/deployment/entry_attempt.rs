@@ -75,7 +75,7 @@ impl EntryAttempt {
     /// Takes a frame of the request. Frames after the attempt's end are ignored.
     ///
     /// # Errors
-    /// A [`Violation`]; the attempt is then over, and an error frame that reports it is written.
+    /// A [`ProtocolViolation`]; the attempt is then over, and an error frame that reports it is written.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<(), ProtocolViolation> {
         let frame =
             Frame::from_bytes(bytes).ok_or_else(|| ProtocolViolation::new("is not one frame"));

@@ -51,7 +51,7 @@ impl Side {
     /// Takes a frame.
     ///
     /// # Errors
-    /// A [`Violation`]; the attempt is then over.
+    /// A [`ProtocolViolation`]; the attempt is then over.
     pub fn receive(&mut self, frame: &[u8]) -> Result<(), ProtocolViolation> {
         both!(self, attempt => attempt.receive(frame))
     }

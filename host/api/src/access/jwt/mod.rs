@@ -157,7 +157,7 @@ impl TokenVerifier {
     /// Validates a token and returns the rights that it grants.
     ///
     /// # Errors
-    /// [`Bad`].
+    /// [`TokenRefusal`].
     pub fn rights(&self, token: &str, now: Timestamp) -> Result<ClientRights, TokenRefusal> {
         if token.len() > LONGEST {
             return Err(TokenRefusal::Long);

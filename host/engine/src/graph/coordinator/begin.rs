@@ -31,7 +31,7 @@ impl Coordinator {
     /// signals, or skips them.
     ///
     /// # Errors
-    /// [`RecordRefused`]: a defect.
+    /// [`RecordRefusal`]: a defect.
     pub fn begin(&mut self, nodes: &[NodeIndex], now: Timestamp) -> Result<(), RecordRefusal> {
         nodes.iter().try_for_each(|node| self.begin_with(*node, &OutputParts::default(), now))
     }
@@ -39,7 +39,7 @@ impl Coordinator {
     /// Begins a dispatched node, with these parts of outputs that are too large to keep in memory.
     ///
     /// # Errors
-    /// [`RecordRefused`]: a defect.
+    /// [`RecordRefusal`]: a defect.
     pub fn begin_with(
         &mut self,
         node: NodeIndex,
@@ -99,7 +99,7 @@ impl Coordinator {
     /// Fails a node whose input would have `size` bytes or more.
     ///
     /// # Errors
-    /// [`RecordRefused`]: a defect.
+    /// [`RecordRefusal`]: a defect.
     pub fn too_large(&mut self, node: NodeIndex, size: u64) -> Result<(), RecordRefusal> {
         let message = format!(
             "the input of the node takes {size} bytes, and {MAX_INPUT} are the most: take parts of the \
@@ -111,7 +111,7 @@ impl Coordinator {
     /// Fails the node of an attempt that could not be created.
     ///
     /// # Errors
-    /// [`RecordRefused`]: a defect.
+    /// [`RecordRefusal`]: a defect.
     pub fn refused(&mut self, id: &PromiseId, refusal: &Refusal) -> Result<(), RecordRefusal> {
         let Some(RunPosition::Attempt(name, _)) = place(&self.run, id) else { return Ok(()) };
         let Some(node) = self.start.plan.topology().index_of(name) else { return Ok(()) };

@@ -26,7 +26,7 @@ impl Coordinator {
     /// if it was a fact.
     ///
     /// # Errors
-    /// [`RecordRefused`]: the fact does not belong to this run.
+    /// [`RecordRefusal`]: the fact does not belong to this run.
     pub fn settled(
         &mut self,
         settled: &SettledPromise<'_>,

@@ -76,7 +76,7 @@ impl QueryReplica {
     /// continue.
     ///
     /// # Errors
-    /// As [`Shadow::new`].
+    /// As [`QueryReplica::new`].
     pub async fn now(mut self, host: &Host, id: &PromiseId) -> Result<Self, ReplayError> {
         let task = host.store.read().promise(id).await?.and_then(|row| row.task);
         let is_same = task.is_some_and(|task| task.module == Some(self.module));

@@ -1,9 +1,9 @@
 //! Forks: an invocation that begins with the first records of another invocation's journal,
 //! optionally with replaced results, and continues independently from there.
 //!
-//! The records are read ([`Prefix`]), results are replaced ([`Prefix::give`]), and the module
-//! repeats the records under the new id ([`Rehearsed`]). Only records that it repeats become a fork
-//! ([`Rehearsed::into_fork`]), or are run forward in memory ([`forward`]).
+//! The records are read ([`ForkPrefix`]), results are replaced ([`ForkPrefix::give`]), and the module
+//! repeats the records under the new id ([`ReplayedFork`]). Only records that it repeats become a fork
+//! ([`ReplayedFork::into_fork`]), or are run forward in memory ([`mod@forward`]).
 
 mod error;
 mod forward;

@@ -124,7 +124,7 @@ impl<'a> ReplaySetup<'a> {
     /// Replays the journal. `told` is called after the start, and after each event.
     ///
     /// # Errors
-    /// [`ReplayStopped`](super::ReplayStopped).
+    /// [`ReplayFailure`](super::ReplayFailure).
     ///
     /// # Panics
     /// If it was run before.

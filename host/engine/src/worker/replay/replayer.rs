@@ -98,7 +98,7 @@ impl Replayer<'_> {
     /// after each event.
     ///
     /// # Errors
-    /// [`ReplayStopped`].
+    /// [`ReplayFailure`].
     pub async fn run(
         &self,
         instance: &mut dyn Workflow,
@@ -115,7 +115,7 @@ impl Replayer<'_> {
     /// event.
     ///
     /// # Errors
-    /// [`ReplayStopped`].
+    /// [`ReplayFailure`].
     pub async fn go_on(
         &self,
         instance: &mut dyn Workflow,

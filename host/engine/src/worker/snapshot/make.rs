@@ -44,7 +44,7 @@ pub enum SnapshotRefusal {
 /// Makes a snapshot after the first `len` records of a journal.
 ///
 /// # Errors
-/// [`NotMade`].
+/// [`SnapshotRefusal`].
 pub async fn make(
     host: &Host,
     key: &SnapshotKey,

@@ -45,7 +45,7 @@ impl RestoreParameters<'_> {
     /// Restores the instance, and replays the rest of `journal`. `told` is called after each event.
     ///
     /// # Errors
-    /// [`ReplayStopped`].
+    /// [`ReplayFailure`].
     pub async fn run(
         self,
         journal: &mut StoredJournal<'_>,

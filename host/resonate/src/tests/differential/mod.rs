@@ -47,7 +47,7 @@ enum ScriptCount {
     Enough,
 }
 
-/// Minimum and maximum number of scripts under `Scripts::Enough`.
+/// Minimum and maximum number of scripts under `ScriptCount::Enough`.
 const ENOUGH: (u64, u64) = (20, 1_000);
 
 /// Runs scripts on stores of one kind.

@@ -2,7 +2,7 @@
 //! nonsense, reads too slowly, vanishes, or accepts messages without answering, is refused or
 //! ignored, uses few resources, and harms no other client.
 //!
-//! Time is paused in these tests and moves only when a test moves it ([`Stopped`]); sockets keep
+//! Time is paused in these tests and moves only when a test moves it ([`PausedTime`]); sockets keep
 //! working. So the tests do not depend on the speed of the machine.
 
 mod bodies;

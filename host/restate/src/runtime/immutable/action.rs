@@ -17,11 +17,11 @@ pub enum CommandAction {
         command: Command,
         /// The frame of the command, as stored in the journal.
         record: Bytes,
-        /// True if the runtime must [`acknowledge`](super::Attempt::acknowledge) the command once
+        /// True if the runtime must [`acknowledge`](super::ImmutableRuntimeAttempt::acknowledge) the command once
         /// stored.
         requires_ack: bool,
     },
-    /// Store the outcome as the result of a run, then [`notify`](super::Attempt::notify) it.
+    /// Store the outcome as the result of a run, then [`notify`](super::ImmutableRuntimeAttempt::notify) it.
     ProposeRun {
         /// The completion id of the run.
         completion_id: u32,
@@ -32,7 +32,7 @@ pub enum CommandAction {
     },
     /// Display the current wait. It changes often and is not stored.
     AwaitingOn(AwaitingOn),
-    /// Read a state key and [`answer`](super::Attempt::answer_state).
+    /// Read a state key and [`answer`](super::ImmutableRuntimeAttempt::answer_state).
     ReadState {
         /// Number of the read in this attempt.
         ephemeral_completion_id: u32,

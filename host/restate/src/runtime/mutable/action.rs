@@ -17,7 +17,7 @@ pub enum EntryAction {
         entry: Entry,
         /// The frame of the entry, as stored in the journal.
         record: Bytes,
-        /// True if the runtime must [`acknowledge`](super::Attempt::acknowledge) the entry once
+        /// True if the runtime must [`acknowledge`](super::MutableRuntimeAttempt::acknowledge) the entry once
         /// stored.
         requires_ack: bool,
     },

@@ -150,7 +150,7 @@ impl ServiceJournal {
     /// The journal with these records. `own` has the values of promises that records refer to.
     ///
     /// # Errors
-    /// [`Unreadable`].
+    /// [`ServiceJournalError`].
     pub fn read(
         id: PromiseId,
         called: &InvocationInput,

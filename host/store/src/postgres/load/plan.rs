@@ -23,7 +23,7 @@ pub enum LoadStep {
     Owned,
 }
 
-/// The steps of a load. Nothing waits for a lock after [`Read::LockTasks`]; so [`Read::Rest`] sees
+/// The steps of a load. Nothing waits for a lock after [`LoadStep::LockTasks`]; so [`LoadStep::Rest`] sees
 /// the effects of all transactions that were waited for, and its snapshot is the one that the
 /// decision is based on.
 pub const PLAN: [LoadStep; 6] = [

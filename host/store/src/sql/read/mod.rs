@@ -1,7 +1,7 @@
 //! Reads for both databases: each file contains the statements about one kind of entity, and the
 //! decoding of their rows.
 //!
-//! [`session`] defines the interface to a database. The reads are functions over a [`Session`].
+//! [`session`] defines the interface to a database. The reads are functions over a [`DatabaseSession`].
 //! [`Reader`] runs them on its own connections; each statement sees everything committed before it
 //! began.
 

@@ -113,7 +113,7 @@ pub(crate) trait DatabaseSession: Send {
         async move { self.rows(AssertSqlSafe(built.text).into_sql_str(), &built.parameters).await }
     }
 
-    /// Like [`Session::each`], for a built statement.
+    /// Like [`DatabaseSession::each`], for a built statement.
     fn each_of(
         &mut self,
         built: BuiltStatement,

@@ -1,4 +1,4 @@
-//! Encodes and decodes promises; [`super::task`] reads the task columns of the same row.
+//! Encodes and decodes promises; [`mod@super::task`] reads the task columns of the same row.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use segno_core::{
 use super::column::{at, damaged, headers, id, json, needed, small, tags, value};
 use crate::sql::{RowFields, SqlCell, SqlFailure};
 
-/// The columns of a promise `p` with its task `t`, in the order in which [`promise`] and [`task`]
+/// The columns of a promise `p` with its task `t`, in the order in which `promise` and `task`
 /// read them. Requires `promise_tables`. The optional arguments are expressions that replace the
 /// parameter and the value.
 macro_rules! promise_columns {

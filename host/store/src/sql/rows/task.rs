@@ -23,7 +23,7 @@ use crate::{
 /// Task fields that no statement searches by, stored as one blob.
 ///
 /// ```text
-/// details = format: u8 (1 or 2), then this struct in postcard; in format 2, then `Later`
+/// details = format: u8 (1 or 2), then this struct in postcard; in format 2, then `LaterTaskDetails`
 /// ```
 #[derive(Debug, Serialize, Deserialize)]
 struct TaskDetails {

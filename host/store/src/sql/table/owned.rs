@@ -30,7 +30,7 @@ pub(crate) struct OwnedTable {
 }
 
 impl OwnedTable {
-    /// Selects rows in the form that [`Owned::read`] expects, starting at column 0.
+    /// Selects rows in the form that [`OwnedTable::read`] expects, starting at column 0.
     pub(crate) fn select(&self) -> String {
         let SqlTable { name, .. } = self.table;
         let (first, rest) = (self.table.first(), self.table.of_table(1));

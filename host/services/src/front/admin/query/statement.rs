@@ -73,7 +73,7 @@ impl TranslatedQuery {
     /// query.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// [`QueryRefusal`].
     pub fn read(sql: &str, now: Timestamp) -> Result<Self, QueryRefusal> {
         std::thread::scope(|scope| {
             let reader = std::thread::Builder::new().stack_size(STACK);
