@@ -7,6 +7,7 @@ pub mod attempt_limit;
 pub mod boot;
 pub mod bundles;
 pub mod changes;
+pub mod claim;
 pub mod commit_latency;
 pub mod delivery;
 pub mod events;

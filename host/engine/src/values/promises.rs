@@ -42,6 +42,11 @@ pub mod code {
     pub const FAILED: u32 = 500;
 }
 
+/// The outcome of a cancelled invocation that did not succeed.
+pub fn cancelled() -> Outcome {
+    Outcome::Failure(Failure { code: code::CANCELLED, message: "cancelled".into(), details: None })
+}
+
 /// The parameter of an invocation of `function`.
 pub fn param(function: &str, input: &Payload, mut headers: Tags) -> Value {
     let data: Bytes = match input {
