@@ -10,6 +10,7 @@ pub mod changes;
 pub mod claim;
 pub mod commit_latency;
 pub mod delivery;
+mod description_cache;
 pub mod events;
 mod fair_queue;
 pub mod graph;

@@ -141,7 +141,12 @@ impl Worker {
             snapshots: snapshot::SnapshotMaker::default(),
             task_versions: TaskVersions::default(),
             speculative_starts: settings.speculative_starts,
-            run_limiter: RunLimiter::new(settings.processors, &host),
+            run_limiter: RunLimiter::new(
+                settings.processors,
+                host.commit_latency.clone(),
+                host.metrics.clone(),
+                host.env.runtime.clone(),
+            ),
             host,
         });
         let waiting = Arc::downgrade(&worker);

@@ -68,6 +68,7 @@ pub struct LiveExecution {
 }
 
 /// Runs this workflow function.
+#[derive(Clone)]
 pub struct WorkflowTarget(pub FunctionDescription);
 
 #[async_trait]
@@ -83,7 +84,8 @@ impl Target for WorkflowTarget {
         let module = target::module_of(&claimed.acquired.promise);
         let permit = worker.run_limiter.permit(&module).await;
         let mut recorder = None;
-        let preparation = ExecutionInputs { worker, claimed, function: self.0.clone(), permit };
+        let Self(function) = Arc::unwrap_or_clone(self);
+        let preparation = ExecutionInputs { worker, claimed, function, permit };
         let prepared = LiveExecution::prepare(preparation, &mut recorder).await;
         let (error, len) = match prepared {
             Ok(execution) => match execution.go().await {
