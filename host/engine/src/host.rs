@@ -2,15 +2,23 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use segno_core::config::Config;
+use segno_core::{command::Command, config::Config, reply::Reply};
 use segno_env::Env;
 use segno_guest::{Guests, Outbound, Schemas};
-use segno_store::Store;
+use segno_store::{Store, StoreError};
 
 use crate::{
-    commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, notifier::CommitNotifier,
-    protocols::Protocols, quarantine::Quarantine, signal_check::DescriptionCache,
-    slots::ExecutionSlots, traces::TraceSender, worker::QueryReplicas,
+    commit_latency::CommitLatency,
+    delivery::Channels,
+    description_cache::DescriptionCache,
+    metrics::Metrics,
+    notifier::CommitNotifier,
+    protocols::Protocols,
+    quarantine::Quarantine,
+    resend::{FOR_CLIENTS, ResendPolicy, SentCommands, no_reply},
+    slots::ExecutionSlots,
+    traces::TraceSender,
+    worker::QueryReplicas,
 };
 
 /// The shared parts of a host. Cheap to clone.
@@ -99,5 +107,27 @@ impl Host {
     /// Sets the receiver of spans. Only the first call has an effect.
     pub fn trace(&self, traces: TraceSender) {
         let _ = self.traces.set(traces);
+    }
+
+    /// Commits `commands` together, and sends them again according to `resend`.
+    ///
+    /// # Errors
+    /// The [`StoreError`] of the last attempt: the commands were not written, or the outcome is
+    /// still unknown.
+    pub async fn send(
+        &self,
+        commands: impl Into<Arc<[Command]>>,
+        resend: ResendPolicy,
+    ) -> Result<SentCommands, StoreError> {
+        resend.send(&*self.store, &*self.env.runtime, commands.into()).await
+    }
+
+    /// Commits one command for a client that waits for the reply.
+    ///
+    /// # Errors
+    /// See [`Host::send`].
+    pub async fn attempt(&self, command: Command) -> Result<Reply, StoreError> {
+        let mut sent = self.send(vec![command], FOR_CLIENTS).await?;
+        sent.replies.pop().ok_or_else(no_reply)
     }
 }

@@ -1,33 +1,19 @@
 //! Protocols that a host speaks in addition to its own. Each is a crate that depends on this one.
 //!
 //! A protocol is added to [`Protocols`] before the host claims work. It runs tasks with its
-//! targets, each as a [`Claimed`], and answers questions about its addresses and recorded fields.
+//! targets, and answers questions about its addresses and recorded fields.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use async_trait::async_trait;
 use segno_core::{address::Address, id::PromiseId, invocation::RequestField};
 use serde_json::Value as Json;
 
-use crate::{metrics::ClaimEnd, recovery::retention::KeepRule};
+use crate::{claim::Target, recovery::retention::KeepRule};
 
-pub use crate::worker::claimed::{
-    ActiveClaim, ClaimWorker, ClaimWriter, Claimed, ExecutionError, HaltReport, SettlementWatch,
-    cancelled, note,
-};
-
-/// A protocol with targets of its own.
-#[async_trait]
-pub trait Protocol: KeepRule {
+/// A protocol with targets of its own, which it also runs.
+pub trait Protocol: Target + KeepRule {
     /// True if this protocol runs tasks with this target.
     fn takes(&self, target: &str) -> bool;
-
-    /// Runs a task until it ends, suspends or fails, and then releases the claim.
-    async fn run(self: Arc<Self>, claimed: Claimed) -> ClaimEnd;
-
-    /// Runs an invocation that is not stored yet. `claim` stores it with the first commands under
-    /// the claim. The invocation must have no external effect before that.
-    async fn start(self: Arc<Self>, claimed: Claimed, claim: &mut dyn ClaimWriter) -> ClaimEnd;
 
     /// The id of the run of this function for its key, if the function runs once per key; the
     /// caller checks that. `None` if the address has no key or belongs to another protocol.

@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use segno_core::{command::Command, reply::Reply, time::Millis};
-use segno_store::StoreError;
-
-use crate::host::Host;
+use segno_env::Runtime;
+use segno_store::{Store, StoreError};
 
 /// The number of attempts, and the back-off between them.
 #[derive(Debug, Clone, Copy)]
@@ -58,42 +57,32 @@ fn is_open(error: &StoreError) -> bool {
     !matches!(error, StoreError::Closed)
 }
 
-impl Host {
-    /// Commits `commands` together, and sends them again according to `resend`.
+impl ResendPolicy {
+    /// Commits `commands` together, and sends them again as this policy says.
     ///
     /// # Errors
-    /// The [`StoreError`] of the last attempt: the commands were not written, or the outcome is
-    /// still unknown.
+    /// The [`StoreError`] of the last attempt.
     pub async fn send(
-        &self,
-        commands: impl Into<Arc<[Command]>>,
-        resend: ResendPolicy,
+        self,
+        store: &dyn Store,
+        runtime: &dyn Runtime,
+        commands: Arc<[Command]>,
     ) -> Result<SentCommands, StoreError> {
-        let commands = commands.into();
-        let mut pause = resend.pause;
+        let mut pause = self.pause;
         for attempt in 1.. {
-            match self.store.execute_kept(commands.clone()).await {
+            match store.execute_kept(commands.clone()).await {
                 Ok(replies) => return Ok(SentCommands { replies, at_first: attempt == 1 }),
-                Err(error) if attempt >= resend.attempts || !(resend.again)(&error) => {
+                Err(error) if attempt >= self.attempts || !(self.again)(&error) => {
                     return Err(error);
                 }
                 Err(error) => tracing::debug!(%error, attempt, "commands are sent again"),
             }
             if pause > Millis::ZERO {
-                self.env.runtime.sleep(pause).await;
+                runtime.sleep(pause).await;
                 pause = Millis((pause.0 * 2).min(1_000));
             }
         }
         unreachable!("the last attempt returns")
-    }
-
-    /// Commits one command for a client that waits for the reply.
-    ///
-    /// # Errors
-    /// See [`Host::send`].
-    pub async fn attempt(&self, command: Command) -> Result<Reply, StoreError> {
-        let mut sent = self.send(vec![command], FOR_CLIENTS).await?;
-        sent.replies.pop().ok_or_else(no_reply)
     }
 }
 

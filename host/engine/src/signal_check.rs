@@ -1,10 +1,7 @@
 //! Checks a signal against the description of its receiver's module. The check is the same for all
 //! senders: clients and other workflows.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::Arc;
 
 use segno_core::{
     id::{Digest, PromiseId},
@@ -21,9 +18,6 @@ use crate::{
     target,
     values::{self, code},
 };
-
-/// Maximum number of cached module descriptions.
-const MODULES: usize = 512;
 
 /// The reason why a workflow does not take a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,10 +49,6 @@ pub fn check(
     let errors = schemas.misfits(module, &function.name, of, &message.schema, payload);
     if errors.is_empty() { Ok(()) } else { Err(SignalRefusal::Misfits(errors)) }
 }
-
-/// The cached descriptions of modules, which never change.
-#[derive(Debug, Default)]
-pub struct DescriptionCache(Mutex<HashMap<Digest, Arc<ModuleDescription>>>);
 
 impl Host {
     /// The failure of a command that sends this signal to an invocation that does not take it.
@@ -111,8 +101,7 @@ impl Host {
     }
 
     async fn description(&self, module: Digest) -> Result<Arc<ModuleDescription>, StoreError> {
-        let kept = || self.descriptions.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept().get(&module).cloned() {
+        if let Some(known) = self.descriptions.get(module) {
             return Ok(known);
         }
         let rows = self.store.modules().list().await?;
@@ -120,11 +109,7 @@ impl Host {
         // A description that cannot be read has no signals.
         let read = stored.and_then(|row| ModuleDescription::read(&row.description).ok());
         let description = Arc::new(read.unwrap_or_default());
-        let mut kept = kept();
-        if kept.len() >= MODULES {
-            kept.clear();
-        }
-        kept.insert(module, description.clone());
+        self.descriptions.put(module, description.clone());
         Ok(description)
     }
 }

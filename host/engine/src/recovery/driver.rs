@@ -11,6 +11,7 @@ use segno_store::StoreError;
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    next_turn::NextTurn,
     outbox,
     reconcile::{self, chain},
     retention::{self, Retention},
@@ -20,17 +21,6 @@ use crate::{host::Host, stuck};
 
 /// The interval between two log lines for the same failure.
 const TOLD_AGAIN: Millis = Millis(60_000);
-
-/// The delay before the next turn of a duty.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NextTurn {
-    /// Immediately: there is more to do.
-    Now,
-    /// After this time, or earlier if a hint arrives.
-    After(Millis),
-    /// When a hint arrives, or when the period is over.
-    Idle,
-}
 
 /// One turn of a duty.
 pub type DutyTurn = Box<dyn FnMut(Host) -> BoxFuture<Result<NextTurn, StoreError>> + Send>;

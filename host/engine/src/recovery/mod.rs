@@ -4,6 +4,7 @@
 //! the duties concurrently, and early, late or repeated runs are harmless.
 
 mod driver;
+mod next_turn;
 mod policy;
 
 mod isolate;
@@ -12,6 +13,7 @@ mod outbox;
 mod timers;
 mod wakes;
 
+mod damage;
 mod reconcile;
 pub mod retention;
 
@@ -20,8 +22,10 @@ mod doctor;
 #[cfg(test)]
 mod tests;
 
+pub use damage::{DamageClass, ORPHANS, RecoveryAction, class};
 pub use doctor::{Repair, describe, repair};
-pub use driver::{Duty, NextTurn, Recovery, duties};
+pub use driver::{Duty, Recovery, duties};
 pub use isolate::each;
-pub use policy::{DamageClass, ORPHANS, RecoveryAction, RecoveryPolicy, class, policy};
+pub use next_turn::NextTurn;
+pub use policy::{RecoveryPolicy, policy};
 pub use reconcile::{RepairStep, repair_all};

@@ -12,7 +12,7 @@ use segno_core::{
 };
 use segno_store::StoreError;
 
-use super::{driver::NextTurn, isolate};
+use super::{isolate, next_turn::NextTurn};
 use crate::{
     delivery::{Channels, DeliveryResult},
     host::Host,

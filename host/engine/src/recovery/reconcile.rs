@@ -19,8 +19,8 @@ use segno_core::{
 use segno_store::{ScheduleFilter, Store, StoreError};
 
 use super::{
-    driver::NextTurn,
-    policy::{ORPHANS, RecoveryAction, class},
+    damage::{ORPHANS, RecoveryAction, class},
+    next_turn::NextTurn,
 };
 use crate::host::Host;
 

@@ -3,7 +3,7 @@
 use segno_core::{command::Command, time::Timestamp};
 use segno_store::StoreError;
 
-use super::{driver::NextTurn, wakes};
+use super::{next_turn::NextTurn, wakes};
 use crate::host::Host;
 
 /// Maximum number of due rows in one transaction.

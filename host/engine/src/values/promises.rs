@@ -42,6 +42,11 @@ pub mod code {
     pub const FAILED: u32 = 500;
 }
 
+/// The outcome of a cancelled invocation that did not succeed.
+pub fn cancelled() -> Outcome {
+    Outcome::Failure(Failure { code: code::CANCELLED, message: "cancelled".into(), details: None })
+}
+
 /// The parameter of an invocation of `function`.
 pub fn param(function: &str, input: &Payload, mut headers: Tags) -> Value {
     let data: Bytes = match input {
@@ -286,12 +291,12 @@ pub fn outcome(settlement: &Settlement) -> Outcome {
             settlement.value.as_ref().map_or_else(|| Payload::Json("null".into()), payload),
         ),
         Verdict::Rejected => Outcome::Failure(failure(settlement.value.as_ref())),
-        Verdict::Canceled => Outcome::Failure(match &settlement.value {
+        Verdict::Canceled => match &settlement.value {
             Some(value) if !value.data.is_empty() => {
-                Failure { code: code::CANCELLED, ..failure(Some(value)) }
+                Outcome::Failure(Failure { code: code::CANCELLED, ..failure(Some(value)) })
             }
-            _ => Failure { code: code::CANCELLED, message: "cancelled".into(), details: None },
-        }),
+            _ => cancelled(),
+        },
         Verdict::TimedOut => Outcome::Failure(Failure {
             code: code::TIMED_OUT,
             message: "timed out".into(),

@@ -10,12 +10,11 @@ use segno_core::{
 };
 use segno_store::ExecutionHistory;
 
-use super::{
-    context::WorkerContext,
-    execution::PrefetchedRows,
-    run::{self, ClaimedWork},
+use super::{context::WorkerContext, run};
+use crate::{
+    claim::PrefetchedRows,
+    slots::{ClaimedTask, Slot},
 };
-use crate::slots::{ClaimedTask, Slot};
 
 /// Maximum number of records of a journal that is read ahead. A replay reads a longer journal page
 /// by page.
@@ -63,7 +62,7 @@ pub async fn run_claimed(worker: Arc<WorkerContext>, claimed: Vec<ClaimedTask>) 
         let worker = worker.clone();
         async move {
             let mut slot = slot;
-            run::claim(worker, ClaimedWork { acquired, prefetched }, &mut slot).await;
+            run::claim(worker, acquired, prefetched, &mut slot).await;
         }
     });
     let Some(first) = executions.next() else { return };

@@ -5,39 +5,36 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use segno_core::{
     command::Command,
-    id::{Claim, CommandIndex},
+    id::CommandIndex,
     invocation::LogLine,
-    promise::{CancelState, FenceToken, Promise, RetryDecision, RetryPolicy, Verdict},
-    reply::{Reply, TaskReply},
+    promise::{CancelState, FenceToken, Promise, RetryDecision, RetryPolicy},
+    reply::TaskReply,
     tags,
     time::{Millis, Timestamp},
-    value::{Bytes, Text, Value},
+    value::{Bytes, Text},
 };
 use segno_guest::{
     ActivityContext, ActivityHost, Failure, FunctionDescription, GuestError, HttpRequest,
     HttpResponse, Level, Outcome, Payload,
 };
-
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    claims::ActiveClaim,
-    context::WorkerContext,
-    error::{ExecutionError, note},
-    http_step,
-    release::{JournalEnd, give_back, give_back_after},
-};
+use super::http_step;
 use crate::{
     attempt_limit,
+    claim::{
+        ActiveClaim, ClaimBatch, ClaimSession, Claimed, ExecutionError, JournalEnd, Target, note,
+    },
     metrics::ClaimEnd,
+    slots::SlotKind,
     target,
-    values::{self, code, journals},
+    values::{self, journals},
 };
 
 /// The code of an attempt.
 pub enum AttemptCode {
-    /// A function of a module.
-    Function(FunctionDescription),
+    /// A function of a module, whose instances take this number of places.
+    Function { function: FunctionDescription, places: usize },
     /// The built-in activity `segno:http`.
     Http,
 }
@@ -46,74 +43,64 @@ pub enum AttemptCode {
 /// attempts stay in order.
 const LINES_PER_ATTEMPT: u32 = 100_000;
 
-/// Runs one attempt under this claim. The claim is released in every case.
-pub async fn run(
-    worker: Arc<WorkerContext>,
-    active: Arc<ActiveClaim>,
-    acquired: TaskReply,
-    kind: AttemptCode,
-) -> ClaimEnd {
-    let claim = active.claim.clone();
-    let TaskReply { task, promise, .. } = acquired;
-    let attempt = task.attempt + 1;
-    if task.cancel == CancelState::Requested {
-        // No attempt is running, so the task is settled without one.
-        return reject(&worker, &active, &cancelled()).await;
+#[async_trait]
+impl Target for AttemptCode {
+    fn slot(&self) -> (SlotKind, usize) {
+        match self {
+            Self::Function { places, .. } => (SlotKind::Activity, *places),
+            Self::Http => (SlotKind::Request, 1),
+        }
     }
-    let lines = Arc::new(AttemptLog {
-        worker: worker.clone(),
-        first: attempt.saturating_mul(LINES_PER_ATTEMPT),
-        kept: Mutex::default(),
-    });
-    let said = promise.spec.param.headers.get(tags::ATTEMPT_TIMEOUT_HEADER);
-    let limit = match attempt_limit::read(said.map(String::as_str)) {
-        Ok(limit) => limit,
-        Err(refused) => return reject(&worker, &active, &Outcome::Failure(refused)).await,
-    };
-    let beginning = AttemptStart {
-        worker: worker.clone(),
-        active: active.clone(),
-        is_bounded: policy(&promise, &kind).is_ok_and(|policy| policy.max_attempts.is_some()),
-        begun: CancellationToken::new(),
-    };
-    let doing = perform(&beginning, &task, &promise, attempt, &kind, lines.clone());
-    let performed = tokio::select! {
-        biased;
-        () = active.abort.cancelled() => return ClaimEnd::Lost,
-        performed = doing => performed,
-        limit = beginning.passed(limit) => Ok(Outcome::Failure(attempt_limit::passed(attempt, limit))),
-    };
-    let logs = lines.take();
-    let stopped = match performed {
-        Ok(outcome) => match decide(&active, &promise, &kind, attempt, outcome) {
+
+    /// Runs one attempt.
+    async fn run(self: Arc<Self>, claimed: Claimed) -> ClaimEnd {
+        let Claimed { acquired: TaskReply { task, promise, .. }, session, .. } = claimed;
+        let attempt = task.attempt + 1;
+        if task.cancel == CancelState::Requested {
+            // No attempt is running, so the task is settled without one.
+            return session.reject(&values::cancelled()).await;
+        }
+        let lines = Arc::new(AttemptLog {
+            session: session.clone(),
+            first: attempt.saturating_mul(LINES_PER_ATTEMPT),
+            kept: Mutex::default(),
+        });
+        let said = promise.spec.param.headers.get(tags::ATTEMPT_TIMEOUT_HEADER);
+        let limit = match attempt_limit::read(said.map(String::as_str)) {
+            Ok(limit) => limit,
+            Err(refused) => return session.reject(&Outcome::Failure(refused)).await,
+        };
+        let beginning = AttemptStart {
+            session: session.clone(),
+            is_bounded: policy(&promise, &self).is_ok_and(|policy| policy.max_attempts.is_some()),
+            begun: CancellationToken::new(),
+        };
+        let doing = perform(&beginning, &task, &promise, attempt, &self, lines.clone());
+        let performed = tokio::select! {
+            biased;
+            () = session.active.abort.cancelled() => return ClaimEnd::Lost,
+            performed = doing => performed,
+            limit = beginning.passed(limit) => Ok(Outcome::Failure(attempt_limit::passed(attempt, limit))),
+        };
+        let logs = lines.take();
+        let decision = performed
+            .map(|outcome| decide(&session.active, &promise, &self, attempt, outcome))
+            .unwrap_or_else(|error| AttemptDecision::Again(error.into()));
+        match decision {
             AttemptDecision::Settle(outcome) => {
+                let batch = ClaimBatch { logs, ..ClaimBatch::default() };
                 let settlement = http_step::settlement(&promise, &outcome);
-                match fulfill(&worker, &active, logs, settlement).await {
-                    Ok(end) => return end,
-                    Err(stopped) => stopped,
+                match session.fulfil(vec![batch], settlement).await {
+                    Ok(()) => ClaimEnd::Finished,
+                    Err(stopped) => session.give_back(stopped).await,
                 }
             }
             AttemptDecision::Again(stopped) => {
-                let kept = kept(&worker, &active, logs);
-                return again(&worker, &claim, kept, stopped).await;
+                let kept = kept(&session, logs);
+                session.give_back_after(kept, stopped, &JournalEnd::default()).await
             }
-        },
-        Err(error) => {
-            let kept = kept(&worker, &active, logs);
-            return again(&worker, &claim, kept, error.into()).await;
         }
-    };
-    give_back(&worker, &claim, stopped).await
-}
-
-/// Releases the claim for another attempt, and stores the log lines and progress of the failed one.
-async fn again(
-    worker: &WorkerContext,
-    claim: &Claim,
-    kept: Vec<Command>,
-    error: ExecutionError,
-) -> ClaimEnd {
-    give_back_after(worker, claim, kept, error, &JournalEnd::default()).await
+    }
 }
 
 async fn perform(
@@ -124,14 +111,14 @@ async fn perform(
     kind: &AttemptCode,
     lines: Arc<AttemptLog>,
 ) -> Result<Outcome, GuestError> {
-    let AttemptStart { worker, active, .. } = beginning;
+    let ClaimSession { worker, active, .. } = &*beginning.session;
     let module = target::module_of(promise);
     match kind {
         AttemptCode::Http => {
             beginning.happen().await;
             Ok(http_step::send(&*worker.host.outbound, &module, promise).await)
         }
-        AttemptCode::Function(function) => {
+        AttemptCode::Function { function, .. } => {
             let digest =
                 task.module.ok_or_else(|| GuestError::Host("the task names no module".into()))?;
             let context = ActivityContext {
@@ -169,7 +156,7 @@ fn decide(
 ) -> AttemptDecision {
     let Outcome::Failure(failure) = &outcome else { return AttemptDecision::Settle(outcome) };
     if active.cancel_requested() {
-        return AttemptDecision::Settle(cancelled());
+        return AttemptDecision::Settle(values::cancelled());
     }
     let policy = match policy(promise, kind) {
         Ok(policy) => policy,
@@ -203,42 +190,26 @@ fn policy(promise: &Promise, kind: &AttemptCode) -> Result<RetryPolicy, String> 
         return values::read_policy(said);
     }
     Ok(match kind {
-        AttemptCode::Function(FunctionDescription { retry: Some(options), .. }) => {
-            values::policy(options)
-        }
-        AttemptCode::Function(_) | AttemptCode::Http => RetryPolicy::default(),
+        AttemptCode::Function {
+            function: FunctionDescription { retry: Some(options), .. },
+            ..
+        } => values::policy(options),
+        AttemptCode::Function { .. } | AttemptCode::Http => RetryPolicy::default(),
     })
-}
-
-async fn fulfill(
-    worker: &WorkerContext,
-    active: &ActiveClaim,
-    logs: Vec<LogLine>,
-    (verdict, value): (Verdict, Value),
-) -> Result<ClaimEnd, ExecutionError> {
-    let claim = active.claim.clone();
-    let fulfill = Command::TaskFulfill { claim, records: Vec::new(), logs, verdict, value };
-    match worker.submit(vec![fulfill]).await?.pop() {
-        Some(Reply::Promise { .. }) => Ok(ClaimEnd::Finished),
-        Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal)),
-        _ => Ok(ClaimEnd::Lost),
-    }
 }
 
 /// The commands that store the log lines and the progress of a failed attempt for the next one. No
 /// record would reveal a repetition of these lines, so they are committed together with the
 /// release.
-fn kept(worker: &WorkerContext, active: &ActiveClaim, logs: Vec<LogLine>) -> Vec<Command> {
+fn kept(session: &ClaimSession, logs: Vec<LogLine>) -> Vec<Command> {
     let mut commands = Vec::with_capacity(2);
-    let item = active.item();
+    let item = session.active.item();
     if matches!(item.progress, Some((_, Some(_)))) {
-        let holder = worker.holder.clone();
+        let holder = session.worker.holder.clone();
         commands.push(Command::TaskHeartbeat { holder, items: vec![item] });
     }
     if !logs.is_empty() {
-        let claim = active.claim.clone();
-        let (records, actions) = (Vec::new(), Vec::new());
-        commands.push(Command::TaskFence { claim, records, logs, actions });
+        commands.push(session.fence_of(ClaimBatch { logs, ..ClaimBatch::default() }));
     }
     commands
 }
@@ -260,7 +231,7 @@ fn progress_bytes(payload: &Payload) -> Bytes {
 
 /// The log lines of an attempt so far.
 struct AttemptLog {
-    worker: Arc<WorkerContext>,
+    session: Arc<ClaimSession>,
     first: u32,
     kept: Mutex<Vec<LogLine>>,
 }
@@ -280,8 +251,7 @@ struct WorkerActivityHost {
 /// The start of an attempt, which may have to wait for a free instance.
 #[derive(Clone)]
 struct AttemptStart {
-    worker: Arc<WorkerContext>,
-    active: Arc<ActiveClaim>,
+    session: Arc<ClaimSession>,
     /// True if the number of attempts is limited, so that each must be counted exactly.
     is_bounded: bool,
     begun: CancellationToken,
@@ -291,9 +261,9 @@ impl AttemptStart {
     /// Records that the attempt begins. If it must not begin, this never completes, and the attempt
     /// is dropped.
     async fn happen(&self) {
-        if let Err(error) = self.worker.begin_attempt(&self.active, self.is_bounded).await {
+        if let Err(error) = self.session.begin_attempt(self.is_bounded).await {
             tracing::warn!(?error, "an attempt does not begin: its claim is lost");
-            self.active.abort.cancel();
+            self.session.active.abort.cancel();
             std::future::pending().await
         }
         self.begun.cancel();
@@ -303,7 +273,7 @@ impl AttemptStart {
     async fn passed(&self, limit: Option<Millis>) -> Millis {
         let Some(limit) = limit else { return std::future::pending().await };
         self.begun.cancelled().await;
-        self.worker.host.env.runtime.sleep(limit).await;
+        self.session.host().env.runtime.sleep(limit).await;
         limit
     }
 }
@@ -315,13 +285,15 @@ impl ActivityHost for WorkerActivityHost {
     }
 
     async fn heartbeat(&self, progress: Option<Payload>) -> bool {
-        self.beginning.active.report(progress.as_ref().map(progress_bytes));
-        self.beginning.active.cancel_requested()
+        let active = &self.beginning.session.active;
+        active.report(progress.as_ref().map(progress_bytes));
+        active.cancel_requested()
     }
 
     async fn http(&self, request: HttpRequest) -> Result<HttpResponse, Failure> {
-        self.beginning.active.advance(1);
-        self.beginning.worker.host.outbound.send(&self.module, request).await
+        let session = &self.beginning.session;
+        session.active.advance(1);
+        session.host().outbound.send(&self.module, request).await
     }
 
     fn log(&self, level: Level, message: String) {
@@ -330,34 +302,8 @@ impl ActivityHost for WorkerActivityHost {
         kept.push(LogLine {
             seq,
             level: journals::level(level),
-            at: self.lines.worker.now(),
+            at: self.lines.session.now(),
             message: Text::from(message),
         });
-    }
-}
-
-/// The outcome of a cancelled activity that did not succeed. It is not retried.
-pub fn cancelled() -> Outcome {
-    Outcome::Failure(Failure { code: code::CANCELLED, message: "cancelled".into(), details: None })
-}
-
-/// The outcome of a call of a function that does not exist.
-pub fn no_such_function(module: &str, function: &str, known: &[FunctionDescription]) -> Outcome {
-    let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
-    Outcome::Failure(Failure {
-        code: code::NOT_FOUND,
-        message: format!(
-            "the module `{module}` has no function `{function}`; it has {} (of a crate: what `segno::module!` lists)",
-            names.join(", ")
-        ),
-        details: None,
-    })
-}
-
-/// Settles a task whose function cannot be run.
-pub async fn reject(worker: &WorkerContext, active: &ActiveClaim, outcome: &Outcome) -> ClaimEnd {
-    match fulfill(worker, active, Vec::new(), values::verdict(outcome)).await {
-        Ok(end) => end,
-        Err(stopped) => give_back(worker, &active.claim, stopped).await,
     }
 }

@@ -12,17 +12,11 @@ use segno_store::{PromiseRow, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    claims::{ActiveClaim, ActiveClaims},
-    error::ExecutionError,
-    graph_run::RunCache,
-    log_span,
-    put_off::DeferredRetries,
-    run_limiter::RunLimiter,
-    snapshot::SnapshotMaker,
-    task_versions::TaskVersions,
-    warm::WarmCache,
+    graph_run::RunCache, log_span, put_off::DeferredRetries, run_limiter::RunLimiter,
+    snapshot::SnapshotMaker, task_versions::TaskVersions, warm::WarmCache,
 };
 use crate::{
+    claim::{ActiveClaim, ActiveClaims, ExecutionError},
     host::Host,
     lease_ttl::AdaptiveLeaseTtl,
     resend::{SentCommands, UNDER_CLAIMS},

@@ -9,12 +9,10 @@
 mod acquire;
 mod activity;
 mod asking;
-pub(crate) mod claimed;
-mod context;
+pub(crate) mod context;
 mod dispatcher;
 mod execution;
 mod graph_run;
-mod release;
 mod run;
 mod start;
 
@@ -26,15 +24,12 @@ pub mod replay;
 mod snapshot;
 
 // The parts of a worker.
-mod claims;
-mod error;
 mod heartbeat;
 mod http_step;
 mod instance_cache;
 mod log_span;
 mod put_off;
 mod run_limiter;
-mod settlement_watch;
 mod task_versions;
 mod trap_report;
 mod warm;
@@ -57,11 +52,12 @@ pub use replay::{ReplayError, ReplayReport, replay, replay_to};
 pub use trap_report::{TrapLine, TrapReport};
 
 use self::{
-    claims::ActiveClaims, context::WorkerContext, graph_run::RunCache, heartbeat::ImmediateRenewer,
+    context::WorkerContext, graph_run::RunCache, heartbeat::ImmediateRenewer,
     put_off::DeferredRetries, run_limiter::RunLimiter, start::SpeculativeStart,
     task_versions::TaskVersions, warm::WarmCache,
 };
 use crate::{
+    claim::ActiveClaims,
     host::Host,
     lease_ttl::AdaptiveLeaseTtl,
     slots::{self, ExecutionSlots, SlotLimits},
@@ -145,7 +141,12 @@ impl Worker {
             snapshots: snapshot::SnapshotMaker::default(),
             task_versions: TaskVersions::default(),
             speculative_starts: settings.speculative_starts,
-            run_limiter: RunLimiter::new(settings.processors, &host),
+            run_limiter: RunLimiter::new(
+                settings.processors,
+                host.commit_latency.clone(),
+                host.metrics.clone(),
+                host.env.runtime.clone(),
+            ),
             host,
         });
         let waiting = Arc::downgrade(&worker);

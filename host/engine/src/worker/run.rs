@@ -13,127 +13,119 @@ use segno_guest::{Failure, FunctionDescription, FunctionKind, Outcome};
 use tracing::Instrument as _;
 
 use super::{
-    activity::{self, AttemptCode},
-    claimed::Claimed,
-    claims::ActiveClaim,
-    context::WorkerContext,
-    error::{ExecutionError, HaltReport},
-    execution::{self, PrefetchedRows},
-    graph_run, log_span,
-    release::give_back,
+    activity::AttemptCode, context::WorkerContext, execution::WorkflowTarget,
+    graph_run::GraphTarget, log_span,
 };
 use crate::{
+    claim::{
+        ActiveClaim, ClaimSession, Claimed, ExecutionError, HaltReport, PrefetchedRows, Target,
+    },
     metrics::ClaimEnd,
-    slots::{Slot, SlotKind},
+    slots::Slot,
     target, values,
 };
 
-/// A claimed task, and the rows that were read for it.
-pub struct ClaimedWork {
-    /// The task as it was claimed.
-    pub acquired: TaskReply,
-    pub prefetched: PrefetchedRows,
-}
-
 /// Runs a task that was just claimed.
-pub async fn claim(worker: Arc<WorkerContext>, work: ClaimedWork, slot: &mut Slot) {
-    let task = &work.acquired.task;
+pub async fn claim(
+    worker: Arc<WorkerContext>,
+    acquired: TaskReply,
+    prefetched: PrefetchedRows,
+    slot: &mut Slot,
+) {
+    let task = &acquired.task;
     let active = ActiveClaim::new(Claim { id: task.id.clone(), version: task.version });
     worker.claims.add(active.clone());
-    let span = log_span::span(&worker.holder, &work.acquired);
-    let running = under_claim(worker.clone(), active.clone(), work, slot);
-    until_it_ends(&worker, &active, running).instrument(span).await;
+    let span = log_span::span(&worker.holder, &acquired);
+    let session = ClaimSession::new(&worker, active);
+    let running = under_claim(Claimed { acquired, prefetched, session: session.clone() }, slot);
+    until_it_ends(&session, running).instrument(span).await;
 }
 
-/// Runs `work` under a claim until the work or the claim ends.
-pub async fn until_it_ends(
-    worker: &WorkerContext,
-    active: &Arc<ActiveClaim>,
-    running: impl Future<Output = ClaimEnd>,
-) {
-    let metrics = &worker.host.metrics.worker;
+/// Runs `running` under a claim until it or the claim ends.
+pub async fn until_it_ends(session: &ClaimSession, running: impl Future<Output = ClaimEnd>) {
+    let metrics = &session.host().metrics.worker;
     metrics.running.inc();
     let end = tokio::select! {
         biased;
-        () = active.abort.cancelled() => ClaimEnd::Lost,
+        () = session.active.abort.cancelled() => ClaimEnd::Lost,
         end = running => end,
     };
-    worker.claims.remove(active);
+    session.worker.claims.remove(&session.active);
     tracing::debug!(?end, "claim over");
     metrics.running.dec();
     metrics.claim_over(end);
 }
 
-/// Runs the target of the task: a workflow, an activity, an HTTP step or a graph. The slot may have
-/// been taken before the kind of the target was known. If no slot of the right kind is free, the
-/// claim is released.
-pub async fn under_claim(
-    worker: Arc<WorkerContext>,
-    active: Arc<ActiveClaim>,
-    work: ClaimedWork,
-    slot: &mut Slot,
-) -> ClaimEnd {
-    let acquired = &work.acquired;
-    let named = acquired.promise.target().unwrap_or_default();
-    let module = target::module_of(&acquired.promise);
-    let no_room = || give_back(&worker, &active.claim, ExecutionError::NoRoom);
-    if named == target::HTTP {
-        return match slot.turn_into(SlotKind::Request, &module, 1) {
-            true => activity::run(worker, active, work.acquired, AttemptCode::Http).await,
-            false => no_room().await,
-        };
+/// Runs the target of the task. The slot may have been taken before the kind of the target was
+/// known. If no slot of the right kind is free, the claim is released.
+pub async fn under_claim(claimed: Claimed, slot: &mut Slot) -> ClaimEnd {
+    let session = claimed.session.clone();
+    let module = target::module_of(&claimed.acquired.promise);
+    let target = match target_of(&session.worker, &claimed.acquired, slot).await {
+        Ok(target) => target,
+        Err(NoTarget::Failed(failure)) => return session.reject(&Outcome::Failure(failure)).await,
+        Err(NoTarget::Stopped(error)) => return session.give_back(error).await,
+    };
+    let (kind, places) = target.slot();
+    match slot.turn_into(kind, &module, places) {
+        true => target.run(claimed).await,
+        false => session.give_back(ExecutionError::NoRoom).await,
     }
-    if named == GRAPH_RUN {
-        return match slot.turn_into(SlotKind::Execution, &module, 1) {
-            true => graph_run::run(worker, active, work).await,
-            false => no_room().await,
-        };
+}
+
+/// The reason why a task cannot be run.
+enum NoTarget {
+    /// The task is settled with this failure.
+    Failed(Failure),
+    /// The claim is released.
+    Stopped(ExecutionError),
+}
+
+impl<E: Into<ExecutionError>> From<E> for NoTarget {
+    fn from(error: E) -> Self {
+        Self::Stopped(error.into())
+    }
+}
+
+/// The target of a claimed task. Remembers in `slot` if it is an activity.
+async fn target_of(
+    worker: &WorkerContext,
+    TaskReply { task, promise, head, .. }: &TaskReply,
+    slot: &Slot,
+) -> Result<Arc<dyn Target>, NoTarget> {
+    let named = promise.target().unwrap_or_default();
+    match named {
+        target::HTTP => return Ok(Arc::new(AttemptCode::Http)),
+        GRAPH_RUN => return Ok(Arc::new(GraphTarget)),
+        _ => {}
     }
     if let Some(protocol) = worker.host.protocols.of(named) {
-        return match slot.turn_into(SlotKind::Request, &module, 1) {
-            true => protocol.run(Claimed::new(&worker, &active, work)).await,
-            false => no_room().await,
-        };
+        return Ok(protocol);
     }
-    let Some(digest) = acquired.task.module else {
+    let Some(digest) = task.module else {
         let message = format!("this host has no built-in function `{named}`");
-        let halt = HaltReport::new("refused", message);
-        return give_back(&worker, &active.claim, halt.into()).await;
+        return Err(HaltReport::new("refused", message).into());
     };
-    let functions = match worker.host.guests.describe(digest).await {
-        Ok(functions) => functions,
-        Err(error) => {
-            return give_back(&worker, &active.claim, ExecutionError::Guest(error)).await;
-        }
-    };
-    let name = target::function_of(&acquired.promise);
+    let functions = worker.host.guests.describe(digest).await?;
+    let name = target::function_of(promise);
     let Some(function) = functions.iter().find(|function| function.name == name).cloned() else {
-        let outcome = activity::no_such_function(&module, &name, &functions);
-        return activity::reject(&worker, &active, &outcome).await;
+        let failure = no_such_function(&target::module_of(promise), &name, &functions);
+        return Err(NoTarget::Failed(failure));
     };
-    if let Some(misfit) = misfit(&worker, &acquired.promise, digest, &function, acquired.head) {
-        return activity::reject(&worker, &active, &Outcome::Failure(misfit)).await;
+    if let Some(misfit) = misfit(worker, promise, digest, &function, *head) {
+        return Err(NoTarget::Failed(misfit));
     }
-    match function.kind {
+    Ok(match function.kind {
         FunctionKind::Workflow => {
             slot.learn(named, None);
-            match slot.turn_into(SlotKind::Execution, &module, 1) {
-                true => execution::run(worker, active, work, function).await,
-                false => no_room().await,
-            }
+            Arc::new(WorkflowTarget(function))
         }
         FunctionKind::Activity => {
             let places = worker.host.guests.places(digest).await;
             slot.learn(named, Some(places));
-            match slot.turn_into(SlotKind::Activity, &module, places) {
-                true => {
-                    activity::run(worker, active, work.acquired, AttemptCode::Function(function))
-                        .await
-                }
-                false => no_room().await,
-            }
+            Arc::new(AttemptCode::Function { function, places })
         }
-    }
+    })
 }
 
 /// The failure of an execution whose input does not fit the schema of its function in this module.
@@ -156,4 +148,17 @@ pub fn misfit(
     };
     let input = values::input(&promise.spec.param);
     worker.host.schemas.check_input(module, &target, function, &input).err()
+}
+
+/// The failure of a call of a function that does not exist.
+fn no_such_function(module: &str, function: &str, known: &[FunctionDescription]) -> Failure {
+    let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
+    Failure {
+        code: values::code::NOT_FOUND,
+        message: format!(
+            "the module `{module}` has no function `{function}`; it has {} (of a crate: what `segno::module!` lists)",
+            names.join(", ")
+        ),
+        details: None,
+    }
 }

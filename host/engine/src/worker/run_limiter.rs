@@ -15,7 +15,7 @@ use segno_core::{time::Millis, value::Text};
 use segno_env::Runtime;
 use tokio::sync::oneshot;
 
-use crate::{commit_latency::CommitLatency, fair_queue::FairQueue, host::Host, metrics::Metrics};
+use crate::{commit_latency::CommitLatency, fair_queue::FairQueue, metrics::Metrics};
 
 /// Executions per processor, however short commits are. Ready commands then gather, and commits
 /// carry more of them.
@@ -55,12 +55,17 @@ pub struct RunPermit(RunLimiter);
 
 impl RunLimiter {
     /// A limiter for this many processors.
-    pub fn new(processors: usize, host: &Host) -> Self {
+    pub fn new(
+        processors: usize,
+        commit_latency: Arc<CommitLatency>,
+        metrics: Arc<Metrics>,
+        runtime: Arc<dyn Runtime>,
+    ) -> Self {
         Self(Arc::new(RunLimiterState {
             processors: processors.max(1),
-            commit_latency: host.commit_latency.clone(),
-            metrics: host.metrics.clone(),
-            runtime: host.env.runtime.clone(),
+            commit_latency,
+            metrics,
+            runtime,
             queue: Mutex::default(),
         }))
     }
@@ -184,7 +189,7 @@ mod tests {
     fn limiter(commit: Duration) -> RunLimiter {
         let host = testing::host();
         host.commit_latency.took(commit);
-        RunLimiter::new(1, &host)
+        RunLimiter::new(1, host.commit_latency, host.metrics, host.env.runtime)
     }
 
     fn try_permit(limiter: &RunLimiter) -> Option<RunPermit> {

@@ -9,8 +9,9 @@ use segno_core::{
     invocation::{FieldValue, RequestField},
 };
 use segno_engine::{
+    claim::{Claimed, Target},
     metrics::ClaimEnd,
-    protocols::{ClaimWriter, Claimed, Protocol},
+    protocols::Protocol,
 };
 use serde_json::Value as Json;
 
@@ -22,17 +23,15 @@ use super::{
 use crate::run;
 
 #[async_trait]
-impl Protocol for Services {
-    fn takes(&self, target: &str) -> bool {
-        target.starts_with(SERVICE_SCHEME)
-    }
-
+impl Target for Services {
     async fn run(self: Arc<Self>, claimed: Claimed) -> ClaimEnd {
         run::run(self, claimed).await
     }
+}
 
-    async fn start(self: Arc<Self>, claimed: Claimed, claim: &mut dyn ClaimWriter) -> ClaimEnd {
-        run::start(self, claimed, claim).await
+impl Protocol for Services {
+    fn takes(&self, target: &str) -> bool {
+        target.starts_with(SERVICE_SCHEME)
     }
 
     fn run_of(&self, address: &Address) -> Option<PromiseId> {

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use segno_core::{
-    command::Command,
     id::{CommandIndex, PromiseId},
-    reply::Reply,
     time::Millis,
 };
-use segno_engine::{metrics::ClaimEnd, protocols::ExecutionError, values::code};
+use segno_engine::{
+    claim::{ExecutionError, SuspensionResult},
+    metrics::ClaimEnd,
+    values::code,
+};
 use segno_env::BoxFuture;
 use segno_guest::Outcome;
 use segno_restate::{
@@ -73,7 +75,7 @@ impl ServiceRun {
     pub(super) async fn attempt(&mut self) -> Result<AttemptEnd, InvocationStop> {
         self.look_around().await?;
         if self.cancel_due() {
-            self.journal.cancel(self.worker.now());
+            self.journal.cancel(self.session.now());
         }
         self.begin_again().await?;
         self.fence().await?;
@@ -84,12 +86,12 @@ impl ServiceRun {
         {
             return self.suspend(waiting).await;
         }
-        self.worker.begin_attempt(&self.active, self.handler.retry.is_bounded()).await?;
+        self.session.begin_attempt(self.handler.retry.is_bounded()).await?;
         let mut live = self.open().await?;
         loop {
             match self.wait(&mut live).await? {
                 AttemptEvent::Sent(Some(bytes)) => {
-                    self.active.advance(1);
+                    self.session.active.advance(1);
                     self.listen(&mut live);
                     if let Some(end) = self.received(&mut live, &bytes).await? {
                         return Ok(end);
@@ -108,7 +110,7 @@ impl ServiceRun {
                     self.send_all(&mut live).await?;
                 }
                 AttemptEvent::Cancelled => {
-                    live.tell.append(&mut self.journal.cancel(self.worker.now()));
+                    live.tell.append(&mut self.journal.cancel(self.session.now()));
                     self.fence().await?;
                     self.send_all(&mut live).await?;
                 }
@@ -134,11 +136,11 @@ impl ServiceRun {
         let handler = &self.handler;
         let state = match &handler.object {
             Some(object) if handler.sends_state => {
-                state::all(&*self.worker.host().store, object).await?
+                state::all(&*self.session.host().store, object).await?
             }
             _ => None,
         };
-        let since = self.worker.now().0.saturating_sub(self.journal.last_at().0);
+        let since = self.session.now().0.saturating_sub(self.journal.last_at().0);
         let start = StartMessage {
             id: Bytes::copy_from_slice(self.id.as_str().as_bytes()),
             debug_id: self.id.to_string(),
@@ -165,7 +167,7 @@ impl ServiceRun {
         // A handler without any inactivity time is asked to suspend at each wait.
         let is_whole = !handler.deployment.is_bidirectional()
             || handler.timeouts.inactivity == Millis(0)
-            || self.worker.is_draining();
+            || self.session.is_draining();
         let request = AttemptRequest {
             path: format!("/invoke/{}/{}", handler.service, handler.name),
             content_type: version.media_type(),
@@ -175,9 +177,9 @@ impl ServiceRun {
         };
         let endpoint = handler.deployment.endpoint();
         let connector = self.services.connector();
-        let abort = self.active.abort.clone();
+        let abort = self.session.active.abort.clone();
         let limit = handler.timeouts.until_answered();
-        let quiet = self.worker.host().env.runtime.sleep(limit);
+        let quiet = self.session.host().env.runtime.sleep(limit);
         let exchange = tokio::select! {
             biased;
             () = abort.cancelled() => return Err(ExecutionError::Lost.into()),
@@ -213,11 +215,11 @@ impl ServiceRun {
         let cancel_due = self.journal.can_be_cancelled();
         Ok(tokio::select! {
             biased;
-            () = self.active.abort.cancelled() => return Err(ExecutionError::Lost.into()),
+            () = self.session.active.abort.cancelled() => return Err(ExecutionError::Lost.into()),
             sent = live.exchange.receiver.next() => AttemptEvent::Sent(sent?),
-            () = self.active.cancel_request(), if cancel_due => AttemptEvent::Cancelled,
+            () = self.session.active.cancel_request(), if cancel_due => AttemptEvent::Cancelled,
             id = self.watch.next() => AttemptEvent::Settled(id),
-            () = self.worker.drained(), if may_be_told => AttemptEvent::Quiet,
+            () = self.session.drained(), if may_be_told => AttemptEvent::Quiet,
             () = self.pause.asked(), if may_be_told => AttemptEvent::Quiet,
             () = &mut live.quiet => if may_be_told { AttemptEvent::Quiet } else { AttemptEvent::Overdue },
         })
@@ -228,7 +230,7 @@ impl ServiceRun {
     fn listen(&self, live: &mut LiveAttempt) {
         let Timeouts { inactivity, abort } = self.handler.timeouts;
         let length = if live.half_closed { abort } else { inactivity };
-        live.quiet = self.worker.host().env.runtime.sleep(length);
+        live.quiet = self.session.host().env.runtime.sleep(length);
     }
 
     /// Sends all committed notifications to the deployment.
@@ -254,7 +256,7 @@ impl ServiceRun {
                 }
                 DeploymentAction::Ran { completion, outcome } => {
                     let open = self.journal.open_as(completion).map(|(index, _)| index);
-                    let now = self.worker.now();
+                    let now = self.session.now();
                     let told =
                         open.and_then(|index| self.journal.complete(index, outcome.into(), now));
                     live.tell.extend(told);
@@ -311,7 +313,7 @@ impl ServiceRun {
                 return Err(refused.into());
             }
         };
-        let now = self.worker.now();
+        let now = self.session.now();
         recorded.awaits.iter().for_each(|id| self.watch.add(id));
         let (index, mut told) = self.journal.command(wish, frame, recorded, now);
         live.tell.append(&mut told);
@@ -373,7 +375,7 @@ impl ServiceRun {
         self.signal_unread |= ids.contains(&next);
         ids.retain(|id| *id != next);
         let mut notifications = Vec::new();
-        for row in self.worker.promises(&ids).await?.into_iter().flatten() {
+        for row in self.session.promises(&ids).await?.into_iter().flatten() {
             notifications.append(&mut self.settled(&row.promise));
         }
         notifications.append(&mut self.read_signals().await?);
@@ -415,29 +417,23 @@ impl ServiceRun {
         if awaits.is_empty() {
             awaits.insert(next_signal);
         }
-        let claim = self.active.claim.clone();
-        let (records, logs) = (Vec::new(), Vec::new());
-        let suspend = Command::TaskSuspend { claim, records, logs, awaits };
-        match self.worker.submit(vec![suspend]).await?.pop() {
-            Some(Reply::Suspended) => {
+        let (_, suspended) = self.session.suspend(Vec::new(), awaits).await?;
+        match suspended? {
+            SuspensionResult::Suspended => {
                 self.services.waits().keep(&self.id, waiting, self.journal.recorded());
                 Ok(AttemptEnd::Over(ClaimEnd::Suspended))
             }
-            Some(Reply::Ready { cancelled, .. }) => {
+            SuspensionResult::Ready(_) => {
                 self.waiting = Some(waiting).filter(DeploymentWait::is_tree);
-                if cancelled {
-                    self.active.request_cancel();
-                }
                 self.signal_unread = true;
                 Ok(AttemptEnd::Again)
             }
-            Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal).into()),
-            _ => Err(ExecutionError::Lost.into()),
+            SuspensionResult::Refused(refusal) => Err(ExecutionError::refused(refusal).into()),
         }
     }
 
     fn cancel_due(&self) -> bool {
-        self.journal.can_be_cancelled() && self.active.cancel_requested()
+        self.journal.can_be_cancelled() && self.session.active.cancel_requested()
     }
 
     /// The outcome of the invocation. An invocation that was notified of its cancellation and ended
@@ -457,7 +453,7 @@ impl ServiceRun {
         let (Some(object), Some(name)) = (&self.handler.object, state_names::name(key)) else {
             return Ok(None);
         };
-        let value = state::value(&*self.worker.host().store, object, &name).await?;
+        let value = state::value(&*self.session.host().store, object, &name).await?;
         Ok(match value {
             segno_restate::immutable::NotificationResult::Value(value) => Some(value),
             _ => None,

@@ -2,16 +2,16 @@
 
 use segno_core::{
     address::Address,
-    command::{Command, FenceOperation},
+    command::FenceOperation,
     id::{CommandIndex, PromiseId},
     promise::Promise,
-    reply::{Conflict, FenceResult, Refusal, Reply},
+    reply::{Conflict, FenceResult, Refusal},
     tags,
     value::Payload,
 };
 use segno_engine::{
+    claim::{ActionResults, ClaimBatch},
     metrics::ClaimEnd,
-    protocols::ExecutionError,
     values::{self, code, journals},
 };
 use segno_guest::{Failure, Outcome};
@@ -20,7 +20,7 @@ use segno_restate::{
     wire,
 };
 
-use super::{AttemptFailure, InvocationStop, ServiceRun, record::FollowUp};
+use super::{AttemptFailure, InvocationStop, ServiceRun, journal::JournalBatch, record::FollowUp};
 use crate::deployments::{ids::HandlerTarget, outcome};
 
 /// The error message for a promise that another party has settled before.
@@ -56,7 +56,7 @@ impl ServiceRun {
                 continue;
             }
             let result = self.result(index, then, outcome.cloned().collect()).await?;
-            let now = self.worker.now();
+            let now = self.session.now();
             told.extend(result.and_then(|result| self.journal.complete(index, result, now)));
         }
         self.fence().await?;
@@ -73,7 +73,7 @@ impl ServiceRun {
         then: FollowUp,
         outcomes: Vec<Result<FenceResult, Refusal>>,
     ) -> Result<Option<NotificationResult>, InvocationStop> {
-        let store = self.worker.host().store.clone();
+        let store = self.session.host().store.clone();
         Ok(match (then, &self.handler.object) {
             (FollowUp::ReadState(name), Some(object)) => {
                 Some(super::state::value(&*store, object, &name).await?)
@@ -133,57 +133,34 @@ impl ServiceRun {
     }
 
     /// Commits the collected batch.
-    pub(super) async fn fence(
-        &mut self,
-    ) -> Result<Vec<(CommandIndex, Result<FenceResult, Refusal>)>, InvocationStop> {
+    pub(super) async fn fence(&mut self) -> Result<ActionResults, InvocationStop> {
         if !self.journal.is_dirty() {
             return Ok(Vec::new());
         }
-        let fence = self.take_fence();
-        match self.worker.submit(vec![fence]).await?.pop() {
-            Some(Reply::Fenced { outcomes, .. }) => Ok(outcomes),
-            Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal).into()),
-            _ => Err(ExecutionError::Lost.into()),
-        }
-    }
-
-    /// The command that commits the collected batch.
-    pub(super) fn take_fence(&mut self) -> Command {
-        let batch = self.journal.take_batch();
-        let made = batch.actions.iter().filter_map(|action| match &action.act {
+        let JournalBatch { records, actions } = self.journal.take_batch();
+        let made = actions.iter().filter_map(|action| match &action.act {
             FenceOperation::Create { new } => Some(&new.id),
             _ => None,
         });
         made.for_each(|id| self.watch.add(id));
-        self.active.advance(batch.records.len() as u64);
-        Command::TaskFence {
-            claim: self.active.claim.clone(),
-            records: batch.records,
-            logs: Vec::new(),
-            actions: batch.actions,
-        }
+        self.session.active.advance(records.len() as u64);
+        let batch = ClaimBatch { records, actions, logs: Vec::new() };
+        Ok(self.session.fence(batch).await?)
     }
 
     /// Ends the invocation.
     pub(super) async fn finish(&mut self, outcome: &Outcome) -> Result<ClaimEnd, InvocationStop> {
-        self.journal.finish(outcome, self.worker.now());
-        let batch = self.journal.take_batch();
-        let claim = self.active.claim.clone();
-        let (mut records, logs) = (batch.records, Vec::new());
-        let (verdict, value) = values::verdict(outcome);
-        let mut commands = Vec::new();
-        if !batch.actions.is_empty() {
+        self.journal.finish(outcome, self.session.now());
+        let JournalBatch { mut records, actions } = self.journal.take_batch();
+        let mut batches = Vec::new();
+        if !actions.is_empty() {
             let last = records.split_off(records.len() - 1);
-            let (claim, actions) = (claim.clone(), batch.actions);
-            commands.push(Command::TaskFence { claim, records, logs: Vec::new(), actions });
+            batches.push(ClaimBatch { records, actions, logs: Vec::new() });
             records = last;
         }
-        commands.push(Command::TaskFulfill { claim, records, logs, verdict, value });
-        match self.worker.submit(commands).await?.pop() {
-            Some(Reply::Promise { .. }) => Ok(ClaimEnd::Finished),
-            Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal).into()),
-            _ => Err(ExecutionError::Lost.into()),
-        }
+        batches.push(ClaimBatch { records, ..ClaimBatch::default() });
+        self.session.fulfil(batches, values::verdict(outcome)).await?;
+        Ok(ClaimEnd::Finished)
     }
 
     /// Records the results of commands that the settlement of a promise completes, and conflicts of
@@ -207,7 +184,7 @@ impl ServiceRun {
             ))
         });
         let results: Vec<(CommandIndex, NotificationResult)> = results.collect();
-        let now = self.worker.now();
+        let now = self.session.now();
         let told = results.into_iter();
         told.filter_map(|(index, result)| self.journal.complete(index, result, now)).collect()
     }
@@ -227,14 +204,14 @@ impl ServiceRun {
                 true => Payload::Bytes(value.data),
                 false => payload,
             };
-            notifications.extend(self.journal.signal(name.into(), payload, self.worker.now()));
+            notifications.extend(self.journal.signal(name.into(), payload, self.session.now()));
             self.signal_unread = true;
         }
         Ok(notifications)
     }
 
     pub(super) async fn read(&self, id: &PromiseId) -> Result<Option<Promise>, InvocationStop> {
-        let rows = self.worker.promises(std::slice::from_ref(id)).await?;
+        let rows = self.session.promises(std::slice::from_ref(id)).await?;
         Ok(rows.into_iter().flatten().next().map(|row| row.promise))
     }
 }

@@ -19,18 +19,13 @@ mod wish;
 use std::sync::Arc;
 
 use segno_core::{
-    command::Command,
     id::{ObjectId, PromiseId},
-    reply::Reply,
     time::Millis,
 };
 use segno_engine::{
+    claim::{ClaimSession, Claimed, ExecutionError, HaltReport, SettlementWatch, note},
     metrics::ClaimEnd,
-    protocols::{
-        ActiveClaim, ClaimWorker, ClaimWriter, Claimed, ExecutionError, HaltReport,
-        SettlementWatch, cancelled, note,
-    },
-    values::code,
+    values::{self, code},
 };
 use segno_guest::{Failure, Outcome};
 use segno_restate::immutable::{ErrorBehavior, ErrorMessage};
@@ -51,8 +46,7 @@ use crate::deployments::{
 /// An invocation under a claim.
 struct ServiceRun {
     services: Arc<Services>,
-    worker: ClaimWorker,
-    active: Arc<ActiveClaim>,
+    session: Arc<ClaimSession>,
     id: PromiseId,
     handler: CalledHandler,
     journal: ServiceJournal,
@@ -106,52 +100,40 @@ struct AttemptFailure {
 }
 
 /// Runs the invocation of this claim until it ends, waits or fails. The claim is released in every
-/// case.
+/// case. An invocation that is not stored yet is stored together with the first record of its
+/// journal, before its deployment is called.
 pub async fn run(services: Arc<Services>, claimed: Claimed) -> ClaimEnd {
-    let (worker, active) = (claimed.worker.clone(), claimed.active.clone());
-    let prepared = ServiceRun::prepare(services, claimed).await;
-    finish(&worker, &active, prepared).await
-}
-
-/// The same for an invocation that is not stored yet. `claim` stores it together with the first
-/// record of its journal, before its deployment is called.
-pub async fn start(
-    services: Arc<Services>,
-    claimed: Claimed,
-    claim: &mut dyn ClaimWriter,
-) -> ClaimEnd {
-    let (worker, active) = (claimed.worker.clone(), claimed.active.clone());
+    let session = claimed.session.clone();
+    let is_new = session.is_pending();
     let mut prepared = ServiceRun::prepare(services, claimed).await;
-    let first = prepared.as_mut().map_or_else(|_| Vec::new(), |run| vec![run.take_fence()]);
-    match claim.submit(first).await {
-        Ok(_) => finish(&worker, &active, prepared).await,
-        Err(_) => ClaimEnd::Lost,
+    if is_new {
+        let is_stored = match &mut prepared {
+            Ok(run) => run.fence().await.is_ok(),
+            Err(_) => session.store().await.is_ok(),
+        };
+        if !is_stored {
+            return ClaimEnd::Lost;
+        }
     }
+    finish(&session, prepared).await
 }
 
 /// Makes attempts until the claim ends, and releases it. A pause that was requested in the meantime
 /// is not lost.
-async fn finish(
-    worker: &ClaimWorker,
-    active: &ActiveClaim,
-    prepared: Result<ServiceRun, InvocationStop>,
-) -> ClaimEnd {
+async fn finish(session: &ClaimSession, prepared: Result<ServiceRun, InvocationStop>) -> ClaimEnd {
     let pause = prepared.as_ref().ok().map(|run| run.pause.clone());
-    let end = given_back(worker, active, prepared).await;
-    if pause.is_some_and(|pause| pause.close()) {
-        let halt = Command::TaskHalt { id: active.claim.id.clone() };
-        // The command is refused if the invocation has ended. Then there is nothing to pause.
-        if worker.submit(vec![halt]).await.is_err() {
-            tracing::warn!(id = %active.claim.id, "the requested pause could not be stored: request it again");
-        }
+    let end = given_back(session, prepared).await;
+    // The command is refused if the invocation has ended. Then there is nothing to pause.
+    if pause.is_some_and(|pause| pause.close()) && session.halt().await.is_err() {
+        let id = &session.active.claim.id;
+        tracing::warn!(%id, "the requested pause could not be stored: request it again");
     }
     end
 }
 
 /// Makes attempts until the claim ends, and releases it.
 async fn given_back(
-    worker: &ClaimWorker,
-    active: &ActiveClaim,
+    session: &ClaimSession,
     prepared: Result<ServiceRun, InvocationStop>,
 ) -> ClaimEnd {
     let stopped = match prepared {
@@ -163,9 +145,9 @@ async fn given_back(
         Err(stopped) => stopped,
     };
     match stopped {
-        InvocationStop::Ended(outcome) => worker.reject(active, &outcome).await,
-        InvocationStop::Error(error) => worker.give_back(active, error).await,
-        InvocationStop::Failed(failure) => worker.give_back(active, failure.again(None)).await,
+        InvocationStop::Ended(outcome) => session.reject(&outcome).await,
+        InvocationStop::Error(error) => session.give_back(error).await,
+        InvocationStop::Failed(failure) => session.give_back(failure.again(None)).await,
     }
 }
 
@@ -173,7 +155,7 @@ impl ServiceRun {
     /// Makes attempts until the claim ends.
     async fn go(&mut self) -> Result<ClaimEnd, InvocationStop> {
         loop {
-            if self.active.abort.is_cancelled() {
+            if self.session.active.abort.is_cancelled() {
                 return Err(ExecutionError::Lost.into());
             }
             if self.pause.is_asked() {
@@ -190,10 +172,9 @@ impl ServiceRun {
     /// Releases the claim until an operator resumes the invocation.
     async fn halt(&mut self) -> Result<ClaimEnd, InvocationStop> {
         self.pause.close();
-        let halt = Command::TaskHalt { id: self.id.clone() };
-        match self.worker.submit(vec![halt]).await?.pop() {
-            Some(Reply::Done) => Ok(ClaimEnd::Released),
-            _ => Err(ExecutionError::Lost.into()),
+        match self.session.halt().await? {
+            true => Ok(ClaimEnd::Released),
+            false => Err(ExecutionError::Lost.into()),
         }
     }
 
@@ -210,7 +191,7 @@ impl ServiceRun {
             return Ok(());
         }
         if self.journal.cancel_told() {
-            return Err(InvocationStop::Ended(cancelled()));
+            return Err(InvocationStop::Ended(values::cancelled()));
         }
         let message = "the deployment suspended twice and issued no command in between: it waits for results that it has received, or for a run that it alone can execute";
         Err(AttemptFailure::new(571, message).into())

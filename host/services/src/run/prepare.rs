@@ -10,7 +10,7 @@ use segno_core::{
     value::Text,
 };
 use segno_engine::{
-    protocols::{ClaimWorker, Claimed, ExecutionError, HaltReport, SettlementWatch},
+    claim::{ClaimSession, Claimed, ExecutionError, HaltReport, SettlementWatch},
     values::{self, code},
     worker::replay::first_records,
 };
@@ -27,7 +27,7 @@ impl ServiceRun {
     /// An invocation that is ready for an attempt.
     pub(super) async fn prepare(
         services: Arc<Services>,
-        Claimed { acquired, history, active, worker }: Claimed,
+        Claimed { acquired, prefetched, session }: Claimed,
     ) -> Result<Self, InvocationStop> {
         let promise = acquired.promise.clone();
         let task = &acquired.task;
@@ -46,31 +46,30 @@ impl ServiceRun {
                 let first = InvocationStart {
                     deployment: digest,
                     seed: Seed::of(&id, promise.spec.created_at),
-                    at: worker.now().max(promise.spec.created_at),
+                    at: session.now().max(promise.spec.created_at),
                 };
                 ServiceJournal::begin(id.clone(), version, &called, first)
             }
             len => {
-                let records = match history {
+                let records = match prefetched.history {
                     Some(history) => history.records,
-                    None => records(&worker, &promise, len).await?,
+                    None => records(&session, &promise, len).await?,
                 };
-                let own = own_values(&*worker.host().store, &id, &records).await?;
+                let own = own_values(&*session.host().store, &id, &records).await?;
                 ServiceJournal::read(id.clone(), &called, &records, &own)
                     .map_err(|unreadable| HaltReport::new("damaged", unreadable.to_string()))?
             }
         };
         if task.cancel == CancelState::Requested {
-            active.request_cancel();
+            session.active.request_cancel();
         }
-        let watch = SettlementWatch::new(worker.host().notifier.clone());
+        let watch = SettlementWatch::new(session.host().notifier.clone());
         let pause = Arc::new(services.pauses().begin(&id));
         let failed = task.attempt;
         let waiting = services.waits().take(&id, journal.recorded());
         Ok(Self {
             services,
-            worker,
-            active,
+            session,
             id,
             handler,
             journal,
@@ -89,7 +88,7 @@ impl ServiceRun {
         let awaited: Vec<_> =
             self.journal.open().filter_map(|(_, open)| open.awaits.clone()).collect();
         awaited.iter().for_each(|id| self.watch.add(id));
-        let rows = self.worker.promises(&awaited).await?;
+        let rows = self.session.promises(&awaited).await?;
         for row in rows.into_iter().flatten() {
             self.settled(&row.promise);
         }
@@ -153,11 +152,11 @@ pub(super) fn called(promise: &Promise) -> InvocationInput {
 }
 
 async fn records(
-    worker: &ClaimWorker,
+    session: &ClaimSession,
     promise: &Promise,
     len: u32,
 ) -> Result<Vec<Record>, ExecutionError> {
-    let records = first_records(&*worker.host().store, promise.id(), len).await?;
+    let records = first_records(&*session.host().store, promise.id(), len).await?;
     match records.len() {
         found if found < len as usize => {
             Err(HaltReport::new("damaged", format!("the journal ends at record {found}")).into())

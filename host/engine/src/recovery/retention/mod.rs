@@ -4,6 +4,7 @@
 //! current rows and decides if the whole tree may be removed. A tree that is too large for one
 //! command is first read completely and then removed from the leaves up, see `large`.
 
+mod keep_rule;
 mod large;
 mod rules;
 
@@ -12,7 +13,6 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use async_trait::async_trait;
 use segno_core::{
     address::{Address, ModuleRef},
     command::Command,
@@ -24,12 +24,13 @@ use segno_core::{
     time::{Millis, Timestamp},
 };
 
+pub use keep_rule::KeepRule;
 pub use large::remove as remove_large;
 pub use rules::{ObjectStateRetention, Retention, RetentionError, RetentionPeriod, RetentionRule};
 
 use segno_store::{ScheduleFilter, StoreError};
 
-use super::{driver::NextTurn, isolate};
+use super::{isolate, next_turn::NextTurn};
 use crate::host::Host;
 
 /// Maximum number of promises read in one turn.
@@ -38,31 +39,6 @@ pub const PAGE: u32 = 1_000;
 pub const PERIOD: Millis = Millis(500);
 /// The delay between two rounds.
 pub const ROUND_PAUSE: Millis = Millis(60_000);
-
-/// The retention periods of a protocol's trees, for trees that no rule of the operator matches.
-#[async_trait]
-pub trait KeepRule: Send + Sync {
-    /// Sets the retention period of ended invocations that have no setting.
-    fn keep_silent(&self, keep: RetentionPeriod);
-
-    /// Lower bound of the retention periods that [`KeepRule::keeps`] returns. `None` if the
-    /// protocol has no trees.
-    ///
-    /// # Errors
-    /// The store did not answer.
-    async fn least(&self) -> Result<Option<Millis>, StoreError>;
-
-    /// The retention periods of those `roots` that belong to the protocol. Roots without a setting
-    /// get `silent`.
-    ///
-    /// # Errors
-    /// The store did not answer.
-    async fn keeps(
-        &self,
-        silent: RetentionPeriod,
-        roots: &[&Promise],
-    ) -> Result<BTreeMap<PromiseId, RetentionPeriod>, StoreError>;
-}
 
 /// The position of a round, between its turns.
 #[derive(Debug, Default)]

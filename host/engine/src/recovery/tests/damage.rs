@@ -31,7 +31,7 @@ use super::{HandClock, MODULE, claim_request, new, started};
 use crate::{
     boot,
     host::Host,
-    recovery::{RepairStep, driver::NextTurn, each, outbox, repair_all, timers},
+    recovery::{NextTurn, RepairStep, each, outbox, repair_all, timers},
     testing,
     worker::WorkerSettings,
 };

@@ -32,7 +32,7 @@ use segno_store::{
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
 use super::{
-    driver::NextTurn,
+    NextTurn,
     retention::{ROUND_PAUSE, Retention, turn},
 };
 use crate::{host::Host, testing};

@@ -21,7 +21,7 @@ use segno_store::NewModule;
 
 use super::{DAY, Fixture, MODULE, new};
 use crate::recovery::{
-    driver::NextTurn,
+    NextTurn,
     retention::{self, Retention},
 };
 

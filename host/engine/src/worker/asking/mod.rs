@@ -10,6 +10,7 @@
 //! execution was halted), the shadow stops before the event at which it fails.
 
 mod listener;
+mod replica;
 mod shadow;
 mod shadows;
 
@@ -19,7 +20,7 @@ use segno_core::id::{Digest, PromiseId};
 use segno_guest::{GuestError, Outcome, Payload};
 use segno_store::StoreError;
 
-use self::shadow::QueryReplica;
+use self::replica::QueryReplica;
 use super::ReplayError;
 use crate::host::Host;
 

@@ -1,36 +1,21 @@
-//! An instance that replayed a journal without effects, and that answers questions.
+//! The replay of a shadow, and its answers.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
     atomic::{AtomicU32, Ordering},
 };
 
-use segno_core::{
-    id::{Digest, PromiseId},
-    invocation::Outline,
-};
-use segno_guest::{GuestError, Outcome, Payload, StopReason, Workflow};
+use segno_core::id::PromiseId;
+use segno_guest::{GuestError, Outcome, Payload, StopReason};
 
-use super::{AskError, Question, QuestionAnswer, listener::QuestionJournal};
+use super::{AskError, Question, QuestionAnswer, listener::QuestionJournal, replica::QueryReplica};
 use crate::{
     host::Host,
     worker::{
         ReplayError,
-        recording::SharedRecorder,
         replay::{ReplayFailure, ReplaySetup, Replayer, StoredJournal},
     },
 };
-
-/// A shadow of a workflow.
-pub struct QueryReplica {
-    instance: Box<dyn Workflow>,
-    recorder: SharedRecorder,
-    /// The outline of the records that the instance has seen.
-    outline: Outline,
-    /// The number of records in the journal.
-    of: u32,
-    module: Digest,
-}
 
 impl QueryReplica {
     /// A shadow of `id` at the end of its journal, or after its first `at` records. If the code
@@ -126,23 +111,6 @@ impl QueryReplica {
         let outcome = outcome.ok_or(AskError::NoHandlers(self.module))?;
         let (records, signals) = (self.outline.head().len, self.outline.signals());
         Ok(QuestionAnswer { outcome, records, of: self.of, signals, module: self.module })
-    }
-
-    /// True if the shadow can continue later: it has done nothing beyond its records, and has seen
-    /// the whole journal.
-    pub fn can_go_on(&self) -> bool {
-        let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
-        recorder.is_at(self.outline.head()) && self.outline.head().len == self.of
-    }
-
-    /// The module of the instance.
-    pub fn module(&self) -> Digest {
-        self.module
-    }
-
-    /// Memory of the instance, in bytes.
-    pub fn footprint(&self) -> usize {
-        self.instance.footprint()
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 use segno_core::id::{Digest, PromiseId};
 use tokio::sync::OwnedMutexGuard;
 
-use super::shadow::QueryReplica;
+use super::replica::QueryReplica;
 use crate::worker::instance_cache::{InstanceCache, WarmBudget};
 
 /// The cache limits: usually a sixth of the instance pool.

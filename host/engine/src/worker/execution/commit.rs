@@ -1,112 +1,59 @@
 //! Commits the collected batch, and turns the results of its actions into events.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use segno_core::{
-    command::{Command, FenceAction, FenceOperation},
-    reply::{FenceResult, Reply},
+    command::{FenceAction, FenceOperation},
+    reply::FenceResult,
 };
 use segno_guest::{Event, Failure, Outcome, Payload};
 
 use super::{LiveEnd, LiveExecution};
 use crate::{
+    claim::{ActionResults, ClaimBatch, ExecutionError},
     values::{self, journals},
     worker::{
         commands::{CommitResult, CompletionEvent},
-        context::WorkerContext,
-        error::ExecutionError,
         recording::CommitBatch,
     },
 };
 
-/// The way in which commands are committed under a claim.
-#[async_trait]
-pub trait ClaimWriter: Send {
-    /// Commits `commands` together.
-    ///
-    /// # Errors
-    /// The claim is lost, or the store did not answer.
-    async fn submit(&mut self, commands: Vec<Command>) -> Result<Vec<Reply>, ExecutionError>;
-}
-
-/// The writer of a stored claim.
-pub struct StoredClaim(pub Arc<WorkerContext>);
-
-#[async_trait]
-impl ClaimWriter for StoredClaim {
-    async fn submit(&mut self, commands: Vec<Command>) -> Result<Vec<Reply>, ExecutionError> {
-        self.0.submit(commands).await
-    }
-}
-
 impl LiveExecution {
-    pub(super) async fn finish(
-        &mut self,
-        writer: &mut dyn ClaimWriter,
-    ) -> Result<LiveEnd, ExecutionError> {
+    pub(super) async fn finish(&mut self) -> Result<LiveEnd, ExecutionError> {
         let closed = self.recorder().close();
         let (batch, finished, outcome) = closed.expect("only a finished workflow comes here");
-        let claim = self.active.claim.clone();
         let CommitBatch { mut records, logs, mut actions, .. } = batch;
         self.check_signals(&mut actions).await?;
         let can_be_told = records.iter().any(|record| record.body.is_other_event());
-        let mut commands = Vec::with_capacity(2);
-        let (records, logs) = if actions.is_empty() {
+        let batches = if actions.is_empty() {
             records.push(finished);
-            (records, logs)
+            vec![ClaimBatch { records, logs, actions }]
         } else {
             if can_be_told {
                 let index = actions[0].index;
                 actions.insert(0, FenceAction { index, act: FenceOperation::UnlessAsked });
             }
-            commands.push(Command::TaskFence { claim: claim.clone(), records, logs, actions });
-            (vec![finished], Vec::new())
+            let last = ClaimBatch { records: vec![finished], ..ClaimBatch::default() };
+            vec![ClaimBatch { records, logs, actions }, last]
         };
         let next = self.recorder().next_generation().map(|(next, unread)| {
             let param = values::param_again(&self.promise.spec.param, &next.input);
             (param, next.same_code, unread.to_vec())
         });
-        commands.push(match next {
-            Some((param, same_module, unread)) => {
-                Command::TaskHandOver { claim, records, logs, param, same_module, unread }
-            }
-            None => {
-                let (verdict, value) = values::verdict(&outcome);
-                Command::TaskFulfill { claim, records, logs, verdict, value }
-            }
-        });
-        let mut replies = writer.submit(commands).await?;
-        let fulfilled = replies.pop();
-        match (replies.pop(), fulfilled) {
-            (_, Some(Reply::Promise { .. } | Reply::HandedOver { .. })) => Ok(LiveEnd::Finished),
-            (Some(Reply::Ready { .. }), _) | (None, Some(Reply::Ready { .. })) => {
-                Err(ExecutionError::Asked)
-            }
-            // The first refusal gives the reason; the refused batch cannot continue the journal.
-            (Some(Reply::Refused(refusal)), _) | (_, Some(Reply::Refused(refusal))) => {
-                Err(ExecutionError::refused(refusal))
-            }
-            _ => Err(ExecutionError::Lost),
+        match next {
+            Some(next) => self.session.hand_over(batches, next).await?,
+            None => self.session.fulfil(batches, values::verdict(&outcome)).await?,
         }
+        Ok(LiveEnd::Finished)
     }
 
-    pub(super) async fn commit(
-        &mut self,
-        writer: &mut dyn ClaimWriter,
-    ) -> Result<(), ExecutionError> {
+    pub(super) async fn commit(&mut self) -> Result<(), ExecutionError> {
         if !self.recorder().batch().is_pressing() {
             return Ok(());
         }
         let batch = self.recorder().take_batch();
-        self.commit_batch(writer, batch).await
+        self.commit_batch(batch).await
     }
 
-    pub(super) async fn commit_batch(
-        &mut self,
-        writer: &mut dyn ClaimWriter,
-        batch: CommitBatch,
-    ) -> Result<(), ExecutionError> {
+    pub(super) async fn commit_batch(&mut self, batch: CommitBatch) -> Result<(), ExecutionError> {
         let CommitBatch { records, logs, mut actions, .. } = batch;
         self.check_signals(&mut actions).await?;
         for FenceAction { act, .. } in &actions {
@@ -114,11 +61,10 @@ impl LiveExecution {
                 self.watch.add(id);
             }
         }
-        self.active.advance(records.len() as u64);
-        let claim = self.active.claim.clone();
-        let fence = Command::TaskFence { claim, records, logs, actions };
-        let reply = writer.submit(vec![fence]).await?.pop().unwrap_or(Reply::Done);
-        self.fenced(reply)
+        self.session.active.advance(records.len() as u64);
+        let results = self.session.fence(ClaimBatch { records, logs, actions }).await?;
+        self.fenced(results);
+        Ok(())
     }
 
     /// Removes the signals from a batch that their receivers do not take. Their commands complete
@@ -145,13 +91,8 @@ impl LiveExecution {
     }
 
     /// Turns the results of a batch's actions into events.
-    pub(super) fn fenced(&mut self, reply: Reply) -> Result<(), ExecutionError> {
-        let outcomes = match reply {
-            Reply::Fenced { outcomes, .. } => outcomes,
-            Reply::Refused(refusal) => return Err(ExecutionError::refused(refusal)),
-            _ => return Err(ExecutionError::Lost),
-        };
-        for (index, acted) in outcomes {
+    pub(super) fn fenced(&mut self, results: ActionResults) {
+        for (index, acted) in results {
             let Some(completion) =
                 self.recorder().open().get(index.0).map(|open| open.completion.clone())
             else {
@@ -189,6 +130,5 @@ impl LiveExecution {
             let command = index.0;
             self.ready.push_back(Event::Completed(segno_guest::Completion { command, outcome }));
         }
-        Ok(())
     }
 }

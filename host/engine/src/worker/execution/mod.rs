@@ -16,40 +16,28 @@ use std::{
     sync::{Arc, MutexGuard, PoisonError},
 };
 
+use async_trait::async_trait;
 use segno_core::{id::Digest, promise::Promise};
 use segno_guest::{Event, FunctionDescription, Workflow};
-use segno_store::ExecutionHistory;
 
-pub use self::commit::ClaimWriter;
-use self::commit::StoredClaim;
 use super::{
-    claims::ActiveClaim,
     context::WorkerContext,
-    error::ExecutionError,
     recording::{Recorder, SharedRecorder},
-    release::{JournalEnd, give_back_after},
-    run::ClaimedWork,
     run_limiter::RunPermit,
-    settlement_watch::SettlementWatch,
     snapshot::{self, SuspendedWorkflow},
     warm::WarmInstance,
 };
-use crate::{metrics::ClaimEnd, target};
-
-/// Rows that were read before the execution began.
-#[derive(Debug, Default)]
-pub struct PrefetchedRows {
-    /// The stored journal. `None` if it was not read.
-    pub history: Option<ExecutionHistory>,
-    /// Promises that the workflow waits for and that are known to have settled.
-    pub settled: Vec<Promise>,
-}
+use crate::{
+    claim::{ClaimSession, Claimed, ExecutionError, JournalEnd, SettlementWatch, Target},
+    metrics::ClaimEnd,
+    slots::SlotKind,
+    target,
+};
 
 /// The inputs of an execution.
 pub struct ExecutionInputs {
     pub worker: Arc<WorkerContext>,
-    pub active: Arc<ActiveClaim>,
-    pub work: ClaimedWork,
+    pub claimed: Claimed,
     /// The description of the workflow function.
     pub function: FunctionDescription,
     /// The permit to run.
@@ -59,7 +47,7 @@ pub struct ExecutionInputs {
 /// An instance and its journal, ready to continue.
 pub struct LiveExecution {
     worker: Arc<WorkerContext>,
-    active: Arc<ActiveClaim>,
+    session: Arc<ClaimSession>,
     promise: Promise,
     module: Digest,
     function: FunctionDescription,
@@ -79,31 +67,36 @@ pub struct LiveExecution {
     permit: Option<RunPermit>,
 }
 
-/// Runs the workflow of this claim until it ends, waits or fails. The claim is released in every
-/// case.
-pub async fn run(
-    worker: Arc<WorkerContext>,
-    active: Arc<ActiveClaim>,
-    work: ClaimedWork,
-    function: FunctionDescription,
-) -> ClaimEnd {
-    let journal_len = work.acquired.head.len;
-    let module = target::module_of(&work.acquired.promise);
-    let permit = worker.run_limiter.permit(&module).await;
-    let mut writer = StoredClaim(worker.clone());
-    let mut recorder = None;
-    let (known, claimed) = (worker.clone(), active.clone());
-    let preparation = ExecutionInputs { worker: known, active: claimed, work, function, permit };
-    let prepared = LiveExecution::prepare(preparation, &mut writer, &mut recorder).await;
-    let (error, len) = match prepared {
-        Ok(execution) => match execution.go(&mut writer).await {
-            Ok(end) => return end,
-            Err(stopped) => stopped,
-        },
-        Err(error) => (error, journal_len),
-    };
-    let journal = JournalEnd { len, recorder: recorder.as_ref() };
-    give_back_after(&worker, &active.claim, Vec::new(), error, &journal).await
+/// Runs this workflow function.
+#[derive(Clone)]
+pub struct WorkflowTarget(pub FunctionDescription);
+
+#[async_trait]
+impl Target for WorkflowTarget {
+    fn slot(&self) -> (SlotKind, usize) {
+        (SlotKind::Execution, 1)
+    }
+
+    async fn run(self: Arc<Self>, claimed: Claimed) -> ClaimEnd {
+        let session = claimed.session.clone();
+        let worker = session.worker.clone();
+        let journal_len = claimed.acquired.head.len;
+        let module = target::module_of(&claimed.acquired.promise);
+        let permit = worker.run_limiter.permit(&module).await;
+        let mut recorder = None;
+        let Self(function) = Arc::unwrap_or_clone(self);
+        let preparation = ExecutionInputs { worker, claimed, function, permit };
+        let prepared = LiveExecution::prepare(preparation, &mut recorder).await;
+        let (error, len) = match prepared {
+            Ok(execution) => match execution.go().await {
+                Ok(end) => return end,
+                Err(stopped) => stopped,
+            },
+            Err(error) => (error, journal_len),
+        };
+        let journal = JournalEnd { len, recorder: recorder.as_ref() };
+        session.give_back_after(Vec::new(), error, &journal).await
+    }
 }
 
 impl LiveExecution {
@@ -111,11 +104,8 @@ impl LiveExecution {
     ///
     /// # Errors
     /// The reason why the execution stopped earlier, and the length of its stored journal.
-    pub async fn go(
-        mut self,
-        writer: &mut dyn ClaimWriter,
-    ) -> Result<ClaimEnd, (ExecutionError, u32)> {
-        match self.live(writer).await {
+    pub async fn go(mut self) -> Result<ClaimEnd, (ExecutionError, u32)> {
+        match self.live().await {
             Ok(LiveEnd::Finished) => {
                 snapshot::forget(&self.worker, self.promise.id(), self.module);
                 Ok(ClaimEnd::Finished)
@@ -137,24 +127,24 @@ impl LiveExecution {
 
     /// Delivers events to the guest, commits the commands it issues, and waits, until the workflow
     /// ends or suspends.
-    async fn live(&mut self, writer: &mut dyn ClaimWriter) -> Result<LiveEnd, ExecutionError> {
+    async fn live(&mut self) -> Result<LiveEnd, ExecutionError> {
         loop {
-            if self.active.abort.is_cancelled() {
+            if self.session.active.abort.is_cancelled() {
                 return Err(ExecutionError::Lost);
             }
             if self.recorder().finished().is_some() {
-                return self.finish(writer).await;
+                return self.finish().await;
             }
             self.read_state().await?;
             if let Some(event) = self.state_reads.pop_front() {
-                self.deliver(writer, event).await?;
+                self.deliver(event).await?;
                 continue;
             }
             let now = self.worker.now();
             let result = self.recorder().next_result(now);
             if let Some(event) = result {
                 // The result of a `run` is durable before the guest sees it.
-                self.commit(writer).await?;
+                self.commit().await?;
                 self.instance.resume(self.recorder.clone(), event).await?;
                 continue;
             }
@@ -163,36 +153,32 @@ impl LiveExecution {
                 self.ready.push_front(Event::Cancelled);
             }
             if let Some(event) = self.ready.pop_front() {
-                self.deliver(writer, event).await?;
+                self.deliver(event).await?;
                 continue;
             }
-            if let Some(end) = self.wait(writer).await? {
+            if let Some(end) = self.wait().await? {
                 return Ok(end);
             }
         }
     }
 
     /// Delivers one event to the guest, if the guest is still waiting for it.
-    async fn deliver(
-        &mut self,
-        writer: &mut dyn ClaimWriter,
-        event: Event,
-    ) -> Result<(), ExecutionError> {
+    async fn deliver(&mut self, event: Event) -> Result<(), ExecutionError> {
         let now = self.worker.now();
         let admitted = self.recorder().admit(event, now);
         let Some(event) = admitted else { return Ok(()) };
-        self.commit_if_full(writer).await?;
+        self.commit_if_full().await?;
         self.instance.resume(self.recorder.clone(), event).await?;
-        self.commit_if_full(writer).await
+        self.commit_if_full().await
     }
 
-    async fn commit_if_full(&mut self, writer: &mut dyn ClaimWriter) -> Result<(), ExecutionError> {
+    async fn commit_if_full(&mut self) -> Result<(), ExecutionError> {
         let is_due = {
             let mut recorder = self.recorder();
             recorder.batch().is_full() && recorder.may_commit()
         };
         match is_due {
-            true => self.commit(writer).await,
+            true => self.commit().await,
             false => Ok(()),
         }
     }
@@ -213,8 +199,8 @@ impl LiveExecution {
         self.recorder().forget_state();
         let journal_len = self.stored_len();
         let footprint = self.instance.footprint();
-        let Self { worker, active, module, recorder, instance, signals, promise, .. } = self;
-        let version = active.claim.version;
+        let Self { worker, session, module, recorder, instance, signals, promise, .. } = self;
+        let version = session.active.claim.version;
         let warm = WarmInstance { instance, recorder, version, journal_len, module, signals };
         worker.warm.put(promise.id().clone(), warm);
         worker.show_warm();

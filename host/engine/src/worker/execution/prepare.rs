@@ -10,22 +10,22 @@ use segno_core::{
     id::{Digest, PromiseId},
     invocation::{JournalHead, Outline, RecordBody, Seed},
     promise::{CancelState, Promise},
+    reply::TaskReply,
     transition::turn_in,
 };
 use segno_guest::{SnapshotKey, Workflow};
 use segno_store::ExecutionHistory;
 
-use super::{ClaimWriter, ExecutionInputs, LiveExecution};
+use super::{ExecutionInputs, LiveExecution};
 use crate::{
+    claim::{Claimed, ExecutionError, HaltReport, SettlementWatch},
     target,
     traces::FinishedReplay,
     values::{self, journals},
     worker::{
         commands::InvocationFacts,
-        error::{ExecutionError, HaltReport},
         recording::{CommitBatch, Recorder, SharedRecorder},
         replay::{JournalReadError, Replayer, StartParameters, StoredJournal},
-        settlement_watch::SettlementWatch,
         snapshot::{self, ResumedInstance},
         warm::WarmInstance,
     },
@@ -49,21 +49,20 @@ impl LiveExecution {
     /// The guest failed, the journal cannot be read, or the claim is lost.
     pub async fn prepare(
         mut preparation: ExecutionInputs,
-        writer: &mut dyn ClaimWriter,
         recorder: &mut Option<SharedRecorder>,
     ) -> Result<Self, ExecutionError> {
         let module = module(&preparation)?;
-        let (task, head) = (&preparation.work.acquired.task, &preparation.work.acquired.head);
+        let (task, head) = (&preparation.claimed.acquired.task, &preparation.claimed.acquired.head);
         let warm = preparation.worker.warm.take(&task.id, task.version, module, head.len);
         if let Some(warm) = warm {
             *recorder = Some(warm.recorder.clone());
-            return Self::resume_warm(preparation, module, warm, writer).await;
+            return Self::resume_warm(preparation, module, warm).await;
         }
         match head.len {
             0 => Self::start_new(preparation, recorder).await,
             len => {
                 let began = preparation.worker.host.env.clock.elapsed();
-                let history = preparation.work.prefetched.history.take();
+                let history = preparation.claimed.prefetched.history.take();
                 // Only short journals are read ahead.
                 let restored = match &history {
                     None => Self::restore(&preparation, module, len).await?,
@@ -74,7 +73,7 @@ impl LiveExecution {
                     None => Self::replay(&preparation, module, history, recorder).await?,
                 };
                 *recorder = Some(prepared.recorder.clone());
-                Self::go_on(preparation, module, prepared, began, writer).await
+                Self::go_on(preparation, module, prepared, began).await
             }
         }
     }
@@ -83,15 +82,14 @@ impl LiveExecution {
         mut preparation: ExecutionInputs,
         module: Digest,
         warm: WarmInstance,
-        writer: &mut dyn ClaimWriter,
     ) -> Result<Self, ExecutionError> {
         let WarmInstance { instance, recorder, signals, .. } = warm;
         preparation.worker.host.metrics.worker.warm_start();
         preparation.worker.show_warm();
-        let settled = std::mem::take(&mut preparation.work.prefetched.settled);
+        let settled = std::mem::take(&mut preparation.claimed.prefetched.settled);
         let mut execution = Self::of(preparation, module, recorder, instance);
         execution.signals = signals;
-        execution.look_around(writer, false, settled).await?;
+        execution.look_around(false, settled).await?;
         Ok(execution)
     }
 
@@ -105,7 +103,7 @@ impl LiveExecution {
     ) -> Result<Self, ExecutionError> {
         let module = module(&preparation)?;
         let (worker, now) = (preparation.worker.clone(), preparation.worker.now());
-        let promise = preparation.work.acquired.promise.clone();
+        let promise = preparation.claimed.acquired.promise.clone();
         let mut new = Recorder::begin(identity(&preparation, module).await?, now);
         let at = now.max(promise.spec.created_at);
         let input = values::input(&promise.spec.param);
@@ -134,8 +132,8 @@ impl LiveExecution {
         module: Digest,
         len: u32,
     ) -> Result<Option<PreparedInstance>, ExecutionError> {
-        let (worker, active) = (&preparation.worker, &preparation.active);
-        let id = preparation.work.acquired.promise.id().clone();
+        let (worker, active) = (&preparation.worker, &preparation.claimed.session.active);
+        let id = preparation.claimed.acquired.promise.id().clone();
         let identity = identity(preparation, module).await?;
         let key = SnapshotKey { id, module };
         let restored = snapshot::restored(worker, identity, key, len, || active.advance(1)).await?;
@@ -151,8 +149,8 @@ impl LiveExecution {
         history: Option<ExecutionHistory>,
         replayed: &mut Option<SharedRecorder>,
     ) -> Result<PreparedInstance, ExecutionError> {
-        let (worker, promise) = (&preparation.worker, &preparation.work.acquired.promise);
-        let JournalHead { len, .. } = preparation.work.acquired.head;
+        let (worker, promise) = (&preparation.worker, &preparation.claimed.acquired.promise);
+        let JournalHead { len, .. } = preparation.claimed.acquired.head;
         let identity = identity(preparation, module).await?;
         let mut journal = StoredJournal::new(&*worker.host.store, promise.id(), len);
         let (outline, records, stored_lines) = match history {
@@ -177,7 +175,9 @@ impl LiveExecution {
         *replayed = Some(recorder.clone());
         let replayer = Replayer { recorder: &recorder, source: &journal };
         // A long replay counts as progress, so that the lease is extended.
-        replayer.run(&mut *instance, start, || preparation.active.advance(1)).await?;
+        replayer
+            .run(&mut *instance, start, || preparation.claimed.session.active.advance(1))
+            .await?;
         Ok(PreparedInstance { instance, recorder, signals, replayed: len })
     }
 
@@ -187,10 +187,9 @@ impl LiveExecution {
         module: Digest,
         prepared: PreparedInstance,
         began: Duration,
-        writer: &mut dyn ClaimWriter,
     ) -> Result<Self, ExecutionError> {
         let worker = preparation.worker.clone();
-        let settled = std::mem::take(&mut preparation.work.prefetched.settled);
+        let settled = std::mem::take(&mut preparation.claimed.prefetched.settled);
         let PreparedInstance { instance, recorder, signals, replayed } = prepared;
         let mut execution = Self::of(preparation, module, recorder, instance);
         (execution.signals, execution.signal_unread) = (signals, true);
@@ -199,7 +198,7 @@ impl LiveExecution {
         let (id, records) = (execution.promise.id(), replayed as usize);
         worker.host.metrics.worker.replayed(records, took);
         if let Some(traces) = worker.host.traces() {
-            let version = execution.active.claim.version.0;
+            let version = execution.session.active.claim.version.0;
             traces.replayed(FinishedReplay {
                 id: id.clone(),
                 version,
@@ -209,7 +208,7 @@ impl LiveExecution {
             });
         }
         tracing::debug!(target: "segno::replays", %id, records, ?took, "replayed");
-        execution.look_around(writer, true, settled).await?;
+        execution.look_around(true, settled).await?;
         Ok(execution)
     }
 
@@ -219,16 +218,16 @@ impl LiveExecution {
         recorder: SharedRecorder,
         instance: Box<dyn Workflow>,
     ) -> Self {
-        let ExecutionInputs { worker, active, work, function, permit } = preparation;
-        let task = work.acquired.task;
+        let ExecutionInputs { worker, claimed, function, permit } = preparation;
+        let Claimed { acquired: TaskReply { task, promise, .. }, session, .. } = claimed;
         if task.cancel == CancelState::Requested {
-            active.request_cancel();
+            session.active.request_cancel();
         }
         Self {
             watch: SettlementWatch::new(worker.host.notifier.clone()),
             worker,
-            active,
-            promise: work.acquired.promise,
+            session,
+            promise,
             module,
             function,
             recorder,
@@ -247,7 +246,6 @@ impl LiveExecution {
     /// the missing promises may never have been executed, and are executed again.
     async fn look_around(
         &mut self,
-        writer: &mut dyn ClaimWriter,
         replayed: bool,
         settled: Vec<Promise>,
     ) -> Result<(), ExecutionError> {
@@ -275,7 +273,7 @@ impl LiveExecution {
             let actions = self.recorder().pending_actions(|id| missing.contains(id));
             if !actions.is_empty() {
                 let batch = CommitBatch { actions, ..CommitBatch::default() };
-                self.commit_batch(writer, batch).await?;
+                self.commit_batch(batch).await?;
             }
         }
         Ok(())
@@ -283,7 +281,7 @@ impl LiveExecution {
 }
 
 fn module(preparation: &ExecutionInputs) -> Result<Digest, HaltReport> {
-    let module = preparation.work.acquired.task.module;
+    let module = preparation.claimed.acquired.task.module;
     module.ok_or_else(|| HaltReport::new("damaged", "the task names no module"))
 }
 
@@ -291,7 +289,7 @@ async fn identity(
     preparation: &ExecutionInputs,
     module: Digest,
 ) -> Result<InvocationFacts, ExecutionError> {
-    let (host, promise) = (&preparation.worker.host, &preparation.work.acquired.promise);
+    let (host, promise) = (&preparation.worker.host, &preparation.claimed.acquired.promise);
     Ok(InvocationFacts {
         id: promise.id().clone(),
         made_at: promise.spec.created_at,

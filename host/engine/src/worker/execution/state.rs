@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use segno_guest::{Completion, Event};
 
 use super::LiveExecution;
-use crate::worker::{error::ExecutionError, recording::LookupResult};
+use crate::{claim::ExecutionError, worker::recording::LookupResult};
 
 impl LiveExecution {
     /// Reads the state that the guest requested in its last poll. The answers are delivered before

@@ -4,7 +4,7 @@ use segno_core::{id::PromiseId, promise::Promise, tags};
 use segno_guest::{Completion, Event, Signal};
 
 use super::LiveExecution;
-use crate::{values, worker::error::ExecutionError};
+use crate::{claim::ExecutionError, values};
 
 impl LiveExecution {
     /// Queues the event for this promise's settlement, if the promise has settled.

@@ -1,28 +1,17 @@
 //! Waiting without deliverable events: the instance stays warm for a short time, or suspends.
 
-use segno_core::{
-    command::Command,
-    id::PromiseId,
-    invocation::CommandKind,
-    reply::{Refusal, Reply},
-};
+use segno_core::{id::PromiseId, invocation::CommandKind};
 
-use super::{ClaimWriter, LiveEnd, LiveExecution};
+use super::{LiveEnd, LiveExecution};
 use crate::{
+    claim::{ClaimBatch, ExecutionError, HaltReport, SuspensionResult},
     target,
-    worker::{
-        commands::CompletionEvent,
-        error::{ExecutionError, HaltReport},
-        recording::CommitBatch,
-    },
+    worker::{commands::CompletionEvent, recording::CommitBatch},
 };
 
 impl LiveExecution {
     /// Waits for an event: stays warm for a short time, or suspends.
-    pub(super) async fn wait(
-        &mut self,
-        writer: &mut dyn ClaimWriter,
-    ) -> Result<Option<LiveEnd>, ExecutionError> {
+    pub(super) async fn wait(&mut self) -> Result<Option<LiveEnd>, ExecutionError> {
         self.look_for_signal().await?;
         if !self.ready.is_empty() {
             return Ok(None);
@@ -38,10 +27,10 @@ impl LiveExecution {
         }
         let stay = self.worth_staying() && !self.worker.is_draining();
         if !stay && !self.recorder().open().has_committed() {
-            return self.suspend(writer, awaits).await;
+            return self.suspend(awaits).await;
         }
         let was_dirty = self.recorder().batch().is_pressing();
-        self.commit(writer).await?;
+        self.commit().await?;
         if !self.ready.is_empty() {
             return Ok(None);
         }
@@ -58,11 +47,11 @@ impl LiveExecution {
         self.permit = None;
         let settled = tokio::select! {
             biased;
-            () = self.active.abort.cancelled() => return Err(ExecutionError::Lost),
-            () = self.active.cancel_request(), if !cancel_told => None,
+            () = self.session.active.abort.cancelled() => return Err(ExecutionError::Lost),
+            () = self.session.active.cancel_request(), if !cancel_told => None,
             id = self.watch.next() => Some(id),
-            () = self.worker.draining.cancelled() => return self.suspend(writer, awaits).await,
-            () = hot_wait => return self.suspend(writer, awaits).await,
+            () = self.worker.draining.cancelled() => return self.suspend(awaits).await,
+            () = hot_wait => return self.suspend(awaits).await,
         };
         let module = target::module_of(&self.promise);
         self.permit = Some(self.worker.run_limiter.permit(&module).await);
@@ -74,7 +63,6 @@ impl LiveExecution {
 
     pub(super) async fn suspend(
         &mut self,
-        writer: &mut dyn ClaimWriter,
         awaits: Vec<PromiseId>,
     ) -> Result<Option<LiveEnd>, ExecutionError> {
         if self.recorder().batch().sends_signals() {
@@ -83,12 +71,12 @@ impl LiveExecution {
             self.check_signals(&mut batch.actions).await?;
             self.recorder().restore(batch);
             if !self.ready.is_empty() {
-                self.commit(writer).await?;
+                self.commit().await?;
                 return Ok(None);
             }
         }
         if self.recorder().batch().stands_alone(&awaits) {
-            self.commit(writer).await?;
+            self.commit().await?;
             if !self.ready.is_empty() {
                 return Ok(None);
             }
@@ -96,12 +84,9 @@ impl LiveExecution {
         let batch = self.recorder().take_batch();
         let is_divisible = batch.is_divisible();
         let CommitBatch { mut records, logs, actions, .. } = batch;
-        let claim = self.active.claim.clone();
-        let mut commands = Vec::with_capacity(2);
-        let awaits = awaits.into_iter().collect();
-        let mut last = Vec::new();
+        let (mut batches, mut last) = (Vec::with_capacity(2), Vec::new());
         if actions.is_empty() {
-            commands.push(Command::TaskSuspend { claim, records, logs, awaits });
+            batches.push(ClaimBatch { records, logs, actions });
         } else {
             // If the fence is refused as a whole, the suspension is refused as well, since its
             // record cannot continue the journal. If the batch is not divisible, the suspension
@@ -109,18 +94,15 @@ impl LiveExecution {
             if is_divisible {
                 last = records.split_off(records.len() - 1);
             }
-            commands.push(Command::TaskFence { claim: claim.clone(), records, logs, actions });
-            let (records, logs) = (last.clone(), Vec::new());
-            commands.push(Command::TaskSuspend { claim, records, logs, awaits });
+            batches.push(ClaimBatch { records, logs, actions });
+            batches.push(ClaimBatch { records: last.clone(), ..ClaimBatch::default() });
         }
-        let mut replies = writer.submit(commands).await?;
-        let suspended = replies.pop();
-        if let Some(fenced) = replies.pop() {
-            self.fenced(fenced)?;
-        }
-        match suspended {
-            Some(Reply::Suspended) => Ok(Some(LiveEnd::Suspended)),
-            Some(Reply::Ready { settled, .. }) => {
+        let awaits = awaits.into_iter().collect();
+        let (results, suspended) = self.session.suspend(batches, awaits).await?;
+        self.fenced(results);
+        match suspended? {
+            SuspensionResult::Suspended => Ok(Some(LiveEnd::Suspended)),
+            SuspensionResult::Ready(settled) => {
                 let rows = self.worker.promises(&settled).await?;
                 for row in rows.into_iter().flatten() {
                     self.tell(&row.promise);
@@ -128,17 +110,16 @@ impl LiveExecution {
                 Ok(None)
             }
             // A promise of this batch was refused. The guest receives the refusal first.
-            Some(Reply::Refused(Refusal::Unprocessable(_))) if !self.ready.is_empty() => {
+            SuspensionResult::Refused(_) if !self.ready.is_empty() => {
                 self.recorder().put_back(last);
                 Ok(None)
             }
-            Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal)),
-            _ => Err(ExecutionError::Lost),
+            SuspensionResult::Refused(refusal) => Err(ExecutionError::refused(refusal)),
         }
     }
 
     pub(super) fn cancel_due(&self) -> bool {
-        !self.cancel_told && self.active.cancel_requested()
+        !self.cancel_told && self.session.active.cancel_requested()
     }
 
     /// True if an event is likely within the hot wait.

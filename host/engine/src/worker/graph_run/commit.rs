@@ -1,17 +1,17 @@
 //! The commits of a turn, and the end of a run.
 
 use segno_core::{
-    command::{Command, FenceAction, FenceOperation},
+    command::{FenceAction, FenceOperation},
     id::CommandIndex,
-    reply::{FenceResult, Refusal, Reply},
+    reply::{FenceResult, Refusal},
 };
 
 use super::{ClaimedRun, RunStop, failure};
 use crate::{
+    claim::{ActionResults, ClaimBatch, ExecutionError},
     graph::{MAX_OUTPUT, RunEnd},
     metrics::ClaimEnd,
     values,
-    worker::error::ExecutionError,
 };
 
 /// Number of acts after which a transaction ends at the next node row.
@@ -23,9 +23,9 @@ impl ClaimedRun {
     /// Commits these acts. Promises that had settled before are read later.
     pub(super) async fn commit(&mut self, acts: Vec<FenceOperation>) -> Result<(), RunStop> {
         for part in parts(acts) {
-            let fence = self.fence(&part);
-            let reply = self.worker.submit(vec![fence]).await?.pop();
-            self.fenced(&part, reply)?;
+            let batch = self.batch(&part);
+            let results = self.session.fence(batch).await?;
+            self.fenced(&part, results)?;
         }
         Ok(())
     }
@@ -53,28 +53,20 @@ impl ClaimedRun {
         let mut parts = parts(acts);
         let last = parts.pop();
         self.commit(parts.concat()).await?;
-        let mut commands: Vec<Command> = last.iter().map(|acts| self.fence(acts)).collect();
-        let (verdict, value) = values::verdict(&outcome);
-        let (records, logs) = (Vec::new(), Vec::new());
-        let claim = self.active.claim.clone();
-        commands.push(Command::TaskFulfill { claim, records, logs, verdict, value });
-        match self.worker.submit(commands).await?.pop() {
-            Some(Reply::Promise { .. }) => {
-                self.worker.host.metrics.worker.graph_ended(end);
-                Ok(ClaimEnd::Finished)
-            }
-            Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal).into()),
-            _ => Err(ExecutionError::Lost.into()),
-        }
+        let batches = last.iter().map(|acts| self.batch(acts)).collect();
+        self.session.fulfil(batches, values::verdict(&outcome)).await?;
+        self.worker.host.metrics.worker.graph_ended(end);
+        Ok(ClaimEnd::Finished)
     }
 
-    pub(super) fn fence(&mut self, acts: &[FenceOperation]) -> Command {
+    /// The batch of these acts, whose promises are watched from now on.
+    pub(super) fn batch(&mut self, acts: &[FenceOperation]) -> ClaimBatch {
         let made = acts.iter().filter_map(|act| match act {
             FenceOperation::Create { new } => Some(&new.id),
             _ => None,
         });
         made.for_each(|id| self.watch.add(id));
-        self.active.advance(acts.len() as u64);
+        self.session.active.advance(acts.len() as u64);
         let states = acts.iter().filter_map(|act| match act {
             FenceOperation::Node { row, .. } => Some(row.state),
             _ => None,
@@ -85,23 +77,16 @@ impl ClaimedRun {
             .cloned()
             .zip(0..)
             .map(|(act, index)| FenceAction { index: CommandIndex(index), act });
-        let (records, logs) = (Vec::new(), Vec::new());
-        let claim = self.active.claim.clone();
-        Command::TaskFence { claim, records, logs, actions: actions.collect() }
+        ClaimBatch { actions: actions.collect(), ..ClaimBatch::default() }
     }
 
     /// Notes promises that existed already and have settled, and promises that were refused.
     pub(super) fn fenced(
         &mut self,
         acts: &[FenceOperation],
-        reply: Option<Reply>,
+        results: ActionResults,
     ) -> Result<(), RunStop> {
-        let outcomes = match reply {
-            Some(Reply::Fenced { outcomes, .. }) => outcomes,
-            Some(Reply::Refused(refusal)) => return Err(ExecutionError::refused(refusal).into()),
-            _ => return Err(ExecutionError::Lost.into()),
-        };
-        for (act, (_, outcome)) in acts.iter().zip(outcomes) {
+        for (act, (_, outcome)) in acts.iter().zip(results) {
             match (act, outcome) {
                 (FenceOperation::Create { new }, Err(refusal)) => {
                     self.coordinator.refused(&new.id, &refusal)?

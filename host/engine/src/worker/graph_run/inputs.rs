@@ -9,8 +9,8 @@ use segno_store::PromiseSize;
 
 use super::{ClaimedRun, PAGE, RunStop};
 use crate::{
+    claim::{ExecutionError, HaltReport},
     graph::{KEPT_OUTPUTS, MAX_INPUT, OutputParts},
-    worker::error::{ExecutionError, HaltReport},
 };
 
 /// Up to this number of promises is read without looking at their sizes.
@@ -26,7 +26,7 @@ impl ClaimedRun {
                 return Ok(false);
             }
             self.begin(&nodes).await?;
-            self.active.advance(nodes.len() as u64);
+            self.session.active.advance(nodes.len() as u64);
             let has_ended = nodes.iter().any(|node| self.coordinator.has_ended(*node));
             if has_ended && self.coordinator.is_sequential() {
                 return Ok(true);
@@ -96,7 +96,7 @@ impl ClaimedRun {
             let row = row.ok_or_else(|| damaged(id))?;
             let output = self.coordinator.output(&row.promise);
             parts.take(*source, &output, size.value, &pointers);
-            self.active.advance(1);
+            self.session.active.advance(1);
             if parts.bytes() > MAX_INPUT {
                 return Ok(Some(parts.bytes()));
             }

@@ -12,6 +12,7 @@ mod wait;
 
 use std::{collections::VecDeque, sync::Arc};
 
+use async_trait::async_trait;
 use segno_core::{
     id::PromiseId,
     promise::{Promise, Verdict},
@@ -21,20 +22,14 @@ use segno_guest::{Failure, FunctionKind, Outcome};
 use segno_store::PromiseRow;
 
 pub use self::cache::RunCache;
-use super::{
-    activity,
-    claims::ActiveClaim,
-    context::WorkerContext,
-    error::{ExecutionError, HaltReport},
-    release::give_back,
-    run::ClaimedWork,
-    settlement_watch::SettlementWatch,
-};
+use super::context::WorkerContext;
 use crate::{
+    claim::{ClaimSession, Claimed, ExecutionError, HaltReport, SettlementWatch, Target},
     graph::{Coordinator, SettledPromise},
     metrics::ClaimEnd,
+    slots::SlotKind,
     target::{self, HTTP},
-    values::code,
+    values,
 };
 
 /// Maximum number of promises read in one query.
@@ -43,7 +38,7 @@ const PAGE: usize = 1_024;
 /// A run under a claim.
 struct ClaimedRun {
     worker: Arc<WorkerContext>,
-    active: Arc<ActiveClaim>,
+    session: Arc<ClaimSession>,
     id: PromiseId,
     coordinator: Coordinator,
     watch: SettlementWatch,
@@ -59,22 +54,28 @@ enum RunStop {
     Error(ExecutionError),
 }
 
-/// Runs the graph of this claim until it ends, waits or fails. The claim is released in every case.
-pub async fn run(
-    worker: Arc<WorkerContext>,
-    active: Arc<ActiveClaim>,
-    work: ClaimedWork,
-) -> ClaimEnd {
-    let stopped = match ClaimedRun::prepare(worker.clone(), active.clone(), work).await {
-        Ok(run) => match run.go().await {
-            Ok(end) => return end,
+/// Runs graphs.
+pub struct GraphTarget;
+
+#[async_trait]
+impl Target for GraphTarget {
+    fn slot(&self) -> (SlotKind, usize) {
+        (SlotKind::Execution, 1)
+    }
+
+    async fn run(self: Arc<Self>, claimed: Claimed) -> ClaimEnd {
+        let session = claimed.session.clone();
+        let stopped = match ClaimedRun::prepare(claimed).await {
+            Ok(run) => match run.go().await {
+                Ok(end) => return end,
+                Err(stopped) => stopped,
+            },
             Err(stopped) => stopped,
-        },
-        Err(stopped) => stopped,
-    };
-    match stopped {
-        RunStop::Ended(outcome) => activity::reject(&worker, &active, &outcome).await,
-        RunStop::Error(error) => give_back(&worker, &active.claim, error).await,
+        };
+        match stopped {
+            RunStop::Ended(outcome) => session.reject(&outcome).await,
+            RunStop::Error(error) => session.give_back(error).await,
+        }
     }
 }
 
@@ -86,11 +87,11 @@ impl ClaimedRun {
         self.unseen = self.coordinator.unseen();
         self.unseen.iter().for_each(|id| self.watch.add(id));
         loop {
-            if self.active.abort.is_cancelled() {
+            if self.session.active.abort.is_cancelled() {
                 return Err(ExecutionError::Lost.into());
             }
-            if self.active.cancel_requested() {
-                return Err(RunStop::Ended(failure(code::CANCELLED, "cancelled")));
+            if self.session.active.cancel_requested() {
+                return Err(RunStop::Ended(values::cancelled()));
             }
             let mut has_fact = self.observe().await?;
             if let Some(end) = self.coordinator.end() {
@@ -108,7 +109,7 @@ impl ClaimedRun {
                 continue;
             }
             if let Some(end) = self.wait().await? {
-                let version = self.active.claim.version;
+                let version = self.session.active.claim.version;
                 self.worker.runs.put(self.id, version, self.coordinator);
                 return Ok(end);
             }

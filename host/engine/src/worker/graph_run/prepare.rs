@@ -1,55 +1,46 @@
 //! The coordinator of a run: cached since the last claim, or rebuilt from its rows.
 
-use std::{
-    collections::{BTreeSet, VecDeque},
-    sync::Arc,
-};
+use std::collections::{BTreeSet, VecDeque};
 
 use segno_core::{
     graph::{GraphRunError, GraphRunParameters, NodeEvent, NodeRow, is_run},
     id::PromiseId,
     promise::{CancelState, Promise},
+    reply::TaskReply,
     tags,
     value::Text,
 };
 
 use super::{ClaimedRun, RunStop, failure, is_own};
 use crate::{
+    claim::{Claimed, ExecutionError, HaltReport, SettlementWatch},
     graph::{Coordinator, OwnModule},
     target,
-    values::code,
-    worker::{
-        claims::ActiveClaim,
-        context::WorkerContext,
-        error::{ExecutionError, HaltReport},
-        run::ClaimedWork,
-        settlement_watch::SettlementWatch,
-    },
+    values::{self, code},
+    worker::context::WorkerContext,
 };
 
 impl ClaimedRun {
     /// A run that is ready for its next turn.
     pub(super) async fn prepare(
-        worker: Arc<WorkerContext>,
-        active: Arc<ActiveClaim>,
-        work: ClaimedWork,
+        Claimed { acquired, session, .. }: Claimed,
     ) -> Result<Self, RunStop> {
-        let task = &work.acquired.task;
+        let (worker, task) = (session.worker.clone(), &acquired.task);
         if task.cancel == CancelState::Requested {
-            return Err(RunStop::Ended(failure(code::CANCELLED, "cancelled")));
+            return Err(RunStop::Ended(values::cancelled()));
         }
         let id = task.id.clone();
         let watch = SettlementWatch::new(worker.host.notifier.clone());
         if let Some(coordinator) = worker.runs.take(&id, task.version) {
             worker.host.metrics.worker.warm_start();
-            return Ok(Self { worker, active, id, coordinator, watch, unseen: VecDeque::new() });
+            return Ok(Self { worker, session, id, coordinator, watch, unseen: VecDeque::new() });
         }
-        let module = work.acquired.promise.module_name();
+        let module = acquired.promise.module_name();
         let permit = worker.run_limiter.permit(&module).await;
         let rows = worker.host.store.read().graph_nodes(&id).await?;
-        let start = GraphRunParameters::of(&work.acquired.promise)
-            .map_err(|error| refused(&error, &rows))?;
-        let module = own_module(&worker, &work).await?;
+        let start =
+            GraphRunParameters::of(&acquired.promise).map_err(|error| refused(&error, &rows))?;
+        let module = own_module(&worker, &acquired).await?;
         let continues = start.continues.clone();
         let history = history(&worker, &id, &rows).await?;
         let coordinator = Coordinator::recover(id.clone(), start, module, &rows, &history);
@@ -57,7 +48,7 @@ impl ClaimedRun {
             let message = format!("the rows of the run contradict its plan: {error}");
             HaltReport::new("damaged", message)
         })?;
-        let mut run = Self { worker, active, id, coordinator, watch, unseen: VecDeque::new() };
+        let mut run = Self { worker, session, id, coordinator, watch, unseen: VecDeque::new() };
         run.find_attempts().await?;
         if let Some(from) = continues {
             run = run.take_over(&from, rows).await?;
@@ -167,15 +158,15 @@ fn refused(error: &GraphRunError, rows: &[(Text, NodeRow)]) -> RunStop {
 }
 
 /// The module whose functions the plan names without a module.
-async fn own_module(worker: &WorkerContext, work: &ClaimedWork) -> Result<OwnModule, RunStop> {
-    let name = target::module_of(&work.acquired.promise);
-    let functions = match work.acquired.task.module {
+async fn own_module(worker: &WorkerContext, acquired: &TaskReply) -> Result<OwnModule, RunStop> {
+    let name = target::module_of(&acquired.promise);
+    let functions = match acquired.task.module {
         Some(digest) => {
             worker.host.guests.describe(digest).await.map_err(ExecutionError::Guest)?.to_vec()
         }
         None => Vec::new(),
     };
-    let may_request = may_request(worker, &work.acquired.promise).await?;
+    let may_request = may_request(worker, &acquired.promise).await?;
     Ok(OwnModule { name, functions, may_request })
 }
 

@@ -1,12 +1,12 @@
 //! Waiting for attempts that were begun: first with the claim for a short time, then without it.
 
-use segno_core::{
-    command::{Command, FenceOperation},
-    reply::{Refusal, Reply},
-};
+use segno_core::command::FenceOperation;
 
 use super::{ClaimedRun, RunStop, commit::parts};
-use crate::{metrics::ClaimEnd, worker::error::ExecutionError};
+use crate::{
+    claim::{ExecutionError, SuspensionResult},
+    metrics::ClaimEnd,
+};
 
 impl ClaimedRun {
     /// Commits the acts of the turn, and waits until a promise settles. Returns the end of the
@@ -25,8 +25,8 @@ impl ClaimedRun {
         let hot_wait = self.worker.host.env.runtime.sleep(self.worker.host.config.hot_wait);
         let settled = tokio::select! {
             biased;
-            () = self.active.abort.cancelled() => return Err(ExecutionError::Lost.into()),
-            () = self.active.cancel_request() => None,
+            () = self.session.active.abort.cancelled() => return Err(ExecutionError::Lost.into()),
+            () = self.session.active.cancel_request() => None,
             id = self.watch.next() => Some(id),
             () = self.worker.draining.cancelled() => return self.suspend(Vec::new()).await,
             () = hot_wait => return self.suspend(Vec::new()).await,
@@ -53,27 +53,19 @@ impl ClaimedRun {
             self.commit(last.unwrap_or_default()).await?;
             return Ok(None);
         }
-        let claim = self.active.claim.clone();
-        let (records, logs, awaits) = (Vec::new(), Vec::new(), self.coordinator.awaits());
-        let mut commands: Vec<Command> = last.iter().map(|acts| self.fence(acts)).collect();
-        commands.push(Command::TaskSuspend { claim, records, logs, awaits });
-        let mut replies = self.worker.submit(commands).await?;
-        let suspended = replies.pop();
-        if let Some(acts) = last {
-            self.fenced(&acts, replies.pop())?;
-        }
-        match suspended {
-            Some(Reply::Suspended) => Ok(Some(ClaimEnd::Suspended)),
-            Some(Reply::Ready { settled, .. }) => {
+        let awaits = self.coordinator.awaits();
+        let batches = last.iter().map(|acts| self.batch(acts)).collect();
+        let (results, suspended) = self.session.suspend(batches, awaits).await?;
+        self.fenced(last.as_deref().unwrap_or_default(), results)?;
+        match suspended? {
+            SuspensionResult::Suspended => Ok(Some(ClaimEnd::Suspended)),
+            SuspensionResult::Ready(settled) => {
                 self.unseen.extend(settled);
                 Ok(None)
             }
             // An awaited promise was refused, so its node has failed.
-            Some(Reply::Refused(Refusal::Unprocessable(_))) if self.coordinator.has_acts() => {
-                Ok(None)
-            }
-            Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal).into()),
-            _ => Err(ExecutionError::Lost.into()),
+            SuspensionResult::Refused(_) if self.coordinator.has_acts() => Ok(None),
+            SuspensionResult::Refused(refusal) => Err(ExecutionError::refused(refusal).into()),
         }
     }
 }

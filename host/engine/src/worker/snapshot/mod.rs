@@ -8,76 +8,23 @@
 
 mod kept;
 mod make;
+mod maker;
 mod restore;
 mod resumed;
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use segno_core::id::{Digest, PromiseId};
 use segno_guest::{SnapshotFiles, SnapshotKey};
 
 use self::make::SnapshotRefusal;
-pub use self::{restore::restored, resumed::ResumedInstance};
+pub use self::{
+    maker::{SnapshotMaker, SuspendedWorkflow},
+    restore::restored,
+    resumed::ResumedInstance,
+};
 use super::context::WorkerContext;
 use crate::metrics::SnapshotEvent;
-
-/// Maximum number of executions whose last snapshot is remembered.
-const REMEMBERED: usize = 10_000;
-
-/// The state of a worker's snapshot making.
-#[derive(Default)]
-pub struct SnapshotMaker {
-    /// By execution, the length of the journal at the last snapshot, made or attempted.
-    last: Mutex<HashMap<PromiseId, u32>>,
-    /// Modules whose snapshots cannot be made.
-    refused: Mutex<BTreeSet<Digest>>,
-    /// True while a snapshot is being made.
-    busy: AtomicBool,
-}
-
-/// A suspended workflow.
-#[derive(Clone, Copy)]
-pub struct SuspendedWorkflow<'a> {
-    pub id: &'a PromiseId,
-    /// The module of the execution.
-    pub module: Digest,
-    /// The length of the journal.
-    pub len: u32,
-    /// Memory of the instance, in bytes.
-    pub footprint: usize,
-}
-
-impl SnapshotMaker {
-    fn last(&self) -> MutexGuard<'_, HashMap<PromiseId, u32>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn refused(&self) -> MutexGuard<'_, BTreeSet<Digest>> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note(&self, id: &PromiseId, len: u32) {
-        let mut last = self.last();
-        if last.len() >= REMEMBERED {
-            last.clear();
-        }
-        last.insert(id.clone(), len);
-    }
-
-    fn is_due(&self, files: &SnapshotFiles, of: SuspendedWorkflow<'_>) -> bool {
-        // Most journals are short and need no look-up.
-        files.policy.is_due(of.len, 0)
-            && files.policy.is_due(of.len, self.last().get(of.id).copied().unwrap_or_default())
-            && of.footprint <= files.policy.instance_bytes()
-            && !self.refused().contains(&of.module)
-    }
-}
 
 /// Makes a snapshot of this workflow, if one is due and no other is being made.
 pub fn consider(worker: &Arc<WorkerContext>, suspended: SuspendedWorkflow<'_>) {

@@ -6,27 +6,24 @@
 //! [`WorkerSettings::speculative_starts`](super::WorkerSettings) turns this off: each invocation is
 //! then stored, with its claim, before its guest runs.
 
-mod pending;
-
 use std::{pin::pin, sync::Arc};
 
 use segno_core::{id::Claim, promise::TaskStatus, reply::TaskReply, time::Millis};
 use segno_guest::{FunctionDescription, FunctionKind};
 use tracing::Instrument as _;
 
-use self::pending::{PendingStart, SpeculativeClaim};
 use super::{
-    claimed::Claimed,
-    claims::ActiveClaim,
     context::WorkerContext,
-    error::ExecutionError,
-    execution::{ExecutionInputs, LiveExecution, PrefetchedRows},
+    execution::{ExecutionInputs, LiveExecution},
     log_span,
     recording::SharedRecorder,
-    release::{JournalEnd, give_back_after},
-    run::{self, ClaimedWork},
+    run,
 };
 use crate::{
+    claim::{
+        ActiveClaim, ClaimSession, Claimed, ExecutionError, JournalEnd, PendingStart,
+        PrefetchedRows,
+    },
     metrics::ClaimEnd,
     slots::{OptimisticStart, Slot, StartRequest},
     target,
@@ -49,96 +46,77 @@ impl OptimisticStart for SpeculativeStart {
 }
 
 async fn begin(worker: Arc<WorkerContext>, start: StartRequest) {
-    let (mut slot, pending) = PendingStart::new(start, &worker);
+    let (mut slot, pending) = PendingStart::new(start, worker.now(), worker.task_versions.first());
     let expected = pending.expected_task();
     let task = &expected.task;
     let active = ActiveClaim::new(Claim { id: task.id.clone(), version: task.version });
-    let mut claim = SpeculativeClaim::new(worker.clone(), active.clone(), pending);
+    let session = ClaimSession::speculative(&worker, active, pending);
     let span = log_span::span(&worker.holder, &expected);
-    let running = run(&worker, &active, expected, &mut claim, &mut slot);
-    run::until_it_ends(&worker, &active, running).instrument(span).await;
-    if let Some(stored) = claim.stored_otherwise()
+    let running = run(&session, expected, &mut slot);
+    run::until_it_ends(&session, running).instrument(span).await;
+    if let Some(stored) = session.stored_otherwise()
         && stored.created
         && stored.task.status() == TaskStatus::Acquired
     {
         // The invocation is stored with another module or version, and this host has claimed it.
-        let work = ClaimedWork { acquired: stored, prefetched: PrefetchedRows::default() };
-        run::claim(worker, work, &mut slot).await;
+        run::claim(worker, stored, PrefetchedRows::default(), &mut slot).await;
     }
     drop(slot);
 }
 
-async fn run(
-    worker: &Arc<WorkerContext>,
-    active: &Arc<ActiveClaim>,
-    expected: TaskReply,
-    claim: &mut SpeculativeClaim,
-    slot: &mut Slot,
-) -> ClaimEnd {
+async fn run(session: &Arc<ClaimSession>, expected: TaskReply, slot: &mut Slot) -> ClaimEnd {
+    let worker = &session.worker;
     let protocol = worker.host.protocols.of(expected.promise.target().unwrap_or_default());
     if let Some(protocol) = protocol.filter(|_| worker.speculative_starts) {
-        let work = ClaimedWork { acquired: expected, prefetched: PrefetchedRows::default() };
-        return protocol.start(Claimed::new(worker, active, work), claim).await;
+        return protocol.run(Claimed::new(session, expected)).await;
     }
     let mut recorder = None;
-    let prepared = prepare(worker, active, &expected, claim, &mut recorder).await;
+    let prepared = prepare(session, &expected, &mut recorder).await;
     let (error, len) = match prepared {
-        Ok(Some(execution)) => match execution.go(claim).await {
+        Ok(Some(execution)) => match execution.go().await {
             Ok(end) => return end,
             Err(stopped) => stopped,
         },
         Ok(None) => {
-            if claim.store().await.is_err() {
+            if session.store().await.is_err() {
                 return ClaimEnd::Lost;
             }
-            let work = ClaimedWork { acquired: expected, prefetched: PrefetchedRows::default() };
-            return run::under_claim(worker.clone(), active.clone(), work, slot).await;
+            return run::under_claim(Claimed::new(session, expected), slot).await;
         }
         Err(error) => (error, 0),
     };
-    // A claim must be stored before it can be released.
-    if claim.store().await.is_err() || claim.is_stored_otherwise() {
-        return ClaimEnd::Lost;
-    }
     let journal = JournalEnd { len, recorder: recorder.as_ref() };
-    give_back_after(worker, &active.claim, Vec::new(), error, &journal).await
+    session.give_back_after(Vec::new(), error, &journal).await
 }
 
 /// Prepares an execution of the workflow, with its permit to run. `None` if the function is not a
 /// workflow, or if the invocation must be stored first.
 async fn prepare(
-    worker: &Arc<WorkerContext>,
-    active: &Arc<ActiveClaim>,
+    session: &Arc<ClaimSession>,
     expected: &TaskReply,
-    claim: &mut SpeculativeClaim,
     recorder: &mut Option<SharedRecorder>,
 ) -> Result<Option<LiveExecution>, ExecutionError> {
+    let worker = &session.worker;
     if !worker.speculative_starts {
         return Ok(None);
     }
     let found = workflow(worker, expected);
-    let Some(function) = or_store(worker, claim, POLL_TIMEOUT, found).await?? else {
+    let Some(function) = or_store(session, POLL_TIMEOUT, found).await?? else {
         return Ok(None);
     };
     let module = target::module_of(&expected.promise);
     let permit = worker.run_limiter.permit(&module);
-    let permit = or_store(worker, claim, PERMIT_TIMEOUT, permit).await?;
-    let preparation = ExecutionInputs {
-        worker: worker.clone(),
-        active: active.clone(),
-        work: ClaimedWork { acquired: expected.clone(), prefetched: PrefetchedRows::default() },
-        function,
-        permit,
-    };
+    let permit = or_store(session, PERMIT_TIMEOUT, permit).await?;
+    let claimed = Claimed::new(session, expected.clone());
+    let preparation = ExecutionInputs { worker: worker.clone(), claimed, function, permit };
     let preparing = LiveExecution::start_new(preparation, recorder);
-    or_store(worker, claim, POLL_TIMEOUT, preparing).await?.map(Some)
+    or_store(session, POLL_TIMEOUT, preparing).await?.map(Some)
 }
 
 /// The result of `work`. If `work` takes longer than `patience`, the invocation is stored in the
 /// meantime. An error means that the invocation cannot be stored.
 async fn or_store<T>(
-    worker: &WorkerContext,
-    claim: &mut SpeculativeClaim,
+    session: &ClaimSession,
     patience: Millis,
     work: impl Future<Output = T>,
 ) -> Result<T, ExecutionError> {
@@ -146,8 +124,8 @@ async fn or_store<T>(
     tokio::select! {
         biased;
         done = &mut work => Ok(done),
-        () = async { worker.host.env.runtime.sleep(patience).await } => {
-            claim.store().await?;
+        () = async { session.host().env.runtime.sleep(patience).await } => {
+            session.store().await?;
             Ok(work.await)
         }
     }

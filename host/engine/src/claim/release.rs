@@ -4,20 +4,17 @@ use std::sync::PoisonError;
 
 use segno_core::{
     command::Command,
-    id::Claim,
     promise::{Note, ReleaseReason, TrapKey},
     time::Millis,
 };
 use segno_guest::{GuestError, StopReason};
 use serde_json::json;
 
-use super::{
-    context::WorkerContext,
-    error::{ExecutionError, HaltReport, note},
-    recording::SharedRecorder,
-    trap_report::TrapReport,
+use super::{ClaimSession, ExecutionError, HaltReport, note};
+use crate::{
+    metrics::ClaimEnd,
+    worker::{TrapReport, recording::SharedRecorder},
 };
-use crate::metrics::ClaimEnd;
 
 /// The delay after which an execution is offered again if this host had no capacity for it. It
 /// waits without a claim.
@@ -32,57 +29,62 @@ pub struct JournalEnd<'a> {
     pub recorder: Option<&'a SharedRecorder>,
 }
 
-/// Releases a claim on a task without a journal.
-pub async fn give_back(worker: &WorkerContext, claim: &Claim, error: ExecutionError) -> ClaimEnd {
-    give_back_after(worker, claim, Vec::new(), error, &JournalEnd::default()).await
-}
+impl ClaimSession {
+    /// Releases the claim without settling the task, because of `error`.
+    pub async fn give_back(&self, error: ExecutionError) -> ClaimEnd {
+        self.give_back_after(Vec::new(), error, &JournalEnd::default()).await
+    }
 
-/// Releases the claim, and executes `before` under the claim in the same transaction. The
-/// transaction is refused as a whole if an earlier one did the same, so it can be sent again after
-/// an unknown outcome.
-pub async fn give_back_after(
-    worker: &WorkerContext,
-    claim: &Claim,
-    before: Vec<Command>,
-    error: ExecutionError,
-    journal: &JournalEnd<'_>,
-) -> ClaimEnd {
-    let metrics = &worker.host.metrics.worker;
-    let reason = match error {
-        ExecutionError::Lost => return ClaimEnd::Lost,
-        ExecutionError::Store(error) => {
-            tracing::error!(%error, "the store did not answer; the claim is left to its lease");
+    /// Releases the claim, and executes `before` under the claim in the same transaction. The
+    /// transaction is refused as a whole if an earlier one did the same, so it can be sent again
+    /// after an unknown outcome.
+    pub(crate) async fn give_back_after(
+        &self,
+        before: Vec<Command>,
+        error: ExecutionError,
+        journal: &JournalEnd<'_>,
+    ) -> ClaimEnd {
+        // A claim must be stored before it can be released.
+        if self.store().await.is_err() {
             return ClaimEnd::Lost;
         }
-        ExecutionError::Asked => ReleaseReason::Yield,
-        ExecutionError::Halt(HaltReport { kind, message }) => {
-            tracing::error!(kind, message, "the execution is halted");
-            ReleaseReason::Halt { report: note(kind, &message, None) }
+        let metrics = &self.worker.host.metrics.worker;
+        let reason = match error {
+            ExecutionError::Lost => return ClaimEnd::Lost,
+            ExecutionError::Store(error) => {
+                tracing::error!(%error, "the store did not answer; the claim is left to its lease");
+                return ClaimEnd::Lost;
+            }
+            ExecutionError::Asked => ReleaseReason::Yield,
+            ExecutionError::Halt(HaltReport { kind, message }) => {
+                tracing::error!(kind, message, "the execution is halted");
+                ReleaseReason::Halt { report: note(kind, &message, None) }
+            }
+            ExecutionError::Failed { error, retry_after } => {
+                ReleaseReason::Failed { retry_after, error, trap: None }
+            }
+            ExecutionError::NoRoom => ReleaseReason::NoRoom { wait: NO_ROOM },
+            ExecutionError::Guest(error @ GuestError::Crowded { .. }) => {
+                tracing::debug!(%error, "the execution is put off");
+                metrics.put_off();
+                ReleaseReason::NoRoom { wait: self.worker.put_off.wait(self.now()) }
+            }
+            ExecutionError::Guest(error) => guest(error, journal),
+        };
+        match &reason {
+            ReleaseReason::Halt { report } if *report.kind == *"divergence" => metrics.diverged(),
+            ReleaseReason::Failed { trap: Some(_), .. } => metrics.trapped(),
+            ReleaseReason::Halt { .. }
+            | ReleaseReason::Failed { .. }
+            | ReleaseReason::Yield
+            | ReleaseReason::NoRoom { .. }
+            | ReleaseReason::Shutdown => {}
         }
-        ExecutionError::Failed { error, retry_after } => {
-            ReleaseReason::Failed { retry_after, error, trap: None }
+        let release = Command::TaskRelease { claim: self.active.claim.clone(), reason };
+        match self.submit(before.into_iter().chain([release]).collect()).await {
+            Ok(_) => ClaimEnd::Released,
+            Err(_) => ClaimEnd::Lost,
         }
-        ExecutionError::NoRoom => ReleaseReason::NoRoom { wait: NO_ROOM },
-        ExecutionError::Guest(error @ GuestError::Crowded { .. }) => {
-            tracing::debug!(%error, "the execution is put off");
-            metrics.put_off();
-            ReleaseReason::NoRoom { wait: worker.put_off.wait(worker.now()) }
-        }
-        ExecutionError::Guest(error) => guest(error, journal),
-    };
-    match &reason {
-        ReleaseReason::Halt { report } if *report.kind == *"divergence" => metrics.diverged(),
-        ReleaseReason::Failed { trap: Some(_), .. } => metrics.trapped(),
-        ReleaseReason::Halt { .. }
-        | ReleaseReason::Failed { .. }
-        | ReleaseReason::Yield
-        | ReleaseReason::NoRoom { .. }
-        | ReleaseReason::Shutdown => {}
-    }
-    let release = Command::TaskRelease { claim: claim.clone(), reason };
-    match worker.submit(before.into_iter().chain([release]).collect()).await {
-        Ok(_) => ClaimEnd::Released,
-        Err(_) => ClaimEnd::Lost,
     }
 }
 

@@ -4,7 +4,7 @@ use segno_core::{promise::Note, reply::Refusal, time::Millis};
 use segno_guest::{GuestError, StopReason};
 use segno_store::StoreError;
 
-use super::replay::{JournalReadError, ReplayFailure};
+use crate::worker::replay::{JournalReadError, ReplayFailure};
 
 /// The reason why an execution stopped before its end.
 #[derive(Debug)]

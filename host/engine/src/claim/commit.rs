@@ -1,0 +1,156 @@
+//! The commands under a claim that write: they append records, execute actions, and end the claim.
+
+use std::collections::BTreeSet;
+
+use segno_core::{
+    command::Command,
+    id::{Claim, PromiseId},
+    invocation::{LogLine, Record},
+    promise::Verdict,
+    reply::{Refusal, Reply},
+    value::Value,
+};
+use segno_guest::Outcome;
+
+use super::{ActionResults, ClaimBatch, ClaimSession, ExecutionError, SuspensionResult};
+use crate::{metrics::ClaimEnd, values};
+
+impl ClaimSession {
+    /// Commits a batch. The claim continues.
+    ///
+    /// # Errors
+    /// The batch was refused, the claim is lost, or the store did not answer.
+    pub async fn fence(&self, batch: ClaimBatch) -> Result<ActionResults, ExecutionError> {
+        let reply = self.submit(vec![self.fence_of(batch)]).await?.pop();
+        fenced(reply)
+    }
+
+    /// Commits `batches`, and suspends the task until one of the awaited promises settles. Returns
+    /// the results of all actions, and the state of the claim after them.
+    ///
+    /// # Errors
+    /// A batch was refused, the claim is lost, or the store did not answer. If only the suspension
+    /// failed, the error comes with the results.
+    pub async fn suspend(
+        &self,
+        batches: Vec<ClaimBatch>,
+        awaits: BTreeSet<PromiseId>,
+    ) -> Result<(ActionResults, Result<SuspensionResult, ExecutionError>), ExecutionError> {
+        let commands = self.ending(batches, |claim, records, logs| Command::TaskSuspend {
+            claim,
+            records,
+            logs,
+            awaits,
+        });
+        let mut replies = self.submit(commands).await?;
+        let suspended = match replies.pop() {
+            Some(Reply::Suspended) => Ok(SuspensionResult::Suspended),
+            Some(Reply::Ready { settled, .. }) => Ok(SuspensionResult::Ready(settled)),
+            Some(Reply::Refused(refusal @ Refusal::Unprocessable(_))) => {
+                Ok(SuspensionResult::Refused(refusal))
+            }
+            Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal)),
+            _ => Err(ExecutionError::Lost),
+        };
+        let mut results = ActionResults::new();
+        for reply in replies {
+            results.append(&mut fenced(Some(reply))?);
+        }
+        Ok((results, suspended))
+    }
+
+    /// Commits `batches`, and settles the task. The claim has then ended.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Asked`], a batch or the settlement was refused, the claim is lost, or the
+    /// store did not answer.
+    pub async fn fulfil(
+        &self,
+        batches: Vec<ClaimBatch>,
+        (verdict, value): (Verdict, Value),
+    ) -> Result<(), ExecutionError> {
+        let end =
+            |claim, records, logs| Command::TaskFulfill { claim, records, logs, verdict, value };
+        self.finish(self.ending(batches, end)).await
+    }
+
+    /// Commits `batches`, and hands the task over to its next generation: its parameter, `true` if
+    /// it runs the same module, and the signals that this one did not read. The claim has then
+    /// ended.
+    ///
+    /// # Errors
+    /// As [`ClaimSession::fulfil`].
+    pub(crate) async fn hand_over(
+        &self,
+        batches: Vec<ClaimBatch>,
+        (param, same_module, unread): (Value, bool, Vec<u32>),
+    ) -> Result<(), ExecutionError> {
+        let commands = self.ending(batches, |claim, records, logs| Command::TaskHandOver {
+            claim,
+            records,
+            logs,
+            param,
+            same_module,
+            unread,
+        });
+        self.finish(commands).await
+    }
+
+    /// Settles the task with `outcome`, without a record in its journal. Releases the claim if that
+    /// fails.
+    pub async fn reject(&self, outcome: &Outcome) -> ClaimEnd {
+        match self.fulfil(Vec::new(), values::verdict(outcome)).await {
+            Ok(()) => ClaimEnd::Finished,
+            Err(stopped) => self.give_back(stopped).await,
+        }
+    }
+
+    /// Halts the task until an operator resumes it. Returns false if the task has ended.
+    ///
+    /// # Errors
+    /// The claim is lost, or the store did not answer.
+    pub async fn halt(&self) -> Result<bool, ExecutionError> {
+        let halt = Command::TaskHalt { id: self.active.claim.id.clone() };
+        Ok(matches!(self.submit(vec![halt]).await?[..], [Reply::Done]))
+    }
+
+    /// The command that commits a batch.
+    pub(crate) fn fence_of(&self, ClaimBatch { records, logs, actions }: ClaimBatch) -> Command {
+        Command::TaskFence { claim: self.active.claim.clone(), records, logs, actions }
+    }
+
+    /// The commands that commit `batches` and end the claim.
+    fn ending(
+        &self,
+        mut batches: Vec<ClaimBatch>,
+        end: impl FnOnce(Claim, Vec<Record>, Vec<LogLine>) -> Command,
+    ) -> Vec<Command> {
+        let last = batches.pop_if(|last| last.actions.is_empty()).unwrap_or_default();
+        let end = end(self.active.claim.clone(), last.records, last.logs);
+        batches.into_iter().map(|batch| self.fence_of(batch)).chain([end]).collect()
+    }
+
+    async fn finish(&self, commands: Vec<Command>) -> Result<(), ExecutionError> {
+        let replies = self.submit(commands).await?;
+        if let Some(Reply::Promise { .. } | Reply::HandedOver { .. }) = replies.last() {
+            return Ok(());
+        }
+        // The first refusal gives the reason; the refused batch cannot continue the journal.
+        for reply in replies {
+            match reply {
+                Reply::Ready { .. } => return Err(ExecutionError::Asked),
+                Reply::Refused(refusal) => return Err(ExecutionError::refused(refusal)),
+                _ => {}
+            }
+        }
+        Err(ExecutionError::Lost)
+    }
+}
+
+fn fenced(reply: Option<Reply>) -> Result<ActionResults, ExecutionError> {
+    match reply {
+        Some(Reply::Fenced { outcomes, .. }) => Ok(outcomes),
+        Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal)),
+        _ => Err(ExecutionError::Lost),
+    }
+}
