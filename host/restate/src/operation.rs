@@ -3,12 +3,12 @@
 
 /// Declares kinds of frames, each with its type number and its name.
 macro_rules! kinds {
-    ($(#[$about:meta])* $kinds:ident {
+    ($(#[$about:meta])* $visibility:vis enum $kinds:ident {
         $($(#[$one:meta])* $kind:ident = $number:literal, $name:expr;)*
     }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $kinds {
+        $visibility enum $kinds {
             $($(#[$one])* $kind,)*
         }
 
@@ -40,18 +40,19 @@ macro_rules! kinds {
 
 /// Declares the operations of a family, and their kinds. Each has a message with a `name`.
 macro_rules! operations {
-    ($(#[$about:meta])* $operation:ident, $(#[$about_kinds:meta])* $kinds:ident {
+    ($(#[$about:meta])* $visibility:vis enum $operation:ident,
+     $(#[$about_kinds:meta])* $kinds_visibility:vis enum $kinds:ident {
         $($(#[$one:meta])* $kind:ident = $number:literal;)*
     }) => {
         $crate::operation::kinds! {
-            $(#[$about_kinds])* $kinds {
+            $(#[$about_kinds])* $kinds_visibility enum $kinds {
                 $($(#[$one])* $kind = $number, stringify!($kind);)*
             }
         }
 
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-        pub enum $operation {
+        $visibility enum $operation {
             $($(#[$one])* $kind($kind),)*
             /// An operation defined by an SDK.
             Custom($crate::custom::Custom),

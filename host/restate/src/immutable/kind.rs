@@ -17,9 +17,9 @@ pub struct RequestedNotification {
 // These numbers are stored, so they must not change.
 operations! {
     /// A command.
-    Command,
+    pub enum Command,
     /// Kind of a command.
-    CommandKind {
+    pub enum CommandKind {
         /// The input of the invocation.
         Input = 0x0400;
         /// The outcome of the invocation.

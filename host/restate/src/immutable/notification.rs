@@ -127,7 +127,7 @@ macro_rules! notifications {
     ($($(#[$about:meta])* $kind:ident = $number:literal, $name:literal, [$($result:ident)*];)*) => {
         kinds! {
             /// Kind of a notification: the command kind that it answers, or a signal.
-            NotificationKind { $($(#[$about])* $kind = $number, $name;)* }
+            pub enum NotificationKind { $($(#[$about])* $kind = $number, $name;)* }
         }
 
         impl NotificationKind {

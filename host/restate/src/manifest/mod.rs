@@ -54,11 +54,11 @@ pub enum LambdaCompression {
 /// Declares services or handlers, with the settings that both have. Those of a handler override
 /// those of its service.
 macro_rules! with_settings {
-    ($(#[$about:meta])* $of:ident { $($own:tt)* } { $($retention:tt)* }) => {
+    ($(#[$about:meta])* $visibility:vis struct $of:ident { $($own:tt)* } { $($retention:tt)* }) => {
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
-        pub struct $of {
+        $visibility struct $of {
             $($own)*
             /// Documentation for people. From V2.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +107,7 @@ macro_rules! with_settings {
 
 with_settings! {
     /// A service: handlers under one name.
-    Service {
+    pub struct Service {
         pub name: String,
         /// Kind of the service.
         pub ty: ServiceType,
@@ -117,7 +117,7 @@ with_settings! {
 
 with_settings! {
     /// A handler of a service.
-    ManifestHandler {
+    pub struct ManifestHandler {
         pub name: String,
         /// Concurrency with other handlers of the key. [`Service::handler_type`] has the default.
         #[serde(default, skip_serializing_if = "Option::is_none")]

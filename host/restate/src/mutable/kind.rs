@@ -42,9 +42,9 @@ macro_rules! entries {
     ($($(#[$about:meta])* $kind:ident = $number:literal, $completes:ident, [$($result:ident)*];)*) => {
         operations! {
             /// An entry.
-            Entry,
+            pub enum Entry,
             /// Kind of an entry.
-            EntryKind { $($(#[$about])* $kind = $number;)* }
+            pub enum EntryKind { $($(#[$about])* $kind = $number;)* }
         }
 
         impl EntryKind {

@@ -22,11 +22,11 @@ use crate::{
 };
 
 /// State machine of the runtime's side of an attempt of V5 to V8.
-pub type ImmutableRuntimeAttempt = RuntimeAttempt<CommandJournal>;
+pub type ImmutableRuntimeAttempt = RuntimeAttempt<ImmutableJournal>;
 
 /// The commands and notifications of an attempt.
 #[derive(Debug, Default)]
-pub struct CommandJournal {
+pub struct ImmutableJournal {
     stored: JournalBookkeeping,
     /// Notifications sent in this attempt, after the journal.
     told: BTreeMap<NotificationId, NotificationOutcome>,
@@ -38,7 +38,7 @@ pub struct CommandJournal {
     reads: BTreeSet<u32>,
 }
 
-impl RuntimeAttempt<CommandJournal> {
+impl RuntimeAttempt<ImmutableJournal> {
     /// Sends a notification that is stored at the end of the journal. Returns the bytes to send;
     /// empty if the attempt or the request's body has ended.
     ///
@@ -106,7 +106,7 @@ impl RuntimeAttempt<CommandJournal> {
     }
 }
 
-impl AttemptJournal for CommandJournal {
+impl AttemptJournal for ImmutableJournal {
     type Action = CommandAction;
 
     const FAMILY: ProtocolFamily = ProtocolFamily::Immutable;
@@ -207,7 +207,7 @@ impl AttemptJournal for CommandJournal {
     }
 }
 
-impl CommandJournal {
+impl ImmutableJournal {
     fn suspend(&self, awaiting: Future, half_closed: bool) -> Result<FutureSuspension, String> {
         let hope = self.stored.hope(&awaiting.leaves())?;
         // A deployment that saw the end of the request saw everything before it. Otherwise this

@@ -19,11 +19,11 @@ use crate::{
 pub use self::action::{EntryAction, EntrySuspension};
 
 /// State machine of the runtime's side of an attempt of V1 to V3.
-pub type MutableRuntimeAttempt = RuntimeAttempt<EntryJournal>;
+pub type MutableRuntimeAttempt = RuntimeAttempt<MutableJournal>;
 
 /// The entries of an attempt.
 #[derive(Debug, Default)]
-pub struct EntryJournal {
+pub struct MutableJournal {
     /// True if there is an output.
     output: bool,
     /// The progress of each entry.
@@ -51,7 +51,7 @@ enum TransmissionState {
     Untold,
 }
 
-impl RuntimeAttempt<EntryJournal> {
+impl RuntimeAttempt<MutableJournal> {
     /// Sends the result of an entry. The entry must be stored with the result. Returns the bytes to
     /// send; empty if the attempt or the request's body has ended.
     ///
@@ -103,7 +103,7 @@ impl RuntimeAttempt<EntryJournal> {
     }
 }
 
-impl AttemptJournal for EntryJournal {
+impl AttemptJournal for MutableJournal {
     type Action = EntryAction;
 
     const FAMILY: ProtocolFamily = ProtocolFamily::Mutable;
@@ -176,7 +176,7 @@ impl AttemptJournal for EntryJournal {
     }
 }
 
-impl EntryJournal {
+impl MutableJournal {
     /// Returns the index of the next entry.
     fn index(&self) -> u32 {
         u32::try_from(self.entries.len()).expect("journals have fewer entries")
