@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::{
-    envelope::{ResonateAnswer, ResonateRequest},
+    envelope::{OperationResult, ResonateAnswer, ResonateRequest},
     handler::Resonate,
     protocol_error::ProtocolError,
     wire,
@@ -25,10 +25,7 @@ struct DebugTickData {
 }
 
 /// Answers a debug operation.
-pub(super) async fn answer(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn answer(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     request.may_all()?;
     let Some(clock) = &front.settings.debug else {
         return Err(ProtocolError::forbidden(
@@ -47,10 +44,7 @@ pub(super) async fn answer(
 }
 
 /// Executes everything that is due at an instant, as the host's own timers would.
-async fn tick(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+async fn tick(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let DebugTickData { time } = request.read()?;
     if named_time(request)?.is_some_and(|named| named.0 != time) {
         return Err(ProtocolError::bad("`time` differs from `resonate:debug_time`"));
@@ -73,7 +67,7 @@ async fn tick(
 }
 
 /// Returns all rows, by id.
-async fn snap(front: &Resonate) -> Result<ResonateAnswer, ProtocolError> {
+async fn snap(front: &Resonate) -> OperationResult {
     let dump = front.host.store.read().dump().await?;
     let pending = dump.promises.values().filter(|promise| promise.is_pending());
     let promise_timeouts: Vec<Json> = pending

@@ -9,7 +9,11 @@
 use std::{collections::BTreeMap, fmt};
 
 use segno_api::ClientRights;
-use segno_core::{id::PromiseId, tags, value::Tags};
+use segno_core::{
+    id::{PromiseId, fits},
+    tags,
+    value::Tags,
+};
 use serde::{
     Deserialize, Deserializer as _,
     de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor},
@@ -17,7 +21,6 @@ use serde::{
 use serde_json::{Value as Json, json, value::RawValue};
 
 use super::{
-    handler,
     json::{self, StrictObject},
     protocol_error::ProtocolError,
 };
@@ -50,6 +53,9 @@ pub struct ResonateAnswer {
     /// The operation's data.
     pub data: Json,
 }
+
+/// The answer to an operation, or its refusal.
+pub type OperationResult = Result<ResonateAnswer, ProtocolError>;
 
 /// The readable parts of an invalid request, so that its sender can match the refusal.
 #[derive(Debug)]
@@ -136,7 +142,7 @@ impl ResonateRequest {
     /// # Errors
     /// 400 if the text cannot be an id, 403 if the token does not allow it.
     pub fn id(&self, field: &str, id: String) -> Result<PromiseId, ProtocolError> {
-        let id = handler::id(field, id)?;
+        let id = checked_id(field, id)?;
         self.may(field, id.as_str())?;
         Ok(id)
     }
@@ -224,12 +230,22 @@ impl ResonateAnswer {
     }
 }
 
+/// Validates an id chosen by a client.
+///
+/// # Errors
+/// 400.
+pub(super) fn checked_id(field: &str, id: String) -> Result<PromiseId, ProtocolError> {
+    let reason = match id.as_str() {
+        "" => "is empty",
+        _ if id.contains('\0') => "holds a NUL character",
+        _ if fits("the id", &id).is_err() => "is longer than 2,048 bytes",
+        _ => return Ok(PromiseId::new(id)),
+    };
+    Err(ProtocolError::bad(format!("`{field}` {reason}")))
+}
+
 /// Wraps an answer in its envelope.
-pub fn wrapped(
-    kind: &str,
-    corr_id: &str,
-    answer: Result<ResonateAnswer, ProtocolError>,
-) -> (u16, Json) {
+pub fn wrapped(kind: &str, corr_id: &str, answer: OperationResult) -> (u16, Json) {
     let (status, data) = match answer {
         Ok(ResonateAnswer { status, data }) => (status, data),
         Err(ProtocolError { status, message }) => (status, Json::String(message)),

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    envelope::{ResonateAnswer, ResonateRequest, wrapped},
+    envelope::{OperationResult, ResonateAnswer, ResonateRequest, wrapped},
     handler::{Resonate, unexpected},
     json::StrictObject,
     promises::{PromiseCreateData, PromiseSettleData},
@@ -25,10 +25,7 @@ struct TaskFenceData {
     action: StrictObject<NestedOperation>,
 }
 
-pub(super) async fn fence(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn fence(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let TaskFenceData { id, version, action: StrictObject(action) } = request.read()?;
     let claim = claim(request, id, version)?;
     let act = act(front, request, &action)?;

@@ -6,7 +6,7 @@
 //! the reply in the protocol's form.
 //!
 //! - [`envelope`], [`protocol_error`], [`values`], [`wire`], [`address`], `json`: the wire format;
-//! - [`handler`]: shared state and dispatch;
+//! - [`handler`], `operations`: shared state, and dispatch;
 //! - `promises`, `tasks`, `fence`, `schedules`, `search`, `debug`: the operations, one file for
 //!   each family;
 //! - `preload`: the recorded steps that a worker receives with a task;
@@ -26,6 +26,7 @@ mod debug;
 mod deliver;
 mod fence;
 mod json;
+mod operations;
 mod poll;
 mod preload;
 mod promises;

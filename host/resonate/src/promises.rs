@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::{
     address::{check_listener, check_target},
-    envelope::{ResonateAnswer, ResonateRequest},
+    envelope::{OperationResult, ResonateAnswer, ResonateRequest},
     handler::{Resonate, unexpected},
     json::StrictObject,
     protocol_error::ProtocolError,
@@ -119,27 +119,18 @@ impl PromiseSettleData {
     }
 }
 
-pub(super) async fn get(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn get(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let PromiseIdData { id } = request.read()?;
     let id = request.id("id", id)?;
     shown(front.decide(Command::PromiseGet { id }).await?)
 }
 
-pub(super) async fn create(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn create(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let new = request.read::<PromiseCreateData>()?.checked(front, request)?;
     shown(front.decide(Command::PromiseCreate(new)).await?)
 }
 
-pub(super) async fn settle(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn settle(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let settle: PromiseSettleData = request.read()?;
     let id = request.id("id", settle.id.clone())?;
     let (verdict, value) = settle.checked()?;
@@ -149,7 +140,7 @@ pub(super) async fn settle(
 pub(super) async fn register_callback(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+) -> OperationResult {
     let CallbackData { awaited, awaiter } = request.read()?;
     let awaited = request.id("awaited", awaited)?;
     let awaiter = request.id("awaiter", awaiter)?;
@@ -159,7 +150,7 @@ pub(super) async fn register_callback(
 pub(super) async fn register_listener(
     front: &Resonate,
     request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+) -> OperationResult {
     let ListenerData { awaited, address } = request.read()?;
     let awaited = request.id("awaited", awaited)?;
     check_listener(front.api.reach, &address)?;
@@ -167,7 +158,7 @@ pub(super) async fn register_listener(
     shown(front.decide(Command::RegisterListener { awaited, address }).await?)
 }
 
-fn shown(reply: Reply) -> Result<ResonateAnswer, ProtocolError> {
+fn shown(reply: Reply) -> OperationResult {
     match reply {
         Reply::Promise { promise, .. } => {
             Ok(ResonateAnswer::ok(json!({ "promise": wire::promise(&promise) })))

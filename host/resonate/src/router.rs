@@ -16,9 +16,9 @@ use serde::Deserialize;
 use serde_json::{Value as Json_, json};
 
 use super::{
-    envelope::{ResonateAnswer, ResonateRequest, UnreadableRequest, wrapped},
+    envelope::{OperationResult, ResonateRequest, UnreadableRequest, wrapped},
     handler::Resonate,
-    poll,
+    operations, poll,
     protocol_error::ProtocolError,
 };
 
@@ -101,7 +101,7 @@ async fn operate(
             Some(full) => Err(full.into()),
             None => {
                 request.rights = rights;
-                front.answer(&request).await
+                operations::answer(&front, &request).await
             }
         },
         Err(error) => {
@@ -136,7 +136,7 @@ fn told(
     kind: &str,
     corr_id: &str,
     request: Option<&ResonateRequest>,
-    answer: Result<ResonateAnswer, ProtocolError>,
+    answer: OperationResult,
 ) -> Response {
     if let Err(ProtocolError { status, message }) = &answer
         && tracing::enabled!(tracing::Level::DEBUG)

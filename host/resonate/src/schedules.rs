@@ -15,8 +15,8 @@ use serde_json::{Value as Json, json};
 
 use super::{
     address::check_target,
-    envelope::{ResonateAnswer, ResonateRequest},
-    handler::{self, Resonate, unexpected},
+    envelope::{OperationResult, ResonateAnswer, ResonateRequest, checked_id},
+    handler::{Resonate, unexpected},
     json::StrictObject,
     protocol_error::ProtocolError,
     values::{self, WireValue},
@@ -53,13 +53,10 @@ struct ScheduleSearchData {
     cursor: Option<String>,
 }
 
-pub(super) async fn create(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn create(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let create: ScheduleCreateData = request.read()?;
     let id = schedule_id(request, create.id)?;
-    handler::id("promiseId", create.promise_id.clone())?;
+    checked_id("promiseId", create.promise_id.clone())?;
     // The ids of a schedule's promises begin with the text before the first placeholder; the
     // schedule's own id is already inserted.
     let made = create.promise_id.replace("{{.id}}", id.as_str());
@@ -83,10 +80,7 @@ pub(super) async fn create(
     }
 }
 
-pub(super) async fn get(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn get(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let ScheduleIdData { id } = request.read()?;
     let id = schedule_id(request, id)?;
     match front.host.store.read().schedule(&id).await? {
@@ -95,10 +89,7 @@ pub(super) async fn get(
     }
 }
 
-pub(super) async fn delete(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn delete(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let ScheduleIdData { id } = request.read()?;
     match front.decide(Command::ScheduleDelete { id: schedule_id(request, id)? }).await? {
         Reply::Done => Ok(ResonateAnswer::ok(json!({}))),
@@ -106,10 +97,7 @@ pub(super) async fn delete(
     }
 }
 
-pub(super) async fn search(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn search(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     request.may_all()?;
     let ScheduleSearchData { tags, limit, cursor } = request.read()?;
     let limit = limit.unwrap_or(DEFAULT);

@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     debug,
-    envelope::{ResonateAnswer, ResonateRequest},
+    envelope::{OperationResult, ResonateAnswer, ResonateRequest},
     handler::{Resonate, unexpected},
     protocol_error::ProtocolError,
     values::stored_tags,
@@ -35,10 +35,7 @@ struct SearchData {
     cursor: Option<String>,
 }
 
-pub(super) async fn promises(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn promises(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     request.may_all()?;
     let search: SearchData = request.read()?;
     let standing = search.state.as_deref().map(standing).transpose()?;
@@ -50,10 +47,7 @@ pub(super) async fn promises(
     Ok(ResonateAnswer::ok(paged(json!({ "promises": records }), cursor)))
 }
 
-pub(super) async fn tasks(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn tasks(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     request.may_all()?;
     let search: SearchData = request.read()?;
     let status = search.state.as_deref().map(status).transpose()?;

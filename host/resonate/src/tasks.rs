@@ -15,7 +15,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{json, value::RawValue};
 
 use super::{
-    envelope::{ResonateAnswer, ResonateRequest},
+    envelope::{OperationResult, ResonateAnswer, ResonateRequest},
     handler::{Resonate, unexpected},
     json::{self, StrictObject},
     preload,
@@ -111,19 +111,13 @@ pub(super) fn claim(
     Ok(Claim { id: request.id("id", id)?, version: Version(version) })
 }
 
-pub(super) async fn get(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn get(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let TaskIdData { id } = request.read()?;
     let task = taken(front.decide(Command::TaskGet { id: request.id("id", id)? }).await?)?;
     Ok(ResonateAnswer::ok(json!({ "task": wire::task(&task.task, task.resumes) })))
 }
 
-pub(super) async fn create(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn create(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let TaskCreateData { pid, ttl, action: StrictObject(action) } = request.read()?;
     let claim_request = claim_request(front, &pid, ttl)?;
     let new = action.read::<PromiseCreateData>("promise.create")?.checked(front, request)?;
@@ -140,10 +134,7 @@ pub(super) async fn create(
     answered(front, request, &task, !task.created).await
 }
 
-pub(super) async fn acquire(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn acquire(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let TaskAcquireData { id, version, pid, ttl } = request.read()?;
     let claim = claim(request, id, version)?;
     let claim_request = claim_request(front, &pid, ttl)?;
@@ -153,19 +144,13 @@ pub(super) async fn acquire(
     answered(front, request, &task, version > 0).await
 }
 
-pub(super) async fn release(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn release(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let TaskClaimData { id, version } = request.read()?;
     let (claim, reason) = (claim(request, id, version)?, ReleaseReason::Yield);
     done(front.decide(Command::TaskRelease { claim, reason }).await?)
 }
 
-pub(super) async fn suspend(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn suspend(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let TaskSuspendData { id, version, actions } = request.read()?;
     if actions.is_empty() {
         return Err(ProtocolError::bad(
@@ -197,10 +182,7 @@ pub(super) async fn suspend(
     }
 }
 
-pub(super) async fn fulfill(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn fulfill(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let TaskFulfillData { id, version, action: StrictObject(action) } = request.read()?;
     let claim = claim(request, id, version)?;
     let settle: PromiseSettleData = action.read("promise.settle")?;
@@ -226,10 +208,7 @@ pub(super) async fn fulfill(
     }
 }
 
-pub(super) async fn heartbeat(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn heartbeat(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let TaskHeartbeatData { pid, tasks } = request.read()?;
     let holder = holder(&pid)?;
     let item = |StrictObject(claimed): StrictObject<TaskClaimData>| {
@@ -278,18 +257,12 @@ pub(super) async fn held(
     }
 }
 
-pub(super) async fn halt(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn halt(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let TaskIdData { id } = request.read()?;
     done(front.decide(Command::TaskHalt { id: request.id("id", id)? }).await?)
 }
 
-pub(super) async fn proceed(
-    front: &Resonate,
-    request: &ResonateRequest,
-) -> Result<ResonateAnswer, ProtocolError> {
+pub(super) async fn proceed(front: &Resonate, request: &ResonateRequest) -> OperationResult {
     let TaskIdData { id } = request.read()?;
     done(front.decide(Command::TaskContinue { id: request.id("id", id)? }).await?)
 }
@@ -314,7 +287,7 @@ async fn answered(
     request: &ResonateRequest,
     task: &TaskReply,
     may_have: bool,
-) -> Result<ResonateAnswer, ProtocolError> {
+) -> OperationResult {
     let branch = task.promise.spec.tags.get(tags::BRANCH);
     let branch = branch.filter(|_| may_have && task.task.status() == TaskStatus::Acquired);
     let preload = match branch {
@@ -335,7 +308,7 @@ fn taken(reply: Reply) -> Result<TaskReply, ProtocolError> {
     }
 }
 
-fn done(reply: Reply) -> Result<ResonateAnswer, ProtocolError> {
+fn done(reply: Reply) -> OperationResult {
     match reply {
         Reply::Done => Ok(ResonateAnswer::ok(json!({}))),
         other => Err(unexpected(&other)),

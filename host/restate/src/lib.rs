@@ -8,7 +8,7 @@
 //! Reading order:
 //! - [`version`]: the versions and their two families;
 //! - [`frame`]: the frame layout of all versions;
-//! - [`wire`], [`custom`]: messages of both families;
+//! - [`wire`], [`custom`], `operation`: messages of both families;
 //! - [`immutable`]: the messages of V5 to V8; [`mutable`]: those of V1 to V3;
 //! - [`runtime`]: the runtime's side of an attempt, one state machine for each family;
 //! - [`deployment`]: the deployment's side, of V5 to V7;
@@ -24,6 +24,8 @@ pub mod violation;
 pub mod custom;
 pub mod frame;
 pub mod wire;
+
+mod operation;
 
 pub mod immutable;
 pub mod mutable;

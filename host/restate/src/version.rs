@@ -9,19 +9,19 @@ const MEDIA_TYPE: &str = "application/vnd.restate.invocation.v";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProtocolVersion {
     /// Entries that are completed in place.
-    V1,
+    V1 = 1,
     /// V1, and retries: number of failed attempts, and delay of the next one.
-    V2,
+    V2 = 2,
     /// V2, and entries that cancel, attach to and read other invocations.
-    V3,
+    V3 = 3,
     /// Commands and notifications, in an append-only journal.
-    V5,
+    V5 = 5,
     /// V5, and the random seed and metadata of failures.
-    V6,
+    V6 = 6,
     /// V6, and trees of waits, acknowledged runs, scopes, and error behaviors.
-    V7,
+    V7 = 7,
     /// V7, and reads of state that are not journaled.
-    V8,
+    V8 = 8,
 }
 
 /// The two journal formats. Their frames share type numbers but differ in meaning.
@@ -39,15 +39,7 @@ impl ProtocolVersion {
         [Self::V1, Self::V2, Self::V3, Self::V5, Self::V6, Self::V7, Self::V8];
 
     pub const fn number(self) -> u32 {
-        match self {
-            Self::V1 => 1,
-            Self::V2 => 2,
-            Self::V3 => 3,
-            Self::V5 => 5,
-            Self::V6 => 6,
-            Self::V7 => 7,
-            Self::V8 => 8,
-        }
+        self as u32
     }
 
     /// The version with this number.

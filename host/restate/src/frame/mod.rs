@@ -73,6 +73,11 @@ impl Frame {
         Self { flags: self.flags.with(flags), ..self }
     }
 
+    /// Returns the frame without its request for an acknowledgement, as it is stored.
+    pub(crate) fn without_request(self) -> Self {
+        Self { flags: self.flags.without(Flags::REQUIRES_ACK), ..self }
+    }
+
     /// Encodes the header and the message.
     ///
     /// # Panics

@@ -1,10 +1,9 @@
 //! Kinds of commands: type numbers, requested notifications, required fields.
 
 use bytes::Bytes;
-use prost::Message as _;
 
 use super::{command::*, notification::NotificationKind};
-use crate::{custom::Custom, version::ProtocolVersion};
+use crate::{operation::operations, version::ProtocolVersion};
 
 /// A notification requested by a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,142 +14,60 @@ pub struct RequestedNotification {
     pub kind: NotificationKind,
 }
 
-macro_rules! commands {
-    ($($(#[$about:meta])* $kind:ident = $number:literal;)*) => {
-        /// A command.
-        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-        pub enum Command {
-            $($(#[$about])* $kind($kind),)*
-            /// A command defined by an SDK.
-            Custom(Custom),
-        }
-
-        /// Kind of a command.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum CommandKind {
-            $($(#[$about])* $kind,)*
-        }
-
-        impl CommandKind {
-            /// All kinds, by ascending type number.
-            pub const ALL: &[Self] = &[$(Self::$kind,)*];
-
-            /// Type number in the frame header.
-            pub const fn number(self) -> u16 {
-                match self {
-                    $(Self::$kind => $number,)*
-                }
-            }
-
-            /// Name of the kind.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$kind => stringify!($kind),)*
-                }
-            }
-        }
-
-        impl Command {
-            /// Returns the kind; `None` for a command defined by an SDK.
-            pub fn kind(&self) -> Option<CommandKind> {
-                match self {
-                    $(Self::$kind(_) => Some(CommandKind::$kind),)*
-                    Self::Custom(_) => None,
-                }
-            }
-
-            /// Returns the name given by the handler, for display.
-            pub fn entry_name(&self) -> &str {
-                match self {
-                    $(Self::$kind(command) => &command.name,)*
-                    Self::Custom(custom) => &custom.name,
-                }
-            }
-
-            pub(crate) fn decode(kind: CommandKind, payload: Bytes) -> Result<Self, String> {
-                let command = match kind {
-                    $(CommandKind::$kind => $kind::decode(payload).map(Self::$kind),)*
-                };
-                let command = command.map_err(|error| format!("cannot be decoded: {error}"))?;
-                match command.missing() {
-                    Some(part) => Err(format!("has no {part}")),
-                    None => Ok(command),
-                }
-            }
-
-            pub(crate) fn payload(&self) -> Bytes {
-                match self {
-                    $(Self::$kind(command) => command.encode_to_vec().into(),)*
-                    Self::Custom(custom) => custom.payload.clone(),
-                }
-            }
-        }
-
-        $(
-            impl From<$kind> for Command {
-                fn from(command: $kind) -> Self {
-                    Self::$kind(command)
-                }
-            }
-        )*
-    };
-}
-
 // These numbers are stored, so they must not change.
-commands! {
-    /// The input of the invocation.
-    Input = 0x0400;
-    /// The outcome of the invocation.
-    Output = 0x0401;
-    /// A read of a state key, answered by the runtime.
-    GetLazyState = 0x0402;
-    /// A write of a state key.
-    SetState = 0x0403;
-    /// A removal of a state key.
-    ClearState = 0x0404;
-    /// The removal of all state.
-    ClearAllState = 0x0405;
-    /// A read of the state's keys, answered by the runtime.
-    GetLazyStateKeys = 0x0406;
-    /// A read of a state key, with its answer.
-    GetEagerState = 0x0407;
-    /// A read of the state's keys, with its answer.
-    GetEagerStateKeys = 0x0408;
-    /// A wait for a promise.
-    GetPromise = 0x0409;
-    /// A read of a promise without waiting.
-    PeekPromise = 0x040A;
-    /// The completion of a promise.
-    CompletePromise = 0x040B;
-    Sleep = 0x040C;
-    Call = 0x040D;
-    /// A call without awaiting the result.
-    OneWayCall = 0x040E;
-    /// A signal to another invocation.
-    SendSignal = 0x0410;
-    /// An action whose outcome is journaled.
-    Run = 0x0411;
-    /// A wait for another invocation's result.
-    AttachInvocation = 0x0412;
-    /// A read of another invocation's result without waiting.
-    GetInvocationOutput = 0x0413;
-    /// The completion of an awakeable.
-    CompleteAwakeable = 0x0414;
-}
-
-impl CommandKind {
-    /// Returns the kind with this type number.
-    pub fn from_number(number: u16) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.number() == number)
+operations! {
+    /// A command.
+    pub enum Command,
+    /// Kind of a command.
+    pub enum CommandKind {
+        /// The input of the invocation.
+        Input = 0x0400;
+        /// The outcome of the invocation.
+        Output = 0x0401;
+        /// A read of a state key, answered by the runtime.
+        GetLazyState = 0x0402;
+        /// A write of a state key.
+        SetState = 0x0403;
+        /// A removal of a state key.
+        ClearState = 0x0404;
+        /// The removal of all state.
+        ClearAllState = 0x0405;
+        /// A read of the state's keys, answered by the runtime.
+        GetLazyStateKeys = 0x0406;
+        /// A read of a state key, with its answer.
+        GetEagerState = 0x0407;
+        /// A read of the state's keys, with its answer.
+        GetEagerStateKeys = 0x0408;
+        /// A wait for a promise.
+        GetPromise = 0x0409;
+        /// A read of a promise without waiting.
+        PeekPromise = 0x040A;
+        /// The completion of a promise.
+        CompletePromise = 0x040B;
+        Sleep = 0x040C;
+        Call = 0x040D;
+        /// A call without awaiting the result.
+        OneWayCall = 0x040E;
+        /// A signal to another invocation.
+        SendSignal = 0x0410;
+        /// An action whose outcome is journaled.
+        Run = 0x0411;
+        /// A wait for another invocation's result.
+        AttachInvocation = 0x0412;
+        /// A read of another invocation's result without waiting.
+        GetInvocationOutput = 0x0413;
+        /// The completion of an awakeable.
+        CompleteAwakeable = 0x0414;
     }
 }
 
 impl Command {
-    /// Returns the type number in the frame header.
-    pub fn number(&self) -> u16 {
-        match self {
-            Self::Custom(custom) => custom.number,
-            known => known.kind().expect("only custom commands have no kind").number(),
+    /// Decodes a command and checks its required fields.
+    pub(crate) fn decode(kind: CommandKind, payload: Bytes) -> Result<Self, String> {
+        let command = Self::decode_unchecked(kind, payload)?;
+        match command.missing() {
+            Some(part) => Err(format!("has no {part}")),
+            None => Ok(command),
         }
     }
 
@@ -203,7 +120,7 @@ impl Command {
     }
 
     /// Returns the name of the required field that is absent, if any.
-    pub(crate) fn missing(&self) -> Option<&'static str> {
+    fn missing(&self) -> Option<&'static str> {
         let (part, absent) = match self {
             Self::Output(it) => ("result", it.result.is_none()),
             Self::SetState(it) => ("value", it.value.is_none()),

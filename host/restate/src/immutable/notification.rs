@@ -11,7 +11,10 @@ use bytes::Bytes;
 use prost::{Message, Oneof};
 
 use super::command::SignalResult;
-use crate::wire::{Failure, OperationOutcome, StateKeys, ValueMessage, Void};
+use crate::{
+    operation::kinds,
+    wire::{Failure, OperationOutcome, StateKeys, ValueMessage, Void},
+};
 
 /// The signal that requests a cancellation.
 pub const CANCEL_SIGNAL: u32 = 1;
@@ -122,30 +125,12 @@ impl From<SignalResult> for NotificationResult {
 
 macro_rules! notifications {
     ($($(#[$about:meta])* $kind:ident = $number:literal, $name:literal, [$($result:ident)*];)*) => {
-        /// Kind of a notification: the command kind that it answers, or a signal.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum NotificationKind {
-            $($(#[$about])* $kind,)*
+        kinds! {
+            /// Kind of a notification: the command kind that it answers, or a signal.
+            pub enum NotificationKind { $($(#[$about])* $kind = $number, $name;)* }
         }
 
         impl NotificationKind {
-            /// All kinds.
-            pub const ALL: &[Self] = &[$(Self::$kind,)*];
-
-            /// Type number in the frame header.
-            pub const fn number(self) -> u16 {
-                match self {
-                    $(Self::$kind => $number,)*
-                }
-            }
-
-            /// Name of the kind.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$kind => $name,)*
-                }
-            }
-
             /// Kinds of payloads that it may carry.
             pub const fn allowed(self) -> &'static [ResultKind] {
                 match self {
@@ -180,13 +165,6 @@ notifications! {
     /// Answers a read of an invocation's result.
     GetInvocationOutput = 0x8013, "GetInvocationOutput completion", [Void Value Failure];
     Signal = 0xFBFF, "Signal", [Void Value Failure];
-}
-
-impl NotificationKind {
-    /// Returns the kind with this type number.
-    pub fn from_number(number: u16) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.number() == number)
-    }
 }
 
 impl Notification {

@@ -9,13 +9,13 @@ const END: &str = "+json";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ManifestVersion {
     /// Services and handlers.
-    V1,
+    V1 = 1,
     /// V1, and documentation and metadata.
-    V2,
+    V2 = 2,
     /// V2, and timeouts, retention periods, lazy state, and private services and handlers.
-    V3,
+    V3 = 3,
     /// V3, and retry policies and compression.
-    V4,
+    V4 = 4,
 }
 
 /// A media type that is not a known version of the manifest.
@@ -28,12 +28,7 @@ impl ManifestVersion {
     pub const ALL: [Self; 4] = [Self::V1, Self::V2, Self::V3, Self::V4];
 
     pub const fn number(self) -> u32 {
-        match self {
-            Self::V1 => 1,
-            Self::V2 => 2,
-            Self::V3 => 3,
-            Self::V4 => 4,
-        }
+        self as u32
     }
 
     /// Media type of the version.

@@ -51,53 +51,89 @@ pub enum LambdaCompression {
     Zstd,
 }
 
-/// A service: handlers under one name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Service {
-    pub name: String,
-    /// Kind of the service.
-    pub ty: ServiceType,
-    pub handlers: Vec<ManifestHandler>,
-    /// Documentation for people. From V2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub documentation: Option<String>,
-    /// Metadata for people. From V2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<BTreeMap<String, String>>,
-    /// Milliseconds without a frame after which the runtime requests a suspension. From V3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inactivity_timeout: Option<u64>,
-    /// Milliseconds from that request after which the runtime aborts the attempt. From V3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub abort_timeout: Option<u64>,
-    /// Retention period of the journals of ended invocations, in milliseconds. From V3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub journal_retention: Option<u64>,
-    /// Retention period of results of calls with an idempotency key, in milliseconds. From V3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idempotency_retention: Option<u64>,
-    /// True to read state on demand instead of sending it with the start. From V3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub enable_lazy_state: Option<bool>,
-    /// True to allow calls from other handlers only. From V3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ingress_private: Option<bool>,
-    /// Milliseconds before the first retry. From V4.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_policy_initial_interval: Option<u64>,
-    /// Maximum milliseconds between retries. From V4.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_policy_max_interval: Option<u64>,
-    /// Maximum number of attempts, including the first. From V4.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_policy_max_attempts: Option<u64>,
-    /// Factor by which the interval grows with each retry. From V4.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_policy_exponentiation_factor: Option<f64>,
-    /// Action after the last attempt. From V4.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_policy_on_max_attempts: Option<OnMaxAttempts>,
+/// Declares services or handlers, with the settings that both have. Those of a handler override
+/// those of its service.
+macro_rules! with_settings {
+    ($(#[$about:meta])* $visibility:vis struct $of:ident { $($own:tt)* } { $($retention:tt)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        $visibility struct $of {
+            $($own)*
+            /// Documentation for people. From V2.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub documentation: Option<String>,
+            /// Metadata for people. From V2.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub metadata: Option<BTreeMap<String, String>>,
+            /// Milliseconds without a frame after which the runtime requests a suspension. From V3.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub inactivity_timeout: Option<u64>,
+            /// Milliseconds from that request after which the runtime aborts the attempt. From V3.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub abort_timeout: Option<u64>,
+            /// Retention period of the journals of ended invocations, in milliseconds. From V3.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub journal_retention: Option<u64>,
+            /// Retention period of results of calls with an idempotency key, in milliseconds. Not
+            /// for the run of a workflow. From V3.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub idempotency_retention: Option<u64>,
+            $($retention)*
+            /// True to read state on demand instead of sending it with the start. From V3.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub enable_lazy_state: Option<bool>,
+            /// True to allow calls from other handlers only. From V3.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub ingress_private: Option<bool>,
+            /// Milliseconds before the first retry. From V4.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub retry_policy_initial_interval: Option<u64>,
+            /// Maximum milliseconds between retries. From V4.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub retry_policy_max_interval: Option<u64>,
+            /// Maximum number of attempts, including the first. From V4.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub retry_policy_max_attempts: Option<u64>,
+            /// Factor by which the interval grows with each retry. From V4.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub retry_policy_exponentiation_factor: Option<f64>,
+            /// Action after the last attempt. From V4.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub retry_policy_on_max_attempts: Option<OnMaxAttempts>,
+        }
+    };
+}
+
+with_settings! {
+    /// A service: handlers under one name.
+    pub struct Service {
+        pub name: String,
+        /// Kind of the service.
+        pub ty: ServiceType,
+        pub handlers: Vec<ManifestHandler>,
+    } {}
+}
+
+with_settings! {
+    /// A handler of a service.
+    pub struct ManifestHandler {
+        pub name: String,
+        /// Concurrency with other handlers of the key. [`Service::handler_type`] has the default.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub ty: Option<HandlerType>,
+        /// Accepted requests.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub input: Option<HandlerInput>,
+        /// Produced responses.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub output: Option<HandlerOutput>,
+    } {
+        /// Retention period of an ended workflow, in milliseconds. Only for the run of a workflow.
+        /// From V3.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub workflow_completion_retention: Option<u64>,
+    }
 }
 
 /// Kind of a service.
@@ -110,64 +146,6 @@ pub enum ServiceType {
     VirtualObject,
     /// Handlers that share a key and its state, with one run for each key.
     Workflow,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ManifestHandler {
-    pub name: String,
-    /// Concurrency with other handlers of the key. [`Service::handler_type`] has the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ty: Option<HandlerType>,
-    /// Accepted requests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<HandlerInput>,
-    /// Produced responses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<HandlerOutput>,
-    /// Documentation for people. From V2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub documentation: Option<String>,
-    /// Metadata for people. From V2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<BTreeMap<String, String>>,
-    /// Overrides the service's value. From V3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inactivity_timeout: Option<u64>,
-    /// Overrides the service's value. From V3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub abort_timeout: Option<u64>,
-    /// Overrides the service's value. From V3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub journal_retention: Option<u64>,
-    /// Overrides the service's value. Not for the run of a workflow. From V3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idempotency_retention: Option<u64>,
-    /// Retention period of an ended workflow, in milliseconds. Only for the run of a workflow. From
-    /// V3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workflow_completion_retention: Option<u64>,
-    /// Overrides the service's value. From V3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub enable_lazy_state: Option<bool>,
-    /// Overrides the service's value. From V3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ingress_private: Option<bool>,
-    /// Overrides the service's value. From V4.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_policy_initial_interval: Option<u64>,
-    /// Overrides the service's value. From V4.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_policy_max_interval: Option<u64>,
-    /// Overrides the service's value. From V4.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_policy_max_attempts: Option<u64>,
-    /// Overrides the service's value. From V4.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_policy_exponentiation_factor: Option<f64>,
-    /// Overrides the service's value. From V4.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_policy_on_max_attempts: Option<OnMaxAttempts>,
 }
 
 /// Concurrency of a handler with others of the same key.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use prost::Message as _;
 
 use super::entry::*;
-use crate::{custom::Custom, version::ProtocolVersion, wire::StateKeys};
+use crate::{operation::operations, version::ProtocolVersion, wire::StateKeys};
 
 /// Kind of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,38 +40,14 @@ impl EntryResult {
 
 macro_rules! entries {
     ($($(#[$about:meta])* $kind:ident = $number:literal, $completes:ident, [$($result:ident)*];)*) => {
-        /// An entry.
-        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-        pub enum Entry {
-            $($(#[$about])* $kind($kind),)*
-            /// An entry defined by an SDK.
-            Custom(Custom),
-        }
-
-        /// Kind of an entry.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum EntryKind {
-            $($(#[$about])* $kind,)*
+        operations! {
+            /// An entry.
+            pub enum Entry,
+            /// Kind of an entry.
+            pub enum EntryKind { $($(#[$about])* $kind = $number;)* }
         }
 
         impl EntryKind {
-            /// All kinds, by ascending type number.
-            pub const ALL: &[Self] = &[$(Self::$kind,)*];
-
-            /// Type number in the frame header.
-            pub const fn number(self) -> u16 {
-                match self {
-                    $(Self::$kind => $number,)*
-                }
-            }
-
-            /// Name of the kind.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$kind => stringify!($kind),)*
-                }
-            }
-
             /// When an entry of this kind gets its result.
             pub const fn completes(self) -> CompletionMode {
                 match self {
@@ -88,22 +64,6 @@ macro_rules! entries {
         }
 
         impl Entry {
-            /// Returns the kind; `None` for an entry defined by an SDK.
-            pub fn kind(&self) -> Option<EntryKind> {
-                match self {
-                    $(Self::$kind(_) => Some(EntryKind::$kind),)*
-                    Self::Custom(_) => None,
-                }
-            }
-
-            /// Returns the name given by the handler, for display.
-            pub fn entry_name(&self) -> &str {
-                match self {
-                    $(Self::$kind(entry) => &entry.name,)*
-                    Self::Custom(custom) => &custom.name,
-                }
-            }
-
             /// Returns the result, if present.
             pub fn result(&self) -> Option<&EntryResult> {
                 match self {
@@ -111,29 +71,7 @@ macro_rules! entries {
                     Self::Custom(_) => None,
                 }
             }
-
-            pub(crate) fn decode(kind: EntryKind, payload: Bytes) -> Result<Self, String> {
-                let entry = match kind {
-                    $(EntryKind::$kind => $kind::decode(payload).map(Self::$kind),)*
-                };
-                entry.map_err(|error| format!("cannot be decoded: {error}"))
-            }
-
-            pub(crate) fn payload(&self) -> Bytes {
-                match self {
-                    $(Self::$kind(entry) => entry.encode_to_vec().into(),)*
-                    Self::Custom(custom) => custom.payload.clone(),
-                }
-            }
         }
-
-        $(
-            impl From<$kind> for Entry {
-                fn from(entry: $kind) -> Self {
-                    Self::$kind(entry)
-                }
-            }
-        )*
     };
 }
 
@@ -191,11 +129,6 @@ entries! {
 }
 
 impl EntryKind {
-    /// Returns the kind with this type number.
-    pub fn from_number(number: u16) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.number() == number)
-    }
-
     /// Returns the first version that has this kind.
     pub const fn since(self) -> ProtocolVersion {
         match self {
@@ -243,17 +176,15 @@ impl EntryKind {
 }
 
 impl Entry {
-    /// Returns the type number in the frame header.
-    pub fn number(&self) -> u16 {
-        match self {
-            Self::Custom(custom) => custom.number,
-            known => known.kind().expect("only custom entries have no kind").number(),
-        }
+    /// Decodes an entry and checks its content. `completed` is the flag in the header.
+    pub(crate) fn decode(kind: EntryKind, payload: Bytes, completed: bool) -> Result<Self, String> {
+        let entry = Self::decode_unchecked(kind, payload)?;
+        entry.fault(completed).map_or(Ok(entry), Err)
     }
 
     /// Returns the rule that the entry's content violates, as a clause; `None` if it is valid.
     /// Checks the result and the required fields. `completed` is the flag in the header.
-    pub(crate) fn fault(&self, completed: bool) -> Option<String> {
+    fn fault(&self, completed: bool) -> Option<String> {
         let kind = self.kind()?;
         let result = self.result();
         if let Some(fault) = result.and_then(|result| kind.fault(result)) {

@@ -100,11 +100,8 @@ impl Message {
                     let since = kind.since();
                     return Err(violation(format!("is not part of {version}, but of {since}")));
                 }
-                let entry = Entry::decode(kind, payload).map_err(violation)?;
-                if let Some(fault) = entry.fault(flags.has(Flags::COMPLETED)) {
-                    return Err(violation(fault));
-                }
-                Self::Entry(entry)
+                let completed = flags.has(Flags::COMPLETED);
+                Self::Entry(Entry::decode(kind, payload, completed).map_err(violation)?)
             }
         };
         Ok(message.in_version(version))

@@ -12,7 +12,7 @@ use crate::{
     version::ProtocolVersion::{self, *},
     wire::{
         Failure, Header, IdempotentRequestTarget, StartMessage, StateEntry, StateKeys,
-        WorkflowTarget,
+        WorkflowTarget, tests::fields,
     },
 };
 
@@ -134,17 +134,6 @@ fn result(kind: EntryKind, field: u32) -> EntryResult {
         14 => EntryResult::Value("v".into()),
         _ => EntryResult::Failure(Failure::new(409, "m")),
     }
-}
-
-fn fields(mut payload: &[u8]) -> Vec<u32> {
-    let mut tags = Vec::new();
-    while !payload.is_empty() {
-        let (tag, kind) = prost::encoding::decode_key(&mut payload).unwrap();
-        prost::encoding::skip_field(kind, tag, &mut payload, Default::default()).unwrap();
-        tags.push(tag);
-    }
-    tags.sort_unstable();
-    tags
 }
 
 #[test]

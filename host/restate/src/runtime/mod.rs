@@ -1,7 +1,7 @@
 //! The runtime's side of an attempt: sends the journal, receives the deployment's commands, and
 //! sends new events.
 //!
-//! There is one state machine for each family. Both have the same interface:
+//! There is one state machine for each family. Both share `attempt` and its interface:
 //!
 //! ```text
 //! open(version, start, journal)   → bytes to send: Start and the whole journal
@@ -15,5 +15,6 @@
 //! protocol; after a [`ProtocolViolation`](crate::ProtocolViolation) the attempt is over. Actions from the same
 //! piece of input before the violation are discarded, as if the input had never arrived.
 
+mod attempt;
 pub mod immutable;
 pub mod mutable;

@@ -2,11 +2,11 @@
 
 mod action;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
+use super::attempt::{AttemptJournal, RuntimeAttempt};
 use crate::{
-    failure,
-    frame::{Flags, Frame, FrameDecoder, MESSAGE_LIMIT},
+    frame::{Flags, Frame},
     mutable::{
         CancelTarget, Completion, CompletionMode, Entry, EntryAck, EntryKind, EntryResult,
         InvocationTarget, Message, frame_type,
@@ -18,18 +18,15 @@ use crate::{
 
 pub use self::action::{EntryAction, EntrySuspension};
 
-/// State machine of the runtime's side of an attempt.
-#[derive(Debug)]
-pub struct MutableRuntimeAttempt {
-    version: ProtocolVersion,
-    decoder: FrameDecoder,
-    /// The frame that ended the attempt.
-    ended_by: Option<FrameType>,
-    /// True if the journal has an output.
+/// State machine of the runtime's side of an attempt of V1 to V3.
+pub type MutableRuntimeAttempt = RuntimeAttempt<MutableJournal>;
+
+/// The entries of an attempt.
+#[derive(Debug, Default)]
+pub struct MutableJournal {
+    /// True if there is an output.
     output: bool,
-    /// True if the request's body has ended.
-    half_closed: bool,
-    /// The journal: the progress of each entry.
+    /// The progress of each entry.
     entries: Vec<EntryProgress>,
 }
 
@@ -54,82 +51,7 @@ enum TransmissionState {
     Untold,
 }
 
-impl MutableRuntimeAttempt {
-    /// Begins an attempt with the frames of the journal in order, each with its result if
-    /// available. Writes the number of frames into `start`. Returns the bytes to send.
-    ///
-    /// # Errors
-    /// A [`ProtocolViolation`] in the journal itself.
-    ///
-    /// # Panics
-    /// If `version` is of the other family.
-    pub fn open<'a>(
-        version: ProtocolVersion,
-        start: StartMessage,
-        journal: impl IntoIterator<Item = &'a [u8]>,
-    ) -> Result<(Self, Bytes), ProtocolViolation> {
-        Self::open_with_limit(version, start, journal, MESSAGE_LIMIT)
-    }
-
-    /// Like [`open`](Self::open), with another maximum message length, in bytes.
-    ///
-    /// # Errors
-    /// A [`ProtocolViolation`] in the journal itself.
-    ///
-    /// # Panics
-    /// If `version` is of the other family.
-    pub fn open_with_limit<'a>(
-        version: ProtocolVersion,
-        start: StartMessage,
-        journal: impl IntoIterator<Item = &'a [u8]>,
-        limit: usize,
-    ) -> Result<(Self, Bytes), ProtocolViolation> {
-        assert_eq!(
-            version.family(),
-            ProtocolFamily::Mutable,
-            "{version} has commands and notifications"
-        );
-        let mut attempt = Self {
-            version,
-            decoder: FrameDecoder::new(limit),
-            ended_by: None,
-            output: false,
-            half_closed: false,
-            entries: Vec::new(),
-        };
-        let mut replay = BytesMut::new();
-        for record in journal {
-            let index = attempt.index();
-            let frame = attempt.replay(record).map_err(|violation| violation.at(index))?;
-            frame.write(&mut replay);
-        }
-        let known_entries = attempt.index();
-        if known_entries == 0 {
-            return Err(ProtocolViolation::new("a journal has its input at least"));
-        }
-        let start = Message::Start(StartMessage { known_entries, ..start });
-        let mut out = BytesMut::new();
-        start.encode(version).write(&mut out);
-        out.unsplit(replay);
-        Ok((attempt, out.freeze()))
-    }
-
-    /// Takes a piece of the response.
-    ///
-    /// # Errors
-    /// A [`ProtocolViolation`]; the attempt is then over.
-    pub fn receive(&mut self, bytes: &[u8]) -> Result<Vec<EntryAction>, ProtocolViolation> {
-        self.decoder.feed(bytes);
-        let mut actions = Vec::new();
-        while let Some(frame) = self.next_frame()? {
-            let action = self.action(&frame).inspect_err(|violation| {
-                self.ended_by = violation.frame;
-            })?;
-            actions.push(action);
-        }
-        Ok(actions)
-    }
-
+impl RuntimeAttempt<MutableJournal> {
     /// Sends the result of an entry. The entry must be stored with the result. Returns the bytes to
     /// send; empty if the attempt or the request's body has ended.
     ///
@@ -145,7 +67,7 @@ impl MutableRuntimeAttempt {
         let message = Message::Completion(completion);
         let closed = self.is_closed();
         let violation = |what: String| ProtocolViolation::of(message.frame_type(), what).at(index);
-        let Some(slot) = self.entries.get_mut(index as usize) else {
+        let Some(slot) = self.journal.entries.get_mut(index as usize) else {
             return Err(violation("the journal has no such entry".into()));
         };
         let Some(kind) = slot.kind.filter(|kind| kind.completes() == CompletionMode::Later) else {
@@ -158,7 +80,7 @@ impl MutableRuntimeAttempt {
             return Err(violation(format!("a {} {fault}", kind.name())));
         }
         slot.result = if closed { TransmissionState::Untold } else { TransmissionState::Told };
-        Ok(self.send(&message))
+        Ok(self.send(&message.encode(self.version)))
     }
 
     /// Acknowledges that an entry is stored. Returns the bytes to send.
@@ -168,10 +90,10 @@ impl MutableRuntimeAttempt {
     pub fn acknowledge(&mut self, index: u32) -> Result<Bytes, ProtocolViolation> {
         let message = Message::EntryAck(EntryAck { entry_index: index });
         let closed = self.is_closed();
-        match self.entries.get_mut(index as usize) {
+        match self.journal.entries.get_mut(index as usize) {
             Some(slot) if slot.ack == TransmissionState::Open => {
                 slot.ack = if closed { TransmissionState::Untold } else { TransmissionState::Told };
-                Ok(self.send(&message))
+                Ok(self.send(&message.encode(self.version)))
             }
             _ => {
                 let what = "no entry with this index waits for it";
@@ -179,62 +101,24 @@ impl MutableRuntimeAttempt {
             }
         }
     }
+}
 
-    /// Ends the request's body. The deployment continues until it has to wait, and then suspends.
-    pub fn half_close(&mut self) {
-        self.half_closed = true;
+impl AttemptJournal for MutableJournal {
+    type Action = EntryAction;
+
+    const FAMILY: ProtocolFamily = ProtocolFamily::Mutable;
+
+    fn frame_type(number: u16) -> FrameType {
+        frame_type(number)
     }
 
-    /// Handles the end of the response's body.
-    ///
-    /// # Errors
-    /// A [`ProtocolViolation`] if it ended within a frame, or before the attempt was over.
-    pub fn end_of_input(&mut self) -> Result<(), ProtocolViolation> {
-        let pending = self.decoder.pending();
-        let what = match (pending, self.ended_by) {
-            (0, Some(_)) => return Ok(()),
-            (0, None) => "the response ended without End, Suspension or Error".to_owned(),
-            _ => format!("the response was cut off {pending} bytes into a frame"),
-        };
-        let violation = ProtocolViolation::new(what).with_code(failure::INTERNAL);
-        self.ended_by = self.ended_by.or(Some(FrameType { number: 0, name: "end of input" }));
-        Err(violation)
+    fn start(start: StartMessage, version: ProtocolVersion) -> Frame {
+        Message::Start(start).encode(version)
     }
 
-    /// Returns true after an end, a suspension, an error or a violation.
-    pub fn is_over(&self) -> bool {
-        self.ended_by.is_some()
-    }
-
-    fn is_closed(&self) -> bool {
-        self.half_closed || self.ended_by.is_some()
-    }
-
-    fn send(&self, message: &Message) -> Bytes {
-        if self.is_closed() { Bytes::new() } else { message.encode(self.version).to_bytes() }
-    }
-
-    /// Returns the index of the next entry.
-    fn index(&self) -> u32 {
-        u32::try_from(self.entries.len()).expect("journals have fewer entries")
-    }
-
-    fn next_frame(&mut self) -> Result<Option<Frame>, ProtocolViolation> {
-        self.decoder.next_frame().map_err(|refused| {
-            let frame = frame_type(refused.number);
-            self.ended_by = Some(frame);
-            ProtocolViolation::of(frame, refused.to_string())
-        })
-    }
-
-    /// Adds a frame of the journal, and returns it as it is to be sent.
-    fn replay(&mut self, record: &[u8]) -> Result<Frame, ProtocolViolation> {
-        let mut frame =
-            Frame::from_bytes(record).ok_or_else(|| ProtocolViolation::new("is not one frame"))?;
-        frame.flags = frame.flags.without(Flags::REQUIRES_ACK);
-        let kind = frame_type(frame.number);
-        let violation = |what: &str| ProtocolViolation::of(kind, what);
-        let Message::Entry(entry) = Message::decode(&frame, self.version)? else {
+    fn replay(&mut self, frame: &Frame, version: ProtocolVersion) -> Result<(), ProtocolViolation> {
+        let violation = |what: &str| ProtocolViolation::of(frame_type(frame.number), what);
+        let Message::Entry(entry) = Message::decode(frame, version)? else {
             return Err(violation("is not part of a journal"));
         };
         match (&entry, self.entries.is_empty()) {
@@ -250,16 +134,17 @@ impl MutableRuntimeAttempt {
             (_, true) => return Err(violation("comes before the input")),
             (_, false) => drop(self.record(&entry, frame.flags)?),
         }
-        Ok(frame)
+        Ok(())
     }
 
-    fn action(&mut self, frame: &Frame) -> Result<EntryAction, ProtocolViolation> {
-        let kind = frame_type(frame.number);
-        let violation = |what: String| ProtocolViolation::of(kind, what);
-        if let Some(end) = self.ended_by {
-            return Err(violation(format!("comes after {end}")));
-        }
-        let message = Message::decode(frame, self.version).map_err(|violation| {
+    fn receive(
+        &mut self,
+        frame: &Frame,
+        version: ProtocolVersion,
+        half_closed: bool,
+    ) -> Result<EntryAction, ProtocolViolation> {
+        let violation = |what: String| ProtocolViolation::of(frame_type(frame.number), what);
+        let message = Message::decode(frame, version).map_err(|violation| {
             let entry = EntryKind::from_number(frame.number).is_some();
             if entry { violation.at(self.index()) } else { violation }
         })?;
@@ -267,31 +152,34 @@ impl MutableRuntimeAttempt {
             Message::Entry(entry) => {
                 let index = self.record(&entry, frame.flags)?;
                 let requires_ack = frame.flags.has(Flags::REQUIRES_ACK);
-                let flags = frame.flags.without(Flags::REQUIRES_ACK);
-                let record = Frame { flags, ..frame.clone() }.to_bytes();
+                let record = frame.clone().without_request().to_bytes();
                 Ok(EntryAction::Append { index, entry, record, requires_ack })
             }
             Message::Suspension(_) if self.output => {
                 Err(violation("comes after the output".into()))
             }
             Message::Suspension(suspension) => {
-                let suspended = self.suspend(&suspension.entry_indexes).map_err(violation)?;
-                self.ended_by = Some(kind);
-                Ok(EntryAction::Suspend(suspended))
+                let suspended = self.suspend(&suspension.entry_indexes, half_closed);
+                Ok(EntryAction::Suspend(suspended.map_err(violation)?))
             }
-            Message::Error(error) => {
-                self.ended_by = Some(kind);
-                Ok(EntryAction::Failed(error))
-            }
+            Message::Error(error) => Ok(EntryAction::Failed(error)),
             Message::End if !self.output => Err(violation("comes without an output".into())),
-            Message::End => {
-                self.ended_by = Some(kind);
-                Ok(EntryAction::Ended)
-            }
+            Message::End => Ok(EntryAction::Ended),
             Message::Start(_) | Message::Completion(_) | Message::EntryAck(_) => {
                 Err(violation("comes from a runtime, and never from a deployment".into()))
             }
         }
+    }
+
+    fn ends(action: &EntryAction) -> bool {
+        !matches!(action, EntryAction::Append { .. })
+    }
+}
+
+impl MutableJournal {
+    /// Returns the index of the next entry.
+    fn index(&self) -> u32 {
+        u32::try_from(self.entries.len()).expect("journals have fewer entries")
     }
 
     /// Adds an entry to the journal and returns its index.
@@ -327,7 +215,7 @@ impl MutableRuntimeAttempt {
         Ok(index)
     }
 
-    fn suspend(&self, indexes: &[u32]) -> Result<EntrySuspension, String> {
+    fn suspend(&self, indexes: &[u32], half_closed: bool) -> Result<EntrySuspension, String> {
         if indexes.is_empty() {
             return Err("waits for nothing".to_owned());
         }
@@ -350,8 +238,7 @@ impl MutableRuntimeAttempt {
             ready |= matches!(slot.ack, TransmissionState::Open | TransmissionState::Untold)
                 || slot.result == TransmissionState::Untold;
             // The result was sent while the deployment was already suspending.
-            ready |=
-                !self.half_closed && [slot.result, slot.ack].contains(&TransmissionState::Told);
+            ready |= !half_closed && [slot.result, slot.ack].contains(&TransmissionState::Told);
         }
         if !possible && !ready {
             return Err("waits for results that it has received".to_owned());

@@ -3,7 +3,7 @@
 use segno_core::time::Millis;
 use segno_restate::manifest::{ManifestHandler, OnMaxAttempts, Service};
 
-use super::Deployment;
+use super::{Deployment, retention::millis};
 
 /// The default time without a frame after which a deployment is asked to suspend.
 const INACTIVITY: Millis = Millis(60_000);
@@ -67,9 +67,6 @@ impl HandlerRetryPolicy {
 impl Deployment {
     /// The retry policy of a handler.
     pub fn retry_policy(service: &Service, handler: &ManifestHandler) -> HandlerRetryPolicy {
-        let millis = |given: Option<u64>, default| {
-            given.map_or(default, |ms| Millis(i64::try_from(ms).unwrap_or(i64::MAX)))
-        };
         let initial =
             handler.retry_policy_initial_interval.or(service.retry_policy_initial_interval);
         let longest = handler.retry_policy_max_interval.or(service.retry_policy_max_interval);
@@ -79,8 +76,8 @@ impl Deployment {
         let most = handler.retry_policy_max_attempts.or(service.retry_policy_max_attempts);
         let end = handler.retry_policy_on_max_attempts.or(service.retry_policy_on_max_attempts);
         HandlerRetryPolicy {
-            initial: millis(initial, Millis(500)),
-            longest: millis(longest, Millis(60_000)),
+            initial: millis(initial).unwrap_or(Millis(500)),
+            longest: millis(longest).unwrap_or(Millis(60_000)),
             factor: factor.unwrap_or(2.0),
             most: Some(most.unwrap_or(MOST)),
             fails: end == Some(OnMaxAttempts::Kill),
@@ -99,15 +96,10 @@ impl Deployment {
 
     /// The timeouts of a handler.
     pub fn timeouts(service: &Service, handler: &ManifestHandler) -> Timeouts {
-        let millis = |given: Option<u64>, default| {
-            given.map_or(default, |ms| Millis(i64::try_from(ms).unwrap_or(i64::MAX)))
-        };
         Timeouts {
-            inactivity: millis(
-                handler.inactivity_timeout.or(service.inactivity_timeout),
-                INACTIVITY,
-            ),
-            abort: millis(handler.abort_timeout.or(service.abort_timeout), ABORT),
+            inactivity: millis(handler.inactivity_timeout.or(service.inactivity_timeout))
+                .unwrap_or(INACTIVITY),
+            abort: millis(handler.abort_timeout.or(service.abort_timeout)).unwrap_or(ABORT),
         }
     }
 }

@@ -80,7 +80,8 @@ fn run_of(service: &Service) -> Option<&ManifestHandler> {
     service.handlers.iter().find(|handler| kind(service, handler) == HandlerConcurrency::Run)
 }
 
-fn millis(given: Option<u64>) -> Option<Millis> {
+/// A length of a manifest.
+pub(super) fn millis(given: Option<u64>) -> Option<Millis> {
     given.map(|ms| Millis(i64::try_from(ms).unwrap_or(i64::MAX)))
 }
 

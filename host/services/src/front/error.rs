@@ -13,6 +13,12 @@ use serde_json::{Map, Value as Json_, json};
 
 use crate::UnknownHandler;
 
+/// The answer to a caller, or a refusal.
+pub type IngressResult<T = Response> = Result<T, IngressError>;
+
+/// The answer to an operator, or a refusal.
+pub type AdminResult<T = Response> = Result<T, AdminError>;
+
 /// The header with the id of the invocation.
 pub const ID_HEADER: HeaderName = HeaderName::from_static("x-restate-id");
 
@@ -96,24 +102,6 @@ impl From<UnknownHandler> for IngressError {
     }
 }
 
-impl From<StoreError> for IngressError {
-    fn from(error: StoreError) -> Self {
-        ApiError::from(error).into()
-    }
-}
-
-impl From<Refusal> for IngressError {
-    fn from(refusal: Refusal) -> Self {
-        Self::new(refusal.code(), refusal.to_string())
-    }
-}
-
-impl From<ApiError> for IngressError {
-    fn from(error: ApiError) -> Self {
-        Self::new(error.status().as_u16(), error.to_string())
-    }
-}
-
 /// The reason why an operator's request was refused.
 #[derive(Debug)]
 pub struct AdminError {
@@ -158,20 +146,25 @@ impl From<UnknownHandler> for AdminError {
     }
 }
 
-impl From<StoreError> for AdminError {
-    fn from(error: StoreError) -> Self {
-        ApiError::from(error).into()
-    }
-}
+macro_rules! refusals {
+    ($($error:ident),+) => {$(
+        impl From<StoreError> for $error {
+            fn from(error: StoreError) -> Self {
+                ApiError::from(error).into()
+            }
+        }
 
-impl From<ApiError> for AdminError {
-    fn from(error: ApiError) -> Self {
-        Self::new(error.status().as_u16(), error.to_string())
-    }
-}
+        impl From<Refusal> for $error {
+            fn from(refusal: Refusal) -> Self {
+                Self::new(refusal.code(), refusal.to_string())
+            }
+        }
 
-impl From<Refusal> for AdminError {
-    fn from(refusal: Refusal) -> Self {
-        Self::new(refusal.code(), refusal.to_string())
-    }
+        impl From<ApiError> for $error {
+            fn from(error: ApiError) -> Self {
+                Self::new(error.status().as_u16(), error.to_string())
+            }
+        }
+    )+};
 }
+refusals!(IngressError, AdminError);

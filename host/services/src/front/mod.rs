@@ -8,6 +8,7 @@
 //! - [`path`]: the segments of a path;
 //! - [`settings`], [`api`]: settings of both listeners, and the state that their handlers share;
 //! - [`error`]: errors in the format of each listener;
+//! - [`request`]: bodies and parameters;
 //! - [`ingress`]: calls, results, awakeables, promises;
 //! - [`openapi`]: OpenAPI documents of services, for client generators;
 //! - [`admin`]: deployments, services, invocations, state.
@@ -19,6 +20,7 @@ mod guard;
 mod ingress;
 mod openapi;
 mod path;
+mod request;
 mod settings;
 
 pub use admin::router as admin_router;

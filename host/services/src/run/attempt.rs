@@ -3,31 +3,28 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use segno_core::{
-    id::{CommandIndex, PromiseId},
-    time::Millis,
-};
+use segno_core::{id::PromiseId, time::Millis};
 use segno_engine::{
     claim::{ExecutionError, SuspensionResult},
     metrics::ClaimEnd,
     values::code,
 };
-use segno_env::BoxFuture;
 use segno_guest::Outcome;
 use segno_restate::{
+    ProtocolViolation,
     immutable::{Notification, NotificationId, NotificationKind},
     wire::{self, StartMessage},
 };
 
 use super::{
     AttemptFailure, InvocationStop, ServiceRun,
-    machine::{AttemptMachine, DeploymentAction},
-    record::{FollowUp, RecordingContext},
+    action::DeploymentAction,
+    live::{AttemptChannel, LiveAttempt},
+    machine::AttemptMachine,
     state,
     waiting::DeploymentWait,
-    wish::RequestedCommand,
 };
-use crate::deployments::{AttemptRequest, Exchange, Timeouts, outcome, state_names};
+use crate::deployments::{AttemptRequest, Timeouts, outcome, state_names};
 
 /// The end of an attempt that did not fail.
 pub(super) enum AttemptEnd {
@@ -39,8 +36,8 @@ pub(super) enum AttemptEnd {
 
 /// An event during an attempt.
 enum AttemptEvent {
-    /// The deployment sent these bytes. `None`: its response has ended.
-    Sent(Option<Bytes>),
+    /// The deployment requests these actions. `None`: its response has ended.
+    Sent(Option<Result<Vec<DeploymentAction>, ProtocolViolation>>),
     /// A promise has settled.
     Settled(PromiseId),
     /// Cancellation of the invocation was requested.
@@ -52,32 +49,13 @@ enum AttemptEvent {
     Overdue,
 }
 
-/// A running attempt.
-struct LiveAttempt {
-    machine: AttemptMachine,
-    exchange: Exchange,
-    /// The outcome, once the deployment has sent it.
-    output: Option<wire::OperationOutcome>,
-    /// The follow-up actions of commands, executed after their commit.
-    then: Vec<(CommandIndex, FollowUp)>,
-    /// Notifications that are sent to the deployment after the commit.
-    tell: Vec<Notification>,
-    /// Commands that are acknowledged after their commit.
-    acknowledge: Vec<u32>,
-    half_closed: bool,
-    /// Number of frames with which the attempt began.
-    opened_with: usize,
-    /// Completes when the deployment has been inactive for too long.
-    quiet: BoxFuture<()>,
-}
-
 impl ServiceRun {
     pub(super) async fn attempt(&mut self) -> Result<AttemptEnd, InvocationStop> {
         self.look_around().await?;
         if self.cancel_due() {
             self.journal.cancel(self.session.now());
         }
-        self.begin_again().await?;
+        self.reissue_unanswered().await?;
         self.fence().await?;
         // The results so far do not satisfy the wait of the deployment: another attempt would only
         // suspend again.
@@ -90,15 +68,15 @@ impl ServiceRun {
         let mut live = self.open().await?;
         loop {
             match self.wait(&mut live).await? {
-                AttemptEvent::Sent(Some(bytes)) => {
+                AttemptEvent::Sent(Some(actions)) => {
                     self.session.active.advance(1);
                     self.listen(&mut live);
-                    if let Some(end) = self.received(&mut live, &bytes).await? {
+                    if let Some(end) = self.received(&mut live, actions?).await? {
                         return Ok(end);
                     }
                 }
                 AttemptEvent::Sent(None) => {
-                    live.machine.end_of_input()?;
+                    live.channel.end_of_input()?;
                     let message =
                         "the deployment ended its answer without saying how the attempt ended";
                     return Err(AttemptFailure::new(code::FAILED, message).into());
@@ -115,9 +93,7 @@ impl ServiceRun {
                     self.send_all(&mut live).await?;
                 }
                 AttemptEvent::Quiet => {
-                    live.half_closed = true;
-                    live.machine.half_close();
-                    live.exchange.sender = None;
+                    live.channel.half_close();
                     self.listen(&mut live);
                 }
                 AttemptEvent::Overdue => {
@@ -190,9 +166,7 @@ impl ServiceRun {
             }
         };
         let mut live = LiveAttempt {
-            machine,
-            half_closed: exchange.sender.is_none(),
-            exchange,
+            channel: AttemptChannel::new(machine, exchange),
             output: None,
             then: Vec::new(),
             tell: Vec::new(),
@@ -200,9 +174,6 @@ impl ServiceRun {
             opened_with: self.journal.frames().count(),
             quiet: Box::pin(std::future::pending()),
         };
-        if live.half_closed {
-            live.machine.half_close();
-        }
         self.listen(&mut live);
         Ok(live)
     }
@@ -211,12 +182,12 @@ impl ServiceRun {
     /// asked to suspend and receives no more notifications: an event that arrives while a run is
     /// executed precedes its outcome.
     async fn wait(&mut self, live: &mut LiveAttempt) -> Result<AttemptEvent, InvocationStop> {
-        let may_be_told = !live.half_closed;
+        let may_be_told = !live.channel.is_half_closed();
         let cancel_due = self.journal.can_be_cancelled();
         Ok(tokio::select! {
             biased;
             () = self.session.active.abort.cancelled() => return Err(ExecutionError::Lost.into()),
-            sent = live.exchange.receiver.next() => AttemptEvent::Sent(sent?),
+            sent = live.channel.next() => AttemptEvent::Sent(sent?),
             () = self.session.active.cancel_request(), if cancel_due => AttemptEvent::Cancelled,
             id = self.watch.next() => AttemptEvent::Settled(id),
             () = self.session.drained(), if may_be_told => AttemptEvent::Quiet,
@@ -229,7 +200,7 @@ impl ServiceRun {
     /// suspend.
     fn listen(&self, live: &mut LiveAttempt) {
         let Timeouts { inactivity, abort } = self.handler.timeouts;
-        let length = if live.half_closed { abort } else { inactivity };
+        let length = if live.channel.is_half_closed() { abort } else { inactivity };
         live.quiet = self.session.host().env.runtime.sleep(length);
     }
 
@@ -241,14 +212,14 @@ impl ServiceRun {
         Ok(())
     }
 
-    /// Handles bytes from the deployment. Returns the end of the attempt, if it has ended.
+    /// Handles actions of the deployment. Returns the end of the attempt, if it has ended.
     async fn received(
         &mut self,
         live: &mut LiveAttempt,
-        bytes: &[u8],
+        actions: Vec<DeploymentAction>,
     ) -> Result<Option<AttemptEnd>, InvocationStop> {
-        for step in live.machine.receive(bytes)? {
-            match step {
+        for action in actions {
+            match action {
                 DeploymentAction::Output(output) => live.output = output,
                 DeploymentAction::Asked { wish, frame, acknowledge } => {
                     self.append(live, *wish, frame).await?;
@@ -263,8 +234,7 @@ impl ServiceRun {
                 }
                 DeploymentAction::ReadState { read, key } => {
                     let value = self.ephemeral(&key).await?;
-                    let bytes = live.machine.answer(read, value)?;
-                    live.send(bytes).await?;
+                    live.channel.answer(read, value).await?;
                 }
                 DeploymentAction::Suspended { awaiting, ready } => {
                     self.committed(live).await?;
@@ -293,70 +263,8 @@ impl ServiceRun {
         Ok(None)
     }
 
-    async fn append(
-        &mut self,
-        live: &mut LiveAttempt,
-        wish: RequestedCommand,
-        frame: Bytes,
-    ) -> Result<(), InvocationStop> {
-        // The callee of a one-way call is known after its commit.
-        if wish.named_call().is_some_and(|place| self.journal.callee(place).is_none()) {
-            self.committed(live).await?;
-        }
-        let index = self.journal.next_index();
-        let callee = |place| self.journal.callee(place).cloned();
-        let recorded = self.site().record(&wish, index, callee).await;
-        let (recorded, then) = match recorded {
-            Ok(recorded) => recorded,
-            Err(refused) => {
-                self.committed(live).await?;
-                return Err(refused.into());
-            }
-        };
-        let now = self.session.now();
-        recorded.awaits.iter().for_each(|id| self.watch.add(id));
-        let (index, mut told) = self.journal.command(wish, frame, recorded, now);
-        live.tell.append(&mut told);
-        match then {
-            FollowUp::Answered(answer) => self.journal.answered(index, &answer, now),
-            FollowUp::Nothing => {
-                let open = self.journal.open().find(|(of, _)| *of == index);
-                let awaits = open.and_then(|(_, open)| open.awaits.clone());
-                live.then.extend(awaits.map(|id| (index, FollowUp::Awaits(id))));
-            }
-            then => live.then.push((index, then)),
-        }
-        Ok(())
-    }
-
-    /// Answers commands that an earlier attempt committed and did not answer.
-    async fn begin_again(&mut self) -> Result<(), InvocationStop> {
-        let unanswered = self.journal.open().filter(|(_, open)| {
-            open.awaits.is_none()
-                && !matches!(open.kind, NotificationKind::Run | NotificationKind::Signal)
-        });
-        let unanswered: Vec<_> =
-            unanswered.map(|(index, open)| (index, open.wish.clone())).collect();
-        let mut thens = Vec::new();
-        for (index, wish) in unanswered {
-            let callee = |place| self.journal.callee(place).cloned();
-            let (recorded, then) = self.site().record(&wish, index, callee).await?;
-            self.journal.act_again(index, recorded.acts);
-            thens.push((index, then));
-        }
-        self.commit(thens).await.map(drop)
-    }
-
-    fn site(&self) -> RecordingContext<'_> {
-        RecordingContext {
-            id: &self.id,
-            object: self.handler.object.as_ref(),
-            services: &self.services,
-        }
-    }
-
     /// Commits recorded commands, and queues the resulting notifications.
-    async fn committed(&mut self, live: &mut LiveAttempt) -> Result<(), InvocationStop> {
+    pub(super) async fn committed(&mut self, live: &mut LiveAttempt) -> Result<(), InvocationStop> {
         let then = std::mem::take(&mut live.then);
         let mut told = self.commit(then).await?;
         live.tell.append(&mut told);
@@ -458,33 +366,5 @@ impl ServiceRun {
             segno_restate::immutable::NotificationResult::Value(value) => Some(value),
             _ => None,
         })
-    }
-}
-
-impl LiveAttempt {
-    /// Sends all committed notifications to the deployment. Returns true if there were any.
-    async fn send_all(&mut self) -> Result<bool, InvocationStop> {
-        let mut bytes = bytes::BytesMut::new();
-        for index in std::mem::take(&mut self.acknowledge) {
-            bytes.extend_from_slice(&self.machine.acknowledge(index)?);
-        }
-        for notification in std::mem::take(&mut self.tell) {
-            bytes.extend_from_slice(&self.machine.tell(&notification)?);
-        }
-        let is_told = !bytes.is_empty();
-        self.send(bytes.freeze()).await?;
-        Ok(is_told)
-    }
-
-    async fn send(&mut self, bytes: Bytes) -> Result<(), InvocationStop> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        if let Some(sender) = &self.exchange.sender {
-            // A deployment that stopped reading has sent the reason, or breaks the connection: the
-            // next read sees that.
-            let _ = sender.send(bytes).await;
-        }
-        Ok(())
     }
 }

@@ -5,12 +5,16 @@
 //! they are executed, and notifications are committed before they are sent. So whatever breaks,
 //! another attempt continues from the stored state.
 
+mod action;
 mod attempt;
+mod callee;
 mod commit;
 mod journal;
+mod live;
 mod machine;
 mod prepare;
 mod record;
+mod recording_error;
 mod restart;
 mod state;
 mod waiting;
@@ -32,7 +36,8 @@ use segno_restate::immutable::{ErrorBehavior, ErrorMessage};
 use segno_store::StoreError;
 
 use self::{
-    attempt::AttemptEnd, journal::ServiceJournal, record::RecordingError, waiting::DeploymentWait,
+    attempt::AttemptEnd, journal::ServiceJournal, recording_error::RecordingError,
+    waiting::DeploymentWait,
 };
 pub use self::{
     restart::{RestartPrefix, RestartRefusal},

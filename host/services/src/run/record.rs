@@ -1,7 +1,8 @@
-//! Turns commands of services into records and the actions of their transactions.
+//! Turns commands of services into records and the actions of their transactions, and adds them to
+//! the journal.
 
+use bytes::Bytes;
 use segno_core::{
-    address,
     command::FenceOperation,
     id::{CommandIndex, ObjectId, PromiseId},
     invocation::CommandKind,
@@ -12,24 +13,40 @@ use segno_core::{
     value::{Tags, Text, Value},
 };
 use segno_engine::values::{self, journals};
-use segno_guest::Payload;
 use segno_restate::{
     immutable::{
-        CANCEL_SIGNAL, Command, Completion, EagerState, InvocationTarget, NotificationId,
+        CANCEL_SIGNAL, Command, Completion, EagerState, NotificationId, NotificationKind,
         NotificationResult, SendSignal, SignalKey, SignalResult,
     },
     mutable::CancelTarget,
-    wire::{Header, OperationOutcome},
+    wire::OperationOutcome,
 };
 
-use super::{journal::CommandRecord, wish::RequestedCommand};
-use crate::deployments::{
-    BY, HEADER, IDEMPOTENCY, Services, UnknownHandler,
-    ids::{self, HandlerTarget},
-    outcome,
-    signals::{self, AwakeableIdError},
-    state_names,
+use super::{
+    InvocationStop, ServiceRun,
+    callee::{self, CallParameters},
+    journal::CommandRecord,
+    live::LiveAttempt,
+    recording_error::RecordingError,
+    wish::RequestedCommand,
 };
+use crate::deployments::{Services, outcome, signals, state_names};
+
+macro_rules! parameters {
+    ($call:expr, $begins_at:expr) => {
+        CallParameters {
+            service: &$call.service_name,
+            handler: &$call.handler_name,
+            key: &$call.key,
+            parameter: &$call.parameter,
+            headers: &$call.headers,
+            idempotency_key: $call.idempotency_key.as_deref(),
+            scope: callee::scope($call.scope.as_deref())?,
+            limit_key: $call.limit_key.as_deref(),
+            begins_at: $begins_at,
+        }
+    };
+}
 
 /// The invocation whose commands are recorded.
 pub struct RecordingContext<'a> {
@@ -38,23 +55,6 @@ pub struct RecordingContext<'a> {
     pub object: Option<&'a ObjectId>,
     /// The registered services.
     pub services: &'a Services,
-}
-
-/// The reason why a command cannot be recorded. The attempt fails, and another one may succeed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RecordingError {
-    /// No deployment has the handler.
-    #[error("{0}")]
-    Unknown(String),
-    /// A handler may not issue this command.
-    #[error("{0}")]
-    Invalid(String),
-}
-
-impl From<AwakeableIdError> for RecordingError {
-    fn from(refused: AwakeableIdError) -> Self {
-        Self::Invalid(refused.to_string())
-    }
 }
 
 /// The follow-up action that a command needs after its record.
@@ -80,6 +80,71 @@ pub enum FollowUp {
     Answered(NotificationResult),
 }
 
+impl ServiceRun {
+    /// Adds a command to the journal, with its actions, for the next commit.
+    pub(super) async fn append(
+        &mut self,
+        live: &mut LiveAttempt,
+        wish: RequestedCommand,
+        frame: Bytes,
+    ) -> Result<(), InvocationStop> {
+        // The callee of a one-way call is known after its commit.
+        if wish.named_call().is_some_and(|place| self.journal.callee(place).is_none()) {
+            self.committed(live).await?;
+        }
+        let index = self.journal.next_index();
+        let callee = |place| self.journal.callee(place).cloned();
+        let recorded = self.site().record(&wish, index, callee).await;
+        let (recorded, then) = match recorded {
+            Ok(recorded) => recorded,
+            Err(refused) => {
+                self.committed(live).await?;
+                return Err(refused.into());
+            }
+        };
+        let now = self.session.now();
+        recorded.awaits.iter().for_each(|id| self.watch.add(id));
+        let (index, mut told) = self.journal.command(wish, frame, recorded, now);
+        live.tell.append(&mut told);
+        match then {
+            FollowUp::Answered(answer) => self.journal.answered(index, &answer, now),
+            FollowUp::Nothing => {
+                let open = self.journal.open().find(|(of, _)| *of == index);
+                let awaits = open.and_then(|(_, open)| open.awaits.clone());
+                live.then.extend(awaits.map(|id| (index, FollowUp::Awaits(id))));
+            }
+            then => live.then.push((index, then)),
+        }
+        Ok(())
+    }
+
+    /// Answers commands that an earlier attempt committed and did not answer.
+    pub(super) async fn reissue_unanswered(&mut self) -> Result<(), InvocationStop> {
+        let unanswered = self.journal.open().filter(|(_, open)| {
+            open.awaits.is_none()
+                && !matches!(open.kind, NotificationKind::Run | NotificationKind::Signal)
+        });
+        let unanswered: Vec<_> =
+            unanswered.map(|(index, open)| (index, open.wish.clone())).collect();
+        let mut thens = Vec::new();
+        for (index, wish) in unanswered {
+            let callee = |place| self.journal.callee(place).cloned();
+            let (recorded, then) = self.site().record(&wish, index, callee).await?;
+            self.journal.act_again(index, recorded.acts);
+            thens.push((index, then));
+        }
+        self.commit(thens).await.map(drop)
+    }
+
+    fn site(&self) -> RecordingContext<'_> {
+        RecordingContext {
+            id: &self.id,
+            object: self.handler.object.as_ref(),
+            services: &self.services,
+        }
+    }
+}
+
 impl RecordingContext<'_> {
     /// The record of a command with its actions, and its follow-up action. `callee` returns the
     /// invocation that the call at a position began.
@@ -96,9 +161,6 @@ impl RecordingContext<'_> {
             callee(place).ok_or_else(|| {
                 RecordingError::Invalid(format!("the entry {place} has called no invocation"))
             })
-        };
-        let of = |kind, name: &str, acts, then| {
-            Ok((CommandRecord { kind, name: Text::from(name), awaits: None, acts }, then))
         };
         match wish {
             RequestedCommand::Command(command) => self.command(command, index).await,
@@ -147,8 +209,8 @@ impl RecordingContext<'_> {
         command: &Command,
         index: CommandIndex,
     ) -> Result<(CommandRecord, FollowUp), RecordingError> {
-        let of = |kind, name: &str, acts, then| {
-            Ok((CommandRecord { kind, name: Text::from(name), awaits: None, acts }, then))
+        let writes = |kind, name: &str, write| {
+            of(kind, name, vec![FenceOperation::State(write)], FollowUp::Nothing)
         };
         match command {
             Command::GetLazyState(it) => {
@@ -177,33 +239,17 @@ impl RecordingContext<'_> {
                 let name = self.state_name(&it.key)?;
                 let value = it.value.clone().unwrap_or_default().content;
                 let value = journals::payload(&outcome::payload(&value));
-                let write =
-                    StateWrite { entries: vec![(name.clone(), Some(value))], clears: false };
-                of(
-                    CommandKind::SetState,
-                    &name,
-                    vec![FenceOperation::State(write)],
-                    FollowUp::Nothing,
-                )
+                let entries = vec![(name.clone(), Some(value))];
+                writes(CommandKind::SetState, &name, StateWrite { entries, clears: false })
             }
             Command::ClearState(it) => {
                 let name = self.state_name(&it.key)?;
-                let write = StateWrite { entries: vec![(name.clone(), None)], clears: false };
-                of(
-                    CommandKind::ClearState,
-                    &name,
-                    vec![FenceOperation::State(write)],
-                    FollowUp::Nothing,
-                )
+                let entries = vec![(name.clone(), None)];
+                writes(CommandKind::ClearState, &name, StateWrite { entries, clears: false })
             }
             Command::ClearAllState(_) => {
                 let write = StateWrite { entries: Vec::new(), clears: true };
-                of(
-                    CommandKind::ClearAllState,
-                    "",
-                    vec![FenceOperation::State(write)],
-                    FollowUp::Nothing,
-                )
+                writes(CommandKind::ClearAllState, "", write)
             }
             Command::GetPromise(it) => {
                 let id = self.named_promise(&it.key)?;
@@ -238,35 +284,16 @@ impl RecordingContext<'_> {
                 ))
             }
             Command::Call(it) => {
-                let call = CallParameters {
-                    service: &it.service_name,
-                    handler: &it.handler_name,
-                    key: &it.key,
-                    parameter: &it.parameter,
-                    headers: &it.headers,
-                    idempotency_key: it.idempotency_key.as_deref(),
-                    scope: scope(it.scope.as_deref())?,
-                    limit_key: it.limit_key.as_deref(),
-                    begins_at: None,
-                };
-                let (recorded, id) = self.call(CommandKind::Call, &call, index).await?;
+                let (recorded, id) =
+                    parameters!(it, None).record(self.services, self.id, index).await?;
                 let awaits = Some(id.clone());
                 Ok((CommandRecord { awaits, ..recorded }, FollowUp::Called(id)))
             }
             Command::OneWayCall(it) => {
                 let begins_at = i64::try_from(it.invoke_at_ms).ok().filter(|at| *at > 0);
-                let call = CallParameters {
-                    service: &it.service_name,
-                    handler: &it.handler_name,
-                    key: &it.key,
-                    parameter: &it.parameter,
-                    headers: &it.headers,
-                    idempotency_key: it.idempotency_key.as_deref(),
-                    scope: scope(it.scope.as_deref())?,
-                    limit_key: it.limit_key.as_deref(),
-                    begins_at: begins_at.map(Timestamp),
-                };
-                let (recorded, id) = self.call(CommandKind::Send, &call, index).await?;
+                let call = parameters!(it, begins_at.map(Timestamp));
+                let (recorded, id) = call.record(self.services, self.id, index).await?;
+                let recorded = CommandRecord { kind: CommandKind::Send, ..recorded };
                 Ok((recorded, FollowUp::Sent(id)))
             }
             Command::SendSignal(it) => {
@@ -283,9 +310,11 @@ impl RecordingContext<'_> {
                 of(CommandKind::Signal, &it.awakeable_id, vec![act], FollowUp::Nothing)
             }
             Command::Run(it) => of(CommandKind::Run, &it.name, Vec::new(), FollowUp::Nothing),
-            Command::AttachInvocation(it) => Ok(attached(self.target(it.target.as_ref())?)),
+            Command::AttachInvocation(it) => {
+                Ok(attached(callee::of_target(self.services, it.target.as_ref())?))
+            }
             Command::GetInvocationOutput(it) => {
-                let id = self.target(it.target.as_ref())?;
+                let id = callee::of_target(self.services, it.target.as_ref())?;
                 of(CommandKind::Peek, id.as_str(), Vec::new(), FollowUp::Peek(id.clone()))
             }
             Command::Input(_) | Command::Output(_) | Command::Custom(_) => {
@@ -295,87 +324,6 @@ impl RecordingContext<'_> {
                 )))
             }
         }
-    }
-
-    /// The invocation and the index of the command, as one text.
-    pub fn by(&self, index: CommandIndex) -> String {
-        self.id.command(index).to_string()
-    }
-
-    async fn call(
-        &self,
-        kind: CommandKind,
-        callee: &CallParameters<'_>,
-        index: CommandIndex,
-    ) -> Result<(CommandRecord, PromiseId), RecordingError> {
-        let (target, id) = self.callee(callee, index).await?;
-        let mut headers = Tags::from([(BY.to_owned(), self.by(index))]);
-        if let Some(key) = callee.idempotency_key {
-            headers.insert(IDEMPOTENCY.to_owned(), key.to_owned());
-        }
-        for header in callee.headers {
-            headers.insert(format!("{HEADER}{}", header.key), header.value.clone());
-        }
-        let input = outcome::payload(callee.parameter);
-        let param = match callee.service.strip_prefix("poll://") {
-            Some(_) => values::param_of_arguments(callee.handler, &json(input), headers),
-            None if target.starts_with("wasm://") => {
-                values::param(&address::function_of(&target), &json(input), headers)
-            }
-            None => values::param(&address::function_of(&target), &input, headers),
-        };
-        let mut tags = Tags::from([
-            (tags::TARGET.to_owned(), target.clone()),
-            // A callee continues after its caller has ended.
-            (tags::DETACHED.to_owned(), "true".to_owned()),
-        ]);
-        if let Some(at) = callee.begins_at {
-            tags.insert(tags::DELAY.to_owned(), at.0.to_string());
-        }
-        let new = NewPromise { id: id.clone(), param, tags, timeout_at: Timestamp::NEVER };
-        let name = Text::from(address::path_of(&target));
-        let acts = vec![FenceOperation::Create { new }];
-        Ok((CommandRecord { kind, name, awaits: None, acts }, id))
-    }
-
-    /// The address and the id of a callee.
-    async fn callee(
-        &self,
-        callee: &CallParameters<'_>,
-        index: CommandIndex,
-    ) -> Result<(String, PromiseId), RecordingError> {
-        let CallParameters { service, handler, key, idempotency_key, scope, .. } = *callee;
-        ids::no_limit_key(callee.limit_key).map_err(RecordingError::Invalid)?;
-        if service.contains("://") {
-            let key = Some(key).filter(|key| !key.is_empty());
-            if let Some(scope) = scope {
-                let message = format!(
-                    "`{service}` is no service, and has no scope `{scope}`: call it without one"
-                );
-                return Err(RecordingError::Invalid(message));
-            }
-            let target = match (service.strip_prefix("poll://"), key) {
-                (Some(_), _) => service.to_owned(),
-                (None, Some(key)) => format!("{service}@{key}/{handler}"),
-                (None, None) => format!("{service}/{handler}"),
-            };
-            let id = match idempotency_key {
-                Some(idempotent) => PromiseId::new(format!("{target}/i/{idempotent}")),
-                None => self.id.command(index),
-            };
-            return Ok((target, id));
-        }
-        let unknown = |refused: UnknownHandler| RecordingError::Unknown(refused.to_string());
-        let (_, deployment) = self.services.of_service(service).await.map_err(unknown)?;
-        let called =
-            HandlerTarget { service, scope, key: deployment.key_of(service, key), handler };
-        let known = deployment.called(&called).map_err(unknown)?;
-        let id = match idempotency_key {
-            _ if known.runs_once => called.run(),
-            Some(idempotent) => called.idempotent(idempotent),
-            None => ids::callee(self.id, index),
-        };
-        Ok((called.address(), id))
     }
 
     fn named_promise(&self, name: &str) -> Result<PromiseId, RecordingError> {
@@ -393,33 +341,16 @@ impl RecordingContext<'_> {
         state_names::name(key)
             .ok_or_else(|| RecordingError::Invalid("a key of state is no UTF-8 text".to_owned()))
     }
-
-    fn target(&self, target: Option<&InvocationTarget>) -> Result<PromiseId, RecordingError> {
-        Ok(match target {
-            Some(InvocationTarget::InvocationId(id)) => PromiseId::from(id.as_str()),
-            Some(InvocationTarget::IdempotentRequest(it)) => {
-                let key = it.service_key.as_deref().filter(|key| !key.is_empty());
-                let (service, handler) = (it.service_name.as_str(), it.handler_name.as_str());
-                let called =
-                    HandlerTarget { service, scope: scope(it.scope.as_deref())?, key, handler };
-                called.idempotent(&it.idempotency_key)
-            }
-            Some(InvocationTarget::Workflow(it)) => {
-                let run = self.services.run_handler(&it.workflow_name);
-                let (service, key) = (it.workflow_name.as_str(), Some(it.workflow_key.as_str()));
-                let scope = scope(it.scope.as_deref())?;
-                HandlerTarget { service, scope, key, handler: &run }.run()
-            }
-            None => {
-                return Err(RecordingError::Invalid("the command names no invocation".to_owned()));
-            }
-        })
-    }
 }
 
-/// Checks the scope of a command. An empty scope counts as none.
-fn scope(given: Option<&str>) -> Result<Option<&str>, RecordingError> {
-    ids::scope(given).map_err(RecordingError::Invalid)
+/// A record without a promise.
+fn of(
+    kind: CommandKind,
+    name: &str,
+    acts: Vec<FenceOperation>,
+    then: FollowUp,
+) -> Result<(CommandRecord, FollowUp), RecordingError> {
+    Ok((CommandRecord { kind, name: Text::from(name), awaits: None, acts }, then))
 }
 
 /// A wait for another invocation's result.
@@ -429,19 +360,6 @@ fn attached(id: PromiseId) -> (CommandRecord, FollowUp) {
         CommandRecord { kind: CommandKind::Attach, name, awaits, acts: Vec::new() },
         FollowUp::Awaits(id),
     )
-}
-
-/// The callee of a command, and the parameters of the call.
-struct CallParameters<'a> {
-    service: &'a str,
-    handler: &'a str,
-    key: &'a str,
-    parameter: &'a [u8],
-    headers: &'a [Header],
-    idempotency_key: Option<&'a str>,
-    scope: Option<&'a str>,
-    limit_key: Option<&'a str>,
-    begins_at: Option<Timestamp>,
 }
 
 fn signalled(it: &SendSignal) -> FenceOperation {
@@ -469,12 +387,4 @@ fn settlement(completion: Option<&Completion>) -> (segno_core::promise::Verdict,
         None => journals::null(),
     };
     values::verdict(&outcome)
-}
-
-/// Workflows and workers take JSON, so an empty input becomes `null`.
-fn json(input: Payload) -> Payload {
-    match input {
-        Payload::Bytes(bytes) if bytes.is_empty() => Payload::Json("null".to_owned()),
-        other => other,
-    }
 }

@@ -99,11 +99,9 @@ impl RequestedCommand {
                 headers: it.headers,
                 key: it.key,
                 idempotency_key: it.idempotency_key,
-                scope: None,
-                limit_key: None,
-                invocation_id_completion_id: 0,
                 result_completion_id: id,
                 name: it.name,
+                ..immutable::Call::default()
             }
             .into(),
             Entry::OneWayCall(it) => immutable::OneWayCall {
@@ -114,10 +112,8 @@ impl RequestedCommand {
                 headers: it.headers,
                 key: it.key,
                 idempotency_key: it.idempotency_key,
-                scope: None,
-                limit_key: None,
-                invocation_id_completion_id: 0,
                 name: it.name,
+                ..immutable::OneWayCall::default()
             }
             .into(),
             Entry::Awakeable(it) => return Self::Awakeable(id, it.name),

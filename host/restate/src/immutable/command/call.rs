@@ -5,100 +5,81 @@ use prost::{Message, Oneof};
 
 use crate::wire::{Header, IdempotentRequestTarget, WorkflowTarget};
 
-/// Calls a handler and awaits its result.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct Call {
-    #[prost(string, tag = "1")]
-    pub service_name: String,
-    #[prost(string, tag = "2")]
-    pub handler_name: String,
-    /// The argument of the call.
-    #[prost(bytes = "bytes", tag = "3")]
-    pub parameter: Bytes,
-    /// Headers for the callee.
-    #[prost(message, repeated, tag = "4")]
-    pub headers: Vec<Header>,
-    /// The key of an object or a workflow; empty for other services.
-    #[prost(string, tag = "5")]
-    pub key: String,
-    /// Calls with the same key are deduplicated.
-    #[prost(string, optional, tag = "6")]
-    pub idempotency_key: Option<String>,
-    /// The scope of the callee. From V7.
-    #[prost(string, optional, tag = "7")]
-    pub scope: Option<String>,
-    /// The concurrency limit that applies to the callee. From V7.
-    #[prost(string, optional, tag = "8")]
-    pub limit_key: Option<String>,
-    /// The completion id of the notification with the callee's invocation id.
-    #[prost(uint32, tag = "10")]
-    pub invocation_id_completion_id: u32,
-    /// The completion id of the callee's result.
-    #[prost(uint32, tag = "11")]
-    pub result_completion_id: u32,
-    #[prost(string, tag = "12")]
-    pub name: String,
-}
+commands! {
+    /// Calls a handler and awaits its result.
+    Call answered {
+        #[prost(string, tag = "1")]
+        pub service_name: String,
+        #[prost(string, tag = "2")]
+        pub handler_name: String,
+        /// The argument of the call.
+        #[prost(bytes = "bytes", tag = "3")]
+        pub parameter: Bytes,
+        /// Headers for the callee.
+        #[prost(message, repeated, tag = "4")]
+        pub headers: Vec<Header>,
+        /// The key of an object or a workflow; empty for other services.
+        #[prost(string, tag = "5")]
+        pub key: String,
+        /// Calls with the same key are deduplicated.
+        #[prost(string, optional, tag = "6")]
+        pub idempotency_key: Option<String>,
+        /// The scope of the callee. From V7.
+        #[prost(string, optional, tag = "7")]
+        pub scope: Option<String>,
+        /// The concurrency limit that applies to the callee. From V7.
+        #[prost(string, optional, tag = "8")]
+        pub limit_key: Option<String>,
+        /// The completion id of the notification with the callee's invocation id.
+        #[prost(uint32, tag = "10")]
+        pub invocation_id_completion_id: u32,
+    }
 
-/// Calls a handler without awaiting its result.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct OneWayCall {
-    #[prost(string, tag = "1")]
-    pub service_name: String,
-    #[prost(string, tag = "2")]
-    pub handler_name: String,
-    /// The argument of the call.
-    #[prost(bytes = "bytes", tag = "3")]
-    pub parameter: Bytes,
-    /// Start time in milliseconds since the Unix epoch; 0 starts the callee immediately.
-    #[prost(uint64, tag = "4")]
-    pub invoke_at_ms: u64,
-    /// Headers for the callee.
-    #[prost(message, repeated, tag = "5")]
-    pub headers: Vec<Header>,
-    /// The key of an object or a workflow; empty for other services.
-    #[prost(string, tag = "6")]
-    pub key: String,
-    /// Calls with the same key are deduplicated.
-    #[prost(string, optional, tag = "7")]
-    pub idempotency_key: Option<String>,
-    /// The scope of the callee. From V7.
-    #[prost(string, optional, tag = "8")]
-    pub scope: Option<String>,
-    /// The concurrency limit that applies to the callee. From V7.
-    #[prost(string, optional, tag = "9")]
-    pub limit_key: Option<String>,
-    /// The completion id of the notification with the callee's invocation id.
-    #[prost(uint32, tag = "10")]
-    pub invocation_id_completion_id: u32,
-    #[prost(string, tag = "12")]
-    pub name: String,
-}
+    /// Calls a handler without awaiting its result.
+    OneWayCall {
+        #[prost(string, tag = "1")]
+        pub service_name: String,
+        #[prost(string, tag = "2")]
+        pub handler_name: String,
+        /// The argument of the call.
+        #[prost(bytes = "bytes", tag = "3")]
+        pub parameter: Bytes,
+        /// Start time in milliseconds since the Unix epoch; 0 starts the callee immediately.
+        #[prost(uint64, tag = "4")]
+        pub invoke_at_ms: u64,
+        /// Headers for the callee.
+        #[prost(message, repeated, tag = "5")]
+        pub headers: Vec<Header>,
+        /// The key of an object or a workflow; empty for other services.
+        #[prost(string, tag = "6")]
+        pub key: String,
+        /// Calls with the same key are deduplicated.
+        #[prost(string, optional, tag = "7")]
+        pub idempotency_key: Option<String>,
+        /// The scope of the callee. From V7.
+        #[prost(string, optional, tag = "8")]
+        pub scope: Option<String>,
+        /// The concurrency limit that applies to the callee. From V7.
+        #[prost(string, optional, tag = "9")]
+        pub limit_key: Option<String>,
+        /// The completion id of the notification with the callee's invocation id.
+        #[prost(uint32, tag = "10")]
+        pub invocation_id_completion_id: u32,
+    }
 
-/// Waits for the result of another invocation.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct AttachInvocation {
-    /// The invocation to attach to.
-    #[prost(oneof = "InvocationTarget", tags = "1, 3, 4")]
-    pub target: Option<InvocationTarget>,
-    /// The completion id of the result.
-    #[prost(uint32, tag = "11")]
-    pub result_completion_id: u32,
-    #[prost(string, tag = "12")]
-    pub name: String,
-}
+    /// Waits for the result of another invocation.
+    AttachInvocation answered {
+        /// The invocation to attach to.
+        #[prost(oneof = "InvocationTarget", tags = "1, 3, 4")]
+        pub target: Option<InvocationTarget>,
+    }
 
-/// Reads the result of another invocation without waiting.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct GetInvocationOutput {
-    /// The invocation to read.
-    #[prost(oneof = "InvocationTarget", tags = "1, 3, 4")]
-    pub target: Option<InvocationTarget>,
-    /// The completion id of the result.
-    #[prost(uint32, tag = "11")]
-    pub result_completion_id: u32,
-    #[prost(string, tag = "12")]
-    pub name: String,
+    /// Reads the result of another invocation without waiting.
+    GetInvocationOutput answered {
+        /// The invocation to read.
+        #[prost(oneof = "InvocationTarget", tags = "1, 3, 4")]
+        pub target: Option<InvocationTarget>,
+    }
 }
 
 /// A reference to another invocation.

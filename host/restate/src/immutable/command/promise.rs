@@ -4,59 +4,41 @@ use prost::{Message, Oneof};
 
 use crate::wire::{Failure, ValueMessage};
 
-/// Waits for a promise of the workflow.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct GetPromise {
-    /// Key of the promise.
-    #[prost(string, tag = "1")]
-    pub key: String,
-    /// The completion id of the result.
-    #[prost(uint32, tag = "11")]
-    pub result_completion_id: u32,
-    #[prost(string, tag = "12")]
-    pub name: String,
-}
+commands! {
+    /// Waits for a promise of the workflow.
+    GetPromise answered {
+        /// Key of the promise.
+        #[prost(string, tag = "1")]
+        pub key: String,
+    }
 
-/// Reads a promise of the workflow without waiting.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct PeekPromise {
-    /// Key of the promise.
-    #[prost(string, tag = "1")]
-    pub key: String,
-    /// The completion id of the result.
-    #[prost(uint32, tag = "11")]
-    pub result_completion_id: u32,
-    #[prost(string, tag = "12")]
-    pub name: String,
-}
+    /// Reads a promise of the workflow without waiting.
+    PeekPromise answered {
+        /// Key of the promise.
+        #[prost(string, tag = "1")]
+        pub key: String,
+    }
 
-/// Completes a promise of the workflow.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct CompletePromise {
-    /// Key of the promise.
-    #[prost(string, tag = "1")]
-    pub key: String,
-    /// The value or failure of the promise.
-    #[prost(oneof = "Completion", tags = "2, 3")]
-    pub completion: Option<Completion>,
-    /// The completion id of the result, which says if this command completed the promise first.
-    #[prost(uint32, tag = "11")]
-    pub result_completion_id: u32,
-    #[prost(string, tag = "12")]
-    pub name: String,
-}
+    /// Completes a promise of the workflow. The result says if this command completed the promise
+    /// first.
+    CompletePromise answered {
+        /// Key of the promise.
+        #[prost(string, tag = "1")]
+        pub key: String,
+        /// The value or failure of the promise.
+        #[prost(oneof = "Completion", tags = "2, 3")]
+        pub completion: Option<Completion>,
+    }
 
-/// Completes an awakeable, of this or another invocation.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct CompleteAwakeable {
-    /// The awakeable's id, in either form (`prom_1…` or `sign_1…`).
-    #[prost(string, tag = "1")]
-    pub awakeable_id: String,
-    /// The value or failure of the awakeable.
-    #[prost(oneof = "Completion", tags = "2, 3")]
-    pub result: Option<Completion>,
-    #[prost(string, tag = "12")]
-    pub name: String,
+    /// Completes an awakeable, of this or another invocation.
+    CompleteAwakeable {
+        /// The awakeable's id, in either form (`prom_1…` or `sign_1…`).
+        #[prost(string, tag = "1")]
+        pub awakeable_id: String,
+        /// The value or failure of the awakeable.
+        #[prost(oneof = "Completion", tags = "2, 3")]
+        pub result: Option<Completion>,
+    }
 }
 
 /// The value or failure that completes a promise or an awakeable.

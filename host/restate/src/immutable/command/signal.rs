@@ -4,21 +4,20 @@ use prost::{Message, Oneof};
 
 use crate::wire::{Failure, ValueMessage, Void};
 
-/// Sends a signal to an invocation: a cancellation, the completion of an awakeable, or a named
-/// signal.
-#[derive(Clone, PartialEq, Eq, Hash, Message)]
-pub struct SendSignal {
-    /// Id of the receiving invocation.
-    #[prost(string, tag = "1")]
-    pub target_invocation_id: String,
-    /// Index or name of the signal.
-    #[prost(oneof = "SignalKey", tags = "2, 3")]
-    pub signal: Option<SignalKey>,
-    /// Payload of the signal.
-    #[prost(oneof = "SignalResult", tags = "4, 5, 6")]
-    pub result: Option<SignalResult>,
-    #[prost(string, tag = "12")]
-    pub name: String,
+commands! {
+    /// Sends a signal to an invocation: a cancellation, the completion of an awakeable, or a named
+    /// signal.
+    SendSignal {
+        /// Id of the receiving invocation.
+        #[prost(string, tag = "1")]
+        pub target_invocation_id: String,
+        /// Index or name of the signal.
+        #[prost(oneof = "SignalKey", tags = "2, 3")]
+        pub signal: Option<SignalKey>,
+        /// Payload of the signal.
+        #[prost(oneof = "SignalResult", tags = "4, 5, 6")]
+        pub result: Option<SignalResult>,
+    }
 }
 
 /// Identifies a signal of an invocation.

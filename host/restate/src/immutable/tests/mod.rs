@@ -9,7 +9,7 @@ use super::*;
 use crate::{
     frame::{Flags, Frame},
     version::ProtocolVersion::{self, *},
-    wire::*,
+    wire::{tests::fields, *},
 };
 
 const VERSIONS: [ProtocolVersion; 4] = [V5, V6, V7, V8];
@@ -149,18 +149,6 @@ fn whole(kind: CommandKind) -> Command {
         }
         .into(),
     }
-}
-
-/// The field numbers in a message, in ascending order.
-fn fields(mut payload: &[u8]) -> Vec<u32> {
-    let mut tags = Vec::new();
-    while !payload.is_empty() {
-        let (tag, kind) = prost::encoding::decode_key(&mut payload).unwrap();
-        prost::encoding::skip_field(kind, tag, &mut payload, Default::default()).unwrap();
-        tags.push(tag);
-    }
-    tags.sort_unstable();
-    tags
 }
 
 #[test]

@@ -6,7 +6,7 @@ use segno_core::id::{Digest, PromiseId};
 use segno_restate::{id::DeploymentId, version::ProtocolVersion};
 use segno_store::PromiseRow;
 
-use super::super::error::AdminError;
+use super::super::error::{AdminError, AdminResult};
 use crate::{Deployment, front::ServicesApi};
 
 /// A deployment, and the digest under which it is stored.
@@ -19,7 +19,7 @@ pub async fn chosen(
     row: &PromiseRow,
     service: &str,
     asked: Option<&str>,
-) -> Result<StoredDeployment, AdminError> {
+) -> AdminResult<StoredDeployment> {
     match asked {
         Some(asked) if asked.eq_ignore_ascii_case("latest") => {
             Ok(api.services.of_service(service).await?)
@@ -35,7 +35,7 @@ pub async fn chosen(
     }
 }
 
-async fn named(api: &ServicesApi, service: &str, id: &str) -> Result<StoredDeployment, AdminError> {
+async fn named(api: &ServicesApi, service: &str, id: &str) -> AdminResult<StoredDeployment> {
     if id.parse::<DeploymentId>().is_err() {
         let message = format!("`{id}` is no id of a deployment, and neither `latest` nor `keep`");
         return Err(AdminError::new(400, message));
@@ -70,7 +70,7 @@ pub fn speaks(
     id: &PromiseId,
     version: u32,
     advice: &str,
-) -> Result<(), AdminError> {
+) -> AdminResult<()> {
     let spoken = deployment.manifest.protocol_versions();
     if ProtocolVersion::from_number(version).is_some_and(|version| spoken.contains(version)) {
         return Ok(());

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::{
-    Json,
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
+use axum::{Json, http::StatusCode, response::IntoResponse};
 use segno_api::shared::CatalogEntry;
 use segno_core::{address::service_of_alias, id::Digest, time::Timestamp};
 use serde_json::{Value as Json_, json};
 
-use super::{super::error::AdminError, asked, services};
+use super::{
+    super::{
+        error::{AdminError, AdminResult},
+        request::parameter,
+    },
+    service_view,
+};
 use crate::{Deployment, front::ServicesApi};
 
 /// Maximum number of invocations named in a refusal.
@@ -26,7 +28,7 @@ pub struct RegisteredDeployment {
 }
 
 /// Lists all deployments to which a service points, newest first.
-pub async fn all(api: &ServicesApi) -> Result<Vec<RegisteredDeployment>, AdminError> {
+pub async fn all(api: &ServicesApi) -> AdminResult<Vec<RegisteredDeployment>> {
     let mut all = Vec::new();
     for entry in &api.modules().await?.0 {
         let aliases = &entry.module.aliases;
@@ -41,7 +43,7 @@ pub async fn all(api: &ServicesApi) -> Result<Vec<RegisteredDeployment>, AdminEr
 }
 
 /// Returns when a deployment was first registered, regardless of later changes.
-pub async fn registered_at(api: &ServicesApi, digest: Digest) -> Result<Timestamp, AdminError> {
+pub async fn registered_at(api: &ServicesApi, digest: Digest) -> AdminResult<Timestamp> {
     let deployment = api.services.deployment(digest).await?;
     let modules = api.modules().await?;
     let entry = modules.0.iter().find(|entry| entry.digest == digest);
@@ -54,7 +56,7 @@ fn created_at(deployment: &Deployment, entry: &CatalogEntry) -> Timestamp {
 }
 
 /// Lists deployments.
-pub async fn list(api: &ServicesApi) -> Result<Response, AdminError> {
+pub async fn list(api: &ServicesApi) -> AdminResult {
     let all = all(api).await?;
     let briefly = |known: &RegisteredDeployment| {
         let services = known.deployment.manifest.services.iter();
@@ -69,7 +71,7 @@ pub async fn list(api: &ServicesApi) -> Result<Response, AdminError> {
 }
 
 /// Describes one deployment.
-pub async fn describe(api: &ServicesApi, id: &str) -> Result<Response, AdminError> {
+pub async fn describe(api: &ServicesApi, id: &str) -> AdminResult {
     let all = all(api).await?;
     let found = all.iter().find(|known| known.deployment.id() == id);
     let found =
@@ -80,7 +82,7 @@ pub async fn describe(api: &ServicesApi, id: &str) -> Result<Response, AdminErro
 /// Removes a deployment on which nothing runs, with its earlier revisions from before its services
 /// were changed. Services that point to it are removed with it if requested. Ended invocations keep
 /// its document.
-pub async fn remove(api: &ServicesApi, id: &str, query: &str) -> Result<Response, AdminError> {
+pub async fn remove(api: &ServicesApi, id: &str, query: &str) -> AdminResult {
     let modules = api.modules().await?;
     let mut found = Vec::new();
     for entry in &modules.0 {
@@ -96,7 +98,7 @@ pub async fn remove(api: &ServicesApi, id: &str, query: &str) -> Result<Response
         entry.module.aliases.iter().map(|alias| (alias.clone(), entry.digest)).collect::<Vec<_>>()
     };
     let aliases: Vec<(String, Digest)> = found.iter().flat_map(named).collect();
-    if !aliases.is_empty() && !asked(query, "force") {
+    if !aliases.is_empty() && parameter(query, "force") != Some("true") {
         let services = aliases.iter().filter_map(|(alias, _)| service_of_alias(alias));
         let services: Vec<_> = services.map(|name| format!("`{name}`")).collect();
         let message = format!(
@@ -121,7 +123,7 @@ pub async fn remove(api: &ServicesApi, id: &str, query: &str) -> Result<Response
 }
 
 /// Refuses to remove deployments on which invocations run.
-async fn idle(api: &ServicesApi, id: &str, entries: &[&CatalogEntry]) -> Result<(), AdminError> {
+async fn idle(api: &ServicesApi, id: &str, entries: &[&CatalogEntry]) -> AdminResult<()> {
     let mut running = Vec::new();
     for entry in entries {
         let left = NAMED.saturating_sub(u32::try_from(running.len()).unwrap_or(NAMED));
@@ -160,7 +162,7 @@ pub fn view(api: &ServicesApi, deployment: &Deployment) -> Json_ {
         .manifest
         .services
         .iter()
-        .map(|service| services::view(deployment, service, api.services.silent()))
+        .map(|service| service_view::service(deployment, service, api.services.silent()))
         .collect();
     json!({
         "id": deployment.id(),

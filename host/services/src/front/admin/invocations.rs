@@ -1,9 +1,6 @@
 //! Stops, pauses, resumes and removes invocations.
 
-use axum::{
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
+use axum::{http::StatusCode, response::IntoResponse};
 use segno_api::shared::{advice, unexpected};
 use segno_core::{
     address::Address,
@@ -17,14 +14,16 @@ use segno_engine::worker::replay::first_records;
 use segno_store::PromiseRow;
 
 use super::{
-    super::error::AdminError,
+    super::{
+        error::{AdminError, AdminResult},
+        request::parameter,
+    },
     choice::{began_on, chosen, speaks},
-    of_query,
 };
 use crate::front::ServicesApi;
 
 /// Executes one control operation on an invocation.
-pub async fn control(api: &ServicesApi, id: &str, how: &str) -> Result<Response, AdminError> {
+pub async fn control(api: &ServicesApi, id: &str, how: &str) -> AdminResult {
     let id = PromiseId::from(id);
     let (command, done) = match how {
         "cancel" => (Command::Cancel { invocation: id.clone() }, StatusCode::ACCEPTED),
@@ -53,10 +52,10 @@ pub async fn control(api: &ServicesApi, id: &str, how: &str) -> Result<Response,
 
 /// Resumes a paused invocation, with its current deployment or with the one that `deployment`
 /// selects.
-pub async fn resume(api: &ServicesApi, id: &str, query: &str) -> Result<Response, AdminError> {
+pub async fn resume(api: &ServicesApi, id: &str, query: &str) -> AdminResult {
     let id = PromiseId::from(id);
-    let command = match of_query(query, "deployment") {
-        Some(asked) if !asked.eq_ignore_ascii_case("keep") => on(api, &id, &asked).await?,
+    let command = match parameter(query, "deployment") {
+        Some(asked) if !asked.eq_ignore_ascii_case("keep") => on(api, &id, asked).await?,
         _ => Command::TaskContinue { id: id.clone() },
     };
     execute(api, &id, command).await?;
@@ -65,7 +64,7 @@ pub async fn resume(api: &ServicesApi, id: &str, query: &str) -> Result<Response
 
 /// Builds the command that continues a paused invocation on the selected deployment. The
 /// deployment's SDK checks in every attempt that it repeats the journal.
-async fn on(api: &ServicesApi, id: &PromiseId, asked: &str) -> Result<Command, AdminError> {
+async fn on(api: &ServicesApi, id: &PromiseId, asked: &str) -> AdminResult<Command> {
     let row = found(api, id).await?;
     let target = row.promise.target().unwrap_or_default();
     let Ok(Address::Service { service, handler, .. }) = Address::parse(target) else {
@@ -94,7 +93,7 @@ async fn on(api: &ServicesApi, id: &PromiseId, asked: &str) -> Result<Command, A
 }
 
 /// Removes an ended invocation with all its descendants.
-async fn purge(api: &ServicesApi, id: &PromiseId) -> Result<Response, AdminError> {
+async fn purge(api: &ServicesApi, id: &PromiseId) -> AdminResult {
     completed(api, id).await?;
     let before = api.host.env.clock.now();
     let command = Command::Prune { top: id.clone(), before, part: false, state: false };
@@ -109,7 +108,7 @@ async fn purge(api: &ServicesApi, id: &PromiseId) -> Result<Response, AdminError
 }
 
 /// Removes the journal of an ended invocation, and keeps its result.
-async fn purge_journal(api: &ServicesApi, id: &PromiseId) -> Result<Response, AdminError> {
+async fn purge_journal(api: &ServicesApi, id: &PromiseId) -> AdminResult {
     completed(api, id).await?;
     execute(api, id, Command::JournalRemove { id: id.clone() }).await?;
     Ok(StatusCode::OK.into_response())
@@ -119,7 +118,7 @@ pub(super) async fn execute(
     api: &ServicesApi,
     id: &PromiseId,
     command: Command,
-) -> Result<Reply, AdminError> {
+) -> AdminResult<Reply> {
     match api.execute(command).await? {
         Reply::Refused(Refusal::NotFound(_)) => Err(missing(id)),
         Reply::Refused(refusal) => Err(refusal.into()),
@@ -127,7 +126,7 @@ pub(super) async fn execute(
     }
 }
 
-async fn found(api: &ServicesApi, id: &PromiseId) -> Result<PromiseRow, AdminError> {
+async fn found(api: &ServicesApi, id: &PromiseId) -> AdminResult<PromiseRow> {
     match api.invocation(id).await {
         Err(segno_api::ApiError::UnknownInvocation(_)) => Err(unknown(id)),
         found => Ok(found?),
@@ -135,7 +134,7 @@ async fn found(api: &ServicesApi, id: &PromiseId) -> Result<PromiseRow, AdminErr
 }
 
 /// Reads an invocation, which must have ended.
-pub(super) async fn completed(api: &ServicesApi, id: &PromiseId) -> Result<PromiseRow, AdminError> {
+pub(super) async fn completed(api: &ServicesApi, id: &PromiseId) -> AdminResult<PromiseRow> {
     let row = found(api, id).await?;
     match row.promise.is_pending() {
         false => Ok(row),

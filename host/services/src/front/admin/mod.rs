@@ -7,6 +7,7 @@ mod query;
 mod register;
 mod restart;
 mod serdes;
+mod service_view;
 mod services;
 mod state;
 
@@ -18,18 +19,15 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use segno_api::AllowedOrigins;
-use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::{
-    error::AdminError,
+    error::{AdminError, AdminResult},
     guard::{self, SenderGuard},
     path::{SplitPath, joined},
+    request::parameter,
 };
 use crate::front::ServicesApi;
-
-/// Maximum size of a request, in bytes.
-const LIMIT: usize = 8 << 20;
 
 /// The supported versions of the routes, oldest first.
 const VERSIONS: [u32; 3] = [2, 3, 4];
@@ -49,7 +47,7 @@ async fn route(State(api): State<ServicesApi>, request: Request) -> Response {
     routed.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn routed(api: ServicesApi, request: Request) -> Result<Response, AdminError> {
+async fn routed(api: ServicesApi, request: Request) -> AdminResult {
     let segments = SplitPath::of(request.uri().path())
         .ok_or_else(|| AdminError::new(400, "the path is no UTF-8"))?;
     let method = request.method().clone();
@@ -82,10 +80,7 @@ async fn routed(api: ServicesApi, request: Request) -> Result<Response, AdminErr
         (
             "POST",
             ["internal", "services", name, "serdes", operation @ ("encode" | "decode"), ..],
-        ) => {
-            let operation = (*operation).to_owned();
-            serdes::preview(api, request, name, &operation).await
-        }
+        ) => serdes::preview(api, request, name, operation).await,
         // There are no Kafka clusters, and so no subscriptions.
         ("GET", ["subscriptions"]) => Ok(Json(json!({ "subscriptions": [] })).into_response()),
         ("GET", ["kafka-clusters"]) => Ok(Json(json!({ "clusters": [] })).into_response()),
@@ -97,7 +92,7 @@ async fn routed(api: ServicesApi, request: Request) -> Result<Response, AdminErr
         }
         ("POST", ["query"]) => query::query(api, request).await,
         ("DELETE", ["invocations", id @ ..]) if !id.is_empty() => {
-            let how = of_query(&query, "mode").unwrap_or_else(|| "Cancel".to_owned());
+            let how = parameter(&query, "mode").unwrap_or("Cancel");
             invocations::control(&api, &joined(id), &how.to_ascii_lowercase()).await
         }
         ("PATCH" | "POST", ["invocations", id @ .., "restart-as-new"]) if !id.is_empty() => {
@@ -136,25 +131,4 @@ fn version(api: &ServicesApi) -> Response {
         "request_identity_key": api.services.connector().identity(),
     });
     Json(version).into_response()
-}
-
-/// Returns the value of a parameter in a query.
-fn of_query(query: &str, name: &str) -> Option<String> {
-    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
-}
-
-/// Returns true if a query parameter is `true`.
-fn asked(query: &str, name: &str) -> bool {
-    of_query(query, name).is_some_and(|value| value == "true")
-}
-
-/// Parses the JSON body of a request.
-async fn body<T: DeserializeOwned>(api: &ServicesApi, request: Request) -> Result<T, AdminError> {
-    let (parts, body) = request.into_parts();
-    let entry = api.let_in(&parts.extensions).await?;
-    let setting = "the limit of requests of operators";
-    let (bytes, _room) = api.read(&parts.headers, body, Some(entry), LIMIT, setting).await?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| AdminError::new(400, format!("the body cannot be read: {error}")))
 }

@@ -9,7 +9,7 @@ use axum::{
     Json,
     extract::Request,
     http::{StatusCode, header},
-    response::{IntoResponse, Response},
+    response::IntoResponse,
 };
 use segno_api::{
     model::{Function, FunctionKind, ModuleDescription, ObjectAccess},
@@ -20,7 +20,13 @@ use segno_restate::manifest::{Manifest, ManifestVersion, ServiceType};
 use segno_store::NewModule;
 use serde::{Deserialize, Deserializer};
 
-use super::{super::error::AdminError, body, deployments};
+use super::{
+    super::{
+        error::{AdminError, AdminResult},
+        request::json_of_operator,
+    },
+    deployments,
+};
 use crate::{
     ConnectError, Deployment, DeploymentAddress, HandlerConcurrency, front::ServicesApi, kind,
 };
@@ -61,8 +67,8 @@ fn unless_null<'a, T: Default + Deserialize<'a>, D: Deserializer<'a>>(
 }
 
 /// Discovers the services of a deployment, and routes new invocations of them there.
-pub async fn register(api: ServicesApi, request: Request) -> Result<Response, AdminError> {
-    let asked: RegistrationRequest = body(&api, request).await?;
+pub async fn register(api: ServicesApi, request: Request) -> AdminResult {
+    let asked: RegistrationRequest = json_of_operator(&api, request).await?;
     let endpoint = endpoint(&api, &asked)?;
     let deployment = discovered(&api, &endpoint).await?;
     let known = deployments::all(&api).await?;
@@ -112,7 +118,7 @@ pub async fn register(api: ServicesApi, request: Request) -> Result<Response, Ad
 }
 
 /// Stores a deployment, and routes new invocations of its services there.
-async fn keep(api: &ServicesApi, deployment: &Deployment) -> Result<(), AdminError> {
+async fn keep(api: &ServicesApi, deployment: &Deployment) -> AdminResult<()> {
     put(api, deployment).await?;
     for alias in deployment.aliases() {
         send_to(api, alias, deployment).await?;
@@ -127,7 +133,7 @@ pub async fn replace(
     api: &ServicesApi,
     former: Digest,
     deployment: &Deployment,
-) -> Result<(), AdminError> {
+) -> AdminResult<()> {
     put(api, deployment).await?;
     api.services.forget();
     for service in &deployment.manifest.services {
@@ -140,7 +146,7 @@ pub async fn replace(
     Ok(())
 }
 
-async fn put(api: &ServicesApi, deployment: &Deployment) -> Result<(), AdminError> {
+async fn put(api: &ServicesApi, deployment: &Deployment) -> AdminResult<()> {
     let kept: Arc<[u8]> = deployment.to_bytes().into();
     let digest = Digest::of(&kept);
     let module = NewModule {
@@ -153,11 +159,7 @@ async fn put(api: &ServicesApi, deployment: &Deployment) -> Result<(), AdminErro
 }
 
 /// Routes new invocations of a service to a stored deployment.
-async fn send_to(
-    api: &ServicesApi,
-    alias: Text,
-    deployment: &Deployment,
-) -> Result<(), AdminError> {
+async fn send_to(api: &ServicesApi, alias: Text, deployment: &Deployment) -> AdminResult<()> {
     let module = Digest::of(&deployment.to_bytes());
     let reply = api.execute(Command::Deploy { alias, module }).await?;
     api.services.forget();
@@ -168,10 +170,7 @@ async fn send_to(
     }
 }
 
-fn endpoint(
-    api: &ServicesApi,
-    asked: &RegistrationRequest,
-) -> Result<DeploymentAddress, AdminError> {
+fn endpoint(api: &ServicesApi, asked: &RegistrationRequest) -> AdminResult<DeploymentAddress> {
     let refuse = |why: &str| {
         AdminError::new(400, format!("`{}` is no address of a deployment: {why}", asked.uri))
     };
@@ -188,10 +187,7 @@ fn endpoint(
 }
 
 /// Discovers the services of a deployment.
-async fn discovered(
-    api: &ServicesApi,
-    endpoint: &DeploymentAddress,
-) -> Result<Deployment, AdminError> {
+async fn discovered(api: &ServicesApi, endpoint: &DeploymentAddress) -> AdminResult<Deployment> {
     let connector = api.services.connector();
     let accept = ManifestVersion::accept_all();
     let found = connector.discover(endpoint, &accept).await;
@@ -228,7 +224,7 @@ async fn discovered(
 }
 
 /// Refuses services whose kind has changed.
-async fn of_the_same_kind(api: &ServicesApi, deployment: &Deployment) -> Result<(), AdminError> {
+async fn of_the_same_kind(api: &ServicesApi, deployment: &Deployment) -> AdminResult<()> {
     for service in &deployment.manifest.services {
         let Ok((_, before)) = api.services.of_service(&service.name).await else { continue };
         let Some(before) = before.service(&service.name) else { continue };

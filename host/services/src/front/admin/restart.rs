@@ -1,9 +1,6 @@
 //! Restarts of ended invocations, from their input or after the first entries of their journal.
 
-use axum::{
-    Json,
-    response::{IntoResponse, Response},
-};
+use axum::{Json, response::IntoResponse};
 use segno_api::shared::{RESTART_OF, unexpected};
 use segno_core::{
     address::Address, command::Command, id::PromiseId, promise::NewPromise, reply::Reply, tags,
@@ -13,10 +10,13 @@ use segno_store::PromiseRow;
 use serde_json::json;
 
 use super::{
-    super::{error::AdminError, new_id},
+    super::{
+        error::{AdminError, AdminResult},
+        new_id,
+        request::parameter,
+    },
     choice::{began_on, chosen, speaks},
     invocations::{completed, execute},
-    of_query,
 };
 use crate::{
     BY,
@@ -26,7 +26,7 @@ use crate::{
 
 /// Restarts an invocation under a new id: with the same input, or with the entries 0 to `from` of
 /// its journal and the results of these commands.
-pub async fn restart(api: &ServicesApi, id: &str, query: &str) -> Result<Response, AdminError> {
+pub async fn restart(api: &ServicesApi, id: &str, query: &str) -> AdminResult {
     let from = from(query)?;
     let id = PromiseId::from(id);
     let row = completed(api, &id).await?;
@@ -39,15 +39,15 @@ pub async fn restart(api: &ServicesApi, id: &str, query: &str) -> Result<Respons
         let message = format!("`{id}` is the run of a workflow, and a workflow runs once a key");
         return Err(AdminError::new(422, message));
     }
-    let asked = of_query(query, "deployment");
+    let asked = parameter(query, "deployment");
     let new = anew(api, &row);
     let new_id = new.id.clone();
     let command = if from == 0 {
-        on_latest(api, &row, &service, asked.as_deref()).await?;
+        on_latest(api, &row, &service, asked).await?;
         Command::PromiseCreate(new)
     } else {
         let prefix = RestartPrefix::read(&*api.host.store, &row.promise, from).await?;
-        let (digest, deployment) = chosen(api, &row, &service, asked.as_deref()).await?;
+        let (digest, deployment) = chosen(api, &row, &service, asked).await?;
         speaks(&deployment, &id, prefix.version.number(), "leave `from` out")?;
         Command::InvocationFork(Box::new(prefix.into_fork(new, digest)))
     };
@@ -59,8 +59,8 @@ pub async fn restart(api: &ServicesApi, id: &str, query: &str) -> Result<Respons
     }
 }
 
-fn from(query: &str) -> Result<u32, AdminError> {
-    let Some(from) = of_query(query, "from") else { return Ok(0) };
+fn from(query: &str) -> AdminResult<u32> {
+    let Some(from) = parameter(query, "from") else { return Ok(0) };
     from.parse().map_err(|_| {
         let message = format!(
             "`from={from}` is no entry of a journal: it is a number, as `index` of `sys_journal`"
@@ -87,7 +87,7 @@ async fn is_run(
     row: &PromiseRow,
     service: &str,
     handler: &str,
-) -> Result<bool, AdminError> {
+) -> AdminResult<bool> {
     let Some(digest) = began_on(row) else { return Ok(false) };
     let deployment = api.services.deployment(digest).await?;
     Ok(deployment.run_of(service).as_deref() == Some(handler))
@@ -99,7 +99,7 @@ async fn on_latest(
     row: &PromiseRow,
     service: &str,
     asked: Option<&str>,
-) -> Result<(), AdminError> {
+) -> AdminResult<()> {
     let (latest, deployment) = api.services.of_service(service).await?;
     let is_latest = match asked.map(str::to_ascii_lowercase).as_deref() {
         None | Some("latest") => true,

@@ -2,11 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::{
-    extract::Request,
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::Request, http::StatusCode, response::IntoResponse};
 use segno_api::shared::unexpected;
 use segno_core::{
     address::Address, command::Command, object::StateWrite, reply::Reply, value::Text,
@@ -15,9 +11,12 @@ use segno_engine::values::journals;
 use segno_restate::manifest::ServiceType;
 use serde::Deserialize;
 
-use super::{super::error::AdminError, body};
 use crate::{
-    front::ServicesApi,
+    front::{
+        ServicesApi,
+        error::{AdminError, AdminResult},
+        request::json_of_operator,
+    },
     ids::{HandlerTarget, scope},
     outcome,
 };
@@ -31,12 +30,8 @@ struct ObjectStateWrite {
 }
 
 /// Replaces the state of an object.
-pub async fn write(
-    api: ServicesApi,
-    request: Request,
-    service: &str,
-) -> Result<Response, AdminError> {
-    let write: ObjectStateWrite = body(&api, request).await?;
+pub async fn write(api: ServicesApi, request: Request, service: &str) -> AdminResult {
+    let write: ObjectStateWrite = json_of_operator(&api, request).await?;
     let (_, deployment) = api.services.of_service(service).await?;
     if deployment.service(service).is_none_or(|service| service.ty == ServiceType::Service) {
         return Err(AdminError::new(400, format!("`{service}` has no keys, and no state")));

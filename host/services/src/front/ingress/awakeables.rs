@@ -1,10 +1,6 @@
 //! Completion of awakeables from outside.
 
-use axum::{
-    extract::Request,
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::Request, http::StatusCode, response::IntoResponse};
 use segno_api::shared::unexpected;
 use segno_core::{
     command::Command,
@@ -16,8 +12,14 @@ use segno_restate::{
     wire::{Failure, OperationOutcome},
 };
 
-use super::{super::error::IngressError, LIMIT};
-use crate::{front::ServicesApi, signals};
+use crate::{
+    front::{
+        ServicesApi,
+        error::{IngressError, IngressResult},
+        request::OF_CALLERS,
+    },
+    signals,
+};
 
 /// Resolves an awakeable with the body, or rejects it with the body as the reason. Only the first
 /// completion counts.
@@ -26,11 +28,9 @@ pub async fn complete(
     request: Request,
     id: &str,
     resolves: bool,
-) -> Result<Response, IngressError> {
+) -> IngressResult {
     let (parts, body) = request.into_parts();
-    let entry = api.let_in(&parts.extensions).await?;
-    let setting = "the limit of requests to services";
-    let (bytes, _room) = api.read(&parts.headers, body, Some(entry), LIMIT, setting).await?;
+    let (bytes, _room) = OF_CALLERS.read(&api, &parts, body).await?;
     let named =
         signals::awakeable(id).map_err(|refused| IngressError::new(400, refused.to_string()));
     let (invocation, index) = named?;

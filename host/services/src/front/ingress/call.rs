@@ -23,8 +23,11 @@ use segno_restate::wire::Failure;
 use serde_json::{json, value::RawValue};
 
 use super::{
-    super::error::{ID_HEADER, IngressError},
-    LIMIT, delay, results,
+    super::{
+        error::{ID_HEADER, IngressError, IngressResult},
+        request::OF_CALLERS,
+    },
+    delay, results,
     target::ResolvedHandler,
 };
 use crate::{HEADER, front::ServicesApi, ids, outcome};
@@ -42,7 +45,7 @@ pub async fn call(
     request: Request,
     scope: Option<&str>,
     target: &[&str],
-) -> Result<Response, IngressError> {
+) -> IngressResult {
     let target = ResolvedHandler::of(&api, scope, target).await?;
     let query = request.uri().query().unwrap_or_default();
     if delay::is_named(query) {
@@ -63,7 +66,7 @@ pub async fn send(
     request: Request,
     scope: Option<&str>,
     target: &[&str],
-) -> Result<Response, IngressError> {
+) -> IngressResult {
     let target = ResolvedHandler::of(&api, scope, target).await?;
     let query = request.uri().query().unwrap_or_default();
     let delay = delay::of_query(query).map_err(|message| IngressError::new(400, message))?;
@@ -91,7 +94,7 @@ async fn begin(
     request: Request,
     target: &ResolvedHandler<'_>,
     at: Option<Timestamp>,
-) -> Result<CalledInvocation, IngressError> {
+) -> IngressResult<CalledInvocation> {
     let ResolvedHandler { called, facts, .. } = target;
     if facts.is_private {
         let message = format!("`{}` can be called by other handlers only", called.service);
@@ -100,9 +103,7 @@ async fn begin(
     let (parts, body) = request.into_parts();
     let limit_key = parts.headers.get(LIMIT_KEY).map(|key| key.to_str().unwrap_or("?"));
     ids::no_limit_key(limit_key).map_err(|refused| IngressError::new(400, refused))?;
-    let entry = api.let_in(&parts.extensions).await?;
-    let setting = "the limit of requests to services";
-    let (bytes, room) = api.read(&parts.headers, body, Some(entry), LIMIT, setting).await?;
+    let (bytes, room) = OF_CALLERS.read(api, &parts, body).await?;
     if let Some(takes) = &target.takes {
         takes.check(&parts.headers, bytes.is_empty())?;
     }
@@ -146,7 +147,7 @@ async fn begin(
 }
 
 /// Checks a body declared as JSON. Other bodies are passed on unchecked.
-fn check_json(headers: &HeaderMap, bytes: &[u8]) -> Result<(), IngressError> {
+fn check_json(headers: &HeaderMap, bytes: &[u8]) -> IngressResult<()> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let essence = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
     if bytes.is_empty() || !essence.eq_ignore_ascii_case("application/json") {
@@ -158,7 +159,7 @@ fn check_json(headers: &HeaderMap, bytes: &[u8]) -> Result<(), IngressError> {
 
 /// Returns the idempotency key. A blank key counts as none: Restate's server would deduplicate
 /// unrelated calls by it. Several keys are refused.
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, IngressError> {
+fn idempotency_key(headers: &HeaderMap) -> IngressResult<Option<&str>> {
     let mut given = headers.get_all(IDEMPOTENCY).iter();
     let Some(key) = given.next() else { return Ok(None) };
     if given.next().is_some() {

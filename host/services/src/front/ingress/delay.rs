@@ -2,6 +2,8 @@
 
 use segno_core::time::Millis;
 
+use crate::front::request::parameter;
+
 /// Returns true if a query has a delay.
 pub fn is_named(query: &str) -> bool {
     query.split('&').any(|pair| pair.split('=').next() == Some("delay"))
@@ -12,10 +14,7 @@ pub fn is_named(query: &str) -> bool {
 /// # Errors
 /// The text is not a duration.
 pub fn of_query(query: &str) -> Result<Option<Millis>, String> {
-    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    let Some((_, given)) = pairs.into_iter().find(|(name, _)| *name == "delay") else {
-        return Ok(None);
-    };
+    let Some(given) = parameter(query, "delay") else { return Ok(None) };
     let text = given.replace('+', " ").replace("%20", " ").replace("%3A", ":");
     parse(text.trim())
         .map(Some)

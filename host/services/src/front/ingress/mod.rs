@@ -17,15 +17,12 @@ use axum::{
 use serde_json::json;
 
 use super::{
-    error::{ID_HEADER, IngressError},
+    error::{ID_HEADER, IngressError, IngressResult},
     guard::{self, SenderGuard},
     openapi as described,
     path::SplitPath,
 };
 use crate::front::ServicesApi;
-
-/// Maximum size of a request, in bytes.
-const LIMIT: usize = 32 << 20;
 
 /// Builds the routes of the ingress.
 pub fn router(api: ServicesApi) -> Router {
@@ -47,7 +44,7 @@ async fn route(State(api): State<ServicesApi>, request: Request) -> Response {
     routed.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn routed(api: ServicesApi, request: Request) -> Result<Response, IngressError> {
+async fn routed(api: ServicesApi, request: Request) -> IngressResult {
     let segments = SplitPath::of(request.uri().path())
         .ok_or_else(|| IngressError::new(400, "the path is no UTF-8"))?;
     let (is_get, is_post) = (request.method() == Method::GET, request.method() == Method::POST);
@@ -126,7 +123,7 @@ async fn called(
     scope: Option<&str>,
     form: CallForm,
     target: &[&str],
-) -> Result<Response, IngressError> {
+) -> IngressResult {
     // A handler without a body may be called with GET.
     match (form, request.method()) {
         (CallForm::Call, &Method::GET | &Method::POST) => {
@@ -139,17 +136,17 @@ async fn called(
     }
 }
 
-fn wrong_method() -> Result<Response, IngressError> {
+fn wrong_method() -> IngressResult {
     Err(IngressError::new(405, "this is no method of that route"))
 }
 
-async fn health(api: &ServicesApi) -> Result<Response, IngressError> {
+async fn health(api: &ServicesApi) -> IngressResult {
     let services = api.services.names().await?;
     Ok(Json(json!({ "services": services })).into_response())
 }
 
 /// Returns the OpenAPI document of all public services.
-async fn openapi(api: &ServicesApi) -> Result<Response, IngressError> {
+async fn openapi(api: &ServicesApi) -> IngressResult {
     let mut services = Vec::new();
     for name in api.services.names().await? {
         let (_, deployment) = api.services.of_service(&name).await?;

@@ -1,10 +1,6 @@
 //! Results of invocations, with or without waiting.
 
-use axum::{
-    Json,
-    extract::Request,
-    response::{IntoResponse, Response},
-};
+use axum::{Json, extract::Request, response::IntoResponse};
 use segno_api::shared::wait;
 use segno_core::{id::PromiseId, promise::Promise};
 use segno_engine::values;
@@ -15,7 +11,13 @@ use segno_restate::{
 
 use serde_json::json;
 
-use super::{super::error::IngressError, LIMIT, call};
+use super::{
+    super::{
+        error::{IngressError, IngressResult},
+        request::OF_CALLERS,
+    },
+    call,
+};
 use crate::{
     front::ServicesApi,
     ids::{HandlerTarget, scope},
@@ -29,11 +31,7 @@ const NOT_READY: u16 = 470;
 
 /// Returns the result of an invocation by id or idempotency key: `SERVICE, [KEY,] HANDLER,
 /// IDEMPOTENCY KEY`.
-pub async fn of_invocation(
-    api: &ServicesApi,
-    named: &[&str],
-    wait: bool,
-) -> Result<Response, IngressError> {
+pub async fn of_invocation(api: &ServicesApi, named: &[&str], wait: bool) -> IngressResult {
     let by_key = match *named {
         [service, handler, key] => {
             Some((HandlerTarget { service, scope: None, key: None, handler }, key))
@@ -51,7 +49,7 @@ pub async fn of_invocation(
 }
 
 /// Returns the result of an invocation by id.
-pub async fn by_id(api: &ServicesApi, id: &str, wait: bool) -> Result<Response, IngressError> {
+pub async fn by_id(api: &ServicesApi, id: &str, wait: bool) -> IngressResult {
     if id.parse::<InvocationId>().is_err() {
         let message =
             format!("`{id}` is no id of an invocation, which is `inv_1` and 33 letters or digits");
@@ -66,14 +64,14 @@ pub async fn of_workflow(
     workflow: &str,
     key: &str,
     wait: bool,
-) -> Result<Response, IngressError> {
+) -> IngressResult {
     let handler = api.services.run_handler(workflow);
     let called =
         HandlerTarget { service: workflow, scope: None, key: Some(key), handler: &handler };
     result(api, &called.run(), wait).await
 }
 
-async fn result(api: &ServicesApi, id: &PromiseId, wait: bool) -> Result<Response, IngressError> {
+async fn result(api: &ServicesApi, id: &PromiseId, wait: bool) -> IngressResult {
     if wait {
         return awaited(api, id, None).await;
     }
@@ -92,7 +90,7 @@ pub async fn awaited(
     api: &ServicesApi,
     id: &PromiseId,
     gives: Option<&(String, bool)>,
-) -> Result<Response, IngressError> {
+) -> IngressResult {
     loop {
         let row = wait::settled(api, id, WAIT_MS).await.map_err(|error| match error {
             segno_api::ApiError::UnknownInvocation(_) => not_found(id),
@@ -107,7 +105,7 @@ pub async fn awaited(
     }
 }
 
-async fn read(api: &ServicesApi, id: &PromiseId) -> Result<Option<Promise>, IngressError> {
+async fn read(api: &ServicesApi, id: &PromiseId) -> IngressResult<Option<Promise>> {
     let row = api.host.store.read().promise(id).await?;
     Ok(row.map(|row| row.promise))
 }
@@ -151,15 +149,9 @@ enum InvocationReference {
 }
 
 /// Returns the result, or the id, of the invocation in the body of a request.
-pub async fn by_body(
-    api: &ServicesApi,
-    request: Request,
-    how: &str,
-) -> Result<Response, IngressError> {
+pub async fn by_body(api: &ServicesApi, request: Request, how: &str) -> IngressResult {
     let (parts, body) = request.into_parts();
-    let entry = api.let_in(&parts.extensions).await?;
-    let setting = "the limit of requests to services";
-    let (bytes, _room) = api.read(&parts.headers, body, Some(entry), LIMIT, setting).await?;
+    let (bytes, _room) = OF_CALLERS.read(api, &parts, body).await?;
     let named: InvocationReference = serde_json::from_slice(&bytes).map_err(|error| {
         IngressError::new(400, format!("the body names no invocation: {error}"))
     })?;
@@ -196,7 +188,7 @@ pub async fn by_body(
 }
 
 /// Builds the response with the outcome of an invocation.
-fn answer(promise: &Promise, gives: Option<&(String, bool)>) -> Result<Response, IngressError> {
+fn answer(promise: &Promise, gives: Option<&(String, bool)>) -> IngressResult {
     let id = promise.id().as_str();
     if promise.was_killed() {
         return Err(IngressError::of_invocation(id, Failure::new(409, "killed")));

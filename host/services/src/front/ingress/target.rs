@@ -3,7 +3,7 @@
 use axum::http::{HeaderMap, header};
 use segno_core::id::Digest;
 
-use super::super::error::IngressError;
+use super::super::error::{IngressError, IngressResult};
 use crate::{
     HandlerFacts,
     front::ServicesApi,
@@ -36,7 +36,7 @@ impl<'a> ResolvedHandler<'a> {
         api: &ServicesApi,
         scope: Option<&'a str>,
         segments: &[&'a str],
-    ) -> Result<Self, IngressError> {
+    ) -> IngressResult<Self> {
         let scope = match scope {
             Some("") => return Err(IngressError::new(400, "the path names no scope")),
             given => ids::scope(given).map_err(|refused| IngressError::new(400, refused))?,
@@ -82,7 +82,7 @@ impl AcceptedBodies {
     ///
     /// # Errors
     /// The content type is missing, or not accepted.
-    pub fn check(&self, headers: &HeaderMap, is_empty: bool) -> Result<(), IngressError> {
+    pub fn check(&self, headers: &HeaderMap, is_empty: bool) -> IngressResult<()> {
         let given = headers.get(header::CONTENT_TYPE).map(|given| given.to_str().unwrap_or("?"));
         let refuse = |what: String| Err(IngressError::new(400, what));
         match (&self.content_type, given) {

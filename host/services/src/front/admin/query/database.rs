@@ -18,11 +18,11 @@ use super::{
     answer::{QueryResult, ResultColumn},
     functions,
     statement::TranslatedQuery,
-    tables::QueryTable,
+    table::QueryTable,
     value::BOOLEAN,
     view::{QueryScans, TableView},
 };
-use crate::front::error::AdminError;
+use crate::front::error::{AdminError, AdminResult};
 
 /// Maximum number of rows in an answer.
 const ROWS: usize = 100_000;
@@ -47,7 +47,7 @@ impl QueryDatabase {
     ///
     /// # Errors
     /// Out of memory.
-    pub fn new(tables: QueryScans) -> Result<Self, AdminError> {
+    pub fn new(tables: QueryScans) -> AdminResult<Self> {
         let connection = Connection::open_in_memory().map_err(failed)?;
         let database = Self { connection, tables: Arc::new(tables) };
         database.prepare().map_err(failed)?;
@@ -85,7 +85,7 @@ impl QueryDatabase {
     ///
     /// # Errors
     /// SQLite refuses the query, the answer is too large, or the query takes too many steps.
-    pub fn answer(self, statement: &TranslatedQuery) -> Result<QueryResult, AdminError> {
+    pub fn answer(self, statement: &TranslatedQuery) -> AdminResult<QueryResult> {
         let mut prepared = self
             .connection
             .prepare(&statement.sql)

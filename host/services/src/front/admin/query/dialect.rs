@@ -16,7 +16,7 @@ use sqlparser::ast::{
 use super::{
     expression::{call, is_time, number, take, text, two},
     functions,
-    statement::QueryRefusal,
+    refusal::QueryRefusal,
     value::{instant, written},
 };
 

@@ -5,7 +5,7 @@ use sqlparser::ast::{
     FunctionArguments, Ident, ObjectName, SelectItem, SetExpr, UnaryOperator, Value as Literal,
 };
 
-use super::{functions, tables::QueryTable};
+use super::{functions, table::QueryTable};
 
 /// Returns true if an expression is boolean.
 pub fn is_bool(expr: &Expr) -> bool {

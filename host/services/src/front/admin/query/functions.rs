@@ -2,6 +2,8 @@
 //!
 //! An instant is text of fixed length; a duration is a number of milliseconds.
 
+use std::str::FromStr;
+
 use rusqlite::{
     Connection, Error, Result,
     functions::{Aggregate, Context, FunctionFlags},
@@ -44,8 +46,12 @@ pub fn add(to: &Connection) -> Result<()> {
             _ => context.get(0)?,
         })
     })?;
-    to.create_scalar_function(INTEGER, 1, pure, integer)?;
-    to.create_scalar_function(REAL, 1, pure, real)?;
+    to.create_scalar_function(INTEGER, 1, pure, |context| {
+        numeric(context, |number| number, |number| number as i64, "no whole number")
+    })?;
+    to.create_scalar_function(REAL, 1, pure, |context| {
+        numeric(context, |number| number as f64, |number| number, "no number")
+    })?;
     to.create_scalar_function(INSTANT, 1, pure, |context| {
         let at = match context.get_raw(0) {
             ValueRef::Null => return Ok(Value::Null),
@@ -139,29 +145,21 @@ fn sum(context: &Context<'_>, sign: i64) -> Result<Value> {
     })
 }
 
-fn integer(context: &Context<'_>) -> Result<Option<i64>> {
+/// Converts a number or a text. `what` describes a text that cannot be converted.
+fn numeric<T: FromStr>(
+    context: &Context<'_>,
+    of_integer: fn(i64) -> T,
+    of_real: fn(f64) -> T,
+    what: &str,
+) -> Result<Option<T>> {
     match context.get_raw(0) {
         ValueRef::Null => Ok(None),
-        ValueRef::Integer(number) => Ok(Some(number)),
-        ValueRef::Real(number) => Ok(Some(number as i64)),
+        ValueRef::Integer(number) => Ok(Some(of_integer(number))),
+        ValueRef::Real(number) => Ok(Some(of_real(number))),
         ValueRef::Text(text) => {
             let text = std::str::from_utf8(text).unwrap_or_default();
             let number = text.trim().parse().map(Some);
-            number.map_err(|_| wrong(&format!("`{text}` is no whole number")))
-        }
-        ValueRef::Blob(_) => Err(wrong("bytes are no number")),
-    }
-}
-
-fn real(context: &Context<'_>) -> Result<Option<f64>> {
-    match context.get_raw(0) {
-        ValueRef::Null => Ok(None),
-        ValueRef::Integer(number) => Ok(Some(number as f64)),
-        ValueRef::Real(number) => Ok(Some(number)),
-        ValueRef::Text(text) => {
-            let text = std::str::from_utf8(text).unwrap_or_default();
-            let number = text.trim().parse().map(Some);
-            number.map_err(|_| wrong(&format!("`{text}` is no number")))
+            number.map_err(|_| wrong(&format!("`{text}` is {what}")))
         }
         ValueRef::Blob(_) => Err(wrong("bytes are no number")),
     }

@@ -5,27 +5,31 @@
 //! target, a status or a key, from a filter or a join, to the table, which narrows the read. A
 //! query reads only as many rows as it consumes, up to a limit.
 //!
-//! - [`statement`]: translation of a query for the database;
+//! - [`statement`]: translation of a query for the database, or its [`refusal`];
+//! - [`table`] and [`columns`]: the tables and their columns;
 //! - [`names`]: the tables in a query;
 //! - [`dialect`] and [`expression`]: translation to SQLite's dialect;
 //! - [`database`] and [`functions`]: the database;
 //! - [`view`]: its virtual tables, and the rows that a plan needs: [`wanted`];
 //! - [`scan`] and [`rows`]: transfer of rows from a reader to a query;
-//! - [`tables`]: the readers;
+//! - [`tables`]: the readers of the tables;
 //! - [`row`] and [`value`]: rows and their values;
 //! - [`answer`] and [`arrow`]: the answer.
 
 mod answer;
 mod arrow;
+mod columns;
 mod database;
 mod dialect;
 mod expression;
 mod functions;
 mod names;
+mod refusal;
 mod row;
 mod rows;
 mod scan;
 mod statement;
+mod table;
 mod tables;
 mod value;
 mod view;
@@ -40,7 +44,7 @@ use axum::{
     Json,
     extract::Request,
     http::{HeaderMap, header},
-    response::{IntoResponse, Response},
+    response::IntoResponse,
 };
 use segno_api::shared::place;
 use segno_core::time::Millis;
@@ -51,8 +55,11 @@ use tokio::runtime::Handle;
 use self::{
     database::QueryDatabase, statement::TranslatedQuery, tables::LiveTableReader, view::QueryScans,
 };
-use super::{super::error::AdminError, body};
-use crate::front::ServicesApi;
+use crate::front::{
+    ServicesApi,
+    error::{AdminError, AdminResult},
+    request::json_of_operator,
+};
 
 /// Maximum wait for other running queries; each takes a few seconds at most.
 const PATIENCE: Millis = Millis(2_000);
@@ -65,9 +72,9 @@ struct QueryRequest {
 }
 
 /// Answers a query: as JSON if the client requests it, otherwise as an Arrow stream.
-pub async fn query(api: ServicesApi, request: Request) -> Result<Response, AdminError> {
+pub async fn query(api: ServicesApi, request: Request) -> AdminResult {
     let as_json = wants_json(request.headers());
-    let asked: QueryRequest = body(&api, request).await?;
+    let asked: QueryRequest = json_of_operator(&api, request).await?;
     let now = api.host.env.clock.now();
     let statement = TranslatedQuery::read(&asked.query, now)
         .map_err(|refused| AdminError::new(400, refused.to_string()))?;

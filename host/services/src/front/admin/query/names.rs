@@ -6,7 +6,7 @@ use sqlparser::ast::{
     Ident, Query, SetExpr, Statement, TableAlias, TableFactor, VisitMut as _, VisitorMut,
 };
 
-use super::{statement::QueryRefusal, tables::QueryTable};
+use super::{refusal::QueryRefusal, table::QueryTable};
 
 /// Returns the tables in a query, with repetitions. Adds aliases to tables of subqueries, under
 /// which outer queries refer to their columns.

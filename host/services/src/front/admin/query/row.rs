@@ -15,8 +15,8 @@ impl TableRow {
     }
 
     /// Sets the value of a column.
-    pub fn set(&mut self, column: &'static str, value: RowValue) {
-        self.0.insert(column, value);
+    pub fn set(&mut self, column: &'static str, value: impl Into<RowValue>) {
+        self.0.insert(column, value.into());
     }
 
     /// Approximate size in bytes.

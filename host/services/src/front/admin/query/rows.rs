@@ -8,8 +8,8 @@ use std::sync::{
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use super::{row::TableRow, tables::QueryTable, wanted::WantedRows};
-use crate::front::error::AdminError;
+use super::{row::TableRow, table::QueryTable, wanted::WantedRows};
+use crate::front::error::{AdminError, AdminResult};
 
 /// Maximum number of rows examined for one query. Lower in tests, which would have to create them.
 pub const LOOKED_AT: usize = if cfg!(test) { 2_000 } else { 100_000 };
@@ -24,7 +24,7 @@ pub trait TableReader: Send + Sync + 'static {
         table: QueryTable,
         wanted: WantedRows,
         rows: RowSender,
-    ) -> BoxFuture<'static, Result<(), AdminError>>;
+    ) -> BoxFuture<'static, AdminResult<()>>;
 }
 
 /// Number of rows and bytes used by one query.
@@ -57,7 +57,7 @@ impl RowSender {
     ///
     /// # Errors
     /// The values exceed the limit in bytes.
-    pub async fn offer(&self, row: TableRow) -> Result<(), AdminError> {
+    pub async fn offer(&self, row: TableRow) -> AdminResult<()> {
         self.weighs(row.weight())?;
         // A query that has its answer drops the receiver and this reader.
         self.to.send(row).await.ok();
@@ -68,7 +68,7 @@ impl RowSender {
     ///
     /// # Errors
     /// The rows exceed the limit for one query.
-    pub fn looked_at(&self, rows: usize) -> Result<(), AdminError> {
+    pub fn looked_at(&self, rows: usize) -> AdminResult<()> {
         if self.spent.rows.fetch_add(rows, Ordering::Relaxed) + rows <= LOOKED_AT {
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl RowSender {
     ///
     /// # Errors
     /// The bytes exceed the limit for one query.
-    pub fn weighs(&self, bytes: usize) -> Result<(), AdminError> {
+    pub fn weighs(&self, bytes: usize) -> AdminResult<()> {
         if self.spent.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= BYTES {
             return Ok(());
         }

@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use tokio::{runtime::Handle, sync::mpsc};
 
 use super::{row::TableRow, value::RowValue};
-use crate::front::error::AdminError;
+use crate::front::error::AdminResult;
 
 /// The rows read so far, and a reader that continues after them. When a join reads the table again,
 /// the store is not read again.
@@ -16,13 +16,13 @@ pub struct TableScan {
     indexes: HashMap<&'static str, HashMap<String, Arc<Vec<usize>>>>,
     offered: mpsc::Receiver<TableRow>,
     /// The reader that sends further rows; `None` when it has ended.
-    reader: Option<BoxFuture<'static, Result<(), AdminError>>>,
+    reader: Option<BoxFuture<'static, AdminResult<()>>>,
 }
 
 impl TableScan {
     /// Starts before the first row of the reader.
     pub fn new(
-        reader: BoxFuture<'static, Result<(), AdminError>>,
+        reader: BoxFuture<'static, AdminResult<()>>,
         offered: mpsc::Receiver<TableRow>,
     ) -> Self {
         Self { rows: Vec::new(), indexes: HashMap::new(), offered, reader: Some(reader) }
@@ -32,11 +32,7 @@ impl TableScan {
     ///
     /// # Errors
     /// The reader failed.
-    pub fn row(
-        &mut self,
-        place: usize,
-        runtime: &Handle,
-    ) -> Result<Option<Arc<TableRow>>, AdminError> {
+    pub fn row(&mut self, place: usize, runtime: &Handle) -> AdminResult<Option<Arc<TableRow>>> {
         while self.rows.len() <= place {
             if !self.read_on(runtime)? {
                 return Ok(None);
@@ -54,7 +50,7 @@ impl TableScan {
         column: &'static str,
         text: &str,
         runtime: &Handle,
-    ) -> Result<Arc<Vec<usize>>, AdminError> {
+    ) -> AdminResult<Arc<Vec<usize>>> {
         while self.read_on(runtime)? {}
         let index = self.indexes.entry(column).or_insert_with(|| {
             let mut index: HashMap<String, Vec<usize>> = HashMap::new();
@@ -69,7 +65,7 @@ impl TableScan {
     }
 
     /// Reads one more row. Returns false at the end.
-    fn read_on(&mut self, runtime: &Handle) -> Result<bool, AdminError> {
+    fn read_on(&mut self, runtime: &Handle) -> AdminResult<bool> {
         loop {
             if let Ok(row) = self.offered.try_recv() {
                 self.rows.push(Arc::new(row));

@@ -75,19 +75,9 @@ pub enum RowValue {
 }
 
 impl RowValue {
-    /// Creates a text; null for `None`.
-    pub fn text(text: Option<impl Into<String>>) -> Self {
-        text.map_or(Self::Null, |text| Self::Text(text.into()))
-    }
-
     /// Creates a count; too large counts become `i64::MAX`.
     pub fn count(count: impl TryInto<i64>) -> Self {
         Self::Number(count.try_into().unwrap_or(i64::MAX))
-    }
-
-    /// Creates an instant; null for `None`.
-    pub fn time(at: Option<Timestamp>) -> Self {
-        at.map_or(Self::Null, Self::Time)
     }
 
     /// Approximate size in bytes.
@@ -99,6 +89,24 @@ impl RowValue {
             Self::Text(text) => text.len(),
             Self::Bytes(bytes) => bytes.len(),
         }
+    }
+}
+
+macro_rules! values {
+    ($($type:ty => $kind:ident),+) => {$(
+        impl From<$type> for RowValue {
+            fn from(value: $type) -> Self {
+                Self::$kind(value.into())
+            }
+        }
+    )+};
+}
+values!(bool => Bool, Timestamp => Time, &str => Text, String => Text, Vec<u8> => Bytes);
+
+impl<T: Into<Self>> From<Option<T>> for RowValue {
+    /// Null for `None`.
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
     }
 }
 

@@ -24,7 +24,7 @@ use super::{
     row::TableRow,
     rows::{QueryUsage, RowSender, TableReader},
     scan::TableScan,
-    tables::QueryTable,
+    table::QueryTable,
     value::{ColumnType, RowValue},
     wanted::WantedRows,
 };

@@ -7,8 +7,6 @@ use segno_core::{
     id::ObjectId,
 };
 
-use super::tables::service_scheme;
-
 /// The rows of a table that a query can use, and the columns that it reads. The database checks all
 /// conditions again, so additional rows are harmless.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,7 +65,7 @@ impl WantedRows {
     /// Returns the objects selected by service, scope and key.
     pub fn objects(&self) -> WantedObjects {
         let Some(service) = self.text("service_name") else {
-            return WantedObjects::Beginning(service_scheme());
+            return WantedObjects::Beginning(service_alias(""));
         };
         let named = |scope: Option<&str>, key: &str| object_of_service(service, scope, key);
         match (self.text("scope"), self.text("service_key")) {

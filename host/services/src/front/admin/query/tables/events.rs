@@ -5,35 +5,14 @@ use segno_core::{id::PromiseId, promise::TaskState};
 use serde_json::{Value as Json, json};
 
 use super::{
-    super::{
-        row::TableRow,
-        rows::RowSender,
-        value::{
-            ColumnType::{Number, Text, Time},
-            RowValue,
-        },
-        wanted::WantedRows,
-    },
-    TableColumn, called, invocations,
+    super::{row::TableRow, rows::RowSender, value::RowValue, wanted::WantedRows},
+    invocations,
+    parts::called,
 };
-use crate::front::{ServicesApi, error::AdminError};
-
-/// Columns of the table.
-pub const COLUMNS: [TableColumn; 6] = [
-    TableColumn::new("id", Text),
-    TableColumn::new("after_journal_entry_index", Number),
-    TableColumn::new("appended_at", Time),
-    TableColumn::new("event_type", Text),
-    TableColumn::new("event_json", Text),
-    TableColumn::new("partition_key", Number),
-];
+use crate::front::{ServicesApi, error::AdminResult};
 
 /// Reads the events of the requested invocations.
-pub async fn read(
-    api: &ServicesApi,
-    wanted: &WantedRows,
-    rows: &RowSender,
-) -> Result<(), AdminError> {
+pub async fn read(api: &ServicesApi, wanted: &WantedRows, rows: &RowSender) -> AdminResult<()> {
     let Some(ids) = wanted.texts("id") else { return Ok(()) };
     rows.looked_at(ids.len())?;
     for id in ids {
@@ -53,14 +32,14 @@ pub async fn read(
         }
         for (kind, event) in events {
             let row = TableRow::from([
-                ("id", RowValue::Text(id.clone())),
+                ("id", id.clone().into()),
                 (
                     "after_journal_entry_index",
                     RowValue::count(stored.journal_len.saturating_sub(1)),
                 ),
-                ("appended_at", RowValue::Time(invocations::modified_at(&stored.promise, task))),
-                ("event_type", RowValue::Text(kind.to_owned())),
-                ("event_json", RowValue::Text(event.to_string())),
+                ("appended_at", invocations::modified_at(&stored.promise, task).into()),
+                ("event_type", kind.into()),
+                ("event_json", event.to_string().into()),
             ]);
             rows.offer(row).await?;
         }

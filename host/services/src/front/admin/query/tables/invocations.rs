@@ -18,95 +18,21 @@ use segno_core::{
 use segno_engine::recovery::retention::RetentionPeriod;
 use segno_restate::{
     immutable::CommandKind,
-    manifest::{ManifestHandler, Service, ServiceType},
+    manifest::{ManifestHandler, Service},
 };
 use segno_store::InvocationFilter;
 
 use super::{
     super::{
-        row::TableRow,
-        rows::RowSender,
-        value::{
-            ColumnType::{Number, Text, Time},
-            RowValue,
-        },
-        wanted::WantedRows,
+        row::TableRow, rows::RowSender, table::QueryTable, value::RowValue, wanted::WantedRows,
     },
-    PAGE, QueryTable, TableColumn, called,
+    parts::{PAGE, called, kind_of_service},
 };
 use crate::{
     BY, Deployment, FailedAttempt, IDEMPOTENCY,
-    front::{ServicesApi, error::AdminError},
+    front::{ServicesApi, error::AdminResult},
     ids::HandlerTarget,
 };
-
-/// Columns of `sys_invocation`. Some are never set, because hosts lack the data, but tools select
-/// them.
-pub const COLUMNS: [TableColumn; 51] = [
-    TableColumn::new("id", Text),
-    TableColumn::new("target", Text),
-    TableColumn::new("target_service_name", Text),
-    TableColumn::new("target_service_key", Text),
-    TableColumn::new("target_handler_name", Text),
-    TableColumn::new("target_service_ty", Text),
-    TableColumn::new("scope", Text),
-    TableColumn::new("limit_key", Text),
-    TableColumn::new("idempotency_key", Text),
-    TableColumn::new("invoked_by", Text),
-    TableColumn::new("invoked_by_service_name", Text),
-    TableColumn::new("invoked_by_id", Text),
-    TableColumn::new("invoked_by_subscription_id", Text),
-    TableColumn::new("invoked_by_target", Text),
-    TableColumn::new("restarted_from", Text),
-    TableColumn::new("pinned_deployment_id", Text),
-    TableColumn::new("pinned_service_protocol_version", Number),
-    TableColumn::new("trace_id", Text),
-    TableColumn::new("journal_size", Number),
-    TableColumn::new("journal_commands_size", Number),
-    TableColumn::new("created_at", Time),
-    TableColumn::new("created_using_restate_version", Text),
-    TableColumn::new("modified_at", Time),
-    TableColumn::new("inboxed_at", Time),
-    TableColumn::new("scheduled_at", Time),
-    TableColumn::new("scheduled_start_at", Time),
-    TableColumn::new("running_at", Time),
-    TableColumn::new("completed_at", Time),
-    TableColumn::new("completion_retention", Text),
-    TableColumn::new("journal_retention", Text),
-    TableColumn::new("suspended_waiting_for_completions", Text),
-    TableColumn::new("suspended_waiting_for_signals", Text),
-    TableColumn::new("retry_count", Number),
-    TableColumn::new("last_start_at", Time),
-    TableColumn::new("next_retry_at", Time),
-    TableColumn::new("last_attempt_deployment_id", Text),
-    TableColumn::new("last_attempt_server", Text),
-    TableColumn::new("last_failure", Text),
-    TableColumn::new("last_failure_error_code", Text),
-    TableColumn::new("last_failure_related_entry_index", Number),
-    TableColumn::new("last_failure_related_entry_name", Text),
-    TableColumn::new("last_failure_related_entry_type", Text),
-    TableColumn::new("last_failure_related_command_index", Number),
-    TableColumn::new("last_failure_related_command_name", Text),
-    TableColumn::new("last_failure_related_command_type", Text),
-    TableColumn::new("status", Text),
-    TableColumn::new("completion_result", Text),
-    TableColumn::new("completion_failure", Text),
-    TableColumn::new("completion_failure_code", Number),
-    TableColumn::new("partition_key", Number),
-    TableColumn::new("output_journal_index", Number),
-];
-
-/// Columns of `sys_inbox`.
-pub const INBOX: [TableColumn; 8] = [
-    TableColumn::new("service_name", Text),
-    TableColumn::new("scope", Text),
-    TableColumn::new("service_key", Text),
-    TableColumn::new("id", Text),
-    TableColumn::new("target", Text),
-    TableColumn::new("created_at", Time),
-    TableColumn::new("sequence_number", Number),
-    TableColumn::new("partition_key", Number),
-];
 
 /// An invocation in the store.
 pub struct StoredInvocation {
@@ -124,7 +50,7 @@ pub async fn read(
     table: QueryTable,
     wanted: &WantedRows,
     rows: &RowSender,
-) -> Result<(), AdminError> {
+) -> AdminResult<()> {
     let now = api.host.env.clock.now();
     if let Some(ids) = wanted.texts("id") {
         rows.looked_at(ids.len())?;
@@ -178,10 +104,10 @@ async fn offer(
     stored: &StoredInvocation,
     now: Timestamp,
     rows: &RowSender,
-) -> Result<(), AdminError> {
+) -> AdminResult<()> {
     let Some(mut row) = row(api, stored, now).await? else { return Ok(()) };
     if table == QueryTable::InvocationStatus {
-        row.set("status", RowValue::Text(stands(status(stored, now)).to_owned()));
+        row.set("status", stands(status(stored, now)));
     }
     if stored.journal_len > 0
         && (wanted.needs("running_at") || wanted.needs("pinned_service_protocol_version"))
@@ -190,7 +116,7 @@ async fn offer(
         let first = store.read().journal(stored.promise.id(), 0, 1).await?;
         drop(store);
         if let [Record { at, body: RecordBody::Started { engine, .. }, .. }] = first.as_slice() {
-            row.set("running_at", RowValue::Time(*at));
+            row.set("running_at", *at);
             row.set("pinned_service_protocol_version", RowValue::count(engine.class));
         }
     }
@@ -201,10 +127,7 @@ async fn offer(
         let store = api.look().await?;
         let caller = store.read().promise(&caller).await?;
         drop(store);
-        row.set(
-            "invoked_by_target",
-            RowValue::text(caller.and_then(|caller| path(&caller.promise))),
-        );
+        row.set("invoked_by_target", caller.and_then(|caller| path(&caller.promise)));
     }
     rows.offer(row).await
 }
@@ -214,7 +137,7 @@ pub async fn read_inbox(
     api: &ServicesApi,
     wanted: &WantedRows,
     rows: &RowSender,
-) -> Result<(), AdminError> {
+) -> AdminResult<()> {
     let now = api.host.env.clock.now();
     let mut pages = InvocationPages::of(InvocationFilter {
         function: wanted.text("target").map(ending).map(str::to_owned),
@@ -229,12 +152,12 @@ pub async fn read_inbox(
                 continue;
             }
             rows.offer(TableRow::from([
-                ("id", RowValue::Text(stored.promise.id().to_string())),
-                ("service_name", RowValue::Text(called.service.to_owned())),
-                ("scope", RowValue::text(called.scope.map(str::to_owned))),
-                ("service_key", RowValue::text(called.key.map(str::to_owned))),
-                ("target", RowValue::text(path(&stored.promise))),
-                ("created_at", RowValue::Time(stored.promise.spec.created_at)),
+                ("id", stored.promise.id().to_string().into()),
+                ("service_name", called.service.into()),
+                ("scope", called.scope.into()),
+                ("service_key", called.key.into()),
+                ("target", path(&stored.promise).into()),
+                ("created_at", stored.promise.spec.created_at.into()),
             ]))
             .await?;
         }
@@ -260,7 +183,7 @@ impl InvocationPages {
         &mut self,
         api: &ServicesApi,
         rows: &RowSender,
-    ) -> Result<Option<Timestamp>, AdminError> {
+    ) -> AdminResult<Option<Timestamp>> {
         while self.page.is_empty() && !self.is_over {
             let store = api.look().await?;
             let page = store.read().list(&self.filter).await?;
@@ -284,7 +207,7 @@ impl InvocationPages {
 ///
 /// # Errors
 /// The store failed.
-pub async fn one(api: &ServicesApi, id: PromiseId) -> Result<Option<StoredInvocation>, AdminError> {
+pub async fn one(api: &ServicesApi, id: PromiseId) -> AdminResult<Option<StoredInvocation>> {
     Ok(match api.execute(Command::TaskGet { id }).await? {
         Reply::Task(found) => {
             let journal_len = found.head.len;
@@ -378,43 +301,38 @@ async fn row(
     api: &ServicesApi,
     stored: &StoredInvocation,
     now: Timestamp,
-) -> Result<Option<TableRow>, AdminError> {
+) -> AdminResult<Option<TableRow>> {
     let StoredInvocation { promise, task, journal_len } = stored;
     let Some(address) = called(promise) else { return Ok(None) };
     let Some(called) = HandlerTarget::of(&address) else { return Ok(None) };
     let spec = &promise.spec;
-    let text = |text: &str| RowValue::Text(text.to_owned());
     let status = status(stored, now);
     let mut row = TableRow::from([
-        ("id", text(spec.id.as_str())),
-        ("target", RowValue::text(path(promise))),
-        ("idempotency_key", RowValue::text(spec.param.headers.get(IDEMPOTENCY).cloned())),
-        ("target_service_name", text(called.service)),
-        ("scope", RowValue::text(called.scope.map(str::to_owned))),
-        ("target_service_key", RowValue::text(called.key.map(str::to_owned))),
-        ("target_handler_name", text(called.handler)),
-        ("status", text(status)),
+        ("id", spec.id.as_str().into()),
+        ("target", path(promise).into()),
+        ("idempotency_key", spec.param.headers.get(IDEMPOTENCY).cloned().into()),
+        ("target_service_name", called.service.into()),
+        ("scope", called.scope.into()),
+        ("target_service_key", called.key.into()),
+        ("target_handler_name", called.handler.into()),
+        ("status", status.into()),
         ("journal_size", RowValue::count(*journal_len)),
-        ("created_at", RowValue::Time(spec.created_at)),
-        ("modified_at", RowValue::Time(modified_at(promise, task))),
-        ("scheduled_start_at", RowValue::time(tags::delay(&spec.tags))),
+        ("created_at", spec.created_at.into()),
+        ("modified_at", modified_at(promise, task).into()),
+        ("scheduled_start_at", tags::delay(&spec.tags).into()),
         ("retry_count", RowValue::count(task.attempt)),
     ]);
     if let Some(digest) = task.module {
         let deployment = api.services.deployment(digest).await.ok();
         if let Some(deployment) = &deployment {
-            let id = text(&deployment.id());
+            let id = deployment.id();
             row.set("pinned_deployment_id", id.clone());
             if promise.is_pending() && (*journal_len > 0 || task.attempt > 0) {
                 row.set("last_attempt_deployment_id", id);
-                row.set("last_attempt_server", RowValue::text(deployment.sdk.clone()));
+                row.set("last_attempt_server", deployment.sdk.clone());
             }
-            let ty = deployment.service(called.service).map(|service| match service.ty {
-                ServiceType::Service => "service",
-                ServiceType::VirtualObject => "virtual_object",
-                ServiceType::Workflow => "workflow",
-            });
-            row.set("target_service_ty", RowValue::text(ty));
+            let service = deployment.service(called.service);
+            row.set("target_service_ty", service.map(|service| kind_of_service(service.ty)));
             if let Some((service, handler)) = deployment.handler(called.service, called.handler) {
                 let has_key = spec.param.headers.contains_key(IDEMPOTENCY);
                 set_retention(&mut row, service, handler, has_key, api.services.silent());
@@ -431,23 +349,23 @@ async fn row(
         (None, Some(_)) => "restart_as_new",
         (None, None) => "ingress",
     };
-    row.set("invoked_by", text(by));
-    row.set("restarted_from", RowValue::text(restarted));
-    row.set("invoked_by_id", RowValue::text(caller));
+    row.set("invoked_by", by);
+    row.set("restarted_from", restarted);
+    row.set("invoked_by_id", caller);
     if let Some(settlement) = promise.settlement() {
-        row.set("completed_at", RowValue::Time(settlement.settled_at));
+        row.set("completed_at", settlement.settled_at);
         let failure = view::failure(promise);
-        row.set("completion_result", text(if failure.is_some() { "failure" } else { "success" }));
+        row.set("completion_result", if failure.is_some() { "failure" } else { "success" });
         if let Some(failure) = failure {
             // The code that services see: they do not use 499.
             let code = if failure.code == 499 { 409 } else { failure.code };
-            row.set("completion_failure", RowValue::Text(format!("[{code}] {}", failure.message)));
+            row.set("completion_failure", format!("[{code}] {}", failure.message));
             row.set("completion_failure_code", RowValue::count(code));
         }
     } else {
         set_last_failure(&mut row, task.note.as_ref());
         if status == "backing-off" {
-            row.set("next_retry_at", RowValue::time(view::retry_at(task).map(Timestamp)));
+            row.set("next_retry_at", view::retry_at(task).map(Timestamp));
         }
     }
     Ok(Some(row))
@@ -469,27 +387,27 @@ fn set_retention(
     // The first period applies to the result for callers, the last one to the journal.
     let keeps = Deployment::keeps(service, handler, has_key);
     let (result, journal) = (keeps.first().copied(), keeps.last().copied());
-    row.set("completion_retention", RowValue::text(result.and_then(keep)));
-    row.set("journal_retention", RowValue::text(journal.and_then(keep)));
+    row.set("completion_retention", result.and_then(keep));
+    row.set("journal_retention", journal.and_then(keep));
 }
 
 /// Sets the reason why the last attempt failed, or why no further attempt follows.
 fn set_last_failure(row: &mut TableRow, note: Option<&Note>) {
     let Some(note) = note else { return };
     let Some(failed) = FailedAttempt::of_note(note) else {
-        row.set("last_failure", RowValue::Text(note.message.to_string()));
+        row.set("last_failure", note.message.to_string());
         return;
     };
-    row.set("last_failure", RowValue::Text(failed.shown()));
-    row.set("last_failure_error_code", RowValue::Text(failed.error));
+    row.set("last_failure", failed.shown());
+    row.set("last_failure_error_code", failed.error);
     if let Some(command) = failed.command {
         let kind = command.number.and_then(CommandKind::from_number).map(CommandKind::name);
         row.set(
             "last_failure_related_command_index",
             RowValue::Number(command.index.unwrap_or_default().into()),
         );
-        row.set("last_failure_related_command_name", RowValue::text(command.name));
-        row.set("last_failure_related_command_type", RowValue::text(kind));
+        row.set("last_failure_related_command_name", command.name);
+        row.set("last_failure_related_command_type", kind);
     }
 }
 

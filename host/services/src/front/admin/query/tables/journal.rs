@@ -23,51 +23,21 @@ use segno_store::PromiseRow;
 use serde_json::Value as Json;
 
 use super::{
-    super::{
-        row::TableRow,
-        rows::RowSender,
-        value::{
-            ColumnType::{Bool, Bytes, Number, Text, Time},
-            RowValue,
-        },
-        wanted::WantedRows,
-    },
-    PAGE, TableColumn, called, entry,
+    super::{row::TableRow, rows::RowSender, value::RowValue, wanted::WantedRows},
+    entry,
+    parts::{PAGE, called},
 };
 use crate::{
     frames::{FRAME, shown_frame},
-    front::{ServicesApi, error::AdminError},
+    front::{ServicesApi, error::AdminResult},
     outcome,
 };
 
 /// Index of the cancellation signal.
 const CANCEL: &str = "1";
 
-/// Columns of the table.
-pub const COLUMNS: [TableColumn; 15] = [
-    TableColumn::new("id", Text),
-    TableColumn::new("index", Number),
-    TableColumn::new("entry_type", Text),
-    TableColumn::new("name", Text),
-    TableColumn::new("completed", Bool),
-    TableColumn::new("invoked_id", Text),
-    TableColumn::new("invoked_target", Text),
-    TableColumn::new("sleep_wakeup_at", Time),
-    TableColumn::new("promise_name", Text),
-    TableColumn::new("version", Number),
-    TableColumn::new("entry_json", Text),
-    TableColumn::new("entry_lite_json", Text),
-    TableColumn::new("appended_at", Time),
-    TableColumn::new("raw", Bytes),
-    TableColumn::new("partition_key", Number),
-];
-
 /// Reads the journals of the requested invocations.
-pub async fn read(
-    api: &ServicesApi,
-    wanted: &WantedRows,
-    rows: &RowSender,
-) -> Result<(), AdminError> {
+pub async fn read(api: &ServicesApi, wanted: &WantedRows, rows: &RowSender) -> AdminResult<()> {
     let Some(ids) = wanted.texts("id") else { return Ok(()) };
     rows.looked_at(ids.len())?;
     for id in ids {
@@ -80,7 +50,7 @@ pub async fn read(
     Ok(())
 }
 
-async fn of(api: &ServicesApi, id: &PromiseId, rows: &RowSender) -> Result<(), AdminError> {
+async fn of(api: &ServicesApi, id: &PromiseId, rows: &RowSender) -> AdminResult<()> {
     let mut records: Vec<(Record, Option<PromiseRow>)> = Vec::new();
     loop {
         let from = u32::try_from(records.len()).unwrap_or(u32::MAX);
@@ -110,10 +80,10 @@ async fn of(api: &ServicesApi, id: &PromiseId, rows: &RowSender) -> Result<(), A
     let mut commands = BTreeMap::new();
     for (record, own) in &records {
         let mut row = TableRow::from([
-            ("id", RowValue::Text(id.to_string())),
+            ("id", id.to_string().into()),
             ("index", RowValue::count(record.seq)),
             ("version", RowValue::Number(2)),
-            ("appended_at", RowValue::Time(record.at)),
+            ("appended_at", record.at.into()),
         ]);
         fill(&mut row, record, own.as_ref(), &mut commands, &told);
         rows.offer(row).await?;
@@ -130,7 +100,6 @@ fn fill(
     commands: &mut BTreeMap<u32, String>,
     told: &BTreeSet<u32>,
 ) {
-    let text = |text: &str| RowValue::Text(text.to_owned());
     let (kind, entry) = match &record.body {
         RecordBody::Started { input, .. } => {
             ("Command: Input".to_owned(), entry::of_input(input.as_bytes()))
@@ -140,16 +109,16 @@ fn fill(
             let frame = request.get(FRAME).cloned().unwrap_or_default();
             let kind = frame.get("type").and_then(Json::as_str).unwrap_or("Custom").to_owned();
             if kind == "Run" && !name.is_empty() {
-                row.set("name", text(name));
+                row.set("name", &**name);
             }
             let callee = request.get("promise").and_then(invoked);
-            row.set("completed", RowValue::Bool(told.contains(&index.0)));
-            row.set("invoked_id", RowValue::text(callee.clone()));
-            row.set("invoked_target", RowValue::text(target(&frame)));
+            row.set("completed", told.contains(&index.0));
+            row.set("invoked_id", callee.clone());
+            row.set("invoked_target", target(&frame));
             let at = frame.get("until_ms").and_then(Json::as_i64).map(Timestamp);
-            row.set("sleep_wakeup_at", RowValue::time(at));
+            row.set("sleep_wakeup_at", at);
             if kind.ends_with("Promise") {
-                row.set("promise_name", RowValue::text(frame.get("key").and_then(Json::as_str)));
+                row.set("promise_name", frame.get("key").and_then(Json::as_str));
             }
             commands.insert(index.0, kind.clone());
             let entry = entry::of_command(&kind, index.0, name, &frame, callee.as_deref());
@@ -157,28 +126,28 @@ fn fill(
         }
         RecordBody::Notified { index, outcome } => {
             let kind = commands.get(&index.0).map_or("Custom", String::as_str);
-            row.set("completed", RowValue::Bool(true));
+            row.set("completed", true);
             let entry = entry::of_completion(kind, index.0, told_of(outcome, own).as_ref());
             (format!("Notification: {kind}"), entry)
         }
         RecordBody::Signal { name, payload } => {
-            row.set("name", text(name));
-            row.set("completed", RowValue::Bool(true));
+            row.set("name", &**name);
+            row.set("completed", true);
             let told = GuestOutcome::Success(journals::guest_payload(payload));
             let entry = entry::of_signal(name, Some(&outcome::of_guest(&told)));
             ("Notification: Signal".to_owned(), entry)
         }
         RecordBody::Cancelled => {
-            row.set("name", text("cancel"));
-            row.set("completed", RowValue::Bool(true));
+            row.set("name", "cancel");
+            row.set("completed", true);
             ("Notification: Signal".to_owned(), entry::of_signal(CANCEL, None))
         }
         RecordBody::Finished { outcome } => {
             ("Command: Output".to_owned(), entry::of_output(told_of(outcome, own).as_ref()))
         }
     };
-    row.set("entry_type", RowValue::Text(kind));
-    row.set("entry_json", RowValue::Text(entry.to_string()));
+    row.set("entry_type", kind);
+    row.set("entry_json", entry.to_string());
 }
 
 /// Returns a recorded result in the form that services receive.

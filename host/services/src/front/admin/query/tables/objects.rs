@@ -5,46 +5,17 @@ use segno_core::{id::ObjectId, value::Text as Name};
 use segno_store::{ObjectFilter, ObjectRow};
 
 use super::{
-    super::{
-        rows::RowSender,
-        value::{
-            ColumnType::{Bytes, Number, Text},
-            RowValue,
-        },
-        wanted::WantedRows,
-    },
-    PAGE, TableColumn, of_object, utf8,
+    super::{rows::RowSender, value::RowValue, wanted::WantedRows},
+    parts::{PAGE, of_object, utf8},
 };
-use crate::front::{ServicesApi, error::AdminError};
-
-/// Columns of `state`.
-pub const STATE: [TableColumn; 9] = [
-    TableColumn::new("service_name", Text),
-    TableColumn::new("scope", Text),
-    TableColumn::new("service_key", Text),
-    TableColumn::new("key", Text),
-    TableColumn::new("key_length", Number),
-    TableColumn::new("value_utf8", Text),
-    TableColumn::new("value", Bytes),
-    TableColumn::new("value_length", Number),
-    TableColumn::new("partition_key", Number),
-];
-
-/// Columns of `sys_keyed_service_status`.
-pub const TURNS: [TableColumn; 5] = [
-    TableColumn::new("service_name", Text),
-    TableColumn::new("scope", Text),
-    TableColumn::new("service_key", Text),
-    TableColumn::new("invocation_id", Text),
-    TableColumn::new("partition_key", Number),
-];
+use crate::front::{ServicesApi, error::AdminResult};
 
 /// Reads the state of objects.
 pub async fn read_state(
     api: &ServicesApi,
     wanted: &WantedRows,
     rows: &RowSender,
-) -> Result<(), AdminError> {
+) -> AdminResult<()> {
     let mut pages = ObjectPages::of(wanted);
     while let Some(page) = pages.next(api, rows).await? {
         for row in page.into_iter().filter(|row| row.names > 0) {
@@ -59,7 +30,7 @@ async fn entries(
     wanted: &WantedRows,
     object: &ObjectId,
     rows: &RowSender,
-) -> Result<(), AdminError> {
+) -> AdminResult<()> {
     let Some(of) = of_object(object) else { return Ok(()) };
     let reads = wanted.needs("value") || wanted.needs("value_utf8");
     let store = api.look().await?;
@@ -80,9 +51,9 @@ async fn entries(
         row.set("value_length", RowValue::count(size.bytes));
         if let Some(value) = values.get(&size.name) {
             row.set("value_utf8", utf8(value.as_bytes()));
-            row.set("value", RowValue::Bytes(value.as_bytes().to_vec()));
+            row.set("value", value.as_bytes().to_vec());
         }
-        row.set("key", RowValue::Text(size.name.to_string()));
+        row.set("key", size.name.to_string());
         rows.offer(row).await?;
     }
     Ok(())
@@ -93,7 +64,7 @@ pub async fn read_turns(
     api: &ServicesApi,
     wanted: &WantedRows,
     rows: &RowSender,
-) -> Result<(), AdminError> {
+) -> AdminResult<()> {
     let mut pages = ObjectPages::of(wanted);
     while let Some(page) = pages.next(api, rows).await? {
         let holders: Vec<_> = page.iter().filter_map(|row| row.holder().cloned()).collect();
@@ -103,7 +74,7 @@ pub async fn read_turns(
         for row in &page {
             let holder = row.holder().filter(|id| held.get(*id) == Some(&row.object));
             if let (Some(holder), Some(mut of)) = (holder, of_object(&row.object)) {
-                of.set("invocation_id", RowValue::Text(holder.to_string()));
+                of.set("invocation_id", holder.to_string());
                 rows.offer(of).await?;
             }
         }
@@ -131,7 +102,7 @@ impl ObjectPages {
         &mut self,
         api: &ServicesApi,
         rows: &RowSender,
-    ) -> Result<Option<Vec<ObjectRow>>, AdminError> {
+    ) -> AdminResult<Option<Vec<ObjectRow>>> {
         if self.is_over {
             return Ok(None);
         }

@@ -6,41 +6,16 @@ use segno_restate::wire::OperationOutcome;
 use segno_store::PromiseFilter;
 
 use super::{
-    super::{
-        row::TableRow,
-        rows::RowSender,
-        value::{
-            ColumnType::{Bool, Bytes, Number, Text},
-            RowValue,
-        },
-        wanted::WantedRows,
-    },
-    PAGE, TableColumn, of_object, utf8,
+    super::{row::TableRow, rows::RowSender, wanted::WantedRows},
+    parts::{PAGE, of_object, utf8},
 };
 use crate::{
-    front::{ServicesApi, error::AdminError},
+    front::{ServicesApi, error::AdminResult},
     outcome,
 };
 
-/// Columns of the table.
-pub const COLUMNS: [TableColumn; 9] = [
-    TableColumn::new("service_name", Text),
-    TableColumn::new("scope", Text),
-    TableColumn::new("service_key", Text),
-    TableColumn::new("key", Text),
-    TableColumn::new("completed", Bool),
-    TableColumn::new("completion_success_value", Bytes),
-    TableColumn::new("completion_success_value_utf8", Text),
-    TableColumn::new("completion_failure", Text),
-    TableColumn::new("partition_key", Number),
-];
-
 /// Reads promises of workflows.
-pub async fn read(
-    api: &ServicesApi,
-    wanted: &WantedRows,
-    rows: &RowSender,
-) -> Result<(), AdminError> {
+pub async fn read(api: &ServicesApi, wanted: &WantedRows, rows: &RowSender) -> AdminResult<()> {
     let key = wanted.text("key").unwrap_or_default();
     let mut prefixes = wanted.objects().prefixes(|object| object.promise(key).to_string());
     let prefix = prefixes.pop();
@@ -67,17 +42,17 @@ pub async fn read(
 fn row(promise: &Promise) -> Option<TableRow> {
     let object = ObjectId::from(tags::object(&promise.spec.tags)?);
     let mut row = of_object(&object)?;
-    row.set("key", RowValue::text(object.name_of(promise.id())));
-    row.set("completed", RowValue::Bool(!promise.is_pending()));
+    row.set("key", object.name_of(promise.id()));
+    row.set("completed", !promise.is_pending());
     match values::told(promise).map(|told| outcome::of_guest(&told)) {
         None => {}
         Some(OperationOutcome::Success(value)) => {
             row.set("completion_success_value_utf8", utf8(&value));
-            row.set("completion_success_value", RowValue::Bytes(value.to_vec()));
+            row.set("completion_success_value", value.to_vec());
         }
         Some(OperationOutcome::Failure(failure)) => {
             let text = format!("[{}] {}", failure.code, failure.message);
-            row.set("completion_failure", RowValue::Text(text));
+            row.set("completion_failure", text);
         }
     }
     Some(row)

@@ -28,12 +28,12 @@ use super::{
     row::TableRow,
     rows::{RowSender, TableReader},
     statement::TranslatedQuery,
-    tables::QueryTable,
+    table::QueryTable,
     value::{ColumnType, RowValue, instant},
     view::QueryScans,
     wanted::WantedRows,
 };
-use crate::front::error::AdminError;
+use crate::front::error::AdminResult;
 
 /// 2026-01-31T12:00:00Z.
 const NOW: Timestamp = Timestamp(1_769_860_800_000);
@@ -44,7 +44,7 @@ fn row(table: QueryTable, values: &Json) -> (QueryTable, TableRow) {
     for (name, value) in values.as_object().expect("columns") {
         let column = table.columns().iter().find(|column| column.name == name).expect(name);
         let value = match (value, column.kind) {
-            (Json::String(text), ColumnType::Time) => RowValue::time(instant(text)),
+            (Json::String(text), ColumnType::Time) => instant(text).into(),
             (Json::String(text), ColumnType::Bytes) => RowValue::Bytes(text.as_bytes().to_vec()),
             (Json::String(text), _) => RowValue::Text(text.clone()),
             (Json::Number(number), _) => RowValue::Number(number.as_i64().expect("a whole number")),
@@ -117,7 +117,7 @@ impl TableReader for Arc<HandMadeRows> {
         table: QueryTable,
         wanted: WantedRows,
         rows: RowSender,
-    ) -> BoxFuture<'static, Result<(), AdminError>> {
+    ) -> BoxFuture<'static, AdminResult<()>> {
         self.wanted.lock().expect("no test panics with it").push((table, wanted.clone()));
         let by_hand = Arc::clone(self);
         let is_wanted = move |row: &TableRow| {
