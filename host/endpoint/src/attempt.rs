@@ -22,7 +22,7 @@ use segno_engine::{attempt_limit, values::code, worker::request_once};
 use segno_guest::{Context, Failure, GuestError, Outcome, StopReason, Workflow};
 use segno_restate::{
     ProtocolVersion,
-    deployment::{self, AttemptError},
+    deployment::{AttemptError, DeploymentAttempt},
     failure,
     immutable::{ErrorBehavior, ErrorMessage, Future as Wait, Input as Called},
 };
@@ -54,11 +54,11 @@ pub struct EndpointAttempt {
 
 enum EndpointPhase {
     /// The journal is incomplete.
-    Reading(deployment::DeploymentAttempt),
+    Reading(DeploymentAttempt),
     /// A workflow is running.
     Running(Box<RunningWorkflow>),
     /// An activity is running, or the remaining output is being written.
-    Performing(deployment::DeploymentAttempt),
+    Performing(DeploymentAttempt),
     /// All output was written.
     Over,
 }
@@ -81,7 +81,7 @@ impl EndpointAttempt {
         input: RequestStream,
     ) -> Self {
         let draining = endpoint.draining.clone();
-        let phase = EndpointPhase::Reading(deployment::DeploymentAttempt::new(version));
+        let phase = EndpointPhase::Reading(DeploymentAttempt::new(version));
         Self { endpoint, handler, version, input, draining, phase }
     }
 
@@ -106,7 +106,7 @@ impl EndpointAttempt {
     }
 
     /// Reads until the journal is complete, then begins.
-    async fn read(&mut self, mut attempt: deployment::DeploymentAttempt) -> EndpointPhase {
+    async fn read(&mut self, mut attempt: DeploymentAttempt) -> EndpointPhase {
         while !attempt.is_ready() && !attempt.is_over() {
             match self.input.next().await {
                 Some(Ok(bytes)) => drop(attempt.receive(&bytes)),
@@ -120,7 +120,7 @@ impl EndpointAttempt {
         }
     }
 
-    async fn begin(&mut self, mut attempt: deployment::DeploymentAttempt) -> EndpointPhase {
+    async fn begin(&mut self, mut attempt: DeploymentAttempt) -> EndpointPhase {
         let invocation = invocation(&attempt);
         let function = self.handler.started_as(&attempt.start().key);
         let input = input(attempt.input());
@@ -143,13 +143,8 @@ impl EndpointAttempt {
         let (offer, handler) = (self.endpoint.offer.clone(), self.handler.clone());
         let mut journal =
             StreamJournal::new(attempt, self.version, offer, handler, clock, invocation.clone());
-        let started_at_ms = match journal.begin() {
-            Ok(at_ms) => at_ms,
-            Err(error) => {
-                journal.attempt.fail(of_journal(&error));
-                0
-            }
-        };
+        let begun = journal.begin();
+        let started_at_ms = allowed(&mut journal.attempt, begun).unwrap_or(0);
         let mut running = Box::new(RunningWorkflow {
             journal: Arc::new(Mutex::new(journal)),
             instance,
@@ -171,19 +166,17 @@ impl EndpointAttempt {
             return self.leave(running).await;
         }
         if running.failed.is_none() {
-            let next = running.journal().next_event();
-            match next {
-                Ok(Some(event)) => {
-                    let journal = running.journal.clone();
-                    let resumed = running.instance.resume(journal, event).await;
-                    running.polled(resumed);
-                    return EndpointPhase::Running(running);
-                }
-                Ok(None) => {}
-                Err(error) => {
-                    running.journal().attempt.fail(of_journal(&error));
-                    return EndpointPhase::Running(running);
-                }
+            let next = {
+                let mut journal = running.journal();
+                let next = journal.next_event();
+                allowed(&mut journal.attempt, next)
+            };
+            let Some(next) = next else { return EndpointPhase::Running(running) };
+            if let Some(event) = next {
+                let journal = running.journal.clone();
+                let resumed = running.instance.resume(journal, event).await;
+                running.polled(resumed);
+                return EndpointPhase::Running(running);
             }
             self.send(&mut running);
         } else if running.sending.is_empty() {
@@ -209,21 +202,13 @@ impl EndpointAttempt {
         running.sending.clear();
         let waits = {
             let mut journal = running.journal();
-            match journal.leave() {
-                Ok(Some(waits)) => Some(waits),
-                Ok(None) => {
-                    let outcome = journal.finished().expect("it has finished");
-                    let outcome = values::told(outcome, self.version);
-                    if let Err(error) = journal.attempt.finish(outcome) {
-                        journal.attempt.fail(of_journal(&error));
-                    }
-                    None
-                }
-                Err(error) => {
-                    journal.attempt.fail(of_journal(&error));
-                    None
-                }
+            let left = journal.leave();
+            let left = allowed(&mut journal.attempt, left);
+            if left == Some(None) {
+                let outcome = journal.finished().expect("it has finished").clone();
+                self.ended(&mut journal.attempt, &outcome);
             }
+            left.flatten()
         };
         match waits {
             Some(waits) => self.wait(running, Some(waits)).await,
@@ -281,9 +266,7 @@ impl EndpointAttempt {
                 Some(waits) => journal.attempt.suspend(waits),
                 None => Err(AttemptError::EmptyWait),
             };
-            if let Err(error) = suspended {
-                journal.attempt.fail(of_journal(&error));
-            }
+            allowed(&mut journal.attempt, suspended);
             drop(journal);
             return EndpointPhase::Running(running);
         }
@@ -306,7 +289,7 @@ impl EndpointAttempt {
         EndpointPhase::Running(running)
     }
 
-    async fn perform(&mut self, mut attempt: deployment::DeploymentAttempt) -> EndpointPhase {
+    async fn perform(&mut self, mut attempt: DeploymentAttempt) -> EndpointPhase {
         if attempt.is_over() {
             return EndpointPhase::Performing(attempt);
         }
@@ -375,10 +358,9 @@ impl EndpointAttempt {
         EndpointPhase::Performing(attempt)
     }
 
-    fn ended(&self, attempt: &mut deployment::DeploymentAttempt, outcome: &Outcome) {
-        if let Err(error) = attempt.finish(values::told(outcome, self.version)) {
-            attempt.fail(of_journal(&error));
-        }
+    fn ended(&self, attempt: &mut DeploymentAttempt, outcome: &Outcome) {
+        let finished = attempt.finish(values::told(outcome, self.version));
+        allowed(attempt, finished);
     }
 }
 
@@ -419,9 +401,8 @@ impl RunningWorkflow {
                 return;
             }
         }
-        if let Err(error) = journal.propose(request.completion_id, outcome) {
-            journal.attempt.fail(of_journal(&error));
-        }
+        let proposed = journal.propose(request.completion_id, outcome);
+        allowed(&mut journal.attempt, proposed);
     }
 
     fn fail_for_good(&mut self, code: u16, message: &str) {
@@ -456,6 +437,11 @@ fn of_journal(error: &AttemptError) -> ErrorMessage {
     ErrorMessage { behavior: PAUSE, ..error.to_message() }
 }
 
+/// The result of an operation. Fails the attempt if the journal does not allow the operation.
+fn allowed<T>(attempt: &mut DeploymentAttempt, result: Result<T, AttemptError>) -> Option<T> {
+    result.inspect_err(|error| attempt.fail(of_journal(error))).ok()
+}
+
 /// The error of a guest, or of the process that runs it.
 fn of_guest(error: &GuestError) -> ErrorMessage {
     let stack = error.backtrace().map(|stack| stack.text.clone()).unwrap_or_default();
@@ -471,7 +457,7 @@ fn of_guest(error: &GuestError) -> ErrorMessage {
 }
 
 /// The printable id of the invocation.
-fn invocation(attempt: &deployment::DeploymentAttempt) -> String {
+fn invocation(attempt: &DeploymentAttempt) -> String {
     let start = attempt.start();
     match start.debug_id.is_empty() {
         false => start.debug_id.clone(),

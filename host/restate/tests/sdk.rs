@@ -15,7 +15,7 @@ use segno_restate::{
     Failure, OperationOutcome,
     ProtocolVersion::{self, *},
     StartMessage,
-    deployment::{self, KeysRead, StateRead},
+    deployment::{self, StateRead},
     frame::{Frame, FrameDecoder},
     immutable::{
         Call, Combinator, Command, CommandKind, ErrorBehavior, Input, InvocationTarget, Message,
@@ -206,7 +206,7 @@ fn ask_everything(sdk: &mut CoreVM) -> Vec<NotificationHandle> {
 fn ask_everything_of_ours(attempt: &mut deployment::DeploymentAttempt) {
     let headers = || vec![Header { key: "h".into(), value: "v".into() }];
     assert_eq!(attempt.state("key", "get"), Ok(StateRead::Asked(1)));
-    assert_eq!(attempt.state_keys("keys"), Ok(KeysRead::Asked(2)));
+    assert_eq!(attempt.state_keys("keys"), Ok(StateRead::Asked(2)));
     attempt.sleep(1_234, "nap").unwrap();
     attempt
         .call(Call {

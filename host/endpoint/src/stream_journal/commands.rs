@@ -20,7 +20,7 @@ use segno_guest::{
     },
 };
 use segno_restate::{
-    deployment::{AttemptError, KeysRead, StateRead},
+    deployment::{AttemptError, StateRead},
     immutable::{Call, NotificationId, OneWayCall},
     wire::Header,
 };
@@ -134,8 +134,7 @@ impl StreamJournal {
             }
             GuestCommand::Sleep(SleepCommand { until_ms }) => {
                 let id = self.attempt.sleep(until_ms, "")?;
-                self.expect(id, index, CompletedPart::Result);
-                CommandStart::Open(PendingCommand::new(PendingCommandKind::Sleep))
+                self.awaited(id, index, PendingCommandKind::Sleep)
             }
             GuestCommand::Promise(PromiseCommand { name, options }) => {
                 let id = self.promise(index, name.as_deref(), options.timeout_ms)?;
@@ -174,25 +173,16 @@ impl StreamJournal {
                 }));
             }
             GuestCommand::GetState(GetStateCommand { name }) => {
-                match self.attempt.state(Bytes::from(name), "")? {
-                    StateRead::Known(value) => {
-                        CommandStart::Known(value.map_or_else(values::null, |value| {
-                            Outcome::Success(values::payload(&value))
-                        }))
-                    }
-                    StateRead::Asked(id) => {
-                        self.expect(id, index, CompletedPart::Result);
-                        CommandStart::Open(PendingCommand::new(PendingCommandKind::State))
-                    }
-                }
+                let read = self.attempt.state(Bytes::from(name), "")?;
+                self.read(index, read, |value| {
+                    let known = value.map(|value| Outcome::Success(values::payload(&value)));
+                    known.unwrap_or_else(values::null)
+                })
             }
-            GuestCommand::StateNames(_) => match self.attempt.state_keys("")? {
-                KeysRead::Known(keys) => CommandStart::Known(values::names(&keys)),
-                KeysRead::Asked(id) => {
-                    self.expect(id, index, CompletedPart::Result);
-                    CommandStart::Open(PendingCommand::new(PendingCommandKind::State))
-                }
-            },
+            GuestCommand::StateNames(_) => {
+                let read = self.attempt.state_keys("")?;
+                self.read(index, read, |keys| values::names(&keys))
+            }
             GuestCommand::SetState(SetStateCommand { name, value }) => {
                 self.attempt.set_state(Bytes::from(name), values::bytes(&value), "")?;
                 CommandStart::Silent
@@ -228,6 +218,18 @@ impl StreamJournal {
             CommandStart::Silent => {}
         }
         Ok(JournalAnswer::Command(index))
+    }
+
+    fn read<T>(
+        &mut self,
+        index: u32,
+        read: StateRead<T>,
+        outcome: impl FnOnce(T) -> Outcome,
+    ) -> CommandStart {
+        match read {
+            StateRead::Known(value) => CommandStart::Known(outcome(value)),
+            StateRead::Asked(id) => self.awaited(id, index, PendingCommandKind::State),
+        }
     }
 
     fn call(
@@ -447,6 +449,17 @@ impl StreamJournal {
         let id = self.attempt.sleep(at_ms, "segno:deadline")?;
         self.expect(id, index, CompletedPart::Deadline);
         Ok(())
+    }
+
+    /// Opens a command that this notification completes.
+    pub(super) fn awaited(
+        &mut self,
+        completion_id: u32,
+        index: u32,
+        what: PendingCommandKind,
+    ) -> CommandStart {
+        self.expect(completion_id, index, CompletedPart::Result);
+        CommandStart::Open(PendingCommand::new(what))
     }
 
     pub(super) fn expect(&mut self, completion_id: u32, index: u32, part: CompletedPart) {

@@ -9,7 +9,7 @@ use segno_restate::deployment::AttemptError;
 
 use super::{
     StreamJournal,
-    open::{CommandStart, CompletedPart, PendingCommand, PendingCommandKind},
+    open::{CommandStart, PendingCommandKind},
 };
 use crate::values;
 
@@ -49,16 +49,6 @@ impl StreamJournal {
         let outcome = values::told(&outcome, self.version);
         let id = self.attempt.complete_promise(name, outcome, "")?;
         Ok(self.awaited(id, index, PendingCommandKind::Settlement))
-    }
-
-    fn awaited(
-        &mut self,
-        completion_id: u32,
-        index: u32,
-        what: PendingCommandKind,
-    ) -> CommandStart {
-        self.expect(completion_id, index, CompletedPart::Result);
-        CommandStart::Open(PendingCommand::new(what))
     }
 
     fn no_promises(&self, name: &str) -> CommandStart {

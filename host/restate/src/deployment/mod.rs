@@ -17,6 +17,15 @@
 //! deterministic with respect to its events behaves the same in every attempt, regardless of
 //! timing.
 //!
+//! `restate-sdk-shared-core`, the core of Restate's SDKs, is an oracle in tests and not the
+//! machine itself. Version 8.2.0 would add two crates and 3 s of compilation, and replace 1,300
+//! lines. But it numbers completions differently after eager reads of state, so it waits for ever
+//! in a journal that this machine began. Before it returns the stored outcome of a run, it passes
+//! over all earlier notifications and forgets their order. It hides the number of failed attempts,
+//! the recorded wake-up times and signals of other names than those asked for, so that an adapter
+//! would decode each frame a second time. It also takes messages of any length, and results that
+//! no command requested.
+//!
 //! Reading order: `attempt`, the state of an attempt, and the matching of commands; `intake`,
 //! incoming frames; `commands`, `state_commands` and `runs`, the commands of a handler; `ending`,
 //! the ends of an attempt; `difference` and `error`, reasons for refusals.
@@ -35,7 +44,7 @@ pub use attempt::{DeploymentAttempt, OpenCall};
 pub use commands::{AwakeableHandle, CallHandle, RunHandle};
 pub use difference::{FieldMismatch, HandlerDivergence};
 pub use error::AttemptError;
-pub use state_commands::{KeysRead, StateRead};
+pub use state_commands::StateRead;
 
 #[cfg(test)]
 mod conversation;

@@ -11,20 +11,11 @@ use crate::{
     wire::{StateKeys, ValueMessage, Void},
 };
 
-/// Result of reading a state key.
+/// Result of reading a state key, or the keys of the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StateRead {
-    /// The value, or `None` if there is none: known locally, or from the journal.
-    Known(Option<Bytes>),
-    /// The completion id under which the answer arrives.
-    Asked(u32),
-}
-
-/// Result of reading the keys of the state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeysRead {
-    /// The keys: known locally, or from the journal.
-    Known(Vec<Bytes>),
+pub enum StateRead<T = Option<Bytes>> {
+    /// The answer, known locally or from the journal. For a key, `None` if it has no value.
+    Known(T),
     /// The completion id under which the answer arrives.
     Asked(u32),
 }
@@ -68,7 +59,10 @@ impl DeploymentAttempt {
     ///
     /// # Errors
     /// [`AttemptError`]: as of every command.
-    pub fn state_keys(&mut self, name: impl Into<String>) -> Result<KeysRead, AttemptError> {
+    pub fn state_keys(
+        &mut self,
+        name: impl Into<String>,
+    ) -> Result<StateRead<Vec<Bytes>>, AttemptError> {
         let name = name.into();
         let known = match self.recorded.front() {
             Some(Command::GetEagerStateKeys(recorded)) => {
@@ -80,11 +74,11 @@ impl DeploymentAttempt {
         let Some(keys) = known else {
             let result_completion_id = self.next_completion_id;
             let asked = GetLazyStateKeys { result_completion_id, name };
-            return self.id(asked.into()).map(KeysRead::Asked);
+            return self.id(asked.into()).map(StateRead::Asked);
         };
         let value = Some(StateKeys { keys: keys.clone() });
         self.issue(GetEagerStateKeys { value, name }.into())?;
-        Ok(KeysRead::Known(keys))
+        Ok(StateRead::Known(keys))
     }
 
     /// Writes a state key.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::{
-    deployment::{AttemptError, DeploymentAttempt, KeysRead, StateRead},
+    deployment::{AttemptError, DeploymentAttempt, StateRead},
     immutable::{Call, Notification, NotificationId, NotificationResult, OneWayCall},
     wire::OperationOutcome,
 };
@@ -103,10 +103,10 @@ impl<'a> SimulatedHandler<'a> {
                     StateRead::Asked(id) => self.wait_for(NotificationId::Completion(id), label),
                 },
                 HandlerStep::Keys => match attempt.state_keys(label.clone())? {
-                    KeysRead::Known(keys) => {
+                    StateRead::Known(keys) => {
                         self.told(&label, &NotificationResult::StateKeys(keys));
                     }
-                    KeysRead::Asked(id) => self.wait_for(NotificationId::Completion(id), label),
+                    StateRead::Asked(id) => self.wait_for(NotificationId::Completion(id), label),
                 },
                 HandlerStep::Set(key) => attempt.set_state(vec![key], label.clone(), label)?,
                 HandlerStep::Clear(key) => attempt.clear_state(vec![key], label)?,

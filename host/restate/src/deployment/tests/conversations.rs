@@ -58,7 +58,7 @@ fn an_object_adds_to_state_that_it_has() {
     let (mut server, mut attempt) = RuntimeServer::begin(V6, object(&[]), "1");
     assert_eq!(attempt.state("v", ""), Ok(StateRead::Known(None)));
     attempt.set_state("v", "1", "").unwrap();
-    assert_eq!(attempt.state_keys(""), Ok(KeysRead::Known(vec!["v".into()])));
+    assert_eq!(attempt.state_keys(""), Ok(StateRead::Known(vec!["v".into()])));
     attempt.clear_state("w", "").unwrap();
     attempt.finish(success("1")).unwrap();
     server.exchange(&mut attempt);
@@ -83,7 +83,7 @@ fn lazy_state_is_asked_for() {
     assert_eq!(attempt.state("v", ""), Ok(StateRead::Asked(1)));
     server.exchange(&mut attempt);
     server.tell(&mut attempt, completion(NotificationKind::LazyState, 1, value("1")));
-    assert_eq!(attempt.state_keys(""), Ok(KeysRead::Asked(2)));
+    assert_eq!(attempt.state_keys(""), Ok(StateRead::Asked(2)));
     server.exchange(&mut attempt);
     let keys = NotificationResult::StateKeys(vec!["v".into()]);
     server.tell(&mut attempt, completion(NotificationKind::LazyStateKeys, 2, keys));

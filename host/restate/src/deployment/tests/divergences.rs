@@ -169,7 +169,7 @@ fn a_result_of_what_was_not_asked_is_a_divergence() {
 fn state_is_read_as_it_was_read_before() {
     let (mut server, mut attempt) = RuntimeServer::begin(V6, object(&[("a", "1"), ("b", "2")]), "");
     assert_eq!(attempt.state("a", ""), Ok(StateRead::Known(Some("1".into()))));
-    let keys = KeysRead::Known(vec!["a".into(), "b".into()]);
+    let keys = StateRead::Known(vec!["a".into(), "b".into()]);
     assert_eq!(attempt.state_keys(""), Ok(keys.clone()));
     attempt.set_state("a", "3", "").unwrap();
     attempt.clear_state("b", "").unwrap();
