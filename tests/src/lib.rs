@@ -5,7 +5,6 @@ pub mod chaos;
 pub mod documents;
 pub mod endpoint_world;
 pub mod fuzz;
-pub mod gate;
 pub mod graphs;
 pub mod guests;
 pub mod host_group;

@@ -9,10 +9,11 @@ use segno_core::{
     invocation::{CommandKind, RecordBody, Seed},
     promise::Verdict,
 };
+use segno_sim::{CommitFault, PlannedFaults};
 use serde_json::{Value as Json, json};
 use tests::{
     guests::{self, engine},
-    world::{Fault, Faults, World},
+    world::World,
 };
 
 /// Results that must not depend on crashes.
@@ -41,7 +42,7 @@ impl Script {
         guests::component(self.module).into()
     }
 
-    async fn run(&self, guests: Arc<Wasm>, faults: Faults, start: Start) -> (Seen, World) {
+    async fn run(&self, guests: Arc<Wasm>, faults: PlannedFaults, start: Start) -> (Seen, World) {
         let component = self.component();
         let digest = Digest::of(&component);
         let mut world = World::new(guests, self.module, component, faults).await;
@@ -86,14 +87,14 @@ impl Script {
         let component = self.component();
         let guests = engine(std::slice::from_ref(&component));
         guests.describe(Digest::of(&component)).await.expect("the example describes itself");
-        let (expected, world) = self.run(guests.clone(), Faults::default(), start).await;
+        let (expected, world) = self.run(guests.clone(), PlannedFaults::default(), start).await;
         assert_eq!(expected.outcome.0, self.verdict, "{expected:?}");
         let repeats = self.input.to_string().contains("Silently");
         assert!(repeats || world.ledger.lines().values().all(|line| line.requests == 1));
         let mut lives = BTreeSet::new();
-        for fault in Fault::ALL {
+        for fault in CommitFault::ALL {
             for commit in 0.. {
-                let faults = Faults::at(commit, fault);
+                let faults = PlannedFaults::at(commit, fault);
                 let (seen, world) = self.run(guests.clone(), faults, start).await;
                 if !world.faults.injected() {
                     assert!(commit > 4, "a run has more commits than {commit}");

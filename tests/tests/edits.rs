@@ -15,12 +15,13 @@ use segno_core::{
     promise::{TaskStatus, Verdict as Outcome},
     reply::Reply,
 };
+use segno_sim::{CommitFault, PlannedFaults};
 use serde_json::{Value as Json, json};
 use tests::{
     guests::{self, engine},
     order_edits::{Breaks, EDITS, Edit, components},
     parallel,
-    world::{Fault, Faults, World, story},
+    world::{World, story},
 };
 
 /// Outcome of moving an order, or its prediction by a check.
@@ -54,7 +55,7 @@ impl Code {
     /// A host that has died after its commit `commit`, with an order in flight. The flag is false
     /// if the order had already ended.
     async fn in_flight(&self, commit: u64, approved: bool) -> (World, bool) {
-        let faults = Faults::at(commit, Fault::CrashAfter);
+        let faults = PlannedFaults::at(commit, CommitFault::CrashAfter);
         let mut world = World::new(self.guests.clone(), "order", self.old.clone(), faults).await;
         let new = NewModule::plain(self.candidate(), self.new.clone(), world.clock.now());
         world.memory.modules().put(new).await.expect("memory takes everything");

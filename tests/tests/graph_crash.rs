@@ -5,18 +5,17 @@
 //! `SEGNO_EVERY` sets the distance between the commits with a fault (9). 1 means every commit.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicU64, Ordering},
 };
 
 use segno::{
-    boot::{self, RunningHost},
     guest::{Guests, NoGuests},
     host::Host,
     notifier::CommitNotifier,
     runtime::Env,
     store::{
-        Hints, NewModule, Store,
+        NewModule, Store,
         postgres::{PostgresConfig, PostgresStore},
         sqlite::{SqliteConfig, SqliteStore},
     },
@@ -25,18 +24,18 @@ use segno::{
 use segno_core::{
     command::Command,
     config::Config,
-    effect::Effect,
     graph::NodeState,
     id::{Digest, HostName, PromiseId},
     promise::Promise,
     time::Millis,
     value::Value,
 };
+use segno_sim::{CommitFault, HintSwitch, HostLife, MortalStore, PlannedFaults, SimRuntime};
 use serde_json::json;
 use tests::{
     graphs::{functions, run, twenty},
     seed,
-    world::{Fault, Faults, FaultyStore, SimRuntime},
+    world::StoreProbe,
 };
 use throwaway_postgres::Cluster;
 
@@ -51,26 +50,14 @@ fn config() -> Config {
     Config { ttl, ..Config::default() }
 }
 
-/// Passes hints to the incarnation that is up.
-#[derive(Default)]
-struct Switch(Mutex<Option<Arc<CommitNotifier>>>);
-
-impl Hints for Switch {
-    fn committed(&self, effects: &[Effect]) {
-        if let Some(notifier) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            notifier.committed(effects);
-        }
-    }
-}
-
 /// A host over a store, across its incarnations.
 struct TestHost {
     name: &'static str,
     store: Arc<dyn Store>,
-    switch: Arc<Switch>,
+    switch: Arc<HintSwitch>,
     guests: Arc<dyn Guests>,
-    faults: Arc<Faults>,
-    life: Option<(Arc<SimRuntime>, RunningHost)>,
+    faults: Arc<PlannedFaults>,
+    life: Option<HostLife>,
 }
 
 static LIVES: AtomicU64 = AtomicU64::new(1);
@@ -79,32 +66,26 @@ impl TestHost {
     /// Starts an incarnation. One that is up crashes first.
     async fn boot(&mut self) {
         loop {
-            if let Some((runtime, _)) = self.life.take() {
-                runtime.crash();
+            if let Some(life) = self.life.take() {
+                life.runtime.crash();
             }
             let runtime = Arc::new(SimRuntime::life(LIVES.fetch_add(1, Ordering::Relaxed)));
             let notifier = Arc::new(CommitNotifier::default());
-            *self.switch.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(notifier.clone());
+            self.switch.set(Some(notifier.clone()));
+            let probed = Arc::new(StoreProbe::default()).over(self.store.clone());
             let host = Host::new(
                 Env { clock: Env::system().clock, runtime: runtime.clone() },
                 config(),
-                Arc::new(FaultyStore::new(self.store.clone(), self.faults.clone())),
+                Arc::new(MortalStore::new(probed, self.faults.clone())),
                 self.guests.clone(),
                 Arc::new(NoGuests),
                 notifier,
             );
-            let starting = boot::start(host, HostName::from(self.name), WorkerSettings::default());
-            let started = tokio::select! {
-                biased;
-                () = self.faults.crash.notified() => None,
-                started = starting => started.ok(),
-            };
-            match started {
-                Some(running) => {
-                    self.life = Some((runtime, running));
-                    return;
-                }
-                None => runtime.crash(),
+            let (node, settings) = (HostName::from(self.name), WorkerSettings::default());
+            let life = HostLife::start(host, runtime, node, settings, &self.faults).await;
+            if let Ok(Some(life)) = life {
+                self.life = Some(life);
+                return;
             }
         }
     }
@@ -118,7 +99,10 @@ struct Stage {
 
 impl Stage {
     /// Creates a host for each of these stores. The first one fails as `faults` define.
-    async fn new(stores: Vec<(&'static str, Arc<dyn Store>, Arc<Switch>)>, faults: Faults) -> Self {
+    async fn new(
+        stores: Vec<(&'static str, Arc<dyn Store>, Arc<HintSwitch>)>,
+        faults: PlannedFaults,
+    ) -> Self {
         let (script, _) = functions(SECOND);
         let env = Env::system();
         let component: Arc<[u8]> = Arc::from(&b"a script"[..]);
@@ -150,12 +134,7 @@ impl Stage {
         let end = self.env.clock.now() + PATIENCE;
         while !is_so(self).await {
             assert!(self.env.clock.now() < end, "not in time: {what}");
-            let pause = self.env.runtime.sleep(Millis(10));
-            let dead = tokio::select! {
-                () = self.hosts[0].faults.crash.notified() => true,
-                () = pause => false,
-            };
-            if dead {
+            if self.hosts[0].faults.crash_within(Millis(10)).await {
                 self.hosts[0].boot().await;
             }
         }
@@ -208,7 +187,7 @@ impl Stage {
             (faults.commits(), faults.injected())
         };
         for host in &mut self.hosts {
-            if let Some((runtime, running)) = host.life.take() {
+            if let Some(HostLife { runtime, running }) = host.life.take() {
                 running.shutdown(Millis(1_000)).await;
                 runtime.crash();
             }
@@ -220,20 +199,20 @@ impl Stage {
     }
 }
 
-async fn sqlite(faults: Faults) -> (String, u64, bool) {
+async fn sqlite(faults: PlannedFaults) -> (String, u64, bool) {
     let dir = tempfile::tempdir().expect("a folder");
-    let switch = Arc::new(Switch::default());
+    let switch = Arc::new(HintSwitch::default());
     let opened =
         SqliteStore::open(SqliteConfig::new(dir.path()), config(), Env::system(), switch.clone());
     let store = opened.await.expect("a database");
     Stage::new(vec![("one", store, switch)], faults).await.twenty().await
 }
 
-async fn postgres(cluster: &Cluster, faults: Faults) -> (String, u64, bool) {
+async fn postgres(cluster: &Cluster, faults: PlannedFaults) -> (String, u64, bool) {
     let database = cluster.database();
-    let mut stores: Vec<(&'static str, Arc<dyn Store>, Arc<Switch>)> = Vec::new();
+    let mut stores: Vec<(&'static str, Arc<dyn Store>, Arc<HintSwitch>)> = Vec::new();
     for name in ["one", "two"] {
-        let switch = Arc::new(Switch::default());
+        let switch = Arc::new(HintSwitch::default());
         let at = PostgresConfig::new(&database.url()).expect("an address");
         let opened = PostgresStore::open(at, config(), Env::system(), switch.clone()).await;
         stores.push((name, opened.expect("a database"), switch));
@@ -242,18 +221,18 @@ async fn postgres(cluster: &Cluster, faults: Faults) -> (String, u64, bool) {
 }
 
 /// The commits with a fault, and the faults.
-fn faults(commits: u64) -> impl Iterator<Item = (u64, Fault)> {
+fn faults(commits: u64) -> impl Iterator<Item = (u64, CommitFault)> {
     let every = usize::try_from(seed::number("SEGNO_EVERY").unwrap_or(9)).expect("it is small");
-    (0..commits).step_by(every.max(1)).zip(Fault::ALL.into_iter().cycle())
+    (0..commits).step_by(every.max(1)).zip(CommitFault::ALL.into_iter().cycle())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn on_sqlite_a_run_ends_alike_whatever_crashes() {
-    let (expected, commits, _) = sqlite(Faults::default()).await;
+    let (expected, commits, _) = sqlite(PlannedFaults::default()).await;
     assert!(expected.contains("g a4 NodeRow { state: Completed, attempt: 0 }"), "{expected}");
     let mut hits = 0;
     for (commit, fault) in faults(commits) {
-        let (seen, _, injected) = sqlite(Faults::at(commit, fault)).await;
+        let (seen, _, injected) = sqlite(PlannedFaults::at(commit, fault)).await;
         assert_eq!(seen, expected, "{fault:?} at commit {commit}");
         hits += u64::from(injected);
     }
@@ -263,11 +242,11 @@ async fn on_sqlite_a_run_ends_alike_whatever_crashes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn on_postgresql_with_two_hosts_a_run_ends_alike_whatever_crashes() {
     let Some(cluster) = Cluster::shared() else { return };
-    let (expected, commits, _) = postgres(cluster, Faults::default()).await;
+    let (expected, commits, _) = postgres(cluster, PlannedFaults::default()).await;
     assert!(expected.contains("g a4 NodeRow { state: Completed, attempt: 0 }"), "{expected}");
     let mut hits = 0;
     for (commit, fault) in faults(commits) {
-        let (seen, _, injected) = postgres(cluster, Faults::at(commit, fault)).await;
+        let (seen, _, injected) = postgres(cluster, PlannedFaults::at(commit, fault)).await;
         assert_eq!(seen, expected, "{fault:?} at commit {commit} of the first host");
         hits += u64::from(injected);
     }

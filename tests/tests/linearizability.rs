@@ -4,27 +4,20 @@
 use std::{path::Path, sync::Arc};
 
 use segno::{
-    runtime::{Env, SystemRuntime},
+    runtime::{Env, HandClock, SystemRuntime},
     store::{
-        Hints, MemoryStore, NewModule, Store,
+        MemoryStore, NewModule, Store,
         postgres::{PostgresConfig, PostgresStore},
         sqlite::{SqliteConfig, SqliteStore},
     },
 };
-use segno_core::{command::Command, config::Config, effect::Effect, time::Timestamp};
+use segno_core::{command::Command, config::Config, time::Timestamp};
+use segno_sim::HintSwitch;
 use tests::{
-    linear::{
-        Asked, Course, HandClock, Lie, LyingStore, MODULE, Operation, Served, Verdict, check, run,
-    },
+    linear::{Asked, Course, Lie, LyingStore, MODULE, Operation, Served, Verdict, check, run},
     seed::number,
 };
 use throwaway_postgres::Cluster;
-
-struct NoHints;
-
-impl Hints for NoHints {
-    fn committed(&self, _effects: &[Effect]) {}
-}
 
 fn env(clock: &Arc<HandClock>) -> Env {
     Env { clock: clock.clone(), runtime: Arc::new(SystemRuntime) }
@@ -33,7 +26,7 @@ fn env(clock: &Arc<HandClock>) -> Env {
 /// A SQLite store that does not wait for the disk, because no test here cuts the power.
 async fn sqlite(directory: &Path, clock: &Arc<HandClock>) -> Arc<dyn Store> {
     let config = SqliteConfig { dir: directory.to_owned(), relaxed: true };
-    let (env, hints) = (env(clock), Arc::new(NoHints));
+    let (env, hints) = (env(clock), Arc::new(HintSwitch::default()));
     SqliteStore::open(config, Config::default(), env, hints).await.expect("it opens")
 }
 
@@ -83,7 +76,7 @@ async fn sqlite_answers_many_clients_as_if_one_came_after_the_other() {
     let (mut operations, mut overlapped) = (0, 0);
     for seed in 0..courses() {
         let directory = tempfile::tempdir().expect("a directory");
-        let clock = Arc::new(HandClock::default());
+        let clock = HandClock::at(Timestamp(1_000_000));
         let store = sqlite(directory.path(), &clock).await;
         deploy(&*store).await;
         let served: Arc<dyn Served> = Arc::new(store);
@@ -105,10 +98,10 @@ async fn postgresql_answers_the_clients_of_two_hosts_as_if_one_came_after_the_ot
         let database = cluster.database();
         let mut config = PostgresConfig::new(&database.url()).expect("an address");
         config.server_time = false;
-        let clock = Arc::new(HandClock::default());
+        let clock = HandClock::at(Timestamp(1_000_000));
         let mut opened: Vec<Arc<dyn Store>> = Vec::new();
         for _ in 0..2 {
-            let (env, hints) = (env(&clock), Arc::new(NoHints));
+            let (env, hints) = (env(&clock), Arc::new(HintSwitch::default()));
             let store = PostgresStore::open(config.clone(), Config::default(), env, hints);
             opened.push(store.await.expect("it opens"));
         }
@@ -133,10 +126,10 @@ async fn a_store_that_lies_is_found_out() {
     for lie in [Lie::StaleRead, Lie::LostWrite, Lie::DoubleGrant] {
         let mut found = 0;
         for seed in 0..4 {
-            let clock = Arc::new(HandClock::default());
+            let clock = HandClock::at(Timestamp(1_000_000));
             let env = env(&clock);
             let memory: Arc<dyn Store> =
-                MemoryStore::new(Config::default(), env, Arc::new(NoHints));
+                MemoryStore::new(Config::default(), env, Arc::new(HintSwitch::default()));
             deploy(&*memory).await;
             let now = segno::runtime::Clock::now(&*clock);
             let liar: Arc<dyn Served> = Arc::new(LyingStore::new(Arc::new(memory), lie, now));
@@ -153,7 +146,7 @@ async fn a_store_that_lies_is_found_out() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_answer_changed_is_found() {
     let directory = tempfile::tempdir().expect("a directory");
-    let clock = Arc::new(HandClock::default());
+    let clock = HandClock::at(Timestamp(1_000_000));
     let store = sqlite(directory.path(), &clock).await;
     deploy(&*store).await;
     let served: Arc<dyn Served> = Arc::new(store);

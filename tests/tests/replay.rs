@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use segno::{guest::Guests, worker};
 use segno_core::{id::Digest, promise::Verdict, time::Millis};
+use segno_sim::PlannedFaults;
 use serde_json::{Value as Json, json};
 use tests::{
     guests::{self, engine},
     replaying::reruns_from_every_place,
-    world::{Faults, World},
+    world::World,
 };
 
 /// Runs a function of an example to its end, resolving these promises, and replays it.
@@ -28,7 +29,7 @@ async fn replays_after(
     let component: Arc<[u8]> = guests::component(module).into();
     let guests = engine(std::slice::from_ref(&component));
     guests.describe(Digest::of(&component)).await.expect("it describes itself");
-    let mut world = World::new(guests.clone(), module, component, Faults::default()).await;
+    let mut world = World::new(guests.clone(), module, component, PlannedFaults::default()).await;
     world.start("it", &format!("wasm://{module}/{function}"), &input).await;
     for (promise, value) in resolves {
         let id = format!("it/p/{promise}");

@@ -11,13 +11,11 @@ use std::{
 };
 
 use segno_core::promise::Overlap;
+use segno_sim::CommitFault;
 use tests::{
     parallel,
     seed::number,
-    sim::{
-        CommitFault, Errand, Fault, FrameFault, Mode, Op, Report, Scenario, ServiceErrand, run,
-        shrink,
-    },
+    sim::{Errand, Fault, FrameFault, Mode, Op, Report, Scenario, ServiceErrand, run, shrink},
 };
 
 /// Number of seeds in an ordinary run. `SEGNO_SEEDS` sets another number.

@@ -225,22 +225,13 @@ fn elapsed_ms(clock: &dyn Clock) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicI64;
-
     use segno_core::time::Timestamp;
+    use segno_env::HandClock;
 
     use super::*;
 
-    struct ManualClock(AtomicI64);
-
-    impl Clock for ManualClock {
-        fn now(&self) -> Timestamp {
-            Timestamp(self.0.load(Ordering::Relaxed))
-        }
-    }
-
-    fn scene(all: usize, of_a_peer: usize) -> (Arc<ManualClock>, Arc<Connections>) {
-        let clock = Arc::new(ManualClock(AtomicI64::new(0)));
+    fn scene(all: usize, of_a_peer: usize) -> (Arc<HandClock>, Arc<Connections>) {
+        let clock = HandClock::at(Timestamp(0));
         (clock.clone(), Connections::new(clock, all, of_a_peer))
     }
 
@@ -261,7 +252,7 @@ mod tests {
         busy.mark.receives();
         busy.mark.is_answered();
         head.mark.receives();
-        clock.0.fetch_add(10, Ordering::Relaxed);
+        clock.advance(Millis(10));
         idle.mark.receives();
         idle.mark.is_answered();
         idle.mark.is_idle();
@@ -314,11 +305,11 @@ mod tests {
         let [slow, idle, body] = [1, 2, 3].map(|last| connections.enter(address(last)));
         slow.mark.receives();
         body.mark.awaits_a_body();
-        clock.0.fetch_add(HEAD.0 - 1, Ordering::Relaxed);
+        clock.advance(Millis(HEAD.0 - 1));
         slow.mark.receives();
         connections.end_slow_heads();
         assert!(!has_ended(&slow));
-        clock.0.fetch_add(1, Ordering::Relaxed);
+        clock.advance(Millis(1));
         connections.end_slow_heads();
         assert!(has_ended(&slow), "another byte of it makes no new head");
         assert!(!has_ended(&idle) && !has_ended(&body));

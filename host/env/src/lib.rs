@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod debug;
+mod hand;
 mod http_client;
 mod reach;
 mod system;
@@ -16,6 +17,7 @@ use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 use segno_core::time::{Millis, Timestamp};
 
 pub use debug::DebugClock;
+pub use hand::HandClock;
 pub use http_client::{Proxies, http_client, http_client_within};
 pub use reach::{Private, Reach};
 pub use system::{SystemClock, SystemRuntime, clock_jumps};

@@ -13,9 +13,8 @@ use crate::{
     orders::OrderDecider,
     report::{FindingReport, OrdersReport, VerifyReport},
     run::{self, Decider, RunConclusion, RunResult},
-    schedule::{EventChoice, InjectedFault, RunSchedule, ScheduleEntry},
+    schedule::{CommitSide, EventChoice, InjectedFault, RunSchedule, ScheduleEntry},
     setup::VerifySetup,
-    store::CommitSide,
 };
 
 /// Number of events after which a run with timers first is given up.

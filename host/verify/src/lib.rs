@@ -4,8 +4,8 @@
 //!
 //! No rule of the engine is implemented here: commits, cancellation, timers and retries are those
 //! of the core, worker and recovery. This crate decides only *when* the events happen that hosts
-//! wait for: the edges of the host ([`outside`]) and its clock ([`time`]) stop until the explorer
-//! releases them.
+//! wait for: the edges of the host ([`outside`]) and its clock stop until the explorer releases
+//! them.
 
 #![forbid(unsafe_code)]
 
@@ -22,8 +22,6 @@ mod journal;
 mod outside;
 mod run;
 mod schedule;
-mod store;
-mod time;
 mod world;
 
 // The selection of runs, and the findings.

@@ -244,7 +244,7 @@ async fn go(
         told: told(&rows),
         journal: journal::lines(&rows),
         commits: world.deaths().commits(),
-        death_left: world.deaths().pending(),
+        death_left: world.deaths().is_pending(),
     })
 }
 

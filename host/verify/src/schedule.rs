@@ -9,8 +9,6 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::store::CommitSide;
-
 /// The place of an event: the id of a promise relative to the root.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RelativeId(pub String);
@@ -27,6 +25,15 @@ pub enum EventChoice {
     Time,
     /// The root is asked to cancel.
     Cancel,
+}
+
+/// The side of a commit on which a host dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CommitSide {
+    /// The commit was not written.
+    Before,
+    /// The commit was written, but the host does not know.
+    After,
 }
 
 /// A fault.

@@ -1,14 +1,11 @@
 //! Clients that conflict on purpose: few promises, many clients, and some lost answers.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicI64, Ordering},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use futures::future::join_all;
 use segno::{
-    runtime::Clock,
+    runtime::{Clock as _, HandClock},
     store::{PromiseRow, Store, StoreError},
 };
 use segno_core::{
@@ -23,28 +20,6 @@ use segno_core::{
 
 use super::history::{Asked, History, Operation};
 use crate::sim::Dice;
-
-/// A clock that the test moves.
-pub struct HandClock(AtomicI64);
-
-impl Default for HandClock {
-    fn default() -> Self {
-        Self(AtomicI64::new(1_000_000))
-    }
-}
-
-impl HandClock {
-    /// Advances the clock by `length`.
-    pub fn wait(&self, length: Millis) {
-        self.0.fetch_add(length.0, Ordering::SeqCst);
-    }
-}
-
-impl Clock for HandClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::SeqCst))
-    }
-}
 
 /// Operations of a store under test.
 #[async_trait]
@@ -103,7 +78,7 @@ pub async fn run(
             one(&**store, clock.now(), course, client, dice, &history, &known)
         });
         join_all(clients).await;
-        clock.wait(Millis(4_000));
+        clock.advance(Millis(4_000));
     }
     history.close()
 }

@@ -13,5 +13,5 @@ mod history;
 
 pub use broken::{Lie, LyingStore};
 pub use check::{Rules, Verdict, check, check_by};
-pub use clients::{Course, HandClock, MODULE, Served, run};
+pub use clients::{Course, MODULE, Served, run};
 pub use history::{Asked, History, Operation};

@@ -8,10 +8,10 @@ use std::{
 
 use segno::{notifier::CommitNotifier, runtime::Runtime, store::Hints};
 use segno_core::{effect::Effect, promise::Delivery, time::Millis};
+use segno_sim::SimRuntime;
 use tokio::sync::mpsc;
 
 use super::{dice::Dice, event_log::EventLog, fault::MessageFault};
-use crate::world::SimRuntime;
 
 /// Current fault levels of messages.
 #[derive(Default)]

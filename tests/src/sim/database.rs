@@ -19,11 +19,11 @@ use segno_core::{
     snapshot::Snapshot,
     time::Millis,
 };
+use segno_sim::{SimClock, SimRuntime};
 
 use super::{
     dice::Dice, event_log::EventLog, judge::Judge, locks::Locks, metrics::Step, statements::Decided,
 };
-use crate::world::{SimClock, SimRuntime};
 
 /// Maximum duration of a statement, in milliseconds.
 const STATEMENT: i64 = 2;
@@ -37,7 +37,6 @@ pub struct Database {
     judge: Option<Mutex<Judge>>,
     sink: Arc<Sink>,
     pub(super) log: Arc<EventLog>,
-    commits: AtomicU64,
     pub(super) config: Config,
     pub(super) runtime: Arc<SimRuntime>,
     pub(super) locks: Locks,
@@ -81,23 +80,12 @@ impl Database {
             judge,
             sink,
             log,
-            commits: AtomicU64::new(0),
             config,
             runtime,
             locks: Locks::default(),
             transactions: AtomicU64::new(0),
             dice: statements.map(|seed| Mutex::new(Dice::new(seed, "statements"))),
         }
-    }
-
-    /// Takes the number of the next commit.
-    pub fn next_commit(&self) -> u64 {
-        self.commits.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Number of commits so far.
-    pub fn commits(&self) -> u64 {
-        self.commits.load(Ordering::Relaxed)
     }
 
     /// Commits these commands together, without another commit in between. Returns the replies and

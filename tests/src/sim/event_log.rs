@@ -8,9 +8,9 @@ use std::{
 
 use segno::runtime::Clock;
 use segno_core::time::Timestamp;
+use segno_sim::{BEGINNING, SimClock};
 
 use super::fault::Fault;
-use crate::world::{BEGINNING, SimClock};
 
 /// Maximum number of lines kept. Further ones are only counted.
 const LINES: usize = 40_000;

@@ -2,25 +2,7 @@
 
 use std::fmt;
 
-/// Fault of a host at a commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CommitFault {
-    /// The host dies before the commit: nothing was written.
-    CrashBefore,
-    /// The host dies after the commit: everything was written, but the host does not learn the
-    /// outcome.
-    CrashAfter,
-    /// The commit succeeded, and its outcome is reported as unknown.
-    UnknownButDone,
-    /// The commit failed, and its outcome is reported as unknown.
-    UnknownAndLost,
-}
-
-impl CommitFault {
-    /// All kinds.
-    pub const ALL: [Self; 4] =
-        [Self::CrashBefore, Self::CrashAfter, Self::UnknownButDone, Self::UnknownAndLost];
-}
+use segno_sim::CommitFault;
 
 /// Fault that may affect any message, from the start until the faults stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -23,6 +23,7 @@ use segno_core::{
     promise::{Delivery, OutboxMessageKind},
     time::{Millis, Timestamp},
 };
+use segno_sim::{GatedStore, SimClock, SimRuntime, TaskPanics};
 use tokio::sync::mpsc;
 
 use super::{
@@ -30,7 +31,6 @@ use super::{
     network::{Conditions, Network},
     resonate::Endpoint,
 };
-use crate::world::{SimClock, SimRuntime};
 
 /// A control message to an incarnation.
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +95,7 @@ pub struct Parts {
     /// Number of incarnations so far, over all nodes.
     pub lives: AtomicU64,
     /// Panics of all incarnations.
-    pub panics: Arc<Mutex<Vec<String>>>,
+    pub panics: TaskPanics,
 }
 
 /// A host across its incarnations.
@@ -114,7 +114,7 @@ pub struct Node {
 struct Life {
     number: u64,
     runtime: Arc<SimRuntime>,
-    link: Arc<Link>,
+    link: Arc<GatedStore<Link>>,
     host: Host,
     endpoint: Option<Endpoint>,
     up: AtomicBool,
@@ -245,7 +245,8 @@ impl Node {
         let network = self.parts.network.clone();
         network.bus.join(number, notifier.clone());
         let who = format!("{}#{number}", self.name);
-        let link = Arc::new(Link::of_host(who, number, network, self.conditions.clone(), control));
+        let link = Link::of_host(who, number, network, self.conditions.clone(), control);
+        let link = Arc::new(GatedStore(link));
         let clock = NodeClock {
             world: self.parts.clock.clone(),
             offset: self.offset.clone(),
@@ -274,7 +275,7 @@ impl Life {
         if self.up.load(Ordering::Relaxed) {
             node.up.fetch_sub(1, Ordering::Relaxed);
         }
-        self.link.die();
+        self.link.0.die();
         node.parts.network.endpoints.remove(self.number);
         self.runtime.crash();
         node.parts.network.bus.leave(self.number);

@@ -7,16 +7,14 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use segno::{
-    runtime::Runtime,
-    store::{Store, StoreError},
-};
+use segno::{runtime::Runtime, store::StoreError};
 use segno_core::{command::Command, reply::Reply, time::Millis};
+use segno_sim::{CommitFault, StoreGate};
 use tokio::sync::mpsc;
 
 use super::{
     dice::Dice,
-    fault::{CommitFault, Fault, MessageFault},
+    fault::{Fault, MessageFault},
     host::Control,
     network::{Conditions, Network},
 };
@@ -75,7 +73,7 @@ impl Link {
     /// Sends one command until an answer arrives.
     pub async fn insist(&self, command: Command) -> Reply {
         loop {
-            if let Ok(mut replies) = self.execute(vec![command.clone()]).await {
+            if let Ok(mut replies) = StoreGate::commit(self, vec![command.clone()]).await {
                 return replies.pop().expect("one reply for one command");
             }
             self.network.runtime.sleep(Millis(70)).await;
@@ -151,7 +149,7 @@ impl Link {
     }
 
     /// Executes these commands at the far end.
-    pub(super) async fn commit(&self, commands: &[Command]) -> Vec<Reply> {
+    pub(super) async fn write(&self, commands: &[Command]) -> Vec<Reply> {
         let (replies, effects) = self.network.database.execute(&self.who, commands).await;
         self.network.bus.committed(self.life, &effects);
         let mut asked = self.conditions.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -179,25 +177,18 @@ impl Link {
         );
     }
 
-    /// Result of a commit with a fault.
-    pub(super) async fn failed_commit(&self, how: CommitFault, commands: &[Command]) -> StoreError {
-        self.network.log.fault(&Fault::Commit { number: self.network.database.commits() - 1, how });
-        if matches!(how, CommitFault::CrashAfter | CommitFault::UnknownButDone) {
-            self.commit(commands).await;
-        }
-        if matches!(how, CommitFault::CrashBefore | CommitFault::CrashAfter) {
+    /// Performs a commit with a fault. Returns the error that the host gets.
+    pub(super) async fn fail(&self, how: CommitFault, commands: &[Command]) -> StoreError {
+        let number = self.network.commit_faults.commits() - 1;
+        self.network.log.fault(&Fault::Commit { number, how });
+        let write = async { Ok(self.write(commands).await) };
+        let die = || {
             self.die();
             if let Some(control) = &self.control {
                 // A host that is already ending gets no message.
                 let _ = control.send(Control::Crash { down: 100 });
             }
-            std::future::pending::<()>().await;
-        }
-        unknown()
+        };
+        how.perform(write, die).await
     }
-}
-
-/// Error for an unknown outcome.
-pub(super) fn unknown() -> StoreError {
-    StoreError::UnknownOutcome(anyhow::anyhow!("a fault of the simulation"))
 }

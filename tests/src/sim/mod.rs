@@ -55,7 +55,7 @@ mod verdict;
 
 pub use dice::Dice;
 pub use event_log::EventLog;
-pub use fault::{CommitFault, Fault, FrameFault, MessageFault};
+pub use fault::{Fault, FrameFault, MessageFault};
 pub use resonate::Errand;
 pub use run::{Report, run};
 pub use scenario::{Op, Scenario};

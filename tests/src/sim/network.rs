@@ -1,26 +1,22 @@
 //! The state shared by all links of one world, and the state shared by all incarnations of one
 //! node.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
 };
 
 use segno_core::command::Command;
+use segno_sim::{PlannedFaults, SimRuntime};
 use tokio::sync::Notify;
 
 use super::{
     bus::{Bus, NetworkFaults},
     database::Database,
     event_log::EventLog,
-    fault::CommitFault,
     resonate::Endpoints,
     running_hosts::RunningHosts,
 };
-use crate::world::SimRuntime;
 
 /// State shared by all links of one world.
 pub struct Network {
@@ -36,8 +32,8 @@ pub struct Network {
     pub log: Arc<EventLog>,
     /// Runtime of the world's own tasks.
     pub runtime: Arc<SimRuntime>,
-    /// Faults of commits, by the number of the commit.
-    pub commit_faults: Mutex<BTreeMap<u64, CommitFault>>,
+    /// Faults of hosts at their commits.
+    pub commit_faults: PlannedFaults,
     /// Seed of all random numbers.
     pub seed: u64,
 }

@@ -8,11 +8,12 @@ use segno_core::{
     limit::{AdmissionRule, LimitName},
     promise::Overlap,
 };
+use segno_sim::CommitFault;
 
 use super::{
     crowd,
     dice::Dice,
-    fault::{Absence, CommitFault, Fault, FrameFault, MessageFault},
+    fault::{Absence, Fault, FrameFault, MessageFault},
     resonate::{self, Errand},
     services::{self, DEPLOYMENTS, Mode},
     tally,

@@ -1,8 +1,11 @@
 //! One simulated world: set up, run, and observed until it is quiet.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use segno::{
@@ -19,6 +22,7 @@ use segno_core::{
     snapshot::Snapshot,
     time::{Millis, Timestamp},
 };
+use segno_sim::{SimClock, SimRuntime, TaskPanics};
 use tokio::sync::mpsc;
 
 use super::{
@@ -40,7 +44,7 @@ use super::{
     services::{Services, ToServices},
     verdict,
 };
-use crate::world::{Ledger, SimClock, SimRuntime};
+use crate::world::Ledger;
 
 /// Time limit after the last fault, in milliseconds.
 const QUIET_TIMEOUT: i64 = 60_000;
@@ -64,7 +68,7 @@ pub struct Simulation {
     effects: Arc<Effects>,
     services: Option<Arc<Services>>,
     config: Config,
-    panics: Arc<Mutex<Vec<String>>>,
+    panics: TaskPanics,
     /// Sum of the jumps of the store's clock, in milliseconds.
     ahead: Arc<AtomicU64>,
 }
@@ -76,7 +80,7 @@ impl Simulation {
         let clock = Arc::new(SimClock::default());
         let store_clock = Arc::new(SimClock::default());
         let log = Arc::new(EventLog::new(clock.clone()));
-        let panics = Arc::new(Mutex::new(Vec::new()));
+        let panics = TaskPanics::default();
         let runtime = Arc::new(SimRuntime::watched(0, panics.clone()));
         let network_faults = Arc::new(NetworkFaults::default());
         let config = config(scenario);
@@ -90,7 +94,9 @@ impl Simulation {
             Fault::Commit { number, how } => Some((*number, *how)),
             _ => None,
         });
-        let commit_faults = Mutex::new(commit_faults.collect());
+        // The last one planned for a commit counts.
+        let commit_faults: BTreeMap<_, _> = commit_faults.collect();
+        let commit_faults = commit_faults.into_iter().collect();
         let network = Arc::new(Network {
             database,
             bus,
@@ -175,7 +181,7 @@ impl Simulation {
             self.network.log.finding(panic);
         }
         let (findings, log, counts) = self.network.log.close();
-        let commits = self.network.database.commits();
+        let commits = self.network.commit_faults.commits();
         let longest_overdue =
             self.network.database.judge().map_or(0, |judge| judge.longest_overdue);
         let unheard =
@@ -283,7 +289,7 @@ impl Simulation {
     fn heal(&self) {
         self.network.log.note("the faults stop");
         self.network.network_faults.clear();
-        self.network.commit_faults.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.network.commit_faults.clear();
         self.effects.calm();
         self.services.iter().for_each(|services| services.heal());
         for node in &self.nodes {

@@ -2,22 +2,20 @@
 //! crash the host.
 
 pub mod deployment;
-mod faults;
 mod ledger;
+mod probe;
 pub mod script;
-mod sim;
 mod story;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use segno::{
-    boot::{self, RunningHost},
     guest::{Guests, Outbound, Payload},
     host::Host,
     notifier::CommitNotifier,
     runtime::{Clock, Env},
     services::{Connector, Services},
-    store::{Hints, MemoryStore, NewModule, Store, StoreError},
+    store::{MemoryStore, NewModule, Store, StoreError},
     values,
     worker::WorkerSettings,
 };
@@ -25,7 +23,6 @@ use segno_core::{
     address,
     command::Command,
     config::Config,
-    effect::Effect,
     id::{Digest, HostName, PromiseId},
     invocation::{Record, RecordBody},
     object::ModuleFacts,
@@ -35,12 +32,12 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Value},
 };
+use segno_sim::{HintSwitch, HostLife, MortalStore, PlannedFaults, SimClock, SimRuntime};
 use serde_json::Value as Json;
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
-pub use faults::{Fault, Faults, FaultyStore};
 pub use ledger::{Ledger, Line};
-pub use sim::{BEGINNING, SimClock, SimRuntime};
+pub use probe::StoreProbe;
 pub use story::story;
 
 /// Receiver of the answer to a start.
@@ -68,8 +65,8 @@ pub struct Plan {
     pub deaf: bool,
     /// Handler of outgoing requests. `None`: the ledger.
     pub outbound: Option<Arc<dyn Outbound>>,
-    /// Faults of the store.
-    pub faults: Faults,
+    /// Faults of commits.
+    pub faults: PlannedFaults,
     /// Facts of the module that decisions depend on.
     pub facts: ModuleFacts,
     /// Description of the module, as JSON. Empty if there is none.
@@ -78,29 +75,19 @@ pub struct Plan {
     pub connector: Option<Arc<dyn Connector>>,
 }
 
-/// Passes hints to the incarnation that is up.
-#[derive(Default)]
-struct Switch(Mutex<Option<Arc<CommitNotifier>>>);
-
-impl Hints for Switch {
-    fn committed(&self, effects: &[Effect]) {
-        if let Some(notifier) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            notifier.committed(effects);
-        }
-    }
-}
-
 /// A host in virtual time, with its store.
 pub struct World {
     /// Store, which survives crashes.
     pub memory: Arc<MemoryStore>,
     /// Ledger of external requests.
     pub ledger: Arc<Ledger>,
-    /// Faults of the store.
-    pub faults: Arc<Faults>,
+    /// Faults of commits.
+    pub faults: Arc<PlannedFaults>,
+    /// Obstructions of the store, and the record of its use.
+    pub probe: Arc<StoreProbe>,
     /// Clock of every incarnation.
     pub clock: Arc<SimClock>,
-    switch: Arc<Switch>,
+    switch: Arc<HintSwitch>,
     guests: Arc<dyn Guests>,
     outbound: Arc<dyn Outbound>,
     connector: Option<Arc<dyn Connector>>,
@@ -112,8 +99,7 @@ pub struct World {
 }
 
 struct Life {
-    runtime: Arc<SimRuntime>,
-    running: RunningHost,
+    host: HostLife,
     services: Arc<Services>,
 }
 
@@ -123,7 +109,7 @@ impl World {
         guests: Arc<dyn Guests>,
         alias: &str,
         component: Arc<[u8]>,
-        faults: Faults,
+        faults: PlannedFaults,
     ) -> Self {
         Self::planned(Plan { faults, ..Plan::default() }, guests, alias, component).await
     }
@@ -150,7 +136,7 @@ impl World {
     ) -> Self {
         let Plan { config, worker, deaf, outbound, faults, facts, description, connector } = plan;
         let clock = Arc::new(SimClock::default());
-        let switch = Arc::new(Switch::default());
+        let switch = Arc::new(HintSwitch::default());
         let ledger = Arc::new(Ledger::default());
         let quiet = Env { clock: clock.clone(), runtime: Arc::new(SimRuntime::default()) };
         let memory = MemoryStore::new(config.clone(), quiet, switch.clone());
@@ -169,6 +155,7 @@ impl World {
             outbound: outbound.unwrap_or_else(|| ledger.clone()),
             ledger,
             faults: Arc::new(faults),
+            probe: Arc::default(),
             clock,
             switch,
             guests,
@@ -190,25 +177,16 @@ impl World {
             self.lives += 1;
             let runtime = Arc::new(SimRuntime::life(self.lives));
             let notifier = Arc::new(CommitNotifier::default());
-            *self.switch.0.lock().unwrap_or_else(PoisonError::into_inner) =
-                Some(notifier.clone()).filter(|_| !self.deaf);
+            self.switch.set(Some(notifier.clone() as _).filter(|_| !self.deaf));
             let (host, services) = self.parts(runtime.clone(), notifier);
-            let starting = boot::start(host, HostName::from("world"), self.worker);
-            let faults = self.faults.clone();
-            let running = tokio::select! {
-                biased;
-                () = faults.crash.notified() => None,
-                running = starting => Some(running),
-            };
-            match running {
-                Some(Ok(running)) => {
-                    self.life = Some(Life { runtime, running, services });
-                    return;
-                }
-                // The host died during its start, or the outcome of the start is unknown. The next
-                // incarnation tries again.
-                Some(Err(_)) | None => runtime.crash(),
+            let node = HostName::from("world");
+            let life = HostLife::start(host, runtime, node, self.worker, &self.faults).await;
+            if let Ok(Some(host)) = life {
+                self.life = Some(Life { host, services });
+                return;
             }
+            // The host died during its start, or the outcome of the start is unknown. The next
+            // incarnation tries again.
         }
     }
 
@@ -217,10 +195,11 @@ impl World {
         runtime: Arc<SimRuntime>,
         notifier: Arc<CommitNotifier>,
     ) -> (Host, Arc<Services>) {
+        let probed = self.probe.over(self.memory.clone());
         let host = Host::new(
             Env { clock: self.clock.clone(), runtime },
             self.config.clone(),
-            Arc::new(FaultyStore::new(self.memory.clone(), self.faults.clone())),
+            Arc::new(MortalStore::new(probed, self.faults.clone())),
             self.guests.clone(),
             self.outbound.clone(),
             notifier,
@@ -256,7 +235,7 @@ impl World {
     /// Crashes the host.
     pub fn crash(&mut self) {
         if let Some(life) = self.life.take() {
-            life.runtime.crash();
+            life.host.runtime.crash();
         }
     }
 
@@ -266,7 +245,8 @@ impl World {
     /// # Panics
     /// If no host is up.
     pub async fn shutdown(&mut self, limit: Millis) -> usize {
-        let Life { runtime, running, .. } = self.life.take().expect("a host is up");
+        let life = self.life.take().expect("a host is up");
+        let HostLife { runtime, running } = life.host;
         let left = running.shutdown(limit).await;
         runtime.crash();
         left
@@ -286,7 +266,7 @@ impl World {
     /// # Panics
     /// If no host is up.
     pub fn metrics(&self) -> String {
-        self.life.as_ref().expect("a host is up").running.host.metrics.text()
+        self.life.as_ref().expect("a host is up").host.running.host.metrics.text()
     }
 
     /// Number of incarnations so far.
@@ -333,7 +313,7 @@ impl World {
     /// Requests once that the host begin `target` of `module`. `None` if no host is up or it has no
     /// free slot.
     pub fn try_begin(&self, id: &str, target: &str, module: Digest, input: &Json) -> Option<Told> {
-        let slots = self.life.as_ref()?.running.host.slots()?;
+        let slots = self.life.as_ref()?.host.running.host.slots()?;
         let new = invocation(id, target, input);
         Some(slots.begin(slots.slot(&new)?, new, module))
     }
@@ -415,14 +395,7 @@ impl World {
         }
         while !done(self).await {
             assert!(self.clock.now() < limit, "{what} did not happen within a day");
-            let faults = self.faults.clone();
-            let runtime = SimRuntime::default();
-            let crashed = tokio::select! {
-                biased;
-                () = faults.crash.notified() => true,
-                () = segno::runtime::Runtime::sleep(&runtime, Millis(20)) => false,
-            };
-            if crashed {
+            if self.faults.crash_within(Millis(20)).await {
                 self.boot().await;
             }
         }
@@ -438,14 +411,7 @@ impl World {
             return true;
         }
         while !done(self).await {
-            let faults = self.faults.clone();
-            let runtime = SimRuntime::default();
-            let crashed = tokio::select! {
-                biased;
-                () = faults.crash.notified() => true,
-                () = segno::runtime::Runtime::sleep(&runtime, Millis(20)) => false,
-            };
-            if crashed {
+            if self.faults.crash_within(Millis(20)).await {
                 self.crash();
                 return true;
             }

@@ -9,8 +9,9 @@ use std::{
 
 use segno::guest::{Compiler, Guests, Limits, PolicySource, Wasm, WasmConfig};
 use segno_core::id::Digest;
+use segno_sim::PlannedFaults;
 use tempfile::TempDir;
-use tests::world::{Faults, World};
+use tests::world::World;
 
 const BENCH: &[u8] = include_bytes!("../../../host/bench/guest/bench.wasm");
 
@@ -53,7 +54,7 @@ impl Engine {
         self.wasm.describe(module).await.expect("it describes itself");
         // The memory of some guests cannot be read.
         let _ = self.wasm.accessible(module, None).await;
-        World::new(guests, "m", self.component.clone(), Faults::default()).await
+        World::new(guests, "m", self.component.clone(), PlannedFaults::default()).await
     }
 
     /// Files of all snapshots.

@@ -14,9 +14,10 @@ use segno_core::{
     promise::{HaltReason, TaskState, TaskStatus, Verdict},
     time::{Millis, Timestamp},
 };
+use segno_sim::{CommitFault, PlannedFaults};
 use serde_json::json;
 use tests::world::{
-    Fault, Faults, Plan, World,
+    Plan, World,
     script::{Script, options},
 };
 
@@ -253,7 +254,7 @@ async fn what_an_attempt_logged_is_kept_once_whatever_answer_gets_lost() {
             attempt.heartbeat("1").await;
             if attempt.context.attempt < 3 { attempt.fail(500) } else { attempt.succeed("1") }
         }));
-        let faults = Faults::at(number, Fault::UnknownButDone);
+        let faults = PlannedFaults::at(number, CommitFault::UnknownButDone);
         let mut world = World::with(Plan { faults, ..Plan::default() }, &script).await;
         world.start("it", "wasm://m/work", &json!(null)).await;
         assert_eq!(world.outcome("it").await.0, Verdict::Resolved);
@@ -291,14 +292,14 @@ async fn claims_that_are_lost_before_the_attempt_begins_use_up_no_attempts() {
         );
         let mut world = begun(&script, Plan::default()).await;
         if !begins {
-            world.faults.slow("task-heartbeat", Millis(60_000));
+            world.probe.slow("task-heartbeat", Millis(60_000));
         }
         for _ in 0..3 {
             world.stands("it/0", TaskStatus::Acquired).await;
             world.pass(Millis(500)).await;
             world.boot().await;
         }
-        world.faults.slow("none", Millis(0));
+        world.probe.slow("none", Millis(0));
         world.boot().await;
         let (verdict, _) = world.outcome("it").await;
         let seen = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -55,7 +55,7 @@ async fn told_of(world: &mut World, id: &str, module: Digest) -> (TaskReply, boo
 /// out.
 fn committed(world: &World) -> Vec<Vec<&'static str>> {
     let names = |commands: &Vec<Command>| commands.iter().map(Command::name).collect::<Vec<_>>();
-    let submitted = world.faults.submitted();
+    let submitted = world.probe.submitted();
     submitted.iter().map(names).filter(|names| names[0] != "host-start").collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use segno::{boot, runtime::Runtime as _, worker::WorkerSettings};
+use segno::{boot, worker::WorkerSettings};
 use segno_core::{
     command::Command,
     id::HostName,
@@ -10,8 +10,9 @@ use segno_core::{
     time::Millis,
     value::{Tags, Value},
 };
+use segno_sim::sleep;
 use serde_json::json;
-use tests::world::{Plan, SimRuntime, World, script::Script};
+use tests::world::{Plan, World, script::Script};
 
 use super::{SECOND, begun};
 
@@ -36,12 +37,12 @@ async fn a_host_begins_its_life_then_gives_back_what_it_held_and_only_then_works
     soon(&world, "due").await;
     world.crash();
     world.clock.jump(Millis(2_000));
-    let earlier = world.faults.submitted().len();
+    let earlier = world.probe.submitted().len();
     // Slows the release down, so that work that did not wait for it would overtake it.
-    world.faults.slow("host-release", Millis(1_000));
+    world.probe.slow("host-release", Millis(1_000));
     world.boot().await;
     world.pass(Millis(3_000)).await;
-    let submitted = world.faults.submitted();
+    let submitted = world.probe.submitted();
     let names = submitted[earlier..].iter().flatten().map(Command::name).collect::<Vec<_>>();
     assert_eq!(names[0], "host-start");
     let others = names[1..].iter().position(|name| *name != "host-release").expect("it works");
@@ -60,11 +61,11 @@ async fn a_host_that_could_not_begin_its_life_does_nothing() {
     world.start("it", "wasm://m/flow", &json!(null)).await;
     soon(&world, "due").await;
     world.clock.jump(Millis(2_000));
-    world.faults.refuse(|command| command.name() == "host-start");
+    world.probe.refuse(|command| command.name() == "host-start");
     let node = HostName::from("world");
     let started = boot::start(world.host(), node, WorkerSettings::default()).await;
     assert!(started.is_err(), "it came up");
-    SimRuntime::default().sleep(Millis(120_000)).await;
-    assert_eq!(world.faults.submitted(), Vec::<Vec<Command>>::new());
+    sleep(Millis(120_000)).await;
+    assert_eq!(world.probe.submitted(), Vec::<Vec<Command>>::new());
     assert!(world.promise("due").await.expect("it is there").is_pending());
 }

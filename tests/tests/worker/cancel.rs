@@ -125,7 +125,7 @@ async fn a_killed_execution_is_interrupted_and_writes_nothing_more() {
     world.pass(Millis(60_000)).await;
     assert_eq!(world.story("it").await, before);
     assert_eq!(world.task("it").await.status(), TaskStatus::Fulfilled);
-    let after: Vec<_> = world.faults.submitted().split_off(usize::try_from(commits).expect("few"));
+    let after: Vec<_> = world.probe.submitted().split_off(usize::try_from(commits).expect("few"));
     let named = |command: &Command| command.name() == "task-heartbeat";
     assert!(!after.iter().flatten().any(named), "the claim is dropped: {after:?}");
 }
@@ -256,7 +256,7 @@ async fn a_cancellation_that_comes_while_the_end_is_stored_is_told_before_it() {
             Ok("1".into())
         }));
         let mut world = begun(&script, Plan::default()).await;
-        world.faults.slow("task-fulfill", Millis(500));
+        world.probe.slow("task-fulfill", Millis(500));
         world.pass(Millis(1_200)).await;
         world.client(cancel("it")).await;
         assert_eq!(world.outcome("it").await.0, Verdict::Canceled);
@@ -281,7 +281,7 @@ async fn what_ends_by_itself_before_it_is_told_says_so() {
     let mut world = World::with(plan, &script).await;
     world.boot().await;
     for function in ["at_once", "work"] {
-        world.faults.slow("task-fulfill", Millis(500));
+        world.probe.slow("task-fulfill", Millis(500));
         world.start(function, &format!("wasm://m/{function}"), &json!(null)).await;
         world.pass(Millis(200)).await;
         let told = world.client(cancel(function)).await;

@@ -58,10 +58,10 @@ async fn no_lease_ends_while_fewer_heartbeats_fail_than_the_margin_covers() {
     // lease.
     for begins in [0, 1_700, 3_400] {
         world.pass(Millis(begins)).await;
-        world.faults.refuse(|command| command.name() == "task-heartbeat");
+        world.probe.refuse(|command| command.name() == "task-heartbeat");
         for tenth in 0..160 {
             if tenth == 95 {
-                world.faults.relent();
+                world.probe.relent();
             }
             world.pass(Millis(100)).await;
             let task = world.task("it/0").await;
@@ -78,13 +78,13 @@ async fn a_holder_whose_lease_ran_out_writes_nothing_and_another_claim_goes_on()
     let mut world = begun(&script, Plan::default()).await;
     world.pass(SECOND).await;
     // No heartbeat is stored, and this host claims no task.
-    world.faults.refuse(|command| matches!(command.name(), "task-heartbeat" | "task-acquire"));
+    world.probe.refuse(|command| matches!(command.name(), "task-heartbeat" | "task-acquire"));
     world.stands("it/0", TaskStatus::Pending).await;
     stolen(&world, "it/0").await;
     let theirs = world.task("it/0").await.version;
     // The first attempt ends, and tries to report it.
     world.pass(Millis(20_000)).await;
-    world.faults.relent();
+    world.probe.relent();
     world.pass(Millis(9_000)).await;
     assert_eq!(world.task("it/0").await.version, theirs, "the other claim stands");
     assert!(world.promise("it/0").await.expect("it is there").is_pending());
@@ -232,9 +232,9 @@ async fn a_store_that_does_not_answer_for_a_while_costs_time_only() {
     let mut world = begun(&script, Plan::default()).await;
     for _ in 0..3 {
         world.pass(Millis(5_000)).await;
-        world.faults.refuse(|_| true);
+        world.probe.refuse(|_| true);
         world.pass(Millis(40_000)).await;
-        world.faults.relent();
+        world.probe.relent();
     }
     assert_eq!(world.outcome("it").await.0, Verdict::Resolved);
     assert_eq!(world.journal("it").await.len(), 4);

@@ -14,9 +14,10 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Value},
 };
+use segno_sim::{CommitFault, PlannedFaults};
 use serde_json::json;
 use tests::world::{
-    Fault, Faults, Plan, World,
+    Plan, World,
     script::{Script, options},
 };
 
@@ -45,7 +46,7 @@ async fn what_needs_no_promise_completes_with_its_commit() {
     );
     let (world, _, value) = ended(&script, Plan::default()).await;
     assert_eq!(value, json!(["it/1", 7, 499]));
-    let commits: Vec<_> = world.faults.submitted();
+    let commits: Vec<_> = world.probe.submitted();
     let fences = commits.iter().flatten().filter(|command| command.name() == "task-fence");
     assert_eq!(fences.count(), 1, "all of it is one commit: {commits:?}");
 }
@@ -315,9 +316,9 @@ async fn calls_of_servers_are_asked_about_as_http_steps_are_whatever_fails() {
         let outbound = Policed(Policy::default().with("m", grants.clone()));
         Plan { outbound: Some(Arc::new(outbound)), faults, ..cold() }
     };
-    for fault in Fault::ALL {
+    for fault in CommitFault::ALL {
         for commit in 0.. {
-            let mut world = begun(&script, plan(Faults::at(commit, fault))).await;
+            let mut world = begun(&script, plan(PlannedFaults::at(commit, fault))).await;
             world.until("it is called", async |world| world.promise("it/2").await.is_some()).await;
             world.pass(SECOND).await;
             world.resolve("it/2", &json!(3)).await;

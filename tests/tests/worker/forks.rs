@@ -27,8 +27,9 @@ use segno_core::{
     reply::{Refusal, Reply},
     time::Millis,
 };
+use segno_sim::{CommitFault, PlannedFaults};
 use serde_json::json;
-use tests::world::{Fault, Faults, Plan, World, script::Script};
+use tests::world::{Plan, World, script::Script};
 
 use super::{SECOND, begun, cold, ended};
 
@@ -215,7 +216,7 @@ fn large(story: &[String], line: &str) -> String {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_fork_that_is_interrupted_anywhere_comes_to_the_same_end() {
-    for fault in Fault::ALL {
+    for fault in CommitFault::ALL {
         for commit in 0.. {
             let performed = Performed::default();
             let script = journey(&performed);
@@ -224,7 +225,7 @@ async fn a_fork_that_is_interrupted_anywhere_comes_to_the_same_end() {
             let expected = to_its_end(&mut world, "it", 0).await;
             let done = world.faults.commits();
             drop(world);
-            let plan = Plan { faults: Faults::at(done + commit, fault), ..Plan::default() };
+            let plan = Plan { faults: PlannedFaults::at(done + commit, fault), ..Plan::default() };
             let mut world = World::with(plan, &journey(&performed)).await;
             world.start("it", "wasm://m/flow", &json!(null)).await;
             assert_eq!(to_its_end(&mut world, "it", 0).await, expected);

@@ -14,10 +14,11 @@ use segno_core::{
     time::Millis,
     value::Value,
 };
+use segno_sim::{CommitFault, PlannedFaults};
 use serde_json::{Value as Json, json};
 use tests::{
     graphs::{Begun, begun_of, functions, run, twenty},
-    world::{Fault, Faults, Plan, World},
+    world::{Plan, World},
 };
 
 use super::{SECOND, cold};
@@ -543,7 +544,7 @@ async fn parts_of_large_outputs_are_taken_one_output_after_the_other() {
     assert_eq!(failed["whole"]["code"], 413);
     let little = world.promise("g/n/little/0").await.expect("an attempt");
     assert_eq!(little.spec.param.data.as_slice(), br#"{"func":"echo","args":[[null,null,1]]}"#);
-    let most = world.faults.largest_read();
+    let most = world.probe.largest_read();
     assert!(most < 30 << 20, "{most} bytes were read at once");
 }
 
@@ -652,7 +653,7 @@ async fn only_the_holder_of_the_claim_writes() {
 }
 
 /// Outcome, states, and the number of times that each effect was accepted.
-async fn twenty_with(faults: Faults, persist: &str, plan: Plan) -> (String, World) {
+async fn twenty_with(faults: PlannedFaults, persist: &str, plan: Plan) -> (String, World) {
     let (script, _) = functions(1_000);
     let mut world = World::with(Plan { faults, ..plan }, &script).await;
     let start = json!({
@@ -687,16 +688,18 @@ async fn twenty_with(faults: Faults, persist: &str, plan: Plan) -> (String, Worl
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn twenty_nodes_survive_every_fault_at_every_commit() {
-    let (expected, undisturbed) = twenty_with(Faults::default(), "wave", Plan::default()).await;
+    let (expected, undisturbed) =
+        twenty_with(PlannedFaults::default(), "wave", Plan::default()).await;
     assert!(expected.starts_with("Rejected"), "{expected}");
     let commits = undisturbed.faults.commits();
     assert!((60..400).contains(&commits), "{commits}");
     for commit in 0..commits {
         // The fault that leaves the host with the least knowledge, and one of the others.
-        let others = [Fault::CrashBefore, Fault::UnknownButDone, Fault::UnknownAndLost];
-        for fault in [Fault::CrashAfter, others[commit as usize % 3]] {
+        let others =
+            [CommitFault::CrashBefore, CommitFault::UnknownButDone, CommitFault::UnknownAndLost];
+        for fault in [CommitFault::CrashAfter, others[commit as usize % 3]] {
             let (seen, world) =
-                twenty_with(Faults::at(commit, fault), "wave", Plan::default()).await;
+                twenty_with(PlannedFaults::at(commit, fault), "wave", Plan::default()).await;
             assert_eq!(seen, expected, "{fault:?} at commit {commit}");
             assert!(world.faults.injected() || commit + 20 > commits, "{fault:?} at {commit}");
         }
@@ -705,12 +708,12 @@ async fn twenty_nodes_survive_every_fault_at_every_commit() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn each_fact_by_itself_ends_as_a_wave_at_once() {
-    let (expected, _) = twenty_with(Faults::default(), "wave", Plan::default()).await;
-    let (each, world) = twenty_with(Faults::default(), "each", cold()).await;
+    let (expected, _) = twenty_with(PlannedFaults::default(), "wave", Plan::default()).await;
+    let (each, world) = twenty_with(PlannedFaults::default(), "each", cold()).await;
     assert_eq!(each, expected);
     let commits = world.faults.commits();
     for commit in (0..commits).step_by(4) {
-        let faults = Faults::at(commit, Fault::CrashAfter);
+        let faults = PlannedFaults::at(commit, CommitFault::CrashAfter);
         let (seen, _) = twenty_with(faults, "each", cold()).await;
         assert_eq!(seen, expected, "a crash after commit {commit}");
     }

@@ -15,9 +15,10 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Value},
 };
+use segno_sim::{CommitFault, PlannedFaults};
 use serde_json::json;
 use tests::world::{
-    Fault, Faults, Plan, World,
+    Plan, World,
     script::{Script, options},
 };
 
@@ -68,7 +69,7 @@ fn appended(world: &World) -> Vec<Vec<Record>> {
         }
         _ => Vec::new(),
     };
-    let commits = world.faults.submitted().into_iter();
+    let commits = world.probe.submitted().into_iter();
     let commits = commits.map(|commit| commit.iter().flat_map(records).collect::<Vec<_>>());
     commits.filter(|records| !records.is_empty()).collect()
 }
@@ -91,13 +92,13 @@ async fn two_runs_in_one_poll_are_recorded_one_a_batch() {
 async fn a_run_result_is_durable_before_the_guest_sees_it() {
     let (script, first, _) = two_runs();
     let mut world = World::scripted(&script).await;
-    world.faults.refuse(|command| matches!(command, Command::TaskFence { .. }));
+    world.probe.refuse(|command| matches!(command, Command::TaskFence { .. }));
     world.start("it", "wasm://m/flow", &json!(null)).await;
     world.pass(SECOND).await;
     assert_eq!(first.get(), 1, "it was computed");
     assert_eq!(script.told(), [], "and nothing was told");
     assert_eq!(world.story("it").await, [""; 0]);
-    world.faults.relent();
+    world.probe.relent();
     assert_eq!(world.outcome("it").await.0, Verdict::Resolved);
     assert_eq!(first.get(), 2, "it was computed again");
 }
@@ -108,11 +109,11 @@ async fn an_open_run_at_the_end_of_a_replay_is_executed_again_and_its_result_hel
     let (world, ..) = ended(&script, Plan::default()).await;
     // The first batch, which has only the result of `a`.
     let is_batch = |command: &Command| matches!(command, Command::TaskFence { .. });
-    let batch = world.faults.submitted().iter().position(|commit| commit.iter().any(is_batch));
+    let batch = world.probe.submitted().iter().position(|commit| commit.iter().any(is_batch));
     let batch = batch.expect("it has one") as u64;
 
     let (script, first, second) = two_runs();
-    let faults = Faults::at(batch, Fault::CrashAfter);
+    let faults = PlannedFaults::at(batch, CommitFault::CrashAfter);
     let (world, ..) = ended(&script, Plan { faults, ..Plan::default() }).await;
     assert_eq!(world.lives(), 2);
     assert_eq!((first.get(), second.get()), (1, 2));
@@ -369,7 +370,7 @@ async fn an_instance_is_replayed_when_somebody_else_had_the_claim_meanwhile() {
     world.stands("it", TaskStatus::Suspended).await;
     // Another host claims the task when it wakes, does nothing, and releases it.
     let id = PromiseId::from("it");
-    world.faults.refuse(|command| matches!(command, Command::TaskAcquire { .. }));
+    world.probe.refuse(|command| matches!(command, Command::TaskAcquire { .. }));
     world.resolve("it/p/go", &json!(1)).await;
     let claim = Claim { id: id.clone(), version: world.task("it").await.version };
     let request = ClaimRequest {
@@ -380,7 +381,7 @@ async fn an_instance_is_replayed_when_somebody_else_had_the_claim_meanwhile() {
     world.client(Command::TaskAcquire { claim, request, stall_limit: None }).await;
     let claim = Claim { id, version: world.task("it").await.version };
     world.client(Command::TaskRelease { claim, reason: ReleaseReason::Yield }).await;
-    world.faults.relent();
+    world.probe.relent();
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(1)));
     assert_eq!(script.instances(), 2);
 }
@@ -408,7 +409,7 @@ async fn a_replay_of_what_still_runs_is_one_of_the_records_it_had_at_the_beginni
     // In the first page, at its end, in the middle of a poll, before and after an event, at the
     // end.
     for len in [1, 5, 2_047, 2_048, 2_049, 2_055, 2_062, 2_063, 2_064, whole - 1, whole] {
-        world.faults.journals_grow_from(len);
+        world.probe.journals_grow_from(len);
         let report = worker::replay(&host, &"it".into(), None).await.expect("it can be replayed");
         assert!(report.is_identical() && report.running && !report.finished, "{report:?}");
         assert_eq!(report.matched, report.records, "from {len}");
@@ -434,7 +435,7 @@ async fn a_line_without_a_record_is_kept_once_whatever_answer_gets_lost() {
             ctx.log("after the nap");
             Ok("1".into())
         }));
-        let faults = Faults::at(number, Fault::UnknownButDone);
+        let faults = PlannedFaults::at(number, CommitFault::UnknownButDone);
         let (world, verdict, _) = ended(&script, Plan { faults, ..Plan::default() }).await;
         assert_eq!(verdict, Verdict::Resolved);
         assert_eq!(world.logs("it").await, ["after the run", "after the nap"], "commit {number}");

@@ -16,9 +16,10 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::Text,
 };
+use segno_sim::{CommitFault, PlannedFaults};
 use serde_json::json;
 use tests::world::{
-    Fault, Faults, Plan, World,
+    Plan, World,
     script::{Script, ScriptContext},
 };
 
@@ -237,7 +238,7 @@ async fn an_operator_changes_a_limit_while_executions_wait_behind_it() {
 }
 
 /// A limit under which all executions run, directly or indirectly.
-async fn all_with(faults: Faults, plan: Plan) -> (String, World) {
+async fn all_with(faults: PlannedFaults, plan: Plan) -> (String, World) {
     let mut world = World::with(Plan { faults, ..plan }, &script(&Watched::default())).await;
     for (id, key) in [("a", "x"), ("b", "x"), ("c", "x"), ("d", "y")] {
         world.start(id, "wasm://m/pack", &json!({ "k": key })).await;
@@ -259,13 +260,13 @@ async fn all_with(faults: Faults, plan: Plan) -> (String, World) {
 async fn nobody_is_forgotten_or_counted_twice_whatever_fails_at_whichever_commit() {
     let cold = || Plan { facts: facts(), ..cold() };
     for settings in [&plan as &dyn Fn() -> Plan, &cold] {
-        let (expected, undisturbed) = all_with(Faults::default(), settings()).await;
+        let (expected, undisturbed) = all_with(PlannedFaults::default(), settings()).await;
         assert!(expected.contains("c Resolved"), "{expected}");
         let commits = undisturbed.faults.commits();
         assert!((20..500).contains(&commits), "{commits}");
         for commit in 0..commits {
-            for fault in Fault::ALL {
-                let (seen, world) = all_with(Faults::at(commit, fault), settings()).await;
+            for fault in CommitFault::ALL {
+                let (seen, world) = all_with(PlannedFaults::at(commit, fault), settings()).await;
                 assert_eq!(seen, expected, "{fault:?} at commit {commit}");
                 assert!(world.faults.injected() || commit + 12 > commits, "{fault:?} at {commit}");
             }

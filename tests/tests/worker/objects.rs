@@ -13,11 +13,12 @@ use segno_core::{
     time::Millis,
     value::{Payload, Text},
 };
+use segno_sim::{CommitFault, PlannedFaults};
 use serde_json::{Value as Json, json};
 use tests::{
     replaying::reruns_from_every_place,
     world::{
-        Fault, Faults, Plan, World,
+        Plan, World,
         script::{Script, ScriptContext},
     },
 };
@@ -79,13 +80,13 @@ fn script() -> Arc<Script> {
     Arc::new(script)
 }
 
-fn plan(faults: Faults) -> Plan {
+fn plan(faults: PlannedFaults) -> Plan {
     let shared = ["Cart/total", "Cart/steal"].map(Text::from).into();
     Plan { faults, facts: ModuleFacts { shared, ..ModuleFacts::default() }, ..Plan::default() }
 }
 
 async fn world() -> World {
-    World::with(plan(Faults::default()), &script()).await
+    World::with(plan(PlannedFaults::default()), &script()).await
 }
 
 fn ada() -> ObjectId {
@@ -217,7 +218,7 @@ async fn an_object_that_calls_itself_waits_until_one_of_both_is_ended() {
 
 /// Outcomes of all executions in order, and the state: three executions of one key, one of another,
 /// and a workflow that calls.
-async fn all_with(faults: Faults, plan: Plan) -> (String, World) {
+async fn all_with(faults: PlannedFaults, plan: Plan) -> (String, World) {
     let mut world = World::with(Plan { faults, ..plan }, &script()).await;
     for (id, number) in [("a", 1), ("b", 10), ("c", 100)] {
         world.start(id, "wasm://m/Cart@ada/add", &json!(number)).await;
@@ -239,17 +240,17 @@ async fn all_with(faults: Faults, plan: Plan) -> (String, World) {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn turns_and_state_survive_every_fault_at_every_commit() {
-    let warm = || plan(Faults::default());
+    let warm = || plan(PlannedFaults::default());
     let cold = || Plan { facts: warm().facts, ..cold() };
     for settings in [&warm as &dyn Fn() -> Plan, &cold] {
-        let (expected, undisturbed) = all_with(Faults::default(), settings()).await;
+        let (expected, undisturbed) = all_with(PlannedFaults::default(), settings()).await;
         assert!(expected.contains("c Resolved 111"), "{expected}");
         assert!(expected.contains("t Resolved [null,5,[\"total\"],[\"new\"]]"), "{expected}");
         let commits = undisturbed.faults.commits();
         assert!((15..400).contains(&commits), "{commits}");
         for commit in 0..commits {
-            for fault in Fault::ALL {
-                let (seen, world) = all_with(Faults::at(commit, fault), settings()).await;
+            for fault in CommitFault::ALL {
+                let (seen, world) = all_with(PlannedFaults::at(commit, fault), settings()).await;
                 assert_eq!(seen, expected, "{fault:?} at commit {commit}");
                 assert!(world.faults.injected() || commit + 10 > commits, "{fault:?} at {commit}");
             }
@@ -259,7 +260,7 @@ async fn turns_and_state_survive_every_fault_at_every_commit() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn an_execution_goes_on_from_every_record_byte_for_byte() {
-    let (_, world) = all_with(Faults::default(), plan(Faults::default())).await;
+    let (_, world) = all_with(PlannedFaults::default(), plan(PlannedFaults::default())).await;
     for id in ["a", "c", "t", "w"] {
         reruns_from_every_place(&*script(), &world, id).await;
     }

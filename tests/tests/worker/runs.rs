@@ -14,11 +14,12 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Text, Value},
 };
+use segno_sim::{CommitFault, PlannedFaults};
 use serde_json::{Value as Json, json};
 use tests::{
     replaying::reruns_from_every_place,
     world::{
-        Fault, Faults, Plan, World,
+        Plan, World,
         script::{Script, ScriptContext, options},
     },
 };
@@ -84,7 +85,7 @@ fn script() -> Arc<Script> {
     Arc::new(script)
 }
 
-fn plan(faults: Faults) -> Plan {
+fn plan(faults: PlannedFaults) -> Plan {
     let shared = ["Signup/confirm", "Signup/reject", "Signup/status", "Signup/wait"];
     let facts = ModuleFacts {
         shared: shared.map(Text::from).into(),
@@ -95,7 +96,7 @@ fn plan(faults: Faults) -> Plan {
 }
 
 async fn world() -> World {
-    World::with(plan(Faults::default()), &script()).await
+    World::with(plan(PlannedFaults::default()), &script()).await
 }
 
 fn ada() -> ObjectId {
@@ -250,7 +251,7 @@ async fn a_function_of_no_object_has_no_promises_of_one() {
 
 /// Outcomes of all executions in order, and the state of the object: one run, two concurrent
 /// confirmations, one that waits, one that reads, and a workflow that runs another key twice.
-async fn all_with(faults: Faults, plan: Plan) -> (String, World) {
+async fn all_with(faults: PlannedFaults, plan: Plan) -> (String, World) {
     let mut world = World::with(Plan { faults, ..plan }, &script()).await;
     world.start("run", "wasm://m/Signup@ada/run", &json!("ada@example.org")).await;
     world.start("waits", "wasm://m/Signup@ada/wait", &Json::Null).await;
@@ -286,17 +287,17 @@ async fn all_with(faults: Faults, plan: Plan) -> (String, World) {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn runs_and_promises_survive_every_fault_at_every_commit() {
-    let warm = || plan(Faults::default());
+    let warm = || plan(PlannedFaults::default());
     let cold = || Plan { facts: warm().facts, ..cold() };
     for settings in [&warm as &dyn Fn() -> Plan, &cold] {
-        let (expected, undisturbed) = all_with(Faults::default(), settings()).await;
+        let (expected, undisturbed) = all_with(PlannedFaults::default(), settings()).await;
         assert!(expected.contains("run Resolved 1"), "{expected}");
         assert!(expected.contains("one [null,true,{\"resolved\":1}]"), "{expected}");
         let commits = undisturbed.faults.commits();
         assert!((15..400).contains(&commits), "{commits}");
         for commit in 0..commits {
-            for fault in Fault::ALL {
-                let (seen, world) = all_with(Faults::at(commit, fault), settings()).await;
+            for fault in CommitFault::ALL {
+                let (seen, world) = all_with(PlannedFaults::at(commit, fault), settings()).await;
                 assert_eq!(seen, expected, "{fault:?} at commit {commit}");
                 assert!(world.faults.injected() || commit + 10 > commits, "{fault:?} at {commit}");
             }
@@ -306,7 +307,7 @@ async fn runs_and_promises_survive_every_fault_at_every_commit() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn an_execution_goes_on_from_every_record_byte_for_byte() {
-    let (_, world) = all_with(Faults::default(), plan(Faults::default())).await;
+    let (_, world) = all_with(PlannedFaults::default(), plan(PlannedFaults::default())).await;
     for id in ["run", "waits", "one", "two", "status", "w"] {
         reruns_from_every_place(&*script(), &world, id).await;
     }

@@ -24,9 +24,10 @@ use segno_restate::{
     },
     wire::Failure,
 };
+use segno_sim::{CommitFault, PlannedFaults};
 use serde_json::{Value as Json, json};
 use tests::world::{
-    Fault, Faults, Plan, World,
+    Plan, World,
     deployment::{HandlerContext, TestConnector, TestDeployment},
     script::Script,
 };
@@ -220,7 +221,7 @@ fn deployment() -> TestDeployment {
 }
 
 /// A world whose services speak this version of the protocol.
-async fn world(deployment: &Arc<TestDeployment>, version: u32, faults: Faults) -> World {
+async fn world(deployment: &Arc<TestDeployment>, version: u32, faults: PlannedFaults) -> World {
     let connector = Some(Arc::new(TestConnector(deployment.clone())) as _);
     let plan = Plan { connector, faults, ..Plan::default() };
     let world = World::with(plan, &Arc::new(Script::default())).await;
@@ -281,7 +282,7 @@ async fn every_version_of_the_protocol_comes_to_the_same() {
             family.map(|version| [(version, false), (version, true)]).concat()
         {
             let deployment = Arc::new(deployment().whole(whole_requests));
-            let mut world = world(&deployment, version, Faults::default()).await;
+            let mut world = world(&deployment, version, PlannedFaults::default()).await;
             placed(&mut world, &deployment).await;
             assert_eq!(deployment.done("charge"), 1);
             assert_eq!(deployment.done("book"), 2);
@@ -303,7 +304,7 @@ async fn a_connection_that_breaks_at_any_frame_changes_nothing() {
         loop {
             let deployment = deployment().whole(whole_requests).breaking_at(frame);
             let deployment = Arc::new(deployment);
-            let mut world = world(&deployment, version, Faults::default()).await;
+            let mut world = world(&deployment, version, PlannedFaults::default()).await;
             placed(&mut world, &deployment).await;
             if deployment.frames() <= frame {
                 break;
@@ -316,12 +317,12 @@ async fn a_connection_that_breaks_at_any_frame_changes_nothing() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_host_that_fails_at_any_commit_changes_nothing() {
-    for fault in Fault::ALL {
+    for fault in CommitFault::ALL {
         for (version, whole_requests) in [(2, false), (6, false), (6, true)] {
             let mut number = 0;
             loop {
                 let deployment = Arc::new(deployment().whole(whole_requests));
-                let mut world = world(&deployment, version, Faults::at(number, fault)).await;
+                let mut world = world(&deployment, version, PlannedFaults::at(number, fault)).await;
                 placed(&mut world, &deployment).await;
                 if !world.faults.injected() {
                     break;
@@ -336,12 +337,12 @@ async fn a_host_that_fails_at_any_commit_changes_nothing() {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_call_that_asks_for_nothing_takes_two_commits_and_the_mark_of_its_attempt() {
     let deployment = Arc::new(deployment());
-    let mut world = world(&deployment, 7, Faults::default()).await;
+    let mut world = world(&deployment, 7, PlannedFaults::default()).await;
     world.boot().await;
-    let before = world.faults.submitted().len();
+    let before = world.probe.submitted().len();
     begin(&mut world, "it", "restate://Order/echo", &json!("ada")).await;
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!("ada")));
-    let submitted = world.faults.submitted();
+    let submitted = world.probe.submitted();
     let submitted: Vec<_> = submitted[before..].iter().flatten().collect();
     // The attempts are limited, so the start of each is stored beforehand.
     let [
@@ -362,11 +363,11 @@ async fn a_call_that_asks_for_nothing_takes_two_commits_and_the_mark_of_its_atte
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_call_that_begins_with_its_claim_survives_a_failure_at_any_commit() {
-    for fault in Fault::ALL {
+    for fault in CommitFault::ALL {
         let mut number = 0;
         loop {
             let deployment = Arc::new(deployment());
-            let mut world = world(&deployment, 7, Faults::at(number, fault)).await;
+            let mut world = world(&deployment, 7, PlannedFaults::at(number, fault)).await;
             begun_and_placed(&mut world, &deployment).await;
             if !world.faults.injected() {
                 break;
@@ -380,7 +381,7 @@ async fn a_call_that_begins_with_its_claim_survives_a_failure_at_any_commit() {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_workflow_runs_once_and_its_promise_is_there_before_and_after() {
     let deployment = Arc::new(deployment());
-    let mut world = world(&deployment, 6, Faults::default()).await;
+    let mut world = world(&deployment, 6, PlannedFaults::default()).await;
     world.start("early", "restate://Sign/bob/sign", &json!("early")).await;
     assert_eq!(world.outcome("early").await.0, Verdict::Resolved);
     world.start("bob", "restate://Sign/bob/run", &json!(null)).await;
@@ -401,11 +402,11 @@ async fn a_workflow_runs_once_and_its_promise_is_there_before_and_after() {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn who_calls_a_run_that_another_began_is_refused_whatever_fails() {
     let key = HandlerTarget { service: "Sign", scope: None, key: Some("ada"), handler: "run" };
-    for fault in Fault::ALL {
+    for fault in CommitFault::ALL {
         let mut number = 0;
         loop {
             let deployment = Arc::new(deployment());
-            let mut world = world(&deployment, 6, Faults::at(number, fault)).await;
+            let mut world = world(&deployment, 6, PlannedFaults::at(number, fault)).await;
             world.start(key.run().as_str(), &key.address(), &json!(null)).await;
             world.start("late", "restate://Order/runs", &json!(null)).await;
             let (verdict, failure) = world.outcome("late").await;
@@ -421,7 +422,7 @@ async fn who_calls_a_run_that_another_began_is_refused_whatever_fails() {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn who_waits_for_long_is_suspended_and_told_what_came_meanwhile() {
     let deployment = Arc::new(deployment());
-    let mut world = world(&deployment, 6, Faults::default()).await;
+    let mut world = world(&deployment, 6, PlannedFaults::default()).await;
     world.start("it", "restate://Order/wait", &json!(null)).await;
     world.stands("it", TaskStatus::Suspended).await;
     assert!(world.clock.now().0 > 60_000, "it was quiet for a minute");
@@ -440,7 +441,7 @@ async fn who_waits_for_long_is_suspended_and_told_what_came_meanwhile() {
 async fn what_comes_while_a_step_is_done_comes_before_its_outcome() {
     for (version, whole) in [5, 6, 7].map(|version| [(version, false), (version, true)]).concat() {
         let deployment = Arc::new(deployment().whole(whole));
-        let mut world = world(&deployment, version, Faults::default()).await;
+        let mut world = world(&deployment, version, PlannedFaults::default()).await;
         for beside in ["sleep", "call", "awakeable"] {
             world.start(beside, "restate://Order/races", &json!(beside)).await;
         }
@@ -459,7 +460,7 @@ async fn what_comes_while_a_step_is_done_comes_before_its_outcome() {
 async fn who_is_asked_to_stop_while_a_step_is_done_is_told_before_its_outcome() {
     for (version, whole) in [5, 6, 7].map(|version| [(version, false), (version, true)]).concat() {
         let deployment = Arc::new(deployment().whole(whole));
-        let mut world = world(&deployment, version, Faults::default()).await;
+        let mut world = world(&deployment, version, PlannedFaults::default()).await;
         world.start("it", "restate://Order/works", &json!(null)).await;
         world.pass(Millis(80_000)).await;
         let invocation = PromiseId::from("it");
@@ -474,7 +475,7 @@ async fn who_is_asked_to_stop_while_a_step_is_done_is_told_before_its_outcome() 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn who_is_asked_to_stop_cleans_up_first() {
     let deployment = Arc::new(deployment());
-    let mut world = world(&deployment, 6, Faults::default()).await;
+    let mut world = world(&deployment, 6, PlannedFaults::default()).await;
     for (id, pause) in [("live", Millis(100)), ("suspended", Millis(100_000))] {
         world.start(id, "restate://Order/cancels", &json!(null)).await;
         world.pass(pause).await;
@@ -497,7 +498,7 @@ async fn who_is_asked_to_stop_cleans_up_first() {
 async fn who_is_killed_takes_along_whom_it_called_and_not_whom_it_sent() {
     for (version, pause) in [(2, 100), (6, 100), (7, 200_000)] {
         let deployment = Arc::new(deployment());
-        let mut world = world(&deployment, version, Faults::default()).await;
+        let mut world = world(&deployment, version, PlannedFaults::default()).await;
         world.start("it", "restate://Order/holds", &json!(null)).await;
         world.pass(Millis(pause)).await;
         let it = PromiseId::from("it");
@@ -518,7 +519,7 @@ async fn who_is_killed_takes_along_whom_it_called_and_not_whom_it_sent() {
 async fn who_is_paused_in_the_middle_of_a_step_ends_it_first() {
     for (version, whole) in [(2, false), (6, false), (7, false), (7, true)] {
         let deployment = Arc::new(deployment().whole(whole));
-        let mut world = world(&deployment, version, Faults::default()).await;
+        let mut world = world(&deployment, version, PlannedFaults::default()).await;
         world.start("it", "restate://Order/works", &json!(null)).await;
         world.pass(Millis(10_000)).await;
         let it = PromiseId::from("it");
@@ -536,7 +537,7 @@ async fn who_is_paused_in_the_middle_of_a_step_ends_it_first() {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn an_empty_key_is_a_key() {
     let deployment = Arc::new(deployment());
-    let mut world = world(&deployment, 6, Faults::default()).await;
+    let mut world = world(&deployment, 6, PlannedFaults::default()).await;
     world.start("it", "restate://Order/empty", &json!(null)).await;
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!([2, 5])));
     world.start("same", "restate://Stock//reserve", &json!(1)).await;
@@ -546,7 +547,7 @@ async fn an_empty_key_is_a_key() {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn what_cannot_be_done_fails_the_attempt_and_then_waits_for_a_person() {
     let deployment = Arc::new(deployment());
-    let mut world = world(&deployment, 6, Faults::default()).await;
+    let mut world = world(&deployment, 6, PlannedFaults::default()).await;
     world.start("it", "restate://Order/unknown", &json!(null)).await;
     world.stands("it", TaskStatus::Halted).await;
     let task = world.task("it").await;
@@ -567,7 +568,7 @@ async fn what_cannot_be_done_fails_the_attempt_and_then_waits_for_a_person() {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn two_scopes_share_no_object() {
     let deployment = Arc::new(deployment());
-    let mut world = world(&deployment, 7, Faults::default()).await;
+    let mut world = world(&deployment, 7, PlannedFaults::default()).await;
     world.start("it", "restate://Order/scopes", &json!(null)).await;
     let left = json!([3, 1, null, null]);
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, left));
@@ -588,7 +589,7 @@ async fn two_scopes_share_no_object() {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn what_is_no_scope_and_every_limit_key_is_refused_by_name() {
     let deployment = Arc::new(deployment());
-    let mut world = world(&deployment, 7, Faults::default()).await;
+    let mut world = world(&deployment, 7, PlannedFaults::default()).await;
     for (input, why) in [("limit", "the limit key `gold`"), ("scope", "the scope `a/b`")] {
         world.start(input, "restate://Order/limits", &json!(input)).await;
         world.stands(input, TaskStatus::Halted).await;
@@ -603,7 +604,7 @@ async fn what_is_no_scope_and_every_limit_key_is_refused_by_name() {
 async fn a_one_way_call_that_is_refused_is_not_told_as_begun() {
     for version in [3, 5, 7] {
         let deployment = Arc::new(deployment());
-        let mut world = world(&deployment, version, Faults::default()).await;
+        let mut world = world(&deployment, version, PlannedFaults::default()).await;
         world.start("it", "restate://Order/lost", &json!(null)).await;
         world.stands("it", TaskStatus::Halted).await;
         let note = world.task("it").await.note.expect("it says why").message;
@@ -615,7 +616,7 @@ async fn a_one_way_call_that_is_refused_is_not_told_as_begun() {
 async fn later_entries_name_a_one_way_call_by_its_place() {
     for whole_requests in [false, true] {
         let deployment = Arc::new(deployment().whole(whole_requests));
-        let mut world = world(&deployment, 3, Faults::default()).await;
+        let mut world = world(&deployment, 3, PlannedFaults::default()).await;
         world.start("it", "restate://Order/entries", &json!(null)).await;
         let id = callee(&PromiseId::from("it"), CommandIndex(0));
         let (verdict, value) = world.outcome("it").await;
@@ -626,7 +627,7 @@ async fn later_entries_name_a_one_way_call_by_its_place() {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn attempts_that_do_not_get_on_are_counted_and_who_is_asked_to_stop_ends() {
     let deployment = Arc::new(deployment().whole(true));
-    let mut world = world(&deployment, 5, Faults::default()).await;
+    let mut world = world(&deployment, 5, PlannedFaults::default()).await;
     world.start("it", "restate://Order/undone", &json!(null)).await;
     world.stands("it", TaskStatus::Halted).await;
     let note = world.task("it").await.note.expect("it says why").message;
@@ -643,7 +644,7 @@ async fn attempts_that_do_not_get_on_are_counted_and_who_is_asked_to_stop_ends()
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_wait_for_all_costs_one_attempt() {
     let deployment = Arc::new(deployment().whole(true));
-    let mut world = world(&deployment, 7, Faults::default()).await;
+    let mut world = world(&deployment, 7, PlannedFaults::default()).await;
     world.start("it", "restate://Order/all", &json!(null)).await;
     let naps: Vec<Json> = (1..=5).map(|hour| json!(hour * 3_600_000)).collect();
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(naps)));
@@ -654,7 +655,7 @@ async fn a_wait_for_all_costs_one_attempt() {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_node_of_a_graph_calls_a_handler() {
     let deployment = Arc::new(deployment());
-    let mut world = world(&deployment, 5, Faults::default()).await;
+    let mut world = world(&deployment, 5, PlannedFaults::default()).await;
     let nodes = json!({
         "a": { "call": "restate://Order/echo", "input": { "n": 1 } },
         "b": { "call": "restate://Stock/tea/reserve", "needs": ["a"], "input": { "$from": "a", "at": "/n" } },

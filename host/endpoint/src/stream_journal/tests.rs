@@ -2,6 +2,7 @@
 
 use segno_core::time::{Millis, Timestamp};
 use segno_engine::values::code;
+use segno_env::HandClock;
 use segno_guest::{
     AccessReport, CallOptions, Completion, Event, Failure, GuestJournal as _, HttpRequest,
     JournalAnswer, JournalCall, Payload, PromiseOptions, RunAnswer, SagaStep,
@@ -25,14 +26,6 @@ use crate::{
 
 const NOW: i64 = 1_700_000_000_000;
 const VERSION: ProtocolVersion = ProtocolVersion::V7;
-
-struct StoppedClock;
-
-impl Clock for StoppedClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(NOW)
-    }
-}
 
 /// A journal that is fed notifications, and a decoder of its commands.
 struct JournalExchange {
@@ -72,7 +65,7 @@ impl JournalExchange {
         assert!(attempt.is_ready());
         let offer = Arc::new(offer);
         let handler = offer.handler(service, handler).expect("it is there").clone();
-        let clock = Arc::new(StoppedClock);
+        let clock = HandClock::at(Timestamp(NOW));
         let journal = StreamJournal::new(attempt, VERSION, offer, handler, clock, "inv".to_owned());
         Self { journal, decoder: FrameDecoder::default() }
     }

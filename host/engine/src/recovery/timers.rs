@@ -56,10 +56,7 @@ async fn renews_own(host: &Host, due: &[Command]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    };
+    use std::sync::Arc;
 
     use segno_core::{
         command::{ClaimRequest, FenceAction, FenceOperation, HeartbeatItem},
@@ -71,7 +68,7 @@ mod tests {
         time::Millis,
         value::{Tags, Value},
     };
-    use segno_env::{BoxFuture, Clock, Env};
+    use segno_env::{BoxFuture, Env, HandClock};
     use segno_store::{MemoryStore, Store};
     use tokio_util::sync::CancellationToken;
 
@@ -81,14 +78,6 @@ mod tests {
         slots::{self, ClaimedTask, LeaseRenewer, OptimisticStart, SlotLimits, StartRequest},
         testing,
     };
-
-    struct HandClock(AtomicI64);
-
-    impl Clock for HandClock {
-        fn now(&self) -> Timestamp {
-            Timestamp(self.0.load(Ordering::Relaxed))
-        }
-    }
 
     /// A renewer that keeps a claim on `alive` only.
     struct SelectiveRenewer(Arc<dyn Store>, Holder);
@@ -126,7 +115,7 @@ mod tests {
 
     fn fixture(slots: usize) -> Fixture {
         let host = testing::host();
-        let clock = Arc::new(HandClock(AtomicI64::new(1_000)));
+        let clock = HandClock::new();
         let env = Env { clock: clock.clone(), ..host.env.clone() };
         let config = host.config.clone();
         let store = MemoryStore::new((*config).clone(), env.clone(), host.notifier.clone());
@@ -168,7 +157,7 @@ mod tests {
             host.store.execute(vec![Command::TaskCreate { new, request }]).await.expect("a claim");
             drop(slot);
         }
-        clock.0.fetch_add((host.config.ttl.0 + Millis(5_000)).0, Ordering::Relaxed);
+        clock.advance(host.config.ttl.0 + Millis(5_000));
         turn(host.clone()).await.expect("a turn");
         for (id, status) in [("alive", TaskStatus::Acquired), ("dead", TaskStatus::Pending)] {
             let row =
@@ -203,7 +192,7 @@ mod tests {
             assert_eq!(replies.last(), Some(&Reply::Suspended));
         }
         turn(host.clone()).await.expect("nothing is due");
-        clock.0.store(6_000, Ordering::Relaxed);
+        clock.set(Timestamp(6_000));
         turn(host.clone()).await.expect("a turn");
 
         let arrivals = counter.next().await;

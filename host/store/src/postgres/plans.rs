@@ -3,22 +3,17 @@
 
 use std::sync::Arc;
 
-use segno_core::{config::Config, effect::Effect};
+use segno_core::config::Config;
 use segno_env::Env;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 use throwaway_postgres::Cluster;
 
 use super::{PostgresConfig, PostgresStore, append, load, tables, write};
 use crate::{
-    Hints, Store as _,
+    Store as _,
     sql::read::{self, DatabaseKind},
+    tests::NoHints,
 };
-
-struct NoHints;
-
-impl Hints for NoHints {
-    fn committed(&self, _effects: &[Effect]) {}
-}
 
 /// The query plan of a statement, with sequential scans disabled wherever there is an alternative.
 async fn plan(connection: &mut PgConnection, statement: &str) -> Vec<String> {

@@ -20,7 +20,7 @@ pub(super) async fn populated(dir: &Path) -> Snapshot {
     deploy(&*store).await;
     let mut dice = script::Dice::new(11);
     for _ in 0..600 {
-        clock.wait(Millis(dice.roll(3_000) as i64));
+        clock.advance(Millis(dice.roll(3_000) as i64));
         let seen = store.read().dump().await.expect("a dump");
         let command = script::command(&mut dice, &seen, clock.now());
         store.execute(vec![command]).await.expect("a reply");

@@ -147,7 +147,7 @@ pub(super) async fn batches(
     deploy(store).await;
     let mut dice = Dice::new(7);
     for _ in 0..rounds {
-        clock.wait(Millis(dice.roll(4_000) as i64));
+        clock.advance(Millis(dice.roll(4_000) as i64));
         let mut expected = Vec::new();
         let mut commands = Vec::new();
         for _ in 0..1 + dice.roll(20) {
@@ -176,7 +176,7 @@ pub(super) async fn walk(
     let mut seen = model.read().dump().await.expect("a dump");
     for step in 0..steps {
         if dice.roll(3) == 0 {
-            clock.wait(Millis(dice.roll(6_000) as i64));
+            clock.advance(Millis(dice.roll(6_000) as i64));
         }
         let commands = match dice.roll(6) {
             0 => model.work_queue().due(clock.now(), 3).await.expect("what is due").commands,

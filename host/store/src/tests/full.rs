@@ -55,11 +55,11 @@ async fn a_store_on_a_full_disk_says_so_and_goes_on_when_there_is_room() {
     for _ in 0..3 {
         let refused = store.check_writes().await.expect_err("nothing is written").to_string();
         assert!(refused.contains("no space is left"), "{refused}");
-        clock.wait(Millis(2_000));
+        clock.advance(Millis(2_000));
     }
     assert!(store.read().promise(&"p0".into()).await.is_ok(), "what is there can be read");
     disk.free();
-    clock.wait(Millis(2_000));
+    clock.advance(Millis(2_000));
     store.check_writes().await.expect("it found out by itself");
     store.execute(vec![create("after", &[])]).await.expect("and goes on");
     store.close().await;

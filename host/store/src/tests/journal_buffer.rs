@@ -85,9 +85,9 @@ impl Pair {
     /// Lets the claim of a workflow expire, and claims it anew.
     async fn pass_on(&mut self, number: usize) {
         let id = self.held[number].0.id.clone();
-        self.clock.wait(LEASE + Millis(1));
+        self.clock.advance(LEASE + Millis(1));
         self.both(Command::LeaseDue { id: id.clone() }).await;
-        self.clock.wait(Millis(3_600_000));
+        self.clock.advance(Millis(3_600_000));
         self.both(Command::RetryDue { id: id.clone() }).await;
         self.held[number].0 = self.take(id.as_str()).await;
     }

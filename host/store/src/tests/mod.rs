@@ -18,13 +18,7 @@ mod script;
 mod triggers;
 mod work;
 
-use std::{
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
-};
+use std::{path::Path, sync::Arc};
 
 use segno_core::{
     command::Command,
@@ -32,10 +26,10 @@ use segno_core::{
     effect::Effect,
     id::Digest,
     promise::NewPromise,
-    time::{Millis, Timestamp},
+    time::Timestamp,
     value::{Tags, Value},
 };
-use segno_env::{Clock, Env, SystemRuntime};
+use segno_env::{Env, HandClock, SystemRuntime};
 
 use super::{
     Hints, MemoryStore, NewModule, Store,
@@ -50,26 +44,7 @@ const MODULE: Digest = Digest([
     0x96, 0x68, 0x9a, 0xf1, 0x33, 0x7e, 0xa1, 0x3a, 0xfb, 0x63, 0xe0, 0x0c, 0x2b, 0xf5, 0x12, 0xfa,
 ]);
 
-/// A clock that the test sets.
-struct HandClock(AtomicI64);
-
-impl HandClock {
-    fn new() -> Arc<Self> {
-        Arc::new(Self(AtomicI64::new(1_000)))
-    }
-
-    fn wait(&self, length: Millis) {
-        self.0.fetch_add(length.0, Ordering::Relaxed);
-    }
-}
-
-impl Clock for HandClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::Relaxed))
-    }
-}
-
-struct NoHints;
+pub(crate) struct NoHints;
 
 impl Hints for NoHints {
     fn committed(&self, _effects: &[Effect]) {}

@@ -15,7 +15,7 @@ use segno_core::{
     time::{Millis, Timestamp},
 };
 use segno_engine::{target, values};
-use segno_env::Clock as _;
+use segno_env::{Clock as _, HandClock};
 use segno_guest::{Failure, HttpRequest, Payload};
 use segno_store::{MemoryStore, Store as _};
 use serde_json::Value as Json;
@@ -24,7 +24,7 @@ use tokio::sync::{Notify, oneshot};
 pub use self::{guests::GuardedGuests, outbound::GuardedOutbound};
 use crate::{
     effect::ExternalEffect, error::VerifyError, schedule::RelativeId, script::ScriptedOutcome,
-    setup::VerifySetup, time::VirtualTime,
+    setup::VerifySetup,
 };
 
 /// Id of the invocation that is verified.
@@ -93,7 +93,7 @@ pub struct PendingWork {
 /// The edges of one run, which outlast its hosts.
 pub struct ExternalWorld {
     setup: Arc<VerifySetup>,
-    time: Arc<VirtualTime>,
+    time: Arc<HandClock>,
     memory: Arc<MemoryStore>,
     state: Mutex<ExternalState>,
     troubled: Notify,
@@ -121,7 +121,7 @@ struct AttemptScope {
 
 impl ExternalWorld {
     /// Creates the edges of a new run.
-    pub fn new(setup: Arc<VerifySetup>, time: Arc<VirtualTime>, memory: Arc<MemoryStore>) -> Self {
+    pub fn new(setup: Arc<VerifySetup>, time: Arc<HandClock>, memory: Arc<MemoryStore>) -> Self {
         Self { setup, time, memory, state: Mutex::default(), troubled: Notify::new() }
     }
 

@@ -4,12 +4,11 @@
 
 mod possible;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use segno_core::{
     command::Command,
     config::Config,
-    effect::Effect as Hint,
     id::{HostName, PromiseId},
     promise::{LONGEST_LEASE, NewPromise, Verdict},
     reply::Reply,
@@ -19,24 +18,25 @@ use segno_core::{
     value::{Tags, Text, Value},
 };
 use segno_engine::{
-    boot::{self, RunningHost},
     host::Host,
     notifier::CommitNotifier,
     values,
     worker::{WarmBudget, WorkerSettings},
 };
-use segno_env::{Clock as _, Env};
+use segno_env::{Clock as _, Env, HandClock};
 use segno_guest::{Failure, Payload};
-use segno_store::{Hints, MemoryStore, NewModule, Store as _};
+use segno_sim::{
+    BEGINNING, CommitFault, HintSwitch, HostLife, MortalStore, PlannedFaults, SimRuntime,
+    TaskPanics, sleep,
+};
+use segno_store::{MemoryStore, NewModule, Store as _};
 
 pub use self::possible::length;
 use crate::{
     error::VerifyError,
     outside::{ExternalWorld, GuardedGuests, GuardedOutbound, ROOT, id_at},
-    schedule::{EventChoice, InjectedFault, RelativeId},
+    schedule::{CommitSide, EventChoice, InjectedFault, RelativeId},
     setup::VerifySetup,
-    store::{MortalStore, PlannedDeaths},
-    time::{LifeRuntime, VirtualTime},
 };
 
 /// No lease expires by itself: a delayed host would extend its own first, and virtual time passes
@@ -45,7 +45,7 @@ const LEASE_TTL: Millis = LONGEST_LEASE;
 /// Maximum number of concurrent executions, running or waiting at an edge.
 const AT_ONCE: usize = 10_000;
 /// Time after which a run counts as idle, in virtual milliseconds of the executor.
-const IDLE_MS: u64 = 1;
+const IDLE: Millis = Millis(1);
 
 /// The engine's settings: no instance stays warm, so each wait is a suspension; and a trap is
 /// reported on its first occurrence.
@@ -59,32 +59,15 @@ fn config() -> Config {
     }
 }
 
-/// Forwards hints to the live host.
-#[derive(Default)]
-struct HintSwitch(Mutex<Option<Arc<CommitNotifier>>>);
-
-impl Hints for HintSwitch {
-    fn committed(&self, effects: &[Hint]) {
-        if let Some(notifier) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            notifier.committed(effects);
-        }
-    }
-}
-
-struct HostLife {
-    runtime: Arc<LifeRuntime>,
-    _running: RunningHost,
-}
-
 /// The world of one run.
 pub struct RunWorld {
     setup: Arc<VerifySetup>,
     memory: Arc<MemoryStore>,
-    time: Arc<VirtualTime>,
-    deaths: Arc<PlannedDeaths>,
+    time: Arc<HandClock>,
+    deaths: Arc<PlannedFaults>,
     outside: Arc<ExternalWorld>,
     switch: Arc<HintSwitch>,
-    panics: Arc<Mutex<Vec<String>>>,
+    panics: TaskPanics,
     life: Option<HostLife>,
     /// Supplanted lives that continue.
     stale: Vec<HostLife>,
@@ -100,10 +83,10 @@ impl RunWorld {
     /// # Errors
     /// The host does not start.
     pub async fn new(setup: Arc<VerifySetup>, cold: bool) -> Result<Self, VerifyError> {
-        let time = Arc::new(VirtualTime::default());
+        let time = HandClock::at(BEGINNING);
         let switch = Arc::new(HintSwitch::default());
-        let panics = Arc::default();
-        let runtime = Arc::new(LifeRuntime::new(time.clone(), 0, Arc::clone(&panics)));
+        let panics = TaskPanics::default();
+        let runtime = Arc::new(SimRuntime::by_hand(0, panics.clone(), time.clone()));
         let env = Env { clock: time.clone(), runtime };
         let memory = MemoryStore::new(config(), env, switch.clone());
         let outside = ExternalWorld::new(setup.clone(), time.clone(), memory.clone());
@@ -153,10 +136,10 @@ impl RunWorld {
     async fn boot(&mut self) -> Result<(), VerifyError> {
         loop {
             self.lives += 1;
-            let runtime =
-                Arc::new(LifeRuntime::new(self.time.clone(), self.lives, self.panics.clone()));
+            let (panics, time) = (self.panics.clone(), self.time.clone());
+            let runtime = Arc::new(SimRuntime::by_hand(self.lives, panics, time));
             let notifier = Arc::new(CommitNotifier::default());
-            *self.switch.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(notifier.clone());
+            self.switch.set(Some(notifier.clone()));
             let (outside, life) = (self.outside.clone(), self.lives);
             let host = Host::new(
                 Env { clock: self.time.clone(), runtime: runtime.clone() },
@@ -173,22 +156,11 @@ impl RunWorld {
                 warm: WarmBudget { instances: budget, bytes: budget << 20 },
                 ..WorkerSettings::default()
             };
-            let starting = boot::start(host, HostName::from("verify"), settings);
-            let started = tokio::select! {
-                biased;
-                () = self.deaths.due.notified() => None,
-                started = starting => Some(started),
-            };
-            match started {
-                Some(Ok(running)) => {
-                    self.life = Some(HostLife { runtime, _running: running });
-                    return Ok(());
-                }
-                Some(Err(error)) => return Err(host_failed(error)),
-                None => {
-                    self.deaths.take();
-                    runtime.crash();
-                }
+            let node = HostName::from("verify");
+            let life = HostLife::start(host, runtime, node, settings, &self.deaths).await;
+            self.life = life.map_err(host_failed)?;
+            if self.life.is_some() {
+                return Ok(());
             }
         }
     }
@@ -201,20 +173,21 @@ impl RunWorld {
     pub async fn idle(&mut self) -> Result<bool, VerifyError> {
         let mut died = false;
         loop {
-            idle().await;
+            // The executor's own clock, which nothing else uses, advances when nothing else can
+            // continue.
+            sleep(IDLE).await;
             if let Some(trouble) = self.outside.trouble() {
                 return Err(trouble);
             }
             if let Some(panic) = self.panics.lock().unwrap_or_else(PoisonError::into_inner).first()
             {
-                return Err(VerifyError::Host(panic.clone()));
+                let text = format!("`{}` of the host panicked: {}", panic.task, panic.message);
+                return Err(VerifyError::Host(text));
             }
-            if !self.deaths.take() {
+            if !self.deaths.has_crashed() {
                 return Ok(died);
             }
             died = true;
-            // The notification was for this death.
-            let _ = futures::FutureExt::now_or_never(self.deaths.due.notified());
             self.crash().await?;
         }
     }
@@ -247,7 +220,7 @@ impl RunWorld {
             EventChoice::Time => {
                 let rows = self.rows().await?;
                 if let Some((at, _)) = self.due(&rows) {
-                    self.time.advance_to(at);
+                    self.time.set(at);
                 }
             }
             EventChoice::Cancel => {
@@ -310,7 +283,11 @@ impl RunWorld {
                 self.client(Command::TaskContinue { id }).await?;
             }
             InjectedFault::Die { skipped, side } => {
-                self.deaths.arm(*skipped, *side);
+                let fault = match side {
+                    CommitSide::Before => CommitFault::CrashBefore,
+                    CommitSide::After => CommitFault::CrashAfter,
+                };
+                self.deaths.after(*skipped, fault);
                 return Ok(());
             }
         }
@@ -332,7 +309,7 @@ impl RunWorld {
     }
 
     /// The planned deaths and the commit counter.
-    pub fn deaths(&self) -> &PlannedDeaths {
+    pub fn deaths(&self) -> &PlannedFaults {
         &self.deaths
     }
 
@@ -349,13 +326,6 @@ impl Drop for RunWorld {
             life.runtime.crash();
         }
     }
-}
-
-/// Completes when nothing else can continue: the executor's own clock, which nothing else uses,
-/// advances only then.
-#[expect(clippy::disallowed_methods, reason = "the executor's clock tells when it is idle")]
-async fn idle() {
-    tokio::time::sleep(std::time::Duration::from_millis(IDLE_MS)).await;
 }
 
 fn is_pending(rows: &Snapshot, id: &PromiseId) -> bool {

@@ -7,13 +7,13 @@ use std::{
 
 use segno::runtime::Runtime;
 use segno_core::time::Millis;
+use segno_sim::BEGINNING;
 use serde_json::{Value as Json, json};
 
 use super::{
     super::network::Network, caller::Caller, claimed::encoded, errand::Errand, inbox,
     worker::Worker,
 };
-use crate::world::BEGINNING;
 
 /// Address at which the client receives settlements.
 const ADDRESS: &str = "poll://uni@clients/c";

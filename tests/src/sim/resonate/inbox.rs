@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use segno::runtime::Runtime;
 use segno_core::time::Millis;
+use segno_sim::SimRuntime;
 use serde_json::Value as Json;
 
 use super::{super::fault::MessageFault, caller::Caller};
-use crate::world::SimRuntime;
 
 /// Delay before a broken stream is reopened.
 const PAUSE: Millis = Millis(150);

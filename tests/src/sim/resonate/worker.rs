@@ -9,6 +9,7 @@ use std::{
 
 use segno::runtime::Runtime;
 use segno_core::time::Millis;
+use segno_sim::{SimRuntime, TaskPanics};
 use serde_json::{Value as Json, json};
 
 use super::{
@@ -17,7 +18,6 @@ use super::{
     claimed::{Claimed, Stop, receipt},
     flow, inbox,
 };
-use crate::world::SimRuntime;
 
 /// Duration of its claims, in milliseconds.
 const TTL: i64 = 3_000;
@@ -29,7 +29,7 @@ pub struct Worker {
     name: String,
     caller: Arc<Caller>,
     effects: Arc<Effects>,
-    panics: Arc<Mutex<Vec<String>>>,
+    panics: TaskPanics,
     /// Current incarnation. `None` while it is down.
     life: Mutex<Option<Arc<SimRuntime>>>,
     /// Versions of the claims that it holds, by task id.
@@ -43,7 +43,7 @@ impl Worker {
         number: usize,
         network: Arc<Network>,
         effects: Arc<Effects>,
-        panics: Arc<Mutex<Vec<String>>>,
+        panics: TaskPanics,
     ) -> Arc<Self> {
         let name = format!("p{number}");
         let colon = network.seed.is_multiple_of(2);

@@ -1,10 +1,10 @@
 //! Operations of clients of services.
 
 use segno::services::ids::HandlerTarget;
+use segno_sim::BEGINNING;
 use serde_json::{Value as Json, json};
 
 use super::super::dice::Dice;
-use crate::world::BEGINNING;
 
 /// Keys of the object.
 const STOCKS: [&str; 2] = ["tea", "milk"];

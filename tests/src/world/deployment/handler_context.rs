@@ -6,7 +6,6 @@ use std::{
 };
 
 use bytes::Bytes;
-use segno::runtime::Runtime as _;
 use segno_core::time::Millis;
 use segno_restate::{
     deployment::StateRead,
@@ -14,6 +13,7 @@ use segno_restate::{
     mutable::Entry,
     wire::{Failure, OperationOutcome},
 };
+use segno_sim::sleep;
 use serde_json::Value as Json;
 
 use super::{
@@ -21,7 +21,6 @@ use super::{
     serving::{Shared, SlowRun},
     side::Side,
 };
-use crate::world::SimRuntime;
 
 /// Context of a handler, through which it issues commands.
 #[derive(Clone)]
@@ -68,7 +67,7 @@ impl HandlerContext {
         if execute {
             self.deployment.does(name);
             lock(&self.shared).begun = Some(SlowRun {
-                over: SimRuntime::default().sleep(length),
+                over: Box::pin(sleep(length)),
                 name: name.to_owned(),
                 id: id.clone(),
                 outcome: OperationOutcome::Success(bytes(value)),

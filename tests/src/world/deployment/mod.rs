@@ -22,7 +22,6 @@ use std::{
 
 use async_trait::async_trait;
 use segno::{
-    runtime::Runtime as _,
     services::{
         AttemptRequest, ConnectError, Connector, Deployment, DeploymentAddress, DeploymentAnswer,
         Exchange,
@@ -31,6 +30,7 @@ use segno::{
 };
 use segno_core::{command::Command, id::Digest, time::Timestamp};
 use segno_restate::{version::ProtocolVersion, wire::Failure};
+use segno_sim::sleep;
 use serde_json::Value as Json;
 use tokio::sync::mpsc;
 
@@ -39,7 +39,6 @@ pub use self::{
     handler_context::HandlerContext,
     line::{BreaksAt, Fate, Line},
 };
-use super::SimRuntime;
 
 type Running = Pin<Box<dyn Future<Output = Result<Json, Failure>> + Send>>;
 type Handler = Arc<dyn Fn(HandlerContext) -> Running + Send + Sync>;
@@ -187,7 +186,7 @@ impl Connector for TestConnector {
         let handler = deployment.handlers.get(name).ok_or_else(|| refused(404, "no handler"))?;
         match deployment.line.request() {
             Fate::Breaks => return Err(unreachable("it is down".to_owned())),
-            Fate::Late(length) => SimRuntime::default().sleep(length).await,
+            Fate::Late(length) => sleep(length).await,
             Fate::Vanishes => std::future::pending().await,
             Fate::Passes | Fate::Twice => {}
         }

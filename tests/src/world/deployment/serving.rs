@@ -19,6 +19,7 @@ use segno_restate::{
     version::ProtocolVersion,
     wire::OperationOutcome,
 };
+use segno_sim::{SimRuntime, sleep};
 use tokio::sync::mpsc;
 
 use super::{
@@ -27,7 +28,6 @@ use super::{
     lock,
     side::Side,
 };
-use crate::world::SimRuntime;
 
 /// State shared by a handler and its attempt.
 pub struct Shared {
@@ -140,7 +140,7 @@ impl Serving {
 
     fn wait(&mut self, fate: Fate) {
         match fate {
-            Fate::Late(length) => self.late = Some(SimRuntime::default().sleep(length)),
+            Fate::Late(length) => self.late = Some(Box::pin(sleep(length))),
             Fate::Vanishes => self.late = Some(Box::pin(std::future::pending())),
             Fate::Passes | Fate::Twice | Fate::Breaks => {}
         }

@@ -2,13 +2,9 @@
 
 use std::sync::Arc;
 
-use segno::{
-    guest::{ActivityContext, ActivityHost, Failure, GuestError, Outcome, Payload},
-    runtime::Runtime,
-};
+use segno::guest::{ActivityContext, ActivityHost, Failure, GuestError, Outcome, Payload};
 use segno_core::time::Millis;
-
-use crate::world::SimRuntime;
+use segno_sim::sleep;
 
 /// Input, context and host of one attempt.
 pub struct Attempt {
@@ -47,7 +43,7 @@ impl Attempt {
 
     /// Sleeps in virtual time.
     pub async fn sleep(&self, ms: i64) {
-        SimRuntime::default().sleep(Millis(ms)).await;
+        sleep(Millis(ms)).await;
     }
 
     /// Succeeds with JSON text.

@@ -207,7 +207,7 @@ async fn damaged(place: &StoreKind, clock: &Arc<HandClock>) -> Host {
 }
 
 fn clock() -> Arc<HandClock> {
-    Arc::new(HandClock(std::sync::atomic::AtomicI64::new(1_000)))
+    HandClock::new()
 }
 
 fn promise(id: &str) -> Subject {
@@ -229,7 +229,7 @@ async fn what_is_due_is_carried_out_beside_rows_that_cannot_be_read() {
     for place in places() {
         let clock = clock();
         let host = damaged(&place, &clock).await;
-        clock.0.store(130_000, std::sync::atomic::Ordering::Relaxed);
+        clock.set(Timestamp(130_000));
         for _ in 0..3 {
             timers::turn(host.clone()).await.expect("a turn");
         }
@@ -261,7 +261,7 @@ async fn what_is_due_is_carried_out_beside_rows_that_cannot_be_read() {
         assert_ne!(next, NextTurn::Now);
         let cases = host.quarantine.cases();
         assert!(cases.values().all(|case| case.tries == 1), "{cases:?}");
-        clock.0.fetch_add(60_000, std::sync::atomic::Ordering::Relaxed);
+        clock.advance(Millis(60_000));
         timers::turn(host.clone()).await.expect("a turn");
         let cases = host.quarantine.cases();
         assert!(cases.values().all(|case| case.tries == 2), "{cases:?}");

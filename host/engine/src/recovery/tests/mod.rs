@@ -4,13 +4,7 @@ mod damage;
 mod doctor;
 mod retention;
 
-use std::{
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
-};
+use std::{path::Path, sync::Arc};
 
 use segno_core::{
     command::{ClaimRequest, Command, FenceAction, FenceOperation},
@@ -24,7 +18,7 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Payload, Tags, Text, Value},
 };
-use segno_env::{Clock, Env, SystemRuntime};
+use segno_env::{Clock as _, Env, HandClock, SystemRuntime};
 use segno_store::{
     NewModule, StoreProblem, examine,
     sqlite::{SqliteConfig, SqliteStore},
@@ -40,14 +34,6 @@ use crate::{host::Host, testing};
 const MODULE: Digest = Digest([7; 32]);
 const DAY: i64 = 86_400_000;
 
-struct HandClock(AtomicI64);
-
-impl Clock for HandClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::Relaxed))
-    }
-}
-
 /// A host on its own database, without duties.
 struct Fixture {
     host: Host,
@@ -58,7 +44,7 @@ struct Fixture {
 impl Fixture {
     async fn new() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let clock = Arc::new(HandClock(AtomicI64::new(1_000)));
+        let clock = HandClock::new();
         let host = Self::open(dir.path(), &clock).await;
         let component: Arc<[u8]> = Arc::from(&b"component"[..]);
         let store = &host.store;
@@ -96,7 +82,7 @@ impl Fixture {
     }
 
     fn wait(&self, length: i64) {
-        self.clock.0.fetch_add(length, Ordering::Relaxed);
+        self.clock.advance(Millis(length));
     }
 
     async fn run(&self, command: Command) -> Reply {

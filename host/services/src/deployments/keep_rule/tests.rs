@@ -1,9 +1,6 @@
 //! Retention of ended invocations of services, on a real database with a clock that the test sets.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicI64, Ordering},
-};
+use std::sync::Arc;
 
 use segno_core::{
     command::Command,
@@ -13,7 +10,7 @@ use segno_core::{
     reply::Reply,
     snapshot::Snapshot,
     tags,
-    time::Timestamp,
+    time::{Millis, Timestamp},
     value::{Tags, Value},
 };
 use segno_engine::{
@@ -24,7 +21,7 @@ use segno_engine::{
         retention::{ROUND_PAUSE, Retention, turn},
     },
 };
-use segno_env::{Clock, Env, SystemRuntime};
+use segno_env::{Clock as _, Env, HandClock, SystemRuntime};
 use segno_guest::NoGuests;
 use segno_store::{
     NewModule,
@@ -32,14 +29,6 @@ use segno_store::{
 };
 
 use super::super::{Deployment, DeploymentAddress, IDEMPOTENCY, Services};
-
-struct HandClock(AtomicI64);
-
-impl Clock for HandClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::Relaxed))
-    }
-}
 
 /// A host with its own database and without background loops.
 struct Fixture {
@@ -52,7 +41,7 @@ struct Fixture {
 impl Fixture {
     async fn new() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let clock = Arc::new(HandClock(AtomicI64::new(1_000)));
+        let clock = HandClock::new();
         let env = Env { clock: clock.clone(), runtime: Arc::new(SystemRuntime) };
         let notifier = Arc::new(CommitNotifier::default());
         let sqlite = SqliteConfig { dir: dir.path().to_owned(), relaxed: true };
@@ -66,7 +55,7 @@ impl Fixture {
     }
 
     fn wait(&self, length: i64) {
-        self.clock.0.fetch_add(length, Ordering::Relaxed);
+        self.clock.advance(Millis(length));
     }
 
     async fn run(&self, command: Command) {

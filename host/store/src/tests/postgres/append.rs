@@ -79,9 +79,9 @@ async fn a_claim_that_another_host_took_appends_nothing() {
     let clock = HandClock::new();
     let (one, two, claim) = held(&database, &clock).await;
     run(&*one, fence(&claim, 0)).await;
-    clock.wait(LEASE + Millis(1));
+    clock.advance(LEASE + Millis(1));
     run(&*two, Command::LeaseDue { id: claim.id.clone() }).await;
-    clock.wait(Millis(600_000));
+    clock.advance(Millis(600_000));
     run(&*two, Command::RetryDue { id: claim.id.clone() }).await;
     let taken = acquire(&*two, "w", "two").await;
     assert!(taken.version > claim.version);
@@ -151,7 +151,7 @@ async fn a_deadline_that_came_is_carried_out_before_records_are_taken() {
     run(&*one, Command::PromiseCreate(new)).await;
     let claim = acquire(&*one, "w", "one").await;
     assert_eq!(length(&run(&*one, fence(&claim, 0)).await), 1);
-    clock.wait(Millis(30_000));
+    clock.advance(Millis(30_000));
     let refused = run(&*one, fence(&claim, 1)).await;
     assert!(matches!(refused, Reply::Refused(Refusal::Conflict(_))), "{refused:?}");
     let row = one.read().promise(&claim.id).await.expect("a row").expect("it is there");

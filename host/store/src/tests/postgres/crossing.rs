@@ -87,7 +87,7 @@ impl Crossing {
         let mut waited = 0;
         for pair in 0..ROUND {
             if dice.roll(3) == 0 {
-                self.clock.wait(Millis(dice.roll(3_000) as i64));
+                self.clock.advance(Millis(dice.roll(3_000) as i64));
             }
             for _ in 0..dice.roll(3) {
                 self.alone(&mut dice).await;

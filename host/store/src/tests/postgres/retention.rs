@@ -72,7 +72,7 @@ async fn hosts_that_remove_the_same_trees_remove_each_of_them_once() {
     for n in 0..6 {
         tree(&hosts[0], &format!("t{n}")).await;
     }
-    clock.wait(Millis(60_000));
+    clock.advance(Millis(60_000));
     let scan = hosts[0].scan();
     let found = scan.finished(0, 10_000, clock.now()).await.expect("roots");
     assert_eq!((found.items.len(), found.looked_at), (6, 6 * 201));

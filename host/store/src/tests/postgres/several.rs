@@ -149,7 +149,7 @@ async fn random_scripts_of_several_hosts_break_no_invariant() {
     let rounds = 25;
     let mut refused = 0;
     for round in 0..rounds {
-        clock.wait(Millis(500));
+        clock.advance(Millis(500));
         let seen = hosts[0].read().dump().await.expect("a dump");
         let work = hosts.iter().enumerate().map(|(number, host)| {
             let mut dice = Dice::new((round * HOSTS + number) as u64 + 1_000);

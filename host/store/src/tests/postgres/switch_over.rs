@@ -196,7 +196,7 @@ async fn every_connection_leaves_a_primary_that_became_read_only() {
     // Another host takes over its claim.
     let mut due = Vec::new();
     for _ in 0..10 {
-        world.clock.wait(Millis(60_000));
+        world.clock.advance(Millis(60_000));
         due = b.due(world.clock.now(), 100).await.expect("a read").commands;
         if !due.is_empty() {
             break;

@@ -178,7 +178,7 @@ async fn a_promise_that_was_removed_and_made_again_meanwhile_is_there() {
     let (id, value) = (PromiseId::from("p"), Value::default());
     let verdict = Verdict::Resolved;
     run(&*one, Command::PromiseSettle { id: id.clone(), verdict, value: value.clone() }).await;
-    clock.wait(Millis(10));
+    clock.advance(Millis(10));
     let gate = Gate::id(&database, "z").await;
     let again = async {
         let before = Timestamp(1_005);
@@ -244,7 +244,7 @@ async fn what_others_do_to_a_task_is_not_undone_by_a_heartbeat_of_its_worker() {
     let claim = workflow(&one).await;
     let held = one.read().promise(&claim.id).await.expect("a row").and_then(|row| row.task);
     let held = held.expect("it has a task").lease().expect("it is held").holder.clone();
-    clock.wait(Millis(500));
+    clock.advance(Millis(500));
     let gate = Gate::id(&database, "z").await;
     let cancelled = async {
         let commands = vec![Command::Cancel { invocation: claim.id.clone() }, create("z", &[])];
